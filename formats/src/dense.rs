@@ -1,0 +1,124 @@
+//! Dense arrays: factor matrices laid out for vector code, and small dense tensors.
+
+use memmap2::{Advice, MmapMut};
+use ndarray::{ArrayD, ArrayView2, ArrayViewMut2, ShapeBuilder};
+
+use crate::error::FormatError;
+use crate::value::Value;
+
+/// A dense tensor of any order, row-major: the form of `.npy` files and of test oracles.
+pub type DenseTensor<V> = ArrayD<V>;
+
+/// A row-major matrix whose rows are padded with zeros to whole vector registers.
+///
+/// Row `i` starts at element `i * stride`; the memory is page-aligned, so with a stride of a
+/// multiple of 64 bytes each row starts on a cache line.  Columns `cols..stride` are zero and must
+/// stay so.  Large matrices ask the system for huge pages: gathers of rows then miss the
+/// translation buffer less.
+pub struct Matrix<V> {
+    rows: usize,
+    cols: usize,
+    stride: usize,
+    memory: MmapMut,
+    value: std::marker::PhantomData<V>,
+}
+
+/// Matrices from this size on ask for huge pages: two of them, in bytes.
+const HUGE_PAGES_FROM: usize = 4 << 20;
+
+impl<V: Value> Matrix<V> {
+    /// Makes a zero matrix of `rows x cols`; memory is taken when it is first written.
+    ///
+    /// # Errors
+    ///
+    /// [`FormatError::NotATensor`] if the system has no such memory.
+    pub fn zeros(rows: usize, cols: usize) -> Result<Matrix<V>, FormatError> {
+        let stride = padded(cols, V::BYTES);
+        let bytes = rows.checked_mul(stride).and_then(|n| n.checked_mul(V::BYTES));
+        let memory = bytes.and_then(|bytes| MmapMut::map_anon(bytes.max(1)).ok());
+        let Some(memory) = memory else {
+            let why = format!("no memory for a matrix of {rows} x {cols} values");
+            return Err(FormatError::NotATensor(why));
+        };
+        if memory.len() >= HUGE_PAGES_FROM {
+            // A refusal costs speed only.
+            let _ = memory.advise(Advice::HugePage);
+        }
+        Ok(Matrix { rows, cols, stride, memory, value: std::marker::PhantomData })
+    }
+
+    /// Makes a copy.
+    ///
+    /// # Errors
+    ///
+    /// As [`Matrix::zeros`].
+    pub fn try_clone(&self) -> Result<Matrix<V>, FormatError> {
+        let mut copy = Matrix::zeros(self.rows, self.cols)?;
+        copy.as_mut_slice().copy_from_slice(self.as_slice());
+        Ok(copy)
+    }
+
+    /// Returns the number of rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Returns the number of columns, padding excluded.
+    pub fn cols(&self) -> usize {
+        self.cols
+    }
+
+    /// Returns the distance between rows in elements.
+    pub fn stride(&self) -> usize {
+        self.stride
+    }
+
+    /// Returns all elements, padding included: row `i` is `[i * stride..][..cols]`.
+    pub fn as_slice(&self) -> &[V] {
+        &bytemuck::cast_slice(&self.memory)[..self.rows * self.stride]
+    }
+
+    /// Returns all elements for writing; the padding must stay zero.
+    pub fn as_mut_slice(&mut self) -> &mut [V] {
+        let len = self.rows * self.stride;
+        &mut bytemuck::cast_slice_mut(&mut self.memory)[..len]
+    }
+
+    /// Returns row `i` without its padding.
+    pub fn row(&self, i: usize) -> &[V] {
+        &self.as_slice()[i * self.stride..][..self.cols]
+    }
+
+    /// Returns row `i` without its padding, for writing.
+    pub fn row_mut(&mut self, i: usize) -> &mut [V] {
+        let (start, cols) = (i * self.stride, self.cols);
+        &mut self.as_mut_slice()[start..][..cols]
+    }
+
+    /// Views the matrix as `rows x cols` without padding.
+    ///
+    /// # Panics
+    ///
+    /// Never: the shape fits the memory by construction.
+    pub fn view(&self) -> ArrayView2<'_, V> {
+        let shape = (self.rows, self.cols).strides((self.stride, 1));
+        ArrayView2::from_shape(shape, self.as_slice()).expect("the stride covers a row")
+    }
+
+    /// Views the matrix as `rows x cols` without padding, for writing.
+    ///
+    /// # Panics
+    ///
+    /// Never: the shape fits the memory by construction.
+    pub fn view_mut(&mut self) -> ArrayViewMut2<'_, V> {
+        let shape = (self.rows, self.cols).strides((self.stride, 1));
+        ArrayViewMut2::from_shape(shape, self.as_mut_slice()).expect("the stride covers a row")
+    }
+}
+
+/// Returns the padded length of a row of `cols` values of `bytes` bytes each: whole 64-byte lines,
+/// or for rows shorter than a line the next power of two.
+pub fn padded(cols: usize, bytes: usize) -> usize {
+    let lanes = 64 / bytes;
+    if cols <= lanes { cols.next_power_of_two() } else { cols.next_multiple_of(lanes) }
+}

@@ -1,0 +1,26 @@
+//! Sparse tensors as data, and the files they live in.
+//!
+//! This crate knows no algebra: it reads, checks, sorts, compresses, counts and writes.  A tensor
+//! of *order* N has N *modes*; mode `m` (counted from 0 here, from 1 wherever a person reads it)
+//! has an *extent*.  [`Coo`] lists non-zeros, [`Csf`] compresses them into a tree.
+
+pub mod array;
+pub mod coo;
+pub mod csf;
+pub mod dense;
+pub mod dims;
+pub mod error;
+pub mod ints;
+pub mod io;
+pub mod stats;
+pub mod synth;
+pub mod value;
+
+pub use array::Array;
+pub use coo::Coo;
+pub use csf::Csf;
+pub use dense::{DenseTensor, Matrix};
+pub use dims::ModeOrder;
+pub use error::FormatError;
+pub use ints::Ints;
+pub use value::Value;
