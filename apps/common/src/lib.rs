@@ -1,1 +1,1 @@
-//! To come.
+//! What every app of the suite shares.

@@ -1,0 +1,25 @@
+//! The kernels of one solver sweep, planned together.
+
+use decompose_formats::{Matrix, Value};
+
+use crate::error::CoreError;
+
+/// The MTTKRPs of one sparse tensor, one a mode: all that CP-ALS needs to know of the non-zeros.
+pub trait MttkrpSweep<V: Value>: Send {
+    /// Returns the extents of the tensor, by mode.
+    fn extents(&self) -> &[u64];
+
+    /// Returns the tensor's squared Frobenius norm, summed in `f64`.
+    fn norm_squared(&self) -> f64;
+
+    /// Overwrites `factors[mode]` with the matricised tensor times the Khatri-Rao product of all
+    /// other factors: row `i_n` becomes `sum X(i_1, ..., i_N) * prod_{m != n} factors[m][i_m, :]`.
+    ///
+    /// The matrix serves as the result so that no second one of that size is needed; MTTKRP never
+    /// reads it.
+    ///
+    /// # Errors
+    ///
+    /// If the factors do not fit the tensor and the rank.
+    fn mttkrp(&mut self, mode: usize, factors: &mut [Matrix<V>]) -> Result<(), CoreError>;
+}
