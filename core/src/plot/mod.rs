@@ -1,1 +1,37 @@
 //! Figures, as SVG and PNG.
+//!
+//! A figure is plain data with a [`Figure::draw`]; [`save()`] writes it.
+//!
+//! | figure | shows |
+//! |---|---|
+//! | [`Convergence`] | fit against iterations and seconds, change of fit against the tolerance |
+//!
+//! Phases: a figure draws shapes and texts on a [`Canvas`]; `svg` and `png` replay these through
+//! the backends of plotters; `save` renames finished files.  Layout is done in points with the
+//! metrics of the embedded DejaVu Sans, so figures are the same on all machines; only the text of
+//! an SVG file takes the viewer's sans-serif font.  Values that are not finite are never drawn.
+//!
+//! We do not use the charts of plotters: their ticks, legends and text placement cannot be held to
+//! the spacing wanted here, and they draw in whole pixels.
+
+mod axes;
+mod canvas;
+mod convergence;
+mod error;
+mod font;
+mod number;
+mod png;
+mod save;
+mod scale;
+mod series;
+mod style;
+mod svg;
+
+pub use crate::plot::canvas::Canvas;
+pub use crate::plot::convergence::Convergence;
+pub use crate::plot::convergence::ConvergencePoint;
+pub use crate::plot::convergence::ConvergenceRun;
+pub use crate::plot::error::PlotError;
+pub use crate::plot::save::Figure;
+pub use crate::plot::save::save;
+pub use crate::plot::scale::ScaleKind;

@@ -1,0 +1,225 @@
+//! The canvas: a list of shapes and texts that a figure leaves for the writers of files.
+//!
+//! Figures draw on it once, in points with the origin at the top left; `svg` and `png` replay it.
+//! Texts always lie above shapes.  A recorded list, instead of drawing right on a backend, keeps
+//! figures free of type parameters and drawing errors, and lets tests look at what was drawn.
+
+use crate::plot::font;
+use crate::plot::style::CAP_HEIGHT;
+use crate::plot::style::Color;
+use crate::plot::style::INK;
+use crate::plot::style::SMALL;
+
+/// A point: right and down from the top left corner, in points.
+pub(crate) type Point = (f64, f64);
+
+/// The width and colour of a line.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stroke {
+    /// Width in points.
+    pub(crate) width: f64,
+    /// Colour.
+    pub(crate) color: Color,
+}
+
+/// One drawn thing.
+#[derive(Clone, Debug)]
+pub(crate) enum Shape {
+    /// An open line through two points or more.
+    Line(Vec<Point>, Stroke),
+    /// A filled polygon.
+    Polygon(Vec<Point>, Color),
+    /// A filled rectangle from its top left to its bottom right corner.
+    Rect(Point, Point, Color),
+    /// A filled disc: centre and radius.
+    Disc(Point, f64, Color),
+}
+
+/// Which part of a text lies at its position.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Anchor {
+    /// The left end.
+    Start,
+    /// The middle.
+    Middle,
+    /// The right end.
+    End,
+}
+
+/// The weight of a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Weight {
+    /// Plain text.
+    Regular,
+    /// Titles.
+    Bold,
+}
+
+/// The direction in which a text runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Direction {
+    /// From left to right.
+    Right,
+    /// From the bottom to the top.
+    Up,
+}
+
+/// How a text looks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TextStyle {
+    /// Points per em.
+    pub(crate) size: f64,
+    /// Colour.
+    pub(crate) color: Color,
+    /// Weight.
+    pub(crate) weight: Weight,
+    /// What lies at the position.
+    pub(crate) anchor: Anchor,
+    /// Direction.
+    pub(crate) direction: Direction,
+}
+
+impl TextStyle {
+    /// Plain dark text of some size that starts at its position.
+    pub(crate) const fn new(size: f64) -> TextStyle {
+        TextStyle {
+            size,
+            color: INK,
+            weight: Weight::Regular,
+            anchor: Anchor::Start,
+            direction: Direction::Right,
+        }
+    }
+
+    /// The text of ticks, legends and notes.
+    pub(crate) const SMALL: TextStyle = TextStyle::new(SMALL);
+
+    /// Changes the colour.
+    pub(crate) const fn color(self, color: Color) -> TextStyle {
+        TextStyle { color, ..self }
+    }
+
+    /// Makes the text bold.
+    pub(crate) const fn bold(self) -> TextStyle {
+        TextStyle { weight: Weight::Bold, ..self }
+    }
+
+    /// Changes what lies at the position.
+    pub(crate) const fn anchor(self, anchor: Anchor) -> TextStyle {
+        TextStyle { anchor, ..self }
+    }
+
+    /// Turns the text to run upwards.
+    pub(crate) const fn up(self) -> TextStyle {
+        TextStyle { direction: Direction::Up, ..self }
+    }
+
+    /// Returns the width of `text` in points.
+    pub(crate) fn width(self, text: &str) -> f64 {
+        font::width(text, self.weight) * self.size
+    }
+
+    /// Returns `text`, cut with an ellipsis where it is wider than `room` points.
+    pub(crate) fn fit(self, text: &str, room: f64) -> String {
+        if self.width(text) <= room {
+            return text.to_owned();
+        }
+        let mut kept: Vec<char> = text.chars().collect();
+        while kept.pop().is_some() {
+            let short: String = kept.iter().collect::<String>().trim_end().to_owned() + "…";
+            if self.width(&short) <= room || kept.is_empty() {
+                return short;
+            }
+        }
+        String::new()
+    }
+}
+
+/// A text on the canvas.
+#[derive(Clone, Debug)]
+pub(crate) struct Text {
+    /// The characters.
+    pub(crate) text: String,
+    /// The anchor, on the base line.
+    pub(crate) at: Point,
+    /// How it looks.
+    pub(crate) style: TextStyle,
+}
+
+/// What a figure has drawn.
+#[derive(Clone, Debug)]
+pub struct Canvas {
+    /// Width and height in points.
+    pub(crate) size: (u32, u32),
+    /// Shapes, from back to front.
+    pub(crate) shapes: Vec<Shape>,
+    /// Texts.
+    pub(crate) texts: Vec<Text>,
+}
+
+impl Canvas {
+    /// Returns an empty white canvas of this width and height in points.
+    pub fn new(size: (u32, u32)) -> Canvas {
+        Canvas { size, shapes: Vec::new(), texts: Vec::new() }
+    }
+
+    /// Returns the texts drawn so far, in order.
+    pub fn texts(&self) -> impl Iterator<Item = &str> {
+        self.texts.iter().map(|text| text.text.as_str())
+    }
+
+    /// Draws a line through `points`; fewer than two draw nothing.
+    pub(crate) fn line(&mut self, points: Vec<Point>, stroke: Stroke) {
+        if points.len() > 1 {
+            self.shapes.push(Shape::Line(points, stroke));
+        }
+    }
+
+    /// Draws a dashed line between two points.
+    pub(crate) fn dashes(&mut self, from: Point, to: Point, stroke: Stroke) {
+        const ON: f64 = 6.0;
+        const PERIOD: f64 = 10.0;
+        let length = (to.0 - from.0).hypot(to.1 - from.1);
+        let along = |t: f64| {
+            let t = (t / length).min(1.0);
+            (from.0 + t * (to.0 - from.0), from.1 + t * (to.1 - from.1))
+        };
+        for dash in 0..(length / PERIOD).ceil() as usize {
+            let start = dash as f64 * PERIOD;
+            self.line(vec![along(start), along(start + ON)], stroke);
+        }
+    }
+
+    /// Fills a polygon.
+    pub(crate) fn polygon(&mut self, points: Vec<Point>, color: Color) {
+        self.shapes.push(Shape::Polygon(points, color));
+    }
+
+    /// Fills a rectangle given by its top left corner, width and height.
+    pub(crate) fn rect(&mut self, (x, y): Point, (width, height): (f64, f64), color: Color) {
+        self.shapes.push(Shape::Rect((x, y), (x + width, y + height), color));
+    }
+
+    /// Fills a disc.
+    pub(crate) fn disc(&mut self, centre: Point, radius: f64, color: Color) {
+        self.shapes.push(Shape::Disc(centre, radius, color));
+    }
+
+    /// Writes a text with its anchor on the base line at `at`.
+    pub(crate) fn text(&mut self, at: Point, text: impl Into<String>, style: TextStyle) {
+        let text = text.into();
+        if !text.is_empty() {
+            self.texts.push(Text { text, at, style });
+        }
+    }
+
+    /// Writes a text whose capitals are centred on `at`, across its direction.
+    pub(crate) fn text_centred(&mut self, at: Point, text: impl Into<String>, style: TextStyle) {
+        let drop = style.size * CAP_HEIGHT / 2.0;
+        let at = match style.direction {
+            Direction::Right => (at.0, at.1 + drop),
+            Direction::Up => (at.0 + drop, at.1),
+        };
+        self.text(at, text, style);
+    }
+}

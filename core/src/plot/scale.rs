@@ -1,0 +1,208 @@
+//! Scales: where a value lies on an axis, and which values are marked there.
+
+use crate::plot::number::decade;
+use crate::plot::number::minus;
+use crate::plot::number::scientific;
+use crate::plot::number::si;
+
+/// Share of the data's range left free at either end of an axis.
+const MARGIN: f64 = 0.045;
+
+/// A map from values to `0..=1`, from the low end of an axis to its high end.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Scale {
+    low: f64,
+    high: f64,
+    kind: ScaleKind,
+}
+
+/// How a scale spaces values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ScaleKind {
+    /// By difference.
+    Linear,
+    /// By ratio; values of zero and below have no place.
+    Log,
+}
+
+/// A marked value.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Tick {
+    /// The value.
+    pub(crate) value: f64,
+    /// Its text.
+    pub(crate) label: String,
+}
+
+impl Scale {
+    /// Returns a scale from `low` to `high` exactly, or a little more where both are the same.
+    pub(crate) fn exact(kind: ScaleKind, low: f64, high: f64) -> Scale {
+        let spread = high - low > 1e-12 * high.abs().max(low.abs());
+        let (low, high) = match kind {
+            _ if spread => (low, high),
+            ScaleKind::Log => (low / 2.0, high * 2.0),
+            ScaleKind::Linear if low == 0.0 => (-0.5, 0.5),
+            ScaleKind::Linear => (low - 0.05 * low.abs(), high + 0.05 * high.abs()),
+        };
+        Scale { low, high, kind }
+    }
+
+    /// Returns the scale that shows all `values` it can, with a margin; `None` if it can show none.
+    pub(crate) fn around(kind: ScaleKind, values: impl IntoIterator<Item = f64>) -> Option<Scale> {
+        let (low, high) = range(values.into_iter().filter(|v| kind.shows(*v)))?;
+        let tight = Scale::exact(kind, low, high);
+        let wide = Scale { low: tight.value(-MARGIN), high: tight.value(1.0 + MARGIN), kind };
+        (wide.low.is_finite() && wide.high.is_finite()).then_some(wide)
+    }
+
+    /// Returns a linear scale from zero to a little above the largest value; `1` if none is above.
+    pub(crate) fn from_zero(values: impl IntoIterator<Item = f64>) -> Scale {
+        let largest = values.into_iter().filter(|v| v.is_finite()).fold(0.0, f64::max);
+        let high = if largest > 0.0 { largest * (1.0 + MARGIN) } else { 1.0 };
+        Scale { low: 0.0, high, kind: ScaleKind::Linear }
+    }
+
+    /// Returns where `value` lies: 0 at the low end, 1 at the high end, outside beyond them.
+    pub(crate) fn place(self, value: f64) -> f64 {
+        match self.kind {
+            ScaleKind::Linear => (value - self.low) / (self.high - self.low),
+            ScaleKind::Log => (value / self.low).ln() / (self.high / self.low).ln(),
+        }
+    }
+
+    /// Returns the value at `place`, the inverse of [`Scale::place`].
+    pub(crate) fn value(self, place: f64) -> f64 {
+        match self.kind {
+            ScaleKind::Linear => self.low + place * (self.high - self.low),
+            ScaleKind::Log => self.low * ((self.high / self.low).ln() * place).exp(),
+        }
+    }
+
+    /// Returns the lowest value.
+    pub(crate) fn low(self) -> f64 {
+        self.low
+    }
+
+    /// Returns about `wanted` ticks at round values.
+    pub(crate) fn ticks(self, wanted: usize) -> Vec<Tick> {
+        match self.kind {
+            ScaleKind::Linear => self.linear_ticks(wanted, 0.0),
+            ScaleKind::Log => self.log_ticks(wanted),
+        }
+    }
+
+    /// Returns about `wanted` ticks at whole numbers.
+    pub(crate) fn whole_ticks(self, wanted: usize) -> Vec<Tick> {
+        self.linear_ticks(wanted, 1.0)
+    }
+
+    fn linear_ticks(self, wanted: usize, least: f64) -> Vec<Tick> {
+        let step = round_step((self.high - self.low) / wanted.max(1) as f64).max(least);
+        let first = (self.low / step - 1e-9).ceil() as i64;
+        let last = (self.high / step + 1e-9).floor() as i64;
+        let largest = self.high.abs().max(self.low.abs());
+        (first..=last)
+            .map(|k| k as f64 * step)
+            .map(|value| Tick { value, label: linear_label(value, step, largest) })
+            .collect()
+    }
+
+    fn log_ticks(self, wanted: usize) -> Vec<Tick> {
+        let (first, last) = (decade(self.low), decade(self.high) + 1);
+        let decades = (self.high / self.low).log10();
+        let multiples: &[f64] = match decades {
+            d if d < 0.5 => return self.linear_ticks(wanted, 0.0),
+            d if d < 1.5 => &[1.0, 2.0, 5.0],
+            _ => &[1.0],
+        };
+        let every = (decades / wanted.max(1) as f64).ceil().max(1.0) as i32;
+        (first..=last)
+            .filter(|exponent| exponent.rem_euclid(every) == 0)
+            .flat_map(|exponent| multiples.iter().map(move |m| m * 10_f64.powi(exponent)))
+            .filter(|value| (-1e-9..=1.0 + 1e-9).contains(&self.place(*value)))
+            .map(|value| Tick { value, label: log_label(value) })
+            .collect()
+    }
+}
+
+impl ScaleKind {
+    /// Returns whether a value has a place on scales of this kind.
+    pub(crate) fn shows(self, value: f64) -> bool {
+        value.is_finite() && (self == ScaleKind::Linear || value > 0.0)
+    }
+}
+
+/// Returns the least and the largest value, if there is one.
+pub(crate) fn range(values: impl IntoIterator<Item = f64>) -> Option<(f64, f64)> {
+    values.into_iter().filter(|v| v.is_finite()).fold(None, |range, v| match range {
+        None => Some((v, v)),
+        Some((low, high)) => Some((f64::min(low, v), f64::max(high, v))),
+    })
+}
+
+/// Returns the number 1, 2 or 5 times a power of ten whose ratio to `step` is nearest to one.
+fn round_step(step: f64) -> f64 {
+    let power = 10_f64.powi(decade(step));
+    // The bounds between two neighbours are their geometric means.
+    let nice = match step / power {
+        mantissa if mantissa < 2_f64.sqrt() => 1.0,
+        mantissa if mantissa < 10_f64.sqrt() => 2.0,
+        mantissa if mantissa < 50_f64.sqrt() => 5.0,
+        _ => 10.0,
+    };
+    nice * power
+}
+
+fn linear_label(value: f64, step: f64, largest: f64) -> String {
+    if value == 0.0 {
+        return "0".to_owned();
+    }
+    if largest < 1e-3 || largest >= 1e12 {
+        let digits = (decade(value) - decade(step) + 1).clamp(1, 8) as usize;
+        return scientific(value, digits);
+    }
+    let (scaled, suffix) = si(value, largest);
+    let decimals = (-decade(si(step * 1.000_001, largest).0)).clamp(0, 12) as usize;
+    minus(format!("{scaled:.decimals$}{suffix}"))
+}
+
+fn log_label(value: f64) -> String {
+    if (0.01..1000.0).contains(&value) {
+        let decimals = (-decade(value * 1.000_001)).max(0) as usize;
+        format!("{value:.decimals$}")
+    } else {
+        scientific(value, 2)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Scale;
+    use super::ScaleKind;
+
+    fn check(kind: ScaleKind, (low, high): (f64, f64), wanted: usize, labels: &[&str]) {
+        let ticks = Scale::exact(kind, low, high).ticks(wanted);
+        let found: Vec<&str> = ticks.iter().map(|tick| tick.label.as_str()).collect();
+        assert_eq!(found, labels, "{low}..{high}");
+    }
+
+    #[test]
+    fn ticks_are_round() {
+        check(ScaleKind::Linear, (0.0, 1.0), 5, &["0", "0.2", "0.4", "0.6", "0.8", "1.0"]);
+        check(ScaleKind::Linear, (0.0, 2e7), 4, &["0", "5 M", "10 M", "15 M", "20 M"]);
+        check(ScaleKind::Linear, (-1.5, 1.5), 3, &["−1", "0", "1"]);
+        check(ScaleKind::Linear, (0.0, 3e-6), 3, &["0", "10⁻⁶", "2×10⁻⁶", "3×10⁻⁶"]);
+        check(ScaleKind::Log, (1e-6, 1.0), 3, &["10⁻⁶", "10⁻⁴", "0.01", "1"]);
+        check(ScaleKind::Log, (1.0, 20.0), 5, &["1", "2", "5", "10", "20"]);
+    }
+
+    #[test]
+    fn equal_and_odd_values_still_make_a_scale() {
+        for value in [0.0, 1.0, -3.0, 1e-300, 1e300] {
+            let scale = Scale::around(ScaleKind::Linear, [value, f64::NAN]).unwrap();
+            assert!((scale.place(value) - 0.5).abs() < 1e-6, "{value}");
+            assert!(scale.ticks(5).len() < 30);
+        }
+        assert_eq!(Scale::around(ScaleKind::Log, [0.0, -1.0, f64::INFINITY]), None);
+    }
+}
