@@ -33,6 +33,17 @@ impl<T: Pod> Array<T> {
             Storage::Mapped { .. } => self.to_vec(),
         }
     }
+
+    /// Returns the numbers for writing, copying them first if they are mapped.
+    pub fn make_mut(&mut self) -> &mut [T] {
+        if let Storage::Mapped { .. } = self.0 {
+            self.0 = Storage::Owned(self.to_vec());
+        }
+        match &mut self.0 {
+            Storage::Owned(vec) => vec,
+            Storage::Mapped { .. } => &mut [],
+        }
+    }
 }
 
 impl<T: Pod> From<Vec<T>> for Array<T> {

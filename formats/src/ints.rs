@@ -1,5 +1,8 @@
 //! Arrays of coordinates or positions, 32 bits wide until a number needs 64.
 
+use bytemuck::Pod;
+use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
+
 use crate::array::Array;
 
 /// Unsigned integers in the narrowest of two widths.
@@ -74,9 +77,43 @@ impl Ints {
         (self.len() * self.width().bytes()) as u64
     }
 
+    /// Returns the largest number; `None` if there are none.  Parallel.
+    pub fn max(&self) -> Option<u64> {
+        match self {
+            Ints::U32(array) => array.par_iter().max().map(|&max| u64::from(max)),
+            Ints::U64(array) => array.par_iter().max().copied(),
+        }
+    }
+
+    /// Returns `len` zeros of a width.
+    pub(crate) fn zeros(len: usize, width: Width) -> Ints {
+        match width {
+            Width::W32 => vec![0u32; len].into(),
+            Width::W64 => vec![0u64; len].into(),
+        }
+    }
+
     /// Iterates over the numbers.
     pub fn iter(&self) -> impl Iterator<Item = u64> + '_ {
         (0..self.len()).map(|position| self.get(position))
+    }
+}
+
+/// `u32` or `u64`, for code written once for both widths.
+pub(crate) trait Int: Pod + Send + Sync + Ord {
+    /// Cuts `number` to this width; callers know that it fits.
+    fn cut(number: u64) -> Self;
+}
+
+impl Int for u32 {
+    fn cut(number: u64) -> u32 {
+        number as u32
+    }
+}
+
+impl Int for u64 {
+    fn cut(number: u64) -> u64 {
+        number
     }
 }
 

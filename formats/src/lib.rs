@@ -12,13 +12,16 @@ pub mod dims;
 pub mod error;
 pub mod ints;
 pub mod io;
+mod sort;
 pub mod stats;
 pub mod synth;
 pub mod value;
 
 pub use array::Array;
 pub use coo::Coo;
+pub use coo::Duplicates;
 pub use csf::Csf;
+pub use csf::Level;
 pub use dense::{DenseTensor, Matrix};
 pub use dims::ModeOrder;
 pub use error::FormatError;

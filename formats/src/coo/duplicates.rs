@@ -1,0 +1,120 @@
+//! Entries that share their coordinates, and entries of value zero.
+
+use std::fmt;
+
+use crate::coo::Coo;
+use crate::coo::mask::Mask;
+use crate::coo::mask::heads;
+use crate::dims::ModeOrder;
+use crate::error::FormatError;
+use crate::value::Value;
+
+/// What becomes of several entries with the same coordinates.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Duplicates {
+    /// Their values are added, in `f64` and in the order of the list.
+    #[default]
+    Sum,
+    /// The first of them stays.
+    KeepFirst,
+    /// They are refused.
+    Error,
+}
+
+impl fmt::Display for Duplicates {
+    /// Writes the name on the command line: `sum`, `keep-first`, `error`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Duplicates::Sum => "sum",
+            Duplicates::KeepFirst => "keep-first",
+            Duplicates::Error => "error",
+        })
+    }
+}
+
+impl<V: Value> Coo<V> {
+    /// Adds up entries of equal coordinates; returns how many entries that removed.
+    ///
+    /// As [`Coo::merge_duplicates`] with [`Duplicates::Sum`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Coo::sort`].
+    pub fn sum_duplicates(&mut self) -> Result<u64, FormatError> {
+        self.merge_duplicates(Duplicates::Sum)
+    }
+
+    /// Leaves one entry for each set of coordinates; returns how many entries that removed.
+    ///
+    /// The list is sorted by the natural order first unless it is known to be sorted.  Parallel,
+    /// time `O(nnz * order)`; columns are rewritten one at a time, and not at all without
+    /// duplicates.
+    ///
+    /// # Errors
+    ///
+    /// As [`Coo::sort`]; [`FormatError::Duplicate`] if `policy` is [`Duplicates::Error`] and there
+    /// is one.
+    pub fn merge_duplicates(&mut self, policy: Duplicates) -> Result<u64, FormatError> {
+        if self.sorted_by.is_none() {
+            self.sort(&ModeOrder::natural(self.order()))?;
+        }
+        let columns = self.columns();
+        let mask = Mask::new(self.nnz(), |range| heads(&columns, range));
+        let merged = self.nnz() - mask.count();
+        if merged == 0 {
+            return Ok(0);
+        }
+        let values = self.values();
+        match policy {
+            Duplicates::Error => return Err(self.duplicate(&mask)),
+            Duplicates::KeepFirst => self.retain(&mask),
+            Duplicates::Sum => {
+                let sums = mask.compact(|first| {
+                    let run = &values[first..mask.next(first + 1)];
+                    V::from_f64(run.iter().map(|value| value.to_f64()).sum())
+                });
+                self.coords = self.coords.iter().map(|ints| mask.compact_ints(ints)).collect();
+                self.values = sums;
+            }
+        }
+        Ok(merged as u64)
+    }
+
+    /// Returns how many entries have the value zero.
+    pub fn zeros(&self) -> u64 {
+        (self.nnz() - self.non_zeros().count()) as u64
+    }
+
+    /// Removes the entries of value zero; returns how many there were.
+    pub fn drop_zeros(&mut self) -> u64 {
+        let mask = self.non_zeros();
+        let dropped = self.nnz() - mask.count();
+        if dropped > 0 {
+            self.retain(&mask);
+        }
+        dropped as u64
+    }
+
+    fn non_zeros(&self) -> Mask {
+        let values = self.values();
+        Mask::new(values.len(), |range| {
+            let bits = values[range].iter().enumerate();
+            bits.fold(0, |word, (bit, value)| word | u64::from(*value != V::default()) << bit)
+        })
+    }
+
+    fn retain(&mut self, mask: &Mask) {
+        for ints in &mut self.coords {
+            *ints = mask.compact_ints(ints);
+        }
+        let values = self.values();
+        self.values = mask.compact(|position| values[position]);
+    }
+
+    fn duplicate(&self, mask: &Mask) -> FormatError {
+        let second = (0..self.nnz()).find(|&position| !mask.has(position)).unwrap_or(0);
+        let coords = self.coords.iter().map(|ints| (ints.get(second) + 1).to_string());
+        FormatError::Duplicate(coords.collect::<Vec<_>>().join(" "))
+    }
+}

@@ -1,0 +1,199 @@
+//! Coordinate lists.
+
+mod duplicates;
+mod mask;
+mod values;
+
+use crate::array::Array;
+use crate::dims::ModeOrder;
+use crate::error::FormatError;
+use crate::ints::Ints;
+use crate::sort;
+use crate::sort::Column;
+use crate::sort::ColumnMut;
+use crate::sort::Layout;
+use crate::value::Value;
+
+pub use crate::coo::duplicates::Duplicates;
+
+/// A sparse tensor as a list of coordinates and values, one array a mode ("structure of arrays").
+///
+/// Coordinates count from 0.  The non-zeros stand in any order and may repeat a coordinate until
+/// they are sorted and summed.  Memory: `nnz * (sum of index widths + V::BYTES)` bytes.
+///
+/// # Example
+///
+/// ```
+/// use decompose_formats::{Coo, ModeOrder};
+///
+/// let coords = vec![vec![1u32, 0, 1].into(), vec![2u32, 0, 2].into()];
+/// let mut coo = Coo::new(vec![2, 3], coords, vec![1.0, 5.0, 2.0])?;
+/// coo.sort(&ModeOrder::natural(2))?;
+/// assert_eq!(coo.sum_duplicates()?, 1);
+/// assert_eq!(coo.values(), [5.0, 3.0]);
+/// # Ok::<(), decompose_formats::FormatError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Coo<V: Value> {
+    extents: Vec<u64>,
+    coords: Vec<Ints>,
+    values: Array<V>,
+    /// An order by which the entries are known to be sorted; no part of what the tensor is.
+    sorted_by: Option<ModeOrder>,
+}
+
+impl<V: Value> PartialEq for Coo<V> {
+    /// Compares the lists: equal extents, and equal entries in equal order.
+    fn eq(&self, other: &Coo<V>) -> bool {
+        self.extents == other.extents && self.coords == other.coords && self.values == other.values
+    }
+}
+
+impl<V: Value> Coo<V> {
+    /// Makes a tensor of extents `extents` from one coordinate array a mode and the values.
+    ///
+    /// Time `O(nnz * order)`: every coordinate is checked against its extent.
+    ///
+    /// # Errors
+    ///
+    /// [`FormatError::NotATensor`] if there is no mode, the arrays differ in length, or a
+    /// coordinate is not below its extent.
+    pub fn new(
+        extents: Vec<u64>,
+        coords: Vec<Ints>,
+        values: impl Into<Array<V>>,
+    ) -> Result<Coo<V>, FormatError> {
+        let coo = Coo { extents, coords, values: values.into(), sorted_by: None };
+        coo.check()?;
+        Ok(coo)
+    }
+
+    /// Makes a tensor of parts that are known to fit and to be sorted.
+    pub(crate) fn sorted(
+        extents: Vec<u64>,
+        coords: Vec<Ints>,
+        values: Array<V>,
+        order: ModeOrder,
+    ) -> Coo<V> {
+        Coo { extents, coords, values, sorted_by: Some(order) }
+    }
+
+    /// Sorts the entries by `order`, stably; does nothing if they are sorted so already.
+    ///
+    /// Parallel, and the same whatever the number of threads.  A list known to be sorted by
+    /// another order is sorted by its leading modes only.  Time `O(nnz * key bits / 10)`, memory
+    /// 16 bytes an entry beyond the list (24 if the extents need more than 64 bits together).
+    ///
+    /// # Errors
+    ///
+    /// [`FormatError::NotATensor`] if `order` is not of this tensor's modes or the memory for the
+    /// sort cannot be had.
+    pub fn sort(&mut self, order: &ModeOrder) -> Result<(), FormatError> {
+        self.check_order(order)?;
+        if self.is_sorted_by(order) {
+            self.sorted_by = Some(order.clone());
+            return Ok(());
+        }
+        if self.sorted_by.is_none() {
+            // Files mostly come in the natural order; a shuffled one fails this test at once.
+            let natural = ModeOrder::natural(self.order());
+            self.sorted_by = Some(natural).filter(|natural| self.is_sorted_by(natural));
+        }
+        let layout = self.layout(order);
+        let columns = self.coords.iter_mut().map(ColumnMut::of).collect();
+        sort::sort(columns, self.values.make_mut(), &layout)?;
+        self.sorted_by = Some(order.clone());
+        Ok(())
+    }
+
+    /// Tells whether the entries are sorted by `order`; duplicates may be present.
+    ///
+    /// Time `O(1)` after a sort by `order`, else `O(nnz * order)`, in parallel.
+    ///
+    /// # Panics
+    ///
+    /// If `order` is not of this tensor's modes.
+    pub fn is_sorted_by(&self, order: &ModeOrder) -> bool {
+        self.sorted_by.as_ref() == Some(order)
+            || sort::is_sorted(&self.columns(), &Layout::new(&self.extents, order))
+    }
+
+    /// Returns the order of the last sort, if the entries are still sorted by it.
+    pub fn sorted_by(&self) -> Option<&ModeOrder> {
+        self.sorted_by.as_ref()
+    }
+
+    /// Returns how many key bits a sort by `order` would have to sort: the measure of its work.
+    pub(crate) fn bits_to_sort(&self, order: &ModeOrder) -> u32 {
+        let layout = self.layout(order);
+        layout.bits() - layout.settled()
+    }
+
+    /// Returns the columns, by mode.
+    pub(crate) fn columns(&self) -> Vec<Column<'_>> {
+        self.coords.iter().map(Column::of).collect()
+    }
+
+    /// Checks that `order` lists the modes of this tensor.
+    pub(crate) fn check_order(&self, order: &ModeOrder) -> Result<(), FormatError> {
+        if order.modes().len() == self.order() {
+            return Ok(());
+        }
+        let why = format!("mode order {order} for a tensor of {} modes", self.order());
+        Err(FormatError::NotATensor(why))
+    }
+
+    fn layout(&self, order: &ModeOrder) -> Layout {
+        match &self.sorted_by {
+            Some(known) => Layout::resorting(&self.extents, order, known),
+            None => Layout::new(&self.extents, order),
+        }
+    }
+
+    fn check(&self) -> Result<(), FormatError> {
+        let fail = |why: String| Err(FormatError::NotATensor(why));
+        if self.extents.is_empty() || self.extents.len() != self.coords.len() {
+            return fail(format!("{} extents, {} modes", self.extents.len(), self.coords.len()));
+        }
+        for (mode, (coords, &extent)) in self.coords.iter().zip(&self.extents).enumerate() {
+            if coords.len() != self.values.len() {
+                let (have, want) = (coords.len(), self.values.len());
+                return fail(format!("mode {} has {have} coordinates for {want} values", mode + 1));
+            }
+            if let Some(max) = coords.max().filter(|&max| max >= extent) {
+                return fail(format!("index {} in mode {} of extent {extent}", max + 1, mode + 1));
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the number of modes.
+    pub fn order(&self) -> usize {
+        self.extents.len()
+    }
+
+    /// Returns the extent of every mode.
+    pub fn extents(&self) -> &[u64] {
+        &self.extents
+    }
+
+    /// Returns the number of listed entries (explicit zeros and duplicates included).
+    pub fn nnz(&self) -> usize {
+        self.values.len()
+    }
+
+    /// Returns the coordinates in `mode`, one for each entry.
+    pub fn coords(&self, mode: usize) -> &Ints {
+        &self.coords[mode]
+    }
+
+    /// Returns the values.
+    pub fn values(&self) -> &[V] {
+        &self.values
+    }
+
+    /// Takes the tensor apart: extents, coordinates by mode, values.
+    pub fn into_parts(self) -> (Vec<u64>, Vec<Ints>, Array<V>) {
+        (self.extents, self.coords, self.values)
+    }
+}

@@ -1,0 +1,61 @@
+//! Facts about the values of a list, and their precision.
+
+use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
+use rayon::slice::ParallelSlice;
+
+use crate::array::Array;
+use crate::coo::Coo;
+use crate::value::Value;
+
+/// Values added up at a time: partial sums do not depend on the number of threads.
+const BLOCK: usize = 1 << 14;
+/// Sums kept side by side, so that the additions of a block do not wait for each other.
+const LANES: usize = 16;
+
+impl<V: Value> Coo<V> {
+    /// Returns the sum of the squares of all values, in `f64`.
+    ///
+    /// This is `||X||^2` once duplicates are merged.  Parallel, time `O(nnz)`; the same bits
+    /// whatever the number of threads.
+    pub fn norm_squared(&self) -> f64 {
+        let blocks = self.values.par_chunks(BLOCK);
+        let sums: Vec<f64> = blocks.map(|block| sum(block, |value| value * value)).collect();
+        sums.iter().sum()
+    }
+
+    /// Returns the sum of all values, in `f64`, with the promises of [`Coo::norm_squared`].
+    pub fn sum(&self) -> f64 {
+        let sums: Vec<f64> = self.values.par_chunks(BLOCK).map(|block| sum(block, |v| v)).collect();
+        sums.iter().sum()
+    }
+
+    /// Returns the least and the greatest value; `None` without entries.  Parallel.
+    pub fn value_range(&self) -> Option<(f64, f64)> {
+        let each = self.values.par_iter().map(|value| (value.to_f64(), value.to_f64()));
+        each.reduce_with(|(low, high), (l, h)| (low.min(l), high.max(h)))
+    }
+
+    /// Tells whether `test` holds for every value.  Parallel.
+    pub fn all_values(&self, test: impl Fn(f64) -> bool + Sync) -> bool {
+        self.values.par_iter().all(|value| test(value.to_f64()))
+    }
+
+    /// Returns the tensor with its values rounded to `U`; coordinates are moved, not copied.
+    pub fn convert<U: Value>(self) -> Coo<U> {
+        let Coo { extents, coords, values, sorted_by } = self;
+        let values: Vec<U> = values.par_iter().map(|value| U::from_f64(value.to_f64())).collect();
+        Coo { extents, coords, values: Array::from(values), sorted_by }
+    }
+}
+
+fn sum<V: Value>(block: &[V], of: impl Fn(f64) -> f64) -> f64 {
+    let mut lanes = [0.0; LANES];
+    let rows = block.chunks_exact(LANES);
+    let rest: f64 = rows.remainder().iter().map(|value| of(value.to_f64())).sum();
+    for row in rows {
+        for (lane, value) in lanes.iter_mut().zip(row) {
+            *lane += of(value.to_f64());
+        }
+    }
+    lanes.iter().sum::<f64>() + rest
+}

@@ -1,0 +1,72 @@
+//! From a tree back to a list.
+
+use std::ops::Range;
+
+use rayon::iter::{IndexedParallelIterator, ParallelIterator};
+use rayon::slice::ParallelSliceMut;
+
+use crate::array::Array;
+use crate::csf::Level;
+use crate::ints::Int;
+use crate::ints::Ints;
+
+/// Entries that one task writes.
+const CHUNK: usize = 1 << 16;
+
+/// Returns the coordinate of every entry at `level`; parallel.
+///
+/// `levels` are all levels of the tree, `nnz` the nodes of the last one.
+pub(super) fn column(levels: &[Level], level: usize, nnz: usize) -> Ints {
+    if level + 1 == levels.len() {
+        return levels[level].coords.clone();
+    }
+    match &levels[level].coords {
+        Ints::U32(coords) => repeat(coords, &levels[level..], nnz).into(),
+        Ints::U64(coords) => repeat(coords, &levels[level..], nnz).into(),
+    }
+}
+
+/// Repeats the coordinate of each node as often as the node has entries below it.
+fn repeat<T: Int>(coords: &Array<T>, levels: &[Level], nnz: usize) -> Vec<T> {
+    let mut column = vec![T::zeroed(); nnz];
+    column.par_chunks_mut(CHUNK).enumerate().for_each(|(chunk, piece)| {
+        let start = chunk * CHUNK;
+        let mut node = ancestor(levels, start);
+        let mut filled = 0;
+        while filled < piece.len() {
+            let end = (entries(levels, node).end - start).min(piece.len());
+            piece[filled..end].fill(coords[node]);
+            (filled, node) = (end, node + 1);
+        }
+    });
+    column
+}
+
+/// Returns the node of the first of `levels` above the entry at `position`.
+fn ancestor(levels: &[Level], position: usize) -> usize {
+    let (_, upper) = levels.split_last().unwrap_or((&levels[0], &[]));
+    upper.iter().rev().fold(position, |child, level| parent(&level.pointers, child as u64))
+}
+
+/// Returns the node whose children include `child`: the last one that begins at or before it.
+fn parent(pointers: &Ints, child: u64) -> usize {
+    let (mut low, mut high) = (0, pointers.len());
+    while low + 1 < high {
+        let middle = low.midpoint(high);
+        if pointers.get(middle) <= child {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    low
+}
+
+/// Returns the entries below `node` of the first of `levels`.
+fn entries(levels: &[Level], node: usize) -> Range<usize> {
+    let upper = &levels[..levels.len() - 1];
+    let below = |position: usize| {
+        upper.iter().fold(position, |node, level| level.pointers.get(node) as usize)
+    };
+    below(node)..below(node + 1)
+}

@@ -1,0 +1,154 @@
+//! Trees against the lists they were built from.
+
+use decompose_formats::{Array, Coo, Csf, Ints, Level, ModeOrder};
+use proptest::prelude::*;
+
+/// All permutations of `0..order`.
+fn orders(order: usize) -> Vec<ModeOrder> {
+    let mut found: Vec<Vec<usize>> = vec![vec![]];
+    for mode in 0..order {
+        let insert = |modes: Vec<usize>| {
+            (0..=modes.len()).map(move |at| {
+                let mut longer = modes.clone();
+                longer.insert(at, mode);
+                longer
+            })
+        };
+        found = found.into_iter().flat_map(insert).collect();
+    }
+    found.into_iter().map(|modes| ModeOrder::new(modes).expect("a permutation")).collect()
+}
+
+/// A list of distinct coordinates, in a scrambled order.
+fn list(extents: &[u64], tries: u64) -> Coo<f64> {
+    let cells: u64 = extents.iter().product();
+    let mut seen = std::collections::HashSet::new();
+    let mut coords = vec![Vec::new(); extents.len()];
+    let mut values = Vec::new();
+    for i in 0..tries {
+        let cell = (i.wrapping_mul(0x9e3779b97f4a7c15) >> 11) % cells;
+        if seen.insert(cell) {
+            let mut rest = cell;
+            for (column, extent) in coords.iter_mut().zip(extents) {
+                column.push((rest % extent) as u32);
+                rest /= extent;
+            }
+            values.push(i as f64 + 0.5);
+        }
+    }
+    let coords = coords.into_iter().map(Ints::from).collect();
+    Coo::new(extents.to_vec(), coords, values).expect("in range")
+}
+
+fn check_round_trip(coo: &Coo<f64>, order: &ModeOrder) {
+    let mut sorted = coo.clone();
+    sorted.sort(order).expect("sorts");
+    let csf = Csf::from_sorted(&sorted, order).expect("sorted");
+    csf.check().expect("a good tree");
+    assert_eq!(csf, Csf::build(coo.clone(), order).expect("builds"));
+    assert_eq!(csf.to_coo(), sorted, "{order}");
+    let mut prefixes = std::collections::HashSet::new();
+    for level in 0..order.modes().len() {
+        prefixes.clear();
+        let modes = &order.modes()[..=level];
+        for i in 0..coo.nnz() {
+            prefixes.insert(modes.iter().map(|&m| coo.coords(m).get(i)).collect::<Vec<_>>());
+        }
+        assert_eq!(csf.prefix_counts()[level], prefixes.len() as u64, "{order}, level {level}");
+    }
+}
+
+#[test]
+fn round_trips_for_all_orders_of_one_to_five_modes() {
+    let extents = [7, 3, 1, 11, 4];
+    for order in 1..=5 {
+        let coo = list(&extents[..order], 400);
+        orders(order).iter().for_each(|modes| check_round_trip(&coo, modes));
+    }
+}
+
+#[test]
+fn large_trees_round_trip() {
+    let coo = list(&[500, 40, 300], 400_000);
+    orders(3).iter().for_each(|modes| check_round_trip(&coo, modes));
+}
+
+#[test]
+fn one_entry_and_none() {
+    for nnz in [0, 1] {
+        let column = |coord: u32| Ints::from(vec![coord; nnz]);
+        let coords = vec![column(4), column(0), column(1 << 20)];
+        let coo = Coo::new(vec![5, 1, 1 << 21], coords, vec![2.0; nnz]).expect("in range");
+        orders(3).iter().for_each(|modes| check_round_trip(&coo, modes));
+    }
+}
+
+#[test]
+fn wide_coordinates_round_trip() {
+    let coords = vec![vec![1u64 << 40, 3].into(), vec![0u32, 1].into()];
+    let coo = Coo::new(vec![1 << 41, 2], coords, vec![1.0, 2.0]).expect("in range");
+    orders(2).iter().for_each(|modes| check_round_trip(&coo, modes));
+}
+
+#[test]
+fn all_trees_of_a_list_come_in_the_order_asked_for() {
+    let coo = list(&[30, 20, 50, 4], 3000);
+    let wanted = orders(4);
+    let trees = Csf::build_all(coo.clone(), &wanted).expect("builds");
+    assert_eq!(trees.len(), wanted.len());
+    for (tree, order) in trees.iter().zip(&wanted) {
+        assert_eq!(tree, &Csf::build(coo.clone(), order).expect("builds"));
+    }
+}
+
+#[test]
+fn unsorted_lists_are_refused() {
+    let coo = list(&[30, 20], 100);
+    let error = Csf::from_sorted(&coo, &ModeOrder::natural(2)).expect_err("not sorted");
+    assert!(error.to_string().contains("sort it first"), "{error}");
+}
+
+#[test]
+fn broken_trees_are_refused() {
+    let mut coo = list(&[6, 5], 20);
+    let order = ModeOrder::natural(2);
+    coo.sort(&order).expect("sorts");
+    let good = Csf::from_sorted(&coo, &order).expect("sorted");
+    let levels = |change: &dyn Fn(&mut Vec<Level>)| {
+        let mut levels = good.levels().to_vec();
+        change(&mut levels);
+        let values = Array::from(good.values().to_vec());
+        Csf::from_parts(vec![6, 5], order.clone(), levels, values)
+    };
+    assert!(levels(&|_| ()).is_ok());
+    let edit = |ints: &Ints, at: usize, to: u32| {
+        let mut numbers: Vec<u32> = ints.iter().map(|n| n as u32).collect();
+        numbers[at] = to;
+        Ints::from(numbers)
+    };
+    let broken: [(&str, &dyn Fn(&mut Vec<Level>)); 5] = [
+        ("extent", &|l| l[0].coords = edit(&l[0].coords, 0, 6)),
+        ("ascend", &|l| l[0].coords = edit(&l[0].coords, 1, 0)),
+        ("children", &|l| l[0].pointers = edit(&l[0].pointers, 1, 0)),
+        ("points at", &|l| l[0].pointers = edit(&l[0].pointers, 0, 1)),
+        ("levels", &|l| l.truncate(1)),
+    ];
+    for (word, change) in broken {
+        let error = levels(change).expect_err(word).to_string();
+        assert!(error.contains(word), "{word}: {error}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn any_small_tensor_round_trips(
+        extents in prop::collection::vec(1..6u64, 1..6),
+        tries in 0..200u64,
+        pick in 0usize..120,
+    ) {
+        let all = orders(extents.len());
+        check_round_trip(&list(&extents, tries), &all[pick % all.len()]);
+    }
+}
