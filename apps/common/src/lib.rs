@@ -1,1 +1,20 @@
-//! What every app of the suite shares.
+//! What every solver of the suite shares: dense linear algebra, initial guesses, stopping rules,
+//! histories, scores, checkpoints and model files.
+//!
+//! Notation: a tensor of order N has extents `I_1 x ... x I_N`; a CP model of rank R has weights
+//! `lambda` (R numbers) and factors `A_n` (`I_n x R`).  Reductions run in `f64` whatever the
+//! storage, in an order that depends on the data only: results do not depend on the number of
+//! threads.
+
+pub mod error;
+pub mod files;
+pub mod history;
+pub mod init;
+pub mod linalg;
+pub mod model;
+pub mod npz;
+pub mod rng;
+pub mod score;
+pub mod stopping;
+
+pub use error::CommonError;

@@ -1,0 +1,94 @@
+//! The facade on faer.
+
+use ::faer::linalg::matmul::matmul;
+use ::faer::linalg::matmul::triangular::{self, BlockStructure};
+use ::faer::linalg::solvers::{DenseSolveCore, Llt, SelfAdjointEigen};
+use ::faer::{Accum, MatMut, MatRef, Par, Side, set_global_parallelism};
+use ndarray::{Array1, Array2, ArrayView2, ArrayViewMut2};
+
+use crate::error::CommonError;
+
+/// Decomposes the symmetric `a = V diag(w) V^T`: eigenvalues `w` ascending, vectors in the columns
+/// of `V`.  Only the lower triangle is read.  Time `O(R^3)`.
+///
+/// # Errors
+///
+/// [`CommonError::NotFinite`] if an entry is infinite or not a number.
+///
+/// # Panics
+///
+/// If `a` is not square.
+pub fn eigh(a: ArrayView2<'_, f64>) -> Result<(Array1<f64>, Array2<f64>), CommonError> {
+    let n = a.nrows();
+    assert_eq!(n, a.ncols(), "eigenvalues of a matrix that is not square");
+    if a.iter().any(|x| !x.is_finite()) {
+        return Err(CommonError::NotFinite("matrix to decompose"));
+    }
+    set_global_parallelism(Par::Seq);
+    let a = a.as_standard_layout();
+    let eigen = SelfAdjointEigen::new(view(a.view()), Side::Lower)
+        .map_err(|_| CommonError::NotFinite("eigenvalue iteration"))?;
+    let values = eigen.S().column_vector();
+    let vectors = eigen.U();
+    let values = Array1::from_shape_fn(n, |i| values[i]);
+    Ok((values, Array2::from_shape_fn((n, n), |(i, j)| vectors[(i, j)])))
+}
+
+/// Inverts the symmetric positive definite `a` by Cholesky's `L L^T`; also returns the smallest
+/// diagonal entry of `L`, squared.  `None` if a pivot is not positive.  Time `O(R^3)`.
+pub(super) fn cholesky_inverse(a: ArrayView2<'_, f64>) -> Option<(Array2<f64>, f64)> {
+    set_global_parallelism(Par::Seq);
+    let n = a.nrows();
+    let a = a.as_standard_layout();
+    let llt = Llt::new(view(a.view()), Side::Lower).ok()?;
+    let l = llt.L();
+    let pivot = (0..n).map(|i| l[(i, i)] * l[(i, i)]).fold(f64::INFINITY, f64::min);
+    let inverse = llt.inverse();
+    Some((Array2::from_shape_fn((n, n), |(i, j)| inverse[(i, j)]), pivot))
+}
+
+/// Computes `out = a b`, all row-major and contiguous.
+pub(super) fn multiply(
+    a: ArrayView2<'_, f64>,
+    b: ArrayView2<'_, f64>,
+    out: ArrayViewMut2<'_, f64>,
+) {
+    matmul(view_mut(out), Accum::Replace, view(a), view(b), 1.0, Par::Seq);
+}
+
+/// Adds the lower triangle of `a^T a` to that of `gram`; the other triangle is left undefined.
+pub(super) fn add_gram(a: ArrayView2<'_, f64>, gram: ArrayViewMut2<'_, f64>) {
+    let a = view(a);
+    let full = BlockStructure::Rectangular;
+    triangular::matmul(
+        view_mut(gram),
+        BlockStructure::TriangularLower,
+        Accum::Add,
+        a.transpose(),
+        full,
+        a,
+        full,
+        1.0,
+        Par::Seq,
+    );
+}
+
+/// Adds `a^T b` to `out`.
+pub(super) fn add_cross_gram(
+    a: ArrayView2<'_, f64>,
+    b: ArrayView2<'_, f64>,
+    out: ArrayViewMut2<'_, f64>,
+) {
+    matmul(view_mut(out), Accum::Add, view(a).transpose(), view(b), 1.0, Par::Seq);
+}
+
+fn view(a: ArrayView2<'_, f64>) -> MatRef<'_, f64> {
+    let (rows, cols) = a.dim();
+    MatRef::from_row_major_slice(a.to_slice().expect("row-major and contiguous"), rows, cols)
+}
+
+fn view_mut(a: ArrayViewMut2<'_, f64>) -> MatMut<'_, f64> {
+    let (rows, cols) = a.dim();
+    let slice = a.into_slice().expect("row-major and contiguous");
+    MatMut::from_row_major_slice_mut(slice, rows, cols)
+}

@@ -1,0 +1,131 @@
+//! When an iteration ends.
+
+use std::fmt;
+use std::time::Duration;
+
+/// Why a solver stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum StopReason {
+    /// The change of the fit fell below the tolerance.
+    Converged,
+    /// The residual is as small as rounding lets it be told.
+    PerfectFit,
+    /// The most iterations were done.
+    IterationLimit,
+    /// The time was up.
+    TimeLimit,
+    /// The user asked to stop.
+    Interrupted,
+}
+
+impl StopReason {
+    /// All reasons, in the order of their numbers in checkpoints.
+    pub const ALL: [StopReason; 5] = [
+        StopReason::Converged,
+        StopReason::PerfectFit,
+        StopReason::IterationLimit,
+        StopReason::TimeLimit,
+        StopReason::Interrupted,
+    ];
+}
+
+impl fmt::Display for StopReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            StopReason::Converged => "the change of the fit fell below the tolerance",
+            StopReason::PerfectFit => "the fit is perfect to rounding",
+            StopReason::IterationLimit => "the iteration limit was reached",
+            StopReason::TimeLimit => "the time limit was reached",
+            StopReason::Interrupted => "interrupted",
+        })
+    }
+}
+
+/// The limits of an iterative solver.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct StopRule {
+    /// Stop when the fit changes by less than this (strictly), tested from iteration 2 on.
+    pub tol: f64,
+    /// The most iterations.
+    pub max_iters: usize,
+    /// The most time, checked after each iteration.
+    pub max_time: Option<Duration>,
+}
+
+impl Default for StopRule {
+    /// Tolerance 1e-5, 50 iterations, no time limit.
+    fn default() -> StopRule {
+        StopRule { tol: 1e-5, max_iters: 50, max_time: None }
+    }
+}
+
+/// Where an iteration stands.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Standing {
+    /// Iterations done.
+    pub iteration: usize,
+    /// The absolute change of the fit in the last one.
+    pub change: f64,
+    /// The relative error `||X - M|| / ||X||`.
+    pub relative_error: f64,
+    /// Below this the relative error is rounding: see [`error_floor`].
+    pub error_floor: f64,
+    /// Time spent.
+    pub elapsed: Duration,
+}
+
+impl StopRule {
+    /// Decides whether to stop after an iteration; the first reason in the order of
+    /// [`StopReason`] counts.
+    pub fn check(&self, standing: &Standing) -> Option<StopReason> {
+        if standing.iteration >= 2 && standing.change < self.tol {
+            Some(StopReason::Converged)
+        } else if standing.iteration >= 1 && standing.relative_error <= standing.error_floor {
+            Some(StopReason::PerfectFit)
+        } else if standing.iteration >= self.max_iters {
+            Some(StopReason::IterationLimit)
+        } else if self.max_time.is_some_and(|limit| standing.elapsed >= limit) {
+            Some(StopReason::TimeLimit)
+        } else {
+            None
+        }
+    }
+}
+
+/// Returns the relative error below which `||X||^2 + ||M||^2 - 2 <X, M>` holds no correct digit
+/// when its terms are rounded to `epsilon`: four units of rounding, and the square root of that.
+///
+/// For doubles this is 3e-8: a fit is never known beyond 0.99999997.
+pub fn error_floor(epsilon: f64) -> f64 {
+    (4.0 * epsilon).sqrt()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_limit_stops_and_convergence_needs_two_iterations() {
+        let rule = StopRule { max_time: Some(Duration::from_secs(9)), ..StopRule::default() };
+        let going = Standing {
+            iteration: 1,
+            change: 0.0,
+            relative_error: 0.5,
+            error_floor: error_floor(f64::EPSILON),
+            elapsed: Duration::ZERO,
+        };
+        assert_eq!(rule.check(&going), None);
+        let second = Standing { iteration: 2, ..going };
+        assert_eq!(rule.check(&second), Some(StopReason::Converged));
+        let on_the_edge = Standing { change: 1e-5, ..second };
+        assert_eq!(rule.check(&on_the_edge), None);
+        let perfect = Standing { relative_error: 1e-9, ..going };
+        assert_eq!(rule.check(&perfect), Some(StopReason::PerfectFit));
+        let last = Standing { iteration: 50, ..on_the_edge };
+        assert_eq!(rule.check(&last), Some(StopReason::IterationLimit));
+        let late = Standing { elapsed: Duration::from_secs(9), ..on_the_edge };
+        assert_eq!(rule.check(&late), Some(StopReason::TimeLimit));
+    }
+}
