@@ -5,6 +5,8 @@
 //! | figure | shows |
 //! |---|---|
 //! | [`Convergence`] | fit against iterations and seconds, change of fit against the tolerance |
+//! | [`Timing`] | seconds by phase of a run and by component of its iterations |
+//! | [`Components`] | the strongest components, one panel for each mode |
 //!
 //! Phases: a figure draws shapes and texts on a [`Canvas`]; `svg` and `png` replay these through
 //! the backends of plotters; `save` renames finished files.  Layout is done in points with the
@@ -16,22 +18,38 @@
 
 mod axes;
 mod canvas;
+mod components;
 mod convergence;
 mod error;
 mod font;
+mod legend;
 mod number;
 mod png;
+mod profile;
+mod profile_panel;
 mod save;
 mod scale;
 mod series;
+mod stack;
 mod style;
 mod svg;
+mod timing;
 
 pub use crate::plot::canvas::Canvas;
+pub use crate::plot::components::ComponentFactor;
+pub use crate::plot::components::ComponentMode;
+pub use crate::plot::components::ComponentRow;
+pub use crate::plot::components::Components;
 pub use crate::plot::convergence::Convergence;
 pub use crate::plot::convergence::ConvergencePoint;
 pub use crate::plot::convergence::ConvergenceRun;
 pub use crate::plot::error::PlotError;
+pub use crate::plot::profile::Profile;
+pub use crate::plot::profile::ProfileEntry;
 pub use crate::plot::save::Figure;
 pub use crate::plot::save::save;
 pub use crate::plot::scale::ScaleKind;
+pub use crate::plot::timing::Timing;
+pub use crate::plot::timing::TimingComponent;
+pub use crate::plot::timing::TimingPhase;
+pub use crate::plot::timing::TimingRun;

@@ -5,7 +5,9 @@ pub(crate) fn significant(value: f64, digits: usize) -> String {
     if value == 0.0 || !value.is_finite() {
         return minus(format!("{value}"));
     }
-    let exponent = decade(value);
+    // The exponent after rounding: 0.9999 has that of 1.
+    let rounded = format!("{value:.*e}", digits.saturating_sub(1));
+    let exponent = rounded.split_once('e').and_then(|(_, power)| power.parse().ok()).unwrap_or(0);
     if !(-4..6).contains(&exponent) {
         return scientific(value, digits);
     }
@@ -55,6 +57,7 @@ pub(crate) fn si(value: f64, largest: f64) -> (f64, &'static str) {
 pub(crate) fn percent(share: f64) -> String {
     match 100.0 * share {
         p if !p.is_finite() => "–".to_owned(),
+        0.0 => "0 %".to_owned(),
         p if p > 0.0 && p < 0.1 => "<0.1 %".to_owned(),
         p if p < 9.95 => format!("{p:.1} %"),
         p => format!("{p:.0} %"),
@@ -132,6 +135,7 @@ mod tests {
         assert_eq!(significant(-12_345.6, 3), "−12346");
         assert_eq!(significant(2.5e-9, 3), "2.5×10⁻⁹");
         assert_eq!(significant(0.0, 3), "0");
+        assert_eq!(significant(0.99996, 3), "1.00");
         assert_eq!(scientific(1e-10, 1), "10⁻¹⁰");
         assert_eq!(count(20_000_000.0), "20 M");
         assert_eq!(count(12_092.0), "12.1 k");

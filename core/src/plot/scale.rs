@@ -47,6 +47,11 @@ impl Scale {
         Scale { low, high, kind }
     }
 
+    /// Returns the linear scale from `low` to `high`, which differ.
+    pub(crate) fn span(low: f64, high: f64) -> Scale {
+        Scale::exact(ScaleKind::Linear, low, high)
+    }
+
     /// Returns the scale that shows all `values` it can, with a margin; `None` if it can show none.
     pub(crate) fn around(kind: ScaleKind, values: impl IntoIterator<Item = f64>) -> Option<Scale> {
         let (low, high) = range(values.into_iter().filter(|v| kind.shows(*v)))?;

@@ -1,7 +1,8 @@
 //! The one look of all figures: colours, sizes of text, widths of lines.
 //!
 //! Colours are those of Okabe and Ito, "Color Universal Design" (2008), which stay apart for
-//! readers with any common colour blindness; yellow is left out of lines since it fades on white.
+//! readers with any common colour blindness; yellow, which fades on white, is left out, and black is
+//! a dark grey, which does not outweigh the others.
 //! Lengths are in *points*: a figure is about 800 points wide, that is two columns of a paper.
 
 /// A colour, as red, green and blue.
@@ -50,7 +51,7 @@ pub(crate) const PALETTE: [Color; 7] = [
     Color(204, 121, 167),
     Color(230, 159, 0),
     Color(86, 180, 233),
-    Color(0, 0, 0),
+    Color(70, 70, 70),
 ];
 
 /// Returns the colour of stack part or bar `at`; past the palette, paler turns of it.

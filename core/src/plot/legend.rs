@@ -1,0 +1,54 @@
+//! Legends: a grid of colours and names outside the field of data.
+
+use crate::plot::canvas::Canvas;
+use crate::plot::canvas::Point;
+use crate::plot::canvas::TextStyle;
+use crate::plot::style::Color;
+use crate::plot::style::SMALL;
+use crate::plot::style::SOFT_INK;
+
+/// Height of a line of a legend.
+const LINE: f64 = SMALL + 5.5;
+/// Side of the square of colour.
+const SQUARE: f64 = 10.0;
+
+/// One line of a legend.
+#[derive(Clone, Debug)]
+pub(crate) struct Entry {
+    /// Its colour.
+    pub(crate) color: Color,
+    /// Its name.
+    pub(crate) name: String,
+    /// Numbers after the name, in softer text; may be empty.
+    pub(crate) note: String,
+}
+
+/// Draws the entries row by row into as many equal columns as `width` takes, the first square at
+/// `corner`, and returns the position below.
+pub(crate) fn draw_legend(
+    canvas: &mut Canvas,
+    corner: Point,
+    width: f64,
+    entries: &[Entry],
+) -> f64 {
+    let style = TextStyle::SMALL;
+    let longest = |text: fn(&Entry) -> &str| {
+        entries.iter().map(|entry| style.width(text(entry))).fold(0.0, f64::max)
+    };
+    let start = SQUARE + 6.0;
+    let notes = longest(|entry| &entry.note);
+    let gap = if notes > 0.0 { 8.0 } else { 0.0 };
+    let names = longest(|entry| &entry.name).min(width - start - gap - notes);
+    let pitch = start + names + gap + notes + 22.0;
+    let columns = (((width + 22.0) / pitch) as usize).clamp(1, entries.len().max(1));
+    for (at, entry) in entries.iter().enumerate() {
+        let x = corner.0 + pitch * (at % columns) as f64;
+        let y = corner.1 + LINE * (at / columns) as f64;
+        canvas.rect((x, y), (SQUARE, SQUARE), entry.color);
+        let middle = y + SQUARE / 2.0;
+        canvas.text_centred((x + start, middle), style.fit(&entry.name, names), style);
+        let note = (x + start + names + gap, middle);
+        canvas.text_centred(note, entry.note.clone(), style.color(SOFT_INK));
+    }
+    corner.1 + LINE * entries.len().div_ceil(columns) as f64
+}
