@@ -18,6 +18,14 @@ pub enum FormatError {
     /// Two entries with the same coordinates where that is not allowed; the indices from 1.
     #[error("duplicate entry at {0}: allow it with `--duplicates sum` or `keep-first`")]
     Duplicate(String),
+    /// No published tensor has this name.
+    #[error("no FROSTT tensor is called `{name}`; did you mean one of: {near}?")]
+    UnknownPreset {
+        /// The name asked for.
+        name: String,
+        /// The names most like it.
+        near: String,
+    },
     /// The operating system refused.
     #[error("cannot {action} {path}: {source}")]
     Io {

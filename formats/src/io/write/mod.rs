@@ -1,0 +1,172 @@
+//! Writing tensors: to a temporary file beside the target, renamed when it is complete.
+//!
+//! A reader, or a crash, never meets half a file, and nothing is replaced unless asked.
+
+mod text;
+
+use std::fs::File;
+use std::fs::Permissions;
+use std::io;
+use std::io::BufWriter;
+use std::io::Write;
+use std::path::Path;
+
+use crate::coo::Coo;
+use crate::error::FormatError;
+use crate::io::dtb;
+use crate::io::report::Dialect;
+use crate::io::source::Compression;
+use crate::io::source::Format;
+use crate::value::Value;
+
+/// What happens to a file that is there already.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Overwrite {
+    /// It stays, and writing is an error.
+    #[default]
+    Refuse,
+    /// It is replaced.
+    Replace,
+}
+
+/// Options of [`write()`](write).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct WriteOptions {
+    /// What happens to a file that is there already.
+    pub overwrite: Overwrite,
+    /// The header of a `.tns` file.  [`Dialect::Plain`] loses empty slices at the end of a mode.
+    pub dialect: Dialect,
+}
+
+/// Bytes gathered before they go to the system.
+const BUFFER: usize = 1 << 20;
+
+/// Writes `coo` to `path` in the format of its extension: `.tns` and `.mtx` or `.ttx`, also with
+/// `.gz`, `.zst` or `.bz2`, and `.dtb`.
+///
+/// Text counts indices from 1 and writes each value with the fewest digits that read back as the
+/// same number.  Matrices get a Matrix Market header, other orders a TensorMarket one.
+///
+/// # Errors
+///
+/// [`FormatError::Exists`] if the file exists and is not to be replaced,
+/// [`FormatError::UnknownFormat`], [`FormatError::Unsupported`] for `.npy` and for `.mtx` with
+/// an order other than 2, [`FormatError::NoEntries`], and [`FormatError::Io`].
+pub fn write<V: Value>(
+    coo: &Coo<V>,
+    path: &Path,
+    options: &WriteOptions,
+) -> Result<(), FormatError> {
+    let (format, compression) = Format::of_path(path)?;
+    let name = path.display().to_string();
+    check(coo, path, format)?;
+    if coo.nnz() == 0 {
+        return Err(FormatError::NoEntries(name));
+    }
+    if options.overwrite == Overwrite::Refuse && path.exists() {
+        return Err(FormatError::Exists(path.to_owned()));
+    }
+    let dialect = match format {
+        Format::Mtx => Dialect::MatrixMarket,
+        _ => options.dialect,
+    };
+    replace(path, options.overwrite, |file| {
+        let out = BufWriter::with_capacity(BUFFER, file);
+        match format {
+            Format::Dtb => finish(out, |out| dtb::write(coo, out)),
+            _ => compressed(out, compression, |out| text::write(coo, dialect, out)),
+        }
+    })
+}
+
+/// Refuses what a format cannot hold.
+fn check<V: Value>(coo: &Coo<V>, path: &Path, format: Format) -> Result<(), FormatError> {
+    let refuse = |what: &str, remedy| {
+        let (file, what) = (path.display().to_string(), what.to_owned());
+        Err(FormatError::Unsupported { file, what, remedy })
+    };
+    let is_matrix_name = path.to_string_lossy().to_ascii_lowercase().contains(".mtx");
+    match format {
+        Format::Npy => refuse("sparse tensors are not written as dense .npy", "use .tns or .dtb"),
+        Format::Mtx if is_matrix_name && coo.order() != 2 => {
+            refuse("a Matrix Market file holds a matrix", "use .ttx (TensorMarket) or .tns")
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Writes a file beside `path` and renames it.
+fn replace(
+    path: &Path,
+    overwrite: Overwrite,
+    content: impl FnOnce(&mut File) -> io::Result<()>,
+) -> Result<(), FormatError> {
+    let refused = |source| FormatError::Io { action: "write", path: path.to_owned(), source };
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".decompose-").suffix(".part");
+    if let Some(permissions) = ordinary_permissions() {
+        builder.permissions(permissions);
+    }
+    let mut file = builder.tempfile_in(folder.unwrap_or(Path::new("."))).map_err(refused)?;
+    content(file.as_file_mut()).map_err(refused)?;
+    let persisted = match overwrite {
+        Overwrite::Refuse => file.persist_noclobber(path),
+        Overwrite::Replace => file.persist(path),
+    };
+    match persisted {
+        Ok(_) => Ok(()),
+        Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => {
+            Err(FormatError::Exists(path.to_owned()))
+        }
+        Err(error) => Err(refused(error.error)),
+    }
+}
+
+/// Returns the permissions of a file that any program creates; temporary files are private
+/// otherwise and would stay so under their final name.
+#[cfg(unix)]
+fn ordinary_permissions() -> Option<Permissions> {
+    use std::os::unix::fs::PermissionsExt;
+    Some(Permissions::from_mode(0o666))
+}
+
+#[cfg(not(unix))]
+fn ordinary_permissions() -> Option<Permissions> {
+    None
+}
+
+/// Runs `content` on a compressor of `out`.
+fn compressed(
+    out: BufWriter<&mut File>,
+    compression: Compression,
+    content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> io::Result<()> {
+    match compression {
+        Compression::None => finish(out, content),
+        Compression::Gzip => {
+            let mut gzip = flate2::write::GzEncoder::new(out, flate2::Compression::default());
+            content(&mut gzip)?;
+            gzip.finish()?.flush()
+        }
+        Compression::Zstd => {
+            let mut zstd = zstd::stream::write::Encoder::new(out, zstd::DEFAULT_COMPRESSION_LEVEL)?;
+            zstd.include_checksum(true)?;
+            content(&mut zstd)?;
+            zstd.finish()?.flush()
+        }
+        Compression::Bzip2 => {
+            let mut bzip2 = bzip2::write::BzEncoder::new(out, bzip2::Compression::default());
+            content(&mut bzip2)?;
+            bzip2.finish()?.flush()
+        }
+    }
+}
+
+fn finish(
+    mut out: BufWriter<&mut File>,
+    content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> io::Result<()> {
+    content(&mut out)?;
+    out.flush()
+}
