@@ -3,7 +3,10 @@
 use crate::plot::canvas::Canvas;
 use crate::plot::canvas::Point;
 use crate::plot::canvas::TextStyle;
+use crate::plot::series::Look;
+use crate::plot::series::draw_marker;
 use crate::plot::style::Color;
+use crate::plot::style::MARKER;
 use crate::plot::style::SMALL;
 use crate::plot::style::SOFT_INK;
 
@@ -21,6 +24,15 @@ pub(crate) struct Entry {
     pub(crate) name: String,
     /// Numbers after the name, in softer text; may be empty.
     pub(crate) note: String,
+    /// The marker shown; a square of colour for none.
+    pub(crate) marker: Option<usize>,
+}
+
+impl Entry {
+    /// Returns a square of colour with a name.
+    pub(crate) fn new(color: Color, name: impl Into<String>) -> Entry {
+        Entry { color, name: name.into(), note: String::new(), marker: None }
+    }
 }
 
 /// Draws the entries row by row into as many equal columns as `width` takes, the first square at
@@ -44,8 +56,13 @@ pub(crate) fn draw_legend(
     for (at, entry) in entries.iter().enumerate() {
         let x = corner.0 + pitch * (at % columns) as f64;
         let y = corner.1 + LINE * (at / columns) as f64;
-        canvas.rect((x, y), (SQUARE, SQUARE), entry.color);
         let middle = y + SQUARE / 2.0;
+        if entry.marker.is_some() {
+            let look = Look { color: entry.color, marker: entry.marker };
+            draw_marker(canvas, (x + SQUARE / 2.0, middle), look, MARKER + 0.6);
+        } else {
+            canvas.rect((x, y), (SQUARE, SQUARE), entry.color);
+        }
         canvas.text_centred((x + start, middle), style.fit(&entry.name, names), style);
         let note = (x + start + names + gap, middle);
         canvas.text_centred(note, entry.note.clone(), style.color(SOFT_INK));

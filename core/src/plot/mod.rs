@@ -7,6 +7,9 @@
 //! | [`Convergence`] | fit against iterations and seconds, change of fit against the tolerance |
 //! | [`Timing`] | seconds by phase of a run and by component of its iterations |
 //! | [`Components`] | the strongest components, one panel for each mode |
+//! | [`Bars`] | measured values beside bounds and other programs |
+//! | [`Scatter`] | predicted against measured |
+//! | [`ScoreMatrix`] | scores between restarts |
 //!
 //! Phases: a figure draws shapes and texts on a [`Canvas`]; `svg` and `png` replay these through
 //! the backends of plotters; `save` renames finished files.  Layout is done in points with the
@@ -17,24 +20,33 @@
 //! the spacing wanted here, and they draw in whole pixels.
 
 mod axes;
+mod bars;
 mod canvas;
 mod components;
 mod convergence;
 mod error;
 mod font;
 mod legend;
+mod matrix;
 mod number;
 mod png;
 mod profile;
 mod profile_panel;
 mod save;
 mod scale;
+mod scatter;
 mod series;
 mod stack;
 mod style;
 mod svg;
 mod timing;
 
+#[cfg(test)]
+mod layout_tests;
+
+pub use crate::plot::bars::Bar;
+pub use crate::plot::bars::BarGroup;
+pub use crate::plot::bars::Bars;
 pub use crate::plot::canvas::Canvas;
 pub use crate::plot::components::ComponentFactor;
 pub use crate::plot::components::ComponentMode;
@@ -44,11 +56,15 @@ pub use crate::plot::convergence::Convergence;
 pub use crate::plot::convergence::ConvergencePoint;
 pub use crate::plot::convergence::ConvergenceRun;
 pub use crate::plot::error::PlotError;
+pub use crate::plot::matrix::ScoreMatrix;
 pub use crate::plot::profile::Profile;
 pub use crate::plot::profile::ProfileEntry;
 pub use crate::plot::save::Figure;
 pub use crate::plot::save::save;
 pub use crate::plot::scale::ScaleKind;
+pub use crate::plot::scatter::Scatter;
+pub use crate::plot::scatter::ScatterPoint;
+pub use crate::plot::scatter::ScatterSeries;
 pub use crate::plot::timing::Timing;
 pub use crate::plot::timing::TimingComponent;
 pub use crate::plot::timing::TimingPhase;

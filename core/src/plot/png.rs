@@ -58,9 +58,7 @@ fn draw_shape(backend: &mut BitMapBackend<'_>, shape: &Shape) -> Result<(), Plot
             .fill_polygon(points.iter().copied().map(samples), &fill(*color))
             .map_err(refused),
         Shape::Rect(from, to, color) => {
-            let (from, to) = (samples(*from), samples(*to));
-            let last = ((to.0 - 1).max(from.0), (to.1 - 1).max(from.1));
-            backend.draw_rect(from, last, &fill(*color), true).map_err(refused)
+            backend.draw_rect(samples(*from), samples(*to), &fill(*color), true).map_err(refused)
         }
         Shape::Disc(centre, radius, color) => {
             let radius = (radius * f64::from(PIXELS * SAMPLES)).round() as u32;

@@ -124,8 +124,8 @@ impl ProfilePanel {
 
     /// Fills the range of values along the profile, and dots the largest.
     fn draw_band(&self, canvas: &mut Canvas, profile: &Profile) {
-        // Half a point of ink even where all values of a stretch are the same.
-        const HALF_INK: f64 = 0.25;
+        // Some ink even where all values of a stretch are the same.
+        const HALF_INK: f64 = 0.4;
         let joined = (LEAST_STEP * self.points as f64 / self.field.width).ceil().max(1.0) as usize;
         let steps = |values: &[f64], pick: fn(f64, f64) -> f64, shift: f64| -> Vec<Point> {
             let step = |(at, values): (usize, &[f64])| {

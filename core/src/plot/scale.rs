@@ -83,6 +83,11 @@ impl Scale {
         }
     }
 
+    /// Returns whether `value` has a place on this scale, inside or outside its ends.
+    pub(crate) fn shows(self, value: f64) -> bool {
+        self.kind.shows(value)
+    }
+
     /// Returns the lowest value.
     pub(crate) fn low(self) -> f64 {
         self.low
@@ -115,18 +120,25 @@ impl Scale {
     fn log_ticks(self, wanted: usize) -> Vec<Tick> {
         let (first, last) = (decade(self.low), decade(self.high) + 1);
         let decades = (self.high / self.low).log10();
-        let multiples: &[f64] = match decades {
-            d if d < 0.5 => return self.linear_ticks(wanted, 0.0),
-            d if d < 1.5 => &[1.0, 2.0, 5.0],
+        let multiples: &[f64] = match 3.0 * decades {
+            thirds if thirds < 1.5 => return self.linear_ticks(wanted, 0.0),
+            thirds if thirds <= wanted as f64 + 1.0 => &[1.0, 2.0, 5.0],
             _ => &[1.0],
         };
         let every = (decades / wanted.max(1) as f64).ceil().max(1.0) as i32;
-        (first..=last)
+        let values: Vec<f64> = (first..=last)
             .filter(|exponent| exponent.rem_euclid(every) == 0)
             .flat_map(|exponent| multiples.iter().map(move |m| m * 10_f64.powi(exponent)))
             .filter(|value| (-1e-9..=1.0 + 1e-9).contains(&self.place(*value)))
-            .map(|value| Tick { value, label: log_label(value) })
-            .collect()
+            .collect();
+        // One way of writing for all labels of an axis.
+        let plain = values.iter().all(|value| (0.9e-3..1.1e4).contains(value));
+        let label = |value: f64| match decade(value * 1.000_001) {
+            0 | 1 => format!("{value:.0}"),
+            exponent if plain => format!("{value:.*}", (-exponent).max(0) as usize),
+            _ => scientific(value, 2),
+        };
+        values.into_iter().map(|value| Tick { value, label: label(value) }).collect()
     }
 }
 
@@ -162,22 +174,13 @@ fn linear_label(value: f64, step: f64, largest: f64) -> String {
     if value == 0.0 {
         return "0".to_owned();
     }
-    if largest < 1e-3 || largest >= 1e12 {
+    if !(1e-3..1e12).contains(&largest) {
         let digits = (decade(value) - decade(step) + 1).clamp(1, 8) as usize;
         return scientific(value, digits);
     }
     let (scaled, suffix) = si(value, largest);
     let decimals = (-decade(si(step * 1.000_001, largest).0)).clamp(0, 12) as usize;
     minus(format!("{scaled:.decimals$}{suffix}"))
-}
-
-fn log_label(value: f64) -> String {
-    if (0.01..1000.0).contains(&value) {
-        let decimals = (-decade(value * 1.000_001)).max(0) as usize;
-        format!("{value:.decimals$}")
-    } else {
-        scientific(value, 2)
-    }
 }
 
 #[cfg(test)]
@@ -197,7 +200,7 @@ mod tests {
         check(ScaleKind::Linear, (0.0, 2e7), 4, &["0", "5 M", "10 M", "15 M", "20 M"]);
         check(ScaleKind::Linear, (-1.5, 1.5), 3, &["−1", "0", "1"]);
         check(ScaleKind::Linear, (0.0, 3e-6), 3, &["0", "10⁻⁶", "2×10⁻⁶", "3×10⁻⁶"]);
-        check(ScaleKind::Log, (1e-6, 1.0), 3, &["10⁻⁶", "10⁻⁴", "0.01", "1"]);
+        check(ScaleKind::Log, (1e-6, 1.0), 3, &["10⁻⁶", "10⁻⁴", "10⁻²", "1"]);
         check(ScaleKind::Log, (1.0, 20.0), 5, &["1", "2", "5", "10", "20"]);
     }
 

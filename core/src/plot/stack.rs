@@ -92,7 +92,7 @@ pub(crate) fn draw_stacks(
     let entries: Vec<_> = parts
         .iter()
         .enumerate()
-        .map(|(at, name)| Entry { color: fill_color(at), name: name.clone(), note: note(at) })
+        .map(|(at, name)| Entry { note: note(at), ..Entry::new(fill_color(at), name) })
         .collect();
     let corner = (panel.field.left, outer.top + outer.height + 10.0);
     draw_legend(canvas, corner, area.left + area.width - corner.0, &entries)

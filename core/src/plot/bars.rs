@@ -1,0 +1,217 @@
+//! Grouped bars with spread: measured times or rates, beside bounds and other programs.
+
+use crate::plot::axes::Area;
+use crate::plot::axes::Axis;
+use crate::plot::axes::Panel;
+use crate::plot::canvas::Anchor;
+use crate::plot::canvas::Canvas;
+use crate::plot::canvas::Stroke;
+use crate::plot::canvas::TextStyle;
+use crate::plot::error::PlotError;
+use crate::plot::legend::Entry;
+use crate::plot::legend::draw_legend;
+use crate::plot::number::significant;
+use crate::plot::save::Figure;
+use crate::plot::scale::Scale;
+use crate::plot::scale::ScaleKind;
+use crate::plot::scale::range;
+use crate::plot::style::INK;
+use crate::plot::style::SMALL;
+use crate::plot::style::SOFT_INK;
+use crate::plot::style::TINY;
+use crate::plot::style::TITLE;
+use crate::plot::style::fill_color;
+
+const FIGURE: &str = "bars";
+const MARGIN: f64 = 14.0;
+/// Least width of a bar, and of the space between two groups.
+const LEAST_BAR: f64 = 11.0;
+const SPACE: f64 = 22.0;
+/// Widest bar.
+const MOST_BAR: f64 = 46.0;
+/// Most room for names of groups that run upwards.
+const MOST_NAME: f64 = 110.0;
+/// The text of values above bars.
+const VALUE: TextStyle = TextStyle::new(TINY).anchor(Anchor::Middle);
+
+/// Groups of bars, for example one group a tensor and one bar a program.
+///
+/// On a logarithmic axis the lengths of bars have no meaning, only their tops have.
+#[derive(Clone, Debug)]
+pub struct Bars {
+    /// The title.
+    pub title: String,
+    /// What the bars show, with its unit, for example `time of an iteration (s)`.
+    pub value_name: String,
+    /// The axis: linear from zero, or logarithmic.
+    pub scale: ScaleKind,
+    /// Names of the bars in each group.
+    pub series: Vec<String>,
+    /// The groups, from left to right.
+    pub groups: Vec<BarGroup>,
+}
+
+/// A group of bars.
+#[derive(Clone, Debug, Default)]
+pub struct BarGroup {
+    /// Its name, below it.
+    pub name: String,
+    /// One bar for each series, `None` where nothing was measured.
+    pub bars: Vec<Option<Bar>>,
+}
+
+/// One bar.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Bar {
+    /// Its height, for example a median.
+    pub value: f64,
+    /// The low end of its spread; its `value` for none.
+    pub low: f64,
+    /// The high end of its spread; its `value` for none.
+    pub high: f64,
+}
+
+impl Bar {
+    /// Returns a bar without spread.
+    pub fn exact(value: f64) -> Bar {
+        Bar { value, low: value, high: value }
+    }
+
+    fn has_spread(&self, panel: &Panel) -> bool {
+        panel.y.shows(self.low) && panel.y.shows(self.high) && self.low < self.high
+    }
+}
+
+impl Figure for Bars {
+    fn size(&self) -> (u32, u32) {
+        let group = LEAST_BAR * self.series.len() as f64 + SPACE;
+        let width = (90.0 + group * self.groups.len() as f64).max(800.0);
+        (width.ceil() as u32, 440)
+    }
+
+    fn draw(&self, canvas: &mut Canvas) -> Result<(), PlotError> {
+        let scale = self.check()?;
+        let (width, height) = (f64::from(canvas.size.0), f64::from(canvas.size.1));
+        let room = width - 2.0 * MARGIN;
+        let title = TextStyle::new(TITLE).bold();
+        canvas.text((MARGIN, 26.0), title.fit(&self.title, room), title);
+        let entries: Vec<_> = self
+            .series
+            .iter()
+            .enumerate()
+            .map(|(at, name)| Entry::new(fill_color(at), name))
+            .collect();
+        let top = draw_legend(canvas, (MARGIN, 42.0), room, &entries) + 10.0;
+
+        let y = Axis::new(scale, 6, self.value_name.clone());
+        let x = Axis {
+            scale: Scale::span(0.0, self.groups.len() as f64),
+            ticks: Vec::new(),
+            name: String::new(),
+            label_room: 0.0,
+        };
+        let names = self.groups.iter().map(|group| TextStyle::SMALL.width(&group.name));
+        let widest = names.fold(0.0, f64::max);
+        let upright = widest + 8.0 > (room - 80.0) / self.groups.len() as f64;
+        let extra = if upright { widest.min(MOST_NAME) } else { 0.0 };
+        let area = Area { left: MARGIN, top, width: room, height: height - top - MARGIN - extra };
+        let panel = Panel::draw(canvas, area, &x, &y);
+        let labelled = self.values_fit(&panel);
+        for (at, group) in self.groups.iter().enumerate() {
+            let middle = panel.x_at(at as f64 + 0.5);
+            draw_bars(canvas, &panel, middle, &group.bars);
+            if labelled {
+                draw_values(canvas, &panel, middle, &group.bars);
+            }
+            let below = panel.field.top + panel.field.height + 7.0;
+            if upright {
+                let style = TextStyle::SMALL.anchor(Anchor::End).up();
+                let name = style.fit(&group.name, MOST_NAME);
+                canvas.text_centred((middle, below), name, style);
+            } else {
+                let style = TextStyle::SMALL.anchor(Anchor::Middle);
+                canvas.text((middle, below + SMALL), group.name.clone(), style);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Bars {
+    /// Returns whether every value has room above its bar: then all are written, else none.
+    fn values_fit(&self, panel: &Panel) -> bool {
+        let (_, thick) = places(panel, 0.0, self.series.len());
+        let bars = self.groups.iter().flat_map(|group| &group.bars).flatten();
+        bars.map(|bar| VALUE.width(&significant(bar.value, 2))).all(|width| width <= thick)
+    }
+
+    /// Checks that all fits and returns the scale of values.
+    fn check(&self) -> Result<Scale, PlotError> {
+        for group in &self.groups {
+            let (bars, series) = (group.bars.len(), self.series.len());
+            if bars != series {
+                let name = &group.name;
+                let reason = format!("group `{name}` has {bars} bars for {series} series");
+                return Err(PlotError::mismatch(FIGURE, reason));
+            }
+        }
+        let bars = || self.groups.iter().flat_map(|group| &group.bars).flatten();
+        let values = bars().flat_map(|bar| [bar.value, bar.low, bar.high]);
+        let Some((low, high)) = range(values.filter(|v| self.scale.shows(*v))) else {
+            let reason = "no bar has a value that the axis can show; give finite values, \
+                          above zero for a logarithmic axis";
+            return Err(PlotError::empty(FIGURE, reason));
+        };
+        Ok(match self.scale {
+            ScaleKind::Linear if low < 0.0 => Scale::exact(ScaleKind::Linear, low, high.max(0.0)),
+            ScaleKind::Linear => Scale::from_zero([high]),
+            // The lowest bar must not vanish, so the axis starts well below it.
+            ScaleKind::Log => Scale::exact(ScaleKind::Log, low / 2.0, high * 1.5),
+        })
+    }
+}
+
+/// Returns the position and thickness of the bars of a group around `middle`.
+fn places(panel: &Panel, middle: f64, bars: usize) -> (impl Fn(usize) -> f64, f64) {
+    let group = panel.x_at(1.0) - panel.x_at(0.0);
+    let pitch = ((group - SPACE) / bars.max(1) as f64).clamp(LEAST_BAR, MOST_BAR);
+    let first = middle - pitch * bars as f64 / 2.0;
+    (move |at| first + pitch * (at as f64 + 0.5), pitch - 2.0)
+}
+
+/// Draws the bars of one group around `middle`.
+fn draw_bars(canvas: &mut Canvas, panel: &Panel, middle: f64, bars: &[Option<Bar>]) {
+    let (place, thick) = places(panel, middle, bars.len());
+    let base = panel.y_at(panel.y.low().max(0.0));
+    for (at, bar) in bars.iter().enumerate() {
+        let x = place(at);
+        let Some(bar) = bar.filter(|bar| panel.y.shows(bar.value)) else {
+            let style = TextStyle::SMALL.anchor(Anchor::Middle).color(SOFT_INK);
+            canvas.text((x, base - 4.0), "–", style);
+            continue;
+        };
+        let top = panel.y_at(bar.value);
+        let corner = (x - thick / 2.0, top.min(base));
+        canvas.rect(corner, (thick, (top - base).abs()), fill_color(at));
+        if bar.has_spread(panel) {
+            let (low, high) = (panel.y_at(bar.low), panel.y_at(bar.high));
+            let stroke = Stroke { width: 1.1, color: INK };
+            let cap = (thick / 4.0).min(4.0);
+            canvas.line(vec![(x, low), (x, high)], stroke);
+            canvas.line(vec![(x - cap, low), (x + cap, low)], stroke);
+            canvas.line(vec![(x - cap, high), (x + cap, high)], stroke);
+        }
+    }
+}
+
+/// Writes the values of one group above its bars.
+fn draw_values(canvas: &mut Canvas, panel: &Panel, middle: f64, bars: &[Option<Bar>]) {
+    let (place, _) = places(panel, middle, bars.len());
+    for (at, bar) in bars.iter().enumerate() {
+        if let Some(bar) = bar.filter(|bar| panel.y.shows(bar.value)) {
+            let highest = if bar.has_spread(panel) { bar.high } else { bar.value };
+            let above = (place(at), panel.y_at(highest.max(panel.y.low().max(0.0))) - 3.5);
+            canvas.text(above, significant(bar.value, 2), VALUE);
+        }
+    }
+}

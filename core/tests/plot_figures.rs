@@ -1,0 +1,240 @@
+//! Figures as users get them: two files, complete or absent, with every word in the SVG.
+
+use std::fs;
+use std::path::Path;
+
+use decompose_core::plot::Bar;
+use decompose_core::plot::BarGroup;
+use decompose_core::plot::Bars;
+use decompose_core::plot::ComponentFactor;
+use decompose_core::plot::Components;
+use decompose_core::plot::Convergence;
+use decompose_core::plot::ConvergencePoint;
+use decompose_core::plot::ConvergenceRun;
+use decompose_core::plot::Figure;
+use decompose_core::plot::PlotError;
+use decompose_core::plot::ScaleKind;
+use decompose_core::plot::Scatter;
+use decompose_core::plot::ScatterPoint;
+use decompose_core::plot::ScatterSeries;
+use decompose_core::plot::ScoreMatrix;
+use decompose_core::plot::Timing;
+use decompose_core::plot::TimingComponent;
+use decompose_core::plot::TimingPhase;
+use decompose_core::plot::TimingRun;
+use decompose_core::plot::save;
+use ndarray::Array2;
+use tempfile::tempdir;
+
+/// Saves a figure, checks both files, and that the SVG has all of `words`.
+#[track_caller]
+fn check(figure: &impl Figure, words: &[&str]) {
+    let dir = tempdir().unwrap();
+    let [svg, png] = save(figure, dir.path(), "figure").unwrap();
+    let svg = fs::read_to_string(svg).unwrap();
+    assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"));
+    for word in words {
+        assert!(svg.contains(word), "the SVG lacks `{word}`");
+    }
+    let (width, height) = figure.size();
+    assert_eq!(png_size(&fs::read(png).unwrap()), (2 * width, 2 * height));
+    assert_eq!(names(dir.path()), ["figure.png", "figure.svg"]);
+}
+
+/// Returns width and height of a PNG file, whose chunks must lead from its first to its last byte.
+fn png_size(file: &[u8]) -> (u32, u32) {
+    let number = |at: usize| u32::from_be_bytes(file[at..at + 4].try_into().unwrap());
+    assert_eq!(&file[..8], b"\x89PNG\r\n\x1a\n");
+    assert_eq!(&file[12..16], b"IHDR");
+    let mut at = 8;
+    let mut last = [0; 4];
+    while at < file.len() {
+        last.copy_from_slice(&file[at + 4..at + 8]);
+        at += 12 + number(at) as usize;
+    }
+    assert_eq!((at, &last), (file.len(), b"IEND"));
+    (number(16), number(20))
+}
+
+fn names(dir: &Path) -> Vec<String> {
+    let entries = fs::read_dir(dir).unwrap();
+    let mut names: Vec<_> =
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+fn convergence(fits: &[f64]) -> Convergence {
+    let point = |(at, fit): (usize, &f64)| ConvergencePoint {
+        iteration: at as u64 + 1,
+        seconds: 0.25 * (at + 1) as f64,
+        fit: *fit,
+    };
+    Convergence {
+        title: "uber, CP-ALS, rank 4".to_owned(),
+        tolerance: Some(1e-4),
+        runs: vec![ConvergenceRun {
+            name: "restart 1 <&>".to_owned(),
+            points: fits.iter().enumerate().map(point).collect(),
+            stop: "change of fit below tolerance".to_owned(),
+        }],
+    }
+}
+
+fn matrix(scores: Vec<Vec<f64>>) -> ScoreMatrix {
+    ScoreMatrix {
+        title: "Similarity of restarts".to_owned(),
+        score_name: "factor match score".to_owned(),
+        rows: vec!["restart 1".to_owned(), "restart 2".to_owned()],
+        columns: vec!["restart 1".to_owned(), "restart 2".to_owned()],
+        scores,
+        range: (0.0, 1.0),
+    }
+}
+
+#[test]
+fn convergence_names_fit_and_reason() {
+    let fits: Vec<f64> = (0..40).map(|k| 0.75 - 0.5 * 0.8_f64.powi(k)).collect();
+    let words = [
+        "uber, CP-ALS, rank 4",
+        "restart 1 &lt;&amp;&gt;",
+        "fit 0.749917",
+        "40 iterations, 10.0 s: change of fit below tolerance",
+        "tolerance 10⁻⁴",
+        "time (s)",
+    ];
+    check(&convergence(&fits), &words);
+    check(&convergence(&[0.5]), &["1 iteration, 250 ms", "does not change"]);
+    check(&convergence(&[0.5, f64::NAN, 0.625]), &["fit 0.625000"]);
+}
+
+#[test]
+fn timing_names_seconds_and_shares() {
+    let figure = Timing {
+        title: "nips".to_owned(),
+        runs: vec![TimingRun {
+            name: String::new(),
+            phases: vec![
+                TimingPhase { name: "read".to_owned(), seconds: 1.0 },
+                TimingPhase { name: "iterate".to_owned(), seconds: 3.0 },
+                TimingPhase { name: "write".to_owned(), seconds: f64::NAN },
+            ],
+            components: vec![
+                TimingComponent { name: "MTTKRP mode 1".to_owned(), seconds: vec![0.01, 0.03] },
+                TimingComponent { name: "solve".to_owned(), seconds: vec![0.005, 0.005] },
+            ],
+        }],
+    };
+    let words = ["1.00 s, 25 %", "3.00 s, 75 %", "0 s, 0 %", "20.0 ms, 80 %", "MTTKRP mode 1"];
+    check(&figure, &words);
+}
+
+#[test]
+fn components_list_labels_of_the_largest_entries() {
+    let mut user = Array2::<f32>::zeros((5000, 12));
+    user[[4321, 3]] = 0.5;
+    let hour = Array2::<f32>::ones((24, 12));
+    let weights: Vec<f64> = (0..12).map(|k| if k == 3 { 9.0 } else { 1.0 }).collect();
+    let label = |index: usize| format!("user {index}");
+    let figure = Components::from_factors(
+        "uber, rank 12",
+        &weights,
+        &[
+            ComponentFactor { name: "user", factor: user.view(), labels: Some(&label) },
+            ComponentFactor { name: "hour", factor: hour.view(), labels: None },
+        ],
+    )
+    .unwrap();
+    assert_eq!(figure.rows.len(), 8);
+    assert_eq!((figure.rows[0].component, figure.rows[0].share), (3, 0.45));
+    check(&figure, &["the strongest 8 of 12", "λ = 9.00", "45 %", "user 4321", "1 to 5000"]);
+}
+
+#[test]
+fn other_figures_have_their_words() {
+    let bars = Bars {
+        title: "Iteration".to_owned(),
+        value_name: "time (ms)".to_owned(),
+        scale: ScaleKind::Log,
+        series: vec!["decompose".to_owned(), "bound".to_owned()],
+        groups: vec![BarGroup {
+            name: "nell-2".to_owned(),
+            bars: vec![Some(Bar { value: 12.0, low: 11.0, high: 14.0 }), Some(Bar::exact(8.0))],
+        }],
+    };
+    check(&bars, &["nell-2", "decompose", "bound", "time (ms)"]);
+    let points = vec![
+        ScatterPoint { x: 1.0, y: 2.0, label: Some("best".to_owned()) },
+        ScatterPoint { x: 0.0, y: 2.0, label: None },
+    ];
+    let scatter = Scatter {
+        title: "Schedules".to_owned(),
+        x_name: "predicted time (s)".to_owned(),
+        y_name: "measured time (s)".to_owned(),
+        series: vec![ScatterSeries { name: String::new(), points }],
+    };
+    check(&scatter, &["best", "1 point, 1 left out", "predicted time (s)"]);
+    let scores = matrix(vec![vec![1.0, 0.25], vec![f64::NAN, 1.0]]);
+    check(&scores, &["0.25", "–", "restart 2", "factor match score"]);
+}
+
+#[test]
+fn empty_figures_are_refused_with_a_remedy() {
+    #[track_caller]
+    fn refuse(figure: &impl Figure, words: &str) {
+        let dir = tempdir().unwrap();
+        let error = save(figure, dir.path(), "figure").unwrap_err();
+        assert!(error.to_string().contains(words), "{error}");
+        assert!(names(dir.path()).is_empty());
+    }
+    refuse(&convergence(&[]), "no run has a finite fit; give");
+    refuse(&convergence(&[f64::NAN]), "no run has a finite fit; give");
+    refuse(&Timing::default(), "give one run");
+    refuse(&Components::default(), "give one of each");
+    refuse(&Scatter::default(), "give one or more");
+    refuse(&matrix(vec![vec![1.0]]), "1 rows of scores for 2 names");
+    refuse(&matrix(vec![vec![1.0, 1.0], vec![1.0]]), "row 2 has 1 scores for 2 columns");
+    refuse(&ScoreMatrix { range: (1.0, 1.0), ..matrix(vec![vec![1.0; 2]; 2]) }, "no range");
+    let factor = Array2::<f64>::ones((3, 2));
+    let factor = ComponentFactor { name: "user", factor: factor.view(), labels: None };
+    let error = Components::from_factors("wrong", &[1.0; 5], &[factor]).unwrap_err();
+    assert!(error.to_string().contains("mode `user` has 2 columns for 5 weights"), "{error}");
+}
+
+#[test]
+fn a_failed_figure_leaves_older_files_alone() {
+    let dir = tempdir().unwrap();
+    let [svg, png] = save(&convergence(&[0.25, 0.5]), dir.path(), "fit").unwrap();
+    let before = (fs::read(&svg).unwrap(), fs::read(&png).unwrap());
+    save(&convergence(&[]), dir.path(), "fit").unwrap_err();
+    assert_eq!(before, (fs::read(&svg).unwrap(), fs::read(&png).unwrap()));
+    assert_eq!(names(dir.path()), ["fit.png", "fit.svg"]);
+    save(&convergence(&[0.25, 0.75]), dir.path(), "fit").unwrap();
+    assert_ne!(before.0, fs::read(&svg).unwrap());
+}
+
+#[test]
+fn names_and_folders_are_checked() {
+    let dir = tempdir().unwrap();
+    for stem in ["", ".", "..", "a/b"] {
+        let error = save(&convergence(&[0.5]), dir.path(), stem).unwrap_err();
+        assert!(matches!(error, PlotError::Stem { .. }), "{error}");
+    }
+    let file = dir.path().join("file");
+    fs::write(&file, "").unwrap();
+    let error = save(&convergence(&[0.5]), &file, "fit").unwrap_err();
+    assert!(matches!(error, PlotError::Write { .. }), "{error}");
+    let deep = dir.path().join("made/on/demand");
+    save(&convergence(&[0.5]), &deep, "fit").unwrap();
+    assert_eq!(names(&deep), ["fit.png", "fit.svg"]);
+}
+
+#[test]
+fn figures_are_the_same_each_time() {
+    let dir = tempdir().unwrap();
+    let figure = convergence(&[0.1, 0.2, 0.25]);
+    let [svg, png] = save(&figure, dir.path(), "first").unwrap();
+    let [again_svg, again_png] = save(&figure, dir.path(), "second").unwrap();
+    assert_eq!(fs::read(svg).unwrap(), fs::read(again_svg).unwrap());
+    assert_eq!(fs::read(png).unwrap(), fs::read(again_png).unwrap());
+}
