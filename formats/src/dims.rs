@@ -44,6 +44,72 @@ impl ModeOrder {
     }
 }
 
+/// A set of modes: bit `m` stands for mode `m`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ModeSet(u64);
+
+impl ModeSet {
+    /// Most modes that a set can tell apart.
+    pub const MODES: usize = 64;
+
+    /// Returns the set of `modes`; modes from [`ModeSet::MODES`] on are left out.
+    pub fn of(modes: &[usize]) -> ModeSet {
+        let bits = modes.iter().filter(|&&mode| mode < ModeSet::MODES).map(|&mode| 1 << mode);
+        ModeSet(bits.fold(0, |set, bit| set | bit))
+    }
+
+    /// Returns the set of the modes `0..order`, of at most [`ModeSet::MODES`].
+    pub fn all(order: usize) -> ModeSet {
+        ModeSet(1u64.unbounded_shl(order as u32).wrapping_sub(1))
+    }
+
+    /// Returns the set whose bits are `bits`.
+    pub fn from_bits(bits: u64) -> ModeSet {
+        ModeSet(bits)
+    }
+
+    /// Returns the bits.
+    pub fn bits(self) -> u64 {
+        self.0
+    }
+
+    /// Returns the number of modes in the set.
+    pub fn len(self) -> usize {
+        self.0.count_ones() as usize
+    }
+
+    /// Tells whether the set has no mode.
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Tells whether `mode` is in the set.
+    pub fn contains(self, mode: usize) -> bool {
+        mode < ModeSet::MODES && self.0 >> mode & 1 == 1
+    }
+
+    /// Returns the set without `mode`.
+    pub fn without(self, mode: usize) -> ModeSet {
+        ModeSet(self.0 & !ModeSet::of(&[mode]).0)
+    }
+
+    /// Iterates over the modes, lowest first.
+    pub fn modes(self) -> impl Iterator<Item = usize> {
+        (0..ModeSet::MODES).filter(move |&mode| self.contains(mode))
+    }
+}
+
+impl fmt::Display for ModeSet {
+    /// Writes the modes counted from 1, as `1,3`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (position, mode) in self.modes().enumerate() {
+            let sep = if position == 0 { "" } else { "," };
+            write!(f, "{sep}{}", mode + 1)?;
+        }
+        Ok(())
+    }
+}
+
 impl fmt::Display for ModeOrder {
     /// Writes the modes counted from 1, as `2-1-3`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -103,17 +103,28 @@ impl Ints {
 pub(crate) trait Int: Pod + Send + Sync + Ord {
     /// Cuts `number` to this width; callers know that it fits.
     fn cut(number: u64) -> Self;
+
+    /// Returns the number.
+    fn wide(self) -> u64;
 }
 
 impl Int for u32 {
     fn cut(number: u64) -> u32 {
         number as u32
     }
+
+    fn wide(self) -> u64 {
+        u64::from(self)
+    }
 }
 
 impl Int for u64 {
     fn cut(number: u64) -> u64 {
         number
+    }
+
+    fn wide(self) -> u64 {
+        self
     }
 }
 

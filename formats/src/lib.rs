@@ -5,6 +5,7 @@
 //! has an *extent*.  [`Coo`] lists non-zeros, [`Csf`] compresses them into a tree.
 
 pub mod array;
+pub mod catalog;
 pub mod coo;
 pub mod csf;
 pub mod dense;
@@ -23,7 +24,8 @@ pub use coo::Duplicates;
 pub use csf::Csf;
 pub use csf::Level;
 pub use dense::{DenseTensor, Matrix};
-pub use dims::ModeOrder;
+pub use dims::{ModeOrder, ModeSet};
 pub use error::FormatError;
-pub use ints::Ints;
+pub use ints::{Ints, Width};
+pub use stats::{PatternCounts, TensorStats};
 pub use value::Value;

@@ -126,7 +126,8 @@ fn broken_trees_are_refused() {
         numbers[at] = to;
         Ints::from(numbers)
     };
-    let broken: [(&str, &dyn Fn(&mut Vec<Level>)); 5] = [
+    type Change<'a> = (&'a str, &'a dyn Fn(&mut Vec<Level>));
+    let broken: [Change<'_>; 5] = [
         ("extent", &|l| l[0].coords = edit(&l[0].coords, 0, 6)),
         ("ascend", &|l| l[0].coords = edit(&l[0].coords, 1, 0)),
         ("children", &|l| l[0].pointers = edit(&l[0].pointers, 1, 0)),

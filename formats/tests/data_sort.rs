@@ -27,7 +27,7 @@ fn coo(extents: &[u64], entries: &[Entry]) -> Coo<f64> {
     let column = |mode: usize| -> Ints {
         let coords = entries.iter().map(|(coords, _)| coords[mode]);
         // Alternate the width, so that both are met whatever the extent.
-        if mode % 2 == 0 && extents[mode] <= 1 << 32 {
+        if mode.is_multiple_of(2) && extents[mode] <= 1 << 32 {
             coords.map(|coord| coord as u32).collect::<Vec<_>>().into()
         } else {
             coords.collect::<Vec<_>>().into()
@@ -122,9 +122,9 @@ fn heavy_slices_are_partitioned_again() {
     let mut next = stream(5);
     let mut list = random(&extents, 400_000, 2);
     for (coords, _) in &mut list {
-        if next() % 10 > 0 {
+        if !next().is_multiple_of(10) {
             coords[0] = 7;
-            coords[1] = if next() % 10 > 0 { 9 } else { coords[1] };
+            coords[1] = if next() % 10 < 9 { 9 } else { coords[1] };
         }
     }
     check_sort(&extents, list, &ModeOrder::natural(3));
