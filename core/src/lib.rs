@@ -1,5 +1,21 @@
 //! From a tensor expression to a running kernel.
+//!
+//! ```text
+//! einsum -> path -> nest -> schedule -> lower -> codegen -> runtime
+//!           \___ autoschedule chooses, cost judges ___/
+//! sweep plans all kernels of a solver together
+//! ```
 
+pub mod autoschedule;
+pub mod codegen;
+pub mod cost;
+pub mod einsum;
 pub mod error;
+pub mod kernels;
+pub mod lower;
+pub mod nest;
+pub mod path;
 pub mod plot;
+pub mod runtime;
+pub mod schedule;
 pub mod sweep;

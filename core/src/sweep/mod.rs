@@ -1,8 +1,18 @@
 //! The kernels of one solver sweep, planned together.
+//!
+//! A sweep of CP-ALS needs one MTTKRP a mode.  [`plan`] decides which trees (CSF mode orders) to
+//! keep and which kernel runs on which tree; [`Engine`] builds the trees, compiles the kernels
+//! meanwhile, and runs them.
+
+mod engine;
+mod plan;
 
 use decompose_formats::{Matrix, Value};
 
 use crate::error::CoreError;
+
+pub use engine::{BuildReport, Engine};
+pub use plan::{PlanOptions, Step, SweepPlan, Trees, plan, tree_bytes};
 
 /// The MTTKRPs of one sparse tensor, one a mode: all that CP-ALS needs to know of the non-zeros.
 pub trait MttkrpSweep<V: Value>: Send {

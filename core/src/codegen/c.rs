@@ -1,0 +1,298 @@
+//! The C text: loops and their frame.  Vector statements are in `vector`.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+use decompose_formats::ints::Width;
+
+use crate::codegen::registers::in_registers;
+use crate::codegen::vector;
+use crate::lower::{Array, Mode, Place, Program, Stmt};
+use crate::schedule::Conflict;
+
+/// The name of the function in every kernel.
+///
+/// ```c
+/// void decompose_kernel(const void *const *in, value *out, value *boundary, const uint64_t *task);
+/// ```
+///
+/// `in` holds coordinates and pointers of each level (pointers not for the last), the values, and
+/// the dense operands.  `out` is the output; `boundary`, if not null, takes the first root slice
+/// instead.  `task` holds the first node and one past the last node of each level.
+pub const ENTRY: &str = "decompose_kernel";
+
+/// Writes `program` as a C file of one function [`ENTRY`].
+///
+/// Equal programs give identical text.
+pub fn emit_c(program: &Program) -> String {
+    let mut c = Writer { program, registers: in_registers(program), text: String::new(), depth: 0 };
+    c.head();
+    c.operands();
+    c.locals();
+    c.stmts(&program.body);
+    c.depth = 0;
+    c.line("}");
+    c.text
+}
+
+/// The text as it grows.
+pub(super) struct Writer<'a> {
+    pub(super) program: &'a Program,
+    /// The buffers in vector registers.
+    pub(super) registers: BTreeSet<usize>,
+    text: String,
+    depth: usize,
+}
+
+impl Writer<'_> {
+    pub(super) fn line(&mut self, text: &str) {
+        for _ in 0..self.depth {
+            self.text.push_str("    ");
+        }
+        self.text.push_str(text);
+        self.text.push('\n');
+    }
+
+    pub(super) fn open(&mut self, text: &str) {
+        self.line(text);
+        self.depth += 1;
+    }
+
+    pub(super) fn close(&mut self) {
+        self.depth -= 1;
+        self.line("}");
+    }
+
+    fn head(&mut self) {
+        let value = if self.program.value_bytes == 8 { "double" } else { "float" };
+        self.line(&format!("// {}", self.program.title));
+        for line in self.program.schedule.lines() {
+            self.line(&format!("//   {line}"));
+        }
+        for line in self.program.to_string().lines().skip(1) {
+            self.line(&format!("// | {line}"));
+        }
+        self.line("#include <stddef.h>");
+        self.line("#include <stdint.h>");
+        self.line(&format!("typedef {value} value;"));
+        for lanes in vector::lane_counts(self.program) {
+            let bytes = lanes as usize * self.program.value_bytes;
+            self.line(&format!(
+                "typedef value vec{lanes} __attribute__((vector_size({bytes}), may_alias));"
+            ));
+        }
+        self.line("static inline uint64_t larger(uint64_t a, uint64_t b) { return a > b ? a : b; }");
+        self.line("static inline uint64_t smaller(uint64_t a, uint64_t b) { return a < b ? a : b; }");
+        self.line("");
+    }
+
+    fn operands(&mut self) {
+        let signature = "(const void *const *in, value *out, value *boundary, const uint64_t *task)";
+        self.line(&format!("void {ENTRY}{signature}"));
+        self.open("{");
+        let mut slot = 0;
+        let mut bind = |c: &mut Self, kind: &str, name: &str| {
+            c.line(&format!("const {kind} *restrict {name} = in[{slot}];"));
+            slot += 1;
+        };
+        let last = self.program.levels.len() - 1;
+        for (at, level) in self.program.levels.iter().enumerate() {
+            let index = level.index;
+            bind(self, int_type(level.coords), &format!("coord_{index}"));
+            if at < last {
+                bind(self, int_type(level.pointers), &format!("child_{index}"));
+            }
+        }
+        bind(self, "value", "nonzero");
+        for array in &self.program.dense {
+            bind(self, "value", &array.name);
+        }
+        if self.program.conflict != Conflict::Boundary {
+            self.line("(void)boundary;");
+        }
+    }
+
+    fn locals(&mut self) {
+        for (buffer, array) in self.program.buffers.iter().enumerate() {
+            if self.registers.contains(&buffer) {
+                vector::declare(self, buffer);
+            } else if array.indices.is_empty() {
+                self.line(&format!("value {} = 0;", array.name));
+            } else {
+                let (name, len) = (&array.name, array.len);
+                self.line(&format!("value {name}[{len}] __attribute__((aligned(64)));"));
+            }
+        }
+    }
+
+    pub(super) fn stmts(&mut self, stmts: &[Stmt]) {
+        for stmt in stmts {
+            match stmt {
+                Stmt::Walk { level, body } => self.walk(*level, body),
+                Stmt::Range { index, extent, body } => {
+                    self.open(&format!(
+                        "for (uint64_t {index} = 0; {index} < {extent}; ++{index}) {{"
+                    ));
+                    self.stmts(body);
+                    self.close();
+                }
+                Stmt::Clear { buffer } => self.clear(*buffer),
+                Stmt::Product { target, factors, mode, lanes } => match lanes {
+                    Some(index) => vector::product(self, *target, factors, *mode, *index),
+                    None => self.product(*target, factors, *mode),
+                },
+            }
+        }
+    }
+
+    fn walk(&mut self, level: usize, body: &[Stmt]) {
+        if vector::tiled_walk(self, level, body) {
+            return;
+        }
+        self.open_walk(level);
+        self.requests(level);
+        self.stmts(body);
+        self.close();
+    }
+
+    /// Opens the loop over the nodes of `level` and binds the coordinate.
+    pub(super) fn open_walk(&mut self, level: usize) {
+        let index = self.program.levels[level].index;
+        let (low, high) = (2 * level, 2 * level + 1);
+        let (begin, end) = match level.checked_sub(1).map(|up| self.program.levels[up].index) {
+            None => (format!("task[{low}]"), format!("task[{high}]")),
+            Some(up) => {
+                let children = |next: &str| format!("child_{up}[at_{up}{next}]");
+                let begin = format!("larger(task[{low}], {})", children(""));
+                (begin, format!("smaller(task[{high}], {})", children(" + 1")))
+            }
+        };
+        self.open(&format!(
+            "for (uint64_t at_{index} = {begin}, end_{index} = {end}; at_{index} < end_{index}; \
+             ++at_{index}) {{"
+        ));
+        self.line(&format!("const size_t {index} = coord_{index}[at_{index}];"));
+        if level == 0 {
+            self.bind_row(index);
+        }
+    }
+
+    /// Points `row` at the output row of the current root slice.
+    fn bind_row(&mut self, root: crate::einsum::Index) {
+        let output = &self.program.output;
+        let Some(at) = output.indices.iter().position(|&index| index == root) else { return };
+        let place = format!("out + {root} * {}", output.strides[at]);
+        if self.program.conflict == Conflict::Boundary {
+            self.line(&format!(
+                "value *const row = boundary && at_{root} == task[0] ? boundary : {place};"
+            ));
+        } else {
+            self.line(&format!("value *const row = {place};"));
+        }
+    }
+
+    /// Asks for the rows that a later node of `level` will read.
+    pub(super) fn requests(&mut self, level: usize) {
+        for request in self.program.requests.iter().filter(|r| r.level == level) {
+            let index = self.program.levels[level].index;
+            let array = &self.program.dense[request.dense];
+            let (distance, last) = (request.distance, 2 * level + 1);
+            let ahead = format!("smaller(at_{index} + {distance}, task[{last}] - 1)");
+            let bytes = array.strides[0] * self.program.value_bytes as u64;
+            let name = &array.name;
+            let stride = array.strides[0];
+            self.open("{");
+            self.line(&format!(
+                "const char *const ahead = (const char *)({name} + (size_t)coord_{index}[{ahead}] * \
+                 {stride});"
+            ));
+            for offset in (0..bytes.max(1)).step_by(64) {
+                self.line(&format!("__builtin_prefetch(ahead + {offset});"));
+            }
+            self.close();
+        }
+    }
+
+    fn clear(&mut self, buffer: usize) {
+        if self.registers.contains(&buffer) {
+            vector::clear(self, buffer);
+            return;
+        }
+        let array = &self.program.buffers[buffer];
+        let (name, len) = (array.name.clone(), array.len);
+        if array.indices.is_empty() {
+            self.line(&format!("{name} = 0;"));
+        } else {
+            self.line(&format!("for (size_t q = 0; q < {len}; ++q) {name}[q] = 0;"));
+        }
+    }
+
+    fn product(&mut self, target: Place, factors: &[Place], mode: Mode) {
+        let factors: Vec<String> = factors.iter().map(|&place| self.element(place)).collect();
+        let sign = if mode == Mode::Assign { "=" } else { "+=" };
+        let target = self.element(target);
+        self.line(&format!("{target} {sign} {};", factors.join(" * ")));
+    }
+
+    /// The current element of `place`.
+    pub(super) fn element(&self, place: Place) -> String {
+        match self.program.array(place) {
+            None => {
+                let leaf = self.program.levels.last().map_or(' ', |level| level.index.letter());
+                format!("nonzero[at_{leaf}]")
+            }
+            Some(array) if array.indices.is_empty() && place != Place::Output => {
+                if matches!(place, Place::Dense(_)) {
+                    format!("{}[0]", array.name)
+                } else {
+                    array.name.clone()
+                }
+            }
+            Some(array) => format!("{}[{}]", self.base(place), self.offset(place, array, None)),
+        }
+    }
+
+    /// The pointer from which offsets of `place` count.
+    pub(super) fn base(&self, place: Place) -> String {
+        match self.program.array(place) {
+            Some(array) if place != Place::Output => array.name.clone(),
+            Some(array) if self.root_of(array).is_some() => "row".to_owned(),
+            _ => "out".to_owned(),
+        }
+    }
+
+    fn root_of(&self, output: &Array) -> Option<usize> {
+        let root = self.program.levels.first()?.index;
+        output.indices.iter().position(|&index| index == root)
+    }
+
+    /// The distance of the current element of `place` from its base, lanes at zero.
+    pub(super) fn offset(
+        &self,
+        place: Place,
+        array: &Array,
+        lanes: Option<crate::einsum::Index>,
+    ) -> String {
+        let skipped = if place == Place::Output { self.root_of(array) } else { None };
+        let mut offset = String::new();
+        for (at, (&index, stride)) in array.indices.iter().zip(&array.strides).enumerate() {
+            if Some(at) == skipped || Some(index) == lanes {
+                continue;
+            }
+            let plus = if offset.is_empty() { "" } else { " + " };
+            // Writing to a string cannot fail.
+            let _ = match stride {
+                1 => write!(offset, "{plus}{index}"),
+                _ => write!(offset, "{plus}{index} * {stride}"),
+            };
+        }
+        if offset.is_empty() { "0".to_owned() } else { offset }
+    }
+}
+
+fn int_type(width: Width) -> &'static str {
+    match width {
+        Width::W32 => "uint32_t",
+        Width::W64 => "uint64_t",
+    }
+}

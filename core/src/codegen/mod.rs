@@ -1,0 +1,20 @@
+//! From a program to C.
+//!
+//! Everything that is known before the kernel runs is a literal: ranks, strides, buffer sizes,
+//! the number of vectors of a row.  Rows are padded to whole vectors, so vector code has no
+//! remainders.  Buffers of one index live in vector registers while they fit
+//! ([`REGISTER_BUDGET`]); larger ones are arrays, and a walk that adds to such an array holds a
+//! tile of it in registers at a time.
+//!
+//! The code uses GCC's vector types, which clang has too; the compiler splits a 64-byte vector
+//! where the machine has narrower ones.
+
+mod c;
+mod registers;
+mod vector;
+
+pub use c::{ENTRY, emit_c};
+
+/// Vector registers that buffers may take together: of the 32 of AVX-512, some are left for
+/// operands.
+pub const REGISTER_BUDGET: usize = 24;

@@ -1,0 +1,211 @@
+//! Vector statements.
+//!
+//! A statement over lanes is written out vector by vector, so that every vector of a buffer in
+//! registers is a variable of its own.  Rows of more than [`UNROLLED`] vectors are looped over.
+
+use std::collections::BTreeSet;
+
+use crate::codegen::c::Writer;
+use crate::codegen::registers::lanes;
+use crate::einsum::Index;
+use crate::lower::{Mode, Place, Program, Stmt};
+
+/// The most vectors of a row that are written out.
+const UNROLLED: u64 = 32;
+
+/// The most vectors of a tile held in registers by a walk that adds to an array.
+const TILE: u64 = 12;
+
+/// Returns the vector lengths that the program's statements use.
+pub(super) fn lane_counts(program: &Program) -> BTreeSet<u64> {
+    let arrays = program.dense.iter().chain(&program.buffers).chain([&program.output]);
+    arrays.map(|array| lanes(array.row(), program.value_bytes)).collect()
+}
+
+/// Declares the vectors of a buffer in registers.
+pub(super) fn declare(c: &mut Writer, buffer: usize) {
+    let (row, width, name) = shape_of(c, buffer);
+    let names: Vec<String> = (0..row / width).map(|v| format!("{name}_{v} = {{0}}")).collect();
+    c.line(&format!("vec{width} {};", names.join(", ")));
+}
+
+/// Clears the vectors of a buffer in registers.
+pub(super) fn clear(c: &mut Writer, buffer: usize) {
+    let (row, width, name) = shape_of(c, buffer);
+    let names: Vec<String> = (0..row / width).map(|v| format!("{name}_{v}")).collect();
+    c.line(&format!("{} = (vec{width}){{0}};", names.join(" = ")));
+}
+
+fn shape_of(c: &Writer, buffer: usize) -> (u64, u64, String) {
+    let array = &c.program.buffers[buffer];
+    (array.len, lanes(array.len, c.program.value_bytes), array.name.clone())
+}
+
+/// Writes a product over the lanes of `index`.
+pub(super) fn product(
+    c: &mut Writer,
+    target: Place,
+    factors: &[Place],
+    mode: Mode,
+    index: Index,
+) {
+    c.open("{");
+    let shape = prepare(c, target, factors, index);
+    let sign = if mode == Mode::Assign { "=" } else { "+=" };
+    if !shape.reduces && shape.vectors <= UNROLLED {
+        for v in 0..shape.vectors {
+            let text = shape.expression(c, &v.to_string());
+            let target = shape.target_at(c, &v.to_string());
+            c.line(&format!("{target} {sign} {text};"));
+        }
+    } else if !shape.reduces {
+        c.line(&format!("for (size_t v = 0; v < {}; ++v)", shape.vectors));
+        let text = shape.expression(c, "v");
+        let target = shape.target_at(c, "v");
+        c.line(&format!("    {target} {sign} {text};"));
+    } else {
+        reduce(c, &shape, sign);
+    }
+    c.close();
+}
+
+/// Adds up a product over its lanes.
+fn reduce(c: &mut Writer, shape: &Shape, sign: &str) {
+    let width = shape.width;
+    c.line(&format!("vec{width} lanes = {{0}};"));
+    if shape.vectors <= UNROLLED {
+        for v in 0..shape.vectors {
+            let text = shape.expression(c, &v.to_string());
+            c.line(&format!("lanes += {text};"));
+        }
+    } else {
+        let text = shape.expression(c, "v");
+        c.line(&format!("for (size_t v = 0; v < {}; ++v) lanes += {text};", shape.vectors));
+    }
+    c.line("value total = 0;");
+    c.line(&format!("for (int l = 0; l < {width}; ++l) total += lanes[l];"));
+    let target = c.element(shape.target);
+    c.line(&format!("{target} {sign} total;"));
+}
+
+/// Writes a walk whose whole body adds to an array over lanes, tile by tile: each tile of the
+/// array stays in registers during the walk.  Returns whether the walk was of that form.
+pub(super) fn tiled_walk(c: &mut Writer, level: usize, body: &[Stmt]) -> bool {
+    let [Stmt::Product { target, factors, mode: Mode::Add, lanes: Some(index) }] = body else {
+        return false;
+    };
+    let Place::Buffer(buffer) = *target else { return false };
+    let walked = c.program.levels[level].index;
+    let array = &c.program.buffers[buffer];
+    if c.registers.contains(&buffer)
+        || array.indices.last() != Some(index)
+        || array.indices.contains(&walked)
+    {
+        return false;
+    }
+    let (row, name) = (array.row(), array.name.clone());
+    let offset = c.offset(*target, array, Some(*index));
+    let width = lanes(row, c.program.value_bytes);
+    let vectors = row / width;
+    let tiles = vectors.div_ceil(TILE);
+    for tile in 0..tiles {
+        let (first, end) = (tile * vectors / tiles, (tile + 1) * vectors / tiles);
+        c.open("{");
+        c.line(&format!("vec{width} *const sums = (vec{width} *)({name} + {offset});"));
+        for v in first..end {
+            c.line(&format!("vec{width} tile_{v} = sums[{v}];"));
+        }
+        c.open_walk(level);
+        if tile == 0 {
+            c.requests(level);
+        }
+        let shape = prepare(c, *target, factors, *index);
+        for v in first..end {
+            let text = shape.expression(c, &v.to_string());
+            c.line(&format!("tile_{v} += {text};"));
+        }
+        c.close();
+        for v in first..end {
+            c.line(&format!("sums[{v}] = tile_{v};"));
+        }
+        c.close();
+    }
+    true
+}
+
+/// A product over lanes, its row pointers and scalar factor declared.
+struct Shape {
+    target: Place,
+    index: Index,
+    width: u64,
+    vectors: u64,
+    /// The target lacks the index: lanes are added up.
+    reduces: bool,
+    /// The name of the scalar factor.
+    scale: Option<&'static str>,
+    /// The factors over lanes, with the names of their row pointers.
+    rows: Vec<(Place, String)>,
+}
+
+fn prepare(c: &mut Writer, target: Place, factors: &[Place], index: Index) -> Shape {
+    let has = |place: Place| {
+        c.program.array(place).filter(|array| array.indices.contains(&index)).map(|a| a.row())
+    };
+    let row = factors.iter().chain([&target]).filter_map(|&place| has(place)).min().unwrap_or(1);
+    let (long, short): (Vec<Place>, Vec<Place>) = factors.iter().partition(|f| has(**f).is_some());
+    let width = lanes(row, c.program.value_bytes);
+    let reduces = has(target).is_none();
+    let scale = (!short.is_empty()).then_some("scale");
+    if scale.is_some() {
+        let names: Vec<String> = short.iter().map(|&place| c.element(place)).collect();
+        c.line(&format!("const value scale = {};", names.join(" * ")));
+    }
+    let mut rows = Vec::new();
+    for (at, &place) in long.iter().enumerate() {
+        let name = format!("row_{at}");
+        bind_row(c, place, index, (width, &name));
+        rows.push((place, name));
+    }
+    if !reduces {
+        bind_row(c, target, index, (width, "result"));
+    }
+    Shape { target, index, width, vectors: row / width, reduces, scale, rows }
+}
+
+/// Declares a pointer to the current row of `place`, unless it is in registers.
+fn bind_row(c: &mut Writer, place: Place, index: Index, (width, name): (u64, &str)) {
+    if matches!(place, Place::Buffer(buffer) if c.registers.contains(&buffer)) {
+        return;
+    }
+    let Some(array) = c.program.array(place) else { return };
+    let place_text = format!("{} + {}", c.base(place), c.offset(place, array, Some(index)));
+    let constant = if matches!(place, Place::Dense(_)) { "const " } else { "" };
+    c.line(&format!("{constant}vec{width} *const {name} = ({constant}vec{width} *)({place_text});"));
+}
+
+impl Shape {
+    /// The product of vector `v` of every factor.
+    fn expression(&self, c: &Writer, v: &str) -> String {
+        let scale = self.scale.map(str::to_owned).into_iter();
+        let rows = self.rows.iter().map(|(place, name)| self.vector_of(c, *place, name, v));
+        let factors: Vec<String> = scale.chain(rows).collect();
+        if self.rows.is_empty() {
+            return format!("{} + (vec{}){{0}}", factors.join(" * "), self.width);
+        }
+        factors.join(" * ")
+    }
+
+    fn target_at(&self, c: &Writer, v: &str) -> String {
+        self.vector_of(c, self.target, "result", v)
+    }
+
+    fn vector_of(&self, c: &Writer, place: Place, name: &str, v: &str) -> String {
+        match place {
+            Place::Buffer(buffer) if c.registers.contains(&buffer) => {
+                debug_assert_eq!(c.program.buffers[buffer].indices, [self.index]);
+                format!("{}_{v}", c.program.buffers[buffer].name)
+            }
+            _ => format!("{name}[{v}]"),
+        }
+    }
+}

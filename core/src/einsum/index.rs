@@ -1,0 +1,181 @@
+//! Indices, sets of them, and their extents.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::{BitAnd, BitOr, Sub};
+
+/// An index of an expression: a letter.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Index(u8);
+
+impl Index {
+    /// Returns the index named `letter`; `None` unless it is an ASCII letter.
+    pub fn new(letter: char) -> Option<Index> {
+        match letter {
+            'a'..='z' => Some(Index(letter as u8 - b'a')),
+            'A'..='Z' => Some(Index(letter as u8 - b'A' + 26)),
+            _ => None,
+        }
+    }
+
+    /// Returns the letter.
+    pub fn letter(self) -> char {
+        let base = if self.0 < 26 { b'a' } else { b'A' - 26 };
+        char::from(base + self.0)
+    }
+
+    /// Returns its number, below [`Index::COUNT`]: a place in a table of indices.
+    pub fn number(self) -> usize {
+        usize::from(self.0)
+    }
+
+    /// How many indices there can be.
+    pub const COUNT: usize = 52;
+}
+
+impl fmt::Display for Index {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.letter())
+    }
+}
+
+impl fmt::Debug for Index {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// Returns the indices named by `letters`.
+///
+/// # Panics
+///
+/// If `letters` holds something else than ASCII letters.
+pub fn indices(letters: &str) -> Vec<Index> {
+    letters.chars().map(|letter| Index::new(letter).expect("an ASCII letter")).collect()
+}
+
+/// A set of indices.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub struct IndexSet(u64);
+
+impl IndexSet {
+    /// The empty set.
+    pub const EMPTY: IndexSet = IndexSet(0);
+
+    /// Tells whether `index` is in the set.
+    pub fn contains(self, index: Index) -> bool {
+        self.0 >> index.0 & 1 == 1
+    }
+
+    /// Returns the set with `index`.
+    pub fn with(self, index: Index) -> IndexSet {
+        IndexSet(self.0 | 1 << index.0)
+    }
+
+    /// Tells whether every member is in `other`.
+    pub fn is_subset(self, other: IndexSet) -> bool {
+        self.0 & !other.0 == 0
+    }
+
+    /// Tells whether there is no member.
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Returns the number of members.
+    pub fn len(self) -> usize {
+        self.0.count_ones() as usize
+    }
+
+    /// Iterates over the members by number.
+    pub fn iter(self) -> impl Iterator<Item = Index> {
+        (0..Index::COUNT as u8).map(Index).filter(move |&index| self.contains(index))
+    }
+}
+
+impl FromIterator<Index> for IndexSet {
+    fn from_iter<I: IntoIterator<Item = Index>>(members: I) -> IndexSet {
+        members.into_iter().fold(IndexSet::EMPTY, IndexSet::with)
+    }
+}
+
+impl BitOr for IndexSet {
+    type Output = IndexSet;
+
+    fn bitor(self, other: IndexSet) -> IndexSet {
+        IndexSet(self.0 | other.0)
+    }
+}
+
+impl BitAnd for IndexSet {
+    type Output = IndexSet;
+
+    fn bitand(self, other: IndexSet) -> IndexSet {
+        IndexSet(self.0 & other.0)
+    }
+}
+
+impl Sub for IndexSet {
+    type Output = IndexSet;
+
+    fn sub(self, other: IndexSet) -> IndexSet {
+        IndexSet(self.0 & !other.0)
+    }
+}
+
+impl fmt::Display for IndexSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.iter().try_for_each(|index| write!(f, "{index}"))
+    }
+}
+
+impl fmt::Debug for IndexSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{{{self}}}")
+    }
+}
+
+/// The extent of each index of an expression.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
+pub struct Extents(BTreeMap<Index, u64>);
+
+impl Extents {
+    /// Sets the extent of `index` and returns the one it had.
+    pub fn set(&mut self, index: Index, extent: u64) -> Option<u64> {
+        self.0.insert(index, extent)
+    }
+
+    /// Returns the extent of `index`; `None` if it was never set.
+    pub fn get(&self, index: Index) -> Option<u64> {
+        self.0.get(&index).copied()
+    }
+
+    /// Returns the extent of `index`.
+    ///
+    /// # Panics
+    ///
+    /// If it was never set.
+    pub fn of(&self, index: Index) -> u64 {
+        self.0[&index]
+    }
+}
+
+impl FromIterator<(Index, u64)> for Extents {
+    fn from_iter<I: IntoIterator<Item = (Index, u64)>>(pairs: I) -> Extents {
+        Extents(pairs.into_iter().collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Index, IndexSet, indices};
+
+    #[test]
+    fn letters_are_numbered_once() {
+        let all: String = ('a'..='z').chain('A'..='Z').collect();
+        let numbers: Vec<usize> = indices(&all).into_iter().map(Index::number).collect();
+        assert_eq!(numbers, (0..Index::COUNT).collect::<Vec<_>>());
+        assert_eq!(indices(&all).into_iter().collect::<IndexSet>().to_string(), all);
+        assert_eq!(Index::new('1'), None);
+    }
+}

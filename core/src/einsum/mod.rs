@@ -1,0 +1,97 @@
+//! Tensor expressions: one product of tensors, summed over the indices that the output lacks.
+//!
+//! ```text
+//! A(i,r) = X(i,j,k) * B(j,r) * C(k,r)        TACO's notation
+//! ijk,jr,kr->ir                              einsum notation, the same expression
+//! ```
+//!
+//! An *index* is one letter, so at most 52 stand in an expression.  [`oracle`] evaluates any
+//! expression naively on dense arrays: the definition that every faster executor is tested
+//! against.
+
+mod index;
+pub mod oracle;
+mod parse;
+
+use std::fmt;
+
+pub use index::{Extents, Index, IndexSet, indices};
+
+/// One tensor of an expression with its indices, one a mode, in storage order.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Access {
+    /// The tensor's name.
+    pub tensor: String,
+    /// The index of each mode.
+    pub indices: Vec<Index>,
+}
+
+impl Access {
+    /// Makes an access from a name and letters, as `Access::new("A", "ir")`.
+    ///
+    /// # Panics
+    ///
+    /// If `letters` holds something else than letters.
+    pub fn new(tensor: &str, letters: &str) -> Access {
+        Access { tensor: tensor.to_owned(), indices: indices(letters) }
+    }
+
+    /// Returns the set of its indices.
+    pub fn set(&self) -> IndexSet {
+        self.indices.iter().copied().collect()
+    }
+}
+
+impl fmt::Display for Access {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}(", self.tensor)?;
+        for (position, index) in self.indices.iter().enumerate() {
+            let sep = if position == 0 { "" } else { "," };
+            write!(f, "{sep}{index}")?;
+        }
+        f.write_str(")")
+    }
+}
+
+/// A product of tensors; parse one from text with [`str::parse`].
+///
+/// # Example
+///
+/// ```
+/// use decompose_core::einsum::Expr;
+///
+/// let mttkrp: Expr = "A(i,r) = X(i,j,k) * B(j,r) * C(k,r)".parse()?;
+/// assert_eq!(mttkrp.inputs.len(), 3);
+/// assert_eq!(mttkrp.summed().to_string(), "jk");
+/// # Ok::<(), decompose_core::error::CoreError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Expr {
+    /// The result.
+    pub output: Access,
+    /// The factors, in the order of the text; never empty.
+    pub inputs: Vec<Access>,
+}
+
+impl Expr {
+    /// Returns all indices.
+    pub fn all(&self) -> IndexSet {
+        self.inputs.iter().fold(self.output.set(), |set, access| set | access.set())
+    }
+
+    /// Returns the indices that are summed over: those of the inputs that the output lacks.
+    pub fn summed(&self) -> IndexSet {
+        self.all() - self.output.set()
+    }
+}
+
+impl fmt::Display for Expr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} = ", self.output)?;
+        for (position, access) in self.inputs.iter().enumerate() {
+            let sep = if position == 0 { "" } else { " * " };
+            write!(f, "{sep}{access}")?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,277 @@
+//! Lowering itself.
+//!
+//! 1. A loop over the next level of the sparse operand, inside walks over all levels above, walks
+//!    the tree; every other loop is dense.  Walking is always allowed: the sparse operand
+//!    multiplies everything, so what lies outside its pattern contributes nothing.
+//! 2. A dense innermost loop around one term becomes lanes of a vector statement if every array
+//!    stores its index contiguously.
+//! 3. A buffer is cleared where its fused loops end, or assigned if nothing is summed into it.
+//! 4. The output is accumulated in a buffer as far out as its sparse indices allow, so that a row
+//!    is written once.
+
+use decompose_formats::ints::Width;
+
+use crate::einsum::{Index, IndexSet};
+use crate::error::CoreError;
+use crate::lower::check::check;
+use crate::lower::ir::{Array, LevelParam, Mode, Place, Program, Request, Stmt, Zeroing};
+use crate::nest::{Buffer, Node, buffers};
+use crate::path::Source;
+use crate::schedule::{Conflict, Problem, Schedule};
+
+/// Output blocks of up to this many bytes are accumulated in a buffer: half a first-level cache.
+const MAX_ACCUMULATOR_BYTES: u64 = 16 << 10;
+
+/// Lowers `schedule` to a program for the sparse operand stored with the given index widths, one
+/// pair (coordinates, pointers) a level.
+///
+/// # Errors
+///
+/// [`CoreError::Illegal`] if the schedule breaks a rule.
+pub fn lower(
+    problem: &Problem,
+    schedule: &Schedule,
+    widths: &[(Width, Width)],
+) -> Result<Program, CoreError> {
+    schedule.verify(problem)?;
+    let internal = |why: &str| CoreError::Internal(format!("{why} in {}", problem.expr));
+    let buffers = buffers(&schedule.path, &schedule.nest).ok_or_else(|| internal("no buffers"))?;
+    let orders = schedule.nest.orders(schedule.path.terms.len());
+    let orders = orders.ok_or_else(|| internal("no loop orders"))?;
+    let x = problem.sparse.first().ok_or_else(|| internal("no sparse operand"))?;
+    let mut emitter = Emitter { problem, schedule, buffers, orders, accumulator: None };
+    let mut program = emitter.empty_program(x.input, widths);
+    emitter.place_accumulator(&mut program);
+    program.body = emitter.nodes(&schedule.nest.roots, &mut Vec::new(), &program);
+    program.zeroing = emitter.zeroing();
+    check(&program)?;
+    Ok(program)
+}
+
+struct Emitter<'a> {
+    problem: &'a Problem,
+    schedule: &'a Schedule,
+    buffers: Vec<Buffer>,
+    /// The loops around each term.
+    orders: Vec<Vec<Index>>,
+    accumulator: Option<Accumulator>,
+}
+
+/// A buffer that collects a block of the output inside the first `depth` loops of the last term.
+struct Accumulator {
+    depth: usize,
+    buffer: usize,
+}
+
+impl Emitter<'_> {
+    fn empty_program(&self, sparse: usize, widths: &[(Width, Width)]) -> Program {
+        let expr = &self.problem.expr;
+        let bytes = self.problem.value_bytes;
+        let array = |name: &str, indices: &[Index]| {
+            let dims: Vec<(Index, u64)> =
+                indices.iter().map(|&index| (index, self.problem.extents.of(index))).collect();
+            Array::new(name, &dims, bytes)
+        };
+        let dense_inputs: Vec<usize> = (0..expr.inputs.len()).filter(|&i| i != sparse).collect();
+        let dense = dense_inputs.iter().map(|&input| {
+            let access = &expr.inputs[input];
+            array(&access.tensor, &access.indices)
+        });
+        let levels = &self.problem.sparse[0].levels;
+        let params = levels.iter().zip(widths).map(|(&index, &(coords, pointers))| LevelParam {
+            index,
+            coords,
+            pointers,
+        });
+        let requests = self.schedule.prefetches.iter().filter_map(|prefetch| {
+            let indices = &expr.inputs[prefetch.input].indices;
+            let level = levels.iter().position(|level| indices.first() == Some(level))?;
+            let dense = dense_inputs.iter().position(|&input| input == prefetch.input)?;
+            Some(Request { level, dense, distance: prefetch.distance })
+        });
+        let buffers = self.buffers.iter().map(|buffer| {
+            let order = &self.orders[buffer.term];
+            let stored: Vec<Index> =
+                order.iter().copied().filter(|&index| buffer.stored.contains(index)).collect();
+            array(&format!("T{}", buffer.term + 1), &stored)
+        });
+        Program {
+            title: expr.to_string(),
+            schedule: self.schedule.text(expr),
+            value_bytes: bytes,
+            sparse: expr.inputs[sparse].tensor.clone(),
+            levels: params.collect(),
+            dense: dense.collect(),
+            output: array(&expr.output.tensor, &expr.output.indices),
+            buffers: buffers.collect(),
+            conflict: self.schedule.parallel.map_or(Conflict::Privatise, |p| p.conflict),
+            zeroing: Zeroing::All,
+            requests: requests.collect(),
+            body: Vec::new(),
+        }
+    }
+
+    /// Decides where the output is accumulated, and adds the buffer.
+    fn place_accumulator(&mut self, program: &mut Program) {
+        let Some(order) = self.orders.last() else { return };
+        let output = self.problem.expr.output.set();
+        let sparse = output & self.problem.sparse_indices();
+        let depth = order.iter().rposition(|&index| sparse.contains(index)).map_or(0, |at| at + 1);
+        let inner = &order[depth..];
+        let summed = inner.iter().any(|&index| !output.contains(index));
+        if depth == 0 || !summed {
+            return;
+        }
+        let outside: IndexSet = order[..depth].iter().copied().collect();
+        let dims: Vec<(Index, u64)> = self.problem.expr.output.indices.iter().copied()
+            .filter(|&index| !outside.contains(index))
+            .map(|index| (index, self.problem.extents.of(index)))
+            .collect();
+        let array = Array::new("sum", &dims, self.problem.value_bytes);
+        if array.len * self.problem.value_bytes as u64 <= MAX_ACCUMULATOR_BYTES {
+            self.accumulator = Some(Accumulator { depth, buffer: program.buffers.len() });
+            program.buffers.push(array);
+        }
+    }
+
+    /// Rows are assigned once only if the accumulator sits directly in the owned root loop.
+    fn zeroing(&self) -> Zeroing {
+        let owned = self.schedule.parallel.is_some_and(|p| p.conflict == Conflict::Boundary);
+        match &self.accumulator {
+            Some(accumulator) if owned && accumulator.depth == 1 => Zeroing::Gaps,
+            _ => Zeroing::All,
+        }
+    }
+
+    fn nodes(&self, nodes: &[Node], around: &mut Vec<Index>, program: &Program) -> Vec<Stmt> {
+        let mut stmts = Vec::new();
+        for node in nodes {
+            for buffer in self.cleared_before(node, around) {
+                stmts.push(Stmt::Clear { buffer });
+            }
+            match node {
+                Node::Term(term) => stmts.push(self.product(*term, None, program)),
+                Node::Loop { index, body } => {
+                    stmts.push(self.looped(*index, body, around, program));
+                }
+            }
+        }
+        stmts
+    }
+
+    fn looped(
+        &self,
+        index: Index,
+        body: &[Node],
+        around: &mut Vec<Index>,
+        program: &Program,
+    ) -> Stmt {
+        let level = self.level_of(index, around);
+        if let (None, [Node::Term(term)]) = (level, body) {
+            let product = self.product(*term, Some(index), program);
+            if contiguous(&product, index, program) {
+                return product;
+            }
+        }
+        around.push(index);
+        let mut stmts = self.nodes(body, around, program);
+        if let Some(accumulator) = self.accumulator.as_ref().filter(|_| self.holds_last(body)) {
+            if accumulator.depth == around.len() {
+                stmts.insert(0, Stmt::Clear { buffer: accumulator.buffer });
+                stmts.push(self.store(accumulator.buffer, program));
+            }
+        }
+        around.pop();
+        match level {
+            Some(level) => Stmt::Walk { level, body: stmts },
+            None => {
+                Stmt::Range { index, extent: self.problem.extents.of(index), body: stmts }
+            }
+        }
+    }
+
+    /// The level that a loop over `index` inside loops `around` walks.
+    fn level_of(&self, index: Index, around: &[Index]) -> Option<usize> {
+        let levels = &self.problem.sparse[0].levels;
+        let level = levels.iter().position(|&level| level == index)?;
+        levels[..level].iter().all(|above| around.contains(above)).then_some(level)
+    }
+
+    /// The buffers that are built inside `node` and rebuilt in each iteration of `around`.
+    fn cleared_before(&self, node: &Node, around: &[Index]) -> Vec<usize> {
+        let (first, end) = term_range(node);
+        let here = |buffer: &&Buffer| {
+            (first..end).contains(&buffer.term)
+                && buffer.fused == around
+                && self.mode_of(buffer.term) == Mode::Add
+        };
+        self.buffers.iter().filter(here).map(|buffer| buffer.term).collect()
+    }
+
+    /// A buffer is assigned if every loop below its fused ones is dense and one of its own.
+    fn mode_of(&self, term: usize) -> Mode {
+        let buffer = &self.buffers[term];
+        let order = &self.orders[term];
+        let depth = buffer.fused.len();
+        let own = |at: usize| {
+            buffer.stored.contains(order[at]) && self.level_of(order[at], &order[..at]).is_none()
+        };
+        if (depth..order.len()).all(own) { Mode::Assign } else { Mode::Add }
+    }
+
+    fn holds_last(&self, nodes: &[Node]) -> bool {
+        nodes.last().is_some_and(|node| term_range(node).1 == self.orders.len())
+    }
+
+    fn product(&self, term: usize, lanes: Option<Index>, program: &Program) -> Stmt {
+        let sparse = self.problem.sparse[0].input;
+        let factors = self.schedule.path.terms[term].inputs.iter().map(|source| match *source {
+            Source::Input(input) if input == sparse => Place::Value,
+            Source::Input(input) => Place::Dense(input - usize::from(input > sparse)),
+            Source::Term(t) => Place::Buffer(t),
+        });
+        let factors = factors.collect();
+        if term + 1 < self.orders.len() {
+            let target = Place::Buffer(term);
+            return Stmt::Product { target, factors, mode: self.mode_of(term), lanes };
+        }
+        let accumulated = self.accumulator.as_ref().map(|a| Place::Buffer(a.buffer));
+        debug_assert!(accumulated.is_none_or(|place| program.array(place).is_some()));
+        let target = accumulated.unwrap_or(Place::Output);
+        Stmt::Product { target, factors, mode: Mode::Add, lanes }
+    }
+
+    /// Writes the accumulator to the output.
+    fn store(&self, buffer: usize, program: &Program) -> Stmt {
+        let mode = if self.zeroing() == Zeroing::Gaps { Mode::Assign } else { Mode::Add };
+        let array = &program.buffers[buffer];
+        let (target, factors) = (Place::Output, vec![Place::Buffer(buffer)]);
+        let lanes = array.indices.last().copied();
+        let mut stmt = Stmt::Product { target, factors, mode, lanes };
+        let outer = array.indices.len().saturating_sub(1);
+        for at in (0..outer).rev() {
+            let (index, extent) = (array.indices[at], array.extents[at]);
+            stmt = Stmt::Range { index, extent, body: vec![stmt] };
+        }
+        stmt
+    }
+}
+
+/// Tells whether every array of `product` that has `index` stores it contiguously.
+fn contiguous(product: &Stmt, index: Index, program: &Program) -> bool {
+    let Stmt::Product { target, factors, .. } = product else { return false };
+    factors.iter().chain([target]).filter_map(|&place| program.array(place)).all(|array| {
+        array.indices.iter().position(|&i| i == index).is_none_or(|at| at + 1 == array.indices.len())
+    })
+}
+
+/// The terms below `node`: the first and one past the last.
+fn term_range(node: &Node) -> (usize, usize) {
+    match node {
+        Node::Term(term) => (*term, term + 1),
+        Node::Loop { body, .. } => {
+            let first = body.first().map_or(0, |node| term_range(node).0);
+            (first, body.last().map_or(0, |node| term_range(node).1))
+        }
+    }
+}

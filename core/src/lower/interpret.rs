@@ -1,0 +1,200 @@
+//! The interpreter of programs: the executor when there is no C compiler, and the reference for
+//! compiled code.
+//!
+//! It runs the same statements in the same order as the generated C.  Vector statements are loops
+//! over slices, so at ranks of 16 and more most time is spent in them.
+
+use std::ops::Range;
+
+use decompose_formats::{Csf, Value};
+
+use crate::einsum::Index;
+use crate::lower::ir::{Mode, Place, Program, Stmt};
+
+/// What a program works on.
+pub struct Operands<'a, V: Value> {
+    /// The sparse operand.
+    pub sparse: &'a Csf<V>,
+    /// The dense operands as the program's arrays lay them out.
+    pub dense: &'a [&'a [V]],
+    /// The rows `first_row..` of the output.
+    pub output: &'a mut [V],
+    /// The number of the first row in `output`.
+    pub first_row: u64,
+    /// Receives the first root slice instead of the output.
+    pub boundary: Option<&'a mut [V]>,
+    /// The nodes of each level that are visited.
+    pub nodes: &'a [Range<u64>],
+}
+
+/// Runs `program` on `operands`.
+///
+/// # Panics
+///
+/// If the operands do not have the shapes that the program expects.
+pub fn interpret<V: Value>(program: &Program, operands: Operands<V>) {
+    let buffers = program.buffers.iter().map(|b| vec![V::default(); b.len as usize]).collect();
+    let mut machine = Interpreter {
+        program,
+        operands,
+        buffers,
+        at: [0; Index::COUNT],
+        position: vec![0; program.levels.len()],
+    };
+    machine.run(&program.body);
+}
+
+struct Interpreter<'a, V: Value> {
+    program: &'a Program,
+    operands: Operands<'a, V>,
+    buffers: Vec<Vec<V>>,
+    /// The current coordinate of each index.
+    at: [usize; Index::COUNT],
+    /// The current node of each walked level.
+    position: Vec<usize>,
+}
+
+impl<'a, V: Value> Interpreter<'a, V> {
+    fn run(&mut self, stmts: &'a [Stmt]) {
+        for stmt in stmts {
+            match stmt {
+                Stmt::Walk { level, body } => self.walk(*level, body),
+                Stmt::Range { index, extent, body } => {
+                    for at in 0..*extent as usize {
+                        self.at[index.number()] = at;
+                        self.run(body);
+                    }
+                }
+                Stmt::Clear { buffer } => self.buffers[*buffer].fill(V::default()),
+                Stmt::Product { target, factors, mode, lanes } => match lanes {
+                    Some(index) => self.vector(*target, factors, *mode, *index),
+                    None => self.scalar(*target, factors, *mode),
+                },
+            }
+        }
+    }
+
+    fn walk(&mut self, level: usize, body: &'a [Stmt]) {
+        let tree = self.operands.sparse;
+        let visited = self.operands.nodes[level].clone();
+        let (mut begin, mut end) = (visited.start, visited.end);
+        if level > 0 {
+            let pointers = &tree.levels()[level - 1].pointers;
+            let parent = self.position[level - 1];
+            begin = begin.max(pointers.get(parent));
+            end = end.min(pointers.get(parent + 1));
+        }
+        let index = self.program.levels[level].index.number();
+        let coords = &tree.levels()[level].coords;
+        for position in begin..end {
+            self.position[level] = position as usize;
+            self.at[index] = coords.get(position as usize) as usize;
+            self.run(body);
+        }
+    }
+
+    /// The offset of the current element of `place` in its array, lanes at zero.
+    fn offset(&self, place: Place, lanes: Option<Index>) -> usize {
+        let Some(array) = self.program.array(place) else { return 0 };
+        let fixed = array.indices.iter().zip(&array.strides).filter(|(i, _)| Some(**i) != lanes);
+        let offset: usize = fixed.map(|(i, s)| self.at[i.number()] * *s as usize).sum();
+        match place {
+            Place::Output if self.on_boundary() => offset - self.root() * self.root_stride(),
+            Place::Output => offset - self.operands.first_row as usize * self.root_stride(),
+            _ => offset,
+        }
+    }
+
+    /// Tells whether the current root slice began in an earlier task.
+    fn on_boundary(&self) -> bool {
+        self.operands.boundary.is_some()
+            && self.position.first() == Some(&(self.operands.nodes[0].start as usize))
+    }
+
+    fn root(&self) -> usize {
+        self.at[self.program.levels[0].index.number()]
+    }
+
+    fn root_stride(&self) -> usize {
+        let output = &self.program.output;
+        let root = self.program.levels[0].index;
+        let at = output.indices.iter().position(|&index| index == root);
+        at.map_or(0, |at| output.strides[at] as usize)
+    }
+
+    fn read(&self, place: Place, lanes: Option<Index>) -> &[V] {
+        let offset = self.offset(place, lanes);
+        match place {
+            Place::Value => {
+                let leaf = self.position.last().copied().unwrap_or_default();
+                &self.operands.sparse.values()[leaf..=leaf]
+            }
+            Place::Dense(dense) => &self.operands.dense[dense][offset..],
+            Place::Buffer(buffer) => &self.buffers[buffer][offset..],
+            Place::Output => &self.operands.output[offset..],
+        }
+    }
+
+    fn write(&mut self, place: Place, lanes: Option<Index>) -> &mut [V] {
+        let offset = self.offset(place, lanes);
+        let boundary = self.on_boundary();
+        match place {
+            Place::Buffer(buffer) => &mut self.buffers[buffer][offset..],
+            _ => match (boundary, &mut self.operands.boundary) {
+                (true, Some(row)) => &mut row[offset..],
+                _ => &mut self.operands.output[offset..],
+            },
+        }
+    }
+
+    fn scalar(&mut self, target: Place, factors: &[Place], mode: Mode) {
+        let mut product = V::from_f64(1.0);
+        for &factor in factors {
+            product *= self.read(factor, None)[0];
+        }
+        let target = &mut self.write(target, None)[0];
+        *target = if mode == Mode::Assign { product } else { *target + product };
+    }
+
+    fn vector(&mut self, target: Place, factors: &[Place], mode: Mode, index: Index) {
+        let has = |place: Place| {
+            self.program.array(place).is_some_and(|array| array.indices.contains(&index))
+        };
+        let lanes = Some(index);
+        let (long, short): (Vec<Place>, Vec<Place>) = factors.iter().partition(|f| has(**f));
+        let mut scale = V::from_f64(1.0);
+        for &factor in &short {
+            scale *= self.read(factor, lanes)[0];
+        }
+        let rows = long.iter().chain([&target]).filter_map(|&place| self.program.array(place));
+        let width = rows.filter(|a| a.indices.contains(&index)).map(|a| a.row()).min();
+        let width = width.unwrap_or(1) as usize;
+        let mut product = [V::default(); LANE_BLOCK];
+        let mut sum = V::default();
+        for start in (0..width).step_by(LANE_BLOCK) {
+            let block = LANE_BLOCK.min(width - start);
+            let product = &mut product[..block];
+            product.fill(scale);
+            for &factor in &long {
+                let row = &self.read(factor, lanes)[start..start + block];
+                product.iter_mut().zip(row).for_each(|(p, &x)| *p *= x);
+            }
+            if !has(target) {
+                sum += product.iter().copied().sum::<V>();
+                continue;
+            }
+            let row = &mut self.write(target, lanes)[start..start + block];
+            match mode {
+                Mode::Assign => row.copy_from_slice(product),
+                Mode::Add => row.iter_mut().zip(product).for_each(|(t, p)| *t += *p),
+            }
+        }
+        if !has(target) {
+            let element = &mut self.write(target, lanes)[0];
+            *element = if mode == Mode::Assign { sum } else { *element + sum };
+        }
+    }
+}
+
+/// Lanes that are multiplied at a time: a few vector registers.
+const LANE_BLOCK: usize = 64;

@@ -1,0 +1,192 @@
+//! The loop program.
+//!
+//! ```text
+//! stmt  := walk level { stmt* }            positions of one tree level below the current node
+//!        | range index extent { stmt* }    a dense loop
+//!        | clear buffer
+//!        | place (=|+=) place * ... * place [over lanes of index]
+//! place := the current non-zero | dense operand | buffer | output
+//! ```
+//!
+//! A statement over *lanes* stands for the innermost dense loop over an index that every array
+//! in it stores contiguously: one vector statement.  Arrays are addressed by the indices that the
+//! loops around them bind.
+
+use decompose_formats::dense::padded;
+use decompose_formats::ints::Width;
+
+use crate::einsum::Index;
+use crate::schedule::Conflict;
+
+/// A kernel as loops.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Program {
+    /// The expression, for people.
+    pub title: String,
+    /// The schedule, for people.
+    pub schedule: String,
+    /// Size of a value in bytes: 8 or 4.
+    pub value_bytes: usize,
+    /// The name of the sparse operand.
+    pub sparse: String,
+    /// Its levels, root first.
+    pub levels: Vec<LevelParam>,
+    /// The dense operands, in the order of the expression.
+    pub dense: Vec<Array>,
+    /// The output.
+    pub output: Array,
+    /// The buffers.
+    pub buffers: Vec<Array>,
+    /// How tasks share the output.
+    pub conflict: Conflict,
+    /// What the executor clears before the kernel runs.
+    pub zeroing: Zeroing,
+    /// Rows requested ahead.
+    pub requests: Vec<Request>,
+    /// The statements.
+    pub body: Vec<Stmt>,
+}
+
+/// A level of the sparse operand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LevelParam {
+    /// The index that it stores.
+    pub index: Index,
+    /// The width of its coordinates.
+    pub coords: Width,
+    /// The width of its pointers; of no meaning at the last level.
+    pub pointers: Width,
+}
+
+/// A dense array: operand, output or buffer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Array {
+    /// Its name in generated code.
+    pub name: String,
+    /// Its indices, outermost first.
+    pub indices: Vec<Index>,
+    /// The extent of each index.
+    pub extents: Vec<u64>,
+    /// The distance between neighbours along each index, in elements; rows are padded.
+    pub strides: Vec<u64>,
+    /// The number of elements, padding included; 1 for a scalar.
+    pub len: u64,
+}
+
+impl Array {
+    /// Lays out an array row-major, its rows padded for values of `value_bytes`.
+    pub fn new(name: &str, dims: &[(Index, u64)], value_bytes: usize) -> Array {
+        let mut strides = vec![1; dims.len()];
+        let mut len = 1;
+        for (at, &(_, extent)) in dims.iter().enumerate().rev() {
+            strides[at] = len;
+            let last = at + 1 == dims.len();
+            let width = if last { padded(extent as usize, value_bytes) as u64 } else { extent };
+            len *= width;
+        }
+        Array {
+            name: name.to_owned(),
+            indices: dims.iter().map(|&(index, _)| index).collect(),
+            extents: dims.iter().map(|&(_, extent)| extent).collect(),
+            strides,
+            len,
+        }
+    }
+
+    /// Returns the padded length of a row: of the last index.
+    pub fn row(&self) -> u64 {
+        let above = self.strides.len().checked_sub(2).map(|at| self.strides[at]);
+        above.unwrap_or(self.len)
+    }
+}
+
+/// What the executor clears before a kernel runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Zeroing {
+    /// Rows of the output without a root slice: the kernel assigns all others.
+    Gaps,
+    /// The whole output: the kernel adds to it.
+    All,
+}
+
+/// Rows of a dense operand requested while a level is walked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// The level whose coordinates address the rows.
+    pub level: usize,
+    /// The dense operand.
+    pub dense: usize,
+    /// How many positions ahead.
+    pub distance: u64,
+}
+
+/// A statement.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Stmt {
+    /// Walks the children, at `level`, of the current node of the level above; or the roots.
+    Walk {
+        /// The level.
+        level: usize,
+        /// What is done at each node.
+        body: Vec<Stmt>,
+    },
+    /// Counts an index from 0 to its extent.
+    Range {
+        /// The index.
+        index: Index,
+        /// Its extent.
+        extent: u64,
+        /// What is done for each.
+        body: Vec<Stmt>,
+    },
+    /// Sets a buffer to zero.
+    Clear {
+        /// The buffer.
+        buffer: usize,
+    },
+    /// Multiplies.
+    Product {
+        /// Where the product goes.
+        target: Place,
+        /// What is multiplied.
+        factors: Vec<Place>,
+        /// Whether the target is replaced or added to.
+        mode: Mode,
+        /// The index of the vector loop; a target without it receives the sum over it.
+        lanes: Option<Index>,
+    },
+}
+
+/// Whether a target is replaced or added to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// `=`
+    Assign,
+    /// `+=`
+    Add,
+}
+
+/// An operand of a product.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// The value of the current non-zero.
+    Value,
+    /// A dense operand.
+    Dense(usize),
+    /// A buffer.
+    Buffer(usize),
+    /// The output.
+    Output,
+}
+
+impl Program {
+    /// Returns the array of `place`; `None` for the sparse operand's value.
+    pub fn array(&self, place: Place) -> Option<&Array> {
+        match place {
+            Place::Value => None,
+            Place::Dense(dense) => Some(&self.dense[dense]),
+            Place::Buffer(buffer) => Some(&self.buffers[buffer]),
+            Place::Output => Some(&self.output),
+        }
+    }
+}

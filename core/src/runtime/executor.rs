@@ -1,0 +1,176 @@
+//! Running a kernel on all threads.
+//!
+//! | conflict  | tasks            | output                                                        |
+//! |-----------|------------------|---------------------------------------------------------------|
+//! | owner     | several a thread | each task holds its own rows                                  |
+//! | boundary  | several a thread | the same; the part of a slice begun earlier is added at last  |
+//! | privatise | one a thread     | each task has a copy of the output; copies are summed in order |
+//!
+//! Which task does what depends on the number of threads only, and sums are taken in task order:
+//! the same number of threads gives the same bits.
+
+use std::sync::Arc;
+
+use decompose_formats::{Csf, Matrix, Value};
+use rayon::prelude::*;
+
+use crate::error::CoreError;
+use crate::lower::{Operands, Zeroing};
+use crate::runtime::kernel::Kernel;
+use crate::runtime::partition::{Cut, Task, partition};
+use crate::schedule::Conflict;
+
+/// Tasks a thread where any number is allowed: enough to even out what equal numbers of
+/// non-zeros do not.
+const TASKS_PER_THREAD: usize = 16;
+
+/// A kernel bound to a tree, cut into tasks for the current number of threads.
+pub struct Executor<V: Value> {
+    kernel: Kernel,
+    tree: Arc<Csf<V>>,
+    tasks: Vec<Task>,
+    /// Copies of the output, or rows of shared slices: one a task but the first.
+    side: Vec<Matrix<V>>,
+}
+
+impl<V: Value> Executor<V> {
+    /// Binds `kernel` to `tree` for the threads of the current pool.
+    ///
+    /// # Errors
+    ///
+    /// If the kernel's output is no matrix or no memory is left for private copies.
+    pub fn new(kernel: Kernel, tree: Arc<Csf<V>>) -> Result<Executor<V>, CoreError> {
+        let threads = rayon::current_num_threads();
+        let (parts, cut) = match kernel.program().conflict {
+            Conflict::Privatise => (threads, Cut::Anywhere),
+            Conflict::Owner => (threads * TASKS_PER_THREAD, Cut::Roots),
+            Conflict::Boundary => (threads * TASKS_PER_THREAD, Cut::Anywhere),
+        };
+        let parts = if threads == 1 { 1 } else { parts };
+        let tasks = partition(&tree, parts, cut);
+        let mut executor = Executor { kernel, tree, tasks, side: Vec::new() };
+        executor.side = executor.side_matrices()?;
+        Ok(executor)
+    }
+
+    fn side_matrices(&self) -> Result<Vec<Matrix<V>>, CoreError> {
+        let output = &self.kernel.program().output;
+        let row = output.row() as usize;
+        let rows = match self.kernel.program().conflict {
+            Conflict::Privatise => (output.len as usize).div_ceil(row.max(1)),
+            Conflict::Boundary => 1,
+            Conflict::Owner => return Ok(Vec::new()),
+        };
+        let others = self.tasks.len().saturating_sub(1);
+        (0..others).map(|_| Ok(Matrix::zeros(rows, row)?)).collect()
+    }
+
+    /// Returns the kernel.
+    pub fn kernel(&self) -> &Kernel {
+        &self.kernel
+    }
+
+    /// Returns the bytes of private copies and shared rows.
+    pub fn side_bytes(&self) -> u64 {
+        self.side.iter().map(|m| (m.as_slice().len() * V::BYTES) as u64).sum()
+    }
+
+    /// Replaces `output` by the result of the kernel on `dense` operands.
+    ///
+    /// # Errors
+    ///
+    /// [`CoreError::Operand`] if an operand does not fit.
+    pub fn run(&mut self, dense: &[&[V]], output: &mut [V]) -> Result<(), CoreError> {
+        let want = self.kernel.program().output.len;
+        if output.len() as u64 != want {
+            let operand = self.kernel.program().output.name.clone();
+            let why = format!("{} elements for an output of {want}", output.len());
+            return Err(CoreError::Operand { operand, why });
+        }
+        match self.kernel.program().conflict {
+            Conflict::Privatise => self.run_private(dense, output),
+            Conflict::Owner | Conflict::Boundary => self.run_owned(dense, output),
+        }
+    }
+
+    fn run_private(&mut self, dense: &[&[V]], output: &mut [V]) -> Result<(), CoreError> {
+        let (kernel, tree) = (&self.kernel, &*self.tree);
+        let copies = self.side.iter_mut().map(Matrix::as_mut_slice);
+        let targets: Vec<&mut [V]> = std::iter::once(&mut *output).chain(copies).collect();
+        let work: Vec<(&Task, &mut [V])> = self.tasks.iter().zip(targets).collect();
+        work.into_par_iter().try_for_each(|(task, output)| {
+            output.fill(V::default());
+            let nodes = &task.nodes;
+            let boundary = None;
+            kernel.run(Operands { sparse: tree, dense, output, first_row: 0, boundary, nodes })
+        })?;
+        for copy in &self.side {
+            let blocks = output.par_chunks_mut(SUM_BLOCK).zip(copy.as_slice().par_chunks(SUM_BLOCK));
+            blocks.for_each(|(sum, part)| sum.iter_mut().zip(part).for_each(|(s, &p)| *s += p));
+        }
+        Ok(())
+    }
+
+    fn run_owned(&mut self, dense: &[&[V]], output: &mut [V]) -> Result<(), CoreError> {
+        let (kernel, tree) = (&self.kernel, &*self.tree);
+        let program = kernel.program();
+        let stride = program.output.strides.first().map_or(1, |&stride| stride) as usize;
+        let mut rest = &mut *output;
+        let mut sides = self.side.iter_mut();
+        let mut work = Vec::with_capacity(self.tasks.len());
+        for (at, task) in self.tasks.iter().enumerate() {
+            let rows = (task.rows.end - task.rows.start) as usize;
+            let (own, after) = rest.split_at_mut(rows * stride);
+            rest = after;
+            let side = if at == 0 { None } else { sides.next() };
+            work.push((task, own, side.map(Matrix::as_mut_slice)));
+        }
+        work.into_par_iter().try_for_each(|(task, output, side)| {
+            clear(tree, task, program.zeroing, output, stride);
+            let boundary = side.filter(|_| task.continues);
+            let (first_row, nodes) = (task.rows.start, &task.nodes);
+            kernel.run(Operands { sparse: tree, dense, output, first_row, boundary, nodes })
+        })?;
+        if program.conflict == Conflict::Boundary {
+            self.add_boundaries(output, stride);
+        }
+        Ok(())
+    }
+
+    fn add_boundaries(&self, output: &mut [V], stride: usize) {
+        let coords = &self.tree.levels()[0].coords;
+        for (task, side) in self.tasks.iter().skip(1).zip(&self.side) {
+            if task.continues {
+                let row = coords.get(task.nodes[0].start as usize) as usize;
+                let target = &mut output[row * stride..][..stride];
+                target.iter_mut().zip(side.as_slice()).for_each(|(t, &s)| *t += s);
+            }
+        }
+    }
+}
+
+/// Elements summed a task when copies are added.
+const SUM_BLOCK: usize = 1 << 14;
+
+/// Clears what the kernel does not assign in the rows of `task`.
+fn clear<V: Value>(
+    tree: &Csf<V>,
+    task: &Task,
+    zeroing: Zeroing,
+    output: &mut [V],
+    stride: usize,
+) {
+    if zeroing == Zeroing::All {
+        output.fill(V::default());
+        return;
+    }
+    let coords = &tree.levels()[0].coords;
+    let own = task.nodes[0].start + u64::from(task.continues)..task.nodes[0].end;
+    let mut next = 0;
+    for node in own {
+        let row = (coords.get(node as usize) - task.rows.start) as usize;
+        output[next * stride..row * stride].fill(V::default());
+        next = row + 1;
+    }
+    output[next * stride..].fill(V::default());
+}

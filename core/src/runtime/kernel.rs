@@ -1,0 +1,189 @@
+//! Kernels: compiled or interpreted, called the same way.
+#![expect(unsafe_code, reason = "loading and calling compiled kernels")]
+
+use std::ffi::c_void;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use decompose_formats::{Ints, Value};
+use libloading::Library;
+
+use crate::codegen::{ENTRY, emit_c};
+use crate::error::CoreError;
+use crate::lower::{Array, Operands, Program, interpret};
+use crate::runtime::compiler::Toolchain;
+
+/// The signature of [`ENTRY`].
+type Entry = unsafe extern "C" fn(*const *const c_void, *mut c_void, *mut c_void, *const u64);
+
+/// A program that can be run.
+#[derive(Clone)]
+pub struct Kernel {
+    program: Arc<Program>,
+    code: Code,
+}
+
+#[derive(Clone)]
+enum Code {
+    Native { entry: Entry, origin: Origin, _library: Arc<Library> },
+    Interpreted { why: String },
+}
+
+/// Where compiled code came from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Origin {
+    /// The C file.
+    pub source: PathBuf,
+    /// Seconds the compiler ran; `None` if the kernel was in the cache.
+    pub compiled_in: Option<f64>,
+}
+
+impl Kernel {
+    /// Makes a kernel of `program`: compiled if the toolchain can, interpreted otherwise.
+    ///
+    /// A compiler that fails, or a file that cannot be loaded, is no error either: the kernel is
+    /// interpreted and [`Kernel::interpreted`] says why.
+    pub fn new(program: Program, toolchain: &Toolchain) -> Kernel {
+        let code = match toolchain {
+            Toolchain::Interpreter(why) => Err(why.clone()),
+            Toolchain::Native(compiler) => compiler.build(&emit_c(&program)).and_then(|built| {
+                let origin = Origin { source: built.source, compiled_in: built.compiled_in };
+                load(&built.object, origin)
+            }),
+        };
+        let code = code.unwrap_or_else(|why| Code::Interpreted { why });
+        Kernel { program: Arc::new(program), code }
+    }
+
+    /// Returns the program.
+    pub fn program(&self) -> &Program {
+        &self.program
+    }
+
+    /// Returns where the compiled code is; `None` if the kernel is interpreted.
+    pub fn origin(&self) -> Option<&Origin> {
+        match &self.code {
+            Code::Native { origin, .. } => Some(origin),
+            Code::Interpreted { .. } => None,
+        }
+    }
+
+    /// Returns why the kernel is interpreted; `None` if it is compiled.
+    pub fn interpreted(&self) -> Option<&str> {
+        match &self.code {
+            Code::Native { .. } => None,
+            Code::Interpreted { why } => Some(why),
+        }
+    }
+
+    /// Checks that `operands` have the shapes that the program was made for.
+    ///
+    /// Everything that a compiled kernel trusts is checked here: value and index widths, levels,
+    /// lengths of the dense operands, alignment, the rows of the output.
+    ///
+    /// # Errors
+    ///
+    /// [`CoreError::Operand`] naming the one that does not fit.
+    fn check<V: Value>(&self, operands: &Operands<V>) -> Result<(), CoreError> {
+        let program = &*self.program;
+        let bad = |operand: &str, why: String| {
+            Err(CoreError::Operand { operand: operand.to_owned(), why })
+        };
+        let levels = operands.sparse.levels();
+        let fits = levels.len() == program.levels.len()
+            && operands.nodes.len() == levels.len()
+            && program.value_bytes == V::BYTES
+            && levels.iter().zip(&program.levels).enumerate().all(|(at, (level, param))| {
+                let leaf = at + 1 == program.levels.len();
+                let nodes = &operands.nodes[at];
+                level.coords.width() == param.coords
+                    && (leaf || level.pointers.width() == param.pointers)
+                    && nodes.start <= nodes.end
+                    && nodes.end <= level.coords.len() as u64
+            });
+        if !fits {
+            return bad(&program.sparse, "levels, widths or nodes differ from the kernel's".into());
+        }
+        if program.dense.len() != operands.dense.len() {
+            return bad("dense operands", format!("{} given", operands.dense.len()));
+        }
+        // Rows shorter than a cache line are aligned to their own length.
+        let aligned = |array: &Array, slice: &[V]| {
+            let vector = (array.row() as usize * V::BYTES).min(64);
+            (slice.as_ptr() as usize).is_multiple_of(vector)
+        };
+        for (array, slice) in program.dense.iter().zip(operands.dense) {
+            if (slice.len() as u64) < array.len || !aligned(array, slice) {
+                let (have, want) = (slice.len(), array.len);
+                return bad(&array.name, format!("{have} aligned elements, {want} needed"));
+            }
+        }
+        let output = &program.output;
+        let boundary = operands.boundary.as_deref();
+        if !aligned(output, operands.output) || boundary.is_some_and(|row| !aligned(output, row)) {
+            return bad(&output.name, "the rows are not aligned".into());
+        }
+        Ok(())
+    }
+
+    /// Runs the kernel over the nodes that `operands` name.
+    ///
+    /// # Errors
+    ///
+    /// [`CoreError::Operand`] if an operand does not have the shape that the kernel expects.
+    pub(super) fn run<V: Value>(&self, operands: Operands<V>) -> Result<(), CoreError> {
+        self.check(&operands)?;
+        if operands.nodes.iter().any(|nodes| nodes.is_empty()) {
+            return Ok(());
+        }
+        match &self.code {
+            Code::Interpreted { .. } => interpret(&self.program, operands),
+            Code::Native { entry, .. } => call(*entry, &self.program, operands),
+        }
+        Ok(())
+    }
+}
+
+fn load(object: &Path, origin: Origin) -> Result<Code, String> {
+    // SAFETY: the file is a kernel written by this program: it has no initialisers, and its name
+    // is a hash of its content.
+    let library = unsafe { Library::new(object) }.map_err(|e| e.to_string())?;
+    // SAFETY: every kernel defines ENTRY with this signature; the library outlives the pointer,
+    // since both are kept in the same value.
+    let entry = unsafe { library.get::<Entry>(ENTRY.as_bytes()) }.map_err(|e| e.to_string())?;
+    let entry = *entry;
+    Ok(Code::Native { entry, origin, _library: Arc::new(library) })
+}
+
+fn call<V: Value>(entry: Entry, program: &Program, operands: Operands<V>) {
+    let mut inputs: Vec<*const c_void> = Vec::new();
+    let last = program.levels.len() - 1;
+    for (at, level) in operands.sparse.levels().iter().enumerate() {
+        inputs.push(pointer(&level.coords));
+        if at < last {
+            inputs.push(pointer(&level.pointers));
+        }
+    }
+    inputs.push(operands.sparse.values().as_ptr().cast());
+    inputs.extend(operands.dense.iter().map(|slice| slice.as_ptr().cast::<c_void>()));
+    let task: Vec<u64> = operands.nodes.iter().flat_map(|r| [r.start, r.end]).collect();
+    let root = program.levels[0].index;
+    let at = program.output.indices.iter().position(|&index| index == root);
+    let stride = at.map_or(0, |at| program.output.strides[at]);
+    // The kernel counts rows from the first of the whole output; it never writes before
+    // `first_row`, so the shifted pointer is only ever used inside the slice.
+    let shift = (operands.first_row * stride) as usize;
+    let output = operands.output.as_mut_ptr().wrapping_sub(shift).cast();
+    let boundary = operands.boundary.map_or(std::ptr::null_mut(), |row| row.as_mut_ptr().cast());
+    // SAFETY: `check` has compared every array with the program; coordinates are below their
+    // extents and pointers ascend (invariants of `Csf`), so the kernel stays inside them.  Slices
+    // written to are borrowed mutably, and no other task holds them.
+    unsafe { entry(inputs.as_ptr(), output, boundary, task.as_ptr()) }
+}
+
+fn pointer(ints: &Ints) -> *const c_void {
+    match ints {
+        Ints::U32(array) => array.as_ptr().cast(),
+        Ints::U64(array) => array.as_ptr().cast(),
+    }
+}

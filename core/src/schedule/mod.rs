@@ -1,0 +1,142 @@
+//! Schedules: every decision about how an expression is computed, and nothing else.
+//!
+//! A [`Problem`] is what is asked: an expression, the extents, what is known of the sparse
+//! operands.  A [`Schedule`] is an answer: path, loop nest, layouts, tiles, parallel loop,
+//! prefetches.  It is a plain value that prints, parses back, and is judged legal in one place,
+//! [`Schedule::verify`].  Searches make schedules; lowering never knows which one did.
+
+mod pattern;
+mod problem;
+mod text;
+mod verify;
+
+use crate::einsum::Index;
+use crate::nest::Forest;
+use crate::path::Path;
+
+pub use pattern::Pattern;
+pub use problem::{Problem, SparseOperand};
+pub use verify::Rule;
+
+/// All decisions about one kernel.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Schedule {
+    /// In which products the expression is computed.
+    pub path: Path,
+    /// Which loops run around them.
+    pub nest: Forest,
+    /// The storage of each sparse operand, in the order of the problem's list.
+    pub layouts: Vec<Layout>,
+    /// The storage of each intermediate, one a term but the last.
+    pub buffers: Vec<BufferKind>,
+    /// Dense loops cut into tiles that move outward.
+    pub tiles: Vec<Tile>,
+    /// The loop that is cut into tasks.
+    pub parallel: Option<Parallel>,
+    /// Dense operands whose rows are requested ahead of their use.
+    pub prefetches: Vec<Prefetch>,
+}
+
+/// The storage of a sparse operand: a sequence of levels, outermost first.
+///
+/// Plain CSF has one level a mode; a blocked layout slices modes into bit ranges; a linearised
+/// order fuses all levels into one position loop.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Layout {
+    /// The levels.
+    pub levels: Vec<LayoutLevel>,
+}
+
+/// One level of a layout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct LayoutLevel {
+    /// The index that the level stores.
+    pub index: Index,
+    /// The bits of the coordinate that it stores, from the lowest, end excluded; `None`: all.
+    pub bits: Option<(u8, u8)>,
+    /// How the level is walked with the next one.
+    pub fusion: Fusion,
+}
+
+/// How a level is walked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Fusion {
+    /// By a loop of its own.
+    Separate,
+    /// In one position loop with the next level.
+    WithNext,
+}
+
+impl Layout {
+    /// Returns plain CSF with one level an index.
+    pub fn csf(indices: &[Index]) -> Layout {
+        let level = |&index| LayoutLevel { index, bits: None, fusion: Fusion::Separate };
+        Layout { levels: indices.iter().map(level).collect() }
+    }
+
+    /// Returns the indices of the levels if the layout is plain CSF.
+    pub fn as_csf(&self) -> Option<Vec<Index>> {
+        let plain = |l: &LayoutLevel| l.bits.is_none() && l.fusion == Fusion::Separate;
+        self.levels.iter().all(plain).then(|| self.levels.iter().map(|l| l.index).collect())
+    }
+}
+
+/// The storage of an intermediate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum BufferKind {
+    /// An array over its stored indices.
+    Dense,
+    /// A hash map from the coordinates that occur (Scorch's sparse workspaces).
+    Sparse,
+}
+
+/// A dense loop cut into tiles; the loop over the tiles stands outside the nest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Tile {
+    /// The index whose loop is cut.
+    pub index: Index,
+    /// Iterations a tile.
+    pub size: u64,
+}
+
+/// The parallel loop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Parallel {
+    /// The index of the loop: a root of the nest.
+    pub index: Index,
+    /// What is cut into equal parts.
+    pub space: Space,
+    /// What happens when two tasks write the same element.
+    pub conflict: Conflict,
+}
+
+/// What a partition cuts into equal parts (Wang, "Automatic Optimization of Sparse Tensor Algebra
+/// Programs", 2020).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Space {
+    /// The range of coordinates.
+    Coordinate,
+    /// The non-zeros: equal work whatever their coordinates.
+    Position,
+}
+
+/// How tasks share the output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Conflict {
+    /// Tasks end where root slices end: no element has two writers.
+    Owner,
+    /// Tasks may end inside a root slice; the part of a slice that began in an earlier task goes
+    /// to a side buffer and is added when all tasks are done.
+    Boundary,
+    /// Every task has its own copy of the output; the copies are summed in order.
+    Privatise,
+}
+
+/// Rows of a dense operand requested ahead of their use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Prefetch {
+    /// The operand: an input of the expression, by position.
+    pub input: usize,
+    /// How many iterations ahead.
+    pub distance: u64,
+}

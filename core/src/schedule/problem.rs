@@ -1,0 +1,63 @@
+//! What a search is asked.
+
+use crate::einsum::{Expr, Extents, Index, IndexSet};
+use crate::schedule::Pattern;
+
+/// An expression with the facts that a search may use.
+#[derive(Clone, Debug)]
+pub struct Problem {
+    /// The expression.
+    pub expr: Expr,
+    /// The extent of every index.
+    pub extents: Extents,
+    /// The sparse operands; all others are dense.
+    pub sparse: Vec<SparseOperand>,
+    /// Buffers of intermediates must not have more stored indices than this.
+    pub max_buffer_dims: usize,
+    /// Size of a value in bytes: 8 or 4.
+    pub value_bytes: usize,
+}
+
+/// A sparse operand of a problem.
+#[derive(Clone, Debug)]
+pub struct SparseOperand {
+    /// Which input of the expression it is.
+    pub input: usize,
+    /// The order of its modes as CSF levels, outermost first.
+    pub levels: Vec<Index>,
+    /// What is known of its pattern.
+    pub pattern: Pattern,
+}
+
+/// The default bound on the stored indices of a buffer, as in the evaluation of SpTTN.
+const MAX_BUFFER_DIMS: usize = 2;
+
+impl Problem {
+    /// Poses `expr` with one sparse operand whose CSF levels are `levels`.
+    pub fn new(expr: Expr, extents: Extents, sparse: SparseOperand) -> Problem {
+        let max_buffer_dims = MAX_BUFFER_DIMS;
+        Problem { expr, extents, sparse: vec![sparse], max_buffer_dims, value_bytes: 8 }
+    }
+
+    /// Returns how often the innermost statement runs inside loops over the indices `loops`.
+    ///
+    /// The longest prefix of the first sparse operand's levels inside `loops` is walked as a tree;
+    /// every other index runs over its extent.  Saturates.
+    pub fn iterations(&self, loops: IndexSet) -> u64 {
+        let walked = self.walked(loops);
+        let tree = self.sparse.first().map_or(1, |x| x.pattern.count(walked, &self.extents));
+        let dense = (loops - walked).iter().map(|index| self.extents.of(index));
+        dense.fold(tree, u64::saturating_mul)
+    }
+
+    /// Returns the part of `loops` that is walked as a prefix of the sparse operand's tree.
+    pub fn walked(&self, loops: IndexSet) -> IndexSet {
+        let levels = self.sparse.first().map_or(&[][..], |x| &x.levels);
+        levels.iter().copied().take_while(|&index| loops.contains(index)).collect()
+    }
+
+    /// Returns the indices of the first sparse operand.
+    pub fn sparse_indices(&self) -> IndexSet {
+        self.sparse.first().map(|x| x.levels.iter().copied().collect()).unwrap_or_default()
+    }
+}

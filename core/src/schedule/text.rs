@@ -1,0 +1,222 @@
+//! Schedules as text, and back.
+//!
+//! ```text
+//! path     X*A3 T1*A2
+//! nest     i{ j{ k{ r{ T1 } } r{ T2 } } }
+//! layout   i j k
+//! buffer   dense
+//! parallel i position boundary
+//! prefetch A3 16
+//! ```
+//!
+//! One line a decision; `layout` and `buffer` once for each sparse operand and intermediate, in
+//! order.  A level of a layout may carry bits, `i[4:20]`, and end in `+` when it is fused with the
+//! next.  Operands are named as in the expression, results of terms `T1`, `T2`, ...
+
+use std::fmt::Write;
+
+use crate::einsum::{Expr, Index, IndexSet};
+use crate::error::CoreError;
+use crate::path::{Path, Source, Term};
+use crate::schedule::{
+    BufferKind, Conflict, Fusion, Layout, LayoutLevel, Parallel, Prefetch, Schedule, Space, Tile,
+};
+
+impl Schedule {
+    /// Writes the schedule with the names of `expr`; [`Schedule::parse`] reads it back.
+    pub fn text(&self, expr: &Expr) -> String {
+        let mut text = String::new();
+        let mut line = |key: &str, rest: String| {
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "{key:<8} {rest}");
+        };
+        let source = |source: &Source| match *source {
+            Source::Input(input) => expr.inputs[input].tensor.clone(),
+            Source::Term(term) => format!("T{}", term + 1),
+        };
+        let product = |term: &Term| term.inputs.iter().map(source).collect::<Vec<_>>().join("*");
+        let terms: Vec<String> = self.path.terms.iter().map(product).collect();
+        line("path", terms.join(" "));
+        line("nest", self.nest.to_string());
+        for layout in &self.layouts {
+            let levels: Vec<String> = layout.levels.iter().map(level_text).collect();
+            line("layout", levels.join(" "));
+        }
+        for buffer in &self.buffers {
+            line("buffer", buffer_text(*buffer).to_owned());
+        }
+        for tile in &self.tiles {
+            line("tile", format!("{} {}", tile.index, tile.size));
+        }
+        if let Some(parallel) = self.parallel {
+            let (space, conflict) = (space_text(parallel.space), conflict_text(parallel.conflict));
+            line("parallel", format!("{} {space} {conflict}", parallel.index));
+        }
+        for prefetch in &self.prefetches {
+            let name = &expr.inputs[prefetch.input].tensor;
+            line("prefetch", format!("{name} {}", prefetch.distance));
+        }
+        text
+    }
+
+    /// Reads a schedule for `expr` from its text; lines that are blank or begin with `#` are
+    /// skipped.
+    ///
+    /// # Errors
+    ///
+    /// [`CoreError::ScheduleText`] with the line and what is wrong with it.
+    pub fn parse(text: &str, expr: &Expr) -> Result<Schedule, CoreError> {
+        let mut schedule = Schedule {
+            path: Path { terms: Vec::new() },
+            nest: crate::nest::Forest::default(),
+            layouts: Vec::new(),
+            buffers: Vec::new(),
+            tiles: Vec::new(),
+            parallel: None,
+            prefetches: Vec::new(),
+        };
+        for (number, line) in text.lines().enumerate() {
+            let line = line.trim();
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let (key, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+            decide(&mut schedule, key, rest.trim(), expr).map_err(|why| {
+                CoreError::ScheduleText { line: number + 1, text: line.to_owned(), why }
+            })?;
+        }
+        Ok(schedule)
+    }
+}
+
+fn decide(schedule: &mut Schedule, key: &str, rest: &str, expr: &Expr) -> Result<(), String> {
+    let words: Vec<&str> = rest.split_whitespace().collect();
+    match (key, words.as_slice()) {
+        ("path", terms) => schedule.path = parse_path(terms, expr)?,
+        ("nest", _) => schedule.nest = rest.parse().map_err(|e: CoreError| e.to_string())?,
+        ("layout", levels) => {
+            let levels = levels.iter().map(|word| parse_level(word)).collect::<Result<_, _>>()?;
+            schedule.layouts.push(Layout { levels });
+        }
+        ("buffer", ["dense"]) => schedule.buffers.push(BufferKind::Dense),
+        ("buffer", ["sparse"]) => schedule.buffers.push(BufferKind::Sparse),
+        ("tile", [index, size]) => {
+            let size = size.parse().map_err(|_| format!("`{size}` is not a size"))?;
+            schedule.tiles.push(Tile { index: parse_index(index)?, size });
+        }
+        ("parallel", [index, name, conflict]) => {
+            let all = [Conflict::Owner, Conflict::Boundary, Conflict::Privatise];
+            let conflict = all.into_iter().find(|c| conflict_text(*c) == *conflict);
+            let space = [Space::Coordinate, Space::Position].into_iter();
+            let space = space.into_iter().find(|s| space_text(*s) == *name);
+            let (Some(space), Some(conflict)) = (space, conflict) else {
+                return Err("write: parallel INDEX position|coordinate \
+                            owner|boundary|privatise"
+                    .into());
+            };
+            schedule.parallel = Some(Parallel { index: parse_index(index)?, space, conflict });
+        }
+        ("prefetch", [name, distance]) => {
+            let input = expr.inputs.iter().position(|access| access.tensor == *name);
+            let input = input.ok_or_else(|| format!("there is no operand `{name}`"))?;
+            let distance = distance.parse().map_err(|_| format!("`{distance}` is no distance"))?;
+            schedule.prefetches.push(Prefetch { input, distance });
+        }
+        _ => return Err(format!("`{key}` is not a decision that is written like this")),
+    }
+    Ok(())
+}
+
+fn parse_path(words: &[&str], expr: &Expr) -> Result<Path, String> {
+    let mut products: Vec<Vec<Source>> = Vec::new();
+    for word in words {
+        let source = |name: &str| {
+            let named = |access: &&crate::einsum::Access| access.tensor == name;
+            match expr.inputs.iter().filter(named).count() {
+                0 => {
+                    let number = name.strip_prefix('T').and_then(|n| n.parse::<usize>().ok());
+                    let term = number.and_then(|n| n.checked_sub(1)).filter(|&t| t < words.len());
+                    term.map(Source::Term).ok_or_else(|| format!("there is no operand `{name}`"))
+                }
+                1 => {
+                    let input = expr.inputs.iter().position(|access| access.tensor == name);
+                    Ok(Source::Input(input.unwrap_or_default()))
+                }
+                _ => Err(format!("`{name}` names several operands")),
+            }
+        };
+        products.push(word.split('*').map(source).collect::<Result<_, _>>()?);
+    }
+    Ok(path_from(&products, expr))
+}
+
+/// Completes products to terms: what each needs, and what it keeps for the rest.
+fn path_from(products: &[Vec<Source>], expr: &Expr) -> Path {
+    let mut terms: Vec<Term> = Vec::new();
+    for (position, inputs) in products.iter().enumerate() {
+        let set = |source: &Source| match *source {
+            Source::Input(input) => expr.inputs[input].set(),
+            Source::Term(t) => terms.get(t).map_or(IndexSet::EMPTY, |term| term.output),
+        };
+        let indices = inputs.iter().fold(IndexSet::EMPTY, |all, source| all | set(source));
+        let later = products[position + 1..].iter().flatten().fold(expr.output.set(), |all, s| {
+            match *s {
+                Source::Input(input) => all | expr.inputs[input].set(),
+                Source::Term(t) if t < position => all | set(s),
+                Source::Term(_) => all,
+            }
+        });
+        terms.push(Term { inputs: inputs.clone(), output: indices & later, indices });
+    }
+    Path { terms }
+}
+
+fn parse_index(word: &str) -> Result<Index, String> {
+    let mut letters = word.chars();
+    let index = letters.next().and_then(Index::new).filter(|_| letters.next().is_none());
+    index.ok_or_else(|| format!("`{word}` is not an index"))
+}
+
+fn level_text(level: &LayoutLevel) -> String {
+    let bits = level.bits.map_or(String::new(), |(low, high)| format!("[{low}:{high}]"));
+    let fused = if level.fusion == Fusion::WithNext { "+" } else { "" };
+    format!("{}{bits}{fused}", level.index)
+}
+
+fn parse_level(word: &str) -> Result<LayoutLevel, String> {
+    let (word, fusion) = match word.strip_suffix('+') {
+        Some(word) => (word, Fusion::WithNext),
+        None => (word, Fusion::Separate),
+    };
+    let (letter, bits) = match word.split_once('[') {
+        None => (word, None),
+        Some((letter, bits)) => {
+            let bits = bits.strip_suffix(']').and_then(|bits| bits.split_once(':'));
+            let bits = bits.and_then(|(l, h)| Some((l.parse().ok()?, h.parse().ok()?)));
+            (letter, Some(bits.ok_or_else(|| format!("`{word}` is not like `i[4:20]`"))?))
+        }
+    };
+    Ok(LayoutLevel { index: parse_index(letter)?, bits, fusion })
+}
+
+fn buffer_text(kind: BufferKind) -> &'static str {
+    match kind {
+        BufferKind::Dense => "dense",
+        BufferKind::Sparse => "sparse",
+    }
+}
+
+fn space_text(space: Space) -> &'static str {
+    match space {
+        Space::Coordinate => "coordinate",
+        Space::Position => "position",
+    }
+}
+
+fn conflict_text(conflict: Conflict) -> &'static str {
+    match conflict {
+        Conflict::Owner => "owner",
+        Conflict::Boundary => "boundary",
+        Conflict::Privatise => "privatise",
+    }
+}

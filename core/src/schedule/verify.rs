@@ -1,0 +1,190 @@
+//! The one judge of legality.
+
+use std::fmt;
+
+use crate::einsum::{Index, IndexSet};
+use crate::error::CoreError;
+use crate::path::Source;
+use crate::schedule::{BufferKind, Conflict, Problem, Schedule};
+
+/// The rules that every schedule keeps, numbered as messages quote them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Rule {
+    /// 1. Every input and every intermediate is read exactly once, after it is made.
+    Path = 1,
+    /// 2. Every term stands in the nest once, in order; no loop is empty or repeats an index.
+    Nest = 2,
+    /// 3. The loops around a term are its indices.
+    Loops = 3,
+    /// 4. Every sparse operand has a layout over its own indices.
+    Layout = 4,
+    /// 5. Around the term that reads a sparse operand, its indices are looped in layout order.
+    WalkOrder = 5,
+    /// 6. No buffer stores more indices than the problem allows.
+    BufferBound = 6,
+    /// 7. The parallel loop is the only root and walks the first level of the sparse operand.
+    Parallel = 7,
+    /// 8. Tasks that own rows of the output need the parallel index in the output, and no other
+    ///    sparse index there if they may share a row.
+    Conflict = 8,
+    /// 9. A prefetched operand is a dense input.
+    Prefetch = 9,
+    /// 10. What lowering does not do: several sparse operands, layouts other than CSF, sparse
+    ///     buffers, tiles.
+    Lowered = 10,
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = match self {
+            Rule::Path => "every input and intermediate is read exactly once, after it is made",
+            Rule::Nest => "every term stands in the nest once, in order, in loops that differ",
+            Rule::Loops => "the loops around a term are its indices",
+            Rule::Layout => "every sparse operand has a layout over its own indices",
+            Rule::WalkOrder => "a sparse operand is walked in the order of its layout",
+            Rule::BufferBound => "a buffer stores no more indices than allowed",
+            Rule::Parallel => "the parallel loop is the only root and walks the first level",
+            Rule::Conflict => "tasks own rows only if the parallel index is in the output",
+            Rule::Prefetch => "a prefetched operand is a dense input",
+            Rule::Lowered => "it must be something that lowering can do",
+        };
+        write!(f, "rule {}: {text}", *self as u8)
+    }
+}
+
+impl Schedule {
+    /// Checks the schedule against every rule.
+    ///
+    /// # Errors
+    ///
+    /// [`CoreError::Illegal`] with the first rule that is broken, and where.
+    pub fn verify(&self, problem: &Problem) -> Result<(), CoreError> {
+        let orders = self.check_nest(problem)?;
+        self.check_layouts(problem, &orders)?;
+        self.check_buffers(problem)?;
+        self.check_parallel(problem)?;
+        let dense = |input: usize| {
+            input < problem.expr.inputs.len() && problem.sparse.iter().all(|x| x.input != input)
+        };
+        match self.prefetches.iter().find(|p| !dense(p.input)) {
+            Some(prefetch) => broken(Rule::Prefetch, format!("input {}", prefetch.input + 1)),
+            None => self.check_lowered(problem),
+        }
+    }
+
+    fn check_nest(&self, problem: &Problem) -> Result<Vec<Vec<Index>>, CoreError> {
+        let terms = self.path.terms.len();
+        let mut read = vec![0; problem.expr.inputs.len() + terms];
+        for (position, term) in self.path.terms.iter().enumerate() {
+            for source in &term.inputs {
+                let slot = match *source {
+                    Source::Input(input) if input < problem.expr.inputs.len() => input,
+                    Source::Term(t) if t < position => problem.expr.inputs.len() + t,
+                    _ => return broken(Rule::Path, format!("term {}", position + 1)),
+                };
+                read[slot] += 1;
+            }
+        }
+        let last = read.len() - 1;
+        let output = self.path.terms.last().map(|term| term.output);
+        if read[..last].iter().any(|&n| n != 1)
+            || read[last] != 0
+            || output != Some(problem.expr.output.set())
+        {
+            return broken(Rule::Path, self.path.display(&problem.expr).to_string());
+        }
+        let Some(orders) = self.nest.orders(terms) else {
+            return broken(Rule::Nest, self.nest.to_string());
+        };
+        for (position, (order, term)) in orders.iter().zip(&self.path.terms).enumerate() {
+            if order.iter().copied().collect::<IndexSet>() != term.indices {
+                let have: String = order.iter().map(|index| index.letter()).collect();
+                let why = format!("T{} over {} stands in {have}", position + 1, term.indices);
+                return broken(Rule::Loops, why);
+            }
+        }
+        Ok(orders)
+    }
+
+    fn check_layouts(&self, problem: &Problem, orders: &[Vec<Index>]) -> Result<(), CoreError> {
+        if self.layouts.len() != problem.sparse.len() {
+            return broken(Rule::Layout, format!("{} layouts", self.layouts.len()));
+        }
+        for (operand, layout) in problem.sparse.iter().zip(&self.layouts) {
+            let access = &problem.expr.inputs[operand.input];
+            let levels: IndexSet = layout.levels.iter().map(|level| level.index).collect();
+            if levels != access.set() {
+                return broken(Rule::Layout, format!("{access} has a layout over {levels}"));
+            }
+            let Some(csf) = layout.as_csf().filter(|csf| csf.len() == access.indices.len()) else {
+                return broken(Rule::Lowered, format!("{access} is not stored as plain CSF"));
+            };
+            let reads = |term: usize| {
+                self.path.terms[term].inputs.contains(&Source::Input(operand.input))
+            };
+            let reader = (0..self.path.terms.len()).find(|&term| reads(term));
+            let order = reader.map_or(&[][..], |term| &orders[term]);
+            let walked: Vec<Index> =
+                order.iter().copied().filter(|&index| levels.contains(index)).collect();
+            if walked != csf {
+                let have: String = walked.iter().map(|index| index.letter()).collect();
+                return broken(Rule::WalkOrder, format!("{access} is looped as {have}"));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_buffers(&self, problem: &Problem) -> Result<(), CoreError> {
+        let buffers = crate::nest::buffers(&self.path, &self.nest).unwrap_or_default();
+        if self.buffers.len() != buffers.len() {
+            return broken(Rule::BufferBound, format!("{} buffers", self.buffers.len()));
+        }
+        match buffers.iter().find(|buffer| buffer.stored.len() > problem.max_buffer_dims) {
+            Some(buffer) => {
+                let name = self.path.name(&problem.expr, buffer.term);
+                let allowed = problem.max_buffer_dims;
+                broken(Rule::BufferBound, format!("{name} stores {}, {allowed} allowed", buffer.stored))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn check_parallel(&self, problem: &Problem) -> Result<(), CoreError> {
+        let Some(parallel) = self.parallel else { return Ok(()) };
+        let first = problem.sparse.first().and(self.layouts.first()).and_then(|l| l.levels.first());
+        let only = match self.nest.roots.as_slice() {
+            [crate::nest::Node::Loop { index, .. }] => Some(*index),
+            _ => None,
+        };
+        if only != Some(parallel.index) || first.map(|level| level.index) != Some(parallel.index) {
+            return broken(Rule::Parallel, format!("loop {}", parallel.index));
+        }
+        let output = &problem.expr.output;
+        if parallel.conflict != Conflict::Privatise && !output.set().contains(parallel.index) {
+            return broken(Rule::Conflict, format!("{output} lacks {}", parallel.index));
+        }
+        // A shared slice is set aside as one row, so the row must be all that its loop writes.
+        let sparse = output.set() & problem.sparse_indices();
+        if parallel.conflict == Conflict::Boundary && sparse.len() > 1 {
+            return broken(Rule::Conflict, format!("{output} has several sparse indices"));
+        }
+        Ok(())
+    }
+
+    fn check_lowered(&self, problem: &Problem) -> Result<(), CoreError> {
+        if problem.sparse.len() > 1 {
+            return broken(Rule::Lowered, "several sparse operands need co-iteration".into());
+        }
+        if self.buffers.contains(&BufferKind::Sparse) {
+            return broken(Rule::Lowered, "a sparse buffer".into());
+        }
+        if let Some(tile) = self.tiles.first() {
+            return broken(Rule::Lowered, format!("a tile of {}", tile.index));
+        }
+        Ok(())
+    }
+}
+
+fn broken<T>(rule: Rule, found: String) -> Result<T, CoreError> {
+    Err(CoreError::Illegal { rule, found })
+}

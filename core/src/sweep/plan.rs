@@ -1,0 +1,358 @@
+//! Which trees to keep, and which kernel runs on which.
+//!
+//! Every mode's MTTKRP can run on a tree of any mode order: rooted at its own mode it owns its
+//! rows; on another tree it scatters into private copies.  The planner schedules every mode on
+//! every candidate order, predicts its seconds, and picks the set of trees with the least total:
+//! kernels of a sweep, plus each tree's building spread over the sweeps.  It starts from the best
+//! single tree, adds the tree that saves most while one does, then tries exchanges.
+//!
+//! Orders: all permutations up to order 4, above that for each root the others by extent and by
+//! the least prefix counts.
+
+use std::fmt;
+
+use decompose_formats::ModeOrder;
+use decompose_formats::ints::Width;
+use decompose_formats::dense::padded;
+
+use crate::autoschedule::{Candidate, SCHEDULERS, SearchReport};
+use crate::cost::Machine;
+use crate::einsum::{Extents, IndexSet};
+use crate::error::CoreError;
+use crate::kernels;
+use crate::schedule::{Conflict, Pattern, Problem, SparseOperand};
+
+/// What a plan is made for.
+#[derive(Clone, Debug)]
+pub struct PlanOptions {
+    /// The number of components.
+    pub rank: usize,
+    /// Size of a value in bytes: 8 or 4.
+    pub value_bytes: usize,
+    /// Threads that will run it.
+    pub threads: usize,
+    /// The most bytes for trees and private copies together; `None`: no limit.
+    pub memory: Option<u64>,
+    /// Sweeps over which building a tree is spread.
+    pub sweeps: usize,
+    /// Which trees are kept.
+    pub trees: Trees,
+}
+
+/// Which trees a plan keeps.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Trees {
+    /// Those that the planner chooses.
+    Choose,
+    /// These, whatever they cost.
+    Given(Vec<ModeOrder>),
+}
+
+/// The plan of a sweep.
+#[derive(Clone, Debug)]
+pub struct SweepPlan {
+    /// The mode orders of the trees to keep.
+    pub trees: Vec<ModeOrder>,
+    /// One step a mode, by mode.
+    pub steps: Vec<Step>,
+    /// Bytes of the trees.
+    pub tree_bytes: u64,
+    /// Bytes of private copies of outputs.
+    pub side_bytes: u64,
+    /// Trees and exchanges that were considered.
+    pub considered: usize,
+}
+
+/// The MTTKRP of one mode.
+#[derive(Clone, Debug)]
+pub struct Step {
+    /// The mode.
+    pub mode: usize,
+    /// The tree it runs on, by position in the plan.
+    pub tree: usize,
+    /// What is scheduled.
+    pub problem: Problem,
+    /// The schedule with its predicted cost.
+    pub candidate: Candidate,
+    /// What the search saw.
+    pub report: SearchReport,
+    /// Predicted seconds on all threads, private copies included.
+    pub seconds: f64,
+    /// Bytes of private copies.
+    pub side_bytes: u64,
+}
+
+impl SweepPlan {
+    /// Returns the predicted seconds of one sweep's kernels.
+    pub fn seconds(&self) -> f64 {
+        self.steps.iter().map(|step| step.seconds).sum()
+    }
+}
+
+impl fmt::Display for SweepPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "trees: {} ({} bytes)", self.trees.len(), self.tree_bytes)?;
+        for (at, tree) in self.trees.iter().enumerate() {
+            writeln!(f, "  tree {}: modes {tree}", at + 1)?;
+        }
+        for step in &self.steps {
+            let (mode, tree) = (step.mode + 1, step.tree + 1);
+            writeln!(f, "mode {mode} on tree {tree}: {}", step.problem.expr)?;
+            for line in step.candidate.schedule.text(&step.problem.expr).lines() {
+                writeln!(f, "    {line}")?;
+            }
+            writeln!(f, "    cost     {}", step.candidate.cost)?;
+            let side = step.side_bytes;
+            writeln!(f, "    predicted {:.4} s, private copies {side} B", step.seconds)?;
+            writeln!(f, "    search   {}", step.report)?;
+        }
+        write!(f, "sweep: predicted {:.4} s", self.seconds())
+    }
+}
+
+/// Returns the bytes of a tree in `order`.
+pub fn tree_bytes(
+    extents: &[u64],
+    order: &ModeOrder,
+    pattern: &Pattern,
+    value_bytes: usize,
+) -> u64 {
+    let by_index = extents_of(extents, 1);
+    let mut prefix = IndexSet::EMPTY;
+    let mut bytes = 0;
+    let levels = order.modes();
+    let nnz = pattern.count(all_modes(extents.len()), &by_index);
+    for (level, &mode) in levels.iter().enumerate() {
+        prefix = prefix.with(kernels::mode_index(mode));
+        let nodes = pattern.count(prefix, &by_index);
+        let leaf = level + 1 == levels.len();
+        let more = if leaf { value_bytes } else { Width::below(nnz).bytes() };
+        bytes += nodes * (Width::below(extents[mode]).bytes() + more) as u64;
+    }
+    bytes
+}
+
+/// Plans a sweep of MTTKRPs over a tensor of `extents` whose pattern is `pattern` (counted over
+/// [`kernels::mode_index`]).
+///
+/// # Errors
+///
+/// [`CoreError::Memory`] if not even one tree keeps the limit; [`CoreError::NoSchedule`] if a
+/// kernel has none.
+pub fn plan(
+    extents: &[u64],
+    pattern: &Pattern,
+    options: &PlanOptions,
+    machine: &Machine,
+) -> Result<SweepPlan, CoreError> {
+    let orders = match &options.trees {
+        Trees::Choose => candidate_orders(extents, pattern),
+        Trees::Given(orders) => orders.clone(),
+    };
+    let mut table = Table { extents, pattern, options, machine, orders, steps: Vec::new() };
+    table.fill()?;
+    let chosen = match &options.trees {
+        Trees::Choose => table.choose()?,
+        Trees::Given(orders) => table.keep(orders.len())?,
+    };
+    Ok(table.into_plan(&chosen))
+}
+
+fn all_modes(order: usize) -> IndexSet {
+    (0..order).map(kernels::mode_index).collect()
+}
+
+fn extents_of(extents: &[u64], rank: usize) -> Extents {
+    let modes = extents.iter().enumerate().map(|(mode, &e)| (kernels::mode_index(mode), e));
+    modes.chain([(kernels::rank_index(), rank as u64)]).collect()
+}
+
+/// All orders of up to four modes; above, a few for each root.
+fn candidate_orders(extents: &[u64], pattern: &Pattern) -> Vec<ModeOrder> {
+    let order = extents.len();
+    let mut orders = Vec::new();
+    if order <= 4 {
+        permutations(order, &mut Vec::new(), &mut orders);
+    } else {
+        for root in 0..order {
+            orders.push(ModeOrder::rooted(root, extents));
+            orders.extend(least_prefixes(root, extents, pattern));
+        }
+        orders.sort();
+        orders.dedup();
+    }
+    orders
+}
+
+fn permutations(order: usize, modes: &mut Vec<usize>, orders: &mut Vec<ModeOrder>) {
+    if modes.len() == order {
+        orders.extend(ModeOrder::new(modes.clone()));
+        return;
+    }
+    for mode in 0..order {
+        if !modes.contains(&mode) {
+            modes.push(mode);
+            permutations(order, modes, orders);
+            modes.pop();
+        }
+    }
+}
+
+/// The order from `root` that adds at each level the mode with the fewest nodes.
+fn least_prefixes(root: usize, extents: &[u64], pattern: &Pattern) -> Option<ModeOrder> {
+    let by_index = extents_of(extents, 1);
+    let mut modes = vec![root];
+    while modes.len() < extents.len() {
+        let prefix: IndexSet = modes.iter().map(|&mode| kernels::mode_index(mode)).collect();
+        let rest = (0..extents.len()).filter(|mode| !modes.contains(mode));
+        let nodes = |mode: &usize| pattern.count(prefix.with(kernels::mode_index(*mode)), &by_index);
+        modes.push(rest.min_by_key(nodes)?);
+    }
+    ModeOrder::new(modes)
+}
+
+/// The schedules of all modes on all candidate orders.
+struct Table<'a> {
+    extents: &'a [u64],
+    pattern: &'a Pattern,
+    options: &'a PlanOptions,
+    machine: &'a Machine,
+    orders: Vec<ModeOrder>,
+    /// By order, then by mode.
+    steps: Vec<Vec<Step>>,
+}
+
+/// A set of trees with its price.
+struct Choice {
+    trees: Vec<usize>,
+    seconds: f64,
+    considered: usize,
+}
+
+impl Table<'_> {
+    fn fill(&mut self) -> Result<(), CoreError> {
+        for order in &self.orders {
+            let steps = (0..self.extents.len()).map(|mode| self.step(order, mode));
+            let steps = steps.collect::<Result<_, _>>()?;
+            self.steps.push(steps);
+        }
+        Ok(())
+    }
+
+    fn step(&self, order: &ModeOrder, mode: usize) -> Result<Step, CoreError> {
+        let expr = kernels::mttkrp(self.extents.len(), mode);
+        let levels = order.modes().iter().map(|&mode| kernels::mode_index(mode)).collect();
+        let sparse = SparseOperand { input: 0, levels, pattern: self.pattern.clone() };
+        let extents = extents_of(self.extents, self.options.rank);
+        let mut problem = Problem::new(expr, extents, sparse);
+        problem.value_bytes = self.options.value_bytes;
+        let found = SCHEDULERS[0].search(&problem, self.machine)?;
+        let candidate = found.candidates.into_iter().next().ok_or_else(|| {
+            CoreError::Internal(format!("{} found nothing", SCHEDULERS[0].name()))
+        })?;
+        let threads = self.options.threads.max(1) as f64;
+        let conflict = candidate.schedule.parallel.map(|parallel| parallel.conflict);
+        let row = padded(self.options.rank, self.options.value_bytes) * self.options.value_bytes;
+        let output = self.extents[mode] as f64 * row as f64;
+        let mut seconds = candidate.cost.seconds / threads;
+        let mut side_bytes = 0;
+        if conflict == Some(Conflict::Privatise) {
+            // Each copy is cleared, read and added once.
+            let passes = 1.0 + 2.0 * (threads - 1.0) / threads;
+            seconds += passes * output / 64.0 * self.machine.stream_line;
+            side_bytes = ((threads - 1.0) * output) as u64;
+        }
+        Ok(Step {
+            mode,
+            tree: 0,
+            problem,
+            candidate,
+            report: found.report,
+            seconds,
+            side_bytes,
+        })
+    }
+
+    /// Seconds of a sweep with `trees`, building included; `None` over the memory limit.
+    fn price(&self, trees: &[usize]) -> Option<f64> {
+        let bytes: u64 = trees.iter().map(|&tree| self.bytes(tree)).sum();
+        let best = self.best_steps(trees);
+        let side: u64 = best.iter().map(|step| step.side_bytes).sum();
+        if self.options.memory.is_some_and(|limit| bytes + side > limit) {
+            return None;
+        }
+        // Sorting and compressing moves a tree's bytes about eight times.
+        let building = bytes as f64 * 8.0 / 64.0 * self.machine.stream_line;
+        let kernels: f64 = best.iter().map(|step| step.seconds).sum();
+        Some(kernels + building / self.options.sweeps.max(1) as f64)
+    }
+
+    fn bytes(&self, tree: usize) -> u64 {
+        let order = &self.orders[tree];
+        tree_bytes(self.extents, order, self.pattern, self.options.value_bytes)
+    }
+
+    /// The best step of each mode on one of `trees`, with `tree` its position there.
+    fn best_steps(&self, trees: &[usize]) -> Vec<Step> {
+        let best = (0..self.extents.len()).filter_map(|mode| {
+            let steps = trees.iter().enumerate().map(|(at, &tree)| (at, &self.steps[tree][mode]));
+            let (at, step) = steps.min_by(|a, b| a.1.seconds.total_cmp(&b.1.seconds))?;
+            Some(Step { tree: at, ..step.clone() })
+        });
+        best.collect()
+    }
+
+    fn choose(&self) -> Result<Choice, CoreError> {
+        let mut best = Choice { trees: Vec::new(), seconds: f64::INFINITY, considered: 0 };
+        loop {
+            let mut offers = Vec::new();
+            for tree in (0..self.orders.len()).filter(|tree| !best.trees.contains(tree)) {
+                offers.push([best.trees.as_slice(), &[tree]].concat());
+                offers.extend((0..best.trees.len()).map(|at| {
+                    let mut exchanged = best.trees.clone();
+                    exchanged[at] = tree;
+                    exchanged
+                }));
+            }
+            let considered = best.considered + offers.len();
+            let priced = offers.into_iter().filter_map(|trees| Some((self.price(&trees)?, trees)));
+            let offer = priced.min_by(|a, b| a.0.total_cmp(&b.0));
+            best.considered = considered;
+            match offer {
+                Some((seconds, trees)) if seconds < best.seconds => {
+                    best = Choice { trees, seconds, considered };
+                }
+                _ if best.trees.is_empty() => return Err(self.too_large()),
+                _ => return Ok(best),
+            }
+        }
+    }
+
+    /// Keeps the first `trees` candidates.
+    fn keep(&self, trees: usize) -> Result<Choice, CoreError> {
+        let trees: Vec<usize> = (0..trees).collect();
+        let seconds = self.price(&trees).ok_or_else(|| self.too_large())?;
+        Ok(Choice { trees, seconds, considered: 1 })
+    }
+
+    fn too_large(&self) -> CoreError {
+        let least = (0..self.orders.len()).map(|tree| self.bytes(tree)).min().unwrap_or(0);
+        let mib = |bytes: u64| format!("{:.1} MiB", bytes as f64 / (1 << 20) as f64);
+        CoreError::Memory {
+            what: "the smallest tree with its private copies".into(),
+            need: format!("at least {}", mib(least)),
+            limit: mib(self.options.memory.unwrap_or(0)),
+        }
+    }
+
+    fn into_plan(self, choice: &Choice) -> SweepPlan {
+        let steps = self.best_steps(&choice.trees);
+        SweepPlan {
+            trees: choice.trees.iter().map(|&tree| self.orders[tree].clone()).collect(),
+            tree_bytes: choice.trees.iter().map(|&tree| self.bytes(tree)).sum(),
+            side_bytes: steps.iter().map(|step| step.side_bytes).sum(),
+            considered: choice.considered,
+            steps,
+        }
+    }
+}

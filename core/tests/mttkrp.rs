@@ -1,0 +1,123 @@
+//! MTTKRP of every mode against its definition: the corpus, every rank, trees in every order,
+//! compiled and interpreted, on several numbers of threads.
+
+mod common;
+
+use common::{Case, corpus};
+use decompose_core::cost::Machine;
+use decompose_core::runtime::Toolchain;
+use decompose_core::sweep::{Engine, MttkrpSweep, PlanOptions, Trees, plan};
+use decompose_formats::{ModeOrder, Value};
+
+fn interpreter() -> Toolchain {
+    Toolchain::Interpreter("the test asks for it".into())
+}
+
+fn in_pool(threads: usize, work: impl FnOnce() + Send) {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
+    pool.install(work);
+}
+
+fn check<V: Value>(case: &Case, rank: usize, trees: Trees, toolchain: &Toolchain) {
+    let options = PlanOptions {
+        rank,
+        value_bytes: V::BYTES,
+        threads: rayon::current_num_threads(),
+        memory: None,
+        sweeps: 20,
+        trees,
+    };
+    let plan = plan(&case.extents, &case.pattern(), &options, Machine::here()).expect("a plan");
+    let (mut engine, report) =
+        Engine::build(case.coo::<V>(), &plan, toolchain).expect("an engine");
+    if let Toolchain::Native(_) = toolchain {
+        assert_eq!(report.interpreted, None);
+    }
+    for mode in 0..case.extents.len() {
+        let mut factors = case.factors::<V>(rank);
+        engine.mttkrp(mode, &mut factors).expect("a result");
+        let want = case.mttkrp(mode, rank);
+        for (row, want) in want.chunks(rank).enumerate() {
+            let have: Vec<f64> = factors[mode].row(row).iter().map(|v| v.to_f64()).collect();
+            let (name, order) = (&case.name, &plan.trees[plan.steps[mode].tree]);
+            assert_eq!(have, want, "{name} rank {rank} mode {mode} row {row} on {order}");
+        }
+        let stride = factors[mode].stride();
+        let padding = factors[mode].as_slice().chunks(stride).flat_map(|row| &row[rank..]);
+        assert!(padding.copied().all(|v| v.to_f64() == 0.0), "padding stays zero");
+    }
+}
+
+#[test]
+fn the_corpus_is_what_its_readme_says() {
+    for case in corpus().tensor {
+        let entries = case.entries();
+        assert_eq!(entries.len(), case.nonzeros, "{}", case.name);
+        assert_eq!(entries.values().sum::<f64>(), case.sum as f64, "{}", case.name);
+        for (mode, &check) in case.checks.iter().enumerate() {
+            let result = case.mttkrp(mode, 7);
+            let weight = |at: usize| ((at / 7 + 1) * (at % 7 + 1)) as f64;
+            let sum: f64 = result.iter().enumerate().map(|(at, v)| weight(at) * v).sum();
+            assert_eq!(sum, check as f64, "{} mode {mode}", case.name);
+        }
+    }
+}
+
+#[test]
+fn compiled_kernels_equal_the_definition() {
+    let corpus = corpus();
+    let toolchain = Toolchain::detect();
+    for case in &corpus.tensor {
+        for &rank in &corpus.ranks {
+            for threads in [1, 2, 5] {
+                in_pool(threads, || check::<f64>(case, rank, Trees::Choose, &toolchain));
+            }
+        }
+    }
+}
+
+#[test]
+fn interpreted_kernels_equal_the_definition() {
+    let corpus = corpus();
+    for case in &corpus.tensor {
+        for &rank in &corpus.ranks {
+            for threads in [1, 2, 5] {
+                in_pool(threads, || check::<f64>(case, rank, Trees::Choose, &interpreter()));
+            }
+        }
+    }
+}
+
+#[test]
+fn one_tree_of_any_order_serves_all_modes() {
+    let corpus = corpus();
+    let toolchain = Toolchain::detect();
+    for case in &corpus.tensor {
+        let modes = case.extents.len();
+        for shift in 0..modes {
+            let order = ModeOrder::new((0..modes).map(|m| (m + shift) % modes).collect());
+            let trees = Trees::Given(vec![order.expect("a rotation")]);
+            for threads in [1, 2] {
+                let work = || {
+                    check::<f64>(case, 9, trees.clone(), &toolchain);
+                    check::<f64>(case, 200, trees.clone(), &interpreter());
+                };
+                in_pool(threads, work);
+            }
+        }
+    }
+}
+
+#[test]
+fn single_precision_equals_the_definition() {
+    let corpus = corpus();
+    let toolchain = Toolchain::detect();
+    for case in &corpus.tensor {
+        for &rank in &[1, 9, 50] {
+            in_pool(2, || {
+                check::<f32>(case, rank, Trees::Choose, &toolchain);
+                check::<f32>(case, rank, Trees::Choose, &interpreter());
+            });
+        }
+    }
+}
