@@ -151,7 +151,7 @@ fn bars() {
     for scale in [ScaleKind::Linear, ScaleKind::Log] {
         for groups in [1, 6, 40] {
             let group = |at: usize| BarGroup {
-                name: if at % 2 == 0 { LONG.to_owned() } else { "uber".to_owned() },
+                name: if at.is_multiple_of(2) { LONG.to_owned() } else { "uber".to_owned() },
                 bars: vec![bar(1e-3 * (at + 1) as f64), None, Some(Bar::exact(f64::NAN)), bar(0.5)],
             };
             check(&Bars {
