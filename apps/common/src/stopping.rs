@@ -78,11 +78,13 @@ pub struct Standing {
 
 impl StopRule {
     /// Decides whether to stop after an iteration; the first reason in the order of
-    /// [`StopReason`] counts.
+    /// [`StopReason`] counts.  Nothing stops before the first iteration.
     pub fn check(&self, standing: &Standing) -> Option<StopReason> {
-        if standing.iteration >= 2 && standing.change < self.tol {
+        if standing.iteration == 0 {
+            None
+        } else if standing.iteration >= 2 && standing.change < self.tol {
             Some(StopReason::Converged)
-        } else if standing.iteration >= 1 && standing.relative_error <= standing.error_floor {
+        } else if standing.relative_error <= standing.error_floor {
             Some(StopReason::PerfectFit)
         } else if standing.iteration >= self.max_iters {
             Some(StopReason::IterationLimit)

@@ -1,0 +1,86 @@
+//! The iteration: sweeps over all modes until a limit is met.
+
+use std::ops::ControlFlow;
+use std::time::Instant;
+
+use decompose_common::history::IterationRecord;
+use decompose_common::stopping::{Standing, StopReason, error_floor};
+use decompose_core::sweep::MttkrpSweep;
+use decompose_formats::Value;
+
+use crate::checkpoint;
+use crate::config::CpConfig;
+use crate::error::CpError;
+use crate::solve::{Observer, Run};
+use crate::state::State;
+use crate::update::update_mode;
+
+/// Iterates the current start of `run` until it stops.
+pub(crate) fn iterate<V: Value>(
+    sweep: &mut dyn MttkrpSweep<V>,
+    run: &mut Run<V>,
+    config: &CpConfig,
+    observer: &mut Observer<'_>,
+) -> Result<StopReason, CpError> {
+    loop {
+        if let Some(stop) = config.stop.check(&standing(run)) {
+            return Ok(stop);
+        }
+        let record = sweep_modes(sweep, run, config)?;
+        run.history.push(record.clone());
+        if let Some(rule) = &config.checkpoint
+            && run.state.iteration.is_multiple_of(rule.every)
+        {
+            checkpoint::save(run, config, &rule.folder)?;
+        }
+        if observer(&record) == ControlFlow::Break(()) {
+            return Ok(StopReason::Interrupted);
+        }
+    }
+}
+
+fn standing<V: Value>(run: &Run<V>) -> Standing {
+    let epsilon = if V::BYTES == 4 { f64::from(f32::EPSILON) } else { f64::EPSILON };
+    let State { iteration, change, relative_error, .. } = run.state;
+    Standing {
+        iteration,
+        change,
+        relative_error,
+        error_floor: error_floor(epsilon),
+        elapsed: run.clock.elapsed(),
+    }
+}
+
+/// Runs one iteration: an update of each mode, and the fit.
+fn sweep_modes<V: Value>(
+    sweep: &mut dyn MttkrpSweep<V>,
+    run: &mut Run<V>,
+    config: &CpConfig,
+) -> Result<IterationRecord, CpError> {
+    let start = Instant::now();
+    let order = run.state.factors.len();
+    let mut mttkrp_seconds = vec![0.0; order];
+    let mut dense_seconds = 0.0;
+    let mut inner = 0.0;
+    for mode in config.modes(order) {
+        let scratch = (&mut run.previous, &mut run.gram);
+        let update = update_mode(sweep, &mut run.state, mode, config, scratch)?;
+        mttkrp_seconds[mode] = update.mttkrp_seconds;
+        dense_seconds += update.dense_seconds;
+        inner = update.inner;
+    }
+    let measuring = Instant::now();
+    run.state.measure(run.norm_squared, inner);
+    dense_seconds += measuring.elapsed().as_secs_f64();
+    Ok(IterationRecord {
+        restart: run.finished.len() + 1,
+        iteration: run.state.iteration,
+        fit: run.state.fit,
+        change: run.state.change,
+        relative_error: run.state.relative_error,
+        seconds: start.elapsed().as_secs_f64(),
+        total_seconds: run.seconds(),
+        mttkrp_seconds,
+        dense_seconds,
+    })
+}

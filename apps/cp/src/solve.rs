@@ -1,0 +1,203 @@
+//! The decomposition: starts, restarts, the choice among them.
+
+use std::ops::ControlFlow;
+use std::time::Instant;
+
+use decompose_common::history::IterationRecord;
+use decompose_common::init;
+use decompose_common::model::CpModel;
+use decompose_common::score::factor_match_score;
+use decompose_common::stopping::StopReason;
+use decompose_core::sweep::MttkrpSweep;
+use decompose_formats::{Coo, Csf, ModeOrder, Value};
+use ndarray::Array2;
+
+use crate::als;
+use crate::checkpoint;
+use crate::config::{CpConfig, Start};
+use crate::error::CpError;
+use crate::outcome::{CpOutcome, GramReport, RestartReport};
+use crate::state::State;
+
+/// Called after each iteration; `Break` ends the run in good order.
+pub type Observer<'a> = dyn FnMut(&IterationRecord) -> ControlFlow<()> + 'a;
+
+/// A run in progress.
+pub(crate) struct Run<V> {
+    pub(crate) state: State<V>,
+    pub(crate) finished: Vec<Finished<V>>,
+    pub(crate) history: Vec<IterationRecord>,
+    pub(crate) gram: GramReport,
+    pub(crate) norm_squared: f64,
+    /// When this process began.
+    pub(crate) clock: Instant,
+    /// Seconds before a resumption.
+    pub(crate) earlier_seconds: f64,
+    /// Room for the old rows of a non-negative mode.
+    pub(crate) previous: Vec<V>,
+}
+
+/// A start that has ended.
+pub(crate) struct Finished<V> {
+    pub(crate) model: CpModel<V>,
+    pub(crate) report: RestartReport,
+}
+
+impl<V> Run<V> {
+    pub(crate) fn seconds(&self) -> f64 {
+        self.earlier_seconds + self.clock.elapsed().as_secs_f64()
+    }
+}
+
+/// Decomposes the tensor behind `sweep`.
+///
+/// `observer` sees every iteration as it ends.  Memory: one factor a mode for the current start,
+/// the same again for each finished restart, and the rows of the longest non-negative mode once
+/// more.  Time an iteration: the MTTKRPs and `O(sum I_n * R^2 + N R^3)`.
+///
+/// # Errors
+///
+/// [`CpError`]: options that make no sense, a start that does not fit, a tensor of zeros,
+/// overflow, a failed kernel, a checkpoint that cannot be written or read.
+pub fn solve<V: Value>(
+    sweep: &mut dyn MttkrpSweep<V>,
+    start: Start<V>,
+    config: &CpConfig,
+    observer: &mut Observer<'_>,
+) -> Result<CpOutcome<V>, CpError> {
+    config.check(sweep.extents().len())?;
+    if sweep.norm_squared() <= 0.0 {
+        return Err(CpError::ZeroTensor);
+    }
+    let mut run = begin(sweep, start, config)?;
+    loop {
+        let stop = als::iterate(sweep, &mut run, config, observer)?;
+        let cut_short = matches!(stop, StopReason::TimeLimit | StopReason::Interrupted);
+        let done = cut_short || run.finished.len() + 1 >= config.restarts;
+        if done {
+            if let Some(rule) = &config.checkpoint {
+                checkpoint::save(&run, config, &rule.folder)?;
+            }
+            return conclude(run, stop, config);
+        }
+        let number = run.finished.len();
+        let factors = init::random(sweep.extents(), config.rank, seed_of(config, number + 1))?;
+        let next = State::new(factors, &config.nonneg);
+        let ended = std::mem::replace(&mut run.state, next);
+        run.finished.push(finish(ended, stop, number, config)?);
+        if let Some(rule) = &config.checkpoint {
+            checkpoint::save_finished(&run.finished[number].model, number, &rule.folder)?;
+        }
+    }
+}
+
+/// Sorts `coo` once for each mode but the first updated and makes the leading left singular
+/// vectors of the unfoldings a start (`nvecs` of the Tensor Toolbox).
+///
+/// The first updated mode's factor is random, as its values do not matter.  Memory: a copy of the
+/// list as a tree, and what [`init::nvecs`] takes.
+///
+/// # Errors
+///
+/// [`CpError::Format`] or [`CpError::Common`] if there is no memory or numbers overflow.
+pub fn nvecs_start<V: Value>(coo: &Coo<V>, config: &CpConfig) -> Result<Start<V>, CpError> {
+    let order = coo.order();
+    config.check(order)?;
+    let mut factors = init::random(coo.extents(), config.rank, config.seed)?;
+    for &mode in &config.modes(order)[1..] {
+        let others = (0..order).filter(|&m| m != mode);
+        let modes = others.chain(std::iter::once(mode)).collect();
+        let fibres = ModeOrder::new(modes).map(|modes| Csf::build(coo.clone(), &modes));
+        if let Some(fibres) = fibres.transpose()? {
+            factors[mode] = init::nvecs(&fibres, config.rank, config.seed)?;
+        }
+    }
+    Ok(Start::Given(CpModel::new(vec![1.0; config.rank], factors)?))
+}
+
+fn seed_of(config: &CpConfig, restart: usize) -> u64 {
+    config.seed.wrapping_add(restart as u64)
+}
+
+fn begin<V: Value>(
+    sweep: &dyn MttkrpSweep<V>,
+    start: Start<V>,
+    config: &CpConfig,
+) -> Result<Run<V>, CpError> {
+    let factors = match start {
+        Start::Checkpoint(folder) => return checkpoint::load(sweep, config, &folder),
+        Start::Random => init::random(sweep.extents(), config.rank, config.seed)?,
+        Start::Given(model) => {
+            let (have, want) = (model.extents(), sweep.extents());
+            if have != want || model.rank() != config.rank {
+                let why = format!(
+                    "it has rank {} and extents {have:?}, wanted are rank {} and extents {want:?}",
+                    model.rank(),
+                    config.rank
+                );
+                return Err(CpError::Start { what: "the given model".into(), why });
+            }
+            model.into_parts().1
+        }
+    };
+    Ok(Run {
+        state: State::new(factors, &config.nonneg),
+        finished: Vec::new(),
+        history: Vec::new(),
+        gram: GramReport::default(),
+        norm_squared: sweep.norm_squared(),
+        clock: Instant::now(),
+        earlier_seconds: 0.0,
+        previous: Vec::new(),
+    })
+}
+
+fn finish<V: Value>(
+    state: State<V>,
+    stop: StopReason,
+    restart: usize,
+    config: &CpConfig,
+) -> Result<Finished<V>, CpError> {
+    let report = RestartReport {
+        seed: seed_of(config, restart),
+        fit: state.fit,
+        relative_error: state.relative_error,
+        iterations: state.iteration,
+        stop,
+    };
+    let mut model = state.into_model()?;
+    model.arrange(config.arrangement);
+    Ok(Finished { model, report })
+}
+
+/// Ends the last start and picks the best; of equal fits, the earliest.
+fn conclude<V: Value>(
+    run: Run<V>,
+    stop: StopReason,
+    config: &CpConfig,
+) -> Result<CpOutcome<V>, CpError> {
+    let seconds = run.seconds();
+    let mut finished = run.finished;
+    finished.push(finish(run.state, stop, finished.len(), config)?);
+    let count = finished.len();
+    let mut match_scores = Array2::eye(count);
+    for a in 0..count {
+        for b in a + 1..count {
+            let score = factor_match_score(&finished[a].model, &finished[b].model);
+            match_scores[(a, b)] = score.unwrap_or(0.0);
+            match_scores[(b, a)] = match_scores[(a, b)];
+        }
+    }
+    let restarts: Vec<RestartReport> = finished.iter().map(|f| f.report).collect();
+    let best =
+        (1..count).fold(0, |best, k| if restarts[k].fit > restarts[best].fit { k } else { best });
+    Ok(CpOutcome {
+        model: finished.swap_remove(best).model,
+        best,
+        restarts,
+        match_scores,
+        history: run.history,
+        gram: run.gram,
+        seconds,
+    })
+}
