@@ -1,6 +1,7 @@
 //! Sorting and tree building of 8 million non-zeros with nell-2's extents, skewed as it is.
 
-use decompose_formats::{Coo, Csf, ModeOrder};
+use decompose_formats::synth::{Pattern, SynthConfig, Values, generate};
+use decompose_formats::{Coo, Csf, Ints, ModeOrder, PatternCounts};
 use divan::Bencher;
 
 const EXTENTS: [u64; 3] = [12_092, 9_184, 28_818];
@@ -10,27 +11,29 @@ fn main() {
     divan::main();
 }
 
-/// Entries in random order; a low index is more likely than a high one.
-fn shuffled() -> Coo<f64> {
-    let column = |mode: u64| {
-        let extent = EXTENTS[mode as usize] as f64;
-        let draw = |i: u64| {
-            let mut mixed = (i * 3 + mode).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-            mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-            let uniform = (mixed >> 11) as f64 / (1u64 << 53) as f64;
-            (extent.powf(uniform) - 1.0) as u32
-        };
-        (0..NNZ).map(draw).collect::<Vec<_>>().into()
+/// Distinct entries, sorted by the natural order.
+fn sorted() -> Coo<f64> {
+    let config = SynthConfig {
+        extents: EXTENTS.to_vec(),
+        nnz: NNZ,
+        pattern: Pattern::PowerLaw(vec![1.0, 1.1, 0.9]),
+        values: Values::Uniform { low: 0.05, high: 3.05 },
+        seed: 101,
     };
-    let values: Vec<f64> = (0..NNZ).map(|i| i as f64).collect();
-    Coo::new(EXTENTS.to_vec(), (0..3).map(column).collect(), values).expect("in range")
+    generate(&config).expect("fits")
 }
 
-fn sorted() -> Coo<f64> {
-    let mut coo = shuffled();
-    coo.sum_duplicates().expect("sorts");
-    coo
+/// The same entries in random order.
+fn shuffled() -> Coo<f64> {
+    let (extents, coords, values) = sorted().into_parts();
+    let scatter = |i: usize| (i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let mut positions: Vec<usize> = (0..values.len()).collect();
+    positions.sort_by_key(|&i| scatter(i));
+    let take = |ints: &Ints| -> Ints {
+        positions.iter().map(|&i| ints.get(i) as u32).collect::<Vec<_>>().into()
+    };
+    let values: Vec<f64> = positions.iter().map(|&i| values[i]).collect();
+    Coo::new(extents, coords.iter().map(take).collect(), values).expect("in range")
 }
 
 /// The list without the knowledge that it is sorted.
@@ -79,4 +82,15 @@ fn merge_nothing(bencher: Bencher) {
 fn norm_squared(bencher: Bencher) {
     let coo = sorted();
     bencher.bench(|| coo.norm_squared());
+}
+
+#[divan::bench(sample_count = 7)]
+fn pattern_counts(bencher: Bencher) {
+    let coo = forget(&sorted());
+    bencher.bench(|| PatternCounts::of(&coo));
+}
+
+#[divan::bench(sample_count = 3)]
+fn generate_skewed() -> Coo<f64> {
+    sorted()
 }

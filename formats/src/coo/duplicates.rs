@@ -96,6 +96,13 @@ impl<V: Value> Coo<V> {
         dropped as u64
     }
 
+    /// Keeps the entries whose position passes `test`.
+    pub(crate) fn keep(&mut self, test: impl Fn(usize) -> bool + Sync) {
+        let bit = |(bit, position)| u64::from(test(position)) << bit;
+        let mask = Mask::new(self.nnz(), |range| range.enumerate().map(bit).sum());
+        self.retain(&mask);
+    }
+
     fn non_zeros(&self) -> Mask {
         let values = self.values();
         Mask::new(values.len(), |range| {

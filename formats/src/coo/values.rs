@@ -46,6 +46,13 @@ impl<V: Value> Coo<V> {
         let values: Vec<U> = values.par_iter().map(|value| U::from_f64(value.to_f64())).collect();
         Coo { extents, coords, values: Array::from(values), sorted_by }
     }
+
+    /// Returns the entries with other values, as many as there were.
+    pub(crate) fn with_values<U: Value>(self, values: Vec<U>) -> Coo<U> {
+        debug_assert_eq!(values.len(), self.nnz());
+        let Coo { extents, coords, sorted_by, .. } = self;
+        Coo { extents, coords, values: values.into(), sorted_by }
+    }
 }
 
 fn sum<V: Value>(block: &[V], of: impl Fn(f64) -> f64) -> f64 {

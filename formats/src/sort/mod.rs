@@ -78,7 +78,7 @@ fn sort_keys<W: Word, V: Value>(
     };
     // Scattered writes over small pages would miss the translation buffer; a refusal costs speed.
     let _ = memory.advise(Advice::HugePage);
-    let entries = &mut bytemuck::cast_slice_mut(&mut memory)[..values.len()];
+    let entries = bytemuck::cast_slice_mut(&mut memory[..bytes]);
     radix::sort::<W, V>(Run { columns, values, entries }, layout, layout.bits());
     Ok(())
 }

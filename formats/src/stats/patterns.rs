@@ -10,8 +10,9 @@ use crate::coo::Coo;
 use crate::csf::node_counts;
 use crate::dims::ModeOrder;
 use crate::dims::ModeSet;
+use crate::mix::mix;
 use crate::sort::Column;
-use crate::stats::sketch::{Sketch, mix};
+use crate::stats::sketch::Sketch;
 use crate::stats::slices::{SliceStats, slice_stats};
 use crate::value::Value;
 

@@ -50,13 +50,6 @@ impl Sketch {
     }
 }
 
-/// Mixes all bits of `number` into all bits of the result (the finaliser of splitmix64).
-pub(crate) fn mix(number: u64) -> u64 {
-    let mixed = (number ^ number >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^ mixed >> 31
-}
-
 /// `x + sum over k >= 1 of x^(2^k) 2^(k-1)`: the part of registers never hit.
 fn sigma(x: f64) -> f64 {
     if x >= 1.0 {
@@ -93,7 +86,8 @@ fn tau(x: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{Sketch, mix};
+    use super::Sketch;
+    use crate::mix::mix;
 
     #[test]
     fn counts_from_none_to_millions_within_four_percent() {
