@@ -27,7 +27,9 @@ pub struct Matrix<V> {
 const HUGE_PAGES_FROM: usize = 4 << 20;
 
 impl<V: Value> Matrix<V> {
-    /// Makes a zero matrix of `rows x cols`; memory is taken when it is first written.
+    /// Makes a zero matrix of `rows x cols`; a page of memory is taken when it is first written.
+    ///
+    /// Threads that write their own rows first thus place them near themselves.
     ///
     /// # Errors
     ///
@@ -75,13 +77,13 @@ impl<V: Value> Matrix<V> {
 
     /// Returns all elements, padding included: row `i` is `[i * stride..][..cols]`.
     pub fn as_slice(&self) -> &[V] {
-        &bytemuck::cast_slice(&self.memory)[..self.rows * self.stride]
+        bytemuck::cast_slice(&self.memory[..self.rows * self.stride * V::BYTES])
     }
 
     /// Returns all elements for writing; the padding must stay zero.
     pub fn as_mut_slice(&mut self) -> &mut [V] {
-        let len = self.rows * self.stride;
-        &mut bytemuck::cast_slice_mut(&mut self.memory)[..len]
+        let bytes = self.rows * self.stride * V::BYTES;
+        bytemuck::cast_slice_mut(&mut self.memory[..bytes])
     }
 
     /// Returns row `i` without its padding.
