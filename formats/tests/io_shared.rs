@@ -11,7 +11,7 @@ use decompose_formats::io::Source;
 fn folders(set: &str) -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/data").join(set);
     let Ok(entries) = std::fs::read_dir(&root) else {
-        println!("skipped: {} is absent", root.display());
+        eprintln!("skipped: {} is absent", root.display());
         return Vec::new();
     };
     let paths = entries.map(|entry| entry.expect("readable entry").path());

@@ -161,19 +161,23 @@ fn read_file<V: Value>(
         None => Format::of_path(path)?,
     };
     progress.restart(len);
-    match format {
-        Format::Dtb => dtb::open(file, &name),
-        Format::Npy => npy::read(&map::whole(file).map_err(refused)?, &name),
-        Format::Tns | Format::Mtx if actual != Compression::None => {
-            let text = open::decompress(Counted { inner: file, progress }, actual);
-            text::read_blocks(text.map_err(refused)?, actual, &name, options)
-        }
-        Format::Tns | Format::Mtx if named != Compression::None => {
-            let why = "its first bytes are not those of this compression".to_owned();
-            Err(FormatError::Corrupt { file: name, kind: named.name(), why })
-        }
-        Format::Tns | Format::Mtx => text::read_windows(bytes, &name, options, progress),
+    if !format.is_text() {
+        let tensor = match format {
+            Format::Npy => npy::read(&map::whole(file).map_err(refused)?, &name),
+            _ => dtb::open(file, &name),
+        };
+        progress.advance(len);
+        return tensor;
     }
+    if actual != Compression::None {
+        let text = open::decompress(Counted { inner: file, progress }, actual);
+        return text::read_blocks(text.map_err(refused)?, actual, &name, options);
+    }
+    if named != Compression::None {
+        let why = "its first bytes are not those of this compression".to_owned();
+        return Err(FormatError::Corrupt { file: name, kind: named.name(), why });
+    }
+    text::read_windows(bytes, &name, options, progress)
 }
 
 /// Tells the format from the first bytes: text unless a binary format signs itself.

@@ -77,6 +77,7 @@ pub(super) fn read_windows<V: Value>(
     let mut collector = Collector::new(file, &limits, prelude.counts);
     let finish = Finish { prelude: &prelude, bytes: text.len(), compression: Compression::None };
     progress.restart(text.len());
+    progress.advance(start);
     match windows::parse::<u32, V>(text, &runs, &mut collector, progress) {
         Ok(columns) => return finish.run(columns, &collector),
         Err(End::Error(error)) => return Err(error),
@@ -84,6 +85,7 @@ pub(super) fn read_windows<V: Value>(
     }
     let mut collector = Collector::new(file, &limits, prelude.counts);
     progress.restart(text.len());
+    progress.advance(start);
     match windows::parse::<u64, V>(text, &runs, &mut collector, progress) {
         Ok(columns) => finish.run(columns, &collector),
         Err(End::Error(error)) => Err(error),

@@ -212,13 +212,18 @@ fn careful_row<I: Coordinate, V: Value>(
     let mut fields = fields(line);
     for (mode, (column, field)) in out.columns.iter_mut().zip(&mut fields).enumerate() {
         let raw = number::index_field(field, mode + 1).map_err(bad)?;
-        column[counts.rows] = I::stored(raw).ok_or(Stop::Wide)?;
+        *column.get_mut(counts.rows).ok_or_else(changed)? = I::stored(raw).ok_or(Stop::Wide)?;
     }
-    out.values[counts.rows] = match fields.next() {
+    *out.values.get_mut(counts.rows).ok_or_else(changed)? = match fields.next() {
         Some(field) => number::value_field(field).map_err(bad)?,
         None => V::from_f64(1.0),
     };
     Ok(())
+}
+
+/// The stop for more rows than there were lines when the arrays were made.
+fn changed() -> Stop {
+    Stop::Io(std::io::Error::other("the file changed while it was read"))
 }
 
 /// What a line is.
@@ -276,4 +281,26 @@ pub(super) fn find_row(text: &[u8], layout: Layout, row: usize) -> (u64, String)
         at = next;
     }
     (lines, String::new())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_grew_is_an_error() {
+        let layout = Layout { order: 1, values: ValueColumn::Present, comment: b'#' };
+        let (mut column, mut values) = ([0u32; 1], [0.0f64; 1]);
+        let mut out = Rows { columns: vec![&mut column[..]], values: &mut values[..] };
+        let (counts, stop) = parse(b"1 1\n2 2\n        ", layout, &mut out);
+        assert_eq!(counts.rows, 1);
+        assert!(matches!(stop, Some(Stop::Io(_))));
+    }
+
+    #[test]
+    fn rows_are_found_between_comments() {
+        let layout = Layout { order: 1, values: ValueColumn::Present, comment: b'#' };
+        let text = b"# c\n1 1\n\n2 2\n";
+        assert_eq!(find_row(text, layout, 1), (3, "2 2".to_owned()));
+    }
 }

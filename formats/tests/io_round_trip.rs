@@ -1,0 +1,137 @@
+//! What is written reads back the same, in every format and dialect.
+
+use std::path::Path;
+
+use decompose_formats::Coo;
+use decompose_formats::Ints;
+use decompose_formats::Value;
+use decompose_formats::io;
+use decompose_formats::io::Dialect;
+use decompose_formats::io::Progress;
+use decompose_formats::io::ReadOptions;
+use decompose_formats::io::Source;
+use decompose_formats::io::WriteOptions;
+use proptest::prelude::*;
+
+/// An index bound of each mode, and for each entry where in its range it lies, and its value.
+type Parts = (Vec<u64>, Vec<(Vec<u32>, f64)>);
+
+fn parts() -> impl Strategy<Value = Parts> {
+    let extent = prop_oneof![1u64..5, 1u64..100_000, (1u64 << 32)..(1 << 40)];
+    let finite =
+        proptest::num::f64::NORMAL | proptest::num::f64::SUBNORMAL | proptest::num::f64::ZERO;
+    let value = prop_oneof![finite, (-1000i32..1000).prop_map(f64::from)];
+    (1usize..=6).prop_flat_map(move |order| {
+        let entry = (prop::collection::vec(any::<u32>(), order), value.clone());
+        (prop::collection::vec(extent.clone(), order), prop::collection::vec(entry, 1..60))
+    })
+}
+
+fn tensor<V: Value>((extents, entries): &Parts) -> Coo<V> {
+    let column = |mode: usize| -> Ints {
+        let place = |(at, _): &(Vec<u32>, f64)| {
+            ((u128::from(at[mode]) * u128::from(extents[mode])) >> 32) as u64
+        };
+        let wide: Vec<u64> = entries.iter().map(place).collect();
+        match extents[mode] > 1 << 32 {
+            true => wide.into(),
+            false => wide.into_iter().map(|index| index as u32).collect::<Vec<u32>>().into(),
+        }
+    };
+    let coords = (0..extents.len()).map(column).collect();
+    let finite =
+        |value: f64| V::from_f64(if V::BYTES == 4 { value.clamp(-1e38, 1e38) } else { value });
+    let values: Vec<V> = entries.iter().map(|&(_, value)| finite(value)).collect();
+    Coo::new(extents.clone(), coords, values).expect("a tensor")
+}
+
+fn again<V: Value>(coo: &Coo<V>, path: &Path, dialect: Dialect) -> Coo<V> {
+    let options = WriteOptions { dialect, ..WriteOptions::default() };
+    io::write(coo, path, &options).expect("written");
+    // A plain file does not tell its extents.
+    let extents = Some(coo.extents().to_vec());
+    let options = ReadOptions { extents, window: 50, ..ReadOptions::default() };
+    io::read(&Source::new(path), &options, &Progress::new()).expect("read").0
+}
+
+fn all_formats<V: Value>(parts: &Parts) {
+    let coo = tensor::<V>(parts);
+    let folder = tempfile::tempdir().expect("a folder");
+    let market = if coo.order() == 2 { "x.mtx" } else { "x.ttx" };
+    for (name, dialect) in [
+        ("x.tns", Dialect::Plain),
+        ("toolbox.tns", Dialect::Toolbox),
+        ("parti.tns", Dialect::Parti),
+        ("extended.tns", Dialect::ExtendedFrostt),
+        ("x.tns.gz", Dialect::Plain),
+        ("x.tns.zst", Dialect::Plain),
+        ("x.tns.bz2", Dialect::Plain),
+        (market, Dialect::Plain),
+        ("x.dtb", Dialect::Plain),
+    ] {
+        let path = folder.path().join(name);
+        let back = again(&coo, &path, dialect);
+        assert_eq!(back, coo, "{name}");
+        let same_bits = back
+            .values()
+            .iter()
+            .zip(coo.values())
+            .all(|(a, b)| a.to_f64().to_bits() == b.to_f64().to_bits());
+        assert!(same_bits, "{name}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn tensors_of_doubles_round_trip(parts in parts()) {
+        all_formats::<f64>(&parts);
+    }
+
+    #[test]
+    fn tensors_of_singles_round_trip(parts in parts()) {
+        all_formats::<f32>(&parts);
+    }
+}
+
+#[test]
+fn a_file_of_many_tasks_keeps_its_order() {
+    let rows = 200_000u32;
+    let coords =
+        vec![(0..rows).collect::<Vec<u32>>().into(), (0..rows).rev().collect::<Vec<u32>>().into()];
+    let values: Vec<f64> = (0..rows).map(|row| f64::from(row) / 7.0).collect();
+    let coo = Coo::new(vec![u64::from(rows); 2], coords, values).expect("a tensor");
+    let folder = tempfile::tempdir().expect("a folder");
+    for name in ["x.tns", "x.tns.zst", "x.mtx"] {
+        let path = folder.path().join(name);
+        io::write(&coo, &path, &WriteOptions::default()).expect("written");
+        let options = ReadOptions { window: 100_000, ..ReadOptions::default() };
+        let progress = Progress::new();
+        let (back, report) = io::read::<f64>(&Source::new(&path), &options, &progress).expect(name);
+        assert_eq!(back, coo, "{name}");
+        assert_eq!(progress.done(), progress.total());
+        assert_eq!(report.entries, u64::from(rows));
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_pipe_is_read_as_a_stream() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("pipe.tns");
+    let made = std::process::Command::new("mkfifo").arg(&path).status();
+    if !made.is_ok_and(|status| status.success()) {
+        eprintln!("skipped: no mkfifo here");
+        return;
+    }
+    let writer = std::thread::spawn({
+        let path = path.clone();
+        move || std::fs::write(path, "1 2 3\n4 5 6\n").expect("written")
+    });
+    let progress = Progress::new();
+    let (coo, _) =
+        io::read::<f64>(&Source::new(&path), &ReadOptions::default(), &progress).expect("read");
+    writer.join().expect("the writer ended");
+    assert_eq!((coo.nnz(), coo.extents()), (2, &[4, 5][..]));
+}
