@@ -79,8 +79,42 @@ pub fn estimate(problem: &Problem, schedule: &Schedule, machine: &Machine) -> Co
     for (term, order) in orders.iter().enumerate() {
         add_term(&mut cost, problem, schedule, machine, (term, order));
     }
+    add_buffers(&mut cost, problem, schedule, machine, &orders);
     add_tree(&mut cost, problem, machine);
     cost
+}
+
+/// Buffers of up to this many bytes are taken to stay in registers or the first-level cache.
+const NEAR_BUFFER_BYTES: f64 = 4096.0;
+
+/// Adds what larger buffers cost: to clear them in every iteration of their fused loops, to add
+/// to their rows in the producer, to read them in the consumer.
+fn add_buffers(
+    cost: &mut Cost,
+    problem: &Problem,
+    schedule: &Schedule,
+    machine: &Machine,
+    orders: &[Vec<Index>],
+) {
+    for buffer in buffers(&schedule.path, &schedule.nest).unwrap_or_default() {
+        let Some(consumer) = schedule.path.consumer(buffer.term) else { continue };
+        let elements = buffer.stored.iter().map(|index| problem.extents.of(index) as f64);
+        let bytes = elements.product::<f64>() * problem.value_bytes as f64;
+        if bytes <= NEAR_BUFFER_BYTES {
+            continue;
+        }
+        let fused = problem.iterations(buffer.fused.iter().copied().collect()) as f64;
+        cost.seconds += fused * bytes / 64.0 * machine.l2_line;
+        for (term, touches) in [(buffer.term, 2.0), (consumer, 1.0)] {
+            let lane = orders[term].last().copied().filter(|index| buffer.stored.contains(*index));
+            let loops = orders[term].iter().copied().filter(|&index| Some(index) != lane);
+            let rows = problem.iterations(loops.collect()) as f64;
+            let width = lane.map_or(1, |lane| problem.extents.of(lane) as usize);
+            let row = (padded(width, problem.value_bytes) * problem.value_bytes) as f64;
+            cost.gathered_bytes += rows * row * touches;
+            cost.seconds += rows * gather_seconds(machine, bytes, row) * touches;
+        }
+    }
 }
 
 fn add_term(

@@ -1,0 +1,126 @@
+//! The searches: the dynamic program against exhaustive enumeration, and the schedules it finds.
+
+use decompose_core::autoschedule::{SCHEDULERS, all_forests, cheapest_forest, price, scheduler};
+use decompose_core::cost::Machine;
+use decompose_core::cost::tree::{
+    CacheMisses, DenseLoops, Flops, MaxBufferDims, MaxBufferSize, TreeCost,
+};
+use decompose_core::einsum::{Access, Expr, Extents, Index, IndexSet, indices};
+use decompose_core::kernels;
+use decompose_core::path::enumerate;
+use decompose_core::schedule::{Pattern, Problem, Schedule, SparseOperand};
+use proptest::prelude::*;
+
+/// A problem whose sparse operand is input 0 of `expr`, its levels in the order of its indices.
+fn pose(expr: Expr, extent: impl Fn(Index) -> u64, nnz: u64) -> Problem {
+    let extents: Extents = expr.all().iter().map(|index| (index, extent(index))).collect();
+    let levels = expr.inputs[0].indices.clone();
+    let pattern = Pattern::from_iter([(levels.iter().copied().collect::<IndexSet>(), nnz)]);
+    Problem::new(expr, extents, SparseOperand { input: 0, levels, pattern })
+}
+
+fn assert_optimal<C: TreeCost>(problem: &Problem, costs: &C)
+where
+    C::Cost: std::fmt::Debug,
+{
+    let (paths, _) = enumerate(&problem.expr);
+    for path in paths.iter().take(24) {
+        let forests = all_forests(problem, path);
+        if forests.len() > 20_000 {
+            continue;
+        }
+        let least = forests.iter().map(|forest| price(problem, path, forest, costs)).min();
+        let (found, _) = cheapest_forest(problem, path, costs);
+        let text = path.display(&problem.expr).to_string();
+        assert_eq!(found.as_ref().map(|(_, cost)| cost), least.as_ref(), "{text}");
+        if let Some((forest, cost)) = found {
+            assert_eq!(price(problem, path, &forest, costs), cost, "{forest} for {text}");
+        }
+    }
+}
+
+/// A sparse tensor times up to three dense ones over at most six indices.
+fn expressions() -> impl Strategy<Value = Expr> {
+    let letters = || proptest::sample::subsequence(indices("ijkrst"), 1..=3);
+    let dense = proptest::collection::vec(letters(), 1..=3);
+    (2..=3usize, dense, proptest::bits::u8::masked(0b11_1111)).prop_map(|(order, dense, keep)| {
+        let mut inputs = vec![Access { tensor: "X".into(), indices: indices(&"ijk"[..order]) }];
+        inputs.extend(dense.into_iter().enumerate().map(|(at, indices)| Access {
+            tensor: format!("A{at}"),
+            indices,
+        }));
+        let all = inputs.iter().fold(IndexSet::EMPTY, |set, access| set | access.set());
+        let kept = all.iter().filter(|index| keep >> (index.number() % 6) & 1 == 1).collect();
+        Expr { output: Access { tensor: "Y".into(), indices: kept }, inputs }
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..Default::default() })]
+
+    #[test]
+    fn the_dynamic_program_is_optimal(expr in expressions(), nnz in 20..200u64) {
+        let problem = pose(expr, |index| 3 + index.number() as u64 % 7, nnz);
+        assert_optimal(&problem, &MaxBufferDims);
+        assert_optimal(&problem, &MaxBufferSize);
+        assert_optimal(&problem, &Flops);
+        assert_optimal(&problem, &CacheMisses { cached_dims: 1 });
+        assert_optimal(&problem, &DenseLoops);
+    }
+
+    #[test]
+    fn what_is_found_is_legal_and_comes_back_from_its_text(expr in expressions()) {
+        let problem = pose(expr, |_| 9, 100);
+        if let Ok(found) = SCHEDULERS[0].search(&problem, Machine::here()) {
+            for candidate in found.candidates {
+                prop_assert!(candidate.schedule.verify(&problem).is_ok());
+                let text = candidate.schedule.text(&problem.expr);
+                let back = Schedule::parse(&text, &problem.expr).unwrap();
+                prop_assert_eq!(back, candidate.schedule);
+            }
+        }
+    }
+}
+
+#[test]
+fn mttkrp_is_scheduled_as_in_the_literature() {
+    let problem = pose(kernels::mttkrp(3, 0), |_| 50, 10_000);
+    let found = SCHEDULERS[0].search(&problem, Machine::here()).unwrap();
+    let text = found.candidates[0].schedule.text(&problem.expr);
+    assert!(text.contains("nest     i{ j{ k{ r{ T1 } } r{ T2 } } }"), "{text}");
+    assert!(text.contains("parallel i position boundary"), "{text}");
+}
+
+#[test]
+fn both_schedulers_agree_on_the_best_mttkrp() {
+    for mode in 0..3 {
+        let problem = pose(kernels::mttkrp(3, mode), |_| 40, 5_000);
+        let best = |name: &str| {
+            let found = scheduler(name).unwrap().search(&problem, Machine::here()).unwrap();
+            found.candidates[0].cost.seconds
+        };
+        assert!(best("spttn") <= best("exhaustive") * 1.000_001, "mode {mode}");
+    }
+}
+
+#[test]
+fn names_are_unique_and_found() {
+    for one in SCHEDULERS {
+        assert_eq!(SCHEDULERS.iter().filter(|other| other.name() == one.name()).count(), 1);
+        assert!(!one.about().is_empty());
+        assert!(scheduler(one.name()).is_some());
+    }
+    assert!(scheduler("magic").is_none());
+}
+
+#[test]
+fn a_bound_that_nothing_keeps_is_an_error() {
+    // The dense operands share no index with the tensor's first level, and the result needs them
+    // all: every nest stores an intermediate of at least one index.
+    let mut problem = pose(kernels::mttkrp(4, 0), |_| 10, 1000);
+    problem.max_buffer_dims = 0;
+    let found = SCHEDULERS[0].search(&problem, Machine::here());
+    if let Ok(found) = found {
+        assert!(found.candidates.iter().all(|c| c.cost.buffer_dims == 0));
+    }
+}

@@ -1,0 +1,62 @@
+//! Golden texts: the program and the C of the named kernels, to be read in review.
+//!
+//! `UPDATE_GOLDEN=1 cargo test -p decompose-core --test golden` writes them anew.
+
+use decompose_core::autoschedule::SCHEDULERS;
+use decompose_core::codegen::emit_c;
+use decompose_core::cost::Machine;
+use decompose_core::einsum::{Extents, IndexSet};
+use decompose_core::kernels;
+use decompose_core::lower::lower;
+use decompose_core::schedule::{Pattern, Problem, SparseOperand};
+use decompose_formats::ints::Width;
+
+/// A machine that does not depend on where the test runs.
+fn machine() -> Machine {
+    Machine { name: "golden".into(), l2_bytes: 1 << 20, l3_bytes: 32 << 20, ..Machine::here().clone() }
+}
+
+fn check(name: &str, order: usize, mode: usize, rank: u64) {
+    let expr = kernels::mttkrp(order, mode);
+    let extents: Extents = (0..order)
+        .map(|mode| (kernels::mode_index(mode), 10_000))
+        .chain([(kernels::rank_index(), rank)])
+        .collect();
+    let levels: Vec<_> = (0..order).map(kernels::mode_index).collect();
+    let counts = (1..=order).map(|n| {
+        let set: IndexSet = levels[..n].iter().copied().collect();
+        (set, 10_000u64.pow(n.min(2) as u32) / if n > 1 { 20 } else { 1 } * n as u64)
+    });
+    let pattern = Pattern::from_iter(counts);
+    let problem = Problem::new(expr, extents, SparseOperand { input: 0, levels, pattern });
+    let found = SCHEDULERS[0].search(&problem, &machine()).expect("a schedule");
+    let widths = vec![(Width::W32, Width::W32); order];
+    let program = lower(&problem, &found.candidates[0].schedule, &widths).expect("a program");
+    let have = emit_c(&program);
+    let path = format!("{}/tests/golden/{name}.c", env!("CARGO_MANIFEST_DIR"));
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        std::fs::write(&path, &have).expect("a written file");
+    }
+    let want = std::fs::read_to_string(&path).unwrap_or_default();
+    assert_eq!(have, want, "{path} differs; UPDATE_GOLDEN=1 writes it anew");
+}
+
+#[test]
+fn mttkrp_at_the_root() {
+    check("mttkrp-3-root-r16", 3, 0, 16);
+}
+
+#[test]
+fn mttkrp_in_the_middle() {
+    check("mttkrp-3-middle-r16", 3, 1, 16);
+}
+
+#[test]
+fn mttkrp_at_the_leaf() {
+    check("mttkrp-3-leaf-r16", 3, 2, 16);
+}
+
+#[test]
+fn mttkrp_above_the_register_budget() {
+    check("mttkrp-4-root-r200", 4, 0, 200);
+}

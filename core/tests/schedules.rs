@@ -1,0 +1,84 @@
+//! Legality: one schedule that keeps all rules, and for every rule one that breaks it.
+
+use decompose_core::einsum::{Expr, Extents, IndexSet, indices};
+use decompose_core::error::CoreError;
+use decompose_core::kernels;
+use decompose_core::schedule::{Pattern, Problem, Rule, Schedule, SparseOperand};
+
+const LEGAL: &str = "
+    path X*A3 T1*A2
+    nest i{ j{ k{ r{ T1 } } r{ T2 } } }
+    layout i j k
+    buffer dense
+    parallel i position boundary
+    prefetch A3 16
+";
+
+fn problem() -> Problem {
+    let expr = kernels::mttkrp(3, 0);
+    let extents: Extents = expr.all().iter().map(|index| (index, 10)).collect();
+    let levels = indices("ijk");
+    let pattern = Pattern::from_iter([(levels.iter().copied().collect::<IndexSet>(), 100)]);
+    Problem::new(expr, extents, SparseOperand { input: 0, levels, pattern })
+}
+
+fn broken_rule(text: &str, problem: &Problem) -> Option<Rule> {
+    let schedule = Schedule::parse(text, &problem.expr).expect("a schedule");
+    match schedule.verify(problem) {
+        Err(CoreError::Illegal { rule, .. }) => Some(rule),
+        Err(error) => panic!("{error}"),
+        Ok(()) => None,
+    }
+}
+
+#[test]
+fn every_rule_refuses_what_breaks_it() {
+    let problem = problem();
+    assert_eq!(broken_rule(LEGAL, &problem), None);
+    let cases = [
+        ("X*A3 T1*A2", "X*A3 T1*A3", Rule::Path),
+        ("X*A3 T1*A2", "X*A3 A2*T2", Rule::Path),
+        ("i{ j{ k{ r{ T1 } } r{ T2 } } }", "i{ j{ r{ T2 } k{ r{ T1 } } } }", Rule::Nest),
+        ("i{ j{ k{ r{ T1 } } r{ T2 } } }", "i{ j{ k{ r{ T1 } } T2 } }", Rule::Loops),
+        ("layout i j k", "layout i j", Rule::Layout),
+        ("i{ j{ k{ r{ T1 } } r{ T2 } } }", "j{ i{ k{ r{ T1 } } r{ T2 } } }", Rule::WalkOrder),
+        ("i{ j{ k{ r{ T1 } } r{ T2 } } }", "i{ j{ k{ r{ T1 } } } } i{ j{ r{ T2 } } }", Rule::BufferBound),
+        ("parallel i", "parallel j", Rule::Parallel),
+        ("prefetch A3", "prefetch X", Rule::Prefetch),
+        ("buffer dense", "buffer sparse", Rule::Lowered),
+        ("layout i j k", "layout i j[0:4] k", Rule::Lowered),
+        ("prefetch A3 16", "tile r 4", Rule::Lowered),
+    ];
+    for (from, to, rule) in cases {
+        assert!(LEGAL.contains(from), "{from}");
+        let text = LEGAL.replace(from, to);
+        assert_eq!(broken_rule(&text, &problem), Some(rule), "{text}");
+    }
+}
+
+#[test]
+fn rows_are_owned_only_where_the_root_is_an_index_of_the_output() {
+    let mut problem = problem();
+    problem.expr = kernels::mttkrp(3, 1);
+    let text = LEGAL.replace("T1*A2", "T1*A1");
+    assert_eq!(broken_rule(&text, &problem), Some(Rule::Conflict));
+    assert_eq!(broken_rule(&text.replace("boundary", "privatise"), &problem), None);
+}
+
+#[test]
+fn the_message_quotes_the_rule_and_the_place() {
+    let problem = problem();
+    let text = LEGAL.replace("parallel i", "parallel j");
+    let schedule = Schedule::parse(&text, &problem.expr).expect("a schedule");
+    let message = schedule.verify(&problem).expect_err("illegal").to_string();
+    assert!(message.contains("rule 7") && message.contains("loop j"), "{message}");
+}
+
+#[test]
+fn lines_that_are_no_decisions_are_quoted() {
+    let expr: Expr = kernels::mttkrp(3, 0);
+    for line in ["path X*Q", "tile r x", "parallel i here owner", "fly", "layout ij", "nest i{"] {
+        let error = Schedule::parse(line, &expr).expect_err(line).to_string();
+        assert!(error.contains("line 1") && error.contains(line), "{error}");
+    }
+}

@@ -1,0 +1,61 @@
+//! Checks the architecture itself: module layering and file length.
+
+use std::{fs, path::Path};
+
+/// The pipeline, bottom first: a module may use only itself and the modules before it.
+const LAYERS: &[&str] = &[
+    "einsum", "kernels", "path", "nest", "schedule", "lower", "codegen", "cost", "runtime",
+    "autoschedule", "sweep",
+];
+
+/// The longest file allowed, unit tests included.
+const MAX_LINES: usize = 600;
+
+#[test]
+fn a_layer_uses_only_the_layers_below_it() {
+    for_each_source(|module, path, text| {
+        let Some(own) = LAYERS.iter().position(|layer| *layer == module) else { return };
+        for line in text.lines().filter(|line| !line.trim_start().starts_with("//")) {
+            assert!(!line.contains("crate::{"), "{path}: one `use crate::module::...` per module");
+            for above in &LAYERS[own + 1..] {
+                let used = format!("crate::{above}::");
+                assert!(!line.contains(&used), "{path}: `{module}` uses `{above}`");
+            }
+        }
+    });
+}
+
+#[test]
+fn unsafe_code_stays_where_kernels_are_called() {
+    for_each_source(|_, path, text| {
+        let has = text.lines().any(|line| line.contains("unsafe {"));
+        assert!(!has || path == "runtime/kernel.rs", "{path} has unsafe code");
+    });
+}
+
+#[test]
+fn no_file_is_longer_than_the_limit() {
+    for_each_source(|_, path, text| {
+        let lines = text.lines().count();
+        assert!(lines <= MAX_LINES, "{path}: {lines} lines, split it");
+    });
+}
+
+/// Calls `check(top-level module, path, text)` for every file below `src`.
+fn for_each_source(mut check: impl FnMut(&str, &str, &str)) {
+    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut pending = vec![src.clone()];
+    while let Some(dir) = pending.pop() {
+        for entry in fs::read_dir(dir).expect("readable folder") {
+            let path = entry.expect("readable entry").path();
+            if path.is_dir() {
+                pending.push(path);
+                continue;
+            }
+            let local = path.strip_prefix(&src).expect("below src");
+            let module = local.iter().next().expect("named").to_string_lossy();
+            let text = fs::read_to_string(&path).expect("UTF-8 source");
+            check(module.trim_end_matches(".rs"), &local.to_string_lossy(), &text);
+        }
+    }
+}
