@@ -136,6 +136,13 @@ fn bad_headers_are_named() {
 }
 
 #[test]
+fn files_that_only_look_right_are_refused() {
+    check("1 1 1\r2 2 2\r", &ReadOptions::default(), &["line 1", "carriage return alone"]);
+    let market = ReadOptions { format: Some(Format::Mtx), ..ReadOptions::default() };
+    check("2 2 1\n1 1 1\n", &market, &["begins with `%%MatrixMarket`", "add the banner"]);
+}
+
+#[test]
 fn files_without_entries_are_refused() {
     check("", &ReadOptions::default(), &["empty (0 bytes)"]);
     check("# only a comment\n\n", &ReadOptions::default(), &["lists no non-zeros"]);

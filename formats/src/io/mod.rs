@@ -169,15 +169,16 @@ fn read_file<V: Value>(
         progress.advance(len);
         return tensor;
     }
+    let options = ReadOptions { format: Some(format), ..options.clone() };
     if actual != Compression::None {
         let text = open::decompress(Counted { inner: file, progress }, actual);
-        return text::read_blocks(text.map_err(refused)?, actual, &name, options);
+        return text::read_blocks(text.map_err(refused)?, actual, &name, &options);
     }
     if named != Compression::None {
         let why = "its first bytes are not those of this compression".to_owned();
         return Err(FormatError::Corrupt { file: name, kind: named.name(), why });
     }
-    text::read_windows(bytes, &name, options, progress)
+    text::read_windows(bytes, &name, &options, progress)
 }
 
 /// Tells the format from the first bytes: text unless a binary format signs itself.

@@ -130,6 +130,13 @@ pub(super) fn read_blocks<V: Value>(
 /// Settles what is known before the first entry.
 fn limits(prelude: &Prelude, file: &str, options: &ReadOptions) -> Result<Limits, FormatError> {
     let order = prelude.layout.order;
+    // Its size line would pass for an entry of a plain file.
+    if options.format == Some(Format::Mtx) && prelude.dialect != Dialect::MatrixMarket {
+        let what =
+            "a Matrix Market file begins with `%%MatrixMarket`, this one does not".to_owned();
+        let remedy = "add the banner, or name it .tns if it is a plain list";
+        return Err(FormatError::Unsupported { file: file.to_owned(), what, remedy });
+    }
     let asked = options.base.map(|base| (base, BaseFrom::Caller));
     let base = asked.or(prelude.base.map(|base| (base, BaseFrom::Dialect)));
     let given = options.extents.as_ref();

@@ -60,7 +60,14 @@ pub(super) fn read(head: &[u8], size: Head, file: &str) -> Result<Option<Prelude
         Next::More => return Ok(None),
         Next::End => return Err(FormatError::NoEntries(file.to_owned())),
     };
-    match dialect(&mut lines, first) {
+    // Read as white space, they would join all lines into one entry of a high order.
+    let lone = first.text.trim_ascii_end().contains(&b'\r');
+    let found = if lone {
+        Err(lines.header_fault(first, LONE.to_owned()))
+    } else {
+        dialect(&mut lines, first)
+    };
+    match found {
         Err(Trouble::More) => Ok(None),
         Err(Trouble::Error(error)) => Err(*error),
         Ok(prelude) => Ok(Some(prelude)),
@@ -304,6 +311,8 @@ impl<'a> Lines<'a> {
         lines_fault(self.file, line, LineFault::Header(why))
     }
 }
+
+const LONE: &str = "lines end with a carriage return alone; convert them (`tr '\\r' '\\n'`)";
 
 const BANNER: &[u8] = b"%%MatrixMarket";
 
