@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use bytemuck::Pod;
 use memmap2::Mmap;
+use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 
 /// A read-only run of numbers: a `Vec`, or a piece of a mapped file shared without copying.
 #[derive(Clone)]
@@ -32,6 +33,14 @@ impl<T: Pod> Array<T> {
             Storage::Owned(vec) => vec,
             Storage::Mapped { .. } => self.to_vec(),
         }
+    }
+
+    /// Returns an owned copy, made by all threads: fresh memory is slow to touch from one.
+    pub(crate) fn copy(&self) -> Array<T>
+    where
+        T: Send + Sync,
+    {
+        Array::from(self.par_iter().copied().collect::<Vec<T>>())
     }
 
     /// Returns the numbers for writing, copying them first if they are mapped.

@@ -85,6 +85,14 @@ impl Ints {
         }
     }
 
+    /// Returns an owned copy, made by all threads.
+    pub(crate) fn copy(&self) -> Ints {
+        match self {
+            Ints::U32(array) => Ints::U32(array.copy()),
+            Ints::U64(array) => Ints::U64(array.copy()),
+        }
+    }
+
     /// Returns `len` zeros of a width.
     pub(crate) fn zeros(len: usize, width: Width) -> Ints {
         match width {

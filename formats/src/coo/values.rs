@@ -47,6 +47,11 @@ impl<V: Value> Coo<V> {
         Coo { extents, coords, values: Array::from(values), sorted_by }
     }
 
+    /// Returns a copy of the values, made by all threads.
+    pub(crate) fn copy_values(&self) -> Array<V> {
+        self.values.copy()
+    }
+
     /// Returns the entries with other values, as many as there were.
     pub(crate) fn with_values<U: Value>(self, values: Vec<U>) -> Coo<U> {
         debug_assert_eq!(values.len(), self.nnz());

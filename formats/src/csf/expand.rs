@@ -18,7 +18,7 @@ const CHUNK: usize = 1 << 16;
 /// `levels` are all levels of the tree, `nnz` the nodes of the last one.
 pub(super) fn column(levels: &[Level], level: usize, nnz: usize) -> Ints {
     if level + 1 == levels.len() {
-        return levels[level].coords.clone();
+        return levels[level].coords.copy();
     }
     match &levels[level].coords {
         Ints::U32(coords) => repeat(coords, &levels[level..], nnz).into(),

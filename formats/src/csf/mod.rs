@@ -49,8 +49,8 @@ impl<V: Value> Csf<V> {
     /// sorted by it.
     pub fn from_sorted(coo: &Coo<V>, order: &ModeOrder) -> Result<Csf<V>, FormatError> {
         let upper = upper_levels(coo, order)?;
-        let (extents, last) = (coo.extents().to_vec(), coo.coords(last_of(order)).clone());
-        Ok(Csf::assemble(extents, order.clone(), (upper, last), coo.values().to_vec().into()))
+        let (extents, last) = (coo.extents().to_vec(), coo.coords(last_of(order)).copy());
+        Ok(Csf::assemble(extents, order.clone(), (upper, last), coo.copy_values()))
     }
 
     /// Sorts a list by `order` and turns it into a tree; last level and values are not copied.
@@ -130,7 +130,7 @@ impl<V: Value> Csf<V> {
             None => Vec::<u32>::new().into(),
         };
         let coords = (0..self.extents.len()).map(column).collect();
-        Coo::sorted(self.extents.clone(), coords, self.values.clone(), self.order.clone())
+        Coo::sorted(self.extents.clone(), coords, self.values.copy(), self.order.clone())
     }
 
     /// Returns the number of non-zeros.
