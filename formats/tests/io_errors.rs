@@ -103,6 +103,10 @@ fn indices_stay_below_their_extents() {
         &given,
         &["line 1", "index 5 in mode 2", "line 3 has an index 0"],
     );
+    // So it is the first bad line, whatever follows and wherever windows end.
+    check("1 5 1\n0 0 1\n1 1\n", &given, &["line 1", "index 5 in mode 2"]);
+    check("1 5 1\n1 1\n0 0 1\n", &given, &["line 2", "found 2"]);
+    check("1 5 1\n9 1 1\n0 0 1\n", &given, &["line 2", "index 9 in mode 1"]);
     let zero = ReadOptions { base: Some(Base::Zero), ..given.clone() };
     check("1 1 1\n2 1 1\n", &zero, &["line 2", "index 2 in mode 1", "counting from 0"]);
     let few = ReadOptions { extents: Some(vec![2]), ..ReadOptions::default() };

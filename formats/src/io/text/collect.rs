@@ -179,17 +179,26 @@ impl<'a> Collector<'a> {
     pub(super) fn add(&mut self, piece: Piece) -> Result<(), End> {
         let Piece { tally, stop } = piece;
         let before = self.total.counts.lines;
-        match stop {
-            None => {}
+        let bad = match stop {
+            None => None,
+            Some(Stop::Fault(bad)) => Some(bad),
             Some(Stop::Wide) => return Err(End::Wide),
             Some(Stop::Io(source)) => {
                 let path = PathBuf::from(self.file);
                 return Err(End::Error(FormatError::Io { action: "read", path, source }));
             }
-            Some(Stop::Fault(bad)) => {
-                self.base().map_err(End::Error)?;
-                return Err(End::Error(self.line_error(before, bad)));
-            }
+        };
+        // Of a bad file only what stands before the bad line counts: a piece may have looked at
+        // rows behind it, and how many depends on the size of the pieces.
+        let end = bad.as_ref().map_or(u64::MAX, |bad| bad.line);
+        let sooner = |sight: &Sight| sight.line < end;
+        let later = |sight: Sight| Sight { line: before + sight.line, ..sight };
+        let total = &mut self.total;
+        total.zero = total.zero.take().or(tally.zero.filter(sooner).map(later));
+        total.full = total.full.take().or(tally.full.filter(sooner).map(later));
+        if let Some(bad) = bad {
+            self.base().map_err(End::Error)?;
+            return Err(End::Error(self.line_error(before, bad)));
         }
         let total = &mut self.total;
         total.counts.rows += tally.counts.rows;
@@ -199,9 +208,6 @@ impl<'a> Collector<'a> {
         for (all, largest) in total.largest.iter_mut().zip(tally.largest) {
             *all = largest.max(*all);
         }
-        let later = |sight: Sight| Sight { line: before + sight.line, ..sight };
-        total.zero = total.zero.take().or(tally.zero.map(later));
-        total.full = total.full.take().or(tally.full.map(later));
         Ok(())
     }
 
