@@ -118,6 +118,11 @@ impl Compiler {
         &self.cache
     }
 
+    /// Returns the compiler with another cache folder, which must exist.
+    pub fn with_cache(self, cache: PathBuf) -> Compiler {
+        Compiler { cache, ..self }
+    }
+
     /// Returns the shared object of `source`, from the cache or compiled now.
     ///
     /// # Errors
