@@ -73,22 +73,18 @@ pub(crate) fn save<V: Value>(
 ) -> Result<(), CpError> {
     let state = &run.state;
     let extents: Vec<u64> = state.factors.iter().map(|factor| factor.rows() as u64).collect();
-    let measures = [
-        state.fit,
-        state.change,
-        state.relative_error,
-        run.norm_squared,
-        run.seconds(),
-        run.gram.worst_condition,
-    ];
-    let counters = [state.iteration, run.gram.singular, run.gram.ill_conditioned];
+    let measures = [state.fit, state.change, state.relative_error];
+    let so_far = [run.norm_squared, run.seconds(), run.gram.worst_condition];
+    let updates = [run.gram.singular as u64, run.gram.ill_conditioned as u64];
     npz::write(&file(folder), |out| {
         out.numbers("version", &[VERSION])?;
         for (name, numbers) in identity::<V>(config, &extents) {
             out.numbers(name, &numbers)?;
         }
         out.numbers("measures", &measures)?;
-        out.numbers("counters", &counters.map(|count| count as u64))?;
+        out.numbers("iteration", &[state.iteration as u64])?;
+        out.numbers("run", &so_far)?;
+        out.numbers("updates", &updates)?;
         out.array("history", history_table(&run.history, extents.len()).view())?;
         out.array("finished", finished_table(&run.finished).view())?;
         out.array("weights", state.weights.view())?;
@@ -118,38 +114,22 @@ pub(crate) fn load<V: Value>(
     folder: &Path,
 ) -> Result<Run<V>, CpError> {
     let mut archive = open(folder)?;
-    let order = sweep.extents().len();
     for (name, wanted) in identity::<V>(config, sweep.extents()) {
         let saved: Vec<u64> = archive.numbers(name)?;
         if saved != wanted {
             return Err(mismatch(folder, format!("{name}: saved {saved:?}, now {wanted:?}")));
         }
     }
-    let measures = fixed::<f64, 6>(&mut archive, "measures")?;
-    let [fit, change, relative_error, norm_squared, earlier_seconds, worst_condition] = measures;
+    let state = read_state(&mut archive, sweep.extents().len())?;
+    check_shapes(&state, sweep.extents(), folder)?;
+    let [norm_squared, earlier_seconds, worst_condition] = fixed(&mut archive, "run")?;
     // Another number of threads may add the squares in another order.
     if (sweep.norm_squared() / norm_squared - 1.0).abs() > 1e-9 {
         let (saved, now) = (norm_squared.sqrt(), sweep.norm_squared().sqrt());
         return Err(mismatch(folder, format!("norm of the tensor: saved {saved}, now {now}")));
     }
-    let [iteration, singular, ill_conditioned] =
-        fixed::<u64, 3>(&mut archive, "counters")?.map(|count| count as usize);
-    let mut state = State {
-        factors: Vec::with_capacity(order),
-        grams: Vec::with_capacity(order),
-        scales: Vec::with_capacity(order),
-        weights: archive.array("weights")?,
-        iteration,
-        fit,
-        change,
-        relative_error,
-    };
-    for mode in 1..=order {
-        state.factors.push(archive.matrix(&format!("factor_{mode}"))?);
-        state.grams.push(archive.array(&format!("gram_{mode}"))?);
-        state.scales.push(archive.array::<f64, ndarray::Ix1>(&format!("scale_{mode}"))?);
-    }
-    check_shapes(&state, sweep.extents(), folder)?;
+    let [singular, ill_conditioned] =
+        fixed::<u64, 2>(&mut archive, "updates")?.map(|count| count as usize);
     Ok(Run {
         state,
         finished: read_finished(&mut archive, config, folder)?,
@@ -160,6 +140,27 @@ pub(crate) fn load<V: Value>(
         earlier_seconds,
         previous: Vec::new(),
     })
+}
+
+fn read_state<V: Value>(archive: &mut NpzIn, order: usize) -> Result<State<V>, CommonError> {
+    let [fit, change, relative_error] = fixed(archive, "measures")?;
+    let [iteration] = fixed::<u64, 1>(archive, "iteration")?;
+    let mut state = State {
+        factors: Vec::with_capacity(order),
+        grams: Vec::with_capacity(order),
+        scales: Vec::with_capacity(order),
+        weights: archive.array("weights")?,
+        iteration: iteration as usize,
+        fit,
+        change,
+        relative_error,
+    };
+    for mode in 1..=order {
+        state.factors.push(archive.matrix(&format!("factor_{mode}"))?);
+        state.grams.push(archive.array(&format!("gram_{mode}"))?);
+        state.scales.push(archive.array::<f64, ndarray::Ix1>(&format!("scale_{mode}"))?);
+    }
+    Ok(state)
 }
 
 fn open(folder: &Path) -> Result<NpzIn, CommonError> {

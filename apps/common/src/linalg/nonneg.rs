@@ -65,10 +65,10 @@ impl<V: Value> NonNegative<'_, V> {
 
     /// Runs the passes over the coordinates of one row.
     fn descend(&self, gradient: &mut [f64], b: &mut [f64]) {
+        let rows = self.gram.to_slice().expect("contiguous");
         for _ in 0..MOST_PASSES {
             let (mut moved, mut size) = (0.0, 0.0);
-            for r in 0..b.len() {
-                let q = self.gram.row(r);
+            for (r, q) in rows.chunks_exact(b.len()).enumerate() {
                 let curvature = q[r];
                 if curvature <= 0.0 {
                     continue; // a dead component: nothing to gain

@@ -117,7 +117,9 @@ fn update_group<V: Value>(
 fn add_columns(sums: &mut RowSums, m: ArrayView2<'_, f64>, b: ArrayView2<'_, f64>) {
     let max_abs = sums.max_abs.as_slice_mut().expect("contiguous");
     let inner = sums.inner.as_slice_mut().expect("contiguous");
-    for (m, b) in m.rows().into_iter().zip(b.rows()) {
+    let cols = inner.len();
+    let m = m.to_slice().expect("contiguous").chunks_exact(cols);
+    for (m, b) in m.zip(b.to_slice().expect("contiguous").chunks_exact(cols)) {
         let columns = max_abs.iter_mut().zip(inner.iter_mut()).zip(m.iter().zip(b));
         for ((max_abs, inner), (&m, &b)) in columns {
             *max_abs = larger(*max_abs, b.abs());

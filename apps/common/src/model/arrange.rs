@@ -38,10 +38,8 @@ impl<V: Value> CpModel<V> {
             *weight *= columns.iter().map(|mode| mode[r].square.sqrt()).product::<f64>();
         }
         let mut order: Vec<usize> = (0..self.rank()).collect();
-        let mut scales: Vec<Vec<f64>> = columns
-            .iter()
-            .map(|mode| mode.iter().map(|column| inverse_norm(column)).collect())
-            .collect();
+        let mut scales: Vec<Vec<f64>> =
+            columns.iter().map(|mode| mode.iter().map(inverse_norm).collect()).collect();
         if arrangement == Arrangement::Sorted {
             order.sort_by(|&a, &b| self.weights[b].total_cmp(&self.weights[a]));
             fix_signs(&columns, &mut scales);
