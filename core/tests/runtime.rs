@@ -27,7 +27,7 @@ fn compiler() -> Option<Compiler> {
     match Toolchain::detect() {
         Toolchain::Native(compiler) => Some(compiler),
         Toolchain::Interpreter(why) => {
-            println!("skipped: {why}");
+            eprintln!("skipped: {why}");
             None
         }
     }
