@@ -9,7 +9,9 @@ use crate::schedule::Rule;
 #[non_exhaustive]
 pub enum CoreError {
     /// A text that is no expression.
-    #[error("`{text}` is not an expression: {why}; write it as `A(i,r) = X(i,j,k) * B(j,r) * C(k,r)` or `ijk,jr,kr->ir`")]
+    #[error(
+        "`{text}` is not an expression: {why}; write it as `A(i,r) = X(i,j,k) * B(j,r) * C(k,r)` or `ijk,jr,kr->ir`"
+    )]
     Expression {
         /// The text.
         text: String,

@@ -45,10 +45,12 @@ fn expressions() -> impl Strategy<Value = Expr> {
     let dense = proptest::collection::vec(letters(), 1..=3);
     (2..=3usize, dense, proptest::bits::u8::masked(0b11_1111)).prop_map(|(order, dense, keep)| {
         let mut inputs = vec![Access { tensor: "X".into(), indices: indices(&"ijk"[..order]) }];
-        inputs.extend(dense.into_iter().enumerate().map(|(at, indices)| Access {
-            tensor: format!("A{at}"),
-            indices,
-        }));
+        inputs.extend(
+            dense
+                .into_iter()
+                .enumerate()
+                .map(|(at, indices)| Access { tensor: format!("A{at}"), indices }),
+        );
         let all = inputs.iter().fold(IndexSet::EMPTY, |set, access| set | access.set());
         let kept = all.iter().filter(|index| keep >> (index.number() % 6) & 1 == 1).collect();
         Expr { output: Access { tensor: "Y".into(), indices: kept }, inputs }

@@ -13,7 +13,12 @@ use decompose_formats::ints::Width;
 
 /// A machine that does not depend on where the test runs.
 fn machine() -> Machine {
-    Machine { name: "golden".into(), l2_bytes: 1 << 20, l3_bytes: 32 << 20, ..Machine::here().clone() }
+    Machine {
+        name: "golden".into(),
+        l2_bytes: 1 << 20,
+        l3_bytes: 32 << 20,
+        ..Machine::here().clone()
+    }
 }
 
 fn check(name: &str, order: usize, mode: usize, rank: u64) {

@@ -28,8 +28,7 @@ fn check<V: Value>(case: &Case, rank: usize, trees: Trees, toolchain: &Toolchain
         trees,
     };
     let plan = plan(&case.extents, &case.pattern(), &options, Machine::here()).expect("a plan");
-    let (mut engine, report) =
-        Engine::build(case.coo::<V>(), &plan, toolchain).expect("an engine");
+    let (mut engine, report) = Engine::build(case.coo::<V>(), &plan, toolchain).expect("an engine");
     if let Toolchain::Native(_) = toolchain {
         assert_eq!(report.interpreted, None);
     }

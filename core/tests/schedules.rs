@@ -42,7 +42,11 @@ fn every_rule_refuses_what_breaks_it() {
         ("i{ j{ k{ r{ T1 } } r{ T2 } } }", "i{ j{ k{ r{ T1 } } T2 } }", Rule::Loops),
         ("layout i j k", "layout i j", Rule::Layout),
         ("i{ j{ k{ r{ T1 } } r{ T2 } } }", "j{ i{ k{ r{ T1 } } r{ T2 } } }", Rule::WalkOrder),
-        ("i{ j{ k{ r{ T1 } } r{ T2 } } }", "i{ j{ k{ r{ T1 } } } } i{ j{ r{ T2 } } }", Rule::BufferBound),
+        (
+            "i{ j{ k{ r{ T1 } } r{ T2 } } }",
+            "i{ j{ k{ r{ T1 } } } } i{ j{ r{ T2 } } }",
+            Rule::BufferBound,
+        ),
         ("parallel i", "parallel j", Rule::Parallel),
         ("prefetch A3", "prefetch X", Rule::Prefetch),
         ("buffer dense", "buffer sparse", Rule::Lowered),

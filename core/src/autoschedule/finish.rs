@@ -4,9 +4,7 @@ use crate::cost::Machine;
 use crate::einsum::{Index, IndexSet};
 use crate::nest::{Forest, Node};
 use crate::path::Path;
-use crate::schedule::{
-    BufferKind, Conflict, Layout, Parallel, Prefetch, Problem, Schedule, Space,
-};
+use crate::schedule::{BufferKind, Conflict, Layout, Parallel, Prefetch, Problem, Schedule, Space};
 
 /// Completes a nest: CSF layouts as the problem gives them, dense buffers, the root loop parallel
 /// over equal numbers of non-zeros, prefetches for gathered operands that leave the second-level
@@ -50,9 +48,7 @@ fn prefetches(problem: &Problem, machine: &Machine) -> Vec<Prefetch> {
         let used = x.pattern.count(sparse, &problem.extents);
         let rows = sparse.iter().map(|i| problem.extents.of(i)).product::<u64>().max(1);
         let bytes = elements as f64 * used as f64 / rows as f64 * problem.value_bytes as f64;
-        sparse.len() == 1
-            && sparse.iter().next() != root
-            && bytes > machine.l2_bytes as f64 / 2.0
+        sparse.len() == 1 && sparse.iter().next() != root && bytes > machine.l2_bytes as f64 / 2.0
     };
     let inputs = problem.expr.inputs.iter().enumerate();
     inputs

@@ -223,12 +223,7 @@ impl<C: TreeCost> Search<'_, C> {
 }
 
 /// Tells whether a term over `indices` inside loops over `done` may loop over `index` next.
-pub(super) fn may_loop(
-    problem: &Problem,
-    indices: IndexSet,
-    index: Index,
-    done: IndexSet,
-) -> bool {
+pub(super) fn may_loop(problem: &Problem, indices: IndexSet, index: Index, done: IndexSet) -> bool {
     let open = indices - done;
     let levels = problem.sparse.first().map_or(&[][..], |x| &x.levels);
     let above = levels.iter().take_while(|&&level| level != index);

@@ -81,13 +81,18 @@ impl Writer<'_> {
                 "typedef value vec{lanes} __attribute__((vector_size({bytes}), may_alias));"
             ));
         }
-        self.line("static inline uint64_t larger(uint64_t a, uint64_t b) { return a > b ? a : b; }");
-        self.line("static inline uint64_t smaller(uint64_t a, uint64_t b) { return a < b ? a : b; }");
+        self.line(
+            "static inline uint64_t larger(uint64_t a, uint64_t b) { return a > b ? a : b; }",
+        );
+        self.line(
+            "static inline uint64_t smaller(uint64_t a, uint64_t b) { return a < b ? a : b; }",
+        );
         self.line("");
     }
 
     fn operands(&mut self) {
-        let signature = "(const void *const *in, value *out, value *boundary, const uint64_t *task)";
+        let signature =
+            "(const void *const *in, value *out, value *boundary, const uint64_t *task)";
         self.line(&format!("void {ENTRY}{signature}"));
         self.open("{");
         let mut slot = 0;

@@ -42,13 +42,7 @@ fn shape_of(c: &Writer, buffer: usize) -> (u64, u64, String) {
 }
 
 /// Writes a product over the lanes of `index`.
-pub(super) fn product(
-    c: &mut Writer,
-    target: Place,
-    factors: &[Place],
-    mode: Mode,
-    index: Index,
-) {
+pub(super) fn product(c: &mut Writer, target: Place, factors: &[Place], mode: Mode, index: Index) {
     c.open("{");
     let shape = prepare(c, target, factors, index);
     let sign = if mode == Mode::Assign { "=" } else { "+=" };
@@ -180,7 +174,9 @@ fn bind_row(c: &mut Writer, place: Place, index: Index, (width, name): (u64, &st
     let Some(array) = c.program.array(place) else { return };
     let place_text = format!("{} + {}", c.base(place), c.offset(place, array, Some(index)));
     let constant = if matches!(place, Place::Dense(_)) { "const " } else { "" };
-    c.line(&format!("{constant}vec{width} *const {name} = ({constant}vec{width} *)({place_text});"));
+    c.line(&format!(
+        "{constant}vec{width} *const {name} = ({constant}vec{width} *)({place_text});"
+    ));
 }
 
 impl Shape {

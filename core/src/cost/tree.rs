@@ -167,9 +167,8 @@ impl TreeCost for CacheMisses {
             };
             term.inputs.iter().map(input).chain([term.output])
         });
-        let missing = |set: &IndexSet| {
-            set.contains(root) && (*set - site.done).len() > self.cached_dims
-        };
+        let missing =
+            |set: &IndexSet| set.contains(root) && (*set - site.done).len() > self.cached_dims;
         let tensors = sets.filter(missing).count() as u64;
         let iterations = site.problem.iterations(site.done.with(root));
         body.saturating_add(iterations.saturating_mul(tensors))

@@ -17,9 +17,11 @@ use crate::lower::ir::{Place, Program, Stmt};
 /// [`CoreError::Internal`]: a program that breaks a rule is a fault of lowering.
 pub(super) fn check(program: &Program) -> Result<(), CoreError> {
     let at = At { bound: IndexSet::EMPTY, walked: 0 };
-    program.body.iter().try_for_each(|stmt| check_stmt(program, stmt, at)).map_err(|why| {
-        CoreError::Internal(format!("{why} in the program of {}", program.title))
-    })
+    program
+        .body
+        .iter()
+        .try_for_each(|stmt| check_stmt(program, stmt, at))
+        .map_err(|why| CoreError::Internal(format!("{why} in the program of {}", program.title)))
 }
 
 #[derive(Clone, Copy)]
@@ -68,9 +70,8 @@ fn check_place(program: &Program, place: Place, at: At) -> Result<(), String> {
         }
         _ => {
             let array = program.array(place);
-            let free = array.map(|array| {
-                array.indices.iter().copied().collect::<IndexSet>() - at.bound
-            });
+            let free =
+                array.map(|array| array.indices.iter().copied().collect::<IndexSet>() - at.bound);
             match (array, free) {
                 (Some(array), Some(free)) if !free.is_empty() => {
                     Err(format!("{} is read with {free} unbound", array.name))

@@ -123,7 +123,13 @@ impl Emitter<'_> {
             return;
         }
         let outside: IndexSet = order[..depth].iter().copied().collect();
-        let dims: Vec<(Index, u64)> = self.problem.expr.output.indices.iter().copied()
+        let dims: Vec<(Index, u64)> = self
+            .problem
+            .expr
+            .output
+            .indices
+            .iter()
+            .copied()
             .filter(|&index| !outside.contains(index))
             .map(|index| (index, self.problem.extents.of(index)))
             .collect();
@@ -175,18 +181,15 @@ impl Emitter<'_> {
         }
         around.push(index);
         let mut stmts = self.nodes(body, around, program);
-        if let Some(accumulator) = self.accumulator.as_ref().filter(|_| self.holds_last(body)) {
-            if accumulator.depth == around.len() {
-                stmts.insert(0, Stmt::Clear { buffer: accumulator.buffer });
-                stmts.push(self.store(accumulator.buffer, program));
-            }
+        let here = |a: &&Accumulator| a.depth == around.len() && self.holds_last(body);
+        if let Some(accumulator) = self.accumulator.as_ref().filter(here) {
+            stmts.insert(0, Stmt::Clear { buffer: accumulator.buffer });
+            stmts.push(self.store(accumulator.buffer, program));
         }
         around.pop();
         match level {
             Some(level) => Stmt::Walk { level, body: stmts },
-            None => {
-                Stmt::Range { index, extent: self.problem.extents.of(index), body: stmts }
-            }
+            None => Stmt::Range { index, extent: self.problem.extents.of(index), body: stmts },
         }
     }
 
@@ -261,7 +264,11 @@ impl Emitter<'_> {
 fn contiguous(product: &Stmt, index: Index, program: &Program) -> bool {
     let Stmt::Product { target, factors, .. } = product else { return false };
     factors.iter().chain([target]).filter_map(|&place| program.array(place)).all(|array| {
-        array.indices.iter().position(|&i| i == index).is_none_or(|at| at + 1 == array.indices.len())
+        array
+            .indices
+            .iter()
+            .position(|&i| i == index)
+            .is_none_or(|at| at + 1 == array.indices.len())
     })
 }
 

@@ -110,9 +110,8 @@ fn path_of(expr: &Expr, order: &[Contraction]) -> Path {
         inputs.fold(IndexSet::EMPTY, |set, input| set | expr.inputs[input].set())
     };
     // What a subtree hands on: its indices that something outside still needs.
-    let kept = |operands: u64| {
-        indices_of(operands) & (indices_of(full & !operands) | expr.output.set())
-    };
+    let kept =
+        |operands: u64| indices_of(operands) & (indices_of(full & !operands) | expr.output.set());
     let result = |operands: u64| {
         if operands.count_ones() == 1 {
             return (Source::Input(operands.trailing_zeros() as usize), indices_of(operands));

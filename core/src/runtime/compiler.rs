@@ -14,14 +14,8 @@ use crate::cost::Machine;
 /// The flags after the compiler's own: full optimisation for this processor, whole 64-byte
 /// vectors, and products and sums fused.
 const FLAGS: &[&str] = &[
-    "-std=gnu11",
-    "-O3",
-    "-march=native",
-    "-ffp-contract=fast",
-    "-fno-math-errno",
-    "-fPIC",
-    "-shared",
-    "-w",
+    "-std=gnu11", "-O3", "-march=native", "-ffp-contract=fast", "-fno-math-errno", "-fPIC",
+    "-shared", "-w",
 ];
 
 /// Whether kernels are compiled.
@@ -59,7 +53,8 @@ fn find() -> Result<Compiler, String> {
         None => default_compiler()?,
     };
     let output = Command::new(&path).arg("--version").stdin(Stdio::null()).output();
-    let output = output.map_err(|e| format!("cannot run the C compiler {}: {e}", path.display()))?;
+    let output =
+        output.map_err(|e| format!("cannot run the C compiler {}: {e}", path.display()))?;
     if !output.status.success() {
         return Err(format!("{} --version failed", path.display()));
     }
@@ -116,6 +111,11 @@ impl Compiler {
     /// Returns the folder of compiled kernels.
     pub fn cache(&self) -> &Path {
         &self.cache
+    }
+
+    /// Returns the compiler with another cache folder, which must exist.
+    pub fn with_cache(self, cache: PathBuf) -> Compiler {
+        Compiler { cache, ..self }
     }
 
     /// Returns the shared object of `source`, from the cache or compiled now.

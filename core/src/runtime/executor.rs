@@ -105,7 +105,8 @@ impl<V: Value> Executor<V> {
             kernel.run(Operands { sparse: tree, dense, output, first_row: 0, boundary, nodes })
         })?;
         for copy in &self.side {
-            let blocks = output.par_chunks_mut(SUM_BLOCK).zip(copy.as_slice().par_chunks(SUM_BLOCK));
+            let blocks =
+                output.par_chunks_mut(SUM_BLOCK).zip(copy.as_slice().par_chunks(SUM_BLOCK));
             blocks.for_each(|(sum, part)| sum.iter_mut().zip(part).for_each(|(s, &p)| *s += p));
         }
         Ok(())
@@ -153,13 +154,7 @@ impl<V: Value> Executor<V> {
 const SUM_BLOCK: usize = 1 << 14;
 
 /// Clears what the kernel does not assign in the rows of `task`.
-fn clear<V: Value>(
-    tree: &Csf<V>,
-    task: &Task,
-    zeroing: Zeroing,
-    output: &mut [V],
-    stride: usize,
-) {
+fn clear<V: Value>(tree: &Csf<V>, task: &Task, zeroing: Zeroing, output: &mut [V], stride: usize) {
     if zeroing == Zeroing::All {
         output.fill(V::default());
         return;

@@ -159,13 +159,12 @@ fn path_from(products: &[Vec<Source>], expr: &Expr) -> Path {
             Source::Term(t) => terms.get(t).map_or(IndexSet::EMPTY, |term| term.output),
         };
         let indices = inputs.iter().fold(IndexSet::EMPTY, |all, source| all | set(source));
-        let later = products[position + 1..].iter().flatten().fold(expr.output.set(), |all, s| {
-            match *s {
+        let later =
+            products[position + 1..].iter().flatten().fold(expr.output.set(), |all, s| match *s {
                 Source::Input(input) => all | expr.inputs[input].set(),
                 Source::Term(t) if t < position => all | set(s),
                 Source::Term(_) => all,
-            }
-        });
+            });
         terms.push(Term { inputs: inputs.clone(), output: indices & later, indices });
     }
     Path { terms }

@@ -119,9 +119,8 @@ impl Schedule {
             let Some(csf) = layout.as_csf().filter(|csf| csf.len() == access.indices.len()) else {
                 return broken(Rule::Lowered, format!("{access} is not stored as plain CSF"));
             };
-            let reads = |term: usize| {
-                self.path.terms[term].inputs.contains(&Source::Input(operand.input))
-            };
+            let reads =
+                |term: usize| self.path.terms[term].inputs.contains(&Source::Input(operand.input));
             let reader = (0..self.path.terms.len()).find(|&term| reads(term));
             let order = reader.map_or(&[][..], |term| &orders[term]);
             let walked: Vec<Index> =
@@ -143,7 +142,10 @@ impl Schedule {
             Some(buffer) => {
                 let name = self.path.name(&problem.expr, buffer.term);
                 let allowed = problem.max_buffer_dims;
-                broken(Rule::BufferBound, format!("{name} stores {}, {allowed} allowed", buffer.stored))
+                broken(
+                    Rule::BufferBound,
+                    format!("{name} stores {}, {allowed} allowed", buffer.stored),
+                )
             }
             None => Ok(()),
         }

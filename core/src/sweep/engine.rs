@@ -68,13 +68,15 @@ impl<V: Value> Engine<V> {
         let compiled = kernels.iter().filter(built).count();
         let cached = kernels.iter().filter(|k| k.origin().is_some()).count() - compiled;
         let interpreted = kernels.iter().find_map(|k| k.interpreted().map(str::to_owned));
-        let executors = kernels.into_iter().zip(&plan.steps).map(|(kernel, step)| {
-            Executor::new(kernel, Arc::clone(&trees[step.tree]))
-        });
+        let executors = kernels
+            .into_iter()
+            .zip(&plan.steps)
+            .map(|(kernel, step)| Executor::new(kernel, Arc::clone(&trees[step.tree])));
         let executors = executors.collect::<Result<Vec<_>, _>>()?;
-        let rank = plan.steps.first().map_or(0, |step| {
-            step.problem.extents.of(crate::kernels::rank_index()) as usize
-        });
+        let rank = plan
+            .steps
+            .first()
+            .map_or(0, |step| step.problem.extents.of(crate::kernels::rank_index()) as usize);
         let report = BuildReport {
             build_seconds,
             compile_seconds,

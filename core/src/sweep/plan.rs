@@ -12,8 +12,8 @@
 use std::fmt;
 
 use decompose_formats::ModeOrder;
-use decompose_formats::ints::Width;
 use decompose_formats::dense::padded;
+use decompose_formats::ints::Width;
 
 use crate::autoschedule::{Candidate, SCHEDULERS, SearchReport};
 use crate::cost::Machine;
@@ -205,7 +205,8 @@ fn least_prefixes(root: usize, extents: &[u64], pattern: &Pattern) -> Option<Mod
     while modes.len() < extents.len() {
         let prefix: IndexSet = modes.iter().map(|&mode| kernels::mode_index(mode)).collect();
         let rest = (0..extents.len()).filter(|mode| !modes.contains(mode));
-        let nodes = |mode: &usize| pattern.count(prefix.with(kernels::mode_index(*mode)), &by_index);
+        let nodes =
+            |mode: &usize| pattern.count(prefix.with(kernels::mode_index(*mode)), &by_index);
         modes.push(rest.min_by_key(nodes)?);
     }
     ModeOrder::new(modes)
@@ -262,15 +263,7 @@ impl Table<'_> {
             seconds += passes * output / 64.0 * self.machine.stream_line;
             side_bytes = ((threads - 1.0) * output) as u64;
         }
-        Ok(Step {
-            mode,
-            tree: 0,
-            problem,
-            candidate,
-            report: found.report,
-            seconds,
-            side_bytes,
-        })
+        Ok(Step { mode, tree: 0, problem, candidate, report: found.report, seconds, side_bytes })
     }
 
     /// Seconds of a sweep with `trees`, building included; `None` over the memory limit.

@@ -9,33 +9,33 @@ use decompose_core::schedule::Pattern;
 use decompose_formats::{Coo, Ints, Matrix, Value};
 
 #[derive(serde::Deserialize)]
-pub struct Corpus {
-    pub ranks: Vec<usize>,
-    pub tensor: Vec<Case>,
+pub(crate) struct Corpus {
+    pub(crate) ranks: Vec<usize>,
+    pub(crate) tensor: Vec<Case>,
 }
 
 #[derive(serde::Deserialize)]
-pub struct Case {
-    pub name: String,
-    pub extents: Vec<u64>,
-    pub draws: u64,
-    pub seed: u64,
-    pub stride: Option<Vec<u64>>,
-    pub heavy: Option<Heavy>,
-    pub nonzeros: usize,
-    pub sum: i64,
-    pub checks: Vec<i64>,
+pub(crate) struct Case {
+    pub(crate) name: String,
+    pub(crate) extents: Vec<u64>,
+    pub(crate) draws: u64,
+    pub(crate) seed: u64,
+    pub(crate) stride: Option<Vec<u64>>,
+    pub(crate) heavy: Option<Heavy>,
+    pub(crate) nonzeros: usize,
+    pub(crate) sum: i64,
+    pub(crate) checks: Vec<i64>,
 }
 
 #[derive(serde::Deserialize)]
-pub struct Heavy {
+pub(crate) struct Heavy {
     mode: usize,
     index: u64,
     percent: u64,
 }
 
 /// Reads the corpus.
-pub fn corpus() -> Corpus {
+pub(crate) fn corpus() -> Corpus {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../data/corpus/mttkrp.toml");
     toml::from_str(&std::fs::read_to_string(path).expect("the corpus")).expect("valid TOML")
 }
@@ -48,7 +48,7 @@ fn hash(key: u64) -> u64 {
 }
 
 impl Case {
-    pub fn entries(&self) -> BTreeMap<Vec<u64>, f64> {
+    pub(crate) fn entries(&self) -> BTreeMap<Vec<u64>, f64> {
         let mut entries = BTreeMap::new();
         let cells: u64 = self.extents.iter().product();
         let draws = if self.draws == 0 { cells } else { self.draws };
@@ -82,21 +82,20 @@ impl Case {
         at
     }
 
-    pub fn coo<V: Value>(&self) -> Coo<V> {
+    pub(crate) fn coo<V: Value>(&self) -> Coo<V> {
         let entries = self.entries();
-        let coords = (0..self.extents.len()).map(|m| {
-            Ints::from(entries.keys().map(|at| at[m] as u32).collect::<Vec<u32>>())
-        });
+        let coords = (0..self.extents.len())
+            .map(|m| Ints::from(entries.keys().map(|at| at[m] as u32).collect::<Vec<u32>>()));
         let values: Vec<V> = entries.values().map(|&v| V::from_f64(v)).collect();
         Coo::new(self.extents.clone(), coords.collect(), values).expect("a tensor")
     }
 
-    pub fn factor_entry(&self, mode: usize, i: u64, r: u64) -> f64 {
+    pub(crate) fn factor_entry(&self, mode: usize, i: u64, r: u64) -> f64 {
         let key = 1_000_000 * self.seed + 500_000 + 10_007 * mode as u64 + 211 * i + r;
         (hash(key) % 5) as f64 - 2.0
     }
 
-    pub fn factors<V: Value>(&self, rank: usize) -> Vec<Matrix<V>> {
+    pub(crate) fn factors<V: Value>(&self, rank: usize) -> Vec<Matrix<V>> {
         let factor = |(mode, &extent): (usize, &u64)| {
             let mut factor = Matrix::zeros(extent as usize, rank).expect("memory");
             for i in 0..extent as usize {
@@ -109,13 +108,12 @@ impl Case {
     }
 
     /// The MTTKRP of `mode` by its definition, row-major.
-    pub fn mttkrp(&self, mode: usize, rank: usize) -> Vec<f64> {
+    pub(crate) fn mttkrp(&self, mode: usize, rank: usize) -> Vec<f64> {
         let mut result = vec![0.0; self.extents[mode] as usize * rank];
         for (at, value) in self.entries() {
             for r in 0..rank {
                 let others = (0..at.len()).filter(|&m| m != mode);
-                let product: f64 =
-                    others.map(|m| self.factor_entry(m, at[m], r as u64)).product();
+                let product: f64 = others.map(|m| self.factor_entry(m, at[m], r as u64)).product();
                 result[at[mode] as usize * rank + r] += value * product;
             }
         }
@@ -123,7 +121,7 @@ impl Case {
     }
 
     /// Exact counts of distinct coordinates for every set of modes.
-    pub fn pattern(&self) -> Pattern {
+    pub(crate) fn pattern(&self) -> Pattern {
         let entries = self.entries();
         let order = self.extents.len();
         let count = |set: usize| {
