@@ -1,0 +1,125 @@
+//! What is recorded of the machine, and how much memory there is and was used.
+//!
+//! The numbers come from `/proc` and the control group; elsewhere they are unknown (`None`).
+
+use std::fs;
+
+/// The machine of a run, for its record.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct MachineFacts {
+    /// The processor's name.
+    pub processor: Option<String>,
+    /// Hardware threads this process may use.
+    pub hardware_threads: usize,
+    /// Bytes of main memory.
+    pub memory_bytes: Option<u64>,
+    /// Operating system and architecture, as `linux x86_64`.
+    pub system: String,
+}
+
+impl MachineFacts {
+    /// Describes this machine.
+    pub fn here() -> MachineFacts {
+        MachineFacts {
+            processor: text_after("/proc/cpuinfo", "model name"),
+            hardware_threads: std::thread::available_parallelism().map_or(1, usize::from),
+            memory_bytes: kib_after("/proc/meminfo", "MemTotal"),
+            system: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
+        }
+    }
+}
+
+/// Returns the bytes of main memory this process holds now.
+pub fn resident_bytes() -> Option<u64> {
+    kib_after("/proc/self/status", "VmRSS")
+}
+
+/// Returns the most bytes of main memory this process has held so far.
+pub fn peak_bytes() -> Option<u64> {
+    kib_after("/proc/self/status", "VmHWM")
+}
+
+/// Returns the bytes this process could still take without swapping or being killed: what the
+/// system has available, or less where a control group sets a limit.
+pub fn available_bytes() -> Option<u64> {
+    let system = kib_after("/proc/meminfo", "MemAvailable");
+    let number = |file: &str| -> Option<u64> {
+        fs::read_to_string(format!("/sys/fs/cgroup/memory.{file}")).ok()?.trim().parse().ok()
+    };
+    // The file says `max` where there is no limit.
+    let group = number("max").map(|max| max.saturating_sub(number("current").unwrap_or(0)));
+    [system, group].into_iter().flatten().min()
+}
+
+/// Writes a size for people, as `1.5 GiB`.
+pub fn size(bytes: u64) -> String {
+    let units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+    let (mut size, mut unit) = (bytes as f64, 0);
+    while size >= 1024.0 && unit + 1 < units.len() {
+        (size, unit) = (size / 1024.0, unit + 1);
+    }
+    if unit == 0 { format!("{bytes} B") } else { format!("{size:.1} {}", units[unit]) }
+}
+
+/// Reads a size: a number with an optional unit, `16G`, `512M`, `1.5GiB`; units are powers of
+/// 1024.
+///
+/// # Errors
+///
+/// A sentence for the user if `text` is no size.
+pub fn parse_size(text: &str) -> Result<u64, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit = text[digits.len()..].to_ascii_lowercase();
+    let unit = unit.strip_suffix("ib").or(unit.strip_suffix('b')).unwrap_or(&unit);
+    let power = ["", "k", "m", "g", "t", "p"].iter().position(|known| *known == unit);
+    let number: Option<f64> = digits.trim().parse().ok().filter(|n: &f64| *n > 0.0);
+    match (number, power) {
+        (Some(number), Some(power)) => Ok((number * 1024_f64.powi(power as i32)) as u64),
+        _ => Err(format!("`{text}` is not a size; write it as 16G, 512M or a number of bytes")),
+    }
+}
+
+fn text_after(path: &str, key: &str) -> Option<String> {
+    let text = fs::read_to_string(path).ok()?;
+    let mut pairs = text.lines().filter_map(|line| line.split_once(':'));
+    let (_, value) = pairs.find(|(name, _)| name.trim() == key)?;
+    Some(value.trim().to_owned())
+}
+
+fn kib_after(path: &str, key: &str) -> Option<u64> {
+    let kib: u64 = text_after(path, key)?.split_whitespace().next()?.parse().ok()?;
+    Some(kib << 10)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_read_and_print() {
+        for (text, bytes) in [
+            ("1024", 1024),
+            ("16G", 16 << 30),
+            ("1.5 GiB", 3 << 29),
+            ("2kb", 2048),
+            ("3m", 3 << 20),
+        ] {
+            assert_eq!(parse_size(text), Ok(bytes), "{text}");
+        }
+        for text in ["", "G", "-1G", "0", "1X", "nan"] {
+            assert!(parse_size(text).is_err(), "{text}");
+        }
+        assert_eq!([12, 1024, 3 << 29].map(size), ["12 B", "1.0 KiB", "1.5 GiB"]);
+    }
+
+    #[test]
+    fn the_peak_follows_what_is_held() {
+        let Some(before) = peak_bytes() else { return };
+        let block = vec![1_u8; 64 << 20];
+        let held = resident_bytes().unwrap_or(0);
+        assert!(held >= 64 << 20, "{held}");
+        drop(block);
+        assert!(peak_bytes().unwrap_or(0) >= before.max(64 << 20));
+        assert!(available_bytes().is_some());
+    }
+}
