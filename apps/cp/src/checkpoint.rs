@@ -122,7 +122,7 @@ pub(crate) fn load<V: Value>(
     }
     let state = read_state(&mut archive, sweep.extents().len())?;
     check_shapes(&state, sweep.extents(), folder)?;
-    let [norm_squared, earlier_seconds, worst_condition] = fixed(&mut archive, "run")?;
+    let [norm_squared, earlier_seconds, worst_condition] = fixed::<f64, 3>(&mut archive, "run")?;
     // Another number of threads may add the squares in another order.
     if (sweep.norm_squared() / norm_squared - 1.0).abs() > 1e-9 {
         let (saved, now) = (norm_squared.sqrt(), sweep.norm_squared().sqrt());
@@ -143,7 +143,7 @@ pub(crate) fn load<V: Value>(
 }
 
 fn read_state<V: Value>(archive: &mut NpzIn, order: usize) -> Result<State<V>, CommonError> {
-    let [fit, change, relative_error] = fixed(archive, "measures")?;
+    let [fit, change, relative_error] = fixed::<f64, 3>(archive, "measures")?;
     let [iteration] = fixed::<u64, 1>(archive, "iteration")?;
     let mut state = State {
         factors: Vec::with_capacity(order),
