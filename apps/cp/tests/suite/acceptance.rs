@@ -10,7 +10,7 @@ use crate::common;
 const TENSORS: &[&str] =
     &["amino-acids", "intl-football", "kinship", "marvel", "matmul-222", "tz-transitions"];
 /// Non-zeros times rank times starts below which a row runs.
-const MOST_WORK: usize = 200_000;
+const MOST_WORK: usize = 600_000;
 
 /// How a row is to be met.
 enum Goal {
