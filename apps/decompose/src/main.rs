@@ -1,2 +1,20 @@
-//! The command line.
-fn main() {}
+//! The command line of the suite: it parses, calls and prints, and computes nothing itself.
+
+mod cli;
+mod convert;
+mod cp;
+mod failure;
+mod generate;
+mod input;
+mod labels;
+mod manual;
+mod pattern;
+mod plot;
+mod stats;
+mod stdout;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    cli::main()
+}

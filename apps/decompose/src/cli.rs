@@ -1,0 +1,90 @@
+//! The commands, and how the process ends.
+
+use std::panic;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::convert::ConvertArgs;
+use crate::cp::CpArgs;
+use crate::failure::{Failure, INTERNAL};
+use crate::generate::GenerateArgs;
+use crate::manual::{CompletionsArgs, ManArgs};
+use crate::plot::PlotArgs;
+use crate::stats::StatsArgs;
+use crate::{convert, cp, generate, manual, plot, stats};
+
+/// Decomposes sparse tensors.
+///
+/// Reads FROSTT text (.tns, also .gz, .zst, .bz2), Matrix Market (.mtx), NumPy arrays (.npy) and
+/// its own binary form (.dtb).  Modes count from 1 in all options and outputs.
+#[derive(Debug, Parser)]
+#[command(name = "decompose", version, propagate_version = true, arg_required_else_help = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// CP decomposition by alternating least squares.
+    Cp(Box<CpArgs>),
+    /// Facts about a tensor: extents, non-zeros, fibres, values, memory needed.
+    Stats(StatsArgs),
+    /// Writes a tensor in another format.
+    Convert(ConvertArgs),
+    /// Writes a synthetic tensor.
+    Generate(GenerateArgs),
+    /// Draws the convergence and timing of earlier runs together.
+    Plot(PlotArgs),
+    /// Prints the completions for a shell.
+    Completions(CompletionsArgs),
+    /// Prints the manual page, or writes the pages of all commands.
+    Man(ManArgs),
+}
+
+/// How a command that did its work ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Done {
+    /// As asked.
+    Complete,
+    /// The user stopped it; what there was is written.
+    Interrupted,
+}
+
+/// Runs the command line of this process.
+pub(crate) fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(usage) => {
+            // Printing fails only if nobody reads it.
+            let _ = usage.print();
+            return ExitCode::from(usage.exit_code() as u8);
+        }
+    };
+    panic::set_hook(Box::new(|info| {
+        Failure::internal(info.to_string()).print();
+    }));
+    match panic::catch_unwind(|| dispatch(cli.command)) {
+        Ok(Ok(Done::Complete)) => ExitCode::SUCCESS,
+        Ok(Ok(Done::Interrupted)) => ExitCode::from(decompose_common::interrupt::EXIT_CODE),
+        Ok(Err(failure)) => {
+            failure.print();
+            failure.exit_code()
+        }
+        // The hook has printed why.
+        Err(_) => ExitCode::from(INTERNAL),
+    }
+}
+
+fn dispatch(command: Command) -> Result<Done, Failure> {
+    match command {
+        Command::Cp(args) => cp::run(*args),
+        Command::Stats(args) => stats::run(&args),
+        Command::Convert(args) => convert::run(&args),
+        Command::Generate(args) => generate::run(&args),
+        Command::Plot(args) => plot::run(&args),
+        Command::Completions(args) => manual::completions(&args),
+        Command::Man(args) => manual::man(&args),
+    }
+}

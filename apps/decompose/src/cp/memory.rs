@@ -1,0 +1,217 @@
+//! How much memory a run will take, told before it takes it.
+//!
+//! ```text
+//! sort    list + sorting copy
+//! start   list + start                       (nvecs only)
+//! build   list + trees but the last + sorting copy or upper levels of the last
+//! solve   trees + private copies + factors + kept models + scratch
+//! peak    what the process holds anyway + the largest of these, or the peak so far
+//! ```
+//!
+//! The stages follow `Coo::sort`, `Csf::build_all`, `Engine::build` and `solve`.
+
+use std::fmt;
+
+use decompose_common::machine::{self, size};
+use decompose_core::cost::Machine;
+use decompose_core::error::CoreError;
+use decompose_core::schedule::Pattern;
+use decompose_core::sweep::{self, PlanOptions, SweepPlan};
+use decompose_formats::dense::padded;
+use decompose_formats::{Coo, ModeOrder, Value};
+
+use crate::cp::args::Init;
+use crate::cp::settings::{Settings, StartFrom};
+use crate::failure::Failure;
+
+/// Columns that `nvecs` iterates beyond the rank, and its matrices.
+const NVECS_COLUMNS: u64 = 10;
+const NVECS_MATRICES: u64 = 3;
+
+/// The predicted memory of a run, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub(crate) struct Forecast {
+    /// What the process holds beside all this: program, threads, buffers.
+    pub(crate) base: u64,
+    /// The list of non-zeros.
+    pub(crate) list: u64,
+    /// The copy that a sort works in.
+    pub(crate) sorting: u64,
+    /// The making of a start by `nvecs`.
+    pub(crate) start: u64,
+    /// All trees.
+    pub(crate) trees: u64,
+    /// Private copies of outputs.
+    pub(crate) copies: u64,
+    /// The factors, those of the models kept from other starts, and scratch.
+    pub(crate) factors: u64,
+    /// The most the process will hold at once.
+    pub(crate) peak: u64,
+    /// The most it may hold.
+    pub(crate) limit: Option<u64>,
+}
+
+impl Forecast {
+    /// Predicts what is known before the plan: list, sort and factors.
+    pub(crate) fn before_plan<V: Value>(tensor: &Coo<V>, settings: &Settings) -> Forecast {
+        let nnz = tensor.nnz() as u64;
+        let indices: u64 = (0..tensor.order()).map(|mode| tensor.coords(mode).bytes()).sum();
+        let list = indices + nnz * V::BYTES as u64;
+        let resident = machine::resident_bytes().unwrap_or(list);
+        let available = machine::available_bytes().map(|bytes| bytes.saturating_add(resident));
+        let mut forecast = Forecast {
+            base: resident.saturating_sub(list),
+            list,
+            start: start_bytes(tensor, settings, list),
+            factors: factor_bytes::<V>(tensor.extents(), settings),
+            limit: settings.max_memory.or(available),
+            ..Forecast::default()
+        };
+        if !tensor.is_sorted_by(&ModeOrder::natural(tensor.order())) {
+            forecast.sorting = sort_bytes(tensor);
+        }
+        forecast.peak = forecast.base
+            + (list + forecast.sorting).max(list + forecast.start).max(forecast.factors);
+        forecast
+    }
+
+    /// Adds what the plan tells.
+    fn with_plan<V: Value>(self, tensor: &Coo<V>, plan: &SweepPlan, pattern: &Pattern) -> Forecast {
+        let natural = ModeOrder::natural(tensor.order());
+        let resorts = plan.trees.iter().any(|order| *order != natural);
+        let sorting = if resorts { sort_bytes(tensor) } else { 0 };
+        let nnz = tensor.nnz() as u64;
+        let last_level = |order: &ModeOrder| {
+            let leaf = order.modes().last().map_or(0, |&mode| tensor.coords(mode).bytes());
+            leaf + nnz * V::BYTES as u64
+        };
+        let tree = |order| sweep::tree_bytes(tensor.extents(), order, pattern, V::BYTES);
+        // Any tree may be the last, which takes over arrays of the list.
+        let build = plan.trees.iter().map(|order| {
+            let others = plan.tree_bytes - tree(order);
+            let upper = tree(order).saturating_sub(last_level(order));
+            self.list + others + sorting.max(upper)
+        });
+        let solve = plan.tree_bytes + plan.side_bytes + self.factors;
+        let stages = build.chain([solve, self.list + self.sorting, self.list + self.start]);
+        let peak = self.base + stages.max().unwrap_or(0);
+        Forecast {
+            sorting: self.sorting.max(sorting),
+            trees: plan.tree_bytes,
+            copies: plan.side_bytes,
+            peak: peak.max(machine::peak_bytes().unwrap_or(0)),
+            ..self
+        }
+    }
+
+    fn fits(&self) -> bool {
+        self.limit.is_none_or(|limit| self.peak <= limit)
+    }
+
+    /// Refuses a run that would not fit.
+    ///
+    /// # Errors
+    ///
+    /// The numbers and what to do.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        if self.fits() {
+            return Ok(());
+        }
+        let limit = size(self.limit.unwrap_or(0));
+        Err(Failure::input(format!(
+            "this run needs {} of memory but {limit} may be used: {self}",
+            size(self.peak)
+        ))
+        .help(
+            "lower --rank, use --precision f32, keep fewer trees with --trees, or raise \
+             --max-memory if the machine has more",
+        ))
+    }
+}
+
+impl fmt::Display for Forecast {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let parts = [
+            ("list", self.list),
+            ("sorting", self.sorting),
+            ("start", self.start),
+            ("trees", self.trees),
+            ("private copies", self.copies),
+            ("factors", self.factors),
+            ("program", self.base),
+        ];
+        let shown = parts.iter().filter(|(_, bytes)| *bytes > 0);
+        let shown: Vec<String> =
+            shown.map(|(name, bytes)| format!("{name} {}", size(*bytes))).collect();
+        f.write_str(&shown.join(", "))
+    }
+}
+
+/// Plans the sweep; where the best plan does not fit, leaner ones, down to the leanest.
+///
+/// # Errors
+///
+/// If not even that fits, or there is no plan.
+pub(crate) fn plan<V: Value>(
+    tensor: &Coo<V>,
+    pattern: &Pattern,
+    before: Forecast,
+    settings: &Settings,
+) -> Result<(SweepPlan, Forecast), Failure> {
+    let mut options = PlanOptions {
+        rank: settings.config.rank,
+        value_bytes: V::BYTES,
+        threads: settings.threads,
+        memory: None,
+        sweeps: settings.config.stop.max_iters.saturating_mul(settings.config.restarts),
+        trees: settings.trees.clone(),
+    };
+    let mut best: Option<(SweepPlan, Forecast)> = None;
+    loop {
+        let found = sweep::plan(tensor.extents(), pattern, &options, Machine::here());
+        let plan = match (found, best) {
+            (Ok(plan), _) => plan,
+            // The plan before was the leanest; its numbers tell more than the planner's.
+            (Err(CoreError::Memory { .. }), Some((_, forecast))) => {
+                forecast.check()?;
+                return Err(Failure::internal("a plan that fits was not taken"));
+            }
+            (Err(error), _) => return Err(error.into()),
+        };
+        let forecast = before.with_plan(tensor, &plan, pattern);
+        if forecast.fits() {
+            return Ok((plan, forecast));
+        }
+        // Strictly less each time, so this ends.
+        options.memory = Some((plan.tree_bytes + plan.side_bytes).saturating_sub(1));
+        best = Some((plan, forecast));
+    }
+}
+
+/// See `Coo::sort`: 16 bytes an entry, 24 if the indices need more than 64 bits together.
+fn sort_bytes<V: Value>(tensor: &Coo<V>) -> u64 {
+    let bits = |extent: u64| 64 - extent.saturating_sub(1).leading_zeros();
+    let key: u32 = tensor.extents().iter().map(|&extent| bits(extent)).sum();
+    tensor.nnz() as u64 * if key > 64 { 24 } else { 16 }
+}
+
+fn factor_bytes<V: Value>(extents: &[u64], settings: &Settings) -> u64 {
+    let config = &settings.config;
+    let row = (padded(config.rank, V::BYTES) * V::BYTES) as u64;
+    let rows = extents.iter().fold(0_u64, |sum, &extent| sum.saturating_add(extent));
+    let nonneg = extents.iter().enumerate().filter(|(mode, _)| config.nonneg.contains(*mode));
+    let scratch = nonneg.map(|(_, &extent)| extent).max().unwrap_or(0);
+    let models = rows.saturating_mul(config.restarts as u64);
+    models.saturating_add(scratch).saturating_mul(row)
+}
+
+/// A copy of the list, sorted, with the matrices of the iteration.
+fn start_bytes<V: Value>(tensor: &Coo<V>, settings: &Settings, list: u64) -> u64 {
+    if settings.start != StartFrom::Init(Init::Nvecs) {
+        return 0;
+    }
+    let longest = tensor.extents().iter().copied().max().unwrap_or(0);
+    let columns = settings.config.rank as u64 + NVECS_COLUMNS;
+    let matrices = longest.saturating_mul(columns).saturating_mul(8 * NVECS_MATRICES);
+    list.saturating_mul(2).saturating_add(sort_bytes(tensor)).saturating_add(matrices)
+}

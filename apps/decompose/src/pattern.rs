@@ -1,0 +1,11 @@
+//! Counts of modes, as the planner names them.
+
+use decompose_core::kernels;
+use decompose_core::schedule::Pattern;
+use decompose_formats::PatternCounts;
+
+/// Renames the modes of `counts` to the indices of the named kernels.
+pub(crate) fn of(counts: &PatternCounts) -> Pattern {
+    let indices = |set: decompose_formats::ModeSet| set.modes().map(kernels::mode_index).collect();
+    counts.iter().map(|(set, count)| (indices(set), count.value)).collect()
+}
