@@ -25,21 +25,15 @@ pub(crate) struct Cli {
     command: Command,
 }
 
+/// The commands; each is described where its arguments are.
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// CP decomposition by alternating least squares.
     Cp(Box<CpArgs>),
-    /// Facts about a tensor: extents, non-zeros, fibres, values, memory needed.
     Stats(StatsArgs),
-    /// Writes a tensor in another format.
     Convert(ConvertArgs),
-    /// Writes a synthetic tensor.
     Generate(GenerateArgs),
-    /// Draws the convergence and timing of earlier runs together.
     Plot(PlotArgs),
-    /// Prints the completions for a shell.
     Completions(CompletionsArgs),
-    /// Prints the manual page, or writes the pages of all commands.
     Man(ManArgs),
 }
 

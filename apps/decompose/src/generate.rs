@@ -30,11 +30,10 @@ pub(crate) struct GenerateArgs {
     #[arg(long, short, value_name = "FILE")]
     out: PathBuf,
     /// The extents: I1,I2,...
-    #[arg(long, value_name = "EXTENTS", value_delimiter = ',', value_parser = parse_extent,
-          required_unless_present = "like")]
+    #[arg(long, value_name = "EXTENTS", value_delimiter = ',', value_parser = parse_extent)]
     dims: Option<Vec<u64>>,
     /// The number of non-zeros.
-    #[arg(long, value_name = "N", required_unless_present = "like")]
+    #[arg(long, value_name = "N")]
     nnz: Option<u64>,
     /// Take extents and non-zeros of this FROSTT tensor.
     #[arg(long, value_name = "NAME", conflicts_with_all = ["dims", "nnz"])]

@@ -50,8 +50,9 @@ pub(crate) fn man(args: &ManArgs) -> Result<Done, Failure> {
             stdout::bytes(&page)?;
         }
         Some(folder) => {
-            let refused =
-                |e| Failure::input(format!("cannot write manual pages to {}: {e}", folder.display()));
+            let refused = |e| {
+                Failure::input(format!("cannot write manual pages to {}: {e}", folder.display()))
+            };
             std::fs::create_dir_all(folder).map_err(refused)?;
             clap_mangen::generate_to(Cli::command(), folder).map_err(refused)?;
         }

@@ -122,9 +122,9 @@ impl Run {
         let starts = starts.iter().zip(1..).map(|(start, number)| {
             let rows: Vec<&Vec<f64>> =
                 self.history.iter().filter(|row| restart_of(row) == f64::from(number)).collect();
-            let began = rows.first().map_or(0.0, |row| {
-                self.number(row, "total_seconds") - self.number(row, "seconds")
-            });
+            let began = rows
+                .first()
+                .map_or(0.0, |row| self.number(row, "total_seconds") - self.number(row, "seconds"));
             let point = |row: &&Vec<f64>| ConvergencePoint {
                 iteration: self.number(row, "iteration") as u64,
                 seconds: self.number(row, "total_seconds") - began,

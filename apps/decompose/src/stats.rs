@@ -43,8 +43,8 @@ pub(crate) fn run(args: &StatsArgs) -> Result<Done, Failure> {
         (rank, stats.cp_forecast(rank), stats.tucker_forecast(&ranks))
     });
     if args.json {
-        let memory = forecasts
-            .map(|(rank, cp, tucker)| json!({ "rank": rank, "cp": cp, "tucker": tucker }));
+        let memory =
+            forecasts.map(|(rank, cp, tucker)| json!({ "rank": rank, "cp": cp, "tucker": tucker }));
         stdout::json(&json!({ "input": input.report, "stats": stats, "memory": memory }))?;
         return Ok(Done::Complete);
     }

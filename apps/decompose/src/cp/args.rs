@@ -108,8 +108,13 @@ pub(crate) struct RunArgs {
 #[command(next_help_heading = "Output")]
 pub(crate) struct OutputArgs {
     /// The folder of the results.  [default: decompose-NAME-cp-rR]
-    #[arg(long, short = 'o', visible_alias = "stem", visible_short_alias = 's',
-          value_name = "DIR")]
+    #[arg(
+        long,
+        short = 'o',
+        visible_alias = "stem",
+        visible_short_alias = 's',
+        value_name = "DIR"
+    )]
     pub(crate) out: Option<PathBuf>,
     /// Model files beside model.npz: splatt, ttb, csv (comma-separated).
     #[arg(long, value_name = "FORMATS", value_delimiter = ',', value_parser = ModelFormat::from_str)]
@@ -177,9 +182,10 @@ impl FromStr for Seed {
     fn from_str(text: &str) -> Result<Seed, String> {
         match text {
             "random" => Ok(Seed::Random),
-            _ => text.parse().map(Seed::Number).map_err(|_| {
-                format!("`{text}` is no seed; use an integer from 0 on, or `random`")
-            }),
+            _ => text
+                .parse()
+                .map(Seed::Number)
+                .map_err(|_| format!("`{text}` is no seed; use an integer from 0 on, or `random`")),
         }
     }
 }

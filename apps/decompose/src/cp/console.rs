@@ -60,7 +60,8 @@ impl Console {
             }
         }
         if self.print_every > 0 && iteration.is_multiple_of(self.print_every) {
-            self.screen.line(format!("{iteration:>9}  {fit:>10.8}  {change:>9.2e}  {seconds:>7.3}"));
+            self.screen
+                .line(format!("{iteration:>9}  {fit:>10.8}  {change:>9.2e}  {seconds:>7.3}"));
         }
         self.screen.iteration(*iteration, format!("fit {fit:.6}, change {change:.1e}"));
         self.event("iteration", json!(record))

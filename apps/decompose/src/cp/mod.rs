@@ -53,11 +53,11 @@ fn run_in<V: Value + Into<f64>>(settings: &Settings) -> Result<Done, Failure> {
     };
     let mut console = Console::new(settings);
     let (version, config) = (env!("CARGO_PKG_VERSION"), &settings.config);
-    let threads = settings.threads;
     console.screen.line(format!(
-        "decompose {version}: CP-ALS, rank {}, seed {}, {threads} threads, {}",
+        "decompose {version}: CP-ALS, rank {}, seed {}, threads {}, {}",
         config.rank,
         config.seed,
+        settings.threads,
         V::NAME
     ));
     console.event("start", json!({ "version": version, "options": record::options(settings) }))?;
@@ -90,12 +90,9 @@ fn finish<V: Value + Into<f64>>(
                 .phase("write", || write::all(settings, solved, &facts, folder.path()));
             facts.phases.add("write", seconds);
             let mut files = files.map_err(Failure::while_writing)?;
-            for warning in &files.warnings {
-                console.screen.warn(warning);
-            }
             let record = record::write(settings, solved, &facts, folder.path());
-            files.names.push(record.map_err(Failure::while_writing)?);
-            files.names
+            files.push(record.map_err(Failure::while_writing)?);
+            files
         }
         None => Vec::new(),
     };

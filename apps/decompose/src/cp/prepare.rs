@@ -13,6 +13,8 @@ use crate::cp::settings::Settings;
 use crate::cp::start;
 use crate::failure::Failure;
 use crate::input::Input;
+use crate::labels;
+use crate::labels::ModeLabels;
 use crate::pattern;
 
 /// A run about to begin.
@@ -28,6 +30,8 @@ pub(crate) struct Facts {
     pub(crate) blake3: Option<String>,
     /// Non-zeros after merging.
     pub(crate) nnz: u64,
+    /// Names of modes and indices.
+    pub(crate) labels: Vec<ModeLabels>,
     /// Entries merged into others.
     pub(crate) merged: u64,
     pub(crate) plan: SweepPlan,
@@ -63,7 +67,8 @@ pub(crate) fn prepare<V: Value>(
     phases.add("hash", input.hash_seconds);
     phases.add("read", input.read_seconds);
     check(settings, &input.tensor)?;
-    let before = Forecast::before_plan(&input.tensor, settings);
+    let labels = labels(settings, &input.tensor, console)?;
+    let before = Forecast::before_plan(&input.tensor, input.report.format, settings);
     before.check()?;
     let (merged, seconds) = input.tidy(settings.duplicates(), &mut console.screen)?;
     phases.add("sort", seconds);
@@ -81,7 +86,9 @@ pub(crate) fn prepare<V: Value>(
     tell_plan(&plan, &forecast, console)?;
     let (made, seconds) = console.screen.phase("start", || start::make(settings, given, &tensor));
     let start = made?;
-    phases.add("start", seconds);
+    if forecast.start > 0 {
+        phases.add("start", seconds);
+    }
     let nnz = tensor.nnz() as u64;
     let toolchain = settings.toolchain();
     let (built, seconds) =
@@ -89,7 +96,7 @@ pub(crate) fn prepare<V: Value>(
     let (engine, build) = built?;
     phases.add("build", seconds);
     tell_build(&build, console)?;
-    let facts = Facts { report, blake3, nnz, merged, plan, build, forecast, phases };
+    let facts = Facts { report, blake3, nnz, labels, merged, plan, build, forecast, phases };
     Ok(Prepared { engine, start, facts })
 }
 
@@ -106,6 +113,20 @@ fn check<V: Value>(settings: &Settings, tensor: &Coo<V>) -> Result<(), Failure> 
     Ok(())
 }
 
+fn labels<V: Value>(
+    settings: &Settings,
+    tensor: &Coo<V>,
+    console: &Console,
+) -> Result<Vec<ModeLabels>, Failure> {
+    let (file, name) = (&settings.input.file, settings.input.name());
+    let (labels, warnings) =
+        labels::find(file, &name, settings.labels.as_deref(), tensor.extents())?;
+    for warning in &warnings {
+        console.screen.warn(warning);
+    }
+    Ok(labels)
+}
+
 fn tell_plan(plan: &SweepPlan, forecast: &Forecast, console: &Console) -> Result<(), Failure> {
     let trees: Vec<String> = plan.trees.iter().map(ToString::to_string).collect();
     let seconds = plan.seconds();
@@ -114,10 +135,9 @@ fn tell_plan(plan: &SweepPlan, forecast: &Forecast, console: &Console) -> Result
         trees.join(", ")
     ));
     let limit = forecast.limit.map(|limit| format!(" of {}", size(limit))).unwrap_or_default();
-    console.screen.line(format!(
-        "memory   {}{limit} expected at the peak ({forecast})",
-        size(forecast.peak)
-    ));
+    console
+        .screen
+        .line(format!("memory   {}{limit} expected at the peak ({forecast})", size(forecast.peak)));
     console.event("plan", json!({ "trees": trees, "kernel_seconds": seconds }))?;
     console.event("memory", json!(forecast))
 }

@@ -74,7 +74,8 @@ pub(crate) fn solve<V: Value>(
     })?;
     let interrupted = outcome.restarts.iter().any(|start| start.stop == StopReason::Interrupted);
     let done = if interrupted { Done::Interrupted } else { Done::Complete };
-    let sources = engine.kernels().map(|kernel| kernel.origin().map(|o| o.source.clone())).collect();
+    let sources =
+        engine.kernels().map(|kernel| kernel.origin().map(|o| o.source.clone())).collect();
     Ok(Solved { outcome, sources, seconds, done })
 }
 

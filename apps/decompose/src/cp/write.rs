@@ -11,35 +11,16 @@ use crate::cp::prepare::Facts;
 use crate::cp::settings::Settings;
 use crate::cp::solve::Solved;
 use crate::failure::Failure;
-use crate::labels;
 
 /// Files that an earlier run may have left and this one may not write.
 pub(crate) const STALE: &[&str] = &[
-    "model.npz",
-    "model.ktensor",
-    "lambda.mat",
-    "weights.csv",
-    "checkpoint.npz",
-    "run.json",
-    "restarts.csv",
-    "restarts.svg",
-    "restarts.png",
-    "convergence.svg",
-    "convergence.png",
-    "timing.svg",
-    "timing.png",
-    "components.svg",
-    "components.png",
+    "model.npz", "model.ktensor", "lambda.mat", "weights.csv", "checkpoint.npz", "run.json",
+    "restarts.csv", "restarts.svg", "restarts.png", "convergence.svg", "convergence.png",
+    "timing.svg", "timing.png", "components.svg", "components.png",
 ];
 
-/// What was written.
-pub(crate) struct Files {
-    /// Names within the folder.
-    pub(crate) names: Vec<String>,
-    pub(crate) warnings: Vec<String>,
-}
-
-/// Writes everything but the history, which is there already, and the record.
+/// Writes everything but the history, which is there already, and the record; returns the names
+/// of all files within the folder.
 ///
 /// # Errors
 ///
@@ -49,7 +30,7 @@ pub(crate) fn all<V: Value + Into<f64>>(
     solved: &Solved<V>,
     facts: &Facts,
     folder: &Path,
-) -> Result<Files, Failure> {
+) -> Result<Vec<String>, Failure> {
     let outcome = &solved.outcome;
     let mut paths: Vec<PathBuf> = Vec::new();
     for &format in &settings.formats {
@@ -59,13 +40,10 @@ pub(crate) fn all<V: Value + Into<f64>>(
     if outcome.restarts.len() > 1 {
         paths.push(restarts(solved, folder)?);
     }
-    let extents = outcome.model.extents();
-    let (file, name) = (&settings.input.file, settings.input.name());
-    let (labels, warnings) = labels::find(file, &name, settings.labels.as_deref(), &extents)?;
-    paths.extend(figures::draw(settings, solved, (&facts.phases, &labels), folder)?);
+    paths.extend(figures::draw(settings, solved, (&facts.phases, &facts.labels), folder)?);
     let named = paths.iter().filter_map(|path| path.file_name());
     let names = named.map(|name| name.to_string_lossy().into_owned()).collect();
-    Ok(Files { names, warnings })
+    Ok(names)
 }
 
 /// Writes how the starts ended, and the factor match score of each with each.

@@ -1,0 +1,130 @@
+//! Bad input: a clear message, exit code 2, nothing written.
+
+use std::fs;
+use std::path::Path;
+
+use crate::common::{data, decompose, names};
+
+/// Runs `decompose cp` with `options` in `folder`; it must refuse, say `expected` and add no file.
+fn refuse(folder: &Path, options: &str, expected: &[&str]) {
+    let before = names(folder);
+    let mut command = decompose(folder);
+    command.arg("cp").args(options.split_whitespace());
+    let output = command.assert().code(2).get_output().clone();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    for text in expected {
+        assert!(stderr.contains(text), "`{options}` should say `{text}`:\n{stderr}");
+    }
+    assert!(!stderr.contains("panicked"), "{stderr}");
+    assert!(output.stdout.is_empty(), "`{options}` wrote to standard output");
+    assert_eq!(names(folder), before, "`{options}` left files");
+}
+
+#[test]
+fn files_that_are_no_tensor() {
+    let dir = tempfile::tempdir().unwrap();
+    let cases: &[(&str, &str, &[&str])] = &[
+        ("empty.tns", "", &["empty.tns is empty"]),
+        ("none.tns", "# a comment\n\n", &["lists no non-zeros"]),
+        ("columns.tns", "1 1 1 2\n1 2 3\n", &["columns.tns:2", "expected 4 columns", "2 | 1 2 3"]),
+        ("negative.tns", "1 -1 1 2\n", &["negative.tns:1", "`-1`", "negative"]),
+        ("fraction.tns", "1 1.5 1 2\n", &["`1.5`", "fractional"]),
+        ("huge.tns", "1 99999999999999999999 1 2\n", &["beyond"]),
+        ("word.tns", "1 1 1 two\n", &["`two` is not a number"]),
+        ("nan.tns", "1 1 1 2\n1 1 2 nan\n", &["nan.tns:2", "not finite"]),
+        ("inf.tns", "1 1 1 -inf\n", &["not finite"]),
+        ("zeros.tns", "1 1 1 0\n", &["every value of the tensor is zero"]),
+        ("what.xyz", "1 1 1 1\n", &["does not tell the format"]),
+        ("text.npy", "1 1 1 1\n", &["text.npy"]),
+        ("text.tns.gz", "1 1 1 1\n", &["text.tns.gz"]),
+    ];
+    for (name, text, expected) in cases {
+        fs::write(dir.path().join(name), text).unwrap();
+        refuse(dir.path(), &format!("-r 2 {name}"), expected);
+    }
+    let zero_based = "0 1 1 2\n1 2 3 1\n";
+    fs::write(dir.path().join("zero.tns"), zero_based).unwrap();
+    refuse(dir.path(), "-r 2 zero.tns --base 1", &["index 0 in mode 1", "zero.tns:1"]);
+    refuse(dir.path(), "-r 2 missing.tns", &["no such file: missing.tns"]);
+    refuse(dir.path(), "-r 2 .", &["is a folder"]);
+    fs::write(dir.path().join("twice.tns"), "1 1 1\n1 1 2\n").unwrap();
+    refuse(dir.path(), "-r 1 twice.tns --duplicates error", &["duplicate entry at 1 1"]);
+}
+
+#[test]
+fn damaged_files() {
+    let dir = tempfile::tempdir().unwrap();
+    let whole = fs::read(data("sun-elevation.tns.gz")).unwrap();
+    fs::write(dir.path().join("cut.tns.gz"), &whole[..whole.len() / 2]).unwrap();
+    refuse(dir.path(), "-r 2 cut.tns.gz", &["damaged gzip"]);
+    let mut convert = decompose(dir.path());
+    convert.arg("convert").arg(data("sun-elevation.tns.gz")).arg("x.dtb").assert().success();
+    let mut binary = fs::read(dir.path().join("x.dtb")).unwrap();
+    fs::write(dir.path().join("cut.dtb"), &binary[..binary.len() - 9]).unwrap();
+    refuse(dir.path(), "-r 2 cut.dtb", &["damaged .dtb"]);
+    let middle = binary.len() / 2;
+    binary[middle] ^= 1;
+    fs::write(dir.path().join("flipped.dtb"), binary).unwrap();
+    refuse(dir.path(), "-r 2 flipped.dtb", &["damaged .dtb"]);
+}
+
+#[test]
+fn options_that_make_no_sense() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("x.tns");
+    fs::write(&file, "1 1 1 2\n2 3 1 1\n2 1 2 4\n").unwrap();
+    let cases: &[(&str, &[&str])] = &[
+        ("x.tns", &["no rank given", "try `--rank 10`"]),
+        ("-r 0 x.tns", &["`0` is not a number from 1 on"]),
+        ("-r -3 x.tns", &["-3"]),
+        ("-r 2 x.tns --tol -1", &["-1"]),
+        ("-r 2 x.tns --seed monday", &["`monday` is no seed"]),
+        ("-r 2 x.tns --nonneg=0", &["modes count from 1"]),
+        ("-r 2 x.tns --nonneg=4", &["mode 4 of an order-3 tensor"]),
+        ("-r 2 x.tns --con simplex", &["`simplex` is no constraint known here"]),
+        ("-r 2 x.tns --dimorder 1,1,2", &["no order of the modes"]),
+        ("-r 2 x.tns --dimorder 2,1", &["does not list each of the 3 modes"]),
+        ("-r 2 x.tns --trees 2-1", &["does not list each of the 3 modes"]),
+        ("-r 2 x.tns --trees choose --trees 1-2-3", &["not both"]),
+        ("-r 2 x.tns --dims 2,3", &["2 extents were given"]),
+        ("-r 2 x.tns --max-memory lots", &["is not a size"]),
+        ("-r 2 x.tns --max-time soon", &["is no time"]),
+        ("-r 2 x.tns --init absent.npz", &["cannot open absent.npz"]),
+        ("-r 2 x.tns --init x.tns", &["x.tns:1"]),
+        ("-r 2 x.tns --resume absent", &["cannot open absent"]),
+        ("-r 2 x.tns --labels absent", &["cannot read absent"]),
+        ("-r 2 x.tns --nowrite --checkpoint-every 2", &["--checkpoint-every writes files"]),
+        ("-r 2 x.tns --precision f16", &["f16"]),
+        ("-r 2 x.tns --out-format mat", &["use npz, splatt, ttb or csv"]),
+        ("-r 2 x.tns --out x.tns --overwrite", &["is a file"]),
+        ("-r 2 x.tns --out x.tns/run", &["cannot write to x.tns/run"]),
+        ("-r 2 x.tns --out /proc/run", &["cannot write to /proc/run"]),
+    ];
+    for (options, expected) in cases {
+        refuse(dir.path(), options, expected);
+    }
+}
+
+#[test]
+fn more_than_memory_holds() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = data("sun-elevation.tns.gz");
+    let file = file.to_str().unwrap();
+    refuse(dir.path(), &format!("-r 1000000000000 {file}"), &["this run needs", "lower --rank"]);
+    refuse(dir.path(), &format!("-r {} {file}", u64::MAX), &["this run needs"]);
+    refuse(
+        dir.path(),
+        &format!("-r 2 {file} --max-memory 1M"),
+        &["but 1.0 MiB may be used", "factors"],
+    );
+}
+
+#[test]
+fn a_start_that_does_not_fit() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("x.tns"), "1 1 1 2\n2 3 1 1\n2 1 2 4\n").unwrap();
+    fs::write(dir.path().join("y.tns"), "1 1 1 2\n2 3 1 1\n2 1 5 4\n").unwrap();
+    decompose(dir.path()).args(["cp", "-r", "2", "x.tns", "-q", "-o", "x"]).assert().success();
+    refuse(dir.path(), "-r 3 x.tns --init x", &["it has rank 2"]);
+    refuse(dir.path(), "-r 2 y.tns --init x", &["extents"]);
+}

@@ -1,0 +1,42 @@
+//! Ctrl-C: the iteration ends, everything is written, the exit code tells.
+#![cfg(unix)]
+
+use std::fs;
+use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use crate::common::{data, json};
+
+#[test]
+fn an_interrupted_run_writes_everything() {
+    let dir = tempfile::tempdir().unwrap();
+    let program = assert_cmd::cargo::cargo_bin("decompose");
+    let mut run = Command::new(program)
+        .arg("cp")
+        .arg(data("tz-transitions.tns.gz"))
+        .args("-r 8 --tol 0 --max-iters 100000000 -q -o run".split(' '))
+        .current_dir(dir.path())
+        .env("DECOMPOSE_CACHE", dir.path().join("cache"))
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let history = dir.path().join("run/history.csv");
+    let begun = Instant::now();
+    while fs::read_to_string(&history).is_ok_and(|text| text.lines().count() < 3)
+        || !history.exists()
+    {
+        assert!(begun.elapsed() < Duration::from_secs(60), "no iteration within a minute");
+        sleep(Duration::from_millis(20));
+    }
+    let killed = Command::new("kill").args(["-INT", &run.id().to_string()]).status().unwrap();
+    assert!(killed.success());
+    assert_eq!(run.wait().unwrap().code(), Some(130));
+    let record = json(&dir.path().join("run/run.json"));
+    assert_eq!(record["result"]["stop"], "interrupted");
+    let iterations = record["result"]["iterations"].as_u64().unwrap();
+    assert_eq!(fs::read_to_string(&history).unwrap().lines().count() as u64, iterations + 1);
+    for name in ["model.npz", "convergence.png", "timing.svg"] {
+        assert!(dir.path().join("run").join(name).is_file(), "{name}");
+    }
+}

@@ -1,0 +1,11 @@
+//! The program as its users meet it: run, then files, streams and exit codes are looked at.
+
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod bad_input;
+mod commands;
+mod common;
+mod interrupt;
+mod options;
+mod resume;
+mod run;

@@ -1,0 +1,33 @@
+//! Checkpoints: a run cut short and resumed ends with the same bytes.
+
+use std::fs;
+
+use crate::common::{cp, data, decompose};
+
+#[test]
+fn resumed_runs_end_with_the_same_bytes() {
+    let dir = tempfile::tempdir().unwrap();
+    let common = "-r 3 --tol 0 -q --checkpoint-every 2";
+    let run = |options: &str| cp(dir.path(), "tz-transitions.tns.gz", options);
+    run(&format!("{common} --max-iters 9 -o whole"));
+    run(&format!("{common} --max-iters 4 -o part"));
+    run(&format!("{common} --max-iters 9 --resume part"));
+    let read = |path: &str| fs::read(dir.path().join(path)).unwrap();
+    assert_eq!(read("whole/model.npz"), read("part/model.npz"));
+    let fits = |path: &str| -> Vec<String> {
+        let text = String::from_utf8(read(path)).unwrap();
+        text.lines().map(|line| line.split(',').take(5).collect::<Vec<_>>().join(",")).collect()
+    };
+    assert_eq!(fits("whole/history.csv"), fits("part/history.csv"));
+    // Into another folder, which must not exist, while the checkpoint stays.
+    run(&format!("{common} --max-iters 12 --resume part -o longer"));
+    assert_eq!(fits("longer/history.csv").len(), 13);
+    assert_eq!(fits("part/history.csv").len(), 10);
+    let mut other = decompose(dir.path());
+    other.arg("cp").arg(data("tz-transitions.tns.gz"));
+    other.args("-r 3 --resume part --seed 3".split(' '));
+    let output = other.assert().code(2).get_output().clone();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(stderr.contains("seed: saved [0], now [3]"), "{stderr}");
+    assert_eq!(read("whole/model.npz"), read("part/model.npz"));
+}
