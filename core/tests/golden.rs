@@ -21,7 +21,7 @@ fn machine() -> Machine {
     }
 }
 
-fn check(name: &str, order: usize, mode: usize, rank: u64) {
+fn check(name: &str, (order, tail): (usize, usize), mode: usize, rank: u64) {
     let expr = kernels::mttkrp(order, mode);
     let extents: Extents = (0..order)
         .map(|mode| (kernels::mode_index(mode), 10_000))
@@ -33,7 +33,7 @@ fn check(name: &str, order: usize, mode: usize, rank: u64) {
         (set, 10_000u64.pow(n.min(2) as u32) / if n > 1 { 20 } else { 1 } * n as u64)
     });
     let pattern = Pattern::from_iter(counts);
-    let problem = Problem::new(expr, extents, SparseOperand { input: 0, levels, pattern });
+    let problem = Problem::new(expr, extents, SparseOperand { input: 0, levels, tail, pattern });
     let found = SCHEDULERS[0].search(&problem, &machine()).expect("a schedule");
     let widths = vec![(Width::W32, Width::W32); order];
     let program = lower(&problem, &found.candidates[0].schedule, &widths).expect("a program");
@@ -48,20 +48,25 @@ fn check(name: &str, order: usize, mode: usize, rank: u64) {
 
 #[test]
 fn mttkrp_at_the_root() {
-    check("mttkrp-3-root-r16", 3, 0, 16);
+    check("mttkrp-3-root-r16", (3, 1), 0, 16);
 }
 
 #[test]
 fn mttkrp_in_the_middle() {
-    check("mttkrp-3-middle-r16", 3, 1, 16);
+    check("mttkrp-3-middle-r16", (3, 1), 1, 16);
 }
 
 #[test]
 fn mttkrp_at_the_leaf() {
-    check("mttkrp-3-leaf-r16", 3, 2, 16);
+    check("mttkrp-3-leaf-r16", (3, 1), 2, 16);
 }
 
 #[test]
 fn mttkrp_above_the_register_budget() {
-    check("mttkrp-4-root-r200", 4, 0, 200);
+    check("mttkrp-4-root-r200", (4, 1), 0, 200);
+}
+
+#[test]
+fn mttkrp_on_fused_levels() {
+    check("mttkrp-3-fused-r16", (3, 2), 0, 16);
 }

@@ -6,7 +6,7 @@ mod common;
 use common::{Case, corpus};
 use decompose_core::cost::Machine;
 use decompose_core::runtime::Toolchain;
-use decompose_core::sweep::{Engine, MttkrpSweep, PlanOptions, Trees, plan};
+use decompose_core::sweep::{Engine, MttkrpSweep, PlanOptions, TreeLayout, Trees, plan};
 use decompose_formats::{ModeOrder, Value};
 
 fn interpreter() -> Toolchain {
@@ -95,13 +95,16 @@ fn one_tree_of_any_order_serves_all_modes() {
         let modes = case.extents.len();
         for shift in 0..modes {
             let order = ModeOrder::new((0..modes).map(|m| (m + shift) % modes).collect());
-            let trees = Trees::Given(vec![order.expect("a rotation")]);
-            for threads in [1, 2] {
-                let work = || {
-                    check::<f64>(case, 9, trees.clone(), &toolchain);
-                    check::<f64>(case, 200, trees.clone(), &interpreter());
-                };
-                in_pool(threads, work);
+            let order = order.expect("a rotation");
+            for tail in 1..modes.max(2) {
+                let trees = Trees::Given(vec![TreeLayout { order: order.clone(), tail }]);
+                for threads in [1, 2] {
+                    let work = || {
+                        check::<f64>(case, 9, trees.clone(), &toolchain);
+                        check::<f64>(case, 200, trees.clone(), &interpreter());
+                    };
+                    in_pool(threads, work);
+                }
             }
         }
     }

@@ -4,6 +4,7 @@ use decompose_core::einsum::{Expr, Extents, IndexSet, indices};
 use decompose_core::error::CoreError;
 use decompose_core::kernels;
 use decompose_core::schedule::{Pattern, Problem, Rule, Schedule, SparseOperand};
+use decompose_core::sweep::TreeLayout;
 
 const LEGAL: &str = "
     path X*A3 T1*A2
@@ -19,7 +20,7 @@ fn problem() -> Problem {
     let extents: Extents = expr.all().iter().map(|index| (index, 10)).collect();
     let levels = indices("ijk");
     let pattern = Pattern::from_iter([(levels.iter().copied().collect::<IndexSet>(), 100)]);
-    Problem::new(expr, extents, SparseOperand { input: 0, levels, pattern })
+    Problem::new(expr, extents, SparseOperand { input: 0, levels, tail: 1, pattern })
 }
 
 fn broken_rule(text: &str, problem: &Problem) -> Option<Rule> {
@@ -50,6 +51,8 @@ fn every_rule_refuses_what_breaks_it() {
         ("parallel i", "parallel j", Rule::Parallel),
         ("prefetch A3", "prefetch X", Rule::Prefetch),
         ("buffer dense", "buffer sparse", Rule::Lowered),
+        ("layout i j k", "layout i j+ k", Rule::Layout),
+        ("layout i j k", "layout i+ j+ k", Rule::Lowered),
         ("layout i j k", "layout i j[0:4] k", Rule::Lowered),
         ("prefetch A3 16", "tile r 4", Rule::Lowered),
     ];
@@ -84,5 +87,25 @@ fn lines_that_are_no_decisions_are_quoted() {
     for line in ["path X*Q", "tile r x", "parallel i here owner", "fly", "layout ij", "nest i{"] {
         let error = Schedule::parse(line, &expr).expect_err(line).to_string();
         assert!(error.contains("line 1") && error.contains(line), "{error}");
+    }
+}
+
+#[test]
+fn a_buffer_of_too_many_bytes_is_refused() {
+    let mut problem = problem();
+    problem.max_buffer_bytes = 8 * 9;
+    assert_eq!(broken_rule(LEGAL, &problem), Some(Rule::BufferBound));
+    problem.max_buffer_bytes = 8 * 10;
+    assert_eq!(broken_rule(LEGAL, &problem), None);
+}
+
+#[test]
+fn trees_are_written_as_they_are_read() {
+    for text in ["1", "1-2", "2-1-3", "2-1+3", "4-1+2+3", "3-4-1+2"] {
+        assert_eq!(text.parse::<TreeLayout>().expect(text).to_string(), text);
+    }
+    for text in ["", "1+2", "1-1-2", "0-1", "1-2+3-4", "1+2-3", "a-b", "1-2+"] {
+        let error = text.parse::<TreeLayout>().expect_err(text);
+        assert!(error.contains("2-1+3"), "{error}");
     }
 }

@@ -153,3 +153,30 @@ proptest! {
         check_round_trip(&list(&extents, tries), &all[pick % all.len()]);
     }
 }
+
+#[test]
+fn fused_tails_hold_the_same_entries() {
+    for extents in [&[5, 4, 6][..], &[3, 1, 4, 5], &[2, 3, 2, 3, 4]] {
+        for order in orders(extents.len()) {
+            let plain = Csf::build(list(extents, 90), &order).expect("a tree");
+            for tail in 1..extents.len() {
+                let fused = plain.clone().fuse(tail);
+                fused.check().expect("a sound tree");
+                assert_eq!(fused.tail(), tail);
+                assert_eq!(fused.to_coo(), plain.to_coo(), "{order} with {tail} fused");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_broken_fused_tail_is_found() {
+    let tree = Csf::build(list(&[5, 4, 6], 60), &ModeOrder::natural(3)).expect("a tree").fuse(2);
+    let mut levels = tree.levels().to_vec();
+    let mut swapped: Vec<u32> = levels[1].coords.iter().map(|c| c as u32).collect();
+    swapped.reverse();
+    levels[1].coords = swapped.into();
+    let values = Array::from(tree.values().to_vec());
+    let broken = Csf::from_parts(vec![5, 4, 6], ModeOrder::natural(3), levels, values);
+    assert!(broken.is_err());
+}

@@ -129,7 +129,8 @@ fn rank(
     }
     candidates.sort_by(|a, b| a.cost.seconds.total_cmp(&b.cost.seconds));
     if candidates.is_empty() {
-        let why = format!("every nest needs a buffer of over {} indices", problem.max_buffer_dims);
+        let (dims, bytes) = (problem.max_buffer_dims, problem.max_buffer_bytes);
+        let why = format!("every nest needs a buffer of over {dims} indices or {bytes} bytes");
         return Err(CoreError::NoSchedule { expr: problem.expr.to_string(), why });
     }
     Ok(candidates)
@@ -177,6 +178,6 @@ fn may_keep_bound(problem: &Problem, path: &Path) -> bool {
         let both = producer.indices & path.terms[consumer].indices;
         let blocked = levels.iter().skip_while(|&&l| both.contains(l) || !either.contains(l));
         let blocked: IndexSet = blocked.copied().collect();
-        (producer.output - (both - blocked)).len() <= problem.max_buffer_dims
+        problem.allows_buffer(producer.output - (both - blocked))
     })
 }

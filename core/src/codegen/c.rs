@@ -8,7 +8,7 @@ use decompose_formats::ints::Width;
 use crate::codegen::registers::in_registers;
 use crate::codegen::vector;
 use crate::lower::{Array, Mode, Place, Program, Stmt};
-use crate::schedule::Conflict;
+use crate::schedule::{Conflict, Fusion};
 
 /// The name of the function in every kernel.
 ///
@@ -104,7 +104,7 @@ impl Writer<'_> {
         for (at, level) in self.program.levels.iter().enumerate() {
             let index = level.index;
             bind(self, int_type(level.coords), &format!("coord_{index}"));
-            if at < last {
+            if at < last && level.fusion == Fusion::Separate {
                 bind(self, int_type(level.pointers), &format!("child_{index}"));
             }
         }
@@ -164,7 +164,14 @@ impl Writer<'_> {
     pub(super) fn open_walk(&mut self, level: usize) {
         let index = self.program.levels[level].index;
         let (low, high) = (2 * level, 2 * level + 1);
-        let (begin, end) = match level.checked_sub(1).map(|up| self.program.levels[up].index) {
+        let up = level.checked_sub(1).map(|up| self.program.levels[up]);
+        if let Some(up) = up.filter(|up| up.fusion == Fusion::WithNext) {
+            self.open("{");
+            self.line(&format!("const uint64_t at_{index} = at_{};", up.index));
+            self.line(&format!("const size_t {index} = coord_{index}[at_{index}];"));
+            return;
+        }
+        let (begin, end) = match up.map(|up| up.index) {
             None => (format!("task[{low}]"), format!("task[{high}]")),
             Some(up) => {
                 let children = |next: &str| format!("child_{up}[at_{up}{next}]");

@@ -84,10 +84,10 @@ pub fn estimate(problem: &Problem, schedule: &Schedule, machine: &Machine) -> Co
     cost
 }
 
-/// Buffers of up to this many bytes are taken to stay in registers or the first-level cache.
+/// Buffers of one index and up to this many bytes are taken to stay in registers.
 const NEAR_BUFFER_BYTES: f64 = 4096.0;
 
-/// Adds what larger buffers cost: to clear them in every iteration of their fused loops, to add
+/// Adds what other buffers cost: to clear them in every iteration of their fused loops, to add
 /// to their rows in the producer, to read them in the consumer.
 fn add_buffers(
     cost: &mut Cost,
@@ -100,7 +100,7 @@ fn add_buffers(
         let Some(consumer) = schedule.path.consumer(buffer.term) else { continue };
         let elements = buffer.stored.iter().map(|index| problem.extents.of(index) as f64);
         let bytes = elements.product::<f64>() * problem.value_bytes as f64;
-        if bytes <= NEAR_BUFFER_BYTES {
+        if buffer.stored.len() < 2 && bytes <= NEAR_BUFFER_BYTES {
             continue;
         }
         let fused = problem.iterations(buffer.fused.iter().copied().collect()) as f64;
@@ -147,7 +147,8 @@ fn add_term(
         let row_bytes = (padded(width, problem.value_bytes) * problem.value_bytes) as f64;
         let fetched = order.iter().rposition(|&index| rows.contains(index));
         let around: IndexSet = order[..fetched.map_or(0, |at| at + 1)].iter().copied().collect();
-        let fetches = problem.iterations(around) as f64;
+        let visits = problem.iterations(around) as f64;
+        let fetches = distinct(problem, around).min(visits);
         let table_bytes = used_rows(problem, rows) * row_bytes;
         // Rows that come in the order of the root are streamed, not gathered.
         let each = if fetched == Some(0) {
@@ -156,8 +157,19 @@ fn add_term(
             gather_seconds(machine, table_bytes, row_bytes)
         };
         cost.gathered_bytes += fetches * row_bytes * touches;
-        cost.seconds += fetches * each * touches;
+        let again = (visits - fetches) * (row_bytes / 64.0).max(1.0) * machine.l1_line;
+        cost.seconds += (fetches * each + again) * touches;
     }
+}
+
+/// Iterations of loops over `loops` that differ from the one before in the tree's coordinates:
+/// fused levels visit a node once for each non-zero, in order.
+fn distinct(problem: &Problem, loops: IndexSet) -> f64 {
+    let Some(x) = problem.sparse.first() else { return f64::INFINITY };
+    let walked = problem.walked(loops);
+    let nodes = x.pattern.count(walked, &problem.extents) as f64;
+    let dense = (loops - walked).iter().map(|index| problem.extents.of(index) as f64);
+    dense.fold(nodes, |n, extent| n * extent)
 }
 
 /// Rows of an operand over `rows` that are ever touched.
@@ -172,14 +184,17 @@ fn used_rows(problem: &Problem, rows: IndexSet) -> f64 {
 fn add_tree(cost: &mut Cost, problem: &Problem, machine: &Machine) {
     let Some(x) = problem.sparse.first() else { return };
     let mut prefix = IndexSet::EMPTY;
+    let last = x.levels.len() - 1;
     for (level, &index) in x.levels.iter().enumerate() {
         prefix = prefix.with(index);
-        let nodes = x.pattern.count(prefix, &problem.extents) as f64;
-        let leaf = level + 1 == x.levels.len();
-        let bytes = nodes * if leaf { 4.0 + problem.value_bytes as f64 } else { 8.0 };
+        let nodes = x.nodes(prefix, &problem.extents) as f64;
+        // Only nodes above the tail open loops and have pointers.
+        let opens = level + x.tail < x.levels.len();
+        let value = if level == last { problem.value_bytes as f64 } else { 0.0 };
+        let bytes = nodes * (4.0 + value + if opens { 4.0 } else { 0.0 });
         cost.streamed_bytes += bytes;
         cost.seconds += bytes / 64.0 * machine.stream_line;
-        if !leaf {
+        if opens {
             cost.seconds += nodes * machine.loop_overhead;
         }
     }

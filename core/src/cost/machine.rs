@@ -15,6 +15,8 @@ pub struct Machine {
     pub l2_bytes: u64,
     /// Bytes of last-level cache.
     pub l3_bytes: u64,
+    /// Seconds to load a 64-byte line again that was just loaded.
+    pub l1_line: f64,
     /// Seconds to gather a 64-byte line that is in the second-level cache.
     pub l2_line: f64,
     /// Seconds to gather a line from the last-level cache.
@@ -43,12 +45,13 @@ fn detect() -> Machine {
         name: processor_name(),
         l2_bytes,
         l3_bytes,
-        l2_line: 0.6e-9,
-        l3_line: 2.0e-9,
-        memory_line: 9.0e-9,
-        stream_line: 4.0e-9,
-        flop_pair: 0.06e-9,
-        loop_overhead: 4.0e-9,
+        l1_line: 0.1e-9,
+        l2_line: 0.25e-9,
+        l3_line: 0.7e-9,
+        memory_line: 3.0e-9,
+        stream_line: 2.5e-9,
+        flop_pair: 0.02e-9,
+        loop_overhead: 3.0e-9,
     }
 }
 

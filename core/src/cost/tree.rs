@@ -244,7 +244,7 @@ impl TreeCost for DenseLoops {
         };
         let mut buffers = b.saturating_add(d);
         for stored in site.handed_on(until) {
-            if stored.len() > site.problem.max_buffer_dims {
+            if !site.problem.allows_buffer(stored) {
                 return DenseLoopsCost::Beyond;
             }
             buffers = buffers.saturating_add(site.elements(stored));

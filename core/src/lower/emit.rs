@@ -78,10 +78,12 @@ impl Emitter<'_> {
             array(&access.tensor, &access.indices)
         });
         let levels = &self.problem.sparse[0].levels;
-        let params = levels.iter().zip(widths).map(|(&index, &(coords, pointers))| LevelParam {
-            index,
+        let stored = self.schedule.layouts[0].levels.iter().zip(widths);
+        let params = stored.map(|(level, &(coords, pointers))| LevelParam {
+            index: level.index,
             coords,
             pointers,
+            fusion: level.fusion,
         });
         let requests = self.schedule.prefetches.iter().filter_map(|prefetch| {
             let indices = &expr.inputs[prefetch.input].indices;

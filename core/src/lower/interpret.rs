@@ -79,10 +79,10 @@ impl<'a, V: Value> Interpreter<'a, V> {
         let visited = self.operands.nodes[level].clone();
         let (mut begin, mut end) = (visited.start, visited.end);
         if level > 0 {
-            let pointers = &tree.levels()[level - 1].pointers;
+            let above = &tree.levels()[level - 1];
             let parent = self.position[level - 1];
-            begin = begin.max(pointers.get(parent));
-            end = end.min(pointers.get(parent + 1));
+            begin = begin.max(above.first_child(parent));
+            end = end.min(above.first_child(parent + 1));
         }
         let index = self.program.levels[level].index.number();
         let coords = &tree.levels()[level].coords;

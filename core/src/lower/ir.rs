@@ -16,7 +16,7 @@ use decompose_formats::dense::padded;
 use decompose_formats::ints::Width;
 
 use crate::einsum::Index;
-use crate::schedule::Conflict;
+use crate::schedule::{Conflict, Fusion};
 
 /// A kernel as loops.
 #[derive(Clone, Debug, PartialEq)]
@@ -54,8 +54,10 @@ pub struct LevelParam {
     pub index: Index,
     /// The width of its coordinates.
     pub coords: Width,
-    /// The width of its pointers; of no meaning at the last level.
+    /// The width of its pointers; of no meaning at the last level and at fused ones.
     pub pointers: Width,
+    /// Whether it is walked in one position loop with the next level.
+    pub fusion: Fusion,
 }
 
 /// A dense array: operand, output or buffer.

@@ -12,6 +12,7 @@ use crate::codegen::{ENTRY, emit_c};
 use crate::error::CoreError;
 use crate::lower::{Array, Operands, Program, interpret};
 use crate::runtime::compiler::Toolchain;
+use crate::schedule::Fusion;
 
 /// The signature of [`ENTRY`].
 type Entry = unsafe extern "C" fn(*const *const c_void, *mut c_void, *mut c_void, *const u64);
@@ -96,8 +97,10 @@ impl Kernel {
             && levels.iter().zip(&program.levels).enumerate().all(|(at, (level, param))| {
                 let leaf = at + 1 == program.levels.len();
                 let nodes = &operands.nodes[at];
+                let fused = param.fusion == Fusion::WithNext;
                 level.coords.width() == param.coords
-                    && (leaf || level.pointers.width() == param.pointers)
+                    && (leaf || fused == level.pointers.is_empty())
+                    && (leaf || fused || level.pointers.width() == param.pointers)
                     && nodes.start <= nodes.end
                     && nodes.end <= level.coords.len() as u64
             });
@@ -160,7 +163,7 @@ fn call<V: Value>(entry: Entry, program: &Program, operands: Operands<V>) {
     let last = program.levels.len() - 1;
     for (at, level) in operands.sparse.levels().iter().enumerate() {
         inputs.push(pointer(&level.coords));
-        if at < last {
+        if at < last && program.levels[at].fusion == Fusion::Separate {
             inputs.push(pointer(&level.pointers));
         }
     }

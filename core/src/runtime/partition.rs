@@ -72,7 +72,7 @@ fn slice_start<V: Value>(tree: &Csf<V>, leaf: u64) -> u64 {
 /// The first non-zero below root node `root`.
 fn first_leaf<V: Value>(tree: &Csf<V>, root: u64) -> u64 {
     let inner = &tree.levels()[..tree.levels().len() - 1];
-    inner.iter().fold(root, |node, level| level.pointers.get(node as usize))
+    inner.iter().fold(root, |node, level| level.first_child(node as usize))
 }
 
 /// The node above non-zero `leaf` at each level, the non-zero itself last.
@@ -81,6 +81,10 @@ fn ancestors<V: Value>(tree: &Csf<V>, leaf: u64) -> Vec<u64> {
     let mut nodes = vec![leaf];
     for level in inner.iter().rev() {
         let child = nodes[nodes.len() - 1];
+        if level.pointers.is_empty() {
+            nodes.push(child);
+            continue;
+        }
         // The last node whose children begin at or before `child`.
         let (mut low, mut high) = (0, level.coords.len());
         while high - low > 1 {

@@ -68,16 +68,23 @@ pub enum Fusion {
 }
 
 impl Layout {
-    /// Returns plain CSF with one level an index.
-    pub fn csf(indices: &[Index]) -> Layout {
-        let level = |&index| LayoutLevel { index, bits: None, fusion: Fusion::Separate };
-        Layout { levels: indices.iter().map(level).collect() }
+    /// Returns a tree with one level an index, the last `tail` of them fused; 1 is plain CSF.
+    pub fn tree(indices: &[Index], tail: usize) -> Layout {
+        let fused = indices.len().saturating_sub(tail)..indices.len().saturating_sub(1);
+        let level = |(at, &index)| {
+            let fusion = if fused.contains(&at) { Fusion::WithNext } else { Fusion::Separate };
+            LayoutLevel { index, bits: None, fusion }
+        };
+        Layout { levels: indices.iter().enumerate().map(level).collect() }
     }
 
-    /// Returns the indices of the levels if the layout is plain CSF.
-    pub fn as_csf(&self) -> Option<Vec<Index>> {
-        let plain = |l: &LayoutLevel| l.bits.is_none() && l.fusion == Fusion::Separate;
-        self.levels.iter().all(plain).then(|| self.levels.iter().map(|l| l.index).collect())
+    /// Returns the indices of the levels and the length of the fused tail if the layout is a tree
+    /// of whole modes whose root stands alone.
+    pub fn as_tree(&self) -> Option<(Vec<Index>, usize)> {
+        let indices: Vec<Index> = self.levels.iter().map(|level| level.index).collect();
+        let fused = self.levels.iter().filter(|l| l.fusion == Fusion::WithNext).count();
+        let tree = Layout::tree(&indices, fused + 1);
+        (*self == tree && (fused == 0 || fused + 1 < indices.len())).then_some((indices, fused + 1))
     }
 }
 

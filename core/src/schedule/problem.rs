@@ -14,6 +14,8 @@ pub struct Problem {
     pub sparse: Vec<SparseOperand>,
     /// Buffers of intermediates must not have more stored indices than this.
     pub max_buffer_dims: usize,
+    /// Buffers of intermediates must not be larger than this, in bytes.
+    pub max_buffer_bytes: u64,
     /// Size of a value in bytes: 8 or 4.
     pub value_bytes: usize,
 }
@@ -25,18 +27,52 @@ pub struct SparseOperand {
     pub input: usize,
     /// The order of its modes as CSF levels, outermost first.
     pub levels: Vec<Index>,
+    /// How many levels at the end one position loop walks; 1 is plain CSF.
+    pub tail: usize,
     /// What is known of its pattern.
     pub pattern: Pattern,
+}
+
+impl SparseOperand {
+    /// Returns the number of nodes that loops over the levels `walked`, a prefix, visit.
+    ///
+    /// Fused levels have a node for each non-zero.
+    pub fn nodes(&self, walked: IndexSet, extents: &Extents) -> u64 {
+        let fused = walked.len() > self.levels.len() - self.tail;
+        let all: IndexSet = self.levels.iter().copied().collect();
+        self.pattern.count(if fused { all } else { walked }, extents)
+    }
 }
 
 /// The default bound on the stored indices of a buffer, as in the evaluation of SpTTN.
 const MAX_BUFFER_DIMS: usize = 2;
 
+/// The default bound on the bytes of a buffer: buffers live on the stack of a task, and a quarter of
+/// a second-level cache leaves room for the operands.
+const MAX_BUFFER_BYTES: u64 = 256 << 10;
+
 impl Problem {
     /// Poses `expr` with one sparse operand whose CSF levels are `levels`.
     pub fn new(expr: Expr, extents: Extents, sparse: SparseOperand) -> Problem {
-        let max_buffer_dims = MAX_BUFFER_DIMS;
-        Problem { expr, extents, sparse: vec![sparse], max_buffer_dims, value_bytes: 8 }
+        Problem {
+            expr,
+            extents,
+            sparse: vec![sparse],
+            max_buffer_dims: MAX_BUFFER_DIMS,
+            max_buffer_bytes: MAX_BUFFER_BYTES,
+            value_bytes: 8,
+        }
+    }
+
+    /// Tells whether a buffer over `stored` keeps both bounds.
+    pub fn allows_buffer(&self, stored: IndexSet) -> bool {
+        stored.len() <= self.max_buffer_dims && self.buffer_bytes(stored) <= self.max_buffer_bytes
+    }
+
+    /// Returns the bytes of a buffer over `stored`.
+    pub fn buffer_bytes(&self, stored: IndexSet) -> u64 {
+        let extents = stored.iter().map(|index| self.extents.of(index));
+        extents.fold(self.value_bytes as u64, u64::saturating_mul)
     }
 
     /// Returns how often the innermost statement runs inside loops over the indices `loops`.
@@ -45,7 +81,7 @@ impl Problem {
     /// every other index runs over its extent.  Saturates.
     pub fn iterations(&self, loops: IndexSet) -> u64 {
         let walked = self.walked(loops);
-        let tree = self.sparse.first().map_or(1, |x| x.pattern.count(walked, &self.extents));
+        let tree = self.sparse.first().map_or(1, |x| x.nodes(walked, &self.extents));
         let dense = (loops - walked).iter().map(|index| self.extents.of(index));
         dense.fold(tree, u64::saturating_mul)
     }

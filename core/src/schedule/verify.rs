@@ -20,7 +20,7 @@ pub enum Rule {
     Layout = 4,
     /// 5. Around the term that reads a sparse operand, its indices are looped in layout order.
     WalkOrder = 5,
-    /// 6. No buffer stores more indices than the problem allows.
+    /// 6. No buffer stores more indices, or takes more bytes, than the problem allows.
     BufferBound = 6,
     /// 7. The parallel loop is the only root and walks the first level of the sparse operand.
     Parallel = 7,
@@ -29,8 +29,8 @@ pub enum Rule {
     Conflict = 8,
     /// 9. A prefetched operand is a dense input.
     Prefetch = 9,
-    /// 10. What lowering does not do: several sparse operands, layouts other than CSF, sparse
-    ///     buffers, tiles.
+    /// 10. What lowering does not do: several sparse operands, bit slices of modes, fused
+    ///     levels above separate ones, sparse buffers, tiles.
     Lowered = 10,
 }
 
@@ -42,7 +42,7 @@ impl fmt::Display for Rule {
             Rule::Loops => "the loops around a term are its indices",
             Rule::Layout => "every sparse operand has a layout over its own indices",
             Rule::WalkOrder => "a sparse operand is walked in the order of its layout",
-            Rule::BufferBound => "a buffer stores no more indices than allowed",
+            Rule::BufferBound => "a buffer takes no more indices and bytes than allowed",
             Rule::Parallel => "the parallel loop is the only root and walks the first level",
             Rule::Conflict => "tasks own rows only if the parallel index is in the output",
             Rule::Prefetch => "a prefetched operand is a dense input",
@@ -116,9 +116,17 @@ impl Schedule {
             if levels != access.set() {
                 return broken(Rule::Layout, format!("{access} has a layout over {levels}"));
             }
-            let Some(csf) = layout.as_csf().filter(|csf| csf.len() == access.indices.len()) else {
-                return broken(Rule::Lowered, format!("{access} is not stored as plain CSF"));
+            let Some((csf, tail)) = layout.as_tree().filter(|t| t.0.len() == access.indices.len())
+            else {
+                return broken(Rule::Lowered, format!("{access} is not stored as a tree of modes"));
             };
+            if tail != operand.tail {
+                let (want, have) = (operand.tail, tail);
+                return broken(
+                    Rule::Layout,
+                    format!("{have} levels are fused, {want} are stored so"),
+                );
+            }
             let reads =
                 |term: usize| self.path.terms[term].inputs.contains(&Source::Input(operand.input));
             let reader = (0..self.path.terms.len()).find(|&term| reads(term));
@@ -138,14 +146,13 @@ impl Schedule {
         if self.buffers.len() != buffers.len() {
             return broken(Rule::BufferBound, format!("{} buffers", self.buffers.len()));
         }
-        match buffers.iter().find(|buffer| buffer.stored.len() > problem.max_buffer_dims) {
+        match buffers.iter().find(|buffer| !problem.allows_buffer(buffer.stored)) {
             Some(buffer) => {
                 let name = self.path.name(&problem.expr, buffer.term);
-                let allowed = problem.max_buffer_dims;
-                broken(
-                    Rule::BufferBound,
-                    format!("{name} stores {}, {allowed} allowed", buffer.stored),
-                )
+                let (dims, bytes) = (problem.max_buffer_dims, problem.max_buffer_bytes);
+                let takes = problem.buffer_bytes(buffer.stored);
+                let found = format!("{name} stores {} in {takes} bytes", buffer.stored);
+                broken(Rule::BufferBound, format!("{found}; {dims} and {bytes} are allowed"))
             }
             None => Ok(()),
         }

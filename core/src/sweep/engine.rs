@@ -57,7 +57,7 @@ impl<V: Value> Engine<V> {
         let norm_squared = coo.norm_squared();
         let nnz = coo.nnz() as u64;
         let (trees, kernels) = rayon::join(
-            || timed(|| Ok(Csf::build_all(coo, &plan.trees)?)),
+            || timed(|| trees(coo, plan)),
             || timed(|| plan.steps.iter().map(|s| kernel(s, &extents, nnz, toolchain)).collect()),
         );
         let (trees, build_seconds): (Result<Vec<Csf<V>>, CoreError>, f64) = trees;
@@ -94,6 +94,12 @@ impl<V: Value> Engine<V> {
     pub fn kernels(&self) -> impl Iterator<Item = &Kernel> {
         self.executors.iter().map(Executor::kernel)
     }
+}
+
+fn trees<V: Value>(coo: Coo<V>, plan: &SweepPlan) -> Result<Vec<Csf<V>>, CoreError> {
+    let orders: Vec<_> = plan.trees.iter().map(|tree| tree.order.clone()).collect();
+    let trees = Csf::build_all(coo, &orders)?;
+    Ok(trees.into_iter().zip(&plan.trees).map(|(csf, tree)| csf.fuse(tree.tail)).collect())
 }
 
 fn timed<T>(work: impl FnOnce() -> T) -> (T, f64) {

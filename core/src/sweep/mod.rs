@@ -12,7 +12,7 @@ use decompose_formats::{Matrix, Value};
 use crate::error::CoreError;
 
 pub use engine::{BuildReport, Engine};
-pub use plan::{PlanOptions, Step, SweepPlan, Trees, plan, tree_bytes};
+pub use plan::{PlanOptions, Step, SweepPlan, TreeLayout, Trees, plan, tree_bytes};
 
 /// The MTTKRPs of one sparse tensor, one a mode: all that CP-ALS needs to know of the non-zeros.
 pub trait MttkrpSweep<V: Value>: Send {

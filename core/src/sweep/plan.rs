@@ -7,9 +7,11 @@
 //! single tree, adds the tree that saves most while one does, then tries exchanges.
 //!
 //! Orders: all permutations up to order 4, above that for each root the others by extent and by
-//! the least prefix counts.
+//! the least prefix counts.  Each order is offered as plain CSF and with its last two levels fused,
+//! which spares short fibres their loops.
 
 use std::fmt;
+use std::str::FromStr;
 
 use decompose_formats::ModeOrder;
 use decompose_formats::dense::padded;
@@ -45,14 +47,55 @@ pub enum Trees {
     /// Those that the planner chooses.
     Choose,
     /// These, whatever they cost.
-    Given(Vec<ModeOrder>),
+    Given(Vec<TreeLayout>),
+}
+
+/// How a tree stores a tensor.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
+pub struct TreeLayout {
+    /// The modes of the levels, root first.
+    pub order: ModeOrder,
+    /// How many levels at the end are fused; 1 is plain CSF.
+    pub tail: usize,
+}
+
+impl fmt::Display for TreeLayout {
+    /// Writes the modes counted from 1, fused ones joined by `+`, as `2-1+3`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let modes = self.order.modes();
+        for (level, mode) in modes.iter().enumerate() {
+            let sep = match level {
+                0 => "",
+                _ if level + self.tail > modes.len() => "+",
+                _ => "-",
+            };
+            write!(f, "{sep}{}", mode + 1)?;
+        }
+        Ok(())
+    }
+}
+
+impl FromStr for TreeLayout {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<TreeLayout, String> {
+        let bad = || format!("`{text}` is no tree: list every mode once, as 2-1-3 or 2-1+3");
+        let modes: Option<Vec<usize>> =
+            text.split(['-', '+']).map(|word| word.parse::<usize>().ok()?.checked_sub(1)).collect();
+        let order = modes.and_then(ModeOrder::new).ok_or_else(bad)?;
+        let layout = TreeLayout { order, tail: 1 + text.matches('+').count() };
+        // Only the last levels are fused, and never the root.
+        let levels = layout.order.modes().len();
+        let sound = layout.tail == 1 || layout.tail < levels;
+        if sound && layout.to_string() == text { Ok(layout) } else { Err(bad()) }
+    }
 }
 
 /// The plan of a sweep.
 #[derive(Clone, Debug)]
 pub struct SweepPlan {
-    /// The mode orders of the trees to keep.
-    pub trees: Vec<ModeOrder>,
+    /// The trees to keep.
+    pub trees: Vec<TreeLayout>,
     /// One step a mode, by mode.
     pub steps: Vec<Step>,
     /// Bytes of the trees.
@@ -110,26 +153,26 @@ impl fmt::Display for SweepPlan {
     }
 }
 
-/// Returns the bytes of a tree in `order`.
+/// Returns the bytes of a tree.
 pub fn tree_bytes(
     extents: &[u64],
-    order: &ModeOrder,
+    tree: &TreeLayout,
     pattern: &Pattern,
     value_bytes: usize,
 ) -> u64 {
     let by_index = extents_of(extents, 1);
     let mut prefix = IndexSet::EMPTY;
     let mut bytes = 0;
-    let levels = order.modes();
+    let levels = tree.order.modes();
     let nnz = pattern.count(all_modes(extents.len()), &by_index);
     for (level, &mode) in levels.iter().enumerate() {
         prefix = prefix.with(kernels::mode_index(mode));
-        let nodes = pattern.count(prefix, &by_index);
-        let leaf = level + 1 == levels.len();
-        let more = if leaf { value_bytes } else { Width::below(nnz).bytes() };
-        bytes += nodes * (Width::below(extents[mode]).bytes() + more) as u64;
+        let opens = level + tree.tail < levels.len();
+        let nodes = if opens { pattern.count(prefix, &by_index) } else { nnz };
+        let pointer = if opens { Width::below(nnz + 1).bytes() } else { 0 };
+        bytes += nodes * (Width::below(extents[mode]).bytes() + pointer) as u64;
     }
-    bytes
+    bytes + nnz * value_bytes as u64
 }
 
 /// Plans a sweep of MTTKRPs over a tensor of `extents` whose pattern is `pattern` (counted over
@@ -145,15 +188,15 @@ pub fn plan(
     options: &PlanOptions,
     machine: &Machine,
 ) -> Result<SweepPlan, CoreError> {
-    let orders = match &options.trees {
-        Trees::Choose => candidate_orders(extents, pattern),
-        Trees::Given(orders) => orders.clone(),
+    let trees = match &options.trees {
+        Trees::Choose => candidate_trees(extents, pattern),
+        Trees::Given(trees) => trees.clone(),
     };
-    let mut table = Table { extents, pattern, options, machine, orders, steps: Vec::new() };
+    let mut table = Table { extents, pattern, options, machine, trees, steps: Vec::new() };
     table.fill()?;
     let chosen = match &options.trees {
         Trees::Choose => table.choose()?,
-        Trees::Given(orders) => table.keep(orders.len())?,
+        Trees::Given(trees) => table.keep(trees.len())?,
     };
     Ok(table.into_plan(&chosen))
 }
@@ -165,6 +208,14 @@ fn all_modes(order: usize) -> IndexSet {
 fn extents_of(extents: &[u64], rank: usize) -> Extents {
     let modes = extents.iter().enumerate().map(|(mode, &e)| (kernels::mode_index(mode), e));
     modes.chain([(kernels::rank_index(), rank as u64)]).collect()
+}
+
+/// Every candidate order, plain and with the last two levels fused.
+fn candidate_trees(extents: &[u64], pattern: &Pattern) -> Vec<TreeLayout> {
+    let tails = if extents.len() > 2 { 1..=2 } else { 1..=1 };
+    let layouts =
+        |order: ModeOrder| tails.clone().map(move |tail| TreeLayout { order: order.clone(), tail });
+    candidate_orders(extents, pattern).into_iter().flat_map(layouts).collect()
 }
 
 /// All orders of up to four modes; above, a few for each root.
@@ -218,8 +269,8 @@ struct Table<'a> {
     pattern: &'a Pattern,
     options: &'a PlanOptions,
     machine: &'a Machine,
-    orders: Vec<ModeOrder>,
-    /// By order, then by mode.
+    trees: Vec<TreeLayout>,
+    /// By tree, then by mode.
     steps: Vec<Vec<Step>>,
 }
 
@@ -232,18 +283,19 @@ struct Choice {
 
 impl Table<'_> {
     fn fill(&mut self) -> Result<(), CoreError> {
-        for order in &self.orders {
-            let steps = (0..self.extents.len()).map(|mode| self.step(order, mode));
+        for tree in &self.trees {
+            let steps = (0..self.extents.len()).map(|mode| self.step(tree, mode));
             let steps = steps.collect::<Result<_, _>>()?;
             self.steps.push(steps);
         }
         Ok(())
     }
 
-    fn step(&self, order: &ModeOrder, mode: usize) -> Result<Step, CoreError> {
+    fn step(&self, tree: &TreeLayout, mode: usize) -> Result<Step, CoreError> {
         let expr = kernels::mttkrp(self.extents.len(), mode);
-        let levels = order.modes().iter().map(|&mode| kernels::mode_index(mode)).collect();
-        let sparse = SparseOperand { input: 0, levels, pattern: self.pattern.clone() };
+        let levels = tree.order.modes().iter().map(|&mode| kernels::mode_index(mode)).collect();
+        let (tail, pattern) = (tree.tail, self.pattern.clone());
+        let sparse = SparseOperand { input: 0, levels, tail, pattern };
         let extents = extents_of(self.extents, self.options.rank);
         let mut problem = Problem::new(expr, extents, sparse);
         problem.value_bytes = self.options.value_bytes;
@@ -281,8 +333,7 @@ impl Table<'_> {
     }
 
     fn bytes(&self, tree: usize) -> u64 {
-        let order = &self.orders[tree];
-        tree_bytes(self.extents, order, self.pattern, self.options.value_bytes)
+        tree_bytes(self.extents, &self.trees[tree], self.pattern, self.options.value_bytes)
     }
 
     /// The best step of each mode on one of `trees`, with `tree` its position there.
@@ -299,7 +350,7 @@ impl Table<'_> {
         let mut best = Choice { trees: Vec::new(), seconds: f64::INFINITY, considered: 0 };
         loop {
             let mut offers = Vec::new();
-            for tree in (0..self.orders.len()).filter(|tree| !best.trees.contains(tree)) {
+            for tree in (0..self.trees.len()).filter(|tree| !best.trees.contains(tree)) {
                 offers.push([best.trees.as_slice(), &[tree]].concat());
                 offers.extend((0..best.trees.len()).map(|at| {
                     let mut exchanged = best.trees.clone();
@@ -329,7 +380,7 @@ impl Table<'_> {
     }
 
     fn too_large(&self) -> CoreError {
-        let least = (0..self.orders.len()).map(|tree| self.bytes(tree)).min().unwrap_or(0);
+        let least = (0..self.trees.len()).map(|tree| self.bytes(tree)).min().unwrap_or(0);
         let mib = |bytes: u64| format!("{:.1} MiB", bytes as f64 / (1 << 20) as f64);
         CoreError::Memory {
             what: "the smallest tree with its private copies".into(),
@@ -341,7 +392,7 @@ impl Table<'_> {
     fn into_plan(self, choice: &Choice) -> SweepPlan {
         let steps = self.best_steps(&choice.trees);
         SweepPlan {
-            trees: choice.trees.iter().map(|&tree| self.orders[tree].clone()).collect(),
+            trees: choice.trees.iter().map(|&tree| self.trees[tree].clone()).collect(),
             tree_bytes: choice.trees.iter().map(|&tree| self.bytes(tree)).sum(),
             side_bytes: steps.iter().map(|step| step.side_bytes).sum(),
             considered: choice.considered,

@@ -14,22 +14,27 @@ pub(super) fn check<V: Value>(csf: &Csf<V>) -> Result<(), FormatError> {
         let (modes, levels) = (csf.order.modes().len(), csf.levels.len());
         return fail(format!("{order} extents, an order of {modes} modes, {levels} levels"));
     }
-    let (upper, last) = csf.levels.split_at(order - 1);
+    let (upper, last) = csf.levels.split_at(order - csf.tail());
     for (number, level) in upper.iter().enumerate() {
         pointers(number, level, csf.levels[number + 1].coords.len())?;
     }
     for level in last {
         let (nodes, values) = (level.coords.len(), csf.values.len());
-        if nodes != values || !level.pointers.is_empty() {
+        if nodes != values || !level.pointers.is_empty() || upper.is_empty() && order > 1 {
             return fail(format!("a last level of {nodes} nodes for {values} values"));
         }
     }
     for (number, (level, &mode)) in csf.levels.iter().zip(csf.order.modes()).enumerate() {
         extent(number, level, csf.extents[mode])?;
-        let above = number.checked_sub(1).map(|above| &csf.levels[above]);
-        siblings(number, level, above)?;
+        if number < upper.len() {
+            siblings(number, std::slice::from_ref(level), above(csf, number))?;
+        }
     }
-    Ok(())
+    siblings(upper.len(), last, above(csf, upper.len()))
+}
+
+fn above<V: Value>(csf: &Csf<V>, number: usize) -> Option<&Level> {
+    number.checked_sub(1).map(|above| &csf.levels[above])
 }
 
 fn fail(why: String) -> Result<(), FormatError> {
@@ -60,14 +65,16 @@ fn pointers(number: usize, level: &Level, children: usize) -> Result<(), FormatE
     }
 }
 
-/// Checks that the coordinates below one node ascend strictly.
-fn siblings(number: usize, level: &Level, above: Option<&Level>) -> Result<(), FormatError> {
-    let ascend = |start: u64, end: u64| {
-        (start + 1..end)
-            .all(|node| level.coords.get(node as usize - 1) < level.coords.get(node as usize))
+/// Checks that the coordinates below one node, those of `fused` levels together, ascend strictly.
+fn siblings(number: usize, fused: &[Level], above: Option<&Level>) -> Result<(), FormatError> {
+    let before = |node: usize| {
+        let coords = fused.iter().map(|level| &level.coords);
+        let (left, right) = (coords.clone().map(|c| c.get(node - 1)), coords.map(|c| c.get(node)));
+        left.lt(right)
     };
+    let ascend = |start: u64, end: u64| (start + 1..end).all(|node| before(node as usize));
     let good = match above {
-        None => ascend(0, level.coords.len() as u64),
+        None => ascend(0, fused.first().map_or(0, |level| level.coords.len()) as u64),
         Some(Level { coords, pointers }) => (0..coords.len())
             .into_par_iter()
             .all(|parent| ascend(pointers.get(parent), pointers.get(parent + 1))),

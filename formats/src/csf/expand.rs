@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use rayon::iter::{IndexedParallelIterator, ParallelIterator};
+use rayon::iter::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIterator};
 use rayon::slice::ParallelSliceMut;
 
 use crate::array::Array;
@@ -17,12 +17,26 @@ const CHUNK: usize = 1 << 16;
 ///
 /// `levels` are all levels of the tree, `nnz` the nodes of the last one.
 pub(super) fn column(levels: &[Level], level: usize, nnz: usize) -> Ints {
-    if level + 1 == levels.len() {
+    if levels[level].pointers.is_empty() {
         return levels[level].coords.copy();
     }
     match &levels[level].coords {
         Ints::U32(coords) => repeat(coords, &levels[level..], nnz).into(),
         Ints::U64(coords) => repeat(coords, &levels[level..], nnz).into(),
+    }
+}
+
+/// Returns the pointers of the first of `levels` straight to the last level.
+pub(super) fn skip_levels(levels: &[Level]) -> Ints {
+    let Some((first, rest)) = levels.split_first() else { return Vec::<u32>::new().into() };
+    let below = &rest[..rest.len().saturating_sub(1)];
+    let target =
+        |node: u64| below.iter().fold(node, |node, level| level.first_child(node as usize));
+    match &first.pointers {
+        Ints::U32(nodes) => {
+            Ints::from(nodes.par_iter().map(|&n| target(n.into()) as u32).collect::<Vec<u32>>())
+        }
+        Ints::U64(nodes) => Ints::from(nodes.par_iter().map(|&n| target(n)).collect::<Vec<u64>>()),
     }
 }
 
@@ -45,15 +59,18 @@ fn repeat<T: Int>(coords: &Array<T>, levels: &[Level], nnz: usize) -> Vec<T> {
 /// Returns the node of the first of `levels` above the entry at `position`.
 fn ancestor(levels: &[Level], position: usize) -> usize {
     let (_, upper) = levels.split_last().unwrap_or((&levels[0], &[]));
-    upper.iter().rev().fold(position, |child, level| parent(&level.pointers, child as u64))
+    upper.iter().rev().fold(position, |child, level| parent(&level.pointers, child))
 }
 
 /// Returns the node whose children include `child`: the last one that begins at or before it.
-fn parent(pointers: &Ints, child: u64) -> usize {
+fn parent(pointers: &Ints, child: usize) -> usize {
+    if pointers.is_empty() {
+        return child;
+    }
     let (mut low, mut high) = (0, pointers.len());
     while low + 1 < high {
         let middle = low.midpoint(high);
-        if pointers.get(middle) <= child {
+        if pointers.get(middle) <= child as u64 {
             low = middle;
         } else {
             high = middle;
@@ -66,7 +83,7 @@ fn parent(pointers: &Ints, child: u64) -> usize {
 fn entries(levels: &[Level], node: usize) -> Range<usize> {
     let upper = &levels[..levels.len() - 1];
     let below = |position: usize| {
-        upper.iter().fold(position, |node, level| level.pointers.get(node) as usize)
+        upper.iter().fold(position, |node, level| level.first_child(node) as usize)
     };
     below(node)..below(node + 1)
 }

@@ -4,6 +4,10 @@
 //! a node at level `l`.  Level `l` stores for each node its coordinate in mode `m_l`, and where
 //! its children begin in level `l + 1`; the nodes of the last level are the non-zeros.
 //! (Smith, Karypis: "Tensor-matrix products with a compressed sparse tensor", IA^3 2015.)
+//!
+//! Where fibres are short, pointers cost more than they save: the last levels may be *fused*
+//! ([`Csf::fuse`]).  Fused levels list a coordinate for every non-zero, as a coordinate list does,
+//! and one position loop walks them all.
 
 mod build;
 mod check;
@@ -33,8 +37,16 @@ pub struct Level {
     /// The coordinate of each node in the level's mode.
     pub coords: Ints,
     /// The children of node `p` are the nodes `pointers[p]..pointers[p + 1]` of the next level;
-    /// empty for the last level.
+    /// empty for the last level, and for a level fused with the next: there, node `p` has the one
+    /// child `p`.
     pub pointers: Ints,
+}
+
+impl Level {
+    /// Returns the position of the first child of `node`; `node` may be one past the last.
+    pub fn first_child(&self, node: usize) -> u64 {
+        if self.pointers.is_empty() { node as u64 } else { self.pointers.get(node) }
+    }
 }
 
 impl<V: Value> Csf<V> {
@@ -112,13 +124,46 @@ impl<V: Value> Csf<V> {
     ///
     /// As many levels as extents and modes; pointers that begin at 0, ascend strictly and end at
     /// the number of nodes below; coordinates below their extents, strictly ascending among the
-    /// children of a node; a value for each node of the last level.  Time `O(size)`, parallel.
+    /// children of a node (those of fused levels together); a value for each node of the last
+    /// level.  Time `O(size)`, parallel.
     ///
     /// # Errors
     ///
     /// [`FormatError::NotATensor`] with the first invariant that fails.
     pub fn check(&self) -> Result<(), FormatError> {
         check::check(self)
+    }
+
+    /// Fuses the last `tail` levels: 1 leaves the tree as it is, and the root is never fused.
+    ///
+    /// Time `O(tail * nnz)`, parallel.  The tree grows by a coordinate for each non-zero and fused
+    /// level and shrinks by their pointers.
+    ///
+    /// # Panics
+    ///
+    /// If the tree has no `tail` levels below its root, or has fused levels already.
+    pub fn fuse(mut self, tail: usize) -> Csf<V> {
+        let order = self.levels.len();
+        assert!(tail >= 1 && (tail == 1 || tail < order), "{tail} of {order} levels");
+        assert_eq!(self.tail(), 1, "fused already");
+        if tail == 1 {
+            return self;
+        }
+        let first = order - tail;
+        let columns: Vec<Ints> = (first..order - 1)
+            .map(|level| expand::column(&self.levels, level, self.values.len()))
+            .collect();
+        self.levels[first - 1].pointers = expand::skip_levels(&self.levels[first - 1..]);
+        for (level, coords) in self.levels[first..].iter_mut().zip(columns) {
+            *level = Level { coords, pointers: Vec::<u32>::new().into() };
+        }
+        self
+    }
+
+    /// Returns the number of levels at the end that one position loop walks; 1 if none are fused.
+    pub fn tail(&self) -> usize {
+        let upper = &self.levels[..self.levels.len() - 1];
+        1 + upper.iter().rev().take_while(|level| level.pointers.is_empty()).count()
     }
 
     /// Returns the entries as a list sorted by the tree's mode order.  Time `O(nnz * order)`,
@@ -168,7 +213,8 @@ impl<V: Value> Csf<V> {
         &self.values
     }
 
-    /// Returns the exact prefix counts `nnz(X_{m_1})`, `nnz(X_{m_1 m_2})`, ..., `nnz(X)`.
+    /// Returns the number of nodes of each level: without fused levels the exact prefix counts
+    /// `nnz(X_{m_1})`, `nnz(X_{m_1 m_2})`, ..., `nnz(X)`.
     pub fn prefix_counts(&self) -> Vec<u64> {
         self.levels.iter().map(|level| level.coords.len() as u64).collect()
     }
