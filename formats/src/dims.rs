@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// An order of the modes of a tensor: a permutation of `0..order`, outermost mode first.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ModeOrder(Vec<usize>);
 
 impl ModeOrder {
@@ -96,6 +96,13 @@ impl ModeSet {
     /// Iterates over the modes, lowest first.
     pub fn modes(self) -> impl Iterator<Item = usize> {
         (0..ModeSet::MODES).filter(move |&mode| self.contains(mode))
+    }
+}
+
+impl serde::Serialize for ModeOrder {
+    /// Writes the text that [`ModeOrder`] displays: modes in files count from 1.
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
     }
 }
 
