@@ -52,7 +52,12 @@ fn prefetches(problem: &Problem, machine: &Machine) -> Vec<Prefetch> {
         let used = x.pattern.count(sparse, &problem.extents);
         let rows = sparse.iter().map(|i| problem.extents.of(i)).product::<u64>().max(1);
         let bytes = elements as f64 * used as f64 / rows as f64 * problem.value_bytes as f64;
-        sparse.len() == 1 && sparse.iter().next() != root && bytes > machine.l2_bytes as f64 / 2.0
+        let row = indices.iter().filter(|index| !sparse.contains(**index));
+        let row: u64 = row.map(|&index| problem.extents.of(index)).product();
+        sparse.len() == 1
+            && sparse.iter().next() != root
+            && row * problem.value_bytes as u64 > SHORT_ROW_BYTES
+            && bytes > machine.l2_bytes as f64 / 2.0
     };
     let inputs = problem.expr.inputs.iter().enumerate();
     inputs
