@@ -49,16 +49,23 @@ impl OutputFolder {
         Ok(OutputFolder { path: path.to_owned() })
     }
 
-    /// Makes the folder and removes the files called `stale`, left by an earlier run.
+    /// Makes the folder.
     ///
     /// # Errors
     ///
     /// [`CommonError::Io`].
-    pub fn create(&self, stale: &[&str]) -> Result<(), CommonError> {
+    pub fn create(&self) -> Result<(), CommonError> {
         fs::create_dir_all(&self.path)
-            .map_err(|source| CommonError::io("create", &self.path, source))?;
-        for name in stale {
-            let path = self.path.join(name);
+            .map_err(|source| CommonError::io("create", &self.path, source))
+    }
+
+    /// Removes the files called `names`, left by an earlier run, where they are.
+    ///
+    /// # Errors
+    ///
+    /// [`CommonError::Io`].
+    pub fn clear<'a>(&self, names: impl IntoIterator<Item = &'a str>) -> Result<(), CommonError> {
+        for path in names.into_iter().map(|name| self.path.join(name)) {
             match fs::remove_file(&path) {
                 Err(source) if source.kind() != io::ErrorKind::NotFound => {
                     return Err(CommonError::io("replace", &path, source));
@@ -98,14 +105,14 @@ mod tests {
         let run = dir.path().join("a/b");
         let folder = OutputFolder::check(&run, Existing::Refuse).unwrap();
         assert!(!run.exists() && fs::read_dir(dir.path()).unwrap().next().is_none());
-        folder.create(&[]).unwrap();
+        folder.create().unwrap();
         OutputFolder::check(&run, Existing::Refuse).unwrap();
         fs::write(run.join("run.json"), "{}").unwrap();
         fs::write(run.join("mine.txt"), "").unwrap();
         let error = OutputFolder::check(&run, Existing::Refuse).unwrap_err().to_string();
         assert!(error.contains("--overwrite"), "{error}");
         let folder = OutputFolder::check(&run, Existing::Replace).unwrap();
-        folder.create(&["run.json", "other.csv"]).unwrap();
+        folder.clear(["run.json", "other.csv"]).unwrap();
         assert!(!run.join("run.json").exists() && run.join("mine.txt").exists());
     }
 

@@ -1,6 +1,6 @@
 //! `decompose convert`: a tensor in another format.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use decompose_common::progress::{Screen, Verbosity};
@@ -59,7 +59,8 @@ impl Header {
 ///
 /// Bad input, or an output that exists or cannot be written.
 pub(crate) fn run(args: &ConvertArgs) -> Result<Done, Failure> {
-    let overwrite = overwrite(args.overwrite, &args.out)?;
+    let overwrite = if args.overwrite { Overwrite::Replace } else { Overwrite::Refuse };
+    check_output(&args.out, overwrite)?;
     let mut screen = Screen::new(Verbosity::Normal);
     let mut input = args.input.read::<f64>(&mut screen)?;
     input.tidy(args.input.duplicates(), &mut screen)?;
@@ -72,14 +73,11 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<Done, Failure> {
 }
 
 /// Refuses, before any work, an output whose name tells no format or that is to stay.
-pub(crate) fn overwrite(replace: bool, out: &std::path::Path) -> Result<Overwrite, Failure> {
+pub(crate) fn check_output(out: &Path, overwrite: Overwrite) -> Result<(), Failure> {
     Format::of_path(out)?;
-    match (replace, out.exists()) {
-        (true, _) => Ok(Overwrite::Replace),
-        (false, false) => Ok(Overwrite::Refuse),
-        (false, true) => {
-            let failure = Failure::from(FormatError::Exists(out.to_owned()));
-            Err(failure.help("choose another name, or replace it with --overwrite"))
-        }
+    if overwrite == Overwrite::Refuse && out.exists() {
+        let failure = Failure::from(FormatError::Exists(out.to_owned()));
+        return Err(failure.help("choose another name, or replace it with --overwrite"));
     }
+    Ok(())
 }

@@ -5,14 +5,14 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use decompose_common::progress::{Screen, Verbosity};
 use decompose_formats::catalog::{self, Shape};
-use decompose_formats::io::{self, Dialect, WriteOptions};
+use decompose_formats::io::{self, Dialect, Overwrite, WriteOptions};
 use decompose_formats::synth::{
     self, LowRank, Pattern, Support, SynthConfig, Values, generate as generate_pattern,
 };
 use decompose_formats::{Coo, FormatError};
 
 use crate::cli::Done;
-use crate::convert::overwrite;
+use crate::convert::check_output;
 use crate::cp::parse_count;
 use crate::failure::Failure;
 use crate::input::parse_extent;
@@ -89,7 +89,8 @@ enum ValuesKind {
 ///
 /// Numbers that make no tensor, an unknown name, an output that exists or cannot be written.
 pub(crate) fn run(args: &GenerateArgs) -> Result<Done, Failure> {
-    let overwrite = overwrite(args.overwrite, &args.out)?;
+    let overwrite = if args.overwrite { Overwrite::Replace } else { Overwrite::Refuse };
+    check_output(&args.out, overwrite)?;
     let mut screen = Screen::new(Verbosity::Normal);
     let config = config(args)?;
     let (tensor, seconds) = screen.phase("generate", || generate(args, &config));

@@ -32,6 +32,9 @@ pub(crate) struct InputArgs {
     format: Option<Format>,
 }
 
+/// The endings of the formats.
+const ENDINGS: &[&str] = &[".tns", ".mtx", ".ttx", ".npy", ".dtb"];
+
 /// A tensor as read, not yet sorted.
 pub(crate) struct Input<V: Value> {
     pub(crate) tensor: Coo<V>,
@@ -45,12 +48,16 @@ pub(crate) struct Input<V: Value> {
 }
 
 impl InputArgs {
-    /// Returns a short name for the tensor: the file's name without extensions.
+    /// Returns a short name for the tensor: the file's name without the endings of formats.
     pub(crate) fn name(&self) -> String {
-        let file = self.file.file_name().unwrap_or_default().to_string_lossy();
-        match file.as_ref() {
+        let file = self.file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let strip = |name: String, endings: &[&str]| {
+            let stem = endings.iter().find_map(|ending| name.strip_suffix(ending));
+            stem.filter(|stem| !stem.is_empty()).map(str::to_owned).unwrap_or(name)
+        };
+        match file.as_str() {
             "-" => "stdin".to_owned(),
-            file => file.split('.').find(|part| !part.is_empty()).unwrap_or("tensor").to_owned(),
+            _ => strip(strip(file, &[".gz", ".zst", ".bz2"]), ENDINGS),
         }
     }
 

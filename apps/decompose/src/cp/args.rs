@@ -6,6 +6,7 @@ use std::str::FromStr;
 use clap::{Args, ValueEnum};
 use decompose_common::machine::parse_size;
 use decompose_common::model::ModelFormat;
+use decompose_core::sweep::TreeLayout;
 use decompose_cp::NonNegModes;
 use decompose_formats::ModeOrder;
 
@@ -91,7 +92,8 @@ pub(crate) struct RunArgs {
     /// [default: what is available]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) max_memory: Option<u64>,
-    /// Trees of the tensor to keep: choose, or mode orders as 1-3-2 (repeatable).
+    /// Trees of the tensor to keep: choose, or mode orders as 1-3-2, with fused last levels as
+    /// 1-3+2 (repeatable).
     /// [default: choose]
     #[arg(long, value_name = "ORDER", value_parser = parse_tree)]
     pub(crate) trees: Vec<Tree>,
@@ -205,8 +207,8 @@ pub(crate) enum Precision {
 pub(crate) enum Tree {
     /// The planner chooses.
     Choose,
-    /// A tree in this order is kept.
-    Order(ModeOrder),
+    /// This tree is kept.
+    Layout(TreeLayout),
 }
 
 /// Parses an integer from 1 on.
@@ -273,5 +275,5 @@ fn parse_order(text: &str) -> Result<ModeOrder, String> {
 }
 
 fn parse_tree(text: &str) -> Result<Tree, String> {
-    if text == "choose" { Ok(Tree::Choose) } else { parse_order(text).map(Tree::Order) }
+    if text == "choose" { Ok(Tree::Choose) } else { text.parse().map(Tree::Layout) }
 }

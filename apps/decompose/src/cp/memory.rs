@@ -5,6 +5,7 @@
 //! copy    list twice                         (of a mapped file only)
 //! start   list + start                       (nvecs only)
 //! build   list + trees but the last + sorting copy or upper levels of the last
+//! fuse    trees + the largest that has its last levels fused
 //! solve   trees + private copies + factors + kept models + scratch
 //! write   factors + pixels of the largest figure
 //! peak    what the process holds anyway + the largest of these, or the peak so far
@@ -18,7 +19,7 @@ use decompose_common::machine::{self, size};
 use decompose_core::cost::Machine;
 use decompose_core::error::CoreError;
 use decompose_core::schedule::Pattern;
-use decompose_core::sweep::{self, PlanOptions, SweepPlan, Trees};
+use decompose_core::sweep::{self, PlanOptions, SweepPlan, TreeLayout, Trees};
 use decompose_formats::dense::padded;
 use decompose_formats::io::Format;
 use decompose_formats::{Coo, ModeOrder, Value};
@@ -31,6 +32,9 @@ use crate::failure::Failure;
 const NVECS_COLUMNS: u64 = 10;
 const NVECS_MATRICES: u64 = 3;
 
+/// Sweeps over which the building of trees is spread: the default limit, whatever the limit of the
+/// run, so that a run resumed with another limit keeps its plan and thereby its bits.
+const PLANNED_SWEEPS: usize = 50;
 /// What the program itself grows by after the tensor is read: loaded kernels, stacks, tables.
 const PROGRAM_GROWTH: u64 = 2 << 20;
 /// Bytes held to draw one square point of a figure: pixels at four samples, smoothed, encoded.
@@ -97,23 +101,27 @@ impl Forecast {
     /// Adds what the plan tells.
     fn with_plan<V: Value>(self, tensor: &Coo<V>, plan: &SweepPlan, pattern: &Pattern) -> Forecast {
         let natural = ModeOrder::natural(tensor.order());
-        let resorts = plan.trees.iter().any(|order| *order != natural);
+        let resorts = plan.trees.iter().any(|tree| tree.order != natural);
         let sorting = if resorts { sort_bytes(tensor) } else { 0 };
-        let nnz = tensor.nnz() as u64;
-        let last_level = |order: &ModeOrder| {
-            let leaf = order.modes().last().map_or(0, |&mode| tensor.coords(mode).bytes());
-            leaf + nnz * V::BYTES as u64
+        let bytes =
+            |tree: &TreeLayout| sweep::tree_bytes(tensor.extents(), tree, pattern, V::BYTES);
+        // Trees are built plain; then some of them have their last levels fused.
+        let plain = |tree: &TreeLayout| bytes(&TreeLayout { order: tree.order.clone(), tail: 1 });
+        let all_plain: u64 = plan.trees.iter().map(plain).sum();
+        let leaves = |tree: &TreeLayout| {
+            let last = tree.order.modes().last().map_or(0, |&mode| tensor.coords(mode).bytes());
+            last + (tensor.nnz() * V::BYTES) as u64
         };
-        let tree = |order| sweep::tree_bytes(tensor.extents(), order, pattern, V::BYTES);
         // Any tree may be the last, which takes over arrays of the list.
-        let build = plan.trees.iter().map(|order| {
-            let others = plan.tree_bytes - tree(order);
-            let upper = tree(order).saturating_sub(last_level(order));
-            self.list + others + sorting.max(upper)
+        let build = plan.trees.iter().map(|tree| {
+            let upper = plain(tree).saturating_sub(leaves(tree));
+            self.list + (all_plain - plain(tree)) + sorting.max(upper)
         });
+        let fused = plan.trees.iter().filter(|tree| tree.tail > 1).map(bytes).max().unwrap_or(0);
+        let fuse = all_plain.max(plan.tree_bytes) + fused;
         let solve = plan.tree_bytes + plan.side_bytes + self.factors;
         let copying = if resorts { self.list + self.mapped } else { self.list };
-        let stages = build.max().unwrap_or(0).max(solve).max(copying);
+        let stages = build.max().unwrap_or(0).max(fuse).max(solve).max(copying);
         let peak = self.peak.max(self.base + stages);
         Forecast {
             sorting: self.sorting.max(sorting),
@@ -185,7 +193,7 @@ pub(crate) fn plan<V: Value>(
         value_bytes: V::BYTES,
         threads: settings.threads,
         memory: None,
-        sweeps: settings.config.stop.max_iters.saturating_mul(settings.config.restarts),
+        sweeps: PLANNED_SWEEPS,
         trees: settings.trees.clone(),
     };
     let try_plan = |options: &PlanOptions| -> Result<(SweepPlan, Forecast), CoreError> {
@@ -200,9 +208,9 @@ pub(crate) fn plan<V: Value>(
         options.memory = Some((found.0.tree_bytes + found.0.side_bytes).saturating_sub(1));
         found = match try_plan(&options) {
             Err(CoreError::Memory { .. }) if options.trees == Trees::Choose => {
-                let natural = ModeOrder::natural(tensor.order());
-                options =
-                    PlanOptions { trees: Trees::Given(vec![natural]), memory: None, ..options };
+                let order = ModeOrder::natural(tensor.order());
+                let plain = TreeLayout { order, tail: 1 };
+                options = PlanOptions { trees: Trees::Given(vec![plain]), memory: None, ..options };
                 try_plan(&options)?
             }
             Err(CoreError::Memory { .. }) => return Err(best.refusal()),

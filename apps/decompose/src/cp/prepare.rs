@@ -105,7 +105,7 @@ fn check<V: Value>(settings: &Settings, tensor: &Coo<V>) -> Result<(), Failure> 
     let order = tensor.order();
     settings.config.check(order)?;
     if let Trees::Given(orders) = &settings.trees
-        && let Some(wrong) = orders.iter().find(|tree| tree.modes().len() != order)
+        && let Some(wrong) = orders.iter().find(|tree| tree.order.modes().len() != order)
     {
         let why = format!("--trees {wrong} does not list each of the {order} modes once");
         return Err(Failure::input(why));

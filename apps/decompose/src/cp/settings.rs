@@ -9,9 +9,9 @@ use decompose_common::output::Existing;
 use decompose_common::progress::Verbosity;
 use decompose_common::stopping::StopRule;
 use decompose_core::runtime::Toolchain;
-use decompose_core::sweep::Trees;
+use decompose_core::sweep::{TreeLayout, Trees};
 use decompose_cp::{Arrangement, CheckpointRule, CpConfig, NonNegModes};
-use decompose_formats::{Duplicates, ModeOrder};
+use decompose_formats::Duplicates;
 
 use crate::cp::args::{CpArgs, Init, Precision, Tree};
 use crate::cp::compat::{Compat, Defaults, StartRange};
@@ -197,17 +197,17 @@ fn start(args: &CpArgs, defaults: &Defaults, folder: &std::path::Path) -> (Exist
 }
 
 fn trees(words: Vec<Tree>) -> Result<Trees, Failure> {
-    let mut orders: Vec<ModeOrder> = Vec::new();
+    let mut layouts: Vec<TreeLayout> = Vec::new();
     let count = words.len();
     for word in words {
         match word {
             Tree::Choose if count == 1 => return Ok(Trees::Choose),
             Tree::Choose => {
-                return Err(Failure::input("--trees is `choose` or mode orders, not both"));
+                return Err(Failure::input("--trees is `choose` or trees, not both"));
             }
-            Tree::Order(order) if orders.contains(&order) => {}
-            Tree::Order(order) => orders.push(order),
+            Tree::Layout(layout) if layouts.contains(&layout) => {}
+            Tree::Layout(layout) => layouts.push(layout),
         }
     }
-    Ok(if orders.is_empty() { Trees::Choose } else { Trees::Given(orders) })
+    Ok(if layouts.is_empty() { Trees::Choose } else { Trees::Given(layouts) })
 }

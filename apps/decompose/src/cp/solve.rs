@@ -16,7 +16,7 @@ use decompose_formats::Value;
 use crate::cli::Done;
 use crate::cp::console::Console;
 use crate::cp::settings::{Settings, StartFrom};
-use crate::cp::write::STALE;
+use crate::cp::write::{CHECKPOINT, STALE};
 use crate::failure::Failure;
 
 /// The end of the iterations.
@@ -41,15 +41,12 @@ pub(crate) fn solve<V: Value>(
     folder: Option<&OutputFolder>,
     console: &mut Console,
 ) -> Result<Solved<V>, Failure> {
-    let is_new = folder.is_some_and(|folder| !folder.path().exists());
-    let order = engine.extents().len();
-    let mut history = folder.map(|folder| begin_history(settings, folder, order)).transpose()?;
+    let mut journal = folder.map(|folder| Journal::open(settings, folder)).transpose()?;
     interrupt::install();
     console.screen.start_iterations(settings.config.stop.max_iters);
     let mut failed = None;
     let mut observer = |record: &IterationRecord| {
-        let written = history.as_mut().map_or(Ok(()), |history| history.append(record));
-        let written = written.map_err(|error| Failure::from(error).while_writing());
+        let written = journal.as_mut().map_or(Ok(()), |journal| journal.append(record));
         match written.and_then(|()| console.iteration(record)) {
             Ok(()) if interrupt::requested() => ControlFlow::Break(()),
             Ok(()) => ControlFlow::Continue(()),
@@ -59,19 +56,23 @@ pub(crate) fn solve<V: Value>(
             }
         }
     };
-    let start_time = Instant::now();
+    let begun = Instant::now();
     let solved = decompose_cp::solve(&mut engine, start, &settings.config, &mut observer);
-    let seconds = start_time.elapsed().as_secs_f64();
+    let seconds = begun.elapsed().as_secs_f64();
     console.screen.stop();
     if let Some(failure) = failed {
         return Err(failure);
     }
-    let outcome = solved.map_err(|error| {
-        if let Some(folder) = folder.filter(|_| is_new) {
-            discard(folder);
+    let outcome = match (solved, journal) {
+        (Ok(outcome), journal) => {
+            journal.map_or(Ok(()), |mut journal| journal.begin(engine.extents().len()))?;
+            outcome
         }
-        Failure::from(error)
-    })?;
+        (Err(error), journal) => {
+            journal.into_iter().for_each(Journal::discard);
+            return Err(error.into());
+        }
+    };
     let interrupted = outcome.restarts.iter().any(|start| start.stop == StopReason::Interrupted);
     let done = if interrupted { Done::Interrupted } else { Done::Complete };
     let sources =
@@ -79,26 +80,69 @@ pub(crate) fn solve<V: Value>(
     Ok(Solved { outcome, sources, seconds, done })
 }
 
-/// Makes the folder and its history, with the iterations that a resumed run has behind it.
-fn begin_history(
-    settings: &Settings,
-    folder: &OutputFolder,
-    order: usize,
-) -> Result<HistoryWriter, Failure> {
-    let (earlier, stale) = match &settings.start {
-        StartFrom::Checkpoint(saved) => (saved_history(saved)?, &[][..]),
-        StartFrom::Init(_) => (Vec::new(), STALE),
-    };
-    folder.create(stale)?;
-    let mut history = HistoryWriter::create(&folder.path().join("history.csv"), order)?;
-    for record in &earlier {
-        history.append(record)?;
-    }
-    Ok(history)
+/// The output folder while the solver runs.
+///
+/// Files of an earlier run make way when the first iteration has ended: until then the solver may
+/// still refuse its start, and must leave what was there.
+struct Journal<'a> {
+    settings: &'a Settings,
+    folder: &'a OutputFolder,
+    /// Whether the folder was made here.
+    origin: Origin,
+    history: Option<HistoryWriter>,
 }
 
-/// Removes what was begun, so that a refused input leaves nothing; other files would stay.
-fn discard(folder: &OutputFolder) {
-    let _ = fs::remove_file(folder.path().join("history.csv"));
-    let _ = fs::remove_dir(folder.path());
+/// Where a folder comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Origin {
+    /// It was there.
+    Found,
+    /// It was made for this run.
+    Made,
+}
+
+impl<'a> Journal<'a> {
+    /// Makes the folder, into which the solver may save checkpoints.
+    fn open(settings: &'a Settings, folder: &'a OutputFolder) -> Result<Journal<'a>, Failure> {
+        let origin = if folder.path().exists() { Origin::Found } else { Origin::Made };
+        folder.create()?;
+        Ok(Journal { settings, folder, origin, history: None })
+    }
+
+    fn append(&mut self, record: &IterationRecord) -> Result<(), Failure> {
+        self.begin(record.mttkrp_seconds.len())?;
+        match self.history.as_mut().map(|history| history.append(record)) {
+            Some(Err(error)) => Err(Failure::from(error).while_writing()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Clears the folder and starts `history.csv`, with the iterations that a resumed run has
+    /// behind it; does nothing the second time.
+    fn begin(&mut self, order: usize) -> Result<(), Failure> {
+        if self.history.is_some() {
+            return Ok(());
+        }
+        let earlier = match &self.settings.start {
+            StartFrom::Checkpoint(saved) => saved_history(saved)?,
+            StartFrom::Init(_) => Vec::new(),
+        };
+        // The checkpoint may be of this run already.
+        let keep = self.settings.config.checkpoint.is_some() || !earlier.is_empty();
+        self.folder.clear(STALE.iter().copied().filter(|&name| !(keep && name == CHECKPOINT)))?;
+        let mut history = HistoryWriter::create(&self.folder.path().join("history.csv"), order)?;
+        earlier.iter().try_for_each(|record| history.append(record))?;
+        self.history = Some(history);
+        Ok(())
+    }
+
+    /// Removes what was begun, so that a refused input leaves nothing; other files stay.
+    fn discard(self) {
+        if self.history.is_some() {
+            let _ = fs::remove_file(self.folder.path().join("history.csv"));
+        }
+        if self.origin == Origin::Made {
+            let _ = fs::remove_dir(self.folder.path());
+        }
+    }
 }

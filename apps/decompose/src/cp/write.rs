@@ -12,6 +12,9 @@ use crate::cp::settings::Settings;
 use crate::cp::solve::Solved;
 use crate::failure::Failure;
 
+/// The file of a saved state.
+pub(crate) const CHECKPOINT: &str = "checkpoint.npz";
+
 /// Files that an earlier run may have left and this one may not write.
 pub(crate) const STALE: &[&str] = &[
     "model.npz", "model.ktensor", "lambda.mat", "weights.csv", "checkpoint.npz", "run.json",

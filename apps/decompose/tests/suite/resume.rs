@@ -13,7 +13,7 @@ fn resumed_runs_end_with_the_same_bytes() {
     run(&format!("{common} --max-iters 4 -o part"));
     run(&format!("{common} --max-iters 9 --resume part"));
     let read = |path: &str| fs::read(dir.path().join(path)).unwrap();
-    assert_eq!(read("whole/model.npz"), read("part/model.npz"));
+    assert!(read("whole/model.npz") == read("part/model.npz"), "the models differ");
     let fits = |path: &str| -> Vec<String> {
         let text = String::from_utf8(read(path)).unwrap();
         text.lines().map(|line| line.split(',').take(5).collect::<Vec<_>>().join(",")).collect()
@@ -29,5 +29,21 @@ fn resumed_runs_end_with_the_same_bytes() {
     let output = other.assert().code(2).get_output().clone();
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert!(stderr.contains("seed: saved [0], now [3]"), "{stderr}");
-    assert_eq!(read("whole/model.npz"), read("part/model.npz"));
+    assert!(read("whole/model.npz") == read("part/model.npz"), "the models differ");
+    assert_eq!(fits("part/history.csv").len(), 10, "a refused run changes nothing");
+}
+
+#[test]
+fn a_refused_start_leaves_an_earlier_run_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    cp(dir.path(), "sun-elevation.tns.gz", "-r 2 -q -o run");
+    let before = fs::read(dir.path().join("run/run.json")).unwrap();
+    let mut other = decompose(dir.path());
+    other.arg("cp").arg(data("sun-elevation.tns.gz"));
+    other.args("-r 3 --init run -o run --overwrite".split(' ')).assert().code(2);
+    assert_eq!(fs::read(dir.path().join("run/run.json")).unwrap(), before);
+    cp(dir.path(), "sun-elevation.tns.gz", "-r 2 -q -o run --overwrite --checkpoint-every 1");
+    assert!(dir.path().join("run/checkpoint.npz").is_file());
+    cp(dir.path(), "sun-elevation.tns.gz", "-r 2 -q -o run --overwrite");
+    assert!(!dir.path().join("run/checkpoint.npz").exists());
 }
