@@ -146,10 +146,10 @@ impl fmt::Display for SweepPlan {
             }
             writeln!(f, "    cost     {}", step.candidate.cost)?;
             let side = step.side_bytes;
-            writeln!(f, "    predicted {:.4} s, private copies {side} B", step.seconds)?;
+            writeln!(f, "    predicted {:.2e} s, private copies {side} B", step.seconds)?;
             writeln!(f, "    search   {}", step.report)?;
         }
-        write!(f, "sweep: predicted {:.4} s", self.seconds())
+        write!(f, "sweep: predicted {:.2e} s", self.seconds())
     }
 }
 
