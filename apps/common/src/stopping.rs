@@ -34,7 +34,7 @@ impl StopReason {
 impl fmt::Display for StopReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            StopReason::Converged => "the change of the fit fell below the tolerance",
+            StopReason::Converged => "the change fell below the tolerance",
             StopReason::PerfectFit => "the fit is perfect to rounding",
             StopReason::IterationLimit => "the iteration limit was reached",
             StopReason::TimeLimit => "the time limit was reached",

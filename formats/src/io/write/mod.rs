@@ -29,7 +29,7 @@ pub enum Overwrite {
     Replace,
 }
 
-/// Options of [`write()`](write).
+/// Options of [`write()`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct WriteOptions {
     /// What happens to a file that is there already.
