@@ -4,9 +4,9 @@ use std::sync::OnceLock;
 
 /// Sizes and speeds of one core and its caches.
 ///
-/// The sizes are read from the processor.  The times per cache line are those of independent
-/// loads with prefetching, measured with generated MTTKRP kernels on an AVX-512 server core; they
-/// rank schedules and are no promise of seconds.
+/// The sizes are read from the processor.  The times are throughputs with prefetching and some
+/// independent work in flight, fitted to generated MTTKRP kernels of ranks 16 and 50 on two cores of
+/// a Zen 5 server (`data/records`).  They rank schedules and are no promise of seconds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Machine {
     /// The processor's name, as it reports itself.
