@@ -4,10 +4,14 @@ use std::io::Read;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
+use decompose_core::cost::Machine;
 use decompose_core::error::CoreError;
-use decompose_core::sweep::MttkrpSweep;
+use decompose_core::kernels;
+use decompose_core::runtime::Toolchain;
+use decompose_core::schedule::Pattern;
+use decompose_core::sweep::{self, Engine, MttkrpSweep, PlanOptions, Trees};
 use decompose_cp::{CpConfig, CpOutcome, Start, solve};
-use decompose_formats::{Matrix, Value};
+use decompose_formats::{Coo, Ints, Matrix, ModeSet, PatternCounts, Value};
 
 /// MTTKRP by one loop over the non-zeros, summed in `f64`.
 #[derive(Clone)]
@@ -45,6 +49,35 @@ impl<V: Value> MttkrpSweep<V> for NaiveSweep {
         }
         Ok(())
     }
+}
+
+/// Decomposes `tensor` with the planned, compiled kernels.
+pub(crate) fn run_compiled(
+    tensor: &NaiveSweep,
+    start: Start<f64>,
+    config: &CpConfig,
+) -> CpOutcome<f64> {
+    let column = |m: usize| -> Ints {
+        tensor.entries.iter().map(|(at, _)| at[m] as u32).collect::<Vec<u32>>().into()
+    };
+    let coords = (0..tensor.extents.len()).map(column).collect();
+    let values: Vec<f64> = tensor.entries.iter().map(|(_, value)| *value).collect();
+    let mut coo = Coo::new(tensor.extents.clone(), coords, values).unwrap();
+    coo.sum_duplicates().unwrap();
+    let counts = PatternCounts::of(&coo);
+    let indices = |set: ModeSet| set.modes().map(kernels::mode_index).collect();
+    let pattern: Pattern = counts.iter().map(|(set, n)| (indices(set), n.value)).collect();
+    let options = PlanOptions {
+        rank: config.rank,
+        value_bytes: 8,
+        threads: rayon::current_num_threads(),
+        memory: None,
+        sweeps: 50,
+        trees: Trees::Choose,
+    };
+    let plan = sweep::plan(&tensor.extents, &pattern, &options, Machine::here()).unwrap();
+    let (mut engine, _) = Engine::build(coo, &plan, &Toolchain::detect()).unwrap();
+    solve(&mut engine, start, config, &mut |_| ControlFlow::Continue(())).unwrap()
 }
 
 /// Makes the dense tensor whose value at each cell is `value(cell)`.

@@ -1,4 +1,5 @@
-//! The first ten fits are those of pyttb's `cp_als` from the same start, to 1e-9; see
+//! With the planned and compiled kernels the first ten fits are those of pyttb's `cp_als` from the
+//! same start, to 1e-9; see
 //! `../reference/README.md`.
 
 use std::fs;
@@ -9,9 +10,6 @@ use decompose_formats::Matrix;
 use serde_json::Value as Json;
 
 use crate::common;
-
-/// Non-zeros times rank below which a case runs: the naive kernels are slow.
-const MOST_WORK: u64 = 3_000_000;
 
 /// The entry of a starting factor, as the README defines it.
 fn start_entry(seed: u64, mode: u64, row: u64, column: u64) -> f64 {
@@ -44,15 +42,11 @@ fn check(path: &Path) {
     let case: Json = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
     let name = case["tensor"].as_str().unwrap();
     let rank = case["rank"].as_u64().unwrap() as usize;
-    if case["nonzeros"].as_u64().unwrap() * rank as u64 > MOST_WORK {
-        eprintln!("skipped: {name} at rank {rank} is large for plain kernels");
-        return;
-    }
     let Some(tensor) = common::shared(case["set"].as_str().unwrap(), name) else { return };
     let mut config = CpConfig::new(rank);
     config.stop = StopRule { tol: 0.0, max_iters: 10, max_time: None };
     let model = start(&tensor.extents, rank, case["seed"].as_u64().unwrap());
-    let outcome = common::run(&tensor, Start::Given(model), &config);
+    let outcome = common::run_compiled(&tensor, Start::Given(model), &config);
     let comparable = case["comparable_iterations"].as_u64().unwrap() as usize;
     let pyttb = numbers(&case, "fits");
     let extended = numbers(&case, "extended_fits");
