@@ -63,7 +63,7 @@ impl Mask {
     where
         T: Pod + Send + Sync,
     {
-        let mut compacted = vec![T::zeroed(); self.count()];
+        let mut compacted = bytemuck::zeroed_vec(self.count());
         let mut rest = &mut compacted[..];
         let mut pieces = Vec::with_capacity(self.words.len().div_ceil(CHUNK));
         for words in self.words.chunks(CHUNK) {

@@ -42,7 +42,7 @@ pub(super) fn skip_levels(levels: &[Level]) -> Ints {
 
 /// Repeats the coordinate of each node as often as the node has entries below it.
 fn repeat<T: Int>(coords: &Array<T>, levels: &[Level], nnz: usize) -> Vec<T> {
-    let mut column = vec![T::zeroed(); nnz];
+    let mut column = bytemuck::zeroed_vec(nnz);
     column.par_chunks_mut(CHUNK).enumerate().for_each(|(chunk, piece)| {
         let start = chunk * CHUNK;
         let mut node = ancestor(levels, start);

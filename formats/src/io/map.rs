@@ -1,18 +1,20 @@
-//! Mapping files into memory: the only `unsafe` of this crate.
+//! Files as bytes: read window by window, or mapped.  The only `unsafe` of this crate.
 #![expect(unsafe_code, reason = "mapping a file is unsafe: others may change it meanwhile")]
 
+use std::cell::Cell;
 use std::fs::File;
 use std::io;
 use std::ops::Deref;
 use std::ops::Range;
+use std::os::unix::fs::FileExt;
 
 use memmap2::Mmap;
-use memmap2::MmapOptions;
 
-/// Bytes that can be looked at piece by piece: memory, or a file mapped window by window.
+/// Bytes that can be looked at piece by piece: memory, or a file read window by window.
 ///
-/// Windows keep the resident memory low: a file mapped as a whole would stay resident and count
-/// as ours until the end.
+/// Windows are read into a buffer that each thread keeps, not mapped: to unmap a window interrupts
+/// all other threads, and two threads then parse a text hardly faster than one.  Resident memory
+/// stays at a window a thread, and a file that shrinks meanwhile is an error, not a signal.
 #[derive(Clone, Copy)]
 pub(super) enum Bytes<'a> {
     Memory(&'a [u8]),
@@ -22,7 +24,12 @@ pub(super) enum Bytes<'a> {
 /// A piece of [`Bytes`].
 pub(super) enum Window<'a> {
     Memory(&'a [u8]),
-    Mapped(Mmap),
+    Read(Vec<u8>),
+}
+
+thread_local! {
+    /// The buffer of this thread, while no window holds it.
+    static BUFFER: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
 impl<'a> Bytes<'a> {
@@ -36,21 +43,25 @@ impl<'a> Bytes<'a> {
     /// Views the bytes of `range`, which must lie inside.
     pub(super) fn window(self, range: Range<u64>) -> io::Result<Window<'a>> {
         match self {
-            _ if range.is_empty() => Ok(Window::Memory(&[])),
             Bytes::Memory(bytes) => {
                 Ok(Window::Memory(&bytes[range.start as usize..range.end as usize]))
             }
             Bytes::File { file, .. } => {
+                let mut buffer = BUFFER.take();
                 let len = (range.end - range.start) as usize;
-                let mut options = MmapOptions::new();
-                // Populating fetches the whole window at once instead of a fault every 16 pages.
-                options.offset(range.start).len(len).populate();
-                // SAFETY: the map is read-only and private to one parsing task, which treats its
-                // content as arbitrary bytes.  If another process rewrites the file meanwhile, we
-                // read other bytes; if one truncates it, the system ends us with SIGBUS.  Nothing
-                // in this process writes a file that it reads.
-                Ok(Window::Mapped(unsafe { options.map(file)? }))
+                // Bytes of an earlier window are overwritten; only growth is cleared.
+                buffer.resize(len, 0);
+                file.read_exact_at(&mut buffer, range.start)?;
+                Ok(Window::Read(buffer))
             }
+        }
+    }
+}
+
+impl Drop for Window<'_> {
+    fn drop(&mut self) {
+        if let Window::Read(buffer) = self {
+            BUFFER.set(std::mem::take(buffer));
         }
     }
 }
@@ -61,7 +72,7 @@ impl Deref for Window<'_> {
     fn deref(&self) -> &[u8] {
         match self {
             Window::Memory(bytes) => bytes,
-            Window::Mapped(map) => map,
+            Window::Read(buffer) => buffer,
         }
     }
 }

@@ -90,13 +90,12 @@ pub(super) fn piece<I: Coordinate, V: Value>(
 
 /// Returns the smallest and the largest index of a column as written; `(u64::MAX, 0)` of none.
 fn range<I: Coordinate>(column: &[I]) -> (u64, u64) {
+    let Some(first) = column.first().map(|index| index.zero_based()) else { return (u64::MAX, 0) };
     // Stored indices are one too small and wrap at 0: shifted back, they order as written.
     let shifted = column.iter().map(|index| index.zero_based());
-    let ends = shifted.fold(None, |ends: Option<(I, I)>, index| match ends {
-        None => Some((index, index)),
-        Some((least, most)) => Some((least.min(index), most.max(index))),
-    });
-    ends.map_or((u64::MAX, 0), |(least, most)| (least.number(), most.number()))
+    let ends = |(least, most): (I, I), index: I| (index.min(least), index.max(most));
+    let (least, most) = shifted.fold((first, first), ends);
+    (least.number(), most.number())
 }
 
 /// A look for rows with certain indices.

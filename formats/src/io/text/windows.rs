@@ -84,8 +84,10 @@ pub(super) fn parse<I: Coordinate, V: Value>(
 ) -> Result<Columns<I, V>, End> {
     let limits = collector.limits;
     let rows: usize = runs.iter().map(|run| run.rows).sum();
-    let mut columns = vec![vec![I::zeroed(); rows]; limits.layout.order];
-    let mut values = vec![V::default(); rows];
+    // Zeroed by the system when first touched, and so by all threads; `vec!` would do it here.
+    let mut columns: Vec<Vec<I>> =
+        (0..limits.layout.order).map(|_| bytemuck::zeroed_vec(rows)).collect();
+    let mut values: Vec<V> = bytemuck::zeroed_vec(rows);
     // Pieces behind a stopped one cannot matter any more; those before it always run, so the
     // first bad line is found whatever the timing.
     let stopped = AtomicUsize::new(usize::MAX);
