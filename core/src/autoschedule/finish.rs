@@ -34,12 +34,12 @@ fn parallel(problem: &Problem, nest: &Forest) -> Option<Parallel> {
     Some(Parallel { index: first, space: Space::Position, conflict })
 }
 
-/// Positions between the request of a row and its use.  Of 4, 8, 16 and 32 the best on a tensor of
-/// short fibres at rank 50, and 2 to 10 % better than no requests.
+/// Positions between the request of a row and its use.  Of 4, 8, 16 and 32 the best on one tensor of
+/// short fibres at rank 50, and a few percent better than no requests; not swept on others.
 const DISTANCE: u64 = 16;
 
 /// Rows of up to this many bytes are not requested: the processor looks far enough ahead by itself,
-/// and requests cost 10 % at rank 16.
+/// and requests were slower at rank 16 on the same tensor.
 const SHORT_ROW_BYTES: u64 = 128;
 
 fn prefetches(problem: &Problem, machine: &Machine) -> Vec<Prefetch> {

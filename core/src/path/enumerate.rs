@@ -16,8 +16,8 @@ pub fn unfactorised(expr: &Expr) -> Path {
 /// Returns every binary path: every tree of pairwise contractions, in every depth-first
 /// postorder.
 ///
-/// An expression of one input has the path of one term.  Only `limit` operands or fewer are
-/// enumerated; above, and past 50,000 paths, the list is cut (the second value says so).
+/// An expression of one input has the path of one term.  Past 50,000 paths the list is cut, and the
+/// second value says so.
 ///
 /// Postorders matter because only neighbouring terms can share loops.
 pub fn enumerate(expr: &Expr) -> (Vec<Path>, bool) {
