@@ -5,6 +5,7 @@ use std::path::Path;
 use decompose_formats::Coo;
 use decompose_formats::Ints;
 use decompose_formats::Value;
+use decompose_formats::Width;
 use decompose_formats::io;
 use decompose_formats::io::Dialect;
 use decompose_formats::io::Progress;
@@ -92,6 +93,19 @@ proptest! {
     #[test]
     fn tensors_of_singles_round_trip(parts in parts()) {
         all_formats::<f32>(&parts);
+    }
+}
+
+#[test]
+fn an_extent_decides_the_width_even_if_no_index_needs_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("wide.tns");
+    std::fs::write(&path, "1 7 2.5\n").expect("written");
+    for (extent, width) in [(1 << 32, Width::W32), ((1 << 32) + 1, Width::W64)] {
+        let options = ReadOptions { extents: Some(vec![1, extent]), ..ReadOptions::default() };
+        let (coo, _) = io::read::<f64>(&Source::new(&path), &options, &Progress::new()).unwrap();
+        assert_eq!(coo.coords(1).width(), width);
+        assert_eq!(coo.coords(1).get(0), 6);
     }
 }
 

@@ -191,7 +191,7 @@ impl Finish<'_> {
         }
         let mirrored = values.len() as u64 - found;
         let report = self.report(collector, (base, base_from), &extents, mirrored);
-        let coords = columns.into_iter().zip(&extents).map(narrow).collect();
+        let coords = columns.into_iter().zip(&extents).map(fitted).collect();
         Ok((Coo::new(extents.clone(), coords, values)?, report))
     }
 
@@ -230,14 +230,14 @@ impl Finish<'_> {
     }
 }
 
-/// Gives a column the narrowest width that its extent allows.
-fn narrow<I: Coordinate>((column, &extent): (Vec<I>, &u64)) -> Ints
+/// Gives a column the width of its extent, which a file may have given larger than any index needs.
+fn fitted<I: Coordinate>((column, &extent): (Vec<I>, &u64)) -> Ints
 where
     Ints: From<Vec<I>>,
 {
-    if Width::below(extent).bytes() >= size_of::<I>() {
-        return Ints::from(column);
+    match Width::below(extent) {
+        width if width.bytes() == size_of::<I>() => Ints::from(column),
+        Width::W32 => column.iter().map(|index| index.number() as u32).collect::<Vec<_>>().into(),
+        Width::W64 => column.iter().map(|index| index.number()).collect::<Vec<_>>().into(),
     }
-    let narrowed: Vec<u32> = column.into_iter().map(|index| index.number() as u32).collect();
-    Ints::U32(narrowed.into())
 }
