@@ -1,6 +1,8 @@
 //! The searches: the dynamic program against exhaustive enumeration, and the schedules it finds.
 
-use decompose_core::autoschedule::{SCHEDULERS, all_forests, cheapest_forest, price, scheduler};
+use decompose_core::autoschedule::{
+    Breadth, Found, SCHEDULERS, SearchLimits, all_forests, cheapest_forest, price, scheduler,
+};
 use decompose_core::cost::Machine;
 use decompose_core::cost::tree::{
     CacheMisses, DenseLoops, Flops, MaxBufferDims, MaxBufferSize, TreeCost,
@@ -116,10 +118,45 @@ fn names_are_unique_and_found() {
 }
 
 #[test]
-fn a_bound_that_nothing_keeps_is_an_error() {
-    // Three operands need an intermediate, and even a scalar one takes 8 bytes.
+fn a_bound_that_no_pair_of_terms_keeps_leaves_one_term() {
+    // Two terms need an intermediate, and even a scalar one takes 8 bytes.
     let mut problem = pose(kernels::mttkrp(3, 0), |_| 10, 1000);
     problem.max_buffer_bytes = 4;
+    for one in SCHEDULERS {
+        let found = one.search(&problem, Machine::here()).expect("a schedule");
+        assert_eq!(found.report.breadth, Breadth::All);
+        assert!(found.report.to_string().contains("any number of inputs"), "{}", found.report);
+        let terms = found.candidates.iter().map(|candidate| candidate.schedule.path.terms.len());
+        assert_eq!(terms.max(), Some(1));
+    }
+}
+
+#[test]
+fn deeper_paths_are_searched_if_no_shallow_one_keeps_the_bound() {
+    // On a tree rooted at `i`, the shallow paths of mode 2 store intermediates of three indices.
+    let problem = pose(kernels::ttmc(5, Some(2)), |_| 12, 10_000);
+    let found = SCHEDULERS[0].search(&problem, Machine::here()).expect("a schedule");
+    assert_eq!(found.report.breadth, Breadth::AnyDepth);
+}
+
+#[test]
+fn a_problem_that_cannot_be_lowered_has_no_schedule() {
+    let mut problem = pose(kernels::mttkrp(3, 0), |_| 10, 1000);
+    problem.sparse.push(problem.sparse[0].clone());
     let error = SCHEDULERS[0].search(&problem, Machine::here()).expect_err("no schedule");
-    assert!(error.to_string().contains("4 bytes"), "{error}");
+    assert!(error.to_string().contains("no nest is legal"), "{error}");
+}
+
+#[test]
+fn wider_limits_see_more_and_never_choose_worse() {
+    let problem = pose(kernels::mttkrp(4, 1), |_| 30, 5_000);
+    let search = |limits: &SearchLimits| {
+        SCHEDULERS[0].search_within(&problem, Machine::here(), limits).expect("a schedule")
+    };
+    let (few, all) = (search(&SearchLimits::default()), search(&SearchLimits::all()));
+    assert!(few.report.paths < all.report.paths);
+    assert!(few.candidates.len() < all.candidates.len());
+    assert!(all.candidates[0].cost.seconds <= few.candidates[0].cost.seconds);
+    let terms = |found: &Found| found.candidates.iter().map(|c| c.schedule.path.terms.len()).min();
+    assert_eq!((terms(&few), terms(&all)), (Some(3), Some(1)));
 }
