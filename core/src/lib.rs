@@ -3,11 +3,12 @@
 //! ```text
 //! einsum -> path -> nest -> schedule -> lower -> codegen -> runtime
 //!           \___ autoschedule chooses, cost judges ___/
-//! sweep plans all kernels of a solver together
+//! sweep plans all kernels of a solver together, contract runs any one expression
 //! ```
 
 pub mod autoschedule;
 pub mod codegen;
+pub mod contract;
 pub mod cost;
 pub mod einsum;
 pub mod error;

@@ -2,7 +2,7 @@
 
 use crate::cost::Machine;
 use crate::einsum::{Index, IndexSet};
-use crate::nest::{Forest, Node};
+use crate::nest::Forest;
 use crate::path::Path;
 use crate::schedule::{BufferKind, Conflict, Layout, Parallel, Prefetch, Problem, Schedule, Space};
 
@@ -12,19 +12,17 @@ use crate::schedule::{BufferKind, Conflict, Layout, Parallel, Prefetch, Problem,
 pub fn finish(problem: &Problem, path: Path, nest: Forest, machine: &Machine) -> Schedule {
     let layouts = problem.sparse.iter().map(|x| Layout::tree(&x.levels, x.tail)).collect();
     let buffers = vec![BufferKind::Dense; path.terms.len() - 1];
-    let parallel = parallel(problem, &nest);
+    let parallel = parallel(problem);
     let prefetches = prefetches(problem, machine);
     Schedule { path, nest, layouts, buffers, tiles: Vec::new(), parallel, prefetches }
 }
 
-fn parallel(problem: &Problem, nest: &Forest) -> Option<Parallel> {
+fn parallel(problem: &Problem) -> Option<Parallel> {
     let first = *problem.sparse.first()?.levels.first()?;
-    let [Node::Loop { index, .. }] = nest.roots.as_slice() else { return None };
-    if *index != first {
-        return None;
-    }
     let output = problem.expr.output.set();
-    let conflict = if !output.contains(first) {
+    let conflict = if problem.has_pattern_output() {
+        Conflict::Positions
+    } else if problem.expr.output.indices.first() != Some(&first) {
         Conflict::Privatise
     } else if (output & problem.sparse_indices()).len() == 1 {
         Conflict::Boundary

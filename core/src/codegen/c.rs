@@ -7,18 +7,20 @@ use decompose_formats::ints::Width;
 
 use crate::codegen::registers::in_registers;
 use crate::codegen::vector;
-use crate::lower::{Array, Mode, Place, Program, Stmt};
+use crate::lower::{Addressing, Array, Mode, Place, Program, Stmt};
 use crate::schedule::{Conflict, Fusion};
 
 /// The name of the function in every kernel.
 ///
 /// ```c
-/// void decompose_kernel(const void *const *in, value *out, value *boundary, const uint64_t *task);
+/// void decompose_kernel(const void *const *in, value *out, value *boundary, value *scratch,
+///                       const uint64_t *task);
 /// ```
 ///
 /// `in` holds coordinates and pointers of each level (pointers not for the last), the values, and
 /// the dense operands.  `out` is the output; `boundary`, if not null, takes the first root slice
-/// instead.  `task` holds the first node and one past the last node of each level.
+/// instead.  `scratch` is the memory of large buffers ([`Program::scratch`]).  `task` holds the
+/// first node and one past the last node of each level.
 pub const ENTRY: &str = "decompose_kernel";
 
 /// Writes `program` as a C file of one function [`ENTRY`].
@@ -91,8 +93,8 @@ impl Writer<'_> {
     }
 
     fn operands(&mut self) {
-        let signature =
-            "(const void *const *in, value *out, value *boundary, const uint64_t *task)";
+        let signature = "(const void *const *in, value *out, value *boundary, value *scratch, \
+                         const uint64_t *task)";
         self.line(&format!("void {ENTRY}{signature}"));
         self.open("{");
         let mut slot = 0;
@@ -115,17 +117,26 @@ impl Writer<'_> {
         if self.program.conflict != Conflict::Boundary {
             self.line("(void)boundary;");
         }
+        if self.program.scratch().1 == 0 {
+            self.line("(void)scratch;");
+        }
     }
 
     fn locals(&mut self) {
+        let (starts, _) = self.program.scratch();
         for (buffer, array) in self.program.buffers.iter().enumerate() {
             if self.registers.contains(&buffer) {
                 vector::declare(self, buffer);
             } else if array.indices.is_empty() {
                 self.line(&format!("value {} = 0;", array.name));
+            } else if let Some(start) = starts[buffer] {
+                self.line(&format!("value *restrict const {} = scratch + {start};", array.name));
             } else {
                 let (name, len) = (&array.name, array.len);
-                self.line(&format!("value {name}[{len}] __attribute__((aligned(64)));"));
+                // Sums over lanes read the padding, which other statements never write.
+                let padded = array.extents.last().is_some_and(|&extent| extent < array.row());
+                let zero = if padded { " = {0}" } else { "" };
+                self.line(&format!("value {name}[{len}] __attribute__((aligned(64))){zero};"));
             }
         }
     }
@@ -169,6 +180,7 @@ impl Writer<'_> {
             self.open("{");
             self.line(&format!("const uint64_t at_{index} = at_{};", up.index));
             self.line(&format!("const size_t {index} = coord_{index}[at_{index}];"));
+            self.bind_position(level);
             return;
         }
         let (begin, end) = match up.map(|up| up.index) {
@@ -185,21 +197,30 @@ impl Writer<'_> {
         ));
         self.line(&format!("const size_t {index} = coord_{index}[at_{index}];"));
         if level == 0 {
-            self.bind_row(index);
+            self.bind_row();
         }
+        self.bind_position(level);
     }
 
     /// Points `row` at the output row of the current root slice.
-    fn bind_row(&mut self, root: crate::einsum::Index) {
-        let output = &self.program.output;
-        let Some(at) = output.indices.iter().position(|&index| index == root) else { return };
-        let place = format!("out + {root} * {}", output.strides[at]);
+    fn bind_row(&mut self) {
+        let Some((root, stride)) = self.program.root_row() else { return };
+        let place = format!("out + {root} * {stride}");
         if self.program.conflict == Conflict::Boundary {
             self.line(&format!(
                 "value *const row = boundary && at_{root} == task[0] ? boundary : {place};"
             ));
         } else {
             self.line(&format!("value *const row = {place};"));
+        }
+    }
+
+    /// Points `row` at the output's block of the current non-zero, below the last level.
+    fn bind_position(&mut self, level: usize) {
+        let positions = self.program.addressing == Addressing::Positions;
+        if positions && level + 1 == self.program.levels.len() {
+            let (index, len) = (self.program.levels[level].index, self.program.output.len);
+            self.line(&format!("value *const row = out + at_{index} * {len};"));
         }
     }
 
@@ -268,14 +289,10 @@ impl Writer<'_> {
     pub(super) fn base(&self, place: Place) -> String {
         match self.program.array(place) {
             Some(array) if place != Place::Output => array.name.clone(),
-            Some(array) if self.root_of(array).is_some() => "row".to_owned(),
+            _ if self.program.addressing == Addressing::Positions => "row".to_owned(),
+            _ if self.program.root_row().is_some() => "row".to_owned(),
             _ => "out".to_owned(),
         }
-    }
-
-    fn root_of(&self, output: &Array) -> Option<usize> {
-        let root = self.program.levels.first()?.index;
-        output.indices.iter().position(|&index| index == root)
     }
 
     /// The distance of the current element of `place` from its base, lanes at zero.
@@ -285,10 +302,10 @@ impl Writer<'_> {
         array: &Array,
         lanes: Option<crate::einsum::Index>,
     ) -> String {
-        let skipped = if place == Place::Output { self.root_of(array) } else { None };
+        let root = self.program.root_row().map(|(root, _)| root);
         let mut offset = String::new();
-        for (at, (&index, stride)) in array.indices.iter().zip(&array.strides).enumerate() {
-            if Some(at) == skipped || Some(index) == lanes {
+        for (&index, stride) in array.indices.iter().zip(&array.strides) {
+            if place == Place::Output && Some(index) == root || Some(index) == lanes {
                 continue;
             }
             let plus = if offset.is_empty() { "" } else { " + " };

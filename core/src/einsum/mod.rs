@@ -79,6 +79,21 @@ impl Expr {
         self.inputs.iter().fold(self.output.set(), |set, access| set | access.set())
     }
 
+    /// Returns a name for each input that names no other input and no intermediate (`T1`, `T2`,
+    /// ...): the tensor's own, or with the input's number, `A#2`, where that is taken.
+    pub fn operand_names(&self) -> Vec<String> {
+        let taken = |position: usize, name: &str| {
+            let number = name.strip_prefix('T').unwrap_or_default();
+            let term = !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit());
+            term || self.inputs[..position].iter().any(|before| before.tensor == name)
+        };
+        let name = |(position, access): (usize, &Access)| match taken(position, &access.tensor) {
+            true => format!("{}#{}", access.tensor, position + 1),
+            false => access.tensor.clone(),
+        };
+        self.inputs.iter().enumerate().map(name).collect()
+    }
+
     /// Returns the indices that are summed over: those of the inputs that the output lacks.
     pub fn summed(&self) -> IndexSet {
         self.all() - self.output.set()

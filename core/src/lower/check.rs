@@ -5,10 +5,11 @@
 //! 3. Every index of every array is bound by a loop around it or by the lanes.
 //! 4. No index is bound twice.
 //! 5. Buffers exist.
+//! 6. An output addressed by positions is written only where all levels are walked.
 
 use crate::einsum::IndexSet;
 use crate::error::CoreError;
-use crate::lower::ir::{Place, Program, Stmt};
+use crate::lower::ir::{Addressing, Place, Program, Stmt};
 
 /// Checks `program` against the rules above.
 ///
@@ -64,6 +65,11 @@ fn check_place(program: &Program, place: Place, at: At) -> Result<(), String> {
     match place {
         Place::Value if at.walked < program.levels.len() => {
             Err(format!("a value is read inside {} levels", at.walked))
+        }
+        Place::Output
+            if program.addressing == Addressing::Positions && at.walked < program.levels.len() =>
+        {
+            Err(format!("a position is written inside {} levels", at.walked))
         }
         Place::Buffer(buffer) if buffer >= program.buffers.len() => {
             Err(format!("there is no buffer {buffer}"))

@@ -11,10 +11,12 @@
 
 use decompose_formats::ints::Width;
 
-use crate::einsum::{Index, IndexSet};
+use crate::einsum::{Expr, Index, IndexSet};
 use crate::error::CoreError;
 use crate::lower::check::check;
-use crate::lower::ir::{Array, LevelParam, Mode, Place, Program, Request, Stmt, Zeroing};
+use crate::lower::ir::{
+    Addressing, Array, LevelParam, Mode, Place, Program, Request, Stmt, Zeroing,
+};
 use crate::nest::{Buffer, Node, buffers};
 use crate::path::Source;
 use crate::schedule::{Conflict, Problem, Schedule};
@@ -72,15 +74,22 @@ impl Emitter<'_> {
                 indices.iter().map(|&index| (index, self.problem.extents.of(index))).collect();
             Array::new(name, &dims, bytes)
         };
+        let names = c_names(expr);
         let dense_inputs: Vec<usize> = (0..expr.inputs.len()).filter(|&i| i != sparse).collect();
         let dense = dense_inputs.iter().map(|&input| {
             let access = &expr.inputs[input];
-            array(&access.tensor, &access.indices)
+            array(&names[input], &access.indices)
         });
+        let pattern = self.problem.has_pattern_output();
+        let sparse_indices = self.problem.sparse_indices();
+        let stored = |index: &Index| !pattern || !sparse_indices.contains(*index);
+        let output: Vec<Index> = expr.output.indices.iter().copied().filter(stored).collect();
+        let conflict = if pattern { Conflict::Positions } else { Conflict::Privatise };
         let levels = &self.problem.sparse[0].levels;
         let stored = self.schedule.layouts[0].levels.iter().zip(widths);
         let params = stored.map(|(level, &(coords, pointers))| LevelParam {
             index: level.index,
+            extent: self.problem.extents.of(level.index),
             coords,
             pointers,
             fusion: level.fusion,
@@ -104,9 +113,10 @@ impl Emitter<'_> {
             sparse: expr.inputs[sparse].tensor.clone(),
             levels: params.collect(),
             dense: dense.collect(),
-            output: array(&expr.output.tensor, &expr.output.indices),
+            output: array(&expr.output.tensor, &output),
+            addressing: if pattern { Addressing::Positions } else { Addressing::Coordinates },
             buffers: buffers.collect(),
-            conflict: self.schedule.parallel.map_or(Conflict::Privatise, |p| p.conflict),
+            conflict: self.schedule.parallel.map_or(conflict, |p| p.conflict),
             zeroing: Zeroing::All,
             requests: requests.collect(),
             body: Vec::new(),
@@ -142,13 +152,15 @@ impl Emitter<'_> {
         }
     }
 
-    /// Rows are assigned once only if the accumulator sits directly in the owned root loop.
+    /// Rows are assigned once only if the accumulator sits directly in the owned root loop, and
+    /// positions if it sits in the walk over all levels.
     fn zeroing(&self) -> Zeroing {
         let owned = self.schedule.parallel.is_some_and(|p| p.conflict == Conflict::Boundary);
-        match &self.accumulator {
-            Some(accumulator) if owned && accumulator.depth == 1 => Zeroing::Gaps,
-            _ => Zeroing::All,
-        }
+        let Some(Accumulator { depth, .. }) = self.accumulator else { return Zeroing::All };
+        let levels = &self.problem.sparse[0].levels;
+        let walk = self.orders.last().is_some_and(|order| order[..depth] == levels[..]);
+        let positions = self.problem.has_pattern_output() && walk;
+        if positions || owned && depth == 1 { Zeroing::Gaps } else { Zeroing::All }
     }
 
     fn nodes(&self, nodes: &[Node], around: &mut Vec<Index>, program: &Program) -> Vec<Stmt> {
@@ -197,9 +209,9 @@ impl Emitter<'_> {
 
     /// The level that a loop over `index` inside loops `around` walks.
     fn level_of(&self, index: Index, around: &[Index]) -> Option<usize> {
-        let levels = &self.problem.sparse[0].levels;
-        let level = levels.iter().position(|&level| level == index)?;
-        levels[..level].iter().all(|above| around.contains(above)).then_some(level)
+        let x = &self.problem.sparse[0];
+        let next = x.walked(around.iter().copied());
+        (x.levels.get(next) == Some(&index)).then_some(next)
     }
 
     /// The buffers that are built inside `node` and rebuilt in each iteration of `around`.
@@ -251,9 +263,11 @@ impl Emitter<'_> {
         let mode = if self.zeroing() == Zeroing::Gaps { Mode::Assign } else { Mode::Add };
         let array = &program.buffers[buffer];
         let (target, factors) = (Place::Output, vec![Place::Buffer(buffer)]);
-        let lanes = array.indices.last().copied();
+        // The output may store another index last, one outside the accumulator.
+        let last = array.indices.last().copied();
+        let lanes = last.filter(|&last| ends_with(&program.output, last));
         let mut stmt = Stmt::Product { target, factors, mode, lanes };
-        let outer = array.indices.len().saturating_sub(1);
+        let outer = array.indices.len() - usize::from(lanes.is_some());
         for at in (0..outer).rev() {
             let (index, extent) = (array.indices[at], array.extents[at]);
             stmt = Stmt::Range { index, extent, body: vec![stmt] };
@@ -262,16 +276,33 @@ impl Emitter<'_> {
     }
 }
 
+/// Returns names for the inputs in generated code that meet neither indices, keywords nor the names
+/// that the code itself uses: capitals and digits stay as they are, others end in `_in` and the
+/// input's number.
+fn c_names(expr: &Expr) -> Vec<String> {
+    let plain = |name: &str| {
+        let capital = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit();
+        let letter = name.len() == 1
+            && name.chars().any(|c| Index::new(c).is_some_and(|i| expr.all().contains(i)));
+        name.chars().all(capital) && !letter
+    };
+    let names = expr.operand_names().into_iter().enumerate();
+    let safe = |(input, name): (usize, String)| match plain(&name) {
+        true => name,
+        false => format!("{}_in{}", expr.inputs[input].tensor, input + 1),
+    };
+    names.map(safe).collect()
+}
+
 /// Tells whether every array of `product` that has `index` stores it contiguously.
 fn contiguous(product: &Stmt, index: Index, program: &Program) -> bool {
     let Stmt::Product { target, factors, .. } = product else { return false };
-    factors.iter().chain([target]).filter_map(|&place| program.array(place)).all(|array| {
-        array
-            .indices
-            .iter()
-            .position(|&i| i == index)
-            .is_none_or(|at| at + 1 == array.indices.len())
-    })
+    let mut arrays = factors.iter().chain([target]).filter_map(|&place| program.array(place));
+    arrays.all(|array| !array.indices.contains(&index) || ends_with(array, index))
+}
+
+fn ends_with(array: &Array, index: Index) -> bool {
+    array.indices.last() == Some(&index)
 }
 
 /// The terms below `node`: the first and one past the last.

@@ -9,7 +9,7 @@ use std::ops::Range;
 use decompose_formats::{Csf, Value};
 
 use crate::einsum::Index;
-use crate::lower::ir::{Mode, Place, Program, Stmt};
+use crate::lower::ir::{Addressing, Mode, Place, Program, Stmt};
 
 /// What a program works on.
 pub struct Operands<'a, V: Value> {
@@ -17,9 +17,9 @@ pub struct Operands<'a, V: Value> {
     pub sparse: &'a Csf<V>,
     /// The dense operands as the program's arrays lay them out.
     pub dense: &'a [&'a [V]],
-    /// The rows `first_row..` of the output.
+    /// The rows, or blocks at positions, `first_row..` of the output.
     pub output: &'a mut [V],
-    /// The number of the first row in `output`.
+    /// The number of the first row, or position, in `output`.
     pub first_row: u64,
     /// Receives the first root slice instead of the output.
     pub boundary: Option<&'a mut [V]>,
@@ -99,6 +99,10 @@ impl<'a, V: Value> Interpreter<'a, V> {
         let fixed = array.indices.iter().zip(&array.strides).filter(|(i, _)| Some(**i) != lanes);
         let offset: usize = fixed.map(|(i, s)| self.at[i.number()] * *s as usize).sum();
         match place {
+            Place::Output if self.program.addressing == Addressing::Positions => {
+                let leaf = self.position.last().copied().unwrap_or_default();
+                (leaf - self.operands.first_row as usize) * array.len as usize + offset
+            }
             Place::Output if self.on_boundary() => offset - self.root() * self.root_stride(),
             Place::Output => offset - self.operands.first_row as usize * self.root_stride(),
             _ => offset,
@@ -116,10 +120,7 @@ impl<'a, V: Value> Interpreter<'a, V> {
     }
 
     fn root_stride(&self) -> usize {
-        let output = &self.program.output;
-        let root = self.program.levels[0].index;
-        let at = output.indices.iter().position(|&index| index == root);
-        at.map_or(0, |at| output.strides[at] as usize)
+        self.program.root_row().map_or(0, |(_, stride)| stride as usize)
     }
 
     fn read(&self, place: Place, lanes: Option<Index>) -> &[V] {

@@ -33,8 +33,10 @@ pub struct Program {
     pub levels: Vec<LevelParam>,
     /// The dense operands, in the order of the expression.
     pub dense: Vec<Array>,
-    /// The output.
+    /// The output; if it has the sparse operand's pattern, the block at one position.
     pub output: Array,
+    /// How the output is addressed.
+    pub addressing: Addressing,
     /// The buffers.
     pub buffers: Vec<Array>,
     /// How tasks share the output.
@@ -52,6 +54,8 @@ pub struct Program {
 pub struct LevelParam {
     /// The index that it stores.
     pub index: Index,
+    /// Its extent: all coordinates are below.
+    pub extent: u64,
     /// The width of its coordinates.
     pub coords: Width,
     /// The width of its pointers; of no meaning at the last level and at fused ones.
@@ -102,10 +106,19 @@ impl Array {
     }
 }
 
+/// How an output is addressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Addressing {
+    /// By the coordinates of its indices.
+    Coordinates,
+    /// By the position of the current non-zero: one block each.
+    Positions,
+}
+
 /// What the executor clears before a kernel runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Zeroing {
-    /// Rows of the output without a root slice: the kernel assigns all others.
+    /// Rows of the output without a root slice: the kernel assigns all others, and all positions.
     Gaps,
     /// The whole output: the kernel adds to it.
     All,
@@ -181,7 +194,34 @@ pub enum Place {
     Output,
 }
 
+/// Buffers of up to this many bytes stand on the stack of a task, larger ones in its scratch memory.
+const STACK_BYTES: u64 = 16 << 10;
+
 impl Program {
+    /// Returns where each buffer begins in a task's scratch memory, `None` for one on the stack,
+    /// and the number of elements of that memory.
+    pub fn scratch(&self) -> (Vec<Option<u64>>, u64) {
+        let mut len = 0;
+        let mut place = |array: &Array| {
+            let large = array.len * self.value_bytes as u64 > STACK_BYTES;
+            let start = large.then_some(len);
+            if large {
+                len += array.len.next_multiple_of(64 / self.value_bytes as u64);
+            }
+            start
+        };
+        let starts = self.buffers.iter().map(&mut place).collect();
+        (starts, len)
+    }
+
+    /// Returns the index whose coordinate is the row of the output, and its stride, if the first
+    /// level of the sparse operand gives rows of the output.
+    pub fn root_row(&self) -> Option<(Index, u64)> {
+        let root = self.levels.first()?.index;
+        let at = self.output.indices.iter().position(|&index| index == root)?;
+        Some((root, self.output.strides[at]))
+    }
+
     /// Returns the array of `place`; `None` for the sparse operand's value.
     pub fn array(&self, place: Place) -> Option<&Array> {
         match place {

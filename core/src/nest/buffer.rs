@@ -46,8 +46,8 @@ pub fn buffers(path: &Path, forest: &Forest) -> Option<Vec<Buffer>> {
         .collect()
 }
 
-/// For each term the loops around it as (number of the loop node, index).
-fn places(forest: &Forest, terms: usize) -> Vec<Vec<(usize, Index)>> {
+/// Returns for each of `terms` terms the loops around it as (number of the loop node, index).
+pub fn places(forest: &Forest, terms: usize) -> Vec<Vec<(usize, Index)>> {
     fn visit(
         nodes: &[Node],
         around: &mut Vec<(usize, Index)>,

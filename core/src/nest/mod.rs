@@ -15,7 +15,7 @@ mod text;
 
 use crate::einsum::{Index, IndexSet};
 
-pub use buffer::{Buffer, buffers};
+pub use buffer::{Buffer, buffers, places};
 
 /// A loop or a term.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

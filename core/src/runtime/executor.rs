@@ -5,17 +5,18 @@
 //! | owner     | several a thread | each task holds its own rows                                  |
 //! | boundary  | several a thread | the same; the part of a slice begun earlier is added at last  |
 //! | privatise | one a thread     | each task has a copy of the output; copies are summed in order |
+//! | positions | several a thread | each task holds the values at its own non-zeros               |
 //!
 //! Which task does what depends on the number of threads only, and sums are taken in task order:
 //! the same number of threads gives the same bits.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use decompose_formats::{Csf, Matrix, Value};
 use rayon::prelude::*;
 
 use crate::error::CoreError;
-use crate::lower::{Operands, Zeroing};
+use crate::lower::{Addressing, Operands, Zeroing};
 use crate::runtime::kernel::Kernel;
 use crate::runtime::partition::{Cut, Task, partition};
 use crate::schedule::Conflict;
@@ -31,6 +32,28 @@ pub struct Executor<V: Value> {
     tasks: Vec<Task>,
     /// Copies of the output, or rows of shared slices: one a task but the first.
     side: Vec<Matrix<V>>,
+    scratch: Pool<V>,
+}
+
+/// Scratch memory of tasks that run at the same time; a task that finds none makes its own.
+struct Pool<V: Value> {
+    len: usize,
+    free: Mutex<Vec<Matrix<V>>>,
+}
+
+impl<V: Value> Pool<V> {
+    /// Lends memory of `len` elements to `work`.
+    fn lend<T>(&self, work: impl FnOnce(&mut [V]) -> Result<T, CoreError>) -> Result<T, CoreError> {
+        if self.len == 0 {
+            return work(&mut []);
+        }
+        let free = || self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = free().pop();
+        let mut memory = found.map_or_else(|| Matrix::zeros(1, self.len), Ok)?;
+        let result = work(memory.as_mut_slice());
+        free().push(memory);
+        result
+    }
 }
 
 impl<V: Value> Executor<V> {
@@ -38,17 +61,18 @@ impl<V: Value> Executor<V> {
     ///
     /// # Errors
     ///
-    /// If the kernel's output is no matrix or no memory is left for private copies.
+    /// If no memory is left for private copies.
     pub fn new(kernel: Kernel, tree: Arc<Csf<V>>) -> Result<Executor<V>, CoreError> {
         let threads = rayon::current_num_threads();
         let (parts, cut) = match kernel.program().conflict {
             Conflict::Privatise => (threads, Cut::Anywhere),
             Conflict::Owner => (threads * TASKS_PER_THREAD, Cut::Roots),
-            Conflict::Boundary => (threads * TASKS_PER_THREAD, Cut::Anywhere),
+            Conflict::Boundary | Conflict::Positions => (threads * TASKS_PER_THREAD, Cut::Anywhere),
         };
         let parts = if threads == 1 { 1 } else { parts };
         let tasks = partition(&tree, parts, cut);
-        let mut executor = Executor { kernel, tree, tasks, side: Vec::new() };
+        let scratch = Pool { len: kernel.program().scratch().1 as usize, free: Mutex::default() };
+        let mut executor = Executor { kernel, tree, tasks, side: Vec::new(), scratch };
         executor.side = executor.side_matrices()?;
         Ok(executor)
     }
@@ -56,12 +80,15 @@ impl<V: Value> Executor<V> {
     fn side_matrices(&self) -> Result<Vec<Matrix<V>>, CoreError> {
         let output = &self.kernel.program().output;
         let row = output.row() as usize;
+        let others = self.tasks.len().saturating_sub(1);
         let rows = match self.kernel.program().conflict {
             Conflict::Privatise => (output.len as usize).div_ceil(row.max(1)),
-            Conflict::Boundary => 1,
-            Conflict::Owner => return Ok(Vec::new()),
+            Conflict::Boundary => {
+                let row = self.kernel.slice_len() as usize;
+                return (0..others).map(|_| Ok(Matrix::zeros(1, row)?)).collect();
+            }
+            Conflict::Owner | Conflict::Positions => return Ok(Vec::new()),
         };
-        let others = self.tasks.len().saturating_sub(1);
         (0..others).map(|_| Ok(Matrix::zeros(rows, row)?)).collect()
     }
 
@@ -75,13 +102,29 @@ impl<V: Value> Executor<V> {
         self.side.iter().map(|m| (m.as_slice().len() * V::BYTES) as u64).sum()
     }
 
-    /// Replaces `output` by the result of the kernel on `dense` operands.
+    /// Returns the elements of the output, padding included.
+    pub fn output_len(&self) -> u64 {
+        let program = self.kernel.program();
+        match program.addressing {
+            Addressing::Coordinates => program.output.len,
+            Addressing::Positions => program.output.len * self.tree.values().len() as u64,
+        }
+    }
+
+    /// Returns the tree.
+    pub fn tree(&self) -> &Csf<V> {
+        &self.tree
+    }
+
+    /// Replaces `output` by the result of the kernel on `dense` operands, all laid out as the
+    /// program's arrays; an output with the operand's pattern has a block for each of the tree's
+    /// values, in their order.
     ///
     /// # Errors
     ///
     /// [`CoreError::Operand`] if an operand does not fit.
     pub fn run(&mut self, dense: &[&[V]], output: &mut [V]) -> Result<(), CoreError> {
-        let want = self.kernel.program().output.len;
+        let want = self.output_len();
         if output.len() as u64 != want {
             let operand = self.kernel.program().output.name.clone();
             let why = format!("{} elements for an output of {want}", output.len());
@@ -89,12 +132,12 @@ impl<V: Value> Executor<V> {
         }
         match self.kernel.program().conflict {
             Conflict::Privatise => self.run_private(dense, output),
-            Conflict::Owner | Conflict::Boundary => self.run_owned(dense, output),
+            _ => self.run_owned(dense, output),
         }
     }
 
     fn run_private(&mut self, dense: &[&[V]], output: &mut [V]) -> Result<(), CoreError> {
-        let (kernel, tree) = (&self.kernel, &*self.tree);
+        let (kernel, tree, scratch) = (&self.kernel, &*self.tree, &self.scratch);
         let copies = self.side.iter_mut().map(Matrix::as_mut_slice);
         let targets: Vec<&mut [V]> = std::iter::once(&mut *output).chain(copies).collect();
         let work: Vec<(&Task, &mut [V])> = self.tasks.iter().zip(targets).collect();
@@ -102,7 +145,8 @@ impl<V: Value> Executor<V> {
             output.fill(V::default());
             let nodes = &task.nodes;
             let boundary = None;
-            kernel.run(Operands { sparse: tree, dense, output, first_row: 0, boundary, nodes })
+            let operands = Operands { sparse: tree, dense, output, first_row: 0, boundary, nodes };
+            scratch.lend(|scratch| kernel.run(operands, scratch))
         })?;
         for copy in &self.side {
             let blocks =
@@ -113,24 +157,34 @@ impl<V: Value> Executor<V> {
     }
 
     fn run_owned(&mut self, dense: &[&[V]], output: &mut [V]) -> Result<(), CoreError> {
-        let (kernel, tree) = (&self.kernel, &*self.tree);
+        let (kernel, tree, scratch) = (&self.kernel, &*self.tree, &self.scratch);
         let program = kernel.program();
-        let stride = program.output.strides.first().map_or(1, |&stride| stride) as usize;
+        let positions = program.addressing == Addressing::Positions;
+        let stride = kernel.slice_len() as usize;
         let mut rest = &mut *output;
         let mut sides = self.side.iter_mut();
         let mut work = Vec::with_capacity(self.tasks.len());
         for (at, task) in self.tasks.iter().enumerate() {
-            let rows = (task.rows.end - task.rows.start) as usize;
+            let owned = if positions { task.leaves() } else { &task.rows };
+            let rows = (owned.end - owned.start) as usize;
             let (own, after) = rest.split_at_mut(rows * stride);
             rest = after;
             let side = if at == 0 { None } else { sides.next() };
-            work.push((task, own, side.map(Matrix::as_mut_slice)));
+            work.push((task, own, owned.start, side.map(Matrix::as_mut_slice)));
         }
-        work.into_par_iter().try_for_each(|(task, output, side)| {
-            clear(tree, task, program.zeroing, output, stride);
-            let boundary = side.filter(|_| task.continues);
-            let (first_row, nodes) = (task.rows.start, &task.nodes);
-            kernel.run(Operands { sparse: tree, dense, output, first_row, boundary, nodes })
+        work.into_par_iter().try_for_each(|(task, output, first_row, side)| {
+            if program.zeroing == Zeroing::All {
+                output.fill(V::default());
+            } else if !positions {
+                clear_gaps(tree, task, output, stride);
+            }
+            let mut boundary = side.filter(|_| task.continues);
+            if let Some(row) = &mut boundary {
+                row.fill(V::default());
+            }
+            let nodes = &task.nodes;
+            let operands = Operands { sparse: tree, dense, output, first_row, boundary, nodes };
+            scratch.lend(|scratch| kernel.run(operands, scratch))
         })?;
         if program.conflict == Conflict::Boundary {
             self.add_boundaries(output, stride);
@@ -153,12 +207,8 @@ impl<V: Value> Executor<V> {
 /// Elements summed a task when copies are added.
 const SUM_BLOCK: usize = 1 << 14;
 
-/// Clears what the kernel does not assign in the rows of `task`.
-fn clear<V: Value>(tree: &Csf<V>, task: &Task, zeroing: Zeroing, output: &mut [V], stride: usize) {
-    if zeroing == Zeroing::All {
-        output.fill(V::default());
-        return;
-    }
+/// Clears the rows of `task` without a root slice.
+fn clear_gaps<V: Value>(tree: &Csf<V>, task: &Task, output: &mut [V], stride: usize) {
     let coords = &tree.levels()[0].coords;
     let own = task.nodes[0].start + u64::from(task.continues)..task.nodes[0].end;
     let mut next = 0;

@@ -10,12 +10,13 @@ use libloading::Library;
 
 use crate::codegen::{ENTRY, emit_c};
 use crate::error::CoreError;
-use crate::lower::{Array, Operands, Program, interpret};
+use crate::lower::{Addressing, Operands, Program, interpret};
 use crate::runtime::compiler::Toolchain;
-use crate::schedule::Fusion;
+use crate::schedule::{Conflict, Fusion};
 
 /// The signature of [`ENTRY`].
-type Entry = unsafe extern "C" fn(*const *const c_void, *mut c_void, *mut c_void, *const u64);
+type Entry =
+    unsafe extern "C" fn(*const *const c_void, *mut c_void, *mut c_void, *mut c_void, *const u64);
 
 /// A program that can be run.
 #[derive(Clone)]
@@ -91,9 +92,12 @@ impl Kernel {
             Err(CoreError::Operand { operand: operand.to_owned(), why })
         };
         let levels = operands.sparse.levels();
+        let order = operands.sparse.mode_order();
+        let extents = order.modes().iter().map(|&mode| operands.sparse.extents()[mode]);
         let fits = levels.len() == program.levels.len()
             && operands.nodes.len() == levels.len()
             && program.value_bytes == V::BYTES
+            && extents.zip(&program.levels).all(|(have, level)| have <= level.extent)
             && levels.iter().zip(&program.levels).enumerate().all(|(at, (level, param))| {
                 let leaf = at + 1 == program.levels.len();
                 let nodes = &operands.nodes[at];
@@ -105,43 +109,89 @@ impl Kernel {
                     && nodes.end <= level.coords.len() as u64
             });
         if !fits {
-            return bad(&program.sparse, "levels, widths or nodes differ from the kernel's".into());
+            return bad(
+                &program.sparse,
+                "extents, levels, widths or nodes differ from the kernel's".into(),
+            );
         }
         if program.dense.len() != operands.dense.len() {
             return bad("dense operands", format!("{} given", operands.dense.len()));
         }
         // Rows shorter than a cache line are aligned to their own length.
-        let aligned = |array: &Array, slice: &[V]| {
-            let vector = (array.row() as usize * V::BYTES).min(64);
-            (slice.as_ptr() as usize).is_multiple_of(vector)
+        let aligned = |row: u64, slice: &[V]| {
+            (slice.as_ptr() as usize).is_multiple_of((row as usize * V::BYTES).min(64))
         };
         for (array, slice) in program.dense.iter().zip(operands.dense) {
-            if (slice.len() as u64) < array.len || !aligned(array, slice) {
+            if (slice.len() as u64) < array.len || !aligned(array.row(), slice) {
                 let (have, want) = (slice.len(), array.len);
                 return bad(&array.name, format!("{have} aligned elements, {want} needed"));
             }
         }
         let output = &program.output;
         let boundary = operands.boundary.as_deref();
-        if !aligned(output, operands.output) || boundary.is_some_and(|row| !aligned(output, row)) {
+        let (have, want) = (operands.output.len() as u64, self.written(operands));
+        if have < want || boundary.is_some_and(|row| (row.len() as u64) < self.slice_len()) {
+            return bad(&output.name, format!("{have} elements, {want} needed"));
+        }
+        let row = output.row().min(self.slice_len());
+        if !aligned(row, operands.output) || boundary.is_some_and(|slice| !aligned(row, slice)) {
             return bad(&output.name, "the rows are not aligned".into());
         }
         Ok(())
     }
 
-    /// Runs the kernel over the nodes that `operands` name.
+    /// Returns one past the last element of the output's slice that the kernel may write.
+    fn written<V: Value>(&self, operands: &Operands<V>) -> u64 {
+        let Program { output, conflict, .. } = &*self.program;
+        let first = operands.first_row;
+        let (Some(roots), Some(leaves)) = (operands.nodes.first(), operands.nodes.last()) else {
+            return 0;
+        };
+        match (conflict, self.program.root_row()) {
+            (Conflict::Positions, _) => leaves.end.saturating_sub(first) * self.slice_len(),
+            (Conflict::Owner | Conflict::Boundary, Some(_)) => {
+                let apart = u64::from(operands.boundary.is_some());
+                if roots.end <= roots.start + apart {
+                    return 0;
+                }
+                let last = operands.sparse.levels()[0].coords.get(roots.end as usize - 1);
+                (last + 1).saturating_sub(first) * self.slice_len()
+            }
+            _ => output.len,
+        }
+    }
+
+    /// Returns the elements that a task owns together: the output's block of a root slice or of a
+    /// position, or else all of it.
+    pub(super) fn slice_len(&self) -> u64 {
+        let Program { output, conflict, .. } = &*self.program;
+        match (conflict, self.program.root_row()) {
+            (Conflict::Owner | Conflict::Boundary, Some((_, stride))) => stride,
+            _ => output.len,
+        }
+    }
+
+    /// Runs the kernel over the nodes that `operands` name, with the memory that
+    /// [`Program::scratch`] asks for.
     ///
     /// # Errors
     ///
     /// [`CoreError::Operand`] if an operand does not have the shape that the kernel expects.
-    pub(super) fn run<V: Value>(&self, operands: Operands<V>) -> Result<(), CoreError> {
+    pub(super) fn run<V: Value>(
+        &self,
+        operands: Operands<V>,
+        scratch: &mut [V],
+    ) -> Result<(), CoreError> {
         self.check(&operands)?;
+        if (scratch.len() as u64) < self.program.scratch().1 {
+            return Err(CoreError::Internal("a kernel without its scratch memory".into()));
+        }
         if operands.nodes.iter().any(|nodes| nodes.is_empty()) {
             return Ok(());
         }
         match &self.code {
             Code::Interpreted { .. } => interpret(&self.program, operands),
-            Code::Native { entry, .. } => call(*entry, &self.program, operands),
+            Code::Native { entry, .. } => call(*entry, &self.program, operands, scratch),
         }
         Ok(())
     }
@@ -158,7 +208,7 @@ fn load(object: &Path, origin: Origin) -> Result<Code, String> {
     Ok(Code::Native { entry, origin, _library: Arc::new(library) })
 }
 
-fn call<V: Value>(entry: Entry, program: &Program, operands: Operands<V>) {
+fn call<V: Value>(entry: Entry, program: &Program, operands: Operands<V>, scratch: &mut [V]) {
     let mut inputs: Vec<*const c_void> = Vec::new();
     let last = program.levels.len() - 1;
     for (at, level) in operands.sparse.levels().iter().enumerate() {
@@ -170,18 +220,19 @@ fn call<V: Value>(entry: Entry, program: &Program, operands: Operands<V>) {
     inputs.push(operands.sparse.values().as_ptr().cast());
     inputs.extend(operands.dense.iter().map(|slice| slice.as_ptr().cast::<c_void>()));
     let task: Vec<u64> = operands.nodes.iter().flat_map(|r| [r.start, r.end]).collect();
-    let root = program.levels[0].index;
-    let at = program.output.indices.iter().position(|&index| index == root);
-    let stride = at.map_or(0, |at| program.output.strides[at]);
-    // The kernel counts rows from the first of the whole output; it never writes before
-    // `first_row`, so the shifted pointer is only ever used inside the slice.
+    let stride = match program.addressing {
+        Addressing::Positions => program.output.len,
+        Addressing::Coordinates => program.root_row().map_or(0, |(_, stride)| stride),
+    };
+    // The kernel counts rows and positions from the first of the whole output; it never writes
+    // before `first_row`, so the shifted pointer is only ever used inside the slice.
     let shift = (operands.first_row * stride) as usize;
     let output = operands.output.as_mut_ptr().wrapping_sub(shift).cast();
     let boundary = operands.boundary.map_or(std::ptr::null_mut(), |row| row.as_mut_ptr().cast());
     // SAFETY: `check` has compared every array with the program; coordinates are below their
     // extents and pointers ascend (invariants of `Csf`), so the kernel stays inside them.  Slices
     // written to are borrowed mutably, and no other task holds them.
-    unsafe { entry(inputs.as_ptr(), output, boundary, task.as_ptr()) }
+    unsafe { entry(inputs.as_ptr(), output, boundary, scratch.as_mut_ptr().cast(), task.as_ptr()) }
 }
 
 fn pointer(ints: &Ints) -> *const c_void {

@@ -29,6 +29,13 @@ pub struct Task {
     pub rows: Range<u64>,
 }
 
+impl Task {
+    /// Returns the positions of its non-zeros.
+    pub fn leaves(&self) -> &Range<u64> {
+        self.nodes.last().unwrap_or(&self.rows)
+    }
+}
+
 /// Cuts `tree` into `parts` tasks of nearly equal numbers of non-zeros.
 ///
 /// Time `O(parts * order * log nnz)`.

@@ -107,9 +107,12 @@ pub struct Tile {
 }
 
 /// The parallel loop.
+///
+/// Every nest can be cut along the sparse operand: the result is linear in it, so each task runs
+/// the whole nest on a part of the non-zeros, and the results add up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Parallel {
-    /// The index of the loop: a root of the nest.
+    /// The index of the loop: the first level of the sparse operand.
     pub index: Index,
     /// What is cut into equal parts.
     pub space: Space,
@@ -137,6 +140,8 @@ pub enum Conflict {
     Boundary,
     /// Every task has its own copy of the output; the copies are summed in order.
     Privatise,
+    /// Tasks end between non-zeros and own their positions of an output with the operand's pattern.
+    Positions,
 }
 
 /// Rows of a dense operand requested ahead of their use.

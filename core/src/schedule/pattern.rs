@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::einsum::{Extents, IndexSet};
+use decompose_formats::ModeSet;
+use decompose_formats::stats::{Count, PatternCounts};
+
+use crate::einsum::{Extents, Index, IndexSet};
 
 /// Counts of distinct coordinate tuples: `nnz(X_S)` for sets `S` of indices.
 ///
@@ -13,6 +16,15 @@ use crate::einsum::{Extents, IndexSet};
 pub struct Pattern(BTreeMap<IndexSet, u64>);
 
 impl Pattern {
+    /// Takes over the counts of a tensor whose modes are `indices`.
+    pub fn of(counts: &PatternCounts, indices: &[Index]) -> Pattern {
+        let named = |(set, count): (ModeSet, Count)| {
+            let set = set.modes().map(|mode| indices[mode]).collect::<IndexSet>();
+            (set, count.value)
+        };
+        counts.iter().map(named).collect()
+    }
+
     /// Records `nnz(X_set)`.
     pub fn record(&mut self, set: IndexSet, count: u64) {
         self.0.insert(set, count);

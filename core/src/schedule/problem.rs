@@ -34,6 +34,14 @@ pub struct SparseOperand {
 }
 
 impl SparseOperand {
+    /// Returns how many levels loops over `around`, outermost first, walk: a loop over the next
+    /// level walks it, every other one runs over its extent.
+    pub fn walked(&self, around: impl IntoIterator<Item = Index>) -> usize {
+        let next =
+            |walked: usize, index| walked + usize::from(self.levels.get(walked) == Some(&index));
+        around.into_iter().fold(0, next)
+    }
+
     /// Returns the number of nodes that loops over the levels `walked`, a prefix, visit.
     ///
     /// Fused levels have a node for each non-zero.
@@ -47,8 +55,8 @@ impl SparseOperand {
 /// The default bound on the stored indices of a buffer, as in the evaluation of SpTTN.
 const MAX_BUFFER_DIMS: usize = 2;
 
-/// The default bound on the bytes of a buffer: buffers live on the stack of a task, and a quarter of
-/// a second-level cache leaves room for the operands.
+/// The default bound on the bytes of a buffer: a quarter of a second-level cache leaves room for the
+/// operands.
 const MAX_BUFFER_BYTES: u64 = 256 << 10;
 
 impl Problem {
@@ -62,6 +70,13 @@ impl Problem {
             max_buffer_bytes: MAX_BUFFER_BYTES,
             value_bytes: 8,
         }
+    }
+
+    /// Tells whether the output has the pattern of the first sparse operand, since it has all its
+    /// indices: it is stored as values at the operand's positions, with the output's other indices
+    /// as a dense block at each.
+    pub fn has_pattern_output(&self) -> bool {
+        !self.sparse.is_empty() && self.sparse_indices().is_subset(self.expr.output.set())
     }
 
     /// Tells whether a buffer over `stored` keeps both bounds.

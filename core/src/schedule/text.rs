@@ -11,7 +11,7 @@
 //!
 //! One line a decision; `layout` and `buffer` once for each sparse operand and intermediate, in
 //! order.  A level of a layout may carry bits, `i[4:20]`, and end in `+` when it is fused with the
-//! next.  Operands are named as in the expression, results of terms `T1`, `T2`, ...
+//! next.  Operands are named by [`Expr::operand_names`], results of terms `T1`, `T2`, ...
 
 use std::fmt::Write;
 
@@ -30,8 +30,9 @@ impl Schedule {
             // Writing to a string cannot fail.
             let _ = writeln!(text, "{key:<8} {rest}");
         };
+        let names = expr.operand_names();
         let source = |source: &Source| match *source {
-            Source::Input(input) => expr.inputs[input].tensor.clone(),
+            Source::Input(input) => names[input].clone(),
             Source::Term(term) => format!("T{}", term + 1),
         };
         let product = |term: &Term| term.inputs.iter().map(source).collect::<Vec<_>>().join("*");
@@ -53,7 +54,7 @@ impl Schedule {
             line("parallel", format!("{} {space} {conflict}", parallel.index));
         }
         for prefetch in &self.prefetches {
-            let name = &expr.inputs[prefetch.input].tensor;
+            let name = &names[prefetch.input];
             line("prefetch", format!("{name} {}", prefetch.distance));
         }
         text
@@ -105,19 +106,18 @@ fn decide(schedule: &mut Schedule, key: &str, rest: &str, expr: &Expr) -> Result
             schedule.tiles.push(Tile { index: parse_index(index)?, size });
         }
         ("parallel", [index, name, conflict]) => {
-            let all = [Conflict::Owner, Conflict::Boundary, Conflict::Privatise];
-            let conflict = all.into_iter().find(|c| conflict_text(*c) == *conflict);
+            let conflict = CONFLICTS.into_iter().find(|c| conflict_text(*c) == *conflict);
             let space = [Space::Coordinate, Space::Position].into_iter();
             let space = space.into_iter().find(|s| space_text(*s) == *name);
             let (Some(space), Some(conflict)) = (space, conflict) else {
                 return Err("write: parallel INDEX position|coordinate \
-                            owner|boundary|privatise"
+                            owner|boundary|privatise|positions"
                     .into());
             };
             schedule.parallel = Some(Parallel { index: parse_index(index)?, space, conflict });
         }
         ("prefetch", [name, distance]) => {
-            let input = expr.inputs.iter().position(|access| access.tensor == *name);
+            let input = expr.operand_names().iter().position(|operand| operand == name);
             let input = input.ok_or_else(|| format!("there is no operand `{name}`"))?;
             let distance = distance.parse().map_err(|_| format!("`{distance}` is no distance"))?;
             schedule.prefetches.push(Prefetch { input, distance });
@@ -128,22 +128,16 @@ fn decide(schedule: &mut Schedule, key: &str, rest: &str, expr: &Expr) -> Result
 }
 
 fn parse_path(words: &[&str], expr: &Expr) -> Result<Path, String> {
+    let names = expr.operand_names();
     let mut products: Vec<Vec<Source>> = Vec::new();
     for word in words {
         let source = |name: &str| {
-            let named = |access: &&crate::einsum::Access| access.tensor == name;
-            match expr.inputs.iter().filter(named).count() {
-                0 => {
-                    let number = name.strip_prefix('T').and_then(|n| n.parse::<usize>().ok());
-                    let term = number.and_then(|n| n.checked_sub(1)).filter(|&t| t < words.len());
-                    term.map(Source::Term).ok_or_else(|| format!("there is no operand `{name}`"))
-                }
-                1 => {
-                    let input = expr.inputs.iter().position(|access| access.tensor == name);
-                    Ok(Source::Input(input.unwrap_or_default()))
-                }
-                _ => Err(format!("`{name}` names several operands")),
+            if let Some(input) = names.iter().position(|operand| operand == name) {
+                return Ok(Source::Input(input));
             }
+            let number = name.strip_prefix('T').and_then(|n| n.parse::<usize>().ok());
+            let term = number.and_then(|n| n.checked_sub(1)).filter(|&t| t < words.len());
+            term.map(Source::Term).ok_or_else(|| format!("there is no operand `{name}`"))
         };
         products.push(word.split('*').map(source).collect::<Result<_, _>>()?);
     }
@@ -212,10 +206,14 @@ fn space_text(space: Space) -> &'static str {
     }
 }
 
+const CONFLICTS: [Conflict; 4] =
+    [Conflict::Owner, Conflict::Boundary, Conflict::Privatise, Conflict::Positions];
+
 fn conflict_text(conflict: Conflict) -> &'static str {
     match conflict {
         Conflict::Owner => "owner",
         Conflict::Boundary => "boundary",
         Conflict::Privatise => "privatise",
+        Conflict::Positions => "positions",
     }
 }

@@ -5,7 +5,7 @@ use std::fmt;
 use crate::einsum::{Index, IndexSet};
 use crate::error::CoreError;
 use crate::path::Source;
-use crate::schedule::{BufferKind, Conflict, Problem, Schedule};
+use crate::schedule::{BufferKind, Conflict, Problem, Schedule, SparseOperand};
 
 /// The rules that every schedule keeps, numbered as messages quote them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -18,14 +18,17 @@ pub enum Rule {
     Loops = 3,
     /// 4. Every sparse operand has a layout over its own indices.
     Layout = 4,
-    /// 5. Around the term that reads a sparse operand, its indices are looped in layout order.
+    /// 5. Around the term that reads a sparse operand, its indices are looped in layout order; so
+    ///    they are around the last term if the output has the operand's pattern.  Fused levels
+    ///    repeat coordinates, so whoever walks one stands in the same loop as that term.
     WalkOrder = 5,
     /// 6. No buffer stores more indices, or takes more bytes, than the problem allows.
     BufferBound = 6,
-    /// 7. The parallel loop is the only root and walks the first level of the sparse operand.
+    /// 7. The parallel loop walks the first level of the sparse operand.
     Parallel = 7,
-    /// 8. Tasks that own rows of the output need the parallel index in the output, and no other
-    ///    sparse index there if they may share a row.
+    /// 8. Tasks that own rows of the output need the parallel index as its first, and no other
+    ///    sparse index there if they may share a row; they own positions exactly if the output has
+    ///    the operand's pattern.
     Conflict = 8,
     /// 9. A prefetched operand is a dense input.
     Prefetch = 9,
@@ -41,10 +44,10 @@ impl fmt::Display for Rule {
             Rule::Nest => "every term stands in the nest once, in order, in loops that differ",
             Rule::Loops => "the loops around a term are its indices",
             Rule::Layout => "every sparse operand has a layout over its own indices",
-            Rule::WalkOrder => "a sparse operand is walked in the order of its layout",
+            Rule::WalkOrder => "a sparse operand is walked in the order of its layout, once",
             Rule::BufferBound => "a buffer takes no more indices and bytes than allowed",
-            Rule::Parallel => "the parallel loop is the only root and walks the first level",
-            Rule::Conflict => "tasks own rows only if the parallel index is in the output",
+            Rule::Parallel => "the parallel loop walks the first level of the sparse operand",
+            Rule::Conflict => "tasks own only what no other task writes",
             Rule::Prefetch => "a prefetched operand is a dense input",
             Rule::Lowered => "it must be something that lowering can do",
         };
@@ -137,6 +140,38 @@ impl Schedule {
                 let have: String = walked.iter().map(|index| index.letter()).collect();
                 return broken(Rule::WalkOrder, format!("{access} is looped as {have}"));
             }
+            if tail > 1 {
+                self.check_tail(operand, reader)?;
+            }
+        }
+        let last = orders.last().map_or(&[][..], Vec::as_slice);
+        let sparse = problem.sparse_indices();
+        let mut around = last.iter().filter(|&&index| sparse.contains(index));
+        let levels = problem.sparse.first().map_or(&[][..], |x| &x.levels);
+        if problem.has_pattern_output() && !levels.iter().all(|level| around.next() == Some(level))
+        {
+            let output = &problem.expr.output;
+            return broken(Rule::WalkOrder, format!("{output} is written in another order"));
+        }
+        Ok(())
+    }
+
+    /// Checks that every loop that walks a fused level is one around the term `reader`.
+    fn check_tail(&self, operand: &SparseOperand, reader: Option<usize>) -> Result<(), CoreError> {
+        let places = crate::nest::places(&self.nest, self.path.terms.len());
+        let own = reader.map_or(&[][..], |reader| &places[reader]);
+        let fused = operand.levels.len() - operand.tail;
+        for loops in &places {
+            let mut walked = 0;
+            for place in loops.iter().filter(|(_, index)| operand.levels.contains(index)) {
+                if operand.levels.get(walked) != Some(&place.1) {
+                    continue;
+                }
+                if walked >= fused && !own.contains(place) {
+                    return broken(Rule::WalkOrder, format!("{} is looped once more", place.1));
+                }
+                walked += 1;
+            }
         }
         Ok(())
     }
@@ -160,17 +195,20 @@ impl Schedule {
 
     fn check_parallel(&self, problem: &Problem) -> Result<(), CoreError> {
         let Some(parallel) = self.parallel else { return Ok(()) };
-        let first = problem.sparse.first().and(self.layouts.first()).and_then(|l| l.levels.first());
-        let only = match self.nest.roots.as_slice() {
-            [crate::nest::Node::Loop { index, .. }] => Some(*index),
-            _ => None,
-        };
-        if only != Some(parallel.index) || first.map(|level| level.index) != Some(parallel.index) {
+        let first = problem.sparse.first().and_then(|x| x.levels.first());
+        if first != Some(&parallel.index) {
             return broken(Rule::Parallel, format!("loop {}", parallel.index));
         }
         let output = &problem.expr.output;
-        if parallel.conflict != Conflict::Privatise && !output.set().contains(parallel.index) {
-            return broken(Rule::Conflict, format!("{output} lacks {}", parallel.index));
+        let owns_positions = parallel.conflict == Conflict::Positions;
+        if owns_positions != problem.has_pattern_output() {
+            let owned = if owns_positions { "not " } else { "" };
+            return broken(Rule::Conflict, format!("{output} is {owned}of the operand's pattern"));
+        }
+        let owns_rows = matches!(parallel.conflict, Conflict::Owner | Conflict::Boundary);
+        if owns_rows && output.indices.first() != Some(&parallel.index) {
+            let index = parallel.index;
+            return broken(Rule::Conflict, format!("{index} is not the first index of {output}"));
         }
         // A shared slice is set aside as one row, so the row must be all that its loop writes.
         let sparse = output.set() & problem.sparse_indices();

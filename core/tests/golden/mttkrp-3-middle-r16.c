@@ -18,7 +18,7 @@ typedef value vec8 __attribute__((vector_size(64), may_alias));
 static inline uint64_t larger(uint64_t a, uint64_t b) { return a > b ? a : b; }
 static inline uint64_t smaller(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
-void decompose_kernel(const void *const *in, value *out, value *boundary, const uint64_t *task)
+void decompose_kernel(const void *const *in, value *out, value *boundary, value *scratch, const uint64_t *task)
 {
     const uint32_t *restrict coord_i = in[0];
     const uint32_t *restrict child_i = in[1];
@@ -29,6 +29,7 @@ void decompose_kernel(const void *const *in, value *out, value *boundary, const 
     const value *restrict A1 = in[6];
     const value *restrict A3 = in[7];
     (void)boundary;
+    (void)scratch;
     vec8 T1_0 = {0}, T1_1 = {0};
     for (uint64_t at_i = task[0], end_i = task[1]; at_i < end_i; ++at_i) {
         const size_t i = coord_i[at_i];

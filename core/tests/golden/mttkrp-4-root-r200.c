@@ -29,7 +29,7 @@ typedef value vec8 __attribute__((vector_size(64), may_alias));
 static inline uint64_t larger(uint64_t a, uint64_t b) { return a > b ? a : b; }
 static inline uint64_t smaller(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
-void decompose_kernel(const void *const *in, value *out, value *boundary, const uint64_t *task)
+void decompose_kernel(const void *const *in, value *out, value *boundary, value *scratch, const uint64_t *task)
 {
     const uint32_t *restrict coord_i = in[0];
     const uint32_t *restrict child_i = in[1];
@@ -42,6 +42,7 @@ void decompose_kernel(const void *const *in, value *out, value *boundary, const 
     const value *restrict A2 = in[8];
     const value *restrict A3 = in[9];
     const value *restrict A4 = in[10];
+    (void)scratch;
     value T1[200] __attribute__((aligned(64)));
     value T2[200] __attribute__((aligned(64)));
     value sum[200] __attribute__((aligned(64)));

@@ -1,0 +1,161 @@
+//! Any expression of one sparse and many dense operands, on real data.
+//!
+//! ```text
+//! Question (expression, extents, pattern) + tree order -> Problem -> search -> Schedule
+//! Schedule + tree -> Contraction: packed operands -> run -> packed output -> tensor
+//! ```
+
+mod pack;
+mod question;
+
+use std::sync::Arc;
+
+use decompose_formats::ints::Width;
+use decompose_formats::{Coo, Csf, DenseTensor, Ints, Matrix, Value};
+
+use crate::einsum::{Expr, Index};
+use crate::error::CoreError;
+use crate::lower::{Addressing, lower};
+use crate::runtime::{Executor, Kernel, Toolchain};
+use crate::schedule::{Problem, Schedule};
+
+pub use pack::{pack, unpack};
+pub use question::Question;
+
+/// A scheduled expression bound to its sparse operand.
+///
+/// Dense operands and the output are *packed*: matrices whose rows, the last index, are padded
+/// ([`pack`]).
+pub struct Contraction<V: Value> {
+    expr: Expr,
+    sparse: usize,
+    executor: Executor<V>,
+}
+
+impl<V: Value> Contraction<V> {
+    /// Lowers `schedule`, compiles the kernel and binds it to `tree`, which must have the levels of
+    /// the problem's sparse operand, for the threads of the current pool.
+    ///
+    /// # Errors
+    ///
+    /// [`CoreError::Illegal`] if the schedule breaks a rule, [`CoreError::Operand`] if the tree is
+    /// another one, or if there is no memory for private copies of the output.
+    pub fn build(
+        problem: &Problem,
+        schedule: &Schedule,
+        tree: Arc<Csf<V>>,
+        toolchain: &Toolchain,
+    ) -> Result<Contraction<V>, CoreError> {
+        let x = problem.sparse.first().ok_or_else(|| no_sparse(&problem.expr))?;
+        let access = &problem.expr.inputs[x.input];
+        let modes = tree.mode_order().modes();
+        let stored = modes.iter().map(|&mode| access.indices.get(mode).copied());
+        if !stored.eq(x.levels.iter().map(|&level| Some(level))) || tree.tail() != x.tail {
+            let why = "its tree has other levels than the schedule".to_owned();
+            return Err(CoreError::Operand { operand: access.tensor.clone(), why });
+        }
+        let width = |ints: &Ints| if ints.is_empty() { Width::W32 } else { ints.width() };
+        let widths = tree.levels().iter().map(|l| (l.coords.width(), width(&l.pointers)));
+        let program = lower(problem, schedule, &widths.collect::<Vec<_>>())?;
+        let executor = Executor::new(Kernel::new(program, toolchain), tree)?;
+        Ok(Contraction { expr: problem.expr.clone(), sparse: x.input, executor })
+    }
+
+    /// Returns the expression.
+    pub fn expr(&self) -> &Expr {
+        &self.expr
+    }
+
+    /// Returns the kernel.
+    pub fn kernel(&self) -> &Kernel {
+        self.executor.kernel()
+    }
+
+    /// Makes memory for the output.
+    ///
+    /// # Errors
+    ///
+    /// If there is none.
+    pub fn output(&self) -> Result<Matrix<V>, CoreError> {
+        let cols = self.block().last().map_or(1, |&(_, extent)| extent) as usize;
+        let row = decompose_formats::dense::padded(cols, V::BYTES) as u64;
+        let rows = self.executor.output_len() / row;
+        Ok(Matrix::zeros(rows as usize, cols)?)
+    }
+
+    /// Computes the expression: `dense` are the packed dense operands in their order in the
+    /// expression, `output` is memory from [`Contraction::output`].
+    ///
+    /// # Errors
+    ///
+    /// [`CoreError::Operand`] if one has not the shape of the expression.
+    pub fn run(&mut self, dense: &[&Matrix<V>], output: &mut Matrix<V>) -> Result<(), CoreError> {
+        let slices: Vec<&[V]> = dense.iter().map(|matrix| matrix.as_slice()).collect();
+        self.executor.run(&slices, output.as_mut_slice())
+    }
+
+    /// Returns the result as a dense tensor; `None` if it has the sparse operand's pattern.
+    pub fn dense(&self, output: &Matrix<V>) -> Option<DenseTensor<V>> {
+        let dense = self.kernel().program().addressing == Addressing::Coordinates;
+        let shape: Vec<usize> = self.block().iter().map(|&(_, extent)| extent as usize).collect();
+        dense.then(|| unpack(output, &shape))
+    }
+
+    /// Returns the result as a list of non-zeros; `None` if it is dense.
+    ///
+    /// Every position of the sparse operand is listed, a zero there or not, with each element of
+    /// its block.
+    ///
+    /// # Errors
+    ///
+    /// If the list is no tensor.
+    pub fn pattern(&self, output: &Matrix<V>) -> Option<Result<Coo<V>, CoreError>> {
+        let positions = self.kernel().program().addressing == Addressing::Positions;
+        positions.then(|| self.list(output))
+    }
+
+    /// The indices and extents of the stored dense block.
+    fn block(&self) -> Vec<(Index, u64)> {
+        let output = &self.kernel().program().output;
+        output.indices.iter().copied().zip(output.extents.iter().copied()).collect()
+    }
+
+    fn list(&self, output: &Matrix<V>) -> Result<Coo<V>, CoreError> {
+        let tree = self.executor.tree();
+        let (own_extents, coords, _) = tree.to_coo().into_parts();
+        let block = self.block();
+        let size: u64 = block.iter().map(|&(_, extent)| extent).product();
+        let nnz = tree.values().len() as u64;
+        let access = &self.expr.inputs[self.sparse].indices;
+        let mut extents = Vec::new();
+        let mut columns = Vec::new();
+        for index in &self.expr.output.indices {
+            if let Some(mode) = access.iter().position(|i| i == index) {
+                extents.push(own_extents[mode]);
+                let times = |position: u64| coords[mode].get((position / size) as usize);
+                columns.push(column((0..nnz * size).map(times), own_extents[mode]));
+                continue;
+            }
+            let Some(at) = block.iter().position(|(i, _)| i == index) else { continue };
+            let below: u64 = block[at + 1..].iter().map(|&(_, extent)| extent).product();
+            let extent = block[at].1;
+            extents.push(extent);
+            columns.push(column((0..nnz * size).map(|p| p / below % extent), extent));
+        }
+        let last = block.last().map_or(1, |&(_, extent)| extent) as usize;
+        let rows = (0..output.rows()).flat_map(|row| output.row(row)[..last].iter().copied());
+        Ok(Coo::new(extents, columns, rows.collect::<Vec<V>>())?)
+    }
+}
+
+fn column(indices: impl Iterator<Item = u64>, extent: u64) -> Ints {
+    match Width::below(extent) {
+        Width::W32 => indices.map(|index| index as u32).collect::<Vec<u32>>().into(),
+        Width::W64 => indices.collect::<Vec<u64>>().into(),
+    }
+}
+
+fn no_sparse(expr: &Expr) -> CoreError {
+    let why = "no operand is sparse; one must be".to_owned();
+    CoreError::NoSchedule { expr: expr.to_string(), why }
+}

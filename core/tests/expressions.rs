@@ -1,0 +1,103 @@
+//! Random expressions under random legal schedules, against the dense oracle.
+//!
+//! A case is a number: the expression, the tensors, the path (binary or not), the loop orders, which
+//! loops are fused, the tree and how tasks share the output all follow from it.  `DECOMPOSE_CASES`
+//! sets how many are tried.
+
+mod random;
+
+use std::sync::Arc;
+
+use decompose_core::contract::{Contraction, Question, pack};
+use decompose_core::einsum::oracle;
+use decompose_core::runtime::Toolchain;
+use decompose_formats::{Coo, Csf, DenseTensor, Matrix, PatternCounts};
+use rayon::{ThreadPool, ThreadPoolBuilder};
+
+use random::Case;
+
+/// Cases tried unless `DECOMPOSE_CASES` says otherwise.
+const CASES: u64 = 240;
+
+/// Relative to the same expression on absolute values: sums of up to thousands of products whose
+/// order differs, each rounded with a unit of 1.1e-16.
+const TOLERANCE: f64 = 1e-12;
+
+#[test]
+fn random_schedules_of_random_expressions_agree_with_the_oracle() {
+    let cases = std::env::var("DECOMPOSE_CASES").map_or(CASES, |n| n.parse().expect("a number"));
+    let folder = tempfile::tempdir().expect("a folder");
+    let native = match Toolchain::detect() {
+        Toolchain::Native(compiler) => {
+            Toolchain::Native(compiler.with_cache(folder.path().to_owned()))
+        }
+        Toolchain::Interpreter(why) => panic!("this test needs a C compiler: {why}"),
+    };
+    let interpreter = Toolchain::Interpreter("asked for".into());
+    std::thread::scope(|scope| {
+        for part in 0..2 {
+            let toolchains = [&native, &interpreter];
+            scope.spawn(move || {
+                let pools = [1, 2, 5].map(pool);
+                for seed in (part..cases).step_by(2) {
+                    check(&Case::new(seed), &toolchains, &pools);
+                }
+            });
+        }
+    });
+}
+
+fn pool(threads: usize) -> ThreadPool {
+    ThreadPoolBuilder::new().num_threads(threads).build().expect("threads")
+}
+
+fn check(case: &Case, toolchains: &[&Toolchain], pools: &[ThreadPool]) {
+    let sparse = &case.sparse;
+    let dense_x = random::dense(sparse);
+    let operands: Vec<DenseTensor<f64>> =
+        std::iter::once(dense_x).chain(case.dense.iter().cloned()).collect();
+    let want = oracle::evaluate(&case.expr, &operands);
+    let sizes: Vec<DenseTensor<f64>> = operands.iter().map(|x| x.mapv(f64::abs)).collect();
+    let scale = oracle::evaluate(&case.expr, &sizes);
+    let shapes: Vec<Vec<u64>> =
+        operands.iter().map(|x| x.shape().iter().map(|&n| n as u64).collect()).collect();
+    let counts = PatternCounts::of(sparse);
+    let question = Question::new(case.expr.clone(), 0, &counts, &shapes).expect("a question");
+    let problem = random::unbounded(question.problem(&case.tree));
+    let tree = Csf::build(sparse.clone(), &case.tree.order).expect("a tree").fuse(case.tree.tail);
+    let tree = Arc::new(tree);
+    let packed: Vec<Matrix<f64>> = case.dense.iter().map(|x| pack(x).expect("packed")).collect();
+    let packed: Vec<&Matrix<f64>> = packed.iter().collect();
+    for toolchain in toolchains {
+        for pool in pools {
+            let got = pool.install(|| {
+                let mut contraction =
+                    Contraction::build(&problem, &case.schedule, Arc::clone(&tree), toolchain)
+                        .unwrap_or_else(|e| panic!("{case}: {e}"));
+                let native = matches!(toolchain, Toolchain::Native(_));
+                let interpreted = contraction.kernel().interpreted();
+                assert_eq!(interpreted.is_none(), native, "{case}: {interpreted:?}");
+                let mut output = contraction.output().expect("memory");
+                // What an earlier run left must not matter.
+                output.as_mut_slice().fill(7.0);
+                contraction.run(&packed, &mut output).unwrap_or_else(|e| panic!("{case}: {e}"));
+                match contraction.dense(&output) {
+                    Some(dense) => dense,
+                    None => random::dense(&result_list(&contraction, &output)),
+                }
+            });
+            compare(case, &got, &want, &scale);
+        }
+    }
+}
+
+fn result_list(contraction: &Contraction<f64>, output: &Matrix<f64>) -> Coo<f64> {
+    contraction.pattern(output).expect("a list").expect("a tensor")
+}
+
+fn compare(case: &Case, got: &DenseTensor<f64>, want: &DenseTensor<f64>, scale: &DenseTensor<f64>) {
+    assert_eq!(got.shape(), want.shape(), "{case}");
+    for ((got, want), scale) in got.iter().zip(want).zip(scale) {
+        assert!((got - want).abs() <= TOLERANCE * scale, "{case}: {got} for {want}");
+    }
+}

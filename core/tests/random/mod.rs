@@ -1,0 +1,270 @@
+//! Random expressions with tensors and legal schedules.
+
+use std::fmt;
+
+use decompose_core::einsum::{Access, Expr, Index, IndexSet};
+use decompose_core::path::Path;
+use decompose_core::schedule::{Pattern, Problem, Schedule, SparseOperand};
+use decompose_core::sweep::TreeLayout;
+use decompose_formats::{Coo, DenseTensor, ModeOrder};
+use ndarray::IxDyn;
+
+/// The indices of the sparse operand, and those that only dense ones have.
+const SPARSE: [char; 4] = ['i', 'j', 'k', 'l'];
+const DENSE: [char; 3] = ['r', 's', 't'];
+
+/// The dense oracle runs through every combination of indices; no more than these.
+const MOST_COMBINATIONS: u64 = 40_000;
+
+/// An expression with its operands and a schedule.
+pub(crate) struct Case {
+    pub(crate) seed: u64,
+    pub(crate) expr: Expr,
+    pub(crate) sparse: Coo<f64>,
+    pub(crate) dense: Vec<DenseTensor<f64>>,
+    pub(crate) tree: TreeLayout,
+    pub(crate) schedule: Schedule,
+}
+
+impl fmt::Display for Case {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let extents = self.sparse.extents();
+        writeln!(f, "case {}: {} with X {extents:?} as {}", self.seed, self.expr, self.tree)?;
+        f.write_str(&self.schedule.text(&self.expr))
+    }
+}
+
+impl Case {
+    /// Makes case number `seed`.
+    pub(crate) fn new(seed: u64) -> Case {
+        let mut draw = Draw(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        loop {
+            let (expr, extents) = expression(&mut draw);
+            let combinations: u64 = expr.all().iter().map(|i| extents[i.number()]).product();
+            if combinations <= MOST_COMBINATIONS {
+                return Case::of(seed, expr, &extents, &mut draw);
+            }
+        }
+    }
+
+    fn of(seed: u64, expr: Expr, extents: &[u64; Index::COUNT], draw: &mut Draw) -> Case {
+        let shape = |access: &Access| {
+            access.indices.iter().map(|i| extents[i.number()]).collect::<Vec<_>>()
+        };
+        let sparse = sparse_tensor(&shape(&expr.inputs[0]), draw);
+        let dense = expr.inputs[1..].iter().map(|access| {
+            let shape: Vec<usize> = shape(access).iter().map(|&n| n as usize).collect();
+            DenseTensor::from_shape_fn(IxDyn(&shape), |_| draw.real())
+        });
+        let dense = dense.collect();
+        let order = expr.inputs[0].indices.len();
+        let modes = draw.shuffled((0..order).collect());
+        let tail = if order > 2 { 1 + draw.below(order as u64 - 1) as usize } else { 1 };
+        let order = ModeOrder::new(modes).expect("an order");
+        // Fused levels forbid many nests: after a few tries the tree is plain.
+        for tail in std::iter::repeat_n(tail, 8).chain([1]) {
+            let lines = schedule_lines(&expr, &order, tail, draw);
+            let schedule = Schedule::parse(&lines, &expr).expect("a schedule");
+            if schedule.verify(&problem(&expr, extents, &order, tail)).is_ok() {
+                let tree = TreeLayout { order, tail };
+                return Case { seed, expr, sparse, dense, tree, schedule };
+            }
+        }
+        panic!("case {seed}: no legal schedule for {expr}");
+    }
+}
+
+fn problem(expr: &Expr, extents: &[u64; Index::COUNT], order: &ModeOrder, tail: usize) -> Problem {
+    let levels = order.modes().iter().map(|&mode| expr.inputs[0].indices[mode]).collect();
+    let extents = expr.all().iter().map(|index| (index, extents[index.number()])).collect();
+    let sparse = SparseOperand { input: 0, levels, tail, pattern: Pattern::default() };
+    unbounded(Problem::new(expr.clone(), extents, sparse))
+}
+
+/// Lifts the bounds on buffers.
+pub(crate) fn unbounded(problem: Problem) -> Problem {
+    Problem { max_buffer_dims: usize::MAX, max_buffer_bytes: u64::MAX, ..problem }
+}
+
+/// Writes a list out as a dense tensor.
+pub(crate) fn dense(coo: &Coo<f64>) -> DenseTensor<f64> {
+    let shape: Vec<usize> = coo.extents().iter().map(|&extent| extent as usize).collect();
+    let mut dense = DenseTensor::zeros(IxDyn(&shape));
+    for (entry, &value) in coo.values().iter().enumerate() {
+        let at = (0..coo.order()).map(|mode| coo.coords(mode).get(entry) as usize);
+        dense[IxDyn(&at.collect::<Vec<_>>())] = value;
+    }
+    dense
+}
+
+fn expression(draw: &mut Draw) -> (Expr, [u64; Index::COUNT]) {
+    let order = 1 + draw.below(4) as usize;
+    let sparse = &SPARSE[..order];
+    let dense = &DENSE[..draw.below(4) as usize];
+    let mut extents = [0; Index::COUNT];
+    for &letter in sparse {
+        extents[index(letter).number()] = 1 + draw.below(6);
+    }
+    for &letter in dense {
+        extents[index(letter).number()] = [1, 2, 3, 5, 8, 9, 17][draw.below(7) as usize];
+    }
+    let all: Vec<char> = sparse.iter().chain(dense).copied().collect();
+    let names = ["A", "B", "r", "A", "T1", "for"];
+    let access = |tensor: &str, letters: &[char]| Access {
+        tensor: tensor.to_owned(),
+        indices: letters.iter().map(|&letter| index(letter)).collect(),
+    };
+    let letters = draw.shuffled(sparse.to_vec());
+    let mut inputs = vec![access("X", &letters)];
+    for _ in 0..draw.below(5) {
+        let name = names[draw.below(6) as usize];
+        let count = draw.below(1 + all.len().min(3) as u64) as usize;
+        inputs.push(access(name, &draw.shuffled(all.clone())[..count]));
+    }
+    let used = inputs.iter().fold(IndexSet::EMPTY, |set, access| set | access.set());
+    let kept: Vec<char> = used.iter().map(Index::letter).filter(|_| draw.below(2) == 0).collect();
+    let kept = if draw.below(6) == 0 { [&kept[..], sparse].concat() } else { kept };
+    let mut kept = draw.shuffled(kept);
+    kept.sort_by_key(|letter| !sparse.contains(letter));
+    kept.dedup();
+    let mut once = Vec::new();
+    for letter in if draw.below(2) == 0 { draw.shuffled(kept.clone()) } else { kept } {
+        if !once.contains(&letter) {
+            once.push(letter);
+        }
+    }
+    (Expr { output: access("Y", &once), inputs }, extents)
+}
+
+fn sparse_tensor(extents: &[u64], draw: &mut Draw) -> Coo<f64> {
+    let cells: u64 = extents.iter().product();
+    let nnz = 1 + draw.below(cells.min(40));
+    let mut coords = vec![Vec::new(); extents.len()];
+    for _ in 0..nnz {
+        for (column, &extent) in coords.iter_mut().zip(extents) {
+            column.push(draw.below(extent) as u32);
+        }
+    }
+    let values: Vec<f64> = (0..nnz).map(|_| draw.real()).collect();
+    let coords = coords.into_iter().map(Into::into).collect();
+    let mut coo = Coo::new(extents.to_vec(), coords, values).expect("a tensor");
+    coo.sum_duplicates().expect("merged");
+    coo
+}
+
+/// Draws a path, a nest and the way tasks share the output, as the text of a schedule.
+fn schedule_lines(expr: &Expr, order: &ModeOrder, tail: usize, draw: &mut Draw) -> String {
+    let levels: Vec<Index> =
+        order.modes().iter().map(|&mode| expr.inputs[0].indices[mode]).collect();
+    let words = path_words(expr, draw);
+    let path = Schedule::parse(&format!("path {words}"), expr).expect("a path").path;
+    let orders = loop_orders(&path, expr, &levels, draw);
+    let orders: Vec<&[Index]> = orders.iter().map(Vec::as_slice).collect();
+    let nest = nest_text(&orders, 0, draw);
+    let mut lines = format!("path {words}\nnest {nest}\nlayout");
+    for (at, level) in levels.iter().enumerate() {
+        let fused = at + tail >= levels.len() && at + 1 < levels.len();
+        lines += &format!(" {level}{}", if fused { "+" } else { "" });
+    }
+    lines += &"\nbuffer dense".repeat(path.terms.len() - 1);
+    let kept = levels.iter().filter(|level| expr.output.set().contains(**level)).count();
+    let conflict = match (kept == levels.len(), expr.output.indices.first() == levels.first()) {
+        (true, _) => "positions",
+        (_, false) => "privatise",
+        (_, true) if kept > 1 => ["owner", "privatise"][draw.below(2) as usize],
+        (_, true) => ["owner", "boundary", "privatise"][draw.below(3) as usize],
+    };
+    lines + &format!("\nparallel {} position {conflict}\n", levels[0])
+}
+
+/// Multiplies random operands until one is left, two at a time or more.
+fn path_words(expr: &Expr, draw: &mut Draw) -> String {
+    let mut left = expr.operand_names();
+    let mut words = Vec::new();
+    loop {
+        let most = left.len() as u64;
+        let count = if most < 2 || draw.below(4) == 0 { 1 + draw.below(most) } else { 2 };
+        left = draw.shuffled(left);
+        let factors: Vec<String> = left.drain(..count as usize).collect();
+        words.push(factors.join("*"));
+        if left.is_empty() {
+            return words.join(" ");
+        }
+        left.push(format!("T{}", words.len()));
+    }
+}
+
+/// Draws the loops around each term: those of the sparse operand's reader, and of the writer of an
+/// output with its pattern, follow the levels.
+fn loop_orders(path: &Path, expr: &Expr, levels: &[Index], draw: &mut Draw) -> Vec<Vec<Index>> {
+    let pattern = levels.iter().all(|&level| expr.output.set().contains(level));
+    let last = path.terms.len() - 1;
+    let mut orders = Vec::new();
+    for (at, term) in path.terms.iter().enumerate() {
+        let mut order = draw.shuffled(term.indices.iter().collect::<Vec<_>>());
+        let reads = term.inputs.contains(&decompose_core::path::Source::Input(0));
+        if reads || pattern && at == last || draw.below(2) == 0 {
+            let mut sorted = levels.iter().filter(|level| term.indices.contains(**level));
+            for index in order.iter_mut().filter(|index| levels.contains(index)) {
+                *index = *sorted.next().expect("as many levels");
+            }
+        }
+        orders.push(order);
+    }
+    orders
+}
+
+/// Writes a nest in which neighbours that begin with the same loop share it, or not.
+fn nest_text(orders: &[&[Index]], first: usize, draw: &mut Draw) -> String {
+    let mut text = String::new();
+    let mut at = 0;
+    while at < orders.len() {
+        let Some(&index) = orders[at].first() else {
+            text += &format!("T{} ", first + at + 1);
+            at += 1;
+            continue;
+        };
+        let mut shared = 1;
+        while orders.get(at + shared).is_some_and(|o| o.first() == Some(&index))
+            && draw.below(5) > 0
+        {
+            shared += 1;
+        }
+        let inner: Vec<&[Index]> = orders[at..at + shared].iter().map(|o| &o[1..]).collect();
+        text += &format!("{index}{{ {}}} ", nest_text(&inner, first + at, draw));
+        at += shared;
+    }
+    text
+}
+
+fn index(letter: char) -> Index {
+    Index::new(letter).expect("a letter")
+}
+
+/// Random numbers: splitmix64.
+struct Draw(u64);
+
+impl Draw {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ mixed >> 31
+    }
+
+    fn below(&mut self, bound: u64) -> u64 {
+        self.next() % bound
+    }
+
+    /// A number from -1 to 1.
+    fn real(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1u64 << 52) as f64 - 1.0
+    }
+
+    fn shuffled<T>(&mut self, mut items: Vec<T>) -> Vec<T> {
+        for at in (1..items.len()).rev() {
+            items.swap(at, self.below(at as u64 + 1) as usize);
+        }
+        items
+    }
+}
