@@ -4,9 +4,13 @@
 //! exactly; [`estimate`] judges a whole schedule in seconds with the constants of a [`Machine`].
 //! Both count iterations with `nnz(X_i)`, `nnz(X_ij)`, ... of the sparse operand.
 
+mod buffers;
 mod estimate;
 mod machine;
+mod memory;
 pub mod tree;
+mod walks;
 
-pub use estimate::{Cost, estimate, gather_seconds};
+pub use estimate::{Cost, estimate};
 pub use machine::Machine;
+pub use memory::gather_seconds;
