@@ -13,6 +13,10 @@ use decompose_core::plot::Convergence;
 use decompose_core::plot::ConvergencePoint;
 use decompose_core::plot::ConvergenceRun;
 use decompose_core::plot::Figure;
+use decompose_core::plot::LoopKind;
+use decompose_core::plot::NestBuffer;
+use decompose_core::plot::NestFigure;
+use decompose_core::plot::NestNode;
 use decompose_core::plot::PlotError;
 use decompose_core::plot::ScaleKind;
 use decompose_core::plot::Scatter;
@@ -238,4 +242,75 @@ fn figures_are_the_same_each_time() {
     let [again_svg, again_png] = save(&figure, dir.path(), "second").unwrap();
     assert_eq!(fs::read(svg).unwrap(), fs::read(again_svg).unwrap());
     assert_eq!(fs::read(png).unwrap(), fs::read(again_png).unwrap());
+}
+
+/// Returns a loop that walks a sparse level.
+fn walk(index: &str, body: Vec<NestNode>) -> NestNode {
+    let (index, note) = (index.to_owned(), "183 nodes".to_owned());
+    NestNode::Loop { index, note, kind: LoopKind::Walk, body }
+}
+
+/// Returns MTTKRP in two terms with the first mode's loop fused.
+fn mttkrp() -> NestFigure {
+    let first = NestNode::Term("T1(r) += X(i,j,k) * C(k,r)".to_owned());
+    let last = NestNode::Term("Y(i,r) += T1(r) * B(j,r)".to_owned());
+    let buffer = NestBuffer {
+        name: "T1".to_owned(),
+        indices: "r".to_owned(),
+        extents: vec![50],
+        bytes: 400,
+        producer: 0,
+        consumer: 1,
+    };
+    NestFigure {
+        title: "MTTKRP".to_owned(),
+        subtitle: "rank 50".to_owned(),
+        roots: vec![walk("i", vec![walk("j", vec![walk("k", vec![first]), last])])],
+        buffers: vec![buffer],
+    }
+}
+
+#[test]
+fn nests_show_loops_terms_and_buffers() {
+    let words = [
+        "MTTKRP",
+        "rank 50",
+        "sparse walk",
+        "183 nodes",
+        "T1(r) += X(i,j,k) * C(k,r)",
+        "Y(i,r) += T1(r) * B(j,r)",
+        "T1: r, 50 elements, 400 B",
+    ];
+    check(&mttkrp(), &words);
+}
+
+#[test]
+fn labels_of_buffers_give_indices_extents_and_bytes() {
+    #[track_caller]
+    fn check(indices: &str, extents: &[u64], bytes: u64, label: &str) {
+        let (name, indices, extents) = ("T1".to_owned(), indices.to_owned(), extents.to_vec());
+        let buffer = NestBuffer { name, indices, extents, bytes, producer: 0, consumer: 1 };
+        assert_eq!(buffer.label(), label);
+    }
+    check("", &[], 8, "T1: scalar, 1 element, 8 B");
+    check("r", &[1], 4, "T1: r, 1 element, 4 B");
+    check("s,r", &[16, 50], 6400, "T1: s,r, 16 × 50 elements, 6.25 KiB");
+}
+
+#[test]
+fn broken_nests_are_refused_with_a_remedy() {
+    #[track_caller]
+    fn refuse(figure: &NestFigure, words: &str) {
+        let error = save(figure, tempdir().unwrap().path(), "nest").unwrap_err();
+        assert!(error.to_string().contains(words), "{error}");
+    }
+    refuse(&NestFigure::default(), "no term; give one or more");
+    let mut figure = mttkrp();
+    figure.roots.push(walk("m", Vec::new()));
+    refuse(&figure, "loop `m` repeats nothing");
+    for (producer, consumer) in [(1, 1), (1, 0), (0, 2), (0, usize::MAX)] {
+        let mut figure = mttkrp();
+        figure.buffers[0] = NestBuffer { producer, consumer, ..figure.buffers[0].clone() };
+        refuse(&figure, "buffer `T1` runs from term");
+    }
 }

@@ -9,6 +9,7 @@
 //! | [`Components`] | the strongest components, one panel for each mode |
 //! | [`Bars`] | measured values beside bounds and other programs |
 //! | [`Scatter`] | predicted against measured |
+//! | [`NestFigure`] | the loops around the terms of a kernel, and what is stored between them |
 //! | [`ScoreMatrix`] | scores between restarts |
 //!
 //! Phases: a figure draws shapes and texts on a [`Canvas`]; `svg` and `png` replay these through
@@ -28,6 +29,9 @@ mod error;
 mod font;
 mod legend;
 mod matrix;
+mod nest;
+mod nest_arrows;
+mod nest_layout;
 mod number;
 mod png;
 mod profile;
@@ -57,6 +61,10 @@ pub use crate::plot::convergence::ConvergencePoint;
 pub use crate::plot::convergence::ConvergenceRun;
 pub use crate::plot::error::PlotError;
 pub use crate::plot::matrix::ScoreMatrix;
+pub use crate::plot::nest::LoopKind;
+pub use crate::plot::nest::NestBuffer;
+pub use crate::plot::nest::NestFigure;
+pub use crate::plot::nest::NestNode;
 pub use crate::plot::profile::Profile;
 pub use crate::plot::profile::ProfileEntry;
 pub use crate::plot::save::Figure;

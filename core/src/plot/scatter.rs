@@ -9,6 +9,7 @@ use crate::plot::canvas::Stroke;
 use crate::plot::canvas::TextStyle;
 use crate::plot::error::PlotError;
 use crate::plot::legend::Entry;
+use crate::plot::legend::Sign;
 use crate::plot::legend::draw_legend;
 use crate::plot::save::Figure;
 use crate::plot::scale::Scale;
@@ -126,7 +127,7 @@ impl Scatter {
         let named = self.series.iter().enumerate().filter(|(_, series)| !series.name.is_empty());
         let entries: Vec<_> = named
             .map(|(at, series)| Entry {
-                marker: Some(at),
+                sign: Sign::Marker(at),
                 ..Entry::new(fill_color(at), &series.name)
             })
             .collect();
