@@ -18,6 +18,8 @@ use decompose_core::plot::NestBuffer;
 use decompose_core::plot::NestFigure;
 use decompose_core::plot::NestNode;
 use decompose_core::plot::PlotError;
+use decompose_core::plot::Race;
+use decompose_core::plot::RaceCandidate;
 use decompose_core::plot::ScaleKind;
 use decompose_core::plot::Scatter;
 use decompose_core::plot::ScatterPoint;
@@ -313,4 +315,35 @@ fn broken_nests_are_refused_with_a_remedy() {
         figure.buffers[0] = NestBuffer { producer, consumer, ..figure.buffers[0].clone() };
         refuse(&figure, "buffer `T1` runs from term");
     }
+}
+
+/// Returns the race of these pairs of predicted and measured seconds.
+fn race(seconds: &[(f64, f64)], chosen: Option<usize>) -> Race {
+    let candidate = |(at, pair): (usize, &(f64, f64))| RaceCandidate {
+        label: format!("nest {at}"),
+        predicted_seconds: pair.0,
+        measured_seconds: pair.1,
+    };
+    let candidates = seconds.iter().enumerate().map(candidate).collect();
+    Race { title: "uber".to_owned(), candidates, chosen }
+}
+
+#[test]
+fn races_name_the_chosen_and_the_fastest() {
+    let seconds = [(0.02, 0.010), (0.01, 0.012), (0.04, 0.050), (0.03, f64::NAN)];
+    let words = [
+        "3 candidates, 1 left out",
+        "chosen: nest 1",
+        "10.0 ms predicted, 12.0 ms measured, 1.20 × the fastest",
+        "fastest measured: nest 0",
+        "other candidates",
+        "rank correlation ρ = 0.50",
+    ];
+    check(&race(&seconds, Some(1)), &words);
+    check(&race(&seconds, Some(0)), &["chosen and fastest: nest 0"]);
+    check(&race(&seconds, Some(3)), &["chosen: nest 3", "30.0 ms predicted, – measured"]);
+    let error = save(&race(&seconds, Some(4)), tempdir().unwrap().path(), "race").unwrap_err();
+    assert!(error.to_string().contains("candidate 5 of 4 is chosen"), "{error}");
+    let error = save(&race(&[], None), tempdir().unwrap().path(), "race").unwrap_err();
+    assert!(error.to_string().contains("give one or more"), "{error}");
 }

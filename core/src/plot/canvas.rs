@@ -179,16 +179,29 @@ impl Canvas {
 
     /// Draws a dashed line between two points.
     pub(crate) fn dashes(&mut self, from: Point, to: Point, stroke: Stroke) {
-        const ON: f64 = 6.0;
-        const PERIOD: f64 = 10.0;
+        self.interrupted((from, to), (6.0, 10.0), stroke);
+    }
+
+    /// Draws a dotted line between two points.
+    pub(crate) fn dots(&mut self, from: Point, to: Point, stroke: Stroke) {
+        self.interrupted((from, to), (1.5, 5.0), stroke);
+    }
+
+    /// Draws the first `on` points of each `period` of a line.
+    fn interrupted(
+        &mut self,
+        (from, to): (Point, Point),
+        (on, period): (f64, f64),
+        stroke: Stroke,
+    ) {
         let length = (to.0 - from.0).hypot(to.1 - from.1);
         let along = |t: f64| {
             let t = (t / length).min(1.0);
             (from.0 + t * (to.0 - from.0), from.1 + t * (to.1 - from.1))
         };
-        for dash in 0..(length / PERIOD).ceil() as usize {
-            let start = dash as f64 * PERIOD;
-            self.line(vec![along(start), along(start + ON)], stroke);
+        for dash in 0..(length / period).ceil() as usize {
+            let start = dash as f64 * period;
+            self.line(vec![along(start), along(start + on)], stroke);
         }
     }
 

@@ -16,6 +16,8 @@ use crate::plot::LoopKind;
 use crate::plot::NestBuffer;
 use crate::plot::NestFigure;
 use crate::plot::NestNode;
+use crate::plot::Race;
+use crate::plot::RaceCandidate;
 use crate::plot::ScaleKind;
 use crate::plot::Scatter;
 use crate::plot::ScatterPoint;
@@ -281,4 +283,24 @@ fn texts_of_usual_nests_are_not_shortened() {
     nest(6, 8, 4, "").draw(&mut canvas).unwrap();
     let whole = |text: &str| !text.contains('…');
     assert!(canvas.texts().all(whole), "{:?}", canvas.texts().find(|text| !whole(text)));
+}
+
+#[test]
+fn races() {
+    let candidate = |(predicted, measured): (f64, f64)| RaceCandidate {
+        label: LONG.to_owned(),
+        predicted_seconds: predicted,
+        measured_seconds: measured,
+    };
+    let figure = |pairs: &[(f64, f64)], chosen| Race {
+        title: LONG.to_owned(),
+        candidates: pairs.iter().copied().map(candidate).collect(),
+        chosen,
+    };
+    check(&figure(&[(1.0, 1.0)], None));
+    check(&figure(&[(1.0, 1.0), (f64::NAN, 2.0)], Some(1)));
+    check(&figure(&[(2.0, 2.0); 20], Some(3)));
+    check(&figure(&[(1e-9, 1e9), (0.0, 1.0), (1.0, 0.5)], Some(0)));
+    let many = |k: i32| (f64::from(k), f64::from(k * 17 % 499 + 1));
+    check(&figure(&(1..500).map(many).collect::<Vec<_>>(), Some(0)));
 }

@@ -9,6 +9,7 @@
 //! | [`Components`] | the strongest components, one panel for each mode |
 //! | [`Bars`] | measured values beside bounds and other programs |
 //! | [`Scatter`] | predicted against measured |
+//! | [`Race`] | predicted against measured seconds of the schedules a search has chosen from |
 //! | [`NestFigure`] | the loops around the terms of a kernel, and what is stored between them |
 //! | [`ScoreMatrix`] | scores between restarts |
 //!
@@ -25,8 +26,10 @@ mod bars;
 mod canvas;
 mod components;
 mod convergence;
+mod correlation;
 mod error;
 mod font;
+mod labels;
 mod legend;
 mod matrix;
 mod nest;
@@ -36,6 +39,7 @@ mod number;
 mod png;
 mod profile;
 mod profile_panel;
+mod race;
 mod save;
 mod scale;
 mod scatter;
@@ -67,6 +71,8 @@ pub use crate::plot::nest::NestFigure;
 pub use crate::plot::nest::NestNode;
 pub use crate::plot::profile::Profile;
 pub use crate::plot::profile::ProfileEntry;
+pub use crate::plot::race::Race;
+pub use crate::plot::race::RaceCandidate;
 pub use crate::plot::save::Figure;
 pub use crate::plot::save::save;
 pub use crate::plot::scale::ScaleKind;
