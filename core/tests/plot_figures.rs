@@ -6,6 +6,7 @@ use std::path::Path;
 
 use decompose_core::plot::Bar;
 use decompose_core::plot::BarGroup;
+use decompose_core::plot::BarLook;
 use decompose_core::plot::Bars;
 use decompose_core::plot::ComponentFactor;
 use decompose_core::plot::Components;
@@ -162,7 +163,9 @@ fn other_figures_have_their_words() {
     let bars = Bars {
         title: "Iteration".to_owned(),
         value_name: "time (ms)".to_owned(),
+        group_name: "tensor".to_owned(),
         scale: ScaleKind::Log,
+        look: BarLook::Bars,
         series: vec!["decompose".to_owned(), "bound".to_owned()],
         groups: vec![BarGroup {
             name: "nell-2".to_owned(),
@@ -346,4 +349,22 @@ fn races_name_the_chosen_and_the_fastest() {
     assert!(error.to_string().contains("candidate 5 of 4 is chosen"), "{error}");
     let error = save(&race(&[], None), tempdir().unwrap().path(), "race").unwrap_err();
     assert!(error.to_string().contains("give one or more"), "{error}");
+}
+
+#[test]
+fn lines_show_values_over_extents() {
+    let group = |name: &str, seconds: [f64; 2]| BarGroup {
+        name: name.to_owned(),
+        bars: seconds.iter().map(|value| Some(Bar::exact(*value))).collect(),
+    };
+    let figure = Bars {
+        title: "TTTc".to_owned(),
+        value_name: "time (s)".to_owned(),
+        group_name: "extents of the dense modes".to_owned(),
+        scale: ScaleKind::Log,
+        look: BarLook::Lines,
+        series: vec!["fused".to_owned(), "unfused".to_owned()],
+        groups: vec![group("16,16,16", [1e-3, 2e-3]), group("32,32,32", [9e-3, 7e-3])],
+    };
+    check(&figure, &["16,16,16", "32,32,32", "extents of the dense modes", "unfused"]);
 }

@@ -4,6 +4,7 @@ use ndarray::Array2;
 
 use crate::plot::Bar;
 use crate::plot::BarGroup;
+use crate::plot::BarLook;
 use crate::plot::Bars;
 use crate::plot::Canvas;
 use crate::plot::ComponentFactor;
@@ -169,16 +170,21 @@ fn constant_and_empty_columns() {
 #[test]
 fn bars() {
     let bar = |value: f64| Some(Bar { value, low: 0.9 * value, high: 1.3 * value });
-    for scale in [ScaleKind::Linear, ScaleKind::Log] {
-        for groups in [1, 6, 40] {
-            let group = |at: usize| BarGroup {
-                name: if at.is_multiple_of(2) { LONG.to_owned() } else { "uber".to_owned() },
-                bars: vec![bar(1e-3 * (at + 1) as f64), None, Some(Bar::exact(f64::NAN)), bar(0.5)],
-            };
+    let group = |at: usize| BarGroup {
+        name: if at.is_multiple_of(2) { LONG.to_owned() } else { "uber".to_owned() },
+        bars: vec![bar(1e-3 * (at + 1) as f64), None, Some(Bar::exact(f64::NAN)), bar(0.5)],
+    };
+    let looks = [(BarLook::Bars, ""), (BarLook::Bars, LONG), (BarLook::Lines, "extents")];
+    for (look, group_name) in looks {
+        for (groups, scale) in
+            [1, 6, 40].into_iter().flat_map(|n| [(n, ScaleKind::Linear), (n, ScaleKind::Log)])
+        {
             check(&Bars {
                 title: LONG.to_owned(),
                 value_name: "time of an iteration (s)".to_owned(),
+                group_name: group_name.to_owned(),
                 scale,
+                look,
                 series: ["decompose", "bound", LONG, "c"].map(str::to_owned).to_vec(),
                 groups: (0..groups).map(group).collect(),
             });

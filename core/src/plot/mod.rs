@@ -7,7 +7,7 @@
 //! | [`Convergence`] | fit against iterations and seconds, change of fit against the tolerance |
 //! | [`Timing`] | seconds by phase of a run and by component of its iterations |
 //! | [`Components`] | the strongest components, one panel for each mode |
-//! | [`Bars`] | measured values beside bounds and other programs |
+//! | [`Bars`] | measured values beside bounds and other programs, as bars or lines |
 //! | [`Scatter`] | predicted against measured |
 //! | [`Race`] | predicted against measured seconds of the schedules a search has chosen from |
 //! | [`NestFigure`] | the loops around the terms of a kernel, and what is stored between them |
@@ -54,6 +54,7 @@ mod layout_tests;
 
 pub use crate::plot::bars::Bar;
 pub use crate::plot::bars::BarGroup;
+pub use crate::plot::bars::BarLook;
 pub use crate::plot::bars::Bars;
 pub use crate::plot::canvas::Canvas;
 pub use crate::plot::components::ComponentFactor;
