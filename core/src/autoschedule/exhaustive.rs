@@ -4,10 +4,9 @@
 //! them (SpTTN, section 4.1): the number grows as the product of factorials, so it serves tests
 //! and small expressions.
 
-use std::time::Instant;
-
+use crate::autoschedule::paths::widening;
 use crate::autoschedule::spttn::may_loop;
-use crate::autoschedule::{Found, Scheduler, SearchReport, promising_paths, rank};
+use crate::autoschedule::{Found, Scheduler, SearchLimits, rank};
 use crate::cost::Machine;
 use crate::cost::tree::{Site, TreeCost};
 use crate::einsum::{Index, IndexSet};
@@ -28,26 +27,21 @@ impl Scheduler for Exhaustive {
         "every fully fused nest, ranked by predicted seconds; slow beyond five operands"
     }
 
-    fn search(&self, problem: &Problem, machine: &Machine) -> Result<Found, CoreError> {
-        let start = Instant::now();
-        let (paths, all, stop) = promising_paths(problem);
-        let searched = paths.len();
-        let mut nests = Vec::new();
-        for path in paths {
-            let forests = all_forests(problem, &path);
-            nests.extend(forests.into_iter().map(|forest| (path.clone(), forest)));
-        }
-        let explored = nests.len();
-        let candidates = rank(problem, machine, nests)?;
-        let report = SearchReport {
-            scheduler: self.name(),
-            paths: all,
-            pruned: all - searched,
-            explored,
-            seconds: start.elapsed().as_secs_f64(),
-            stop,
-        };
-        Ok(Found { candidates, report })
+    fn search_within(
+        &self,
+        problem: &Problem,
+        machine: &Machine,
+        limits: &SearchLimits,
+    ) -> Result<Found, CoreError> {
+        widening(problem, limits, self.name(), |promising, mut report| {
+            let mut nests = Vec::new();
+            for path in promising.paths {
+                let forests = all_forests(problem, &path);
+                nests.extend(forests.into_iter().map(|forest| (path.clone(), forest)));
+            }
+            report.explored = nests.len();
+            Ok(Found { candidates: rank(problem, machine, nests)?, report })
+        })
     }
 }
 

@@ -6,18 +6,20 @@
 
 mod exhaustive;
 mod finish;
+mod limits;
+mod paths;
 mod spttn;
 
 use std::fmt;
 
 use crate::cost::{Cost, Machine, estimate};
-use crate::einsum::IndexSet;
 use crate::error::CoreError;
 use crate::path::Path;
 use crate::schedule::{Problem, Schedule};
 
 pub use exhaustive::{all_forests, price};
 pub use finish::finish;
+pub use limits::{Breadth, SearchLimits};
 pub use spttn::cheapest_forest;
 
 /// A search for schedules.
@@ -28,12 +30,29 @@ pub trait Scheduler: Sync {
     /// Returns one sentence about what it searches and minimises, with its source.
     fn about(&self) -> &'static str;
 
-    /// Returns legal schedules of `problem`, best first, judged for `machine`.
+    /// Returns legal schedules of `problem` within `limits`, best first, judged for `machine`.
+    ///
+    /// If no path within the limits keeps the buffer bounds of the problem, the search is widened
+    /// as [`Breadth`] says.
     ///
     /// # Errors
     ///
     /// [`CoreError::NoSchedule`] if nothing keeps the limits of the problem.
-    fn search(&self, problem: &Problem, machine: &Machine) -> Result<Found, CoreError>;
+    fn search_within(
+        &self,
+        problem: &Problem,
+        machine: &Machine,
+        limits: &SearchLimits,
+    ) -> Result<Found, CoreError>;
+
+    /// Searches within the default limits.
+    ///
+    /// # Errors
+    ///
+    /// As [`Scheduler::search_within`].
+    fn search(&self, problem: &Problem, machine: &Machine) -> Result<Found, CoreError> {
+        self.search_within(problem, machine, &SearchLimits::default())
+    }
 }
 
 /// All schedulers; the first is the default.
@@ -62,9 +81,11 @@ pub struct Candidate {
 pub struct SearchReport {
     /// The scheduler's name.
     pub scheduler: &'static str,
+    /// The paths among which it chose: those asked for, or more if none of them would do.
+    pub breadth: Breadth,
     /// Contraction paths there are.
     pub paths: usize,
-    /// Paths left out because another has fewer loops or far fewer flops.
+    /// Paths left out: another has fewer loops or far fewer flops, or buffers exceed their bounds.
     pub pruned: usize,
     /// Loop nests, or subproblems of the dynamic program, that were priced.
     pub explored: usize,
@@ -81,7 +102,7 @@ pub enum StopReason {
     Complete,
     /// Enough nests were found on the paths with the fewest flops.
     Enough,
-    /// There are more contraction paths than are enumerated.
+    /// There are more contraction paths, or more operands, than are enumerated.
     PathLimit,
 }
 
@@ -94,9 +115,10 @@ impl fmt::Display for SearchReport {
         };
         write!(
             f,
-            "{}: {} paths, {} pruned, {} subproblems, {:.2} ms, {stop}",
+            "{}: {} paths ({}), {} pruned, {} subproblems, {:.2} ms, {stop}",
             self.scheduler,
             self.paths,
+            self.breadth,
             self.pruned,
             self.explored,
             self.seconds * 1e3
@@ -109,7 +131,8 @@ pub fn scheduler(name: &str) -> Option<&'static dyn Scheduler> {
     SCHEDULERS.iter().copied().find(|scheduler| scheduler.name() == name)
 }
 
-/// Completes, judges and sorts nests: the common end of every search.
+/// Completes, judges and sorts nests, leaving out those that break a rule: the common end of every
+/// search.
 fn rank(
     problem: &Problem,
     machine: &Machine,
@@ -128,56 +151,5 @@ fn rank(
         }
     }
     candidates.sort_by(|a, b| a.cost.seconds.total_cmp(&b.cost.seconds));
-    if candidates.is_empty() {
-        let (dims, bytes) = (problem.max_buffer_dims, problem.max_buffer_bytes);
-        let why = format!("every nest needs a buffer of over {dims} indices or {bytes} bytes");
-        return Err(CoreError::NoSchedule { expr: problem.expr.to_string(), why });
-    }
     Ok(candidates)
-}
-
-/// Returns the paths worth a search - those of least depth that can keep the buffer bound, with at
-/// most [`FLOPS_SLACK`] times the fewest flops, fewest first - the number of all, and whether
-/// enumeration was complete.
-fn promising_paths(problem: &Problem) -> (Vec<Path>, usize, StopReason) {
-    let (paths, cut) = crate::path::enumerate(&problem.expr);
-    let all = paths.len();
-    let depth = paths.iter().map(Path::depth).min().unwrap_or(0);
-    let flops = |path: &Path| -> u64 {
-        let terms = path.terms.iter().map(|term| problem.iterations(term.indices));
-        terms.fold(0, u64::saturating_add)
-    };
-    let mut priced: Vec<(u64, Path)> = paths
-        .into_iter()
-        .filter(|path| path.depth() == depth && may_keep_bound(problem, path))
-        .map(|path| (flops(&path), path))
-        .collect();
-    // Stable, so that equal paths keep their order of enumeration.
-    priced.sort_by_key(|(flops, _)| *flops);
-    let least = priced.first().map_or(0, |(flops, _)| *flops);
-    let worth = |(flops, _): &(u64, Path)| *flops as f64 <= least as f64 * FLOPS_SLACK;
-    let kept = priced.into_iter().take_while(worth).map(|(_, path)| path);
-    let stop = if cut { StopReason::PathLimit } else { StopReason::Complete };
-    (kept.collect(), all, stop)
-}
-
-/// A path with more flops than this many times the fewest is not searched: no reuse of caches
-/// makes up for it.
-const FLOPS_SLACK: f64 = 2.0;
-
-/// A bound from below: tells whether every intermediate of `path`, fused as far as any loop orders
-/// allow, stores no more indices than the problem allows.
-///
-/// Producer and consumer can share a set of loops only if it holds, with a level of the sparse
-/// operand, all levels above that either of them loops over.
-fn may_keep_bound(problem: &Problem, path: &Path) -> bool {
-    let levels = problem.sparse.first().map_or(&[][..], |x| &x.levels);
-    path.terms.iter().enumerate().all(|(term, producer)| {
-        let Some(consumer) = path.consumer(term) else { return true };
-        let either = producer.indices | path.terms[consumer].indices;
-        let both = producer.indices & path.terms[consumer].indices;
-        let blocked = levels.iter().skip_while(|&&l| both.contains(l) || !either.contains(l));
-        let blocked: IndexSet = blocked.copied().collect();
-        problem.allows_buffer(producer.output - (both - blocked))
-    })
 }

@@ -11,9 +11,9 @@
 //! a Tensor Network", SPAA 2024, section 4.2.
 
 use std::collections::HashMap;
-use std::time::Instant;
 
-use crate::autoschedule::{Found, Scheduler, SearchReport, StopReason, promising_paths, rank};
+use crate::autoschedule::paths::widening;
+use crate::autoschedule::{Found, Scheduler, SearchLimits, StopReason, rank};
 use crate::cost::Machine;
 use crate::cost::tree::{DenseLoops, DenseLoopsCost, Site, TreeCost};
 use crate::einsum::{Index, IndexSet};
@@ -35,39 +35,32 @@ impl Scheduler for Spttn {
          bound, paths ranked by predicted seconds (Kanakagiri, Solomonik, SPAA 2024)"
     }
 
-    fn search(&self, problem: &Problem, machine: &Machine) -> Result<Found, CoreError> {
-        let start = Instant::now();
-        let (paths, all, mut stop) = promising_paths(problem);
-        let mut searched = 0;
-        let mut explored = 0;
-        let mut nests = Vec::new();
-        for path in paths {
-            if nests.len() == MAX_NESTS {
-                stop = StopReason::Enough;
-                break;
+    fn search_within(
+        &self,
+        problem: &Problem,
+        machine: &Machine,
+        limits: &SearchLimits,
+    ) -> Result<Found, CoreError> {
+        widening(problem, limits, self.name(), |promising, mut report| {
+            let mut searched = 0;
+            let mut nests = Vec::new();
+            for path in promising.paths {
+                if nests.len() == limits.max_nests {
+                    report.stop = StopReason::Enough;
+                    break;
+                }
+                searched += 1;
+                let (found, subproblems) = cheapest_forest(problem, &path, &DenseLoops);
+                report.explored += subproblems;
+                if let Some((forest, DenseLoopsCost::Within { .. })) = found {
+                    nests.push((path, forest));
+                }
             }
-            searched += 1;
-            let (found, subproblems) = cheapest_forest(problem, &path, &DenseLoops);
-            explored += subproblems;
-            if let Some((forest, DenseLoopsCost::Within { .. })) = found {
-                nests.push((path, forest));
-            }
-        }
-        let candidates = rank(problem, machine, nests)?;
-        let report = SearchReport {
-            scheduler: self.name(),
-            paths: all,
-            pruned: all - searched,
-            explored,
-            seconds: start.elapsed().as_secs_f64(),
-            stop,
-        };
-        Ok(Found { candidates, report })
+            report.pruned = report.paths.saturating_sub(searched);
+            Ok(Found { candidates: rank(problem, machine, nests)?, report })
+        })
     }
 }
-
-/// The search ends after this many nests, one a path, on the paths with the fewest flops.
-const MAX_NESTS: usize = 32;
 
 /// Returns the cheapest fully fused forest of `path` under `costs` with its cost, and the number
 /// of subproblems that were solved; no forest if the loop orders contradict the tree's levels.

@@ -1,7 +1,7 @@
-//! All contraction paths of an expression.
+//! Paths of an expression without a choice: all of them, all at once, or one after the other.
 
 use crate::einsum::{Expr, IndexSet};
-use crate::path::{Path, Source, Term};
+use crate::path::{Arity, Path, PathSpace, Source, Term, Wanted};
 
 /// The longest list of paths that [`enumerate`] returns: all of those of 6 operands.
 const MAX_PATHS: usize = 50_000;
@@ -13,158 +13,150 @@ pub fn unfactorised(expr: &Expr) -> Path {
     Path { terms: vec![Term { inputs, output: expr.output.set(), indices }] }
 }
 
-/// Returns every binary path: every tree of pairwise contractions, in every depth-first
-/// postorder.
+/// Returns every path of two inputs a term; see [`enumerate_of`].
+pub fn enumerate(expr: &Expr) -> (Vec<Path>, bool) {
+    enumerate_of(expr, Arity::Binary)
+}
+
+/// Returns every path of `arity`: every tree of contractions, in every depth-first postorder.
 ///
-/// An expression of one input has the path of one term.  Past 50,000 paths the list is cut, and the
-/// second value says so.
+/// An expression of one input has the path of one term.  Past 50,000 paths, or more operands than
+/// [`Arity::max_operands`], the list is cut, and the second value says so.
 ///
 /// Postorders matter because only neighbouring terms can share loops.
-pub fn enumerate(expr: &Expr) -> (Vec<Path>, bool) {
-    if expr.inputs.len() == 1 {
-        return (vec![unfactorised(expr)], false);
-    }
-    let leaves: Vec<Tree> = (0..expr.inputs.len()).map(Tree::Leaf).collect();
-    let mut trees = Vec::new();
-    let full = (1u64 << expr.inputs.len()) - 1;
-    grow(&leaves, full, &mut trees);
-    let mut paths = Vec::new();
-    for tree in &trees {
-        for order in postorders(tree) {
-            if paths.len() == MAX_PATHS {
-                return (paths, true);
-            }
-            paths.push(path_of(expr, &order));
-        }
-    }
-    (paths, trees.len() >= MAX_PATHS)
-}
-
-#[derive(Clone)]
-enum Tree {
-    Leaf(usize),
-    Pair(Box<Tree>, Box<Tree>),
-}
-
-impl Tree {
-    fn operands(&self) -> u64 {
-        match self {
-            Tree::Leaf(input) => 1 << input,
-            Tree::Pair(left, right) => left.operands() | right.operands(),
-        }
-    }
-}
-
-/// Collects every binary tree over the operands in the bit set `members`.
-///
-/// Each unordered split is taken once: the half that holds the lowest member is the left one.
-fn grow(leaves: &[Tree], members: u64, trees: &mut Vec<Tree>) {
-    if members.count_ones() == 1 {
-        trees.push(leaves[members.trailing_zeros() as usize].clone());
-        return;
-    }
-    let lowest = members & members.wrapping_neg();
-    let rest = members & !lowest;
-    let mut right = rest;
-    while right != 0 {
-        let (mut lefts, mut rights) = (Vec::new(), Vec::new());
-        grow(leaves, members & !right, &mut lefts);
-        grow(leaves, right, &mut rights);
-        for left in &lefts {
-            for right in &rights {
-                if trees.len() == MAX_PATHS {
-                    return;
-                }
-                trees.push(Tree::Pair(Box::new(left.clone()), Box::new(right.clone())));
-            }
-        }
-        right = (right - 1) & rest;
-    }
-}
-
-/// One contraction as the operand sets of its two sides.
-type Contraction = (u64, u64);
-
-/// Returns every order of the contractions in which each subtree's are contiguous.
-fn postorders(tree: &Tree) -> Vec<Vec<Contraction>> {
-    let Tree::Pair(left, right) = tree else { return vec![Vec::new()] };
-    let this = (left.operands(), right.operands());
-    let (lefts, rights) = (postorders(left), postorders(right));
-    let both = !lefts[0].is_empty() && !rights[0].is_empty();
-    let mut orders = Vec::new();
-    for l in &lefts {
-        for r in &rights {
-            orders.push([l.as_slice(), r, &[this]].concat());
-            if both {
-                orders.push([r.as_slice(), l, &[this]].concat());
-            }
-        }
-    }
-    orders
-}
-
-fn path_of(expr: &Expr, order: &[Contraction]) -> Path {
-    let full = (1u64 << expr.inputs.len()) - 1;
-    let indices_of = |operands: u64| {
-        let inputs = (0..expr.inputs.len()).filter(|input| operands >> input & 1 == 1);
-        inputs.fold(IndexSet::EMPTY, |set, input| set | expr.inputs[input].set())
+pub fn enumerate_of(expr: &Expr, arity: Arity) -> (Vec<Path>, bool) {
+    let Some(space) = PathSpace::new(expr, arity) else {
+        return (vec![unfactorised(expr)], expr.inputs.len() > 1);
     };
-    // What a subtree hands on: its indices that something outside still needs.
-    let kept =
-        |operands: u64| indices_of(operands) & (indices_of(full & !operands) | expr.output.set());
-    let result = |operands: u64| {
-        if operands.count_ones() == 1 {
-            return (Source::Input(operands.trailing_zeros() as usize), indices_of(operands));
-        }
-        let term = order.iter().position(|&(left, right)| left | right == operands);
-        (Source::Term(term.unwrap_or_default()), kept(operands))
-    };
-    let terms = order.iter().map(|&(left, right)| {
-        let ((left_source, left_set), (right_source, right_set)) = (result(left), result(right));
-        Term {
-            inputs: vec![left_source, right_source],
-            output: kept(left | right),
-            indices: left_set | right_set,
-        }
+    let listing = space.list(&Wanted {
+        max_depth: usize::MAX,
+        iterations: &|_| 0,
+        links: &|_| true,
+        flops_factor: None,
+        max_paths: MAX_PATHS,
     });
-    Path { terms: terms.collect() }
+    (listing.paths, listing.cut)
+}
+
+/// Returns the path that contracts at each step the two operands or results for which `price`, given
+/// the indices of their result and those of the loops, is least.
+///
+/// For expressions of too many operands to tabulate; time `O(T^3)` for `T` operands.
+pub fn greedy<P: Ord>(expr: &Expr, price: &dyn Fn(IndexSet, IndexSet) -> P) -> Path {
+    let mut open: Vec<(Source, IndexSet)> =
+        expr.inputs.iter().enumerate().map(|(at, a)| (Source::Input(at), a.set())).collect();
+    let mut terms = Vec::new();
+    while open.len() > 1 {
+        let price =
+            |&(a, b): &(usize, usize)| price(kept(expr, &open, (a, b)), open[a].1 | open[b].1);
+        let pairs = (0..open.len()).flat_map(|a| (a + 1..open.len()).map(move |b| (a, b)));
+        let Some((a, b)) = pairs.min_by_key(price) else { break };
+        let (left, right) = (open[a], open[b]);
+        let output = kept(expr, &open, (a, b));
+        open.remove(b);
+        open[a] = (Source::Term(terms.len()), output);
+        terms.push(Term { inputs: vec![left.0, right.0], output, indices: left.1 | right.1 });
+    }
+    if terms.is_empty() { unfactorised(expr) } else { in_postorder(&terms) }
+}
+
+/// What the product of two of `open` hands on: what the others or the output need.
+fn kept(expr: &Expr, open: &[(Source, IndexSet)], (a, b): (usize, usize)) -> IndexSet {
+    let others = open.iter().enumerate().filter(|(at, _)| *at != a && *at != b);
+    let needed = others.fold(expr.output.set(), |set, (_, (_, indices))| set | *indices);
+    (open[a].1 | open[b].1) & needed
+}
+
+/// Reorders terms so that each stands right behind the subtrees that it reads.
+fn in_postorder(terms: &[Term]) -> Path {
+    fn visit(terms: &[Term], at: usize, order: &mut Vec<Term>) -> usize {
+        let mut term = terms[at].clone();
+        for source in &mut term.inputs {
+            if let Source::Term(earlier) = *source {
+                *source = Source::Term(visit(terms, earlier, order));
+            }
+        }
+        order.push(term);
+        order.len() - 1
+    }
+    let mut order = Vec::new();
+    visit(terms, terms.len() - 1, &mut order);
+    Path { terms: order }
 }
 
 #[cfg(test)]
 mod tests {
     use std::collections::HashSet;
 
-    use super::enumerate;
+    use super::{enumerate_of, greedy};
+    use crate::einsum::Expr;
     use crate::kernels;
+    use crate::path::{Arity, PathSpace, Source};
 
+    /// The numbers of trees whose inner nodes have two children, and two or more: the double
+    /// factorials and Schroeder's fourth problem (OEIS A001147, A000311).
     #[test]
-    fn trees_are_counted_by_the_double_factorial() {
-        for (order, trees) in [(2, 1), (3, 3), (4, 15), (5, 105)] {
-            let (paths, cut) = enumerate(&kernels::mttkrp(order, 0));
-            assert!(!cut);
-            let sets: HashSet<Vec<Vec<_>>> = paths
-                .iter()
-                .map(|path| {
-                    let mut terms: Vec<_> = path.terms.iter().map(|t| vec![t.indices]).collect();
-                    terms.sort();
-                    terms
-                })
-                .collect();
-            assert!(sets.len() <= trees && paths.len() >= trees, "order {order}");
-            let distinct: HashSet<_> = paths.iter().collect();
-            assert_eq!(distinct.len(), paths.len(), "order {order}");
+    fn trees_are_counted_as_in_the_literature() {
+        let tree = |path: &crate::path::Path| {
+            let mut below: Vec<u64> = Vec::new();
+            for term in &path.terms {
+                let inputs = term.inputs.iter().map(|source| match *source {
+                    Source::Input(input) => 1 << input,
+                    Source::Term(t) => below[t],
+                });
+                below.push(inputs.sum());
+            }
+            below.sort_unstable();
+            below
+        };
+        let known = [(2, 1, 1), (3, 3, 4), (4, 15, 26), (5, 105, 236), (6, 945, 2752)];
+        for (operands, binary, any) in known {
+            let expr = kernels::mttkrp(operands, 0);
+            for (arity, trees) in [(Arity::Binary, binary), (Arity::Any, any)] {
+                let (paths, cut) = enumerate_of(&expr, arity);
+                assert!(!cut);
+                let distinct: HashSet<_> = paths.iter().map(tree).collect();
+                assert_eq!(distinct.len(), trees, "{operands} operands");
+                let distinct: HashSet<_> = paths.iter().collect();
+                assert_eq!(distinct.len(), paths.len(), "{operands} operands");
+                let space = PathSpace::new(&expr, arity).unwrap();
+                assert_eq!(space.count(), paths.len() as u64);
+                let depth = paths.iter().map(super::Path::depth).min();
+                assert_eq!(Some(space.least_depth()), depth);
+            }
         }
     }
 
     #[test]
     fn terms_sum_away_what_nobody_needs() {
         let expr = kernels::mttkrp(3, 0);
-        let (paths, _) = enumerate(&expr);
+        let (paths, _) = enumerate_of(&expr, Arity::Any);
         let texts: Vec<String> = paths.iter().map(|p| p.display(&expr).to_string()).collect();
-        let wanted = "T1(i,j,r) = X(i,j,k) * A3(k,r)\nA1(i,r) = T1(i,j,r) * A2(j,r)";
-        assert!(texts.iter().any(|text| text == wanted), "{texts:#?}");
+        for wanted in [
+            "T1(i,j,r) = X(i,j,k) * A3(k,r)\nA1(i,r) = T1(i,j,r) * A2(j,r)",
+            "A1(i,r) = X(i,j,k) * A2(j,r) * A3(k,r)",
+        ] {
+            assert!(texts.iter().any(|text| text == wanted), "{texts:#?}");
+        }
         for path in &paths {
             assert_eq!(path.terms.last().unwrap().output, expr.output.set());
         }
+    }
+
+    #[test]
+    fn the_greedy_path_takes_the_smallest_results_first() {
+        let expr: Expr = "A(i,r) = X(i,j,k,l) * B(j,r) * C(k,r) * D(l,r)".parse().unwrap();
+        // As if every prefix of `ijkl` had few nodes and every other set many.
+        let few = ["", "i", "ij", "ijk", "ijkl"];
+        let count = |set: crate::einsum::IndexSet| {
+            let text = set.to_string();
+            let sparse = text.trim_end_matches('r');
+            let nodes = few.iter().position(|&prefix| prefix == sparse).unwrap_or(10);
+            nodes as u64 * if text.ends_with('r') { 16 } else { 1 }
+        };
+        let text = greedy(&expr, &|result, _| count(result)).display(&expr).to_string();
+        let wanted = "T1(i,j,k,r) = X(i,j,k,l) * D(l,r)\nT2(i,j,r) = T1(i,j,k,r) * C(k,r)\n\
+                      A(i,r) = T2(i,j,r) * B(j,r)";
+        assert_eq!(text, wanted);
     }
 }

@@ -5,17 +5,23 @@
 //! neither a later term nor the output needs.  SpTTN and CoNST contract two inputs a term, TACO's
 //! unfactorised kernels all inputs in one; a [`Term`] allows any number.
 //!
-//! `T` operands have `T! (T-1)! / 2^(T-1)` binary paths if order counts; as trees, `(2T-3)!!`.
+//! `T` operands have `T! (T-1)! / 2^(T-1)` binary paths if order counts; as trees, `(2T-3)!!`.  A
+//! [`PathSpace`] counts and bounds them without writing them down, and lists those that are worth a
+//! search.
 //! Source: Kanakagiri, Solomonik, "Minimum Cost Loop Nests for Contraction of a Sparse Tensor with
 //! a Tensor Network", SPAA 2024, section 4.1.1 and definition 4.1.
 
 mod enumerate;
+mod listing;
+mod space;
 
 use std::fmt;
 
 use crate::einsum::{Expr, IndexSet};
 
-pub use enumerate::{enumerate, unfactorised};
+pub use enumerate::{enumerate, enumerate_of, greedy, unfactorised};
+pub use listing::{Link, Listing, Wanted};
+pub use space::{Arity, PathSpace};
 
 /// What a term reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

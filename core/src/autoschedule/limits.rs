@@ -1,0 +1,79 @@
+//! How far a search looks.
+
+use std::fmt;
+
+/// Which contraction paths a search considers; each includes those before it.
+///
+/// A search that finds no schedule - because every nest of these paths needs a buffer that the
+/// problem does not allow - goes on to the next.  The last always has one: the path of one term has
+/// no buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Breadth {
+    /// Paths of two inputs a term with the fewest loops around a term, as in SpTTN, section 5.
+    LeastDepth,
+    /// Paths of two inputs a term, whatever their depth.
+    AnyDepth,
+    /// Paths with any number of inputs a term; SparseAuto, section 3.1, has a case where the
+    /// unfactorised one is the fastest.
+    All,
+}
+
+impl Breadth {
+    /// Returns the next one, with more paths.
+    pub(super) fn wider(self) -> Option<Breadth> {
+        match self {
+            Breadth::LeastDepth => Some(Breadth::AnyDepth),
+            Breadth::AnyDepth => Some(Breadth::All),
+            Breadth::All => None,
+        }
+    }
+}
+
+impl fmt::Display for Breadth {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Breadth::LeastDepth => "least depth",
+            Breadth::AnyDepth => "any depth",
+            Breadth::All => "any number of inputs a term",
+        })
+    }
+}
+
+/// The limits of a search.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SearchLimits {
+    /// Which paths are considered.  Default: those of the least depth.
+    pub breadth: Breadth,
+    /// A path with more flops than this many times the fewest is left out; `None`: never.
+    /// Default: 2, more than any reuse of caches makes up for.
+    pub flops_factor: Option<f64>,
+    /// The most paths that are listed.  Default: 4,096, those with the fewest flops.
+    pub max_paths: usize,
+    /// A search over the paths, those with the fewest flops first, ends with this many nests.
+    /// Default: 32.
+    pub max_nests: usize,
+}
+
+impl Default for SearchLimits {
+    fn default() -> SearchLimits {
+        SearchLimits {
+            breadth: Breadth::LeastDepth,
+            flops_factor: Some(2.0),
+            max_paths: 4_096,
+            max_nests: 32,
+        }
+    }
+}
+
+impl SearchLimits {
+    /// Returns the limits that leave out no path: for ranked lists of everything.  Up to seven
+    /// operands have at most 50,000 binary paths, so that only larger expressions are cut.
+    pub fn all() -> SearchLimits {
+        SearchLimits {
+            breadth: Breadth::All,
+            flops_factor: None,
+            max_paths: 50_000,
+            max_nests: 50_000,
+        }
+    }
+}
