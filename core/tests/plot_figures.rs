@@ -6,6 +6,7 @@ use std::path::Path;
 
 use decompose_core::plot::Bar;
 use decompose_core::plot::BarGroup;
+use decompose_core::plot::BarLook;
 use decompose_core::plot::Bars;
 use decompose_core::plot::ComponentFactor;
 use decompose_core::plot::Components;
@@ -13,7 +14,13 @@ use decompose_core::plot::Convergence;
 use decompose_core::plot::ConvergencePoint;
 use decompose_core::plot::ConvergenceRun;
 use decompose_core::plot::Figure;
+use decompose_core::plot::LoopKind;
+use decompose_core::plot::NestBuffer;
+use decompose_core::plot::NestFigure;
+use decompose_core::plot::NestNode;
 use decompose_core::plot::PlotError;
+use decompose_core::plot::Race;
+use decompose_core::plot::RaceCandidate;
 use decompose_core::plot::ScaleKind;
 use decompose_core::plot::Scatter;
 use decompose_core::plot::ScatterPoint;
@@ -156,7 +163,9 @@ fn other_figures_have_their_words() {
     let bars = Bars {
         title: "Iteration".to_owned(),
         value_name: "time (ms)".to_owned(),
+        group_name: "tensor".to_owned(),
         scale: ScaleKind::Log,
+        look: BarLook::Bars,
         series: vec!["decompose".to_owned(), "bound".to_owned()],
         groups: vec![BarGroup {
             name: "nell-2".to_owned(),
@@ -238,4 +247,124 @@ fn figures_are_the_same_each_time() {
     let [again_svg, again_png] = save(&figure, dir.path(), "second").unwrap();
     assert_eq!(fs::read(svg).unwrap(), fs::read(again_svg).unwrap());
     assert_eq!(fs::read(png).unwrap(), fs::read(again_png).unwrap());
+}
+
+/// Returns a loop that walks a sparse level.
+fn walk(index: &str, body: Vec<NestNode>) -> NestNode {
+    let (index, note) = (index.to_owned(), "183 nodes".to_owned());
+    NestNode::Loop { index, note, kind: LoopKind::Walk, body }
+}
+
+/// Returns MTTKRP in two terms with the first mode's loop fused.
+fn mttkrp() -> NestFigure {
+    let first = NestNode::Term("T1(r) += X(i,j,k) * C(k,r)".to_owned());
+    let last = NestNode::Term("Y(i,r) += T1(r) * B(j,r)".to_owned());
+    let buffer = NestBuffer {
+        name: "T1".to_owned(),
+        indices: "r".to_owned(),
+        extents: vec![50],
+        bytes: 400,
+        producer: 0,
+        consumer: 1,
+    };
+    NestFigure {
+        title: "MTTKRP".to_owned(),
+        subtitle: "rank 50".to_owned(),
+        roots: vec![walk("i", vec![walk("j", vec![walk("k", vec![first]), last])])],
+        buffers: vec![buffer],
+    }
+}
+
+#[test]
+fn nests_show_loops_terms_and_buffers() {
+    let words = [
+        "MTTKRP",
+        "rank 50",
+        "sparse walk",
+        "183 nodes",
+        "T1(r) += X(i,j,k) * C(k,r)",
+        "Y(i,r) += T1(r) * B(j,r)",
+        "T1: r, 50 elements, 400 B",
+    ];
+    check(&mttkrp(), &words);
+}
+
+#[test]
+fn labels_of_buffers_give_indices_extents_and_bytes() {
+    #[track_caller]
+    fn check(indices: &str, extents: &[u64], bytes: u64, label: &str) {
+        let (name, indices, extents) = ("T1".to_owned(), indices.to_owned(), extents.to_vec());
+        let buffer = NestBuffer { name, indices, extents, bytes, producer: 0, consumer: 1 };
+        assert_eq!(buffer.label(), label);
+    }
+    check("", &[], 8, "T1: scalar, 1 element, 8 B");
+    check("r", &[1], 4, "T1: r, 1 element, 4 B");
+    check("s,r", &[16, 50], 6400, "T1: s,r, 16 × 50 elements, 6.25 KiB");
+}
+
+#[test]
+fn broken_nests_are_refused_with_a_remedy() {
+    #[track_caller]
+    fn refuse(figure: &NestFigure, words: &str) {
+        let error = save(figure, tempdir().unwrap().path(), "nest").unwrap_err();
+        assert!(error.to_string().contains(words), "{error}");
+    }
+    refuse(&NestFigure::default(), "no term; give one or more");
+    let mut figure = mttkrp();
+    figure.roots.push(walk("m", Vec::new()));
+    refuse(&figure, "loop `m` repeats nothing");
+    for (producer, consumer) in [(1, 1), (1, 0), (0, 2), (0, usize::MAX)] {
+        let mut figure = mttkrp();
+        figure.buffers[0] = NestBuffer { producer, consumer, ..figure.buffers[0].clone() };
+        refuse(&figure, "buffer `T1` runs from term");
+    }
+}
+
+/// Returns the race of these pairs of predicted and measured seconds.
+fn race(seconds: &[(f64, f64)], chosen: Option<usize>) -> Race {
+    let candidate = |(at, pair): (usize, &(f64, f64))| RaceCandidate {
+        label: format!("nest {at}"),
+        predicted_seconds: pair.0,
+        measured_seconds: pair.1,
+    };
+    let candidates = seconds.iter().enumerate().map(candidate).collect();
+    Race { title: "uber".to_owned(), candidates, chosen }
+}
+
+#[test]
+fn races_name_the_chosen_and_the_fastest() {
+    let seconds = [(0.02, 0.010), (0.01, 0.012), (0.04, 0.050), (0.03, f64::NAN)];
+    let words = [
+        "3 candidates, 1 left out",
+        "chosen: nest 1",
+        "10.0 ms predicted, 12.0 ms measured, 1.20 × the fastest",
+        "fastest measured: nest 0",
+        "other candidates",
+        "rank correlation ρ = 0.50",
+    ];
+    check(&race(&seconds, Some(1)), &words);
+    check(&race(&seconds, Some(0)), &["chosen and fastest: nest 0"]);
+    check(&race(&seconds, Some(3)), &["chosen: nest 3", "30.0 ms predicted, – measured"]);
+    let error = save(&race(&seconds, Some(4)), tempdir().unwrap().path(), "race").unwrap_err();
+    assert!(error.to_string().contains("candidate 5 of 4 is chosen"), "{error}");
+    let error = save(&race(&[], None), tempdir().unwrap().path(), "race").unwrap_err();
+    assert!(error.to_string().contains("give one or more"), "{error}");
+}
+
+#[test]
+fn lines_show_values_over_extents() {
+    let group = |name: &str, seconds: [f64; 2]| BarGroup {
+        name: name.to_owned(),
+        bars: seconds.iter().map(|value| Some(Bar::exact(*value))).collect(),
+    };
+    let figure = Bars {
+        title: "TTTc".to_owned(),
+        value_name: "time (s)".to_owned(),
+        group_name: "extents of the dense modes".to_owned(),
+        scale: ScaleKind::Log,
+        look: BarLook::Lines,
+        series: vec!["fused".to_owned(), "unfused".to_owned()],
+        groups: vec![group("16,16,16", [1e-3, 2e-3]), group("32,32,32", [9e-3, 7e-3])],
+    };
+    check(&figure, &["16,16,16", "32,32,32", "extents of the dense modes", "unfused"]);
 }

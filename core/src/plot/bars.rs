@@ -1,4 +1,5 @@
-//! Grouped bars with spread: measured times or rates, beside bounds and other programs.
+//! Grouped bars with spread: measured times or rates, beside bounds and other programs; or lines
+//! through the same values, where groups have an order and trends count.
 
 use crate::plot::axes::Area;
 use crate::plot::axes::Axis;
@@ -9,13 +10,20 @@ use crate::plot::canvas::Stroke;
 use crate::plot::canvas::TextStyle;
 use crate::plot::error::PlotError;
 use crate::plot::legend::Entry;
+use crate::plot::legend::Sign;
 use crate::plot::legend::draw_legend;
 use crate::plot::number::significant;
 use crate::plot::save::Figure;
 use crate::plot::scale::Scale;
 use crate::plot::scale::ScaleKind;
 use crate::plot::scale::range;
+use crate::plot::series::Look;
+use crate::plot::series::draw_marker;
+use crate::plot::style::Color;
+use crate::plot::style::DATA_LINE;
 use crate::plot::style::INK;
+use crate::plot::style::LABEL;
+use crate::plot::style::MARKER;
 use crate::plot::style::SMALL;
 use crate::plot::style::SOFT_INK;
 use crate::plot::style::TINY;
@@ -43,12 +51,26 @@ pub struct Bars {
     pub title: String,
     /// What the bars show, with its unit, for example `time of an iteration (s)`.
     pub value_name: String,
-    /// The axis: linear from zero, or logarithmic.
+    /// What groups differ in, for example `extents of the dense modes`; may be empty.
+    pub group_name: String,
+    /// The axis: logarithmic, or linear, which begins at zero.
     pub scale: ScaleKind,
+    /// How values are drawn.
+    pub look: BarLook,
     /// Names of the bars in each group.
     pub series: Vec<String>,
     /// The groups, from left to right.
     pub groups: Vec<BarGroup>,
+}
+
+/// How the values of groups are drawn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BarLook {
+    /// As bars, with their values above where all have room.
+    #[default]
+    Bars,
+    /// As markers in the middle of their group, joined by a line for each series.
+    Lines,
 }
 
 /// A group of bars.
@@ -95,13 +117,7 @@ impl Figure for Bars {
         let room = width - 2.0 * MARGIN;
         let title = TextStyle::new(TITLE).bold();
         canvas.text((MARGIN, 26.0), title.fit(&self.title, room), title);
-        let entries: Vec<_> = self
-            .series
-            .iter()
-            .enumerate()
-            .map(|(at, name)| Entry::new(fill_color(at), name))
-            .collect();
-        let top = draw_legend(canvas, (MARGIN, 42.0), room, &entries) + 10.0;
+        let top = draw_legend(canvas, (MARGIN, 42.0), room, &self.entries()) + 10.0;
 
         let y = Axis::new(scale, 6, self.value_name.clone());
         let x = Axis {
@@ -110,21 +126,46 @@ impl Figure for Bars {
             name: String::new(),
             label_room: 0.0,
         };
+        let turned = self.turned_names(room);
+        let name_room = if self.group_name.is_empty() { 0.0 } else { LABEL + 6.0 };
+        let below = MARGIN + turned.unwrap_or(0.0) + name_room;
+        let area = Area { left: MARGIN, top, width: room, height: height - top - below };
+        let panel = Panel::draw(canvas, area, &x, &y);
+        self.draw_names(canvas, &panel, turned);
+        match self.look {
+            BarLook::Bars => self.draw_bars(canvas, &panel),
+            BarLook::Lines => self.draw_lines(canvas, &panel),
+        }
+        Ok(())
+    }
+}
+
+impl Bars {
+    fn entries(&self) -> Vec<Entry> {
+        let entry = |(at, name): (usize, &String)| {
+            let sign = match self.look {
+                BarLook::Bars => Sign::Square,
+                BarLook::Lines => Sign::Marker(at),
+            };
+            Entry { sign, ..Entry::new(fill_color(at), name) }
+        };
+        self.series.iter().enumerate().map(entry).collect()
+    }
+
+    /// Returns the room for names of groups that run upwards, if they must.
+    fn turned_names(&self, room: f64) -> Option<f64> {
         let names = self.groups.iter().map(|group| TextStyle::SMALL.width(&group.name));
         let widest = names.fold(0.0, f64::max);
-        let upright = widest + 8.0 > (room - 80.0) / self.groups.len() as f64;
-        let extra = if upright { widest.min(MOST_NAME) } else { 0.0 };
-        let area = Area { left: MARGIN, top, width: room, height: height - top - MARGIN - extra };
-        let panel = Panel::draw(canvas, area, &x, &y);
-        let labelled = self.values_fit(&panel);
+        let each = (room - 80.0) / self.groups.len() as f64;
+        (widest + 8.0 > each).then(|| widest.min(MOST_NAME))
+    }
+
+    /// Writes the names of groups, and below them what groups differ in.
+    fn draw_names(&self, canvas: &mut Canvas, panel: &Panel, turned: Option<f64>) {
+        let below = panel.field.top + panel.field.height + 7.0;
         for (at, group) in self.groups.iter().enumerate() {
             let middle = panel.x_at(at as f64 + 0.5);
-            draw_bars(canvas, &panel, middle, &group.bars);
-            if labelled {
-                draw_values(canvas, &panel, middle, &group.bars);
-            }
-            let below = panel.field.top + panel.field.height + 7.0;
-            if upright {
+            if turned.is_some() {
                 let style = TextStyle::SMALL.anchor(Anchor::End).up();
                 let name = style.fit(&group.name, MOST_NAME);
                 canvas.text_centred((middle, below), name, style);
@@ -133,11 +174,46 @@ impl Figure for Bars {
                 canvas.text((middle, below + SMALL), group.name.clone(), style);
             }
         }
-        Ok(())
+        let bottom = f64::from(canvas.size.1) - MARGIN;
+        let style = TextStyle::new(LABEL).anchor(Anchor::Middle);
+        let name = style.fit(&self.group_name, panel.field.width);
+        canvas.text((panel.field.left + panel.field.width / 2.0, bottom), name, style);
     }
-}
 
-impl Bars {
+    fn draw_bars(&self, canvas: &mut Canvas, panel: &Panel) {
+        let labelled = self.values_fit(panel);
+        for (at, group) in self.groups.iter().enumerate() {
+            let middle = panel.x_at(at as f64 + 0.5);
+            draw_bars(canvas, panel, middle, &group.bars);
+            if labelled {
+                draw_values(canvas, panel, middle, &group.bars);
+            }
+        }
+    }
+
+    /// Draws a line for each series, interrupted where a group has no value.
+    fn draw_lines(&self, canvas: &mut Canvas, panel: &Panel) {
+        for series in 0..self.series.len() {
+            let look = Look { color: fill_color(series), marker: Some(series) };
+            let bars = self.groups.iter().map(|group| group.bars.get(series).copied().flatten());
+            let bars: Vec<_> =
+                bars.map(|bar| bar.filter(|bar| panel.y.shows(bar.value))).enumerate().collect();
+            for run in bars.chunk_by(|(_, a), (_, b)| a.is_some() && b.is_some()) {
+                let place = |(at, bar): &(usize, Option<Bar>)| {
+                    bar.map(|bar| (panel.x_at(*at as f64 + 0.5), bar))
+                };
+                let placed: Vec<_> = run.iter().filter_map(place).collect();
+                for (x, bar) in &placed {
+                    draw_spread(canvas, panel, (*x, 4.0), bar, look.color);
+                }
+                let points = placed.iter().map(|(x, bar)| (*x, panel.y_at(bar.value)));
+                let points: Vec<_> = points.collect();
+                canvas.line(points.clone(), Stroke { width: DATA_LINE, color: look.color });
+                points.iter().for_each(|point| draw_marker(canvas, *point, look, MARKER + 0.6));
+            }
+        }
+    }
+
     /// Returns whether every value has room above its bar: then all are written, else none.
     fn values_fit(&self, panel: &Panel) -> bool {
         let (_, thick) = places(panel, 0.0, self.series.len());
@@ -193,14 +269,18 @@ fn draw_bars(canvas: &mut Canvas, panel: &Panel, middle: f64, bars: &[Option<Bar
         let top = panel.y_at(bar.value);
         let corner = (x - thick / 2.0, top.min(base));
         canvas.rect(corner, (thick, (top - base).abs()), fill_color(at));
-        if bar.has_spread(panel) {
-            let (low, high) = (panel.y_at(bar.low), panel.y_at(bar.high));
-            let stroke = Stroke { width: 1.1, color: INK };
-            let cap = (thick / 4.0).min(4.0);
-            canvas.line(vec![(x, low), (x, high)], stroke);
-            canvas.line(vec![(x - cap, low), (x + cap, low)], stroke);
-            canvas.line(vec![(x - cap, high), (x + cap, high)], stroke);
-        }
+        draw_spread(canvas, panel, (x, (thick / 4.0).min(4.0)), &bar, INK);
+    }
+}
+
+/// Draws the spread of a value at `x` as a line with caps of this length to either side.
+fn draw_spread(canvas: &mut Canvas, panel: &Panel, (x, cap): (f64, f64), bar: &Bar, color: Color) {
+    if bar.has_spread(panel) {
+        let (low, high) = (panel.y_at(bar.low), panel.y_at(bar.high));
+        let stroke = Stroke { width: 1.1, color };
+        canvas.line(vec![(x, low), (x, high)], stroke);
+        canvas.line(vec![(x - cap, low), (x + cap, low)], stroke);
+        canvas.line(vec![(x - cap, high), (x + cap, high)], stroke);
     }
 }
 

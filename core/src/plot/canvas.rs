@@ -4,6 +4,8 @@
 //! Texts always lie above shapes.  A recorded list, instead of drawing right on a backend, keeps
 //! figures free of type parameters and drawing errors, and lets tests look at what was drawn.
 
+use std::f64::consts::FRAC_PI_2;
+
 use crate::plot::font;
 use crate::plot::style::CAP_HEIGHT;
 use crate::plot::style::Color;
@@ -177,17 +179,45 @@ impl Canvas {
 
     /// Draws a dashed line between two points.
     pub(crate) fn dashes(&mut self, from: Point, to: Point, stroke: Stroke) {
-        const ON: f64 = 6.0;
-        const PERIOD: f64 = 10.0;
+        self.interrupted((from, to), (6.0, 10.0), stroke);
+    }
+
+    /// Draws a dotted line between two points.
+    pub(crate) fn dots(&mut self, from: Point, to: Point, stroke: Stroke) {
+        self.interrupted((from, to), (1.5, 5.0), stroke);
+    }
+
+    /// Draws the first `on` points of each `period` of a line.
+    fn interrupted(
+        &mut self,
+        (from, to): (Point, Point),
+        (on, period): (f64, f64),
+        stroke: Stroke,
+    ) {
         let length = (to.0 - from.0).hypot(to.1 - from.1);
         let along = |t: f64| {
             let t = (t / length).min(1.0);
             (from.0 + t * (to.0 - from.0), from.1 + t * (to.1 - from.1))
         };
-        for dash in 0..(length / PERIOD).ceil() as usize {
-            let start = dash as f64 * PERIOD;
-            self.line(vec![along(start), along(start + ON)], stroke);
+        for dash in 0..(length / period).ceil() as usize {
+            let start = dash as f64 * period;
+            self.line(vec![along(start), along(start + on)], stroke);
         }
+    }
+
+    /// Draws a line through `points` that ends in an arrow head, its tip the last point.
+    pub(crate) fn arrow(&mut self, mut points: Vec<Point>, stroke: Stroke) {
+        const HEAD: (f64, f64) = (6.5, 2.9);
+        let [.., before, tip] = points[..] else { return };
+        let length = (tip.0 - before.0).hypot(tip.1 - before.1).max(1e-9);
+        let (x, y) = ((tip.0 - before.0) / length, (tip.1 - before.1) / length);
+        let back = (tip.0 - HEAD.0 * x, tip.1 - HEAD.0 * y);
+        points.pop();
+        // The line ends inside the head, whose tip stays sharp.
+        points.push((back.0 + x, back.1 + y));
+        self.line(points, stroke);
+        let side = |sign: f64| (back.0 - sign * HEAD.1 * y, back.1 + sign * HEAD.1 * x);
+        self.polygon(vec![tip, side(1.0), side(-1.0)], stroke.color);
     }
 
     /// Fills a polygon.
@@ -198,6 +228,28 @@ impl Canvas {
     /// Fills a rectangle given by its top left corner, width and height.
     pub(crate) fn rect(&mut self, (x, y): Point, (width, height): (f64, f64), color: Color) {
         self.shapes.push(Shape::Rect((x, y), (x + width, y + height), color));
+    }
+
+    /// Fills a rectangle with round corners, given by its top left corner, width and height.
+    pub(crate) fn rounded(
+        &mut self,
+        (x, y): Point,
+        (width, height): (f64, f64),
+        radius: f64,
+        color: Color,
+    ) {
+        const STEPS: u32 = 6;
+        let radius = radius.min(width / 2.0).min(height / 2.0).max(0.0);
+        let (right, bottom) = (x + width - radius, y + height - radius);
+        let centres =
+            [(right, bottom), (x + radius, bottom), (x + radius, y + radius), (right, y + radius)];
+        let corner = |(quarter, (x, y)): (usize, Point)| {
+            (0..=STEPS).map(move |step| {
+                let angle = (quarter as f64 + f64::from(step) / f64::from(STEPS)) * FRAC_PI_2;
+                (x + radius * angle.cos(), y + radius * angle.sin())
+            })
+        };
+        self.polygon(centres.into_iter().enumerate().flat_map(corner).collect(), color);
     }
 
     /// Fills a disc.

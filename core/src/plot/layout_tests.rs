@@ -4,6 +4,7 @@ use ndarray::Array2;
 
 use crate::plot::Bar;
 use crate::plot::BarGroup;
+use crate::plot::BarLook;
 use crate::plot::Bars;
 use crate::plot::Canvas;
 use crate::plot::ComponentFactor;
@@ -12,6 +13,12 @@ use crate::plot::Convergence;
 use crate::plot::ConvergencePoint;
 use crate::plot::ConvergenceRun;
 use crate::plot::Figure;
+use crate::plot::LoopKind;
+use crate::plot::NestBuffer;
+use crate::plot::NestFigure;
+use crate::plot::NestNode;
+use crate::plot::Race;
+use crate::plot::RaceCandidate;
 use crate::plot::ScaleKind;
 use crate::plot::Scatter;
 use crate::plot::ScatterPoint;
@@ -23,6 +30,8 @@ use crate::plot::TimingPhase;
 use crate::plot::TimingRun;
 use crate::plot::canvas::Anchor;
 use crate::plot::canvas::Direction;
+use crate::plot::canvas::Point;
+use crate::plot::canvas::Shape;
 use crate::plot::canvas::Text;
 use crate::plot::style::CAP_HEIGHT;
 
@@ -46,6 +55,15 @@ fn frame(text: &Text) -> [f64; 4] {
     }
 }
 
+/// Returns points that a shape does not go beyond.
+fn corners(shape: &Shape) -> Vec<Point> {
+    match shape {
+        Shape::Line(points, _) | Shape::Polygon(points, _) => points.clone(),
+        Shape::Rect(from, to, _) => vec![*from, *to],
+        Shape::Disc((x, y), r, _) => vec![(x - r, y - r), (x + r, y + r)],
+    }
+}
+
 #[track_caller]
 fn check(figure: &impl Figure) {
     let mut canvas = Canvas::new(figure.size());
@@ -53,6 +71,10 @@ fn check(figure: &impl Figure) {
     let (width, height) = (f64::from(canvas.size.0), f64::from(canvas.size.1));
     let frames: Vec<_> = canvas.texts.iter().map(|text| (frame(text), &text.text)).collect();
     assert!(frames.len() > 3, "nothing was written");
+    for (x, y) in canvas.shapes.iter().flat_map(corners) {
+        let inside = (0.0..=width).contains(&x) && (0.0..=height).contains(&y);
+        assert!(inside, "a shape leaves the canvas of {width} x {height}: {x} {y}");
+    }
     for (at, (a, text)) in frames.iter().enumerate() {
         let inside = a[0] >= 0.0 && a[1] >= 0.0 && a[2] <= width && a[3] <= height;
         assert!(inside, "`{text}` leaves the canvas of {width} x {height}: {a:?}");
@@ -148,16 +170,21 @@ fn constant_and_empty_columns() {
 #[test]
 fn bars() {
     let bar = |value: f64| Some(Bar { value, low: 0.9 * value, high: 1.3 * value });
-    for scale in [ScaleKind::Linear, ScaleKind::Log] {
-        for groups in [1, 6, 40] {
-            let group = |at: usize| BarGroup {
-                name: if at.is_multiple_of(2) { LONG.to_owned() } else { "uber".to_owned() },
-                bars: vec![bar(1e-3 * (at + 1) as f64), None, Some(Bar::exact(f64::NAN)), bar(0.5)],
-            };
+    let group = |at: usize| BarGroup {
+        name: if at.is_multiple_of(2) { LONG.to_owned() } else { "uber".to_owned() },
+        bars: vec![bar(1e-3 * (at + 1) as f64), None, Some(Bar::exact(f64::NAN)), bar(0.5)],
+    };
+    let looks = [(BarLook::Bars, ""), (BarLook::Bars, LONG), (BarLook::Lines, "extents")];
+    for (look, group_name) in looks {
+        for (groups, scale) in
+            [1, 6, 40].into_iter().flat_map(|n| [(n, ScaleKind::Linear), (n, ScaleKind::Log)])
+        {
             check(&Bars {
                 title: LONG.to_owned(),
                 value_name: "time of an iteration (s)".to_owned(),
+                group_name: group_name.to_owned(),
                 scale,
+                look,
                 series: ["decompose", "bound", LONG, "c"].map(str::to_owned).to_vec(),
                 groups: (0..groups).map(group).collect(),
             });
@@ -192,4 +219,94 @@ fn matrices() {
             range: (-1.0, 1.0),
         });
     }
+}
+
+/// Returns the figure of `terms` terms below `depth` loops each, of which the first `shared` are
+/// fused, with a buffer for each pair of terms.
+fn nest(terms: usize, depth: usize, shared: usize, words: &str) -> NestFigure {
+    let kinds = [LoopKind::Walk, LoopKind::Dense, LoopKind::Lanes];
+    let around = |body: Vec<NestNode>, level: usize| {
+        let kind = kinds[level % 3];
+        vec![NestNode::Loop { index: "k+l".to_owned(), note: words.to_owned(), kind, body }]
+    };
+    let term = |at: usize| {
+        let text = format!("T{at}(r) += X(i,j,k) * A3(k,r) {words}");
+        (shared..depth).rev().fold(vec![NestNode::Term(text)], around)
+    };
+    let roots = (0..shared).rev().fold((0..terms).flat_map(term).collect(), around);
+    let pairs = (0..terms).flat_map(|to| (0..to).map(move |from| (from, to)));
+    let buffer = |(producer, consumer): (usize, usize)| NestBuffer {
+        name: format!("T{producer} {words}"),
+        indices: "s,r".to_owned(),
+        extents: vec![16, 50 << consumer],
+        bytes: 6400 << (10 * producer),
+        producer,
+        consumer,
+    };
+    let buffers = pairs.map(buffer).collect();
+    NestFigure { title: format!("Nest {words}"), subtitle: words.to_owned(), roots, buffers }
+}
+
+/// Checks that no text has a line through it, be it an arrow or the line to a label.
+#[track_caller]
+fn check_lines(figure: &NestFigure) {
+    let mut canvas = Canvas::new(figure.size());
+    figure.draw(&mut canvas).unwrap();
+    for text in &canvas.texts {
+        let [left, top, right, bottom] = frame(text);
+        for shape in &canvas.shapes {
+            let Shape::Line(points, _) = shape else { continue };
+            for ends in points.windows(2) {
+                let apart = ends.iter().all(|end| end.0 <= left)
+                    || ends.iter().all(|end| end.0 >= right)
+                    || ends.iter().all(|end| end.1 <= top)
+                    || ends.iter().all(|end| end.1 >= bottom);
+                assert!(apart, "a line crosses `{}`: {ends:?}", text.text);
+            }
+        }
+    }
+}
+
+#[test]
+fn nests() {
+    check(&nest(1, 1, 0, "rank 50"));
+    for words in ["", "rank 50", LONG] {
+        for terms in [2, 3, 6] {
+            for depth in [0, 1, 2, 5, 8, 30] {
+                for shared in [0, depth / 2, depth] {
+                    let figure = nest(terms, depth, shared, words);
+                    check(&figure);
+                    check_lines(&figure);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn texts_of_usual_nests_are_not_shortened() {
+    let mut canvas = Canvas::new((800, 800));
+    nest(6, 8, 4, "").draw(&mut canvas).unwrap();
+    let whole = |text: &str| !text.contains('…');
+    assert!(canvas.texts().all(whole), "{:?}", canvas.texts().find(|text| !whole(text)));
+}
+
+#[test]
+fn races() {
+    let candidate = |(predicted, measured): (f64, f64)| RaceCandidate {
+        label: LONG.to_owned(),
+        predicted_seconds: predicted,
+        measured_seconds: measured,
+    };
+    let figure = |pairs: &[(f64, f64)], chosen| Race {
+        title: LONG.to_owned(),
+        candidates: pairs.iter().copied().map(candidate).collect(),
+        chosen,
+    };
+    check(&figure(&[(1.0, 1.0)], None));
+    check(&figure(&[(1.0, 1.0), (f64::NAN, 2.0)], Some(1)));
+    check(&figure(&[(2.0, 2.0); 20], Some(3)));
+    check(&figure(&[(1e-9, 1e9), (0.0, 1.0), (1.0, 0.5)], Some(0)));
+    let many = |k: i32| (f64::from(k), f64::from(k * 17 % 499 + 1));
+    check(&figure(&(1..500).map(many).collect::<Vec<_>>(), Some(0)));
 }

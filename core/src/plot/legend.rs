@@ -2,6 +2,7 @@
 
 use crate::plot::canvas::Canvas;
 use crate::plot::canvas::Point;
+use crate::plot::canvas::Stroke;
 use crate::plot::canvas::TextStyle;
 use crate::plot::series::Look;
 use crate::plot::series::draw_marker;
@@ -24,14 +25,25 @@ pub(crate) struct Entry {
     pub(crate) name: String,
     /// Numbers after the name, in softer text; may be empty.
     pub(crate) note: String,
-    /// The marker shown; a square of colour for none.
-    pub(crate) marker: Option<usize>,
+    /// The sign before the name.
+    pub(crate) sign: Sign,
+}
+
+/// What stands before a name in a legend.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sign {
+    /// A square of colour.
+    Square,
+    /// A marker, by the number of its shape.
+    Marker(usize),
+    /// A short arrow.
+    Arrow,
 }
 
 impl Entry {
     /// Returns a square of colour with a name.
     pub(crate) fn new(color: Color, name: impl Into<String>) -> Entry {
-        Entry { color, name: name.into(), note: String::new(), marker: None }
+        Entry { color, name: name.into(), note: String::new(), sign: Sign::Square }
     }
 }
 
@@ -57,15 +69,26 @@ pub(crate) fn draw_legend(
         let x = corner.0 + pitch * (at % columns) as f64;
         let y = corner.1 + LINE * (at / columns) as f64;
         let middle = y + SQUARE / 2.0;
-        if entry.marker.is_some() {
-            let look = Look { color: entry.color, marker: entry.marker };
-            draw_marker(canvas, (x + SQUARE / 2.0, middle), look, MARKER + 0.6);
-        } else {
-            canvas.rect((x, y), (SQUARE, SQUARE), entry.color);
-        }
+        draw_sign(canvas, (x, y), entry);
         canvas.text_centred((x + start, middle), style.fit(&entry.name, names), style);
         let note = (x + start + names + gap, middle);
         canvas.text_centred(note, entry.note.clone(), style.color(SOFT_INK));
     }
     corner.1 + LINE * entries.len().div_ceil(columns) as f64
+}
+
+/// Draws the sign of an entry into the square at `corner`.
+fn draw_sign(canvas: &mut Canvas, (x, y): Point, entry: &Entry) {
+    let middle = y + SQUARE / 2.0;
+    match entry.sign {
+        Sign::Square => canvas.rect((x, y), (SQUARE, SQUARE), entry.color),
+        Sign::Marker(shape) => {
+            let look = Look { color: entry.color, marker: Some(shape) };
+            draw_marker(canvas, (x + SQUARE / 2.0, middle), look, MARKER + 0.6);
+        }
+        Sign::Arrow => {
+            let stroke = Stroke { width: 1.3, color: entry.color };
+            canvas.arrow(vec![(x - 1.0, middle), (x + SQUARE + 2.0, middle)], stroke);
+        }
+    }
 }

@@ -7,8 +7,10 @@
 //! | [`Convergence`] | fit against iterations and seconds, change of fit against the tolerance |
 //! | [`Timing`] | seconds by phase of a run and by component of its iterations |
 //! | [`Components`] | the strongest components, one panel for each mode |
-//! | [`Bars`] | measured values beside bounds and other programs |
+//! | [`Bars`] | measured values beside bounds and other programs, as bars or lines |
 //! | [`Scatter`] | predicted against measured |
+//! | [`Race`] | predicted against measured seconds of the schedules a search has chosen from |
+//! | [`NestFigure`] | the loops around the terms of a kernel, and what is stored between them |
 //! | [`ScoreMatrix`] | scores between restarts |
 //!
 //! Phases: a figure draws shapes and texts on a [`Canvas`]; `svg` and `png` replay these through
@@ -24,14 +26,20 @@ mod bars;
 mod canvas;
 mod components;
 mod convergence;
+mod correlation;
 mod error;
 mod font;
+mod labels;
 mod legend;
 mod matrix;
+mod nest;
+mod nest_arrows;
+mod nest_layout;
 mod number;
 mod png;
 mod profile;
 mod profile_panel;
+mod race;
 mod save;
 mod scale;
 mod scatter;
@@ -46,6 +54,7 @@ mod layout_tests;
 
 pub use crate::plot::bars::Bar;
 pub use crate::plot::bars::BarGroup;
+pub use crate::plot::bars::BarLook;
 pub use crate::plot::bars::Bars;
 pub use crate::plot::canvas::Canvas;
 pub use crate::plot::components::ComponentFactor;
@@ -57,8 +66,14 @@ pub use crate::plot::convergence::ConvergencePoint;
 pub use crate::plot::convergence::ConvergenceRun;
 pub use crate::plot::error::PlotError;
 pub use crate::plot::matrix::ScoreMatrix;
+pub use crate::plot::nest::LoopKind;
+pub use crate::plot::nest::NestBuffer;
+pub use crate::plot::nest::NestFigure;
+pub use crate::plot::nest::NestNode;
 pub use crate::plot::profile::Profile;
 pub use crate::plot::profile::ProfileEntry;
+pub use crate::plot::race::Race;
+pub use crate::plot::race::RaceCandidate;
 pub use crate::plot::save::Figure;
 pub use crate::plot::save::save;
 pub use crate::plot::scale::ScaleKind;

@@ -53,6 +53,25 @@ pub(crate) fn si(value: f64, largest: f64) -> (f64, &'static str) {
     }
 }
 
+/// Returns a number of bytes with its unit and up to three significant digits: `400 B`,
+/// `6.25 KiB`, `20 MiB`.
+pub(crate) fn bytes(bytes: u64) -> String {
+    if bytes < 1024 {
+        return format!("{bytes} B");
+    }
+    let (mut value, mut unit) = (bytes as f64 / 1024.0, "KiB");
+    for larger in ["MiB", "GiB", "TiB"] {
+        // What would be rounded to 1024 takes the larger unit.
+        if value >= 1023.5 {
+            (value, unit) = (value / 1024.0, larger);
+        }
+    }
+    let decimals = (2 - decade(value)).clamp(0, 2) as usize;
+    let text = format!("{value:.decimals$}");
+    let text = if decimals > 0 { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+    format!("{text} {unit}")
+}
+
 /// Returns a share in percent: `<0.1 %`, `3.4 %`, `56 %`.
 pub(crate) fn percent(share: f64) -> String {
     match 100.0 * share {
@@ -123,6 +142,7 @@ fn superscript(digits: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::bytes;
     use super::count;
     use super::percent;
     use super::scientific;
@@ -140,6 +160,11 @@ mod tests {
         assert_eq!(count(20_000_000.0), "20 M");
         assert_eq!(count(12_092.0), "12.1 k");
         assert_eq!(count(9184.0), "9184");
+        assert_eq!(bytes(400), "400 B");
+        assert_eq!(bytes(6400), "6.25 KiB");
+        assert_eq!(bytes(200 << 10), "200 KiB");
+        assert_eq!(bytes((1 << 20) - 1), "1 MiB");
+        assert_eq!(bytes(u64::MAX), "16777216 TiB");
         assert_eq!(percent(0.0004), "<0.1 %");
         assert_eq!(percent(0.567), "57 %");
         assert_eq!(time(0.0), "0 s");

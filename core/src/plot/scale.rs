@@ -121,7 +121,8 @@ impl Scale {
         let (first, last) = (decade(self.low), decade(self.high) + 1);
         let decades = (self.high / self.low).log10();
         let multiples: &[f64] = match 3.0 * decades {
-            thirds if thirds < 1.5 => return self.linear_ticks(wanted, 0.0),
+            thirds if thirds < 2.0 => return self.linear_ticks(wanted, 0.0),
+            thirds if thirds < 3.0 && wanted > 4 => &[1.0, 2.0, 3.0, 5.0, 7.0],
             thirds if thirds <= wanted as f64 + 1.0 => &[1.0, 2.0, 5.0],
             _ => &[1.0],
         };
@@ -201,6 +202,13 @@ mod tests {
         check(ScaleKind::Linear, (-1.5, 1.5), 3, &["−1", "0", "1"]);
         check(ScaleKind::Linear, (0.0, 3e-6), 3, &["0", "10⁻⁶", "2×10⁻⁶", "3×10⁻⁶"]);
         check(ScaleKind::Log, (1e-6, 1.0), 3, &["10⁻⁶", "10⁻⁴", "10⁻²", "1"]);
+        check(
+            ScaleKind::Log,
+            (0.011, 0.04),
+            7,
+            &["0.015", "0.020", "0.025", "0.030", "0.035", "0.040"],
+        );
+        check(ScaleKind::Log, (0.15, 1.2), 5, &["0.2", "0.3", "0.5", "0.7", "1"]);
         check(ScaleKind::Log, (1.0, 20.0), 5, &["1", "2", "5", "10", "20"]);
     }
 

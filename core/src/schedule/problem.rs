@@ -12,12 +12,24 @@ pub struct Problem {
     pub extents: Extents,
     /// The sparse operands; all others are dense.
     pub sparse: Vec<SparseOperand>,
+    /// How the output is stored.
+    pub output: OutputForm,
     /// Buffers of intermediates must not have more stored indices than this.
     pub max_buffer_dims: usize,
     /// Buffers of intermediates must not be larger than this, in bytes.
     pub max_buffer_bytes: u64,
     /// Size of a value in bytes: 8 or 4.
     pub value_bytes: usize,
+}
+
+/// How an output is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum OutputForm {
+    /// As a dense array.
+    Dense,
+    /// As values at the positions of the sparse operand, of which it must have all indices; its
+    /// other indices are a dense block at each position.
+    Pattern,
 }
 
 /// A sparse operand of a problem.
@@ -60,9 +72,11 @@ const MAX_BUFFER_DIMS: usize = 2;
 const MAX_BUFFER_BYTES: u64 = 256 << 10;
 
 impl Problem {
-    /// Poses `expr` with one sparse operand whose CSF levels are `levels`.
+    /// Poses `expr` with one sparse operand; an output that has all its indices has its pattern.
     pub fn new(expr: Expr, extents: Extents, sparse: SparseOperand) -> Problem {
+        let pattern = expr.inputs[sparse.input].set().is_subset(expr.output.set());
         Problem {
+            output: if pattern { OutputForm::Pattern } else { OutputForm::Dense },
             expr,
             extents,
             sparse: vec![sparse],
@@ -72,11 +86,9 @@ impl Problem {
         }
     }
 
-    /// Tells whether the output has the pattern of the first sparse operand, since it has all its
-    /// indices: it is stored as values at the operand's positions, with the output's other indices
-    /// as a dense block at each.
+    /// Tells whether the output is stored at the positions of the first sparse operand.
     pub fn has_pattern_output(&self) -> bool {
-        !self.sparse.is_empty() && self.sparse_indices().is_subset(self.expr.output.set())
+        self.output == OutputForm::Pattern
     }
 
     /// Tells whether a buffer over `stored` keeps both bounds.

@@ -146,6 +146,10 @@ impl Schedule {
         }
         let last = orders.last().map_or(&[][..], Vec::as_slice);
         let sparse = problem.sparse_indices();
+        if problem.has_pattern_output() && !sparse.is_subset(problem.expr.output.set()) {
+            let output = &problem.expr.output;
+            return broken(Rule::Layout, format!("{output} lacks an index of the pattern"));
+        }
         let mut around = last.iter().filter(|&&index| sparse.contains(index));
         let levels = problem.sparse.first().map_or(&[][..], |x| &x.levels);
         if problem.has_pattern_output() && !levels.iter().all(|level| around.next() == Some(level))

@@ -22,7 +22,7 @@ use crate::cost::Machine;
 use crate::einsum::{Extents, IndexSet};
 use crate::error::CoreError;
 use crate::kernels;
-use crate::schedule::{Conflict, Pattern, Problem, SparseOperand};
+use crate::schedule::{Conflict, OutputForm, Pattern, Problem, SparseOperand};
 
 /// What a plan is made for.
 #[derive(Clone, Debug)]
@@ -298,6 +298,8 @@ impl Table<'_> {
         let sparse = SparseOperand { input: 0, levels, tail, pattern };
         let extents = extents_of(self.extents, self.options.rank);
         let mut problem = Problem::new(expr, extents, sparse);
+        // Of a vector the result has all indices, and is a matrix all the same.
+        problem.output = OutputForm::Dense;
         problem.value_bytes = self.options.value_bytes;
         let found = SCHEDULERS[0].search(&problem, self.machine)?;
         let candidate = found.candidates.into_iter().next().ok_or_else(|| {
