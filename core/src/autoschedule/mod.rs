@@ -7,6 +7,7 @@
 mod exhaustive;
 mod finish;
 mod limits;
+mod orders;
 mod paths;
 mod spttn;
 
@@ -20,6 +21,9 @@ use crate::schedule::{Problem, Schedule};
 pub use exhaustive::{all_forests, price};
 pub use finish::finish;
 pub use limits::{Breadth, SearchLimits};
+pub use orders::{
+    LevelOrder, OrderedCandidate, OrdersFound, level_orders, search_orders, storage_orders,
+};
 pub use spttn::cheapest_forest;
 
 /// A search for schedules.

@@ -22,6 +22,8 @@ use crate::schedule::{Problem, Schedule};
 pub struct Cost {
     /// Seconds on one core.
     pub seconds: f64,
+    /// The part of them for terms in dense loops only, which every task computes anew.
+    pub repeated_seconds: f64,
     /// Multiplications and additions.
     pub flops: f64,
     /// Bytes of operands and output fetched anew, from whatever cache.
@@ -54,6 +56,7 @@ impl fmt::Display for Cost {
 pub fn estimate(problem: &Problem, schedule: &Schedule, machine: &Machine) -> Cost {
     let mut cost = Cost {
         seconds: 0.0,
+        repeated_seconds: 0.0,
         flops: 0.0,
         gathered_bytes: 0.0,
         streamed_bytes: 0.0,
@@ -61,8 +64,12 @@ pub fn estimate(problem: &Problem, schedule: &Schedule, machine: &Machine) -> Co
         buffer_dims: 0,
     };
     let orders = schedule.nest.orders(schedule.path.terms.len()).unwrap_or_default();
-    for term in 0..orders.len() {
+    for (term, order) in orders.iter().enumerate() {
+        let before = cost.seconds;
         add_term(&mut cost, problem, schedule, machine, (term, &orders));
+        if !(0..order.len()).any(|at| is_walk(problem, order, at)) {
+            cost.repeated_seconds += cost.seconds - before;
+        }
     }
     add_buffers(&mut cost, problem, schedule, machine, &orders);
     add_walks(&mut cost, problem, &schedule.nest, machine);

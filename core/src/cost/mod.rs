@@ -8,9 +8,11 @@ mod buffers;
 mod estimate;
 mod machine;
 mod memory;
+mod threads;
 pub mod tree;
 mod walks;
 
 pub use estimate::{Cost, estimate};
 pub use machine::Machine;
 pub use memory::gather_seconds;
+pub use threads::{ThreadedCost, on_threads};
