@@ -10,6 +10,7 @@ mod labels;
 mod manual;
 mod pattern;
 mod plot;
+mod schedule;
 mod stats;
 mod stdout;
 
