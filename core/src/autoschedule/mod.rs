@@ -7,6 +7,8 @@
 mod exhaustive;
 mod finish;
 mod limits;
+mod measured;
+mod orders;
 mod paths;
 mod spttn;
 
@@ -20,6 +22,10 @@ use crate::schedule::{Problem, Schedule};
 pub use exhaustive::{all_forests, price};
 pub use finish::finish;
 pub use limits::{Breadth, SearchLimits};
+pub use measured::{HalvingConfig, HalvingReport, HalvingStop, Timing, successive_halving};
+pub use orders::{
+    LevelOrder, OrderedCandidate, OrdersFound, level_orders, search_orders, storage_orders,
+};
 pub use spttn::cheapest_forest;
 
 /// A search for schedules.

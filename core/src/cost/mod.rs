@@ -4,9 +4,15 @@
 //! exactly; [`estimate`] judges a whole schedule in seconds with the constants of a [`Machine`].
 //! Both count iterations with `nnz(X_i)`, `nnz(X_ij)`, ... of the sparse operand.
 
+mod buffers;
 mod estimate;
 mod machine;
+mod memory;
+mod threads;
 pub mod tree;
+mod walks;
 
-pub use estimate::{Cost, estimate, gather_seconds};
+pub use estimate::{Cost, estimate};
 pub use machine::Machine;
+pub use memory::gather_seconds;
+pub use threads::{ThreadedCost, on_threads};

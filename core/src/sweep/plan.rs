@@ -6,23 +6,20 @@
 //! kernels of a sweep, plus each tree's building spread over the sweeps.  It starts from the best
 //! single tree, adds the tree that saves most while one does, then tries exchanges.
 //!
-//! Orders: all permutations up to order 4, above that for each root the others by extent and by
-//! the least prefix counts.  Each order is offered as plain CSF and with its last two levels fused,
-//! which spares short fibres their loops.
+//! Which orders are candidates, `crate::autoschedule::storage_orders` says.
 
 use std::fmt;
 use std::str::FromStr;
 
 use decompose_formats::ModeOrder;
-use decompose_formats::dense::padded;
 use decompose_formats::ints::Width;
 
-use crate::autoschedule::{Candidate, SCHEDULERS, SearchReport};
-use crate::cost::Machine;
-use crate::einsum::{Extents, IndexSet};
+use crate::autoschedule::{Candidate, LevelOrder, SCHEDULERS, SearchReport, storage_orders};
+use crate::cost::{Machine, on_threads};
+use crate::einsum::{Extents, Index, IndexSet};
 use crate::error::CoreError;
 use crate::kernels;
-use crate::schedule::{Conflict, OutputForm, Pattern, Problem, SparseOperand};
+use crate::schedule::{OutputForm, Pattern, Problem, SparseOperand};
 
 /// What a plan is made for.
 #[derive(Clone, Debug)]
@@ -212,55 +209,17 @@ fn extents_of(extents: &[u64], rank: usize) -> Extents {
 
 /// Every candidate order, plain and with the last two levels fused.
 fn candidate_trees(extents: &[u64], pattern: &Pattern) -> Vec<TreeLayout> {
-    let tails = if extents.len() > 2 { 1..=2 } else { 1..=1 };
-    let layouts =
-        |order: ModeOrder| tails.clone().map(move |tail| TreeLayout { order: order.clone(), tail });
-    candidate_orders(extents, pattern).into_iter().flat_map(layouts).collect()
-}
-
-/// All orders of up to four modes; above, a few for each root.
-fn candidate_orders(extents: &[u64], pattern: &Pattern) -> Vec<ModeOrder> {
-    let order = extents.len();
-    let mut orders = Vec::new();
-    if order <= 4 {
-        permutations(order, &mut Vec::new(), &mut orders);
-    } else {
-        for root in 0..order {
-            orders.push(ModeOrder::rooted(root, extents));
-            orders.extend(least_prefixes(root, extents, pattern));
-        }
-        orders.sort();
-        orders.dedup();
-    }
-    orders
-}
-
-fn permutations(order: usize, modes: &mut Vec<usize>, orders: &mut Vec<ModeOrder>) {
-    if modes.len() == order {
-        orders.extend(ModeOrder::new(modes.clone()));
-        return;
-    }
-    for mode in 0..order {
-        if !modes.contains(&mode) {
-            modes.push(mode);
-            permutations(order, modes, orders);
-            modes.pop();
-        }
-    }
-}
-
-/// The order from `root` that adds at each level the mode with the fewest nodes.
-fn least_prefixes(root: usize, extents: &[u64], pattern: &Pattern) -> Option<ModeOrder> {
-    let by_index = extents_of(extents, 1);
-    let mut modes = vec![root];
-    while modes.len() < extents.len() {
-        let prefix: IndexSet = modes.iter().map(|&mode| kernels::mode_index(mode)).collect();
-        let rest = (0..extents.len()).filter(|mode| !modes.contains(mode));
-        let nodes =
-            |mode: &usize| pattern.count(prefix.with(kernels::mode_index(*mode)), &by_index);
-        modes.push(rest.min_by_key(nodes)?);
-    }
-    ModeOrder::new(modes)
+    let indices: Vec<Index> = (0..extents.len()).map(kernels::mode_index).collect();
+    let mode_of = |index: &Index| indices.iter().position(|i| i == index);
+    let stored = storage_orders(&indices, &extents_of(extents, 1), pattern);
+    let tree = |stored: LevelOrder| {
+        let modes: Option<Vec<usize>> = stored.levels.iter().map(mode_of).collect();
+        let order = modes.and_then(ModeOrder::new)?;
+        Some(TreeLayout { order, tail: stored.tail })
+    };
+    let mut trees: Vec<TreeLayout> = stored.into_iter().filter_map(tree).collect();
+    trees.sort();
+    trees
 }
 
 /// The schedules of all modes on all candidate orders.
@@ -305,18 +264,9 @@ impl Table<'_> {
         let candidate = found.candidates.into_iter().next().ok_or_else(|| {
             CoreError::Internal(format!("{} found nothing", SCHEDULERS[0].name()))
         })?;
-        let threads = self.options.threads.max(1) as f64;
-        let conflict = candidate.schedule.parallel.map(|parallel| parallel.conflict);
-        let row = padded(self.options.rank, self.options.value_bytes) * self.options.value_bytes;
-        let output = self.extents[mode] as f64 * row as f64;
-        let mut seconds = candidate.cost.seconds / threads;
-        let mut side_bytes = 0;
-        if conflict == Some(Conflict::Privatise) {
-            // Each copy is cleared, read and added once.
-            let passes = 1.0 + 2.0 * (threads - 1.0) / threads;
-            seconds += passes * output / 64.0 * self.machine.stream_line;
-            side_bytes = ((threads - 1.0) * output) as u64;
-        }
+        let (schedule, cost) = (&candidate.schedule, &candidate.cost);
+        let threaded = on_threads(&problem, schedule, cost, self.machine, self.options.threads);
+        let (seconds, side_bytes) = (threaded.seconds, threaded.side_bytes);
         Ok(Step { mode, tree: 0, problem, candidate, report: found.report, seconds, side_bytes })
     }
 

@@ -1,0 +1,94 @@
+//! What intermediates cost that leave the registers.
+//!
+//! A buffer is cleared in every iteration of its fused loops, its producer adds to a row in every
+//! iteration but those of its lanes, and its consumer reads one.  Lanes that follow each other in
+//! the buffer share lines; any other access touches a line of its own: a buffer over two levels of
+//! the tree that is built by walking it is updated at random places.
+
+use crate::cost::Machine;
+use crate::cost::estimate::{Cost, row_bytes};
+use crate::cost::memory::{LINE_BYTES, NEAR_BYTES, Shares};
+use crate::cost::walks::is_walk;
+use crate::einsum::Index;
+use crate::nest::{Buffer, buffers};
+use crate::schedule::{Problem, Schedule};
+
+/// Buffers of one index and up to this many bytes are taken to stay in registers.
+const REGISTER_BYTES: f64 = 4096.0;
+
+/// Adds the buffers of `schedule`, whose terms run in `orders`.
+pub(super) fn add_buffers(
+    cost: &mut Cost,
+    problem: &Problem,
+    schedule: &Schedule,
+    machine: &Machine,
+    orders: &[Vec<Index>],
+) {
+    for buffer in buffers(&schedule.path, &schedule.nest).unwrap_or_default() {
+        let Some(consumer) = schedule.path.consumer(buffer.term) else { continue };
+        let elements = buffer.stored.iter().map(|index| problem.extents.of(index));
+        let elements = elements.fold(1, u64::saturating_mul);
+        cost.buffer_elements = cost.buffer_elements.saturating_add(elements);
+        cost.buffer_dims = cost.buffer_dims.max(buffer.stored.len());
+        let bytes = elements as f64 * problem.value_bytes as f64;
+        if buffer.stored.is_empty() || buffer.stored.len() < 2 && bytes <= REGISTER_BYTES {
+            continue;
+        }
+        let (producer, consumer) = (&orders[buffer.term], &orders[consumer]);
+        let stored = |index: &&Index| buffer.stored.contains(**index);
+        // The producer's loops give the storage order, so its last stored index is contiguous.
+        let contiguous = producer.iter().rfind(stored).copied();
+        let here = Place { problem, machine, bytes, contiguous };
+        if is_summed(problem, &buffer, producer) {
+            let fused = problem.iterations(buffer.fused.iter().copied().collect()) as f64;
+            cost.seconds += fused * here.clear();
+        }
+        here.add(cost, producer, machine.scatter_line, 2.0);
+        here.add(cost, consumer, machine.memory_line, 1.0);
+    }
+}
+
+/// Tells whether several iterations add to one element, so that the buffer is cleared beforehand.
+fn is_summed(problem: &Problem, buffer: &Buffer, order: &[Index]) -> bool {
+    (buffer.fused.len()..order.len())
+        .any(|at| !buffer.stored.contains(order[at]) || is_walk(problem, order, at))
+}
+
+/// A buffer as its accesses see it.
+struct Place<'a> {
+    problem: &'a Problem,
+    machine: &'a Machine,
+    bytes: f64,
+    contiguous: Option<Index>,
+}
+
+impl Place<'_> {
+    fn shares(&self) -> Shares {
+        Shares::private(self.machine, self.bytes)
+    }
+
+    /// Seconds to clear it: it is written in order.
+    fn clear(&self) -> f64 {
+        self.bytes / LINE_BYTES * self.shares().line(self.machine, self.machine.stream_line)
+    }
+
+    /// Adds `touches` accesses by a term whose loops are `order`, with `far` seconds for a single
+    /// value in memory.
+    fn add(&self, cost: &mut Cost, order: &[Index], far: f64, touches: f64) {
+        let machine = self.machine;
+        let last = order.len().checked_sub(1).filter(|&at| !is_walk(self.problem, order, at));
+        let lane = last.map(|at| order[at]).filter(|&index| Some(index) == self.contiguous);
+        let loops = order.iter().copied().filter(|&index| Some(index) != lane);
+        let rows = self.problem.iterations(loops.collect()) as f64;
+        let row = row_bytes(self.problem, lane);
+        let lines = (row / LINE_BYTES).max(1.0);
+        let line = match lane {
+            // A value in the first-level cache is part of what a scalar multiply-add takes.
+            None if self.bytes <= NEAR_BYTES => 0.0,
+            Some(_) => self.shares().line(machine, machine.memory_line),
+            None => self.shares().line(machine, far / touches),
+        };
+        cost.gathered_bytes += rows * row * touches;
+        cost.seconds += rows * lines * line * touches;
+    }
+}

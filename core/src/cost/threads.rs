@@ -1,0 +1,58 @@
+//! What a kernel costs on all threads.
+
+use decompose_formats::dense::padded;
+
+use crate::cost::{Cost, Machine};
+use crate::schedule::{Conflict, Problem, Schedule};
+
+/// Tasks a thread where tasks own what they write, as `crate::runtime` cuts them.
+const TASKS_PER_THREAD: f64 = 16.0;
+
+/// A kernel on several threads.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ThreadedCost {
+    /// Seconds, private copies of the output included.
+    pub seconds: f64,
+    /// Bytes of private copies.
+    pub side_bytes: u64,
+}
+
+/// Predicts `schedule`, which costs `cost` on one core, on `threads` threads.
+///
+/// Tasks share the non-zeros.  Terms in dense loops only are computed by every task anew.  If tasks
+/// cannot own what they write, each thread but the first has a copy of the output: it is cleared,
+/// read and added once.
+pub fn on_threads(
+    problem: &Problem,
+    schedule: &Schedule,
+    cost: &Cost,
+    machine: &Machine,
+    threads: usize,
+) -> ThreadedCost {
+    let threads = threads.max(1) as f64;
+    let conflict = schedule.parallel.map(|parallel| parallel.conflict);
+    let Some(conflict) = conflict else {
+        return ThreadedCost { seconds: cost.seconds, side_bytes: 0 };
+    };
+    let private = conflict == Conflict::Privatise;
+    let tasks = if private || threads == 1.0 { 1.0 } else { TASKS_PER_THREAD };
+    let shared = (cost.seconds - cost.repeated_seconds) / threads;
+    let mut seconds = shared + cost.repeated_seconds * tasks;
+    let mut side_bytes = 0;
+    if private {
+        let passes = 1.0 + 2.0 * (threads - 1.0) / threads;
+        let output = output_bytes(problem);
+        seconds += passes * output / 64.0 * machine.stream_line;
+        side_bytes = ((threads - 1.0) * output) as u64;
+    }
+    ThreadedCost { seconds, side_bytes }
+}
+
+/// Bytes of a dense output, its rows padded.
+fn output_bytes(problem: &Problem) -> f64 {
+    let indices = &problem.expr.output.indices;
+    let Some((last, rows)) = indices.split_last() else { return problem.value_bytes as f64 };
+    let rows = rows.iter().map(|&index| problem.extents.of(index) as f64).product::<f64>();
+    let width = padded(problem.extents.of(*last) as usize, problem.value_bytes);
+    rows * (width * problem.value_bytes) as f64
+}

@@ -1,0 +1,94 @@
+//! What it costs to walk the tree of the sparse operand.
+//!
+//! A loop over a level visits a node for each iteration of the loops around it; inside dense loops
+//! the same nodes come again, from wherever the part of the tree fits that is walked in between.
+//! Opening a loop over a few children costs a mispredicted branch.
+
+use crate::cost::Machine;
+use crate::cost::estimate::Cost;
+use crate::cost::memory::{LINE_BYTES, Shares};
+use crate::einsum::{Index, IndexSet};
+use crate::nest::{Forest, Node};
+use crate::schedule::{Problem, SparseOperand};
+
+/// Adds every walk of the tree in `nest`.
+pub(super) fn add_walks(cost: &mut Cost, problem: &Problem, nest: &Forest, machine: &Machine) {
+    let Some(x) = problem.sparse.first() else { return };
+    let bytes = (0..x.levels.len()).map(|level| level_bytes(problem, x, level)).sum();
+    let mut walks = Walks { problem, machine, x, bytes, streamed: 0 };
+    walks.add(cost, &nest.roots, &mut Vec::new());
+}
+
+/// Tells whether the loop at a position of `order` walks a level of the tree.
+pub(super) fn is_walk(problem: &Problem, order: &[Index], at: usize) -> bool {
+    let Some(x) = problem.sparse.first() else { return false };
+    let walked = x.walked(order[..at].iter().copied());
+    x.levels.get(walked) == Some(&order[at])
+}
+
+/// Bytes of a level.
+fn level_bytes(problem: &Problem, x: &SparseOperand, level: usize) -> f64 {
+    let prefix = x.levels[..=level].iter().copied().collect();
+    x.nodes(prefix, &problem.extents) as f64 * node_bytes(problem, x, level)
+}
+
+/// Bytes of a node: a coordinate, a value in the last level, a pointer above the fused tail.
+fn node_bytes(problem: &Problem, x: &SparseOperand, level: usize) -> f64 {
+    let value = if level + 1 == x.levels.len() { problem.value_bytes as f64 } else { 0.0 };
+    let pointer = if level + x.tail < x.levels.len() { 4.0 } else { 0.0 };
+    4.0 + value + pointer
+}
+
+struct Walks<'a> {
+    problem: &'a Problem,
+    machine: &'a Machine,
+    x: &'a SparseOperand,
+    /// Bytes of the tree.
+    bytes: f64,
+    /// Levels that have been read from memory.
+    streamed: usize,
+}
+
+impl Walks<'_> {
+    fn add(&mut self, cost: &mut Cost, nodes: &[Node], around: &mut Vec<Index>) {
+        for node in nodes {
+            let Node::Loop { index, body } = node else { continue };
+            let level = self.x.walked(around.iter().copied());
+            if self.x.levels.get(level) == Some(index) {
+                self.walk(cost, level, around);
+            }
+            around.push(*index);
+            self.add(cost, body, around);
+            around.pop();
+        }
+    }
+
+    /// Adds one loop over `level` inside loops over `around`.
+    fn walk(&mut self, cost: &mut Cost, level: usize, around: &[Index]) {
+        let outside: IndexSet = around.iter().copied().collect();
+        let inside = outside.with(self.x.levels[level]);
+        let visits = self.problem.iterations(inside) as f64;
+        let prefix = self.x.levels[..=level].iter().copied().collect();
+        let nodes = self.x.nodes(prefix, &self.problem.extents) as f64;
+        // A level is read from memory once, in the first walk.
+        let fresh = if level < self.streamed { 0.0 } else { nodes.min(visits) };
+        self.streamed = self.streamed.max(level + 1);
+        let bytes = node_bytes(self.problem, self.x, level);
+        let stream = self.machine.stream_line;
+        let again = Shares::shared(self.machine, self.between(around)).line(self.machine, stream);
+        cost.streamed_bytes += visits * bytes;
+        cost.seconds += (fresh * stream + (visits - fresh) * again) * bytes / LINE_BYTES;
+        // Fused levels are walked by one loop.
+        if level > 0 && level + self.x.tail <= self.x.levels.len() {
+            cost.seconds += self.problem.iterations(outside) as f64 * self.machine.loop_overhead;
+        }
+    }
+
+    /// Bytes of the tree that are walked before a node comes again: what lies below the loops
+    /// outside the first dense one.
+    fn between(&self, around: &[Index]) -> f64 {
+        let walked = around.iter().zip(&self.x.levels).take_while(|(a, l)| a == l).count();
+        let prefix = self.x.levels[..walked].iter().copied().collect();
+        self.bytes / self.x.nodes(prefix, &self.problem.extents).max(1) as f64
+    }
+}

@@ -1,0 +1,109 @@
+//! Searches that choose the order of the levels.
+
+use std::collections::HashSet;
+
+use decompose_core::autoschedule::{
+    OrdersFound, SCHEDULERS, SearchLimits, level_orders, search_orders, storage_orders,
+};
+use decompose_core::cost::{Machine, on_threads};
+use decompose_core::einsum::{Extents, Index, IndexSet};
+use decompose_core::error::CoreError;
+use decompose_core::kernels;
+use decompose_core::schedule::{Conflict, Pattern, Problem, SparseOperand};
+
+/// A named kernel on a tensor of these extents; ranks are 16.
+fn pose(name: &str, sparse: &[u64], nnz: u64) -> Problem {
+    let expr = kernels::parse(name).expect("a kernel");
+    let levels = expr.inputs[0].indices.clone();
+    let extent = |index| levels.iter().position(|&l| l == index).map_or(16, |mode| sparse[mode]);
+    let extents: Extents = expr.all().iter().map(|index| (index, extent(index))).collect();
+    let pattern = Pattern::from_iter([(levels.iter().copied().collect::<IndexSet>(), nnz)]);
+    Problem::new(expr, extents, SparseOperand { input: 0, levels, tail: 1, pattern })
+}
+
+fn machine() -> Machine {
+    Machine { threads: 2, l2_bytes: 1 << 20, l3_bytes: 32 << 20, ..Machine::here().clone() }
+}
+
+fn search(problem: &Problem) -> Result<OrdersFound, CoreError> {
+    let x = &problem.sparse[0];
+    let orders = storage_orders(&x.levels, &problem.extents, &x.pattern);
+    search_orders(SCHEDULERS[0], problem, &orders, &machine(), &SearchLimits::default())
+}
+
+#[test]
+fn orders_are_permutations_and_differ() {
+    for (name, extents, count) in [
+        ("mttkrp:2:1", &[5, 6][..], 2),
+        ("mttkrp:3:1", &[5, 6, 7], 6),
+        ("mttkrp:4:1", &[5, 6, 7, 8], 24),
+        ("mttkrp:6:1", &[50, 60, 70, 80, 90, 9], 12),
+    ] {
+        let problem = pose(name, extents, 1000);
+        let x = &problem.sparse[0];
+        let orders = level_orders(&x.levels, &problem.extents, &x.pattern);
+        let distinct: HashSet<&Vec<Index>> = orders.iter().collect();
+        assert_eq!(distinct.len(), orders.len(), "{name}");
+        assert!(orders.len() <= count && orders.len() >= extents.len(), "{name}");
+        assert_eq!(orders.len() == count, extents.len() <= 4, "{name}");
+        for order in &orders {
+            let set: IndexSet = order.iter().copied().collect();
+            assert_eq!((set, order.len()), (problem.sparse_indices(), extents.len()));
+        }
+    }
+}
+
+#[test]
+fn the_root_is_the_mode_whose_rows_are_written_if_they_are_many() {
+    for mode in 1..=3 {
+        let mut extents = [1_000; 3];
+        extents[mode - 1] = 5_000_000;
+        let problem = pose(&format!("mttkrp:3:{mode}"), &extents, 10_000_000);
+        let found = search(&problem).expect("a schedule");
+        let best = &found.candidates[0];
+        assert_eq!(best.order.levels[0], kernels::mode_index(mode - 1), "{:?}", best.order);
+        assert_eq!(best.side_bytes, 0);
+    }
+}
+
+#[test]
+fn candidates_are_ranked_across_orders_and_fit_theirs() {
+    let problem = pose("ttmc:4:2", &[300, 200, 100, 50], 1_000_000);
+    let found = search(&problem).expect("a schedule");
+    assert!(found.candidates.is_sorted_by(|a, b| a.seconds <= b.seconds));
+    let orders: HashSet<_> = found.candidates.iter().map(|c| c.order.clone()).collect();
+    assert!(orders.len() > 24, "plain and fused orders");
+    assert!(found.report.paths >= 15 * orders.len());
+    for one in &found.candidates {
+        let problem = one.order.problem(&problem);
+        let (schedule, cost) = (&one.candidate.schedule, &one.candidate.cost);
+        schedule.verify(&problem).expect("a legal schedule");
+        let threaded = on_threads(&problem, schedule, cost, &machine(), 2);
+        assert!((threaded.seconds - one.seconds).abs() <= 1e-12);
+        let private = schedule.parallel.map(|parallel| parallel.conflict);
+        assert_eq!(threaded.side_bytes > 0, private == Some(Conflict::Privatise));
+    }
+}
+
+#[test]
+fn no_order_is_no_schedule() {
+    let problem = pose("spmv", &[5, 6], 10);
+    let found = search_orders(SCHEDULERS[0], &problem, &[], &machine(), &SearchLimits::default());
+    let error = found.expect_err("nothing to search").to_string();
+    assert!(error.contains("no order of the levels"), "{error}");
+}
+
+#[test]
+#[ignore = "measures time"]
+fn order_4_is_quick() {
+    for name in ["mttkrp:4:2", "ttmc:4:2", "ttmc:4", "tttp:4", "tttc:4:2", "tttc:4", "ttmc:5:2"] {
+        let problem = pose(name, &[300, 200, 100, 50, 40], 1_000_000);
+        let start = std::time::Instant::now();
+        let found = search(&problem).expect("a schedule");
+        let seconds = start.elapsed().as_secs_f64();
+        let best = &found.candidates[0];
+        let (order, nest) = (&best.order, &best.candidate.schedule.nest);
+        eprintln!("{name} {:.1} ms {} {order:?}\n   {nest}", seconds * 1e3, found.report);
+        assert!(seconds < 0.1, "{name}: {seconds} s");
+    }
+}
