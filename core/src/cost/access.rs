@@ -23,7 +23,7 @@ pub(super) struct Access<'a> {
     /// The loops around the term.
     pub(super) order: &'a [Index],
     /// The operand's indices, in storage order.
-    pub(super) indices: &'a [Index],
+    pub(super) indices: Vec<Index>,
     /// The loop that became lanes.
     pub(super) lane: Option<Index>,
     /// How often a row is moved: 1 if it is read, 2 if it is read and written.

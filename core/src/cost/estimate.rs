@@ -106,8 +106,17 @@ fn add_term(
     let outputs = last.then_some(&problem.expr.output.indices);
     for (indices, touches) in inputs.map(|i| (i, 1.0)).chain(outputs.map(|o| (o, 2.0))) {
         let in_order = touches > 1.0 && problem.has_pattern_output();
+        let indices = stored_order(problem, order, indices);
         Access { problem, machine, order, indices, lane, touches, in_order }.add(cost);
     }
+}
+
+/// Returns the indices of an operand in the order in which `crate::lower` stores it for a term: those
+/// of the tree first, by level, then the others as they are looped.
+fn stored_order(problem: &Problem, order: &[Index], indices: &[Index]) -> Vec<Index> {
+    let levels = problem.sparse.first().map_or(&[][..], |x| &x.levels);
+    let looped = order.iter().filter(|index| !levels.contains(index));
+    levels.iter().chain(looped).copied().filter(|index| indices.contains(index)).collect()
 }
 
 /// Returns the loop of a term that becomes lanes: the innermost one, if it does not walk the tree
@@ -121,7 +130,10 @@ fn lane(
     let (order, terms) = (&orders[position], &schedule.path.terms);
     let at = order.len().checked_sub(1)?;
     let lane = Some(order[at]).filter(|_| !is_walk(problem, order, at))?;
-    let ends = |indices: &[Index]| !indices.contains(&lane) || indices.last() == Some(&lane);
+    let ends = |indices: &[Index]| {
+        let stored = stored_order(problem, order, indices);
+        !stored.contains(&lane) || stored.last() == Some(&lane)
+    };
     // A buffer is stored in the order of the loops that make it.
     let ends_buffer = |term: usize| {
         let made = orders[term].iter().rfind(|&&index| terms[term].output.contains(index));
