@@ -17,6 +17,7 @@ mod market;
 mod number;
 mod prelude;
 mod row;
+mod vector;
 mod windows;
 
 use std::io;

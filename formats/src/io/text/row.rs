@@ -8,6 +8,7 @@ use bytemuck::Pod;
 
 use crate::error::LineFault;
 use crate::io::text::number;
+use crate::io::text::vector;
 use crate::value::Value;
 
 /// The form of a line of a tensor.
@@ -137,13 +138,20 @@ pub(super) fn parse<I: Coordinate, V: Value>(
     let mut counts = Counts::default();
     let mut at = 0;
     while at < text.len() {
-        if layout.values == ValueColumn::Present
-            && let Some(next) = fast_row(text, at, counts.rows, out)
-        {
+        if layout.values == ValueColumn::Present {
+            let (next, rows) = vector::rows(text, at, counts.rows, out);
             at = next;
-            counts.rows += 1;
-            counts.lines += 1;
-            continue;
+            counts.rows += rows;
+            counts.lines += rows as u64;
+            if at == text.len() {
+                break;
+            }
+            if let Some(next) = fast_row(text, at, counts.rows, out) {
+                at = next;
+                counts.rows += 1;
+                counts.lines += 1;
+                continue;
+            }
         }
         let (line, next) = line_at(text, at);
         match kind(line, layout.comment) {

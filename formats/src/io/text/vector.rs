@@ -1,0 +1,192 @@
+//! Rows of short plain numbers with AVX-512: a line is split by a few masks, and all its fields are
+//! converted at once.
+//!
+//! 1. *Classify* the next 64 bytes: digits, white space, newline, point, minus.  Runs of digits
+//!    begin and end where the mask of digits changes.
+//! 2. *Check* that the line has the form of a row: the other characters are white space, but for a
+//!    point between the last two runs and a minus before the value.
+//! 3. *Convert*: one shuffle moves each run, right-aligned, to a lane of eight bytes; pairs of
+//!    digits, then pairs of pairs are joined by multiplication, in all lanes together.
+//!
+//! Straight-line code: the one branch on content is the check.  The results are those of
+//! [`row`](crate::io::text::row), which takes every line that is refused here: fields of more than
+//! eight digits, exponents, comments, lines longer than 64 bytes, the end of the text.
+#![expect(unsafe_code, reason = "code for processor features may only run where they are")]
+
+use std::arch::x86_64::{
+    __m512i, _mm_cmpgt_epi8_mask, _mm_cvtsi128_si64, _mm_set1_epi8,
+    _mm512_add_epi8, _mm512_add_epi64, _mm512_castsi512_si128, _mm512_cmpeq_epi8_mask,
+    _mm512_cmpge_epi8_mask, _mm512_cmplt_epu8_mask, _mm512_madd_epi16, _mm512_maddubs_epi16,
+    _mm512_maskz_compress_epi8, _mm512_maskz_permutexvar_epi8, _mm512_mul_epu32,
+    _mm512_permutexvar_epi8, _mm512_set1_epi8, _mm512_set1_epi16, _mm512_set1_epi32,
+    _mm512_set1_epi64, _mm512_shuffle_epi8, _mm512_srli_epi64, _mm512_sub_epi8, _pdep_u64,
+};
+use std::array;
+
+use crate::io::text::number;
+use crate::io::text::row::Coordinate;
+use crate::io::text::row::Rows;
+use crate::value::Value;
+
+/// Bytes looked at together.
+const BLOCK: usize = 64;
+/// The most digits of a field.
+const DIGITS: i8 = 8;
+
+/// Where parsing stopped: at the byte, after so many rows.
+pub(super) type Parsed = (usize, usize);
+
+/// Parses lines of `text` from `at` on into the rows from `row` on, up to the first line that is
+/// not plain; nothing where the processor or the order is not made for it.
+pub(super) fn rows<I: Coordinate, V: Value>(
+    text: &[u8],
+    at: usize,
+    row: usize,
+    out: &mut Rows<'_, I, V>,
+) -> Parsed {
+    if !is_x86_feature_detected!("avx512vbmi2")
+        || !is_x86_feature_detected!("avx512vbmi")
+        || !is_x86_feature_detected!("avx512bw")
+        || !is_x86_feature_detected!("avx512vl")
+        || !is_x86_feature_detected!("bmi2")
+    {
+        return (at, 0);
+    }
+    // SAFETY: the processor has the features, as was just tested.
+    unsafe {
+        match out.columns.len() {
+            1 => rows_of::<I, V, 1>(text, at, row, out),
+            2 => rows_of::<I, V, 2>(text, at, row, out),
+            3 => rows_of::<I, V, 3>(text, at, row, out),
+            4 => rows_of::<I, V, 4>(text, at, row, out),
+            5 => rows_of::<I, V, 5>(text, at, row, out),
+            6 => rows_of::<I, V, 6>(text, at, row, out),
+            _ => (at, 0),
+        }
+    }
+}
+
+/// A plain line: its numbers, each as its digits.
+struct Line {
+    /// The indices, the digits before the point, and those behind it (0 if none).
+    numbers: [u64; 8],
+    /// Digits behind the point.
+    places: usize,
+    /// The sign bit of the value.
+    sign: u64,
+    /// Bytes of the line, newline included.
+    len: usize,
+}
+
+/// Parses rows of `N` indices and a value.
+#[target_feature(enable = "avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,popcnt")]
+fn rows_of<I: Coordinate, V: Value, const N: usize>(
+    text: &[u8],
+    mut at: usize,
+    first: usize,
+    out: &mut Rows<'_, I, V>,
+) -> Parsed {
+    let mut columns = out.columns.iter_mut();
+    let mut columns: [&mut [I]; N] =
+        array::from_fn(|_| columns.next().map_or(&mut [][..], |column| &mut column[first..]));
+    let values = &mut out.values[first..];
+    let room = columns.iter().map(|column| column.len()).fold(values.len(), usize::min);
+    let mut columns = columns.each_mut().map(|column| &mut column[..room]);
+    let values = &mut values[..room];
+    let exact = if V::BYTES == 4 { 1 << 24 } else { 1 << 53 };
+    let mut row = 0;
+    while row < room
+        && let Some(block) = text.get(at..).and_then(<[u8]>::first_chunk::<BLOCK>)
+        && let Some(line) = split::<N>(bytemuck::cast(*block))
+    {
+        let power = number::POWERS[line.places & 15];
+        let mantissa = line.numbers[N] * power + line.numbers[N + 1];
+        if mantissa > exact {
+            break;
+        }
+        // At most eight digits: they fit any type.
+        for (column, &number) in columns.iter_mut().zip(&line.numbers) {
+            if let Some(index) = I::stored(u64::from(number as u32)) {
+                column[row] = index;
+            }
+        }
+        let size = mantissa as f64 / power as f64;
+        values[row] = V::from_f64(f64::from_bits(size.to_bits() | line.sign));
+        row += 1;
+        at += line.len;
+    }
+    (at, row)
+}
+
+/// Splits and converts the line at the start of `text`; `None` if it is not a plain row of `N`
+/// indices and a value.
+#[inline]
+#[target_feature(enable = "avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,popcnt")]
+fn split<const N: usize>(text: __m512i) -> Option<Line> {
+    let is = |byte: u8| _mm512_cmpeq_epi8_mask(text, _mm512_set1_epi8(byte as i8));
+    let newline = is(b'\n');
+    // The bits up to the newline; all of them if there is none.
+    let inside = newline ^ newline.wrapping_sub(1);
+    let values = _mm512_sub_epi8(text, _mm512_set1_epi8(b'0' as i8));
+    let digit = _mm512_cmplt_epu8_mask(values, _mm512_set1_epi8(10)) & inside;
+    // The only white space of a low nibble; 0 is of nibble 0 itself and matches no other byte.
+    let spaces = bytemuck::cast([*b" \0\0\0\0\0\0\0\0\t\n\0\0\r\0\0"; 4]);
+    let space = _mm512_cmpeq_epi8_mask(_mm512_shuffle_epi8(spaces, text), text);
+    let starts = digit & !(digit << 1);
+    let ends = inside & !digit & (digit << 1);
+
+    let point = is(b'.') & inside & _pdep_u64(1 << N, ends);
+    let minus = is(b'-') & (_pdep_u64(1 << N, starts) >> 1);
+    let runs = starts.count_ones() as usize;
+    let odd = (inside & !digit & !space) ^ (point | minus);
+    let apart = (point << 1 & !starts) | (minus >> 1 & !space);
+    let positions = bytemuck::cast(POSITIONS);
+    let ends_at = _mm512_maskz_compress_epi8(ends, positions);
+    let starts_at = _mm512_maskz_compress_epi8(starts, positions);
+    let lengths = _mm512_castsi512_si128(_mm512_sub_epi8(ends_at, starts_at));
+    let long = _mm_cmpgt_epi8_mask(lengths, _mm_set1_epi8(DIGITS));
+    let wrong_runs = runs ^ (N + 1 + usize::from(point != 0));
+    if (odd | apart | u64::from(long) | wrong_runs as u64) != 0 || newline == 0 {
+        return None;
+    }
+    Some(Line {
+        numbers: bytemuck::cast(numbers(values, starts_at, ends_at)),
+        places: (_mm_cvtsi128_si64(lengths) as u64 >> (8 * (N + 1))) as usize & 15,
+        sign: u64::from(minus != 0) << 63,
+        len: newline.trailing_zeros() as usize + 1,
+    })
+}
+
+/// Converts the runs of digits from `starts` to `ends`, the byte positions of each run, into a lane
+/// of eight bytes each.
+#[inline]
+#[target_feature(enable = "avx512bw,avx512vbmi")]
+fn numbers(values: __m512i, starts: __m512i, ends: __m512i) -> __m512i {
+    let lane = bytemuck::cast(LANES);
+    // Digit `b` of a lane is the one `8 - b` before the end of its run, if the run began by then.
+    let from = _mm512_add_epi8(_mm512_permutexvar_epi8(lane, ends), bytemuck::cast(BACK));
+    let begun = _mm512_cmpge_epi8_mask(from, _mm512_permutexvar_epi8(lane, starts));
+    let digits = _mm512_maskz_permutexvar_epi8(begun, from, values);
+    let pairs = _mm512_maddubs_epi16(digits, _mm512_set1_epi16(0x010a));
+    let fours = _mm512_madd_epi16(pairs, _mm512_set1_epi32(0x0001_0064));
+    let high = _mm512_mul_epu32(fours, _mm512_set1_epi64(10_000));
+    _mm512_add_epi64(high, _mm512_srli_epi64::<32>(fours))
+}
+
+/// The positions of the bytes of a block.
+const POSITIONS: [i8; BLOCK] = table(1, BLOCK as i8, 0);
+/// The lane of each byte.
+const LANES: [i8; BLOCK] = table(8, BLOCK as i8, 0);
+/// The distance of each byte from the end of its lane, negative.
+const BACK: [i8; BLOCK] = table(1, 8, -8);
+
+/// Tabulates `position / divisor % modulus + shift`.
+const fn table(divisor: i8, modulus: i8, shift: i8) -> [i8; BLOCK] {
+    let mut table = [0; BLOCK];
+    let mut position = 0;
+    while position < BLOCK {
+        table[position] = position as i8 / divisor % modulus + shift;
+        position += 1;
+    }
+    table
+}
