@@ -13,6 +13,7 @@
 
 mod blocks;
 mod collect;
+mod look;
 mod market;
 mod number;
 mod prelude;
@@ -26,6 +27,7 @@ use std::path::PathBuf;
 
 use rayon::prelude::*;
 
+use crate::array::Array;
 use crate::coo::Coo;
 use crate::error::FormatError;
 use crate::ints::Ints;
@@ -123,9 +125,13 @@ pub(super) fn read_blocks<V: Value>(
     let (grown, bytes) = blocks::parse(body, options.window, &mut collector, &damaged)?;
     let finish = Finish { prelude: &prelude, bytes: bytes + prelude.bytes as u64, compression };
     match grown {
-        Grown::Narrow(columns) => finish.run(columns, &collector),
-        Grown::Wide(columns) => finish.run(columns, &collector),
+        Grown::Narrow(columns) => finish.run(arrays(columns), &collector),
+        Grown::Wide(columns) => finish.run(arrays(columns), &collector),
     }
+}
+
+fn arrays<I: Coordinate, V: Value>((columns, values): blocks::Columns<I, V>) -> Columns<I, V> {
+    (columns.into_iter().map(Array::from).collect(), Array::from(values))
 }
 
 /// Settles what is known before the first entry.
@@ -166,7 +172,7 @@ impl Finish<'_> {
     where
         I: Coordinate,
         V: Value,
-        Ints: From<Vec<I>>,
+        Ints: From<Array<I>>,
     {
         let found = values.len() as u64;
         let file = collector.file.to_owned();
@@ -179,7 +185,7 @@ impl Finish<'_> {
         let (base, base_from) = collector.base()?;
         if base == Base::Zero {
             for column in &mut columns {
-                column.par_iter_mut().for_each(|index| *index = index.zero_based());
+                column.make_mut().par_iter_mut().for_each(|index| *index = index.zero_based());
             }
         }
         let largest = &collector.total.largest;
@@ -193,7 +199,13 @@ impl Finish<'_> {
         let mirrored = values.len() as u64 - found;
         let report = self.report(collector, (base, base_from), &extents, mirrored);
         let coords = columns.into_iter().zip(&extents).map(fitted).collect();
-        Ok((Coo::new(extents.clone(), coords, values)?, report))
+        let ascending = collector.total.order.ascends() && mirrored == 0;
+        let tensor = if ascending {
+            Coo::ascending(extents, coords, values)
+        } else {
+            Coo::fitting(extents, coords, values)
+        };
+        Ok((tensor, report))
     }
 
     fn report(
@@ -232,9 +244,9 @@ impl Finish<'_> {
 }
 
 /// Gives a column the width of its extent, which a file may have given larger than any index needs.
-fn fitted<I: Coordinate>((column, &extent): (Vec<I>, &u64)) -> Ints
+fn fitted<I: Coordinate>((column, &extent): (Array<I>, &u64)) -> Ints
 where
-    Ints: From<Vec<I>>,
+    Ints: From<Array<I>>,
 {
     match Width::below(extent) {
         width if width.bytes() == size_of::<I>() => Ints::from(column),

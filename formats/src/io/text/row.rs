@@ -53,6 +53,8 @@ impl Layout {
 pub(super) trait Coordinate: Pod + Ord + Send + Sync {
     /// Stores the index `raw` of the text; `None` if it needs a wider type.
     fn stored(raw: u64) -> Option<Self>;
+    /// Stores a short index `raw`.
+    fn short(raw: u32) -> Self;
     /// Returns the coordinate if indices count from 0.
     fn zero_based(self) -> Self;
     /// Widens to 64 bits.
@@ -70,6 +72,11 @@ impl Coordinate for u32 {
         Some(u32::try_from(raw).ok()?.wrapping_sub(1))
     }
 
+    #[inline(always)]
+    fn short(raw: u32) -> u32 {
+        raw.wrapping_sub(1)
+    }
+
     fn zero_based(self) -> u32 {
         self.wrapping_add(1)
     }
@@ -83,6 +90,11 @@ impl Coordinate for u64 {
     #[inline(always)]
     fn stored(raw: u64) -> Option<u64> {
         Some(raw.wrapping_sub(1))
+    }
+
+    #[inline(always)]
+    fn short(raw: u32) -> u64 {
+        u64::from(raw).wrapping_sub(1)
     }
 
     fn zero_based(self) -> u64 {

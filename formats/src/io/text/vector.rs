@@ -14,14 +14,14 @@
 #![expect(unsafe_code, reason = "code for processor features may only run where they are")]
 
 use std::arch::x86_64::{
-    __m512i, _mm_cmpgt_epi8_mask, _mm_cvtsi128_si64, _mm_set1_epi8,
-    _mm512_add_epi8, _mm512_add_epi64, _mm512_castsi512_si128, _mm512_cmpeq_epi8_mask,
-    _mm512_cmpge_epi8_mask, _mm512_cmplt_epu8_mask, _mm512_madd_epi16, _mm512_maddubs_epi16,
-    _mm512_maskz_compress_epi8, _mm512_maskz_permutexvar_epi8, _mm512_mul_epu32,
-    _mm512_permutexvar_epi8, _mm512_set1_epi8, _mm512_set1_epi16, _mm512_set1_epi32,
-    _mm512_set1_epi64, _mm512_shuffle_epi8, _mm512_srli_epi64, _mm512_sub_epi8, _pdep_u64,
+    __m512i, _mm_cmpgt_epi8_mask, _mm_cvtsi128_si64, _mm_set1_epi8, _mm512_add_epi8,
+    _mm512_add_epi64, _mm512_castsi512_si128, _mm512_cmpeq_epi8_mask, _mm512_cmpge_epi8_mask,
+    _mm512_cmplt_epu8_mask, _mm512_madd_epi16, _mm512_maddubs_epi16, _mm512_maskz_compress_epi8,
+    _mm512_maskz_permutexvar_epi8, _mm512_mul_epu32, _mm512_permutexvar_epi8, _mm512_set1_epi8,
+    _mm512_set1_epi16, _mm512_set1_epi32, _mm512_set1_epi64, _mm512_shuffle_epi8,
+    _mm512_srli_epi64, _mm512_sub_epi8, _pdep_u64,
 };
-use std::array;
+use std::ops::Range;
 
 use crate::io::text::number;
 use crate::io::text::row::Coordinate;
@@ -30,6 +30,8 @@ use crate::value::Value;
 
 /// Bytes looked at together.
 const BLOCK: usize = 64;
+/// Lines of a batch.
+const LINES: usize = 32;
 /// The most digits of a field.
 const DIGITS: i8 = 8;
 
@@ -66,63 +68,71 @@ pub(super) fn rows<I: Coordinate, V: Value>(
     }
 }
 
-/// A plain line: its numbers, each as its digits.
-struct Line {
-    /// The indices, the digits before the point, and those behind it (0 if none).
-    numbers: [u64; 8],
-    /// Digits behind the point.
-    places: usize,
+/// Plain lines, split, before their numbers are put into the columns: those loops are vector code
+/// over many lines.
+struct Batch {
+    /// Of each line the indices, the digits before the point, and those behind it (0 if none).
+    numbers: [[u64; 8]; LINES],
+    /// Ten to the number of digits behind the point.
+    powers: [u64; LINES],
     /// The sign bit of the value.
-    sign: u64,
-    /// Bytes of the line, newline included.
-    len: usize,
+    signs: [u64; LINES],
 }
 
 /// Parses rows of `N` indices and a value.
-#[target_feature(enable = "avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,popcnt")]
+#[target_feature(enable = "avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,popcnt")]
 fn rows_of<I: Coordinate, V: Value, const N: usize>(
     text: &[u8],
     mut at: usize,
     first: usize,
     out: &mut Rows<'_, I, V>,
 ) -> Parsed {
-    let mut columns = out.columns.iter_mut();
-    let mut columns: [&mut [I]; N] =
-        array::from_fn(|_| columns.next().map_or(&mut [][..], |column| &mut column[first..]));
-    let values = &mut out.values[first..];
-    let room = columns.iter().map(|column| column.len()).fold(values.len(), usize::min);
-    let mut columns = columns.each_mut().map(|column| &mut column[..room]);
-    let values = &mut values[..room];
-    let exact = if V::BYTES == 4 { 1 << 24 } else { 1 << 53 };
-    let mut row = 0;
-    while row < room
-        && let Some(block) = text.get(at..).and_then(<[u8]>::first_chunk::<BLOCK>)
-        && let Some(line) = split::<N>(bytemuck::cast(*block))
-    {
-        let power = number::POWERS[line.places & 15];
-        let mantissa = line.numbers[N] * power + line.numbers[N + 1];
-        if mantissa > exact {
-            break;
+    let mut batch = Batch { numbers: [[0; 8]; LINES], powers: [1; LINES], signs: [0; LINES] };
+    let room = out.columns.iter().map(|column| column.len()).fold(out.values.len(), usize::min);
+    let mut row = first;
+    loop {
+        let (mut lines, most) = (0, LINES.min(room - row));
+        while lines < most
+            && let Some(block) = text.get(at..).and_then(<[u8]>::first_chunk::<BLOCK>)
+            && let Some(len) = split::<V, N>(bytemuck::cast(*block), lines, &mut batch)
+        {
+            at += len;
+            lines += 1;
         }
-        // At most eight digits: they fit any type.
-        for (column, &number) in columns.iter_mut().zip(&line.numbers) {
-            if let Some(index) = I::stored(u64::from(number as u32)) {
-                column[row] = index;
-            }
+        put::<I, V, N>(&batch, row..row + lines, out);
+        row += lines;
+        if lines < LINES {
+            return (at, row - first);
         }
-        let size = mantissa as f64 / power as f64;
-        values[row] = V::from_f64(f64::from_bits(size.to_bits() | line.sign));
-        row += 1;
-        at += line.len;
     }
-    (at, row)
+}
+
+/// Puts the lines of a batch into `rows`.
+#[inline]
+#[target_feature(enable = "avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,popcnt")]
+fn put<I: Coordinate, V: Value, const N: usize>(
+    batch: &Batch,
+    rows: Range<usize>,
+    out: &mut Rows<'_, I, V>,
+) {
+    for (mode, column) in out.columns[..N].iter_mut().enumerate() {
+        for (slot, numbers) in column[rows.clone()].iter_mut().zip(&batch.numbers) {
+            // At most eight digits: they fit any type.
+            *slot = I::short(numbers[mode] as u32);
+        }
+    }
+    let lines = batch.numbers.iter().zip(&batch.powers).zip(&batch.signs);
+    for (slot, ((numbers, &power), &sign)) in out.values[rows].iter_mut().zip(lines) {
+        let size = (numbers[N] * power + numbers[N + 1]) as f64 / power as f64;
+        *slot = V::from_f64(f64::from_bits(size.to_bits() | sign));
+    }
 }
 
 /// Splits and converts the line at the start of `text`; `None` if it is not a plain row of `N`
 /// indices and a value.
 #[inline]
 #[target_feature(enable = "avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,popcnt")]
-fn split<const N: usize>(text: __m512i) -> Option<Line> {
+fn split<V: Value, const N: usize>(text: __m512i, line: usize, batch: &mut Batch) -> Option<usize> {
     let is = |byte: u8| _mm512_cmpeq_epi8_mask(text, _mm512_set1_epi8(byte as i8));
     let newline = is(b'\n');
     // The bits up to the newline; all of them if there is none.
@@ -145,16 +155,19 @@ fn split<const N: usize>(text: __m512i) -> Option<Line> {
     let starts_at = _mm512_maskz_compress_epi8(starts, positions);
     let lengths = _mm512_castsi512_si128(_mm512_sub_epi8(ends_at, starts_at));
     let long = _mm_cmpgt_epi8_mask(lengths, _mm_set1_epi8(DIGITS));
+    let value = _mm_cvtsi128_si64(lengths) as u64 >> (8 * N);
+    let (whole, places) = (value as usize & 15, value as usize >> 8 & 15);
+    // So many digits are exact in the type of the value, whatever they are.
+    let inexact = whole + places > if V::BYTES == 4 { 7 } else { 15 };
     let wrong_runs = runs ^ (N + 1 + usize::from(point != 0));
-    if (odd | apart | u64::from(long) | wrong_runs as u64) != 0 || newline == 0 {
+    if (odd | apart | u64::from(long) | wrong_runs as u64 | u64::from(inexact)) != 0 || newline == 0
+    {
         return None;
     }
-    Some(Line {
-        numbers: bytemuck::cast(numbers(values, starts_at, ends_at)),
-        places: (_mm_cvtsi128_si64(lengths) as u64 >> (8 * (N + 1))) as usize & 15,
-        sign: u64::from(minus != 0) << 63,
-        len: newline.trailing_zeros() as usize + 1,
-    })
+    let numbers = bytemuck::cast::<_, [u64; 8]>(numbers(values, starts_at, ends_at));
+    (batch.numbers[line], batch.powers[line]) = (numbers, number::POWERS[places]);
+    batch.signs[line] = u64::from(minus != 0) << 63;
+    Some(newline.trailing_zeros() as usize + 1)
 }
 
 /// Converts the runs of digits from `starts` to `ends`, the byte positions of each run, into a lane

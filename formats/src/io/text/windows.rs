@@ -10,8 +10,10 @@ use std::ops::Range;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering;
 
+use bytemuck::Pod;
 use rayon::prelude::*;
 
+use crate::array::Array;
 use crate::io::map::Bytes;
 use crate::io::options::Progress;
 use crate::io::text::collect;
@@ -27,7 +29,7 @@ use crate::io::text::row::Stop;
 use crate::value::Value;
 
 /// Columns and values of all rows.
-pub(super) type Columns<I, V> = (Vec<Vec<I>>, Vec<V>);
+pub(super) type Columns<I, V> = (Vec<Array<I>>, Array<V>);
 
 /// A run of whole lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -84,14 +86,12 @@ pub(super) fn parse<I: Coordinate, V: Value>(
 ) -> Result<Columns<I, V>, End> {
     let limits = collector.limits;
     let rows: usize = runs.iter().map(|run| run.rows).sum();
-    // Zeroed by the system when first touched, and so by all threads; `vec!` would do it here.
-    let mut columns: Vec<Vec<I>> =
-        (0..limits.layout.order).map(|_| bytemuck::zeroed_vec(rows)).collect();
-    let mut values: Vec<V> = bytemuck::zeroed_vec(rows);
+    let mut columns: Vec<Array<I>> = (0..limits.layout.order).map(|_| Array::zeros(rows)).collect();
+    let mut values: Array<V> = Array::zeros(rows);
     // Pieces behind a stopped one cannot matter any more; those before it always run, so the
     // first bad line is found whatever the timing.
     let stopped = AtomicUsize::new(usize::MAX);
-    let pieces: Vec<Piece> = split(&mut columns, &mut values, runs)
+    let pieces: Vec<Piece> = split(&mut columns, values.make_mut(), runs)
         .into_par_iter()
         .zip(runs)
         .enumerate()
@@ -131,12 +131,12 @@ fn one<I: Coordinate, V: Value>(
 }
 
 /// Gives each run its slice of every array.
-fn split<'a, I, V>(
-    columns: &'a mut [Vec<I>],
+fn split<'a, I: Coordinate, V>(
+    columns: &'a mut [Array<I>],
     values: &'a mut [V],
     runs: &[Run],
 ) -> Vec<Rows<'a, I, V>> {
-    let mut columns: Vec<&mut [I]> = columns.iter_mut().map(Vec::as_mut_slice).collect();
+    let mut columns: Vec<&mut [I]> = columns.iter_mut().map(Array::make_mut).collect();
     let mut values = values;
     let mut parts = Vec::with_capacity(runs.len());
     for run in runs {
@@ -154,11 +154,12 @@ fn split<'a, I, V>(
 }
 
 /// Moves the `filled` first elements of each run's part together, and drops the rest.
-fn close_gaps<T: Copy>(array: &mut Vec<T>, runs: &[Run], filled: &[usize]) {
+fn close_gaps<T: Pod>(array: &mut Array<T>, runs: &[Run], filled: &[usize]) {
     let (mut from, mut to) = (0, 0);
+    let slots = array.make_mut();
     for (run, &rows) in runs.iter().zip(filled) {
         if from != to {
-            array.copy_within(from..from + rows, to);
+            slots.copy_within(from..from + rows, to);
         }
         from += run.rows;
         to += rows;
