@@ -52,6 +52,7 @@ use crate::io::text::prelude::Head;
 use crate::io::text::prelude::Prelude;
 use crate::io::text::row::Coordinate;
 use crate::io::text::windows::Columns;
+use crate::io::text::windows::Lines;
 use crate::value::Value;
 
 /// Bytes looked at first for the prelude; more if it is longer.
@@ -76,12 +77,12 @@ pub(super) fn read_windows<V: Value>(
     };
     let limits = limits(&prelude, file, options)?;
     let start = prelude.bytes as u64;
-    let runs = windows::cut(text, start, options.window, prelude.layout).map_err(refused)?;
+    let lines = Lines { text, start, window: options.window.max(1) as u64 };
     let mut collector = Collector::new(file, &limits, prelude.counts);
     let finish = Finish { prelude: &prelude, bytes: text.len(), compression: Compression::None };
     progress.restart(text.len());
     progress.advance(start);
-    match windows::parse::<u32, V>(text, &runs, &mut collector, progress) {
+    match windows::parse::<u32, V>(lines, &mut collector, progress) {
         Ok(columns) => return finish.run(columns, &collector),
         Err(End::Error(error)) => return Err(error),
         Err(End::Wide) => {}
@@ -89,7 +90,7 @@ pub(super) fn read_windows<V: Value>(
     let mut collector = Collector::new(file, &limits, prelude.counts);
     progress.restart(text.len());
     progress.advance(start);
-    match windows::parse::<u64, V>(text, &runs, &mut collector, progress) {
+    match windows::parse::<u64, V>(lines, &mut collector, progress) {
         Ok(columns) => finish.run(columns, &collector),
         Err(End::Error(error)) => Err(error),
         Err(End::Wide) => unreachable!("64-bit indices always fit"),

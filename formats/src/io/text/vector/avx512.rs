@@ -35,26 +35,32 @@ const LINES: usize = 32;
 /// The most digits of a field.
 const DIGITS: i8 = 8;
 
-/// Where parsing stopped: at the byte, after so many rows.
-pub(super) type Parsed = (usize, usize);
+/// Tells whether the processor has what [`rows`] needs.
+pub(in crate::io::text) fn available() -> bool {
+    is_x86_feature_detected!("avx512bw")
+        && is_x86_feature_detected!("avx512dq")
+        && is_x86_feature_detected!("avx512vl")
+        && is_x86_feature_detected!("avx512vbmi")
+        && is_x86_feature_detected!("avx512vbmi2")
+        && is_x86_feature_detected!("bmi1")
+        && is_x86_feature_detected!("bmi2")
+        && is_x86_feature_detected!("popcnt")
+}
 
 /// Parses lines of `text` from `at` on into the rows from `row` on, up to the first line that is
-/// not plain; nothing where the processor or the order is not made for it.
-pub(super) fn rows<I: Coordinate, V: Value>(
+/// not plain; returns where that is, and how many rows it parsed.
+///
+/// None where the processor lacks what it needs, or for more than six indices.
+pub(in crate::io::text) fn rows<I: Coordinate, V: Value>(
     text: &[u8],
     at: usize,
     row: usize,
     out: &mut Rows<'_, I, V>,
-) -> Parsed {
-    if !is_x86_feature_detected!("avx512vbmi2")
-        || !is_x86_feature_detected!("avx512vbmi")
-        || !is_x86_feature_detected!("avx512bw")
-        || !is_x86_feature_detected!("avx512vl")
-        || !is_x86_feature_detected!("bmi2")
-    {
+) -> (usize, usize) {
+    if !available() {
         return (at, 0);
     }
-    // SAFETY: the processor has the features, as was just tested.
+    // SAFETY: the processor has all features that the function enables, as was just tested.
     unsafe {
         match out.columns.len() {
             1 => rows_of::<I, V, 1>(text, at, row, out),
@@ -86,7 +92,7 @@ fn rows_of<I: Coordinate, V: Value, const N: usize>(
     mut at: usize,
     first: usize,
     out: &mut Rows<'_, I, V>,
-) -> Parsed {
+) -> (usize, usize) {
     let mut batch = Batch { numbers: [[0; 8]; LINES], powers: [1; LINES], signs: [0; LINES] };
     let room = out.columns.iter().map(|column| column.len()).fold(out.values.len(), usize::min);
     let mut row = first;
