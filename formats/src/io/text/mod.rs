@@ -3,7 +3,8 @@
 //! | phase | in -> out | where |
 //! |---|---|---|
 //! | prelude | first bytes -> dialect, order, header | `prelude`, `market` |
-//! | parse | lines -> columns of indices as written, less one | `row`, `number` |
+//! | parse | lines -> columns of indices as written, less one | `row`, `vector`, `number` |
+//! | look | columns in cache -> ranges, whether they ascend | `look` |
 //! | spread | whole text -> pieces parsed by all threads | `windows` (files), `blocks` (streams) |
 //! | collect | pieces -> counts, largest indices, first bad line | `collect` |
 //! | finish | columns -> base decided, extents -> [`Coo`] | here |
@@ -19,6 +20,8 @@ mod number;
 mod prelude;
 mod row;
 mod vector;
+#[cfg(test)]
+mod ways;
 mod windows;
 
 use std::io;

@@ -157,7 +157,7 @@ pub(super) fn parse<I: Coordinate, V: Value>(
 
 /// How plain rows are parsed; the results do not depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
+pub(super) enum Way {
     /// All fields of a line at once, and by words what is not plain enough for that.
     Vector,
     /// Eight digits at a time.
@@ -167,7 +167,8 @@ enum Way {
     Careful,
 }
 
-fn parse_by<I: Coordinate, V: Value>(
+/// Parses whole lines of `text` in one of the ways.
+pub(super) fn parse_by<I: Coordinate, V: Value>(
     way: Way,
     text: &[u8],
     layout: Layout,
@@ -181,8 +182,7 @@ fn parse_by<I: Coordinate, V: Value>(
         if layout.values == ValueColumn::Present && way == Way::Vector && pause == 0 {
             let (next, rows) = vector::rows(text, at, counts.rows, out);
             at = next;
-            counts.rows += rows;
-            counts.lines += rows as u64;
+            counts.add_rows(rows);
             last_pause = if rows == 0 { LONGEST_PAUSE.min(2 * last_pause + 1) } else { 0 };
             pause = last_pause;
             if at == text.len() {
@@ -194,26 +194,44 @@ fn parse_by<I: Coordinate, V: Value>(
             && matches!(way, Way::Vector | Way::Words)
             && let Some(next) = fast_row(text, at, counts.rows, out)
         {
+            counts.add_rows(1);
             at = next;
-            counts.rows += 1;
-            counts.lines += 1;
             continue;
         }
-        let (line, next) = line_at(text, at);
-        match kind(line, layout.comment) {
-            Kind::Blank => counts.blanks += 1,
-            Kind::Comment => counts.comments += 1,
-            Kind::Row => {
-                if let Err(stop) = careful_row(line, layout, counts, out) {
-                    return (counts, Some(stop));
-                }
-                counts.rows += 1;
-            }
+        match careful_line(text, at, layout, &mut counts, out) {
+            Ok(next) => at = next,
+            Err(stop) => return (counts, Some(stop)),
         }
-        counts.lines += 1;
-        at = next;
     }
     (counts, None)
+}
+
+impl Counts {
+    fn add_rows(&mut self, rows: usize) {
+        self.rows += rows;
+        self.lines += rows as u64;
+    }
+}
+
+/// Parses the line at `at`, whatever it is, and returns where the next one starts.
+fn careful_line<I: Coordinate, V: Value>(
+    text: &[u8],
+    at: usize,
+    layout: Layout,
+    counts: &mut Counts,
+    out: &mut Rows<'_, I, V>,
+) -> Result<usize, Stop> {
+    let (line, next) = line_at(text, at);
+    match kind(line, layout.comment) {
+        Kind::Blank => counts.blanks += 1,
+        Kind::Comment => counts.comments += 1,
+        Kind::Row => {
+            careful_row(line, layout, *counts, out)?;
+            counts.rows += 1;
+        }
+    }
+    counts.lines += 1;
+    Ok(next)
 }
 
 /// Parses a row of short plain numbers at `at` and returns where the next line starts; `None`
@@ -340,7 +358,6 @@ pub(super) fn find_row(text: &[u8], layout: Layout, row: usize) -> (u64, String)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
 
     #[test]
     fn a_file_that_grew_is_an_error() {
@@ -350,84 +367,6 @@ mod tests {
         let (counts, stop) = parse(b"1 1\n2 2\n        ", layout, &mut out);
         assert_eq!(counts.rows, 1);
         assert!(matches!(stop, Some(Stop::Io(_))));
-    }
-
-    /// Everything that `parse_by` yields, with values as their bits.
-    fn outcome<V: Value>(way: Way, text: &str, order: usize) -> String {
-        let layout = Layout { order, values: ValueColumn::Present, comment: b'#' };
-        let rows = text.lines().count();
-        let (mut columns, mut values) = (vec![vec![0u32; rows]; order], vec![V::default(); rows]);
-        let slices = columns.iter_mut().map(Vec::as_mut_slice).collect();
-        let mut out = Rows { columns: slices, values: &mut values };
-        let (counts, stop) = parse_by(way, text.as_bytes(), layout, &mut out);
-        columns.iter_mut().for_each(|column| column.truncate(counts.rows));
-        let bits = |value: &V| value.to_f64().to_bits();
-        let values: Vec<u64> = values[..counts.rows].iter().map(bits).collect();
-        format!("{counts:?} {stop:?} {columns:?} {values:?}")
-    }
-
-    fn index() -> impl Strategy<Value = String> {
-        prop_oneof![
-            12 => (0u32..30_000).prop_map(|index| index.to_string()),
-            3 => "[0-9]{1,8}",
-            1 => "[0-9]{9,11}|[+]7|-1|2[.]0|[.]|x|3e0",
-        ]
-    }
-
-    fn value() -> impl Strategy<Value = String> {
-        prop_oneof![
-            8 => "-?[0-9]{1,4}[.][0-9]{1,6}",
-            4 => "-?[0-9]{1,8}([.][0-9]{1,8})?",
-            1 => "[+-]?[0-9]{0,9}[.]?[0-9]{0,12}([eE][+-]?[0-9]{1,2})?",
-            1 => "nan|-inf|--1|1-|1[.]2[.]3|#",
-        ]
-    }
-
-    fn line(order: usize) -> impl Strategy<Value = String> {
-        let gap = || prop_oneof![9 => Just(" "), 1 => Just("\t"), 1 => Just("   ")];
-        let fields = proptest::collection::vec((index(), gap()), order);
-        let end =
-            prop_oneof![12 => Just("\n"), 1 => Just("\r\n"), 1 => Just(" \n"), 1 => Just("\n\n")];
-        let odd = prop_oneof![40 => Just(""), 1 => Just("# c\n"), 1 => Just(" "), 1 => Just("9 ")];
-        (odd, fields, value(), end).prop_map(|(odd, fields, value, end)| {
-            let fields: String = fields.into_iter().flat_map(|(i, g)| [i, g.to_owned()]).collect();
-            format!("{odd}{fields}{value}{end}")
-        })
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(2000))]
-
-        #[test]
-        fn all_ways_agree(
-            (order, lines) in (1usize..8).prop_flat_map(|order| {
-                (Just(order), proptest::collection::vec(line(order), 0..24))
-            }),
-            cut in 0usize..80,
-        ) {
-            // Texts that end inside a line, and many lines behind bad ones.
-            let text = lines.concat();
-            let texts = [&text[..text.len().saturating_sub(cut)], &text[text.len().min(cut)..]];
-            for text in texts.into_iter().chain(lines.iter().map(String::as_str)) {
-                let careful = outcome::<f64>(Way::Careful, text, order);
-                prop_assert_eq!(&outcome::<f64>(Way::Words, text, order), &careful);
-                prop_assert_eq!(&outcome::<f64>(Way::Vector, text, order), &careful);
-                let careful = outcome::<f32>(Way::Careful, text, order);
-                prop_assert_eq!(&outcome::<f32>(Way::Vector, text, order), &careful);
-            }
-        }
-
-        #[test]
-        fn plain_lines_in_a_long_text_agree(
-            lines in proptest::collection::vec(line(3), 1..4),
-            odd_at in 0usize..100,
-        ) {
-            let mut text: String = (1..100).map(|k| format!("{k} {} 7 -{k}.25\n", k * k)).collect();
-            let at = text.match_indices('\n').nth(odd_at.min(98)).map_or(0, |(at, _)| at + 1);
-            text.insert_str(at, &lines.concat());
-            let careful = outcome::<f64>(Way::Careful, &text, 3);
-            prop_assert_eq!(&outcome::<f64>(Way::Vector, &text, 3), &careful);
-        }
     }
 
     #[test]
