@@ -99,11 +99,24 @@ fn rows_of<I: Coordinate, V: Value, const N: usize>(
     loop {
         let (mut lines, most) = (0, LINES.min(room - row));
         while lines < most
-            && let Some(block) = text.get(at..).and_then(<[u8]>::first_chunk::<BLOCK>)
-            && let Some(len) = split::<V, N>(bytemuck::cast(*block), lines, &mut batch)
+            && let Some(block) = block(text, at)
         {
-            at += len;
+            let Some(len) = split::<V, N>(block, lines, &mut batch) else { break };
             lines += 1;
+            // Where the next line ends is seen here already: the line behind it need not wait.
+            let ends = newlines(block);
+            let next = (ends & ends.wrapping_sub(1)).trailing_zeros() as usize + 1;
+            let both = lines < most && next <= BLOCK;
+            let Some(block) = self::block(text, at + len).filter(|_| both) else {
+                at += len;
+                continue;
+            };
+            if split::<V, N>(block, lines, &mut batch).is_none() {
+                at += len;
+                break;
+            }
+            lines += 1;
+            at += next;
         }
         put::<I, V, N>(&batch, row..row + lines, out);
         row += lines;
@@ -111,6 +124,20 @@ fn rows_of<I: Coordinate, V: Value, const N: usize>(
             return (at, row - first);
         }
     }
+}
+
+/// Loads the bytes from `at` on; `None` near the end of the text.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn block(text: &[u8], at: usize) -> Option<__m512i> {
+    Some(bytemuck::cast(*text.get(at..)?.first_chunk::<BLOCK>()?))
+}
+
+/// Returns which bytes are newlines.
+#[inline]
+#[target_feature(enable = "avx512bw")]
+fn newlines(text: __m512i) -> u64 {
+    _mm512_cmpeq_epi8_mask(text, _mm512_set1_epi8(b'\n' as i8))
 }
 
 /// Puts the lines of a batch into `rows`.
@@ -140,7 +167,7 @@ fn put<I: Coordinate, V: Value, const N: usize>(
 #[target_feature(enable = "avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,popcnt")]
 fn split<V: Value, const N: usize>(text: __m512i, line: usize, batch: &mut Batch) -> Option<usize> {
     let is = |byte: u8| _mm512_cmpeq_epi8_mask(text, _mm512_set1_epi8(byte as i8));
-    let newline = is(b'\n');
+    let newline = newlines(text);
     // The bits up to the newline; all of them if there is none.
     let inside = newline ^ newline.wrapping_sub(1);
     let values = _mm512_sub_epi8(text, _mm512_set1_epi8(b'0' as i8));
