@@ -99,8 +99,24 @@ fn a_bound_that_no_pair_of_terms_keeps_leaves_one_term() {
 fn deeper_paths_are_searched_if_no_shallow_one_keeps_the_bound() {
     // On a tree rooted at `i`, the shallow paths of mode 2 store intermediates of three indices.
     let problem = pose(kernels::ttmc(5, Some(2)), |_| 12, 10_000);
-    let found = SCHEDULERS[0].search(&problem, Machine::here()).expect("a schedule");
-    assert_eq!(found.report.breadth, Breadth::AnyDepth);
+    let limits = SearchLimits { breadth: Breadth::LeastDepth, ..SearchLimits::default() };
+    let found = SCHEDULERS[0].search_within(&problem, Machine::here(), &limits);
+    assert_eq!(found.expect("a schedule").report.breadth, Breadth::AnyDepth);
+}
+
+#[test]
+fn a_deeper_path_that_walks_the_tree_beats_a_shallow_one_that_does_not() {
+    // Of the last mode, four loops would run over all of `i` and `k`, five over the non-zeros.
+    let problem =
+        pose(kernels::ttmc(3, Some(2)), |i| if i.letter() < 'r' { 3_000 } else { 8 }, 9_000);
+    let search = |breadth| {
+        let limits = SearchLimits { breadth, ..SearchLimits::default() };
+        let found = SCHEDULERS[0].search_within(&problem, Machine::here(), &limits);
+        found.expect("a schedule").candidates.swap_remove(0)
+    };
+    let (shallow, any) = (search(Breadth::LeastDepth), search(Breadth::AnyDepth));
+    assert!(any.schedule.path.depth() > shallow.schedule.path.depth());
+    assert!(any.cost.seconds < shallow.cost.seconds / 10.0);
 }
 
 #[test]

@@ -8,7 +8,7 @@ mod random;
 
 use std::sync::Arc;
 
-use decompose_core::contract::{Contraction, Question, pack};
+use decompose_core::contract::{Contraction, Question};
 use decompose_core::einsum::oracle;
 use decompose_core::runtime::Toolchain;
 use decompose_formats::{Coo, Csf, DenseTensor, Matrix, PatternCounts};
@@ -66,8 +66,6 @@ fn check(case: &Case, toolchains: &[&Toolchain], pools: &[ThreadPool]) {
     let problem = random::unbounded(question.problem(&case.tree));
     let tree = Csf::build(sparse.clone(), &case.tree.order).expect("a tree").fuse(case.tree.tail);
     let tree = Arc::new(tree);
-    let packed: Vec<Matrix<f64>> = case.dense.iter().map(|x| pack(x).expect("packed")).collect();
-    let packed: Vec<&Matrix<f64>> = packed.iter().collect();
     for toolchain in toolchains {
         for pool in pools {
             let got = pool.install(|| {
@@ -78,6 +76,11 @@ fn check(case: &Case, toolchains: &[&Toolchain], pools: &[ThreadPool]) {
                 let interpreted = contraction.kernel().interpreted();
                 assert_eq!(interpreted.is_none(), native, "{case}: {interpreted:?}");
                 let mut output = contraction.output().expect("memory");
+                let packed: Vec<Matrix<f64>> = (0..)
+                    .zip(&case.dense)
+                    .map(|(at, x)| contraction.pack(at, x).expect("packed"))
+                    .collect();
+                let packed: Vec<&Matrix<f64>> = packed.iter().collect();
                 // What an earlier run left must not matter.
                 output.as_mut_slice().fill(7.0);
                 contraction.run(&packed, &mut output).unwrap_or_else(|e| panic!("{case}: {e}"));

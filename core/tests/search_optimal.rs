@@ -16,7 +16,7 @@ use decompose_core::path::{Arity, Path, enumerate_of};
 use decompose_core::schedule::{Pattern, Problem, SparseOperand};
 
 /// Cases drawn.
-const CASES: u64 = 600;
+const CASES: u64 = 500;
 
 /// Paths checked a case, and the most forests of one that is.
 const PATHS: usize = 4;

@@ -1,20 +1,30 @@
 //! Arrays that are either owned or views of a mapped file.
+//!
+//! Large arrays made here lie in memory of their own that asks the system for huge pages: to touch
+//! 40 000 small pages for the first time costs as much as to parse the text that fills them.
 
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
 use bytemuck::Pod;
+use memmap2::Advice;
 use memmap2::Mmap;
-use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
+use memmap2::MmapMut;
+use rayon::iter::{IndexedParallelIterator, ParallelIterator};
+use rayon::slice::{ParallelSlice, ParallelSliceMut};
+
+/// Arrays from this size on ask for huge pages: two of them, in bytes.
+const HUGE_PAGES_FROM: usize = 4 << 20;
+/// Numbers that one task copies.
+const PART: usize = 1 << 16;
 
 /// A read-only run of numbers: a `Vec`, or a piece of a mapped file shared without copying.
-#[derive(Clone)]
 pub struct Array<T: Pod>(Storage<T>);
 
-#[derive(Clone)]
 enum Storage<T: Pod> {
     Owned(Vec<T>),
+    Huge { memory: MmapMut, len: usize },
     Mapped { map: Arc<Mmap>, offset: usize, len: usize },
 }
 
@@ -27,11 +37,43 @@ impl<T: Pod> Array<T> {
         Some(Array(Storage::Mapped { map: Arc::clone(map), offset, len }))
     }
 
-    /// Returns the numbers as a `Vec`, copying them only if they are mapped.
+    /// Makes `len` zeros; a page of memory is taken when it is first written.
+    ///
+    /// Threads that write their own parts first thus share the work of clearing them.
+    pub(crate) fn zeros(len: usize) -> Array<T> {
+        let bytes = len.saturating_mul(size_of::<T>());
+        if bytes >= HUGE_PAGES_FROM
+            && let Ok(memory) = MmapMut::map_anon(bytes)
+        {
+            // A refusal costs speed only.
+            let _ = memory.advise(Advice::HugePage);
+            return Array(Storage::Huge { memory, len });
+        }
+        Array::from(bytemuck::zeroed_vec(len))
+    }
+
+    /// Keeps the first `len` numbers.
+    pub(crate) fn truncate(&mut self, len: usize) {
+        match &mut self.0 {
+            Storage::Owned(vec) => vec.truncate(len),
+            Storage::Huge { len: all, .. } | Storage::Mapped { len: all, .. } => {
+                *all = len.min(*all);
+            }
+        }
+    }
+
+    /// Appends the numbers of `more`.
+    pub(crate) fn extend(&mut self, more: &[T]) {
+        let mut vec = std::mem::replace(self, Array::from(Vec::new())).into_vec();
+        vec.extend_from_slice(more);
+        *self = Array::from(vec);
+    }
+
+    /// Returns the numbers as a `Vec`, copying them unless they are in one.
     pub fn into_vec(self) -> Vec<T> {
         match self.0 {
             Storage::Owned(vec) => vec,
-            Storage::Mapped { .. } => self.to_vec(),
+            Storage::Huge { .. } | Storage::Mapped { .. } => self.to_vec(),
         }
     }
 
@@ -40,7 +82,10 @@ impl<T: Pod> Array<T> {
     where
         T: Send + Sync,
     {
-        Array::from(self.par_iter().copied().collect::<Vec<T>>())
+        let mut copy = Array::zeros(self.len());
+        let parts = copy.make_mut().par_chunks_mut(PART);
+        parts.zip(self.par_chunks(PART)).for_each(|(to, from)| to.copy_from_slice(from));
+        copy
     }
 
     /// Returns the numbers for writing, copying them first if they are mapped.
@@ -50,7 +95,25 @@ impl<T: Pod> Array<T> {
         }
         match &mut self.0 {
             Storage::Owned(vec) => vec,
+            Storage::Huge { memory, len } => {
+                bytemuck::cast_slice_mut(&mut memory[..*len * size_of::<T>()])
+            }
             Storage::Mapped { .. } => &mut [],
+        }
+    }
+}
+
+impl<T: Pod> Clone for Array<T> {
+    fn clone(&self) -> Array<T> {
+        match &self.0 {
+            Storage::Mapped { map, offset, len } => {
+                Array(Storage::Mapped { map: Arc::clone(map), offset: *offset, len: *len })
+            }
+            Storage::Owned(_) | Storage::Huge { .. } => {
+                let mut copy = Array::zeros(self.len());
+                copy.make_mut().copy_from_slice(self);
+                copy
+            }
         }
     }
 }
@@ -67,6 +130,7 @@ impl<T: Pod> Deref for Array<T> {
     fn deref(&self) -> &[T] {
         match &self.0 {
             Storage::Owned(vec) => vec,
+            Storage::Huge { memory, len } => bytemuck::cast_slice(&memory[..*len * size_of::<T>()]),
             Storage::Mapped { map, offset, len } => {
                 bytemuck::cast_slice(&map[*offset..*offset + *len * size_of::<T>()])
             }

@@ -96,8 +96,8 @@ impl Ints {
     /// Returns `len` zeros of a width.
     pub(crate) fn zeros(len: usize, width: Width) -> Ints {
         match width {
-            Width::W32 => vec![0u32; len].into(),
-            Width::W64 => vec![0u64; len].into(),
+            Width::W32 => Ints::U32(Array::zeros(len)),
+            Width::W64 => Ints::U64(Array::zeros(len)),
         }
     }
 
@@ -133,6 +133,18 @@ impl Int for u64 {
 
     fn wide(self) -> u64 {
         self
+    }
+}
+
+impl From<Array<u32>> for Ints {
+    fn from(array: Array<u32>) -> Ints {
+        Ints::U32(array)
+    }
+}
+
+impl From<Array<u64>> for Ints {
+    fn from(array: Array<u64>) -> Ints {
+        Ints::U64(array)
     }
 }
 

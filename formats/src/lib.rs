@@ -18,6 +18,7 @@ mod sort;
 pub mod stats;
 pub mod synth;
 pub mod value;
+mod wide;
 
 pub use array::Array;
 pub use coo::Coo;

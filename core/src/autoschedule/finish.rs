@@ -22,7 +22,7 @@ fn parallel(problem: &Problem) -> Option<Parallel> {
     let output = problem.expr.output.set();
     let conflict = if problem.has_pattern_output() {
         Conflict::Positions
-    } else if problem.expr.output.indices.first() != Some(&first) {
+    } else if !output.contains(first) {
         Conflict::Privatise
     } else if (output & problem.sparse_indices()).len() == 1 {
         Conflict::Boundary
@@ -40,6 +40,10 @@ const DISTANCE: u64 = 16;
 /// and requests were slower at rank 16 on the same tensor.
 const SHORT_ROW_BYTES: u64 = 128;
 
+/// Rows of more than this many bytes are not requested: the processor sees a stream in them, and so
+/// many requests would stall.
+const LONG_ROW_BYTES: u64 = 2048;
+
 fn prefetches(problem: &Problem, machine: &Machine) -> Vec<Prefetch> {
     let Some(x) = problem.sparse.first() else { return Vec::new() };
     let root = x.levels.first().copied();
@@ -52,9 +56,11 @@ fn prefetches(problem: &Problem, machine: &Machine) -> Vec<Prefetch> {
         let bytes = elements as f64 * used as f64 / rows as f64 * problem.value_bytes as f64;
         let row = indices.iter().filter(|index| !sparse.contains(**index));
         let row: u64 = row.map(|&index| problem.extents.of(index)).product();
+        let row_bytes = row * problem.value_bytes as u64;
         sparse.len() == 1
             && sparse.iter().next() != root
-            && row * problem.value_bytes as u64 > SHORT_ROW_BYTES
+            && row_bytes > SHORT_ROW_BYTES
+            && row_bytes <= LONG_ROW_BYTES
             && bytes > machine.l2_bytes as f64 / 2.0
     };
     let inputs = problem.expr.inputs.iter().enumerate();

@@ -11,7 +11,8 @@ use std::fmt;
 pub enum Breadth {
     /// Paths of two inputs a term with the fewest loops around a term, as in SpTTN, section 5.
     LeastDepth,
-    /// Paths of two inputs a term, whatever their depth.
+    /// Paths of two inputs a term, whatever their depth: a path with one loop more is often the
+    /// cheaper one, since its loops walk the tree where those of the other run over whole extents.
     AnyDepth,
     /// Paths with any number of inputs a term; SparseAuto, section 3.1, has a case where the
     /// unfactorised one is the fastest.
@@ -42,7 +43,7 @@ impl fmt::Display for Breadth {
 /// The limits of a search.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SearchLimits {
-    /// Which paths are considered.  Default: those of the least depth.
+    /// Which paths are considered.  Default: those of any depth, so that flops decide.
     pub breadth: Breadth,
     /// A path with more flops than this many times the fewest is left out; `None`: never.
     /// Default: 2, more than any reuse of caches makes up for.
@@ -57,7 +58,7 @@ pub struct SearchLimits {
 impl Default for SearchLimits {
     fn default() -> SearchLimits {
         SearchLimits {
-            breadth: Breadth::LeastDepth,
+            breadth: Breadth::AnyDepth,
             flops_factor: Some(2.0),
             max_paths: 4_096,
             max_nests: 32,

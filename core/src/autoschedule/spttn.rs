@@ -11,6 +11,7 @@
 //! a Tensor Network", SPAA 2024, section 4.2.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 
 use crate::autoschedule::paths::widening;
 use crate::autoschedule::{Found, Scheduler, SearchLimits, StopReason, rank};
@@ -69,7 +70,7 @@ pub fn cheapest_forest<C: TreeCost>(
     path: &Path,
     costs: &C,
 ) -> (Option<(Forest, C::Cost)>, usize) {
-    let mut search = Search { problem, path, costs, memo: HashMap::new() };
+    let mut search = Search { problem, path, costs, memo: Memo::default() };
     let whole = Key { first: 0, end: path.terms.len(), done: IndexSet::EMPTY };
     search.solve(whole);
     let best = search.memo[&whole].best.as_ref().map(|choice| choice.cost.clone());
@@ -88,6 +89,31 @@ struct Key {
     end: usize,
     done: IndexSet,
 }
+
+/// A hash of a few small integers: the standard one takes most of the time of a search.
+#[derive(Clone, Copy, Default)]
+struct SmallHasher(u64);
+
+impl Hasher for SmallHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|&byte| self.write_u64(u64::from(byte)));
+    }
+
+    fn write_usize(&mut self, number: usize) {
+        self.write_u64(number as u64);
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        // Fibonacci hashing: an odd constant near 2^64 over the golden ratio.
+        self.0 = (self.0.rotate_left(5) ^ number).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0 ^ self.0 >> 32
+    }
+}
+
+type Memo<C> = HashMap<Key, Solved<C>, BuildHasherDefault<SmallHasher>>;
 
 /// How a nest begins: a loop over `root` around the terms up to `split`, or a bare term.
 #[derive(Clone)]
@@ -133,7 +159,7 @@ struct Search<'a, C: TreeCost> {
     problem: &'a Problem,
     path: &'a Path,
     costs: &'a C,
-    memo: HashMap<Key, Solved<C::Cost>>,
+    memo: Memo<C::Cost>,
 }
 
 impl<C: TreeCost> Search<'_, C> {

@@ -5,8 +5,10 @@ use std::fmt::Write;
 
 use decompose_formats::ints::Width;
 
+use crate::codegen::batch::Batch;
 use crate::codegen::registers::in_registers;
 use crate::codegen::vector;
+use crate::einsum::Index;
 use crate::lower::{Addressing, Array, Mode, Place, Program, Stmt};
 use crate::schedule::{Conflict, Fusion};
 
@@ -165,36 +167,64 @@ impl Writer<'_> {
         if vector::tiled_walk(self, level, body) {
             return;
         }
-        self.open_walk(level);
+        let batch = Batch::of(self, level, body);
+        if let Some(batch) = &batch {
+            let (index, (begin, end)) = (self.program.levels[level].index, self.bounds(level));
+            self.open("{");
+            self.line(&format!("uint64_t at_{index} = {begin};"));
+            self.line(&format!("const uint64_t end_{index} = {end};"));
+            batch.emit(self, level);
+            self.open(&format!("for (; at_{index} < end_{index}; ++at_{index}) {{"));
+            self.bind_node(level);
+        } else {
+            self.open_walk(level);
+        }
         self.requests(level);
         self.stmts(body);
         self.close();
+        if batch.is_some() {
+            self.close();
+        }
     }
 
     /// Opens the loop over the nodes of `level` and binds the coordinate.
     pub(super) fn open_walk(&mut self, level: usize) {
         let index = self.program.levels[level].index;
-        let (low, high) = (2 * level, 2 * level + 1);
-        let up = level.checked_sub(1).map(|up| self.program.levels[up]);
-        if let Some(up) = up.filter(|up| up.fusion == Fusion::WithNext) {
+        if let Some(up) = self.fused_above(level) {
             self.open("{");
-            self.line(&format!("const uint64_t at_{index} = at_{};", up.index));
-            self.line(&format!("const size_t {index} = coord_{index}[at_{index}];"));
-            self.bind_position(level);
-            return;
+            self.line(&format!("const uint64_t at_{index} = at_{up};"));
+        } else {
+            let (begin, end) = self.bounds(level);
+            self.open(&format!(
+                "for (uint64_t at_{index} = {begin}, end_{index} = {end}; \
+                 at_{index} < end_{index}; ++at_{index}) {{"
+            ));
         }
-        let (begin, end) = match up.map(|up| up.index) {
+        self.bind_node(level);
+    }
+
+    /// The index of the level above if one position loop walks both.
+    pub(super) fn fused_above(&self, level: usize) -> Option<Index> {
+        let up = self.program.levels[level.checked_sub(1)?];
+        (up.fusion == Fusion::WithNext).then_some(up.index)
+    }
+
+    /// The first node of `level` below the current one above, and one past the last.
+    fn bounds(&self, level: usize) -> (String, String) {
+        let (low, high) = (2 * level, 2 * level + 1);
+        match level.checked_sub(1).map(|up| self.program.levels[up].index) {
             None => (format!("task[{low}]"), format!("task[{high}]")),
             Some(up) => {
                 let children = |next: &str| format!("child_{up}[at_{up}{next}]");
                 let begin = format!("larger(task[{low}], {})", children(""));
                 (begin, format!("smaller(task[{high}], {})", children(" + 1")))
             }
-        };
-        self.open(&format!(
-            "for (uint64_t at_{index} = {begin}, end_{index} = {end}; at_{index} < end_{index}; \
-             ++at_{index}) {{"
-        ));
+        }
+    }
+
+    /// Binds the coordinate of the current node, and the output's row where it follows from it.
+    pub(super) fn bind_node(&mut self, level: usize) {
+        let index = self.program.levels[level].index;
         self.line(&format!("const size_t {index} = coord_{index}[at_{index}];"));
         if level == 0 {
             self.bind_row();
@@ -296,12 +326,7 @@ impl Writer<'_> {
     }
 
     /// The distance of the current element of `place` from its base, lanes at zero.
-    pub(super) fn offset(
-        &self,
-        place: Place,
-        array: &Array,
-        lanes: Option<crate::einsum::Index>,
-    ) -> String {
+    pub(super) fn offset(&self, place: Place, array: &Array, lanes: Option<Index>) -> String {
         let root = self.program.root_row().map(|(root, _)| root);
         let mut offset = String::new();
         for (&index, stride) in array.indices.iter().zip(&array.strides) {

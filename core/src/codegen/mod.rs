@@ -9,6 +9,7 @@
 //! The code uses GCC's vector types, which clang has too; the compiler splits a 64-byte vector
 //! where the machine has narrower ones.
 
+mod batch;
 mod c;
 mod registers;
 mod vector;

@@ -19,7 +19,9 @@ const TILE: u64 = 12;
 /// Returns the vector lengths that the program's statements use.
 pub(super) fn lane_counts(program: &Program) -> BTreeSet<u64> {
     let arrays = program.dense.iter().chain(&program.buffers).chain([&program.output]);
-    arrays.map(|array| lanes(array.row(), program.value_bytes)).collect()
+    let widest = arrays.map(|array| lanes(array.row(), program.value_bytes)).max().unwrap_or(1);
+    // Sums over lanes go through all shorter ones.
+    std::iter::successors(Some(widest), |&width| (width > 1).then_some(width / 2)).collect()
 }
 
 /// Declares the vectors of a buffer in registers.
@@ -76,10 +78,23 @@ fn reduce(c: &mut Writer, shape: &Shape, sign: &str) {
         let text = shape.expression(c, "v");
         c.line(&format!("for (size_t v = 0; v < {}; ++v) lanes += {text};", shape.vectors));
     }
-    c.line("value total = 0;");
-    c.line(&format!("for (int l = 0; l < {width}; ++l) total += lanes[l];"));
     let target = c.element(shape.target);
-    c.line(&format!("{target} {sign} total;"));
+    let sum = halved(c, width);
+    c.line(&format!("{target} {sign} {sum};"));
+}
+
+/// Adds up the vector `lanes` by halves, each half of its length added to the other; returns the
+/// name of the sum.
+fn halved(c: &mut Writer, width: u64) -> String {
+    let mut name = "lanes".to_owned();
+    let mut half = width / 2;
+    while half > 0 {
+        let next = format!("lanes_{half}");
+        let parts = format!("((vec{half} *)&{name})[0] + ((vec{half} *)&{name})[1]");
+        c.line(&format!("const vec{half} {next} = {parts};"));
+        (name, half) = (next, half / 2);
+    }
+    format!("{name}[0]")
 }
 
 /// Writes a walk whose whole body adds to an array over lanes, tile by tile: each tile of the

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! Question (expression, extents, pattern) + tree order -> Problem -> search -> Schedule
-//! Schedule + tree -> Contraction: packed operands -> run -> packed output -> tensor
+//! Schedule + tree -> Contraction: pack operands -> run -> packed output -> tensor
 //! ```
 
 mod choices;
@@ -16,22 +16,25 @@ use std::sync::Arc;
 use decompose_formats::ints::Width;
 use decompose_formats::{Coo, Csf, DenseTensor, Ints, Matrix, Value};
 
+use ndarray::IxDyn;
+
 use crate::einsum::{Expr, Index};
 use crate::error::CoreError;
 use crate::lower::{Addressing, lower};
 use crate::runtime::{Executor, Kernel, Toolchain};
 use crate::schedule::{Problem, Schedule};
+use pack::{pack, unpack};
 
 pub use choices::{Choice, Choices, Fingerprint};
-pub use pack::{pack, unpack};
 pub use preview::{nest_figure, preview};
 pub use question::Question;
 pub use race::{Entrant, RaceReport, RaceTime, race};
 
 /// A scheduled expression bound to its sparse operand.
 ///
-/// Dense operands and the output are *packed*: matrices whose rows, the last index, are padded
-/// ([`pack`]).
+/// Dense operands and the output are *packed*: matrices whose rows, the last stored index, are
+/// padded.  The kernel may store the indices of an operand in another order than the expression
+/// names them.
 pub struct Contraction<V: Value> {
     expr: Expr,
     sparse: usize,
@@ -77,6 +80,29 @@ impl<V: Value> Contraction<V> {
         self.executor.kernel()
     }
 
+    /// Packs `tensor`, dense operand number `operand`, in the order in which the kernel stores it.
+    ///
+    /// # Errors
+    ///
+    /// [`CoreError::Operand`] if its shape is not that of the expression, or there is no memory.
+    pub fn pack(&self, operand: usize, tensor: &DenseTensor<V>) -> Result<Matrix<V>, CoreError> {
+        let mut dense = self.expr.inputs.iter().enumerate().filter(|(at, _)| *at != self.sparse);
+        let (Some((_, access)), Some(array)) =
+            (dense.nth(operand), self.kernel().program().dense.get(operand))
+        else {
+            let why = format!("{} has no such dense operand", self.expr);
+            return Err(CoreError::Operand { operand: format!("number {operand}"), why });
+        };
+        let axes = positions(&array.indices, &access.indices);
+        let shape: Vec<u64> =
+            axes.iter().filter_map(|&a| tensor.shape().get(a)).map(|&n| n as u64).collect();
+        if shape != array.extents || tensor.ndim() != axes.len() {
+            let why = format!("its shape {:?} is not that of {access}", tensor.shape());
+            return Err(CoreError::Operand { operand: access.tensor.clone(), why });
+        }
+        pack(&tensor.view().permuted_axes(IxDyn(&axes)))
+    }
+
     /// Makes memory for the output.
     ///
     /// # Errors
@@ -89,8 +115,8 @@ impl<V: Value> Contraction<V> {
         Ok(Matrix::zeros(rows as usize, cols)?)
     }
 
-    /// Computes the expression: `dense` are the packed dense operands in their order in the
-    /// expression, `output` is memory from [`Contraction::output`].
+    /// Computes the expression: `dense` are the dense operands in their order in the expression,
+    /// packed by [`Contraction::pack`]; `output` is memory from [`Contraction::output`].
     ///
     /// # Errors
     ///
@@ -103,8 +129,11 @@ impl<V: Value> Contraction<V> {
     /// Returns the result as a dense tensor; `None` if it has the sparse operand's pattern.
     pub fn dense(&self, output: &Matrix<V>) -> Option<DenseTensor<V>> {
         let dense = self.kernel().program().addressing == Addressing::Coordinates;
-        let shape: Vec<usize> = self.block().iter().map(|&(_, extent)| extent as usize).collect();
-        dense.then(|| unpack(output, &shape))
+        let block = self.block();
+        let shape: Vec<usize> = block.iter().map(|&(_, extent)| extent as usize).collect();
+        let stored: Vec<Index> = block.iter().map(|&(index, _)| index).collect();
+        let axes = positions(&self.expr.output.indices, &stored);
+        dense.then(|| unpack(output, &shape).permuted_axes(IxDyn(&axes)))
     }
 
     /// Returns the result as a list of non-zeros; `None` if it is dense.
@@ -152,6 +181,11 @@ impl<V: Value> Contraction<V> {
         let rows = (0..output.rows()).flat_map(|row| output.row(row)[..last].iter().copied());
         Ok(Coo::new(extents, columns, rows.collect::<Vec<V>>())?)
     }
+}
+
+/// Returns where each of `wanted` stands in `indices`.
+fn positions(wanted: &[Index], indices: &[Index]) -> Vec<usize> {
+    wanted.iter().filter_map(|index| indices.iter().position(|i| i == index)).collect()
 }
 
 fn column(indices: impl Iterator<Item = u64>, extent: u64) -> Ints {

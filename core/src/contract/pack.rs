@@ -1,7 +1,7 @@
 //! Dense tensors as kernels read them.
 
 use decompose_formats::{DenseTensor, Matrix, Value};
-use ndarray::IxDyn;
+use ndarray::{ArrayViewD, IxDyn};
 
 use crate::error::CoreError;
 
@@ -11,7 +11,7 @@ use crate::error::CoreError;
 /// # Errors
 ///
 /// If there is no memory.
-pub fn pack<V: Value>(tensor: &DenseTensor<V>) -> Result<Matrix<V>, CoreError> {
+pub(super) fn pack<V: Value>(tensor: &ArrayViewD<V>) -> Result<Matrix<V>, CoreError> {
     let cols = tensor.shape().last().copied().unwrap_or(1);
     let rows = tensor.len() / cols.max(1);
     let mut matrix = Matrix::zeros(rows, cols)?;
@@ -28,7 +28,7 @@ pub fn pack<V: Value>(tensor: &DenseTensor<V>) -> Result<Matrix<V>, CoreError> {
 /// # Panics
 ///
 /// If the matrix has not the rows and columns of the shape.
-pub fn unpack<V: Value>(matrix: &Matrix<V>, shape: &[usize]) -> DenseTensor<V> {
+pub(super) fn unpack<V: Value>(matrix: &Matrix<V>, shape: &[usize]) -> DenseTensor<V> {
     let elements = (0..matrix.rows()).flat_map(|row| matrix.row(row).iter().copied());
     let tensor = DenseTensor::from_shape_vec(IxDyn(shape), elements.collect());
     tensor.expect("the rows and columns of the shape")
@@ -46,7 +46,7 @@ mod tests {
             let len: usize = shape.iter().product();
             let elements = (0..len).map(|n| n as f64).collect();
             let tensor = ArrayD::from_shape_vec(IxDyn(&shape), elements).unwrap();
-            assert_eq!(unpack(&pack(&tensor).unwrap(), &shape), tensor);
+            assert_eq!(unpack(&pack(&tensor.view()).unwrap(), &shape), tensor);
         }
     }
 }

@@ -8,6 +8,7 @@ use decompose_formats::{Coo, Csf, Matrix, ModeOrder, Value};
 use crate::autoschedule::{HalvingConfig, HalvingReport, successive_halving};
 use crate::contract::Contraction;
 use crate::error::CoreError;
+use crate::lower::{Array, Program};
 use crate::runtime::Toolchain;
 use crate::schedule::{Problem, Schedule};
 use crate::sweep::TreeLayout;
@@ -59,19 +60,20 @@ pub fn race<V: Value>(
     config: &HalvingConfig,
 ) -> Result<RaceReport, CoreError> {
     let none = || CoreError::Internal("a race without candidates".into());
-    let dense = random_operands::<V>(entrants.first().ok_or_else(none)?.problem)?;
-    let dense: Vec<&Matrix<V>> = dense.iter().collect();
     let trees = Trees::build(tensor, entrants)?;
     let mut runs: Vec<Vec<f64>> = vec![Vec::new(); entrants.len()];
     let halving = successive_halving(entrants.len(), config, |candidate, repetitions| {
         let Entrant { problem, tree, schedule } = entrants[candidate];
         let tree = trees.get(tree)?;
-        let ready = Contraction::build(problem, schedule, tree, toolchain)
-            .and_then(|contraction| Ok((contraction.output()?, contraction)));
-        let (mut output, mut contraction) = match ready {
+        let ready = Contraction::build(problem, schedule, tree, toolchain).and_then(|built| {
+            let dense = random_operands::<V>(built.kernel().program())?;
+            Ok((built.output()?, dense, built))
+        });
+        let (mut output, dense, mut contraction) = match ready {
             Err(CoreError::Format(_)) => return Ok(f64::INFINITY),
             other => other?,
         };
+        let dense: Vec<&Matrix<V>> = dense.iter().collect();
         contraction.run(&dense, &mut output)?;
         let mut all = 0.0;
         for _ in 0..repetitions {
@@ -118,24 +120,21 @@ impl<V: Value> Trees<V> {
     }
 }
 
-/// Packed dense operands with numbers between 0 and 1 that depend on their place only.
-fn random_operands<V: Value>(problem: &Problem) -> Result<Vec<Matrix<V>>, CoreError> {
-    let inputs = problem.expr.inputs.iter().enumerate();
-    let dense = inputs.filter(|(input, _)| problem.sparse.iter().all(|x| x.input != *input));
-    let one = |(input, access): (usize, &crate::einsum::Access)| {
-        let shape: Vec<usize> =
-            access.indices.iter().map(|&index| problem.extents.of(index) as usize).collect();
-        let cols = shape.last().copied().unwrap_or(1);
-        let rows = shape.iter().product::<usize>() / cols.max(1);
+/// Dense operands, packed as `program` stores them, with numbers between 0 and 1 that depend on
+/// their place only.
+fn random_operands<V: Value>(program: &Program) -> Result<Vec<Matrix<V>>, CoreError> {
+    let one = |(operand, array): (usize, &Array)| {
+        let cols = array.extents.last().map_or(1, |&extent| extent as usize);
+        let rows = (array.len / array.row()) as usize;
         let mut matrix = Matrix::zeros(rows, cols)?;
         for row in 0..rows {
-            let first = (input as u64) << 48 | (row * cols) as u64;
+            let first = (operand as u64) << 48 | (row * cols) as u64;
             let elements = matrix.row_mut(row).iter_mut().zip(first..);
             elements.for_each(|(element, place)| *element = V::from_f64(random(place)));
         }
         Ok(matrix)
     };
-    dense.map(one).collect()
+    program.dense.iter().enumerate().map(one).collect()
 }
 
 /// A number in [0, 1) from a hash of `place` (SplitMix64; Steele, Lea, Flood, OOPSLA 2014).

@@ -1,8 +1,7 @@
 //! The predicted cost of a whole schedule.
 //!
-//! For every term the model counts how often each operand's row is fetched anew - once for each
-//! iteration of the loops down to the last one that indexes it - and prices a fetch by where the
-//! operand fits (`memory`).  To that it adds the arithmetic, the walks of the tree and the loops
+//! For every term the model counts how often each operand's row is fetched anew (`access`) and prices
+//! a fetch by where the operand fits (`memory`).  To that it adds the arithmetic, the walks of the tree and the loops
 //! that they open (`walks`), and the buffers that leave the registers (`buffers`).
 
 use std::fmt;
@@ -10,10 +9,10 @@ use std::fmt;
 use decompose_formats::dense::padded;
 
 use crate::cost::Machine;
+use crate::cost::access::Access;
 use crate::cost::buffers::add_buffers;
-use crate::cost::memory::gather_seconds;
 use crate::cost::walks::{add_walks, is_walk};
-use crate::einsum::{Index, IndexSet};
+use crate::einsum::Index;
 use crate::path::Source;
 use crate::schedule::{Problem, Schedule};
 
@@ -106,24 +105,18 @@ fn add_term(
     });
     let outputs = last.then_some(&problem.expr.output.indices);
     for (indices, touches) in inputs.map(|i| (i, 1.0)).chain(outputs.map(|o| (o, 2.0))) {
-        let rows: IndexSet = indices.iter().copied().filter(|&i| Some(i) != lane).collect();
-        let row_bytes = row_bytes(problem, lane.filter(|lane| indices.contains(lane)));
-        let fetched = order.iter().rposition(|&index| rows.contains(index));
-        let around: IndexSet = order[..fetched.map_or(0, |at| at + 1)].iter().copied().collect();
-        let visits = problem.iterations(around) as f64;
-        let fetches = distinct(problem, around).min(visits);
-        let table_bytes = used_rows(problem, rows) * row_bytes;
-        // Rows that come in the order of the root, or of the positions, are streamed, not gathered.
-        let positions = touches > 1.0 && problem.has_pattern_output();
-        let each = if fetched == Some(0) || positions {
-            (row_bytes / 64.0).max(0.25) * machine.stream_line
-        } else {
-            gather_seconds(machine, table_bytes, row_bytes)
-        };
-        cost.gathered_bytes += fetches * row_bytes * touches;
-        let again = (visits - fetches) * (row_bytes / 64.0).max(1.0) * machine.l1_line;
-        cost.seconds += (fetches * each + again) * touches;
+        let in_order = touches > 1.0 && problem.has_pattern_output();
+        let indices = stored_order(problem, order, indices);
+        Access { problem, machine, order, indices, lane, touches, in_order }.add(cost);
     }
+}
+
+/// Returns the indices of an operand in the order in which `crate::lower` stores it for a term: those
+/// of the tree first, by level, then the others as they are looped.
+fn stored_order(problem: &Problem, order: &[Index], indices: &[Index]) -> Vec<Index> {
+    let levels = problem.sparse.first().map_or(&[][..], |x| &x.levels);
+    let looped = order.iter().filter(|index| !levels.contains(index));
+    levels.iter().chain(looped).copied().filter(|index| indices.contains(index)).collect()
 }
 
 /// Returns the loop of a term that becomes lanes: the innermost one, if it does not walk the tree
@@ -137,7 +130,10 @@ fn lane(
     let (order, terms) = (&orders[position], &schedule.path.terms);
     let at = order.len().checked_sub(1)?;
     let lane = Some(order[at]).filter(|_| !is_walk(problem, order, at))?;
-    let ends = |indices: &[Index]| !indices.contains(&lane) || indices.last() == Some(&lane);
+    let ends = |indices: &[Index]| {
+        let stored = stored_order(problem, order, indices);
+        !stored.contains(&lane) || stored.last() == Some(&lane)
+    };
     // A buffer is stored in the order of the loops that make it.
     let ends_buffer = |term: usize| {
         let made = orders[term].iter().rfind(|&&index| terms[term].output.contains(index));
@@ -150,23 +146,4 @@ fn lane(
     let last = position + 1 == terms.len();
     let output = if last { ends(&problem.expr.output.indices) } else { ends_buffer(position) };
     (inputs && output).then_some(lane)
-}
-
-/// Iterations of loops over `loops` that differ from the one before in the tree's coordinates:
-/// fused levels visit a node once for each non-zero, in order.
-fn distinct(problem: &Problem, loops: IndexSet) -> f64 {
-    let Some(x) = problem.sparse.first() else { return f64::INFINITY };
-    let walked = problem.walked(loops);
-    let nodes = x.pattern.count(walked, &problem.extents) as f64;
-    let dense = (loops - walked).iter().map(|index| problem.extents.of(index) as f64);
-    dense.fold(nodes, |n, extent| n * extent)
-}
-
-/// Rows of an operand over `rows` that are ever touched.
-fn used_rows(problem: &Problem, rows: IndexSet) -> f64 {
-    let Some(x) = problem.sparse.first() else { return 1.0 };
-    let sparse = problem.sparse_indices();
-    let used = x.pattern.count(rows & sparse, &problem.extents) as f64;
-    let dense = (rows - sparse).iter().map(|index| problem.extents.of(index) as f64);
-    dense.fold(used, |n, extent| n * extent)
 }

@@ -4,6 +4,7 @@
 //! exactly; [`estimate`] judges a whole schedule in seconds with the constants of a [`Machine`].
 //! Both count iterations with `nnz(X_i)`, `nnz(X_ij)`, ... of the sparse operand.
 
+mod access;
 mod buffers;
 mod estimate;
 mod machine;

@@ -6,7 +6,10 @@
 //! 2. A dense innermost loop around one term becomes lanes of a vector statement if every array
 //!    stores its index contiguously.
 //! 3. A buffer is cleared where its fused loops end, or assigned if nothing is summed into it.
-//! 4. The output is accumulated in a buffer as far out as its sparse indices allow, so that a row
+//! 4. Dense operands and the output are stored in the order that suits the loops: indices of the
+//!    sparse operand first, in the order of its levels, then the others as they are looped, so that
+//!    what the innermost loop runs over is contiguous.
+//! 5. The output is accumulated in a buffer as far out as its sparse indices allow, so that a row
 //!    is written once.
 
 use decompose_formats::ints::Width;
@@ -18,7 +21,7 @@ use crate::lower::ir::{
     Addressing, Array, LevelParam, Mode, Place, Program, Request, Stmt, Zeroing,
 };
 use crate::nest::{Buffer, Node, buffers};
-use crate::path::Source;
+use crate::path::{Source, Term};
 use crate::schedule::{Conflict, Problem, Schedule};
 
 /// Output blocks of up to this many bytes are accumulated in a buffer: half a first-level cache.
@@ -78,12 +81,15 @@ impl Emitter<'_> {
         let dense_inputs: Vec<usize> = (0..expr.inputs.len()).filter(|&i| i != sparse).collect();
         let dense = dense_inputs.iter().map(|&input| {
             let access = &expr.inputs[input];
-            array(&names[input], &access.indices)
+            let reads = |term: &Term| term.inputs.contains(&Source::Input(input));
+            let reader = self.schedule.path.terms.iter().position(reads).unwrap_or_default();
+            array(&names[input], &self.stored(&access.indices, reader))
         });
         let pattern = self.problem.has_pattern_output();
         let sparse_indices = self.problem.sparse_indices();
         let stored = |index: &Index| !pattern || !sparse_indices.contains(*index);
         let output: Vec<Index> = expr.output.indices.iter().copied().filter(stored).collect();
+        let output = self.stored(&output, self.orders.len() - 1);
         let conflict = if pattern { Conflict::Positions } else { Conflict::Privatise };
         let levels = &self.problem.sparse[0].levels;
         let stored = self.schedule.layouts[0].levels.iter().zip(widths);
@@ -95,9 +101,9 @@ impl Emitter<'_> {
             fusion: level.fusion,
         });
         let requests = self.schedule.prefetches.iter().filter_map(|prefetch| {
-            let indices = &expr.inputs[prefetch.input].indices;
-            let level = levels.iter().position(|level| indices.first() == Some(level))?;
             let dense = dense_inputs.iter().position(|&input| input == prefetch.input)?;
+            let set = expr.inputs[prefetch.input].set();
+            let level = levels.iter().position(|&level| set.contains(level))?;
             Some(Request { level, dense, distance: prefetch.distance })
         });
         let buffers = self.buffers.iter().map(|buffer| {
@@ -123,6 +129,13 @@ impl Emitter<'_> {
         }
     }
 
+    /// Orders the indices of an array that `term` reads or writes as they are stored.
+    fn stored(&self, indices: &[Index], term: usize) -> Vec<Index> {
+        let levels = &self.problem.sparse[0].levels;
+        let looped = self.orders[term].iter().filter(|index| !levels.contains(index));
+        levels.iter().chain(looped).copied().filter(|index| indices.contains(index)).collect()
+    }
+
     /// Decides where the output is accumulated, and adds the buffer.
     fn place_accumulator(&mut self, program: &mut Program) {
         let Some(order) = self.orders.last() else { return };
@@ -135,9 +148,7 @@ impl Emitter<'_> {
             return;
         }
         let outside: IndexSet = order[..depth].iter().copied().collect();
-        let dims: Vec<(Index, u64)> = self
-            .problem
-            .expr
+        let dims: Vec<(Index, u64)> = program
             .output
             .indices
             .iter()

@@ -31,7 +31,8 @@ pub struct Program {
     pub sparse: String,
     /// Its levels, root first.
     pub levels: Vec<LevelParam>,
-    /// The dense operands, in the order of the expression.
+    /// The dense operands, in the order of the expression; each may store its indices in another
+    /// order than the expression names them.
     pub dense: Vec<Array>,
     /// The output; if it has the sparse operand's pattern, the block at one position.
     pub output: Array,

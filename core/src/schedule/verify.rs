@@ -26,9 +26,9 @@ pub enum Rule {
     BufferBound = 6,
     /// 7. The parallel loop walks the first level of the sparse operand.
     Parallel = 7,
-    /// 8. Tasks that own rows of the output need the parallel index as its first, and no other
-    ///    sparse index there if they may share a row; they own positions exactly if the output has
-    ///    the operand's pattern.
+    /// 8. Tasks that own rows of the output need the parallel index in it, and no other sparse index
+    ///    there if they may share a row; they own positions exactly if the output has the operand's
+    ///    pattern.
     Conflict = 8,
     /// 9. A prefetched operand is a dense input.
     Prefetch = 9,
@@ -210,9 +210,8 @@ impl Schedule {
             return broken(Rule::Conflict, format!("{output} is {owned}of the operand's pattern"));
         }
         let owns_rows = matches!(parallel.conflict, Conflict::Owner | Conflict::Boundary);
-        if owns_rows && output.indices.first() != Some(&parallel.index) {
-            let index = parallel.index;
-            return broken(Rule::Conflict, format!("{index} is not the first index of {output}"));
+        if owns_rows && !output.set().contains(parallel.index) {
+            return broken(Rule::Conflict, format!("{output} lacks {}", parallel.index));
         }
         // A shared slice is set aside as one row, so the row must be all that its loop writes.
         let sparse = output.set() & problem.sparse_indices();

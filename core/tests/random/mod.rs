@@ -168,7 +168,7 @@ fn schedule_lines(expr: &Expr, order: &ModeOrder, tail: usize, draw: &mut Draw) 
     }
     lines += &"\nbuffer dense".repeat(path.terms.len() - 1);
     let kept = levels.iter().filter(|level| expr.output.set().contains(**level)).count();
-    let conflict = match (kept == levels.len(), expr.output.indices.first() == levels.first()) {
+    let conflict = match (kept == levels.len(), expr.output.set().contains(levels[0])) {
         (true, _) => "positions",
         (_, false) => "privatise",
         (_, true) if kept > 1 => ["owner", "privatise"][draw.below(2) as usize],

@@ -48,7 +48,7 @@ impl<V: Value> Coo<V> {
     /// Leaves one entry for each set of coordinates; returns how many entries that removed.
     ///
     /// The list is sorted by the natural order first unless it is known to be sorted.  Parallel,
-    /// time `O(nnz * order)`; columns are rewritten one at a time, and not at all without
+    /// time `O(nnz * order)`, `O(1)` once it is known that there are none; columns are rewritten one at a time, and not at all without
     /// duplicates.
     ///
     /// # Errors
@@ -56,6 +56,9 @@ impl<V: Value> Coo<V> {
     /// As [`Coo::sort`]; [`FormatError::Duplicate`] if `policy` is [`Duplicates::Error`] and there
     /// is one.
     pub fn merge_duplicates(&mut self, policy: Duplicates) -> Result<u64, FormatError> {
+        if self.distinct {
+            return Ok(0);
+        }
         if self.sorted_by.is_none() {
             self.sort(&ModeOrder::natural(self.order()))?;
         }
@@ -63,6 +66,7 @@ impl<V: Value> Coo<V> {
         let mask = Mask::new(self.nnz(), |range| heads(&columns, range));
         let merged = self.nnz() - mask.count();
         if merged == 0 {
+            self.distinct = true;
             return Ok(0);
         }
         let values = self.values();
@@ -78,6 +82,7 @@ impl<V: Value> Coo<V> {
                 self.values = sums;
             }
         }
+        self.distinct = true;
         Ok(merged as u64)
     }
 

@@ -8,6 +8,7 @@ use rayon::iter::{IntoParallelRefMutIterator, ParallelIterator};
 use crate::array::Array;
 use crate::ints::Ints;
 use crate::sort::Column;
+use crate::wide;
 
 use bytemuck::Pod;
 
@@ -91,18 +92,5 @@ impl Mask {
 /// Returns the bits of the entries in `range` (at most 64) that differ from the entry before them
 /// in some column; the first entry of all always does.
 pub(super) fn heads(columns: &[Column<'_>], range: Range<usize>) -> u64 {
-    let mut bits = u64::from(range.start == 0);
-    let from = range.start.max(1);
-    for column in columns {
-        bits |= match column {
-            Column::U32(coords) => differences(&coords[from - 1..range.end.max(from)]),
-            Column::U64(coords) => differences(&coords[from - 1..range.end.max(from)]),
-        } << (from - range.start);
-    }
-    bits
-}
-
-fn differences<T: PartialEq>(coords: &[T]) -> u64 {
-    let pairs = coords.windows(2).enumerate();
-    pairs.map(|(bit, pair)| u64::from(pair[0] != pair[1]) << bit).fold(0, |bits, bit| bits | bit)
+    wide::run(|| columns.iter().fold(0, |bits, column| bits | column.heads(&range)))
 }

@@ -40,6 +40,8 @@ pub struct Coo<V: Value> {
     values: Array<V>,
     /// An order by which the entries are known to be sorted; no part of what the tensor is.
     sorted_by: Option<ModeOrder>,
+    /// Whether no two entries are known to share their coordinates; no part of it either.
+    distinct: bool,
 }
 
 impl<V: Value> PartialEq for Coo<V> {
@@ -63,7 +65,7 @@ impl<V: Value> Coo<V> {
         coords: Vec<Ints>,
         values: impl Into<Array<V>>,
     ) -> Result<Coo<V>, FormatError> {
-        let coo = Coo { extents, coords, values: values.into(), sorted_by: None };
+        let coo = Coo { extents, coords, values: values.into(), sorted_by: None, distinct: false };
         coo.check()?;
         Ok(coo)
     }
@@ -75,7 +77,20 @@ impl<V: Value> Coo<V> {
         values: Array<V>,
         order: ModeOrder,
     ) -> Coo<V> {
-        Coo { extents, coords, values, sorted_by: Some(order) }
+        Coo { extents, coords, values, sorted_by: Some(order), distinct: false }
+    }
+
+    /// Makes a tensor of parts that are known to fit.
+    pub(crate) fn fitting(extents: Vec<u64>, coords: Vec<Ints>, values: Array<V>) -> Coo<V> {
+        let coo = Coo { extents, coords, values, sorted_by: None, distinct: false };
+        debug_assert!(coo.check().is_ok(), "parts that do not fit");
+        coo
+    }
+
+    /// Makes a tensor of parts that are known to fit and whose entries ascend strictly.
+    pub(crate) fn ascending(extents: Vec<u64>, coords: Vec<Ints>, values: Array<V>) -> Coo<V> {
+        let natural = ModeOrder::natural(extents.len());
+        Coo { distinct: true, ..Coo::sorted(extents, coords, values, natural) }
     }
 
     /// Sorts the entries by `order`, stably; does nothing if they are sorted so already.

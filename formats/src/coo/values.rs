@@ -42,9 +42,9 @@ impl<V: Value> Coo<V> {
 
     /// Returns the tensor with its values rounded to `U`; coordinates are moved, not copied.
     pub fn convert<U: Value>(self) -> Coo<U> {
-        let Coo { extents, coords, values, sorted_by } = self;
+        let Coo { extents, coords, values, sorted_by, distinct } = self;
         let values: Vec<U> = values.par_iter().map(|value| U::from_f64(value.to_f64())).collect();
-        Coo { extents, coords, values: Array::from(values), sorted_by }
+        Coo { extents, coords, values: Array::from(values), sorted_by, distinct }
     }
 
     /// Returns a copy of the values, made by all threads.
@@ -55,8 +55,8 @@ impl<V: Value> Coo<V> {
     /// Returns the entries with other values, as many as there were.
     pub(crate) fn with_values<U: Value>(self, values: Vec<U>) -> Coo<U> {
         debug_assert_eq!(values.len(), self.nnz());
-        let Coo { extents, coords, sorted_by, .. } = self;
-        Coo { extents, coords, values: values.into(), sorted_by }
+        let Coo { extents, coords, sorted_by, distinct, .. } = self;
+        Coo { extents, coords, values: values.into(), sorted_by, distinct }
     }
 }
 

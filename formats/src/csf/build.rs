@@ -1,8 +1,9 @@
 //! From a sorted list to a tree.
 //!
 //! An entry opens a node at level `l` if it differs from the entry before it in one of the first
-//! `l + 1` modes.  Two passes over the upper columns suffice: one counts the nodes that each chunk
-//! of entries opens, the other writes them to where the counts of the chunks before say.
+//! `l + 1` modes: its bit at level `l` is set.  One pass over the upper columns makes the bits and
+//! counts them in chunks of entries; another writes the nodes of the set bits to where the counts
+//! of the chunks before say.  Beyond the tree this takes a bit an entry and level.
 
 use std::ops::Range;
 
@@ -14,39 +15,33 @@ use crate::ints::Ints;
 use crate::ints::Width;
 use crate::sort::Column;
 use crate::sort::ColumnMut;
+use crate::wide;
 
-/// Entries marked at a time; the marks of all levels stay in the first-level cache.
-const BLOCK: usize = 1024;
-/// Least entries of a chunk.
+/// Least entries of a chunk, a multiple of the bits of a word.
 const CHUNK: usize = 1 << 16;
-
-/// For each level, which entries of a block open a node: 1 or 0.
-type Marks = Vec<[u8; BLOCK]>;
 
 /// Returns how many nodes each of `columns` has as a level, outermost first.
 ///
 /// The columns must be sorted.  Time `O(nnz * levels)`, parallel.
 pub(crate) fn node_counts(columns: &[Column<'_>]) -> Vec<u64> {
-    let chunks = Chunks::of(columns.first().map_or(0, Column::len));
     let mut totals = vec![0; columns.len()];
-    for counts in chunk_counts(columns, chunks) {
-        totals.iter_mut().zip(counts).for_each(|(total, count)| *total += count as u64);
+    for chunk in chunks(columns, columns.first().map_or(0, Column::len)) {
+        totals.iter_mut().zip(chunk.counts).for_each(|(total, count)| *total += count as u64);
     }
     totals
 }
 
 /// Builds the levels above the last one from their sorted columns, outermost first.
 pub(super) fn upper_levels(columns: &[Column<'_>], nnz: usize) -> Vec<Level> {
-    let chunks = Chunks::of(nnz);
-    let counts = chunk_counts(columns, chunks);
-    let totals: Vec<usize> =
-        (0..columns.len()).map(|level| counts.iter().map(|counts| counts[level]).sum()).collect();
+    let chunks = chunks(columns, nnz);
+    let total = |level| chunks.iter().map(|chunk| chunk.counts[level]).sum();
+    let totals: Vec<usize> = (0..columns.len()).map(total).collect();
     let mut levels: Vec<Level> =
         columns.iter().zip(&totals).map(|(c, &n)| room(c, n, nnz)).collect();
-    let pieces = split(&mut levels, &counts);
-    let firsts = first_nodes(&counts, columns.len());
-    pieces.into_par_iter().zip(firsts).enumerate().for_each(|(index, (pieces, first))| {
-        fill(columns, chunks.range(index), pieces, first);
+    let pieces = split(&mut levels, &chunks);
+    let firsts = first_nodes(&chunks, columns.len());
+    pieces.into_par_iter().zip(firsts).zip(&chunks).for_each(|((pieces, first), chunk)| {
+        fill(columns, chunk, pieces, &first);
     });
     for (level, Level { pointers, .. }) in levels.iter_mut().enumerate() {
         let children = totals.get(level + 1).copied().unwrap_or(nnz);
@@ -55,22 +50,38 @@ pub(super) fn upper_levels(columns: &[Column<'_>], nnz: usize) -> Vec<Level> {
     levels
 }
 
-/// How the entries are cut into tasks; the result does not depend on it.
-#[derive(Clone, Copy)]
-struct Chunks {
-    nnz: usize,
-    count: usize,
+/// A run of entries; the result does not depend on how they are cut.
+struct Chunk {
+    /// The position of its first entry.
+    start: usize,
+    /// The bits of its entries, by level: 64 a word.
+    bits: Vec<Vec<u64>>,
+    /// The set bits of each level.
+    counts: Vec<usize>,
 }
 
-impl Chunks {
-    fn of(nnz: usize) -> Chunks {
-        Chunks { nnz, count: nnz.div_ceil(CHUNK).min(4 * rayon::current_num_threads()) }
-    }
+/// Cuts the entries into chunks and marks those that open nodes.
+fn chunks(columns: &[Column<'_>], nnz: usize) -> Vec<Chunk> {
+    let size = nnz.div_ceil(4 * rayon::current_num_threads()).next_multiple_of(64).max(CHUNK);
+    let chunk = |index: usize| {
+        let entries = index * size..nnz.min((index + 1) * size);
+        wide::run(|| marked(columns, entries))
+    };
+    (0..nnz.div_ceil(size)).into_par_iter().map(chunk).collect()
+}
 
-    fn range(self, index: usize) -> Range<usize> {
-        let at = |index: usize| (self.nnz as u128 * index as u128 / self.count as u128) as usize;
-        at(index)..at(index + 1)
+#[inline(always)]
+fn marked(columns: &[Column<'_>], entries: Range<usize>) -> Chunk {
+    let words = || entries.clone().step_by(64).map(|start| start..entries.end.min(start + 64));
+    let mut above = vec![0; words().len()];
+    let mut bits: Vec<Vec<u64>> = Vec::with_capacity(columns.len());
+    for column in columns {
+        above.iter_mut().zip(words()).for_each(|(bits, word)| *bits |= column.heads(&word));
+        bits.push(above.clone());
     }
+    let count = |bits: &Vec<u64>| bits.iter().map(|word| word.count_ones() as usize).sum();
+    let counts = bits.iter().map(count).collect();
+    Chunk { start: entries.start, bits, counts }
 }
 
 /// The piece of a level that one chunk writes.
@@ -90,14 +101,14 @@ fn room(column: &Column<'_>, nodes: usize, nnz: usize) -> Level {
 }
 
 /// Splits all levels among the chunks.
-fn split<'a>(levels: &'a mut [Level], counts: &[Vec<usize>]) -> Vec<Vec<Piece<'a>>> {
-    let mut pieces: Vec<Vec<Piece<'a>>> = counts.iter().map(|_| Vec::new()).collect();
+fn split<'a>(levels: &'a mut [Level], chunks: &[Chunk]) -> Vec<Vec<Piece<'a>>> {
+    let mut pieces: Vec<Vec<Piece<'a>>> = chunks.iter().map(|_| Vec::new()).collect();
     for (number, level) in levels.iter_mut().enumerate() {
         let mut coords = ColumnMut::of(&mut level.coords);
         let mut pointers = ColumnMut::of(&mut level.pointers);
-        for (pieces, counts) in pieces.iter_mut().zip(counts) {
-            let (head, tail) = coords.split_at(counts[number]);
-            let (pointers_head, pointers_tail) = pointers.split_at(counts[number]);
+        for (pieces, chunk) in pieces.iter_mut().zip(chunks) {
+            let (head, tail) = coords.split_at(chunk.counts[number]);
+            let (pointers_head, pointers_tail) = pointers.split_at(chunk.counts[number]);
             pieces.push(Piece { coords: head, pointers: pointers_head });
             (coords, pointers) = (tail, pointers_tail);
         }
@@ -106,144 +117,76 @@ fn split<'a>(levels: &'a mut [Level], counts: &[Vec<usize>]) -> Vec<Vec<Piece<'a
 }
 
 /// Returns for each chunk the number of nodes that the chunks before it open at each level.
-fn first_nodes(counts: &[Vec<usize>], levels: usize) -> Vec<Vec<usize>> {
+fn first_nodes(chunks: &[Chunk], levels: usize) -> Vec<Vec<usize>> {
     let mut sums = vec![0; levels];
-    let add = |counts: &Vec<usize>| {
+    let add = |chunk: &Chunk| {
         let first = sums.clone();
-        sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
+        sums.iter_mut().zip(&chunk.counts).for_each(|(sum, count)| *sum += count);
         first
     };
-    counts.iter().map(add).collect()
+    chunks.iter().map(add).collect()
 }
 
-fn chunk_counts(columns: &[Column<'_>], chunks: Chunks) -> Vec<Vec<usize>> {
-    let count = |index: usize| {
-        let mut counts = vec![0; columns.len()];
-        for_blocks(columns, chunks.range(index), |_, marks| {
-            for (count, marks) in counts.iter_mut().zip(marks) {
-                *count += total(marks);
-            }
-        });
-        counts
-    };
-    (0..chunks.count).into_par_iter().map(count).collect()
-}
-
-/// Writes the nodes that the entries in `range` open; `first` counts those opened before.
-fn fill(
-    columns: &[Column<'_>],
-    range: Range<usize>,
-    mut pieces: Vec<Piece<'_>>,
-    mut first: Vec<usize>,
-) {
-    let levels = columns.len();
-    let mut done = vec![0; levels];
-    for_blocks(columns, range, |block, marks| {
-        for level in 0..levels {
-            let Piece { coords, pointers } = &mut pieces[level];
-            gather(columns[level], &block, marks[level], (coords, done[level]));
-            let children = marks.get(level + 1).map(|marks| (*marks, first[level + 1]));
-            // Below the last of these levels lie the entries themselves: each is a node.
-            let children = children.unwrap_or((&ONES[..block.len()], block.start));
-            let opened = point(marks[level], children, (pointers, done[level]));
-            done[level] += opened;
+/// Writes the nodes that a chunk opens; `first` counts those opened before, by level.
+fn fill(columns: &[Column<'_>], chunk: &Chunk, pieces: Vec<Piece<'_>>, first: &[usize]) {
+    for (level, piece) in pieces.into_iter().enumerate() {
+        let (bits, start) = (&chunk.bits[level], chunk.start);
+        match (columns[level], piece.coords) {
+            (Column::U32(from), ColumnMut::U32(to)) => gather(&from[start..], bits, to),
+            (Column::U64(from), ColumnMut::U64(to)) => gather(&from[start..], bits, to),
+            // Room was made in the width of the column.
+            _ => {}
         }
-        for (first, marks) in first.iter_mut().zip(marks) {
-            *first += total(marks);
+        // Below the last of these levels lie the entries themselves: each is a node.
+        let below = chunk.bits.get(level + 1).map(Vec::as_slice);
+        let before = first.get(level + 1).copied().unwrap_or(start);
+        match piece.pointers {
+            ColumnMut::U32(to) => point(bits, below, before, to),
+            ColumnMut::U64(to) => point(bits, below, before, to),
+        }
+    }
+}
+
+/// Writes the coordinates of the marked entries.
+fn gather<T: Int>(from: &[T], bits: &[u64], to: &mut [T]) {
+    wide::run(|| {
+        let mut slots = to.iter_mut();
+        for (word, from) in bits.iter().zip(from.chunks(64)) {
+            each_bit(*word, |bit| put(&mut slots, from[bit as usize]));
         }
     });
 }
 
-const ONES: [u8; BLOCK] = [1; BLOCK];
-
-/// Calls `each(block, marks)` for the blocks of `range`; `marks` has a slice a level.
-fn for_blocks(
-    columns: &[Column<'_>],
-    range: Range<usize>,
-    mut each: impl FnMut(Range<usize>, &[&[u8]]),
-) {
-    let mut marks: Marks = vec![[0; BLOCK]; columns.len()];
-    for start in range.clone().step_by(BLOCK) {
-        let block = start..range.end.min(start + BLOCK);
-        let mut above = [0; BLOCK];
-        for (column, marks) in columns.iter().zip(&mut marks) {
-            *marks = above;
-            match column {
-                Column::U32(coords) => mark(coords, &block, &mut marks[..block.len()]),
-                Column::U64(coords) => mark(coords, &block, &mut marks[..block.len()]),
-            }
-            above = *marks;
+/// Writes for each marked entry how many children, of the bits `below` or all entries, were opened
+/// before it; `before` of them before the chunk.
+fn point<T: Int>(bits: &[u64], below: Option<&[u64]>, mut before: usize, to: &mut [T]) {
+    wide::run(|| {
+        let mut slots = to.iter_mut();
+        for (index, &word) in bits.iter().enumerate() {
+            let children = below.map_or(u64::MAX, |below| below[index]);
+            each_bit(word, |bit| {
+                let within = (children & ((1 << bit) - 1)).count_ones();
+                put(&mut slots, T::cut((before + within as usize) as u64));
+            });
+            before += children.count_ones() as usize;
         }
-        let marks: Vec<&[u8]> = marks.iter().map(|marks| &marks[..block.len()]).collect();
-        each(block, &marks);
-    }
-}
-
-/// Marks the entries of a block that differ from the entry before them.
-fn mark<T: Int>(coords: &[T], block: &Range<usize>, marks: &mut [u8]) {
-    let Range { start, end } = *block;
-    let first = usize::from(start == 0);
-    if start == 0 {
-        marks[0] = 1;
-    }
-    let here = &coords[start + first..end];
-    let before = &coords[start + first - 1..end - 1];
-    for ((mark, here), before) in marks[first..].iter_mut().zip(here).zip(before) {
-        *mark |= u8::from(here != before);
-    }
-}
-
-fn total(marks: &[u8]) -> usize {
-    marks.chunks(128).map(|part| usize::from(part.iter().sum::<u8>())).sum()
-}
-
-/// Writes the coordinates of the marked entries from `out.1` on.
-fn gather(
-    column: Column<'_>,
-    block: &Range<usize>,
-    marks: &[u8],
-    out: (&mut ColumnMut<'_>, usize),
-) {
-    match (column, out) {
-        (Column::U32(from), (ColumnMut::U32(to), at)) => {
-            select(from[block.clone()].iter().copied(), marks, &mut to[at..]);
-        }
-        (Column::U64(from), (ColumnMut::U64(to), at)) => {
-            select(from[block.clone()].iter().copied(), marks, &mut to[at..]);
-        }
-        // Room was made in the width of the column.
-        _ => {}
-    }
-}
-
-/// Writes for each marked entry how many `children` were opened before it, from `out.1` on;
-/// returns how many entries are marked.
-fn point(
-    marks: &[u8],
-    (children, mut before): (&[u8], usize),
-    out: (&mut ColumnMut<'_>, usize),
-) -> usize {
-    let ranks = children.iter().map(|&mark| {
-        let rank = before;
-        before += usize::from(mark);
-        rank
     });
-    match out {
-        (ColumnMut::U32(to), at) => select(ranks.map(|rank| rank as u32), marks, &mut to[at..]),
-        (ColumnMut::U64(to), at) => select(ranks.map(|rank| rank as u64), marks, &mut to[at..]),
+}
+
+/// Calls `each` for the set bits of a word, in order.
+#[inline(always)]
+fn each_bit(mut word: u64, mut each: impl FnMut(u32)) {
+    while word != 0 {
+        each(word.trailing_zeros());
+        word &= word - 1;
     }
 }
 
-/// Writes the items whose mark is 1, without a branch an item: marks are hard to predict.
-fn select<T: Int>(items: impl Iterator<Item = T>, marks: &[u8], to: &mut [T]) -> usize {
-    let mut selected = [T::zeroed(); BLOCK + 1];
-    let mut count = 0;
-    for (item, &mark) in items.zip(marks) {
-        selected[count.min(BLOCK)] = item;
-        count += usize::from(mark);
+#[inline(always)]
+fn put<'a, T: Int>(slots: &mut impl Iterator<Item = &'a mut T>, item: T) {
+    if let Some(slot) = slots.next() {
+        *slot = item;
     }
-    to[..count].copy_from_slice(&selected[..count]);
-    count
 }
 
 fn set_last(pointers: &mut Ints, children: u64) {

@@ -1,4 +1,4 @@
-//! Files as bytes: read window by window, or mapped.  The only `unsafe` of this crate.
+//! Files as bytes: read window by window, or mapped.
 #![expect(unsafe_code, reason = "mapping a file is unsafe: others may change it meanwhile")]
 
 use std::cell::Cell;

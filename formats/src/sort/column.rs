@@ -1,5 +1,7 @@
 //! Borrowed columns of coordinates in either width.
 
+use std::ops::Range;
+
 use crate::ints::Ints;
 
 /// The coordinates of a run of entries in one mode.
@@ -39,6 +41,44 @@ impl<'a> Column<'a> {
             Column::U64(coords) => coords[position],
         }
     }
+
+    /// Returns the bits of the entries in `range` (at most 64) that differ from the entry before
+    /// them; the first entry of all always does.
+    #[inline(always)]
+    pub(crate) fn heads(&self, range: &Range<usize>) -> u64 {
+        if range.is_empty() {
+            return 0;
+        }
+        let (from, first) = (range.start.max(1), u64::from(range.start == 0));
+        let bits = match self {
+            Column::U32(coords) => differences(&coords[from - 1..range.end]),
+            Column::U64(coords) => differences(&coords[from - 1..range.end]),
+        };
+        first | bits << (from - range.start)
+    }
+}
+
+/// Returns which of up to 65 coordinates, after the first, differ from the one before them.
+#[inline(always)]
+fn differences<T: Copy + PartialEq>(coords: &[T]) -> u64 {
+    match coords.first_chunk::<65>() {
+        // Of known length, this becomes straight vector code.
+        Some(coords) => packed(&coords[..64], &coords[1..]),
+        None => packed(&coords[..coords.len() - 1], &coords[1..]),
+    }
+}
+
+#[inline(always)]
+fn packed<T: Copy + PartialEq>(before: &[T], here: &[T]) -> u64 {
+    let mut marks = [0u8; 64];
+    for ((mark, before), here) in marks.iter_mut().zip(before).zip(here) {
+        *mark = u8::from(before != here);
+    }
+    // The product moves the lowest bit of byte `i` to bit `56 + i`, and no two to the same bit.
+    let byte =
+        |marks: &[u8; 8]| u64::from_le_bytes(*marks).wrapping_mul(0x0102_0408_1020_4080) >> 56;
+    let bytes = marks.as_chunks::<8>().0.iter().enumerate();
+    bytes.fold(0, |bits, (at, marks)| bits | byte(marks) << (8 * at))
 }
 
 impl<'a> ColumnMut<'a> {

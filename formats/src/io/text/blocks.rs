@@ -20,8 +20,10 @@ use crate::io::text::collect::Piece;
 use crate::io::text::row::Coordinate;
 use crate::io::text::row::Rows;
 use crate::io::text::row::Stop;
-use crate::io::text::windows::Columns;
 use crate::value::Value;
+
+/// Columns and values that grow.
+pub(super) type Columns<I, V> = (Vec<Vec<I>>, Vec<V>);
 
 /// Columns of the width that the indices so far need.
 pub(super) enum Grown<V> {

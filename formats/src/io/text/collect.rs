@@ -7,6 +7,8 @@ use crate::error::LineError;
 use crate::error::LineFault;
 use crate::io::options::Base;
 use crate::io::report::BaseFrom;
+use crate::io::text::look;
+use crate::io::text::look::RowOrder;
 use crate::io::text::row;
 use crate::io::text::row::Bad;
 use crate::io::text::row::Coordinate;
@@ -42,6 +44,8 @@ pub(super) struct Tally {
     pub(super) counts: Counts,
     /// The largest index of each mode as written.
     pub(super) largest: Vec<u64>,
+    /// The order of the rows.
+    pub(super) order: RowOrder,
     /// The first row with an index 0, while the base is open.
     zero: Option<Sight>,
     /// The first row with an index equal to its extent, while the base is open.
@@ -63,10 +67,11 @@ pub(super) fn piece<I: Coordinate, V: Value>(
     let (counts, stop) = row::parse(text, limits.layout, out);
     let columns: Vec<&[I]> = out.columns.iter().map(|column| &column[..counts.rows]).collect();
     // A second look at the columns, still in cache, is cheaper than checks between the digits.
-    let ranges: Vec<(u64, u64)> = columns.iter().map(|column| range(column)).collect();
+    let ranges: Vec<(u64, u64)> = columns.iter().map(|column| look::range(column)).collect();
+    let order = RowOrder::of(&columns);
     let sighting = Sighting { text, limits, columns: &columns, ranges: &ranges };
     let zero = sighting.first(|_, index| index == 0);
-    let mut tally = Tally { counts, ..Tally::default() };
+    let mut tally = Tally { counts, order, ..Tally::default() };
     let bad = match limits.base.map(|(base, _)| base) {
         Some(Base::Zero) => sighting.reaching(|extent| extent),
         Some(Base::One) => {
@@ -86,16 +91,6 @@ pub(super) fn piece<I: Coordinate, V: Value>(
         None => stop,
     };
     Piece { tally, stop }
-}
-
-/// Returns the smallest and the largest index of a column as written; `(u64::MAX, 0)` of none.
-fn range<I: Coordinate>(column: &[I]) -> (u64, u64) {
-    let Some(first) = column.first().map(|index| index.zero_based()) else { return (u64::MAX, 0) };
-    // Stored indices are one too small and wrap at 0: shifted back, they order as written.
-    let shifted = column.iter().map(|index| index.zero_based());
-    let ends = |(least, most): (I, I), index: I| (index.min(least), index.max(most));
-    let (least, most) = shifted.fold((first, first), ends);
-    (least.number(), most.number())
 }
 
 /// A look for rows with certain indices.
@@ -204,6 +199,7 @@ impl<'a> Collector<'a> {
         total.counts.lines += tally.counts.lines;
         total.counts.comments += tally.counts.comments;
         total.counts.blanks += tally.counts.blanks;
+        total.order.append(tally.order);
         for (all, largest) in total.largest.iter_mut().zip(tally.largest) {
             *all = largest.max(*all);
         }

@@ -3,6 +3,7 @@
 
 use rayon::prelude::*;
 
+use crate::array::Array;
 use crate::error::FormatError;
 use crate::io::options::Base;
 use crate::io::report::Dialect;
@@ -12,6 +13,7 @@ use crate::io::text::prelude::Lines;
 use crate::io::text::prelude::Prelude;
 use crate::io::text::prelude::Trouble;
 use crate::io::text::row;
+use crate::io::text::row::Coordinate;
 use crate::io::text::row::Layout;
 use crate::io::text::row::ValueColumn;
 use crate::value::Value;
@@ -75,9 +77,9 @@ pub(super) fn read(lines: &Lines<'_>, first: Line<'_>) -> Result<Prelude, Troubl
 }
 
 /// Adds the entries that a symmetric file leaves out, behind those it lists.
-pub(super) fn mirror<I, V>(columns: &mut [Vec<I>], values: &mut Vec<V>, symmetry: Symmetry)
+pub(super) fn mirror<I, V>(columns: &mut [Array<I>], values: &mut Array<V>, symmetry: Symmetry)
 where
-    I: Copy + Eq + Send + Sync,
+    I: Coordinate,
     V: Value,
 {
     let sign = match symmetry {
@@ -89,7 +91,7 @@ where
     let off: Vec<usize> =
         (0..values.len()).into_par_iter().filter(|&entry| rows[entry] != cols[entry]).collect();
     let mirrored: (Vec<I>, Vec<I>) = off.iter().map(|&entry| (cols[entry], rows[entry])).unzip();
-    rows.extend(mirrored.0);
-    cols.extend(mirrored.1);
-    values.extend(off.iter().map(|&entry| values[entry] * sign).collect::<Vec<V>>());
+    rows.extend(&mirrored.0);
+    cols.extend(&mirrored.1);
+    values.extend(&off.iter().map(|&entry| values[entry] * sign).collect::<Vec<V>>());
 }

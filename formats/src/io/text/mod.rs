@@ -3,7 +3,8 @@
 //! | phase | in -> out | where |
 //! |---|---|---|
 //! | prelude | first bytes -> dialect, order, header | `prelude`, `market` |
-//! | parse | lines -> columns of indices as written, less one | `row`, `number` |
+//! | parse | lines -> columns of indices as written, less one | `row`, `vector`, `number` |
+//! | look | columns in cache -> ranges, whether they ascend | `look` |
 //! | spread | whole text -> pieces parsed by all threads | `windows` (files), `blocks` (streams) |
 //! | collect | pieces -> counts, largest indices, first bad line | `collect` |
 //! | finish | columns -> base decided, extents -> [`Coo`] | here |
@@ -13,10 +14,14 @@
 
 mod blocks;
 mod collect;
+mod look;
 mod market;
 mod number;
 mod prelude;
 mod row;
+mod vector;
+#[cfg(test)]
+mod ways;
 mod windows;
 
 use std::io;
@@ -25,6 +30,7 @@ use std::path::PathBuf;
 
 use rayon::prelude::*;
 
+use crate::array::Array;
 use crate::coo::Coo;
 use crate::error::FormatError;
 use crate::ints::Ints;
@@ -49,6 +55,7 @@ use crate::io::text::prelude::Head;
 use crate::io::text::prelude::Prelude;
 use crate::io::text::row::Coordinate;
 use crate::io::text::windows::Columns;
+use crate::io::text::windows::Lines;
 use crate::value::Value;
 
 /// Bytes looked at first for the prelude; more if it is longer.
@@ -73,12 +80,12 @@ pub(super) fn read_windows<V: Value>(
     };
     let limits = limits(&prelude, file, options)?;
     let start = prelude.bytes as u64;
-    let runs = windows::cut(text, start, options.window, prelude.layout).map_err(refused)?;
+    let lines = Lines { text, start, window: options.window.max(1) as u64 };
     let mut collector = Collector::new(file, &limits, prelude.counts);
     let finish = Finish { prelude: &prelude, bytes: text.len(), compression: Compression::None };
     progress.restart(text.len());
     progress.advance(start);
-    match windows::parse::<u32, V>(text, &runs, &mut collector, progress) {
+    match windows::parse::<u32, V>(lines, &mut collector, progress) {
         Ok(columns) => return finish.run(columns, &collector),
         Err(End::Error(error)) => return Err(error),
         Err(End::Wide) => {}
@@ -86,7 +93,7 @@ pub(super) fn read_windows<V: Value>(
     let mut collector = Collector::new(file, &limits, prelude.counts);
     progress.restart(text.len());
     progress.advance(start);
-    match windows::parse::<u64, V>(text, &runs, &mut collector, progress) {
+    match windows::parse::<u64, V>(lines, &mut collector, progress) {
         Ok(columns) => finish.run(columns, &collector),
         Err(End::Error(error)) => Err(error),
         Err(End::Wide) => unreachable!("64-bit indices always fit"),
@@ -122,9 +129,13 @@ pub(super) fn read_blocks<V: Value>(
     let (grown, bytes) = blocks::parse(body, options.window, &mut collector, &damaged)?;
     let finish = Finish { prelude: &prelude, bytes: bytes + prelude.bytes as u64, compression };
     match grown {
-        Grown::Narrow(columns) => finish.run(columns, &collector),
-        Grown::Wide(columns) => finish.run(columns, &collector),
+        Grown::Narrow(columns) => finish.run(arrays(columns), &collector),
+        Grown::Wide(columns) => finish.run(arrays(columns), &collector),
     }
+}
+
+fn arrays<I: Coordinate, V: Value>((columns, values): blocks::Columns<I, V>) -> Columns<I, V> {
+    (columns.into_iter().map(Array::from).collect(), Array::from(values))
 }
 
 /// Settles what is known before the first entry.
@@ -165,7 +176,7 @@ impl Finish<'_> {
     where
         I: Coordinate,
         V: Value,
-        Ints: From<Vec<I>>,
+        Ints: From<Array<I>>,
     {
         let found = values.len() as u64;
         let file = collector.file.to_owned();
@@ -178,7 +189,7 @@ impl Finish<'_> {
         let (base, base_from) = collector.base()?;
         if base == Base::Zero {
             for column in &mut columns {
-                column.par_iter_mut().for_each(|index| *index = index.zero_based());
+                column.make_mut().par_iter_mut().for_each(|index| *index = index.zero_based());
             }
         }
         let largest = &collector.total.largest;
@@ -192,7 +203,13 @@ impl Finish<'_> {
         let mirrored = values.len() as u64 - found;
         let report = self.report(collector, (base, base_from), &extents, mirrored);
         let coords = columns.into_iter().zip(&extents).map(fitted).collect();
-        Ok((Coo::new(extents.clone(), coords, values)?, report))
+        let ascending = collector.total.order.ascends() && mirrored == 0;
+        let tensor = if ascending {
+            Coo::ascending(extents, coords, values)
+        } else {
+            Coo::fitting(extents, coords, values)
+        };
+        Ok((tensor, report))
     }
 
     fn report(
@@ -231,9 +248,9 @@ impl Finish<'_> {
 }
 
 /// Gives a column the width of its extent, which a file may have given larger than any index needs.
-fn fitted<I: Coordinate>((column, &extent): (Vec<I>, &u64)) -> Ints
+fn fitted<I: Coordinate>((column, &extent): (Array<I>, &u64)) -> Ints
 where
-    Ints: From<Vec<I>>,
+    Ints: From<Array<I>>,
 {
     match Width::below(extent) {
         width if width.bytes() == size_of::<I>() => Ints::from(column),

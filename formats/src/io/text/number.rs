@@ -6,8 +6,18 @@ use crate::value::Value;
 /// Indices stay below 2^63, so that extents and positions fit any 64-bit integer.
 const INDEX_END: u64 = 1 << 63;
 
-/// Exact powers of ten, indexed by the digits of a short fraction.
-const POWERS: [u64; 9] = [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
+/// Exact powers of ten, indexed by the digits of a short fraction; a four-bit index needs no check.
+pub(super) const POWERS: [u64; 16] = powers();
+
+const fn powers() -> [u64; 16] {
+    let mut powers = [1; 16];
+    let mut places = 1;
+    while places < 16 {
+        powers[places] = 10 * powers[places - 1];
+        places += 1;
+    }
+    powers
+}
 
 /// Returns the eight bytes at `at`, the first one lowest; `None` near the end of the text.
 #[inline(always)]

@@ -1,6 +1,7 @@
 //! The rows of a piece of text: one non-zero a line.
 //!
-//! Short plain rows, nearly all of a real file, take [`fast_row`]; every other line (comments,
+//! Short plain rows, nearly all of a real file, take [`vector::rows`] or, where the processor lacks
+//! what it needs, [`fast_row`]; every other line (comments,
 //! blank lines, long indices, unusual spacing, the last line of a piece) takes [`careful_row`],
 //! which accepts all that is legal and names what is not.
 
@@ -8,10 +9,14 @@ use bytemuck::Pod;
 
 use crate::error::LineFault;
 use crate::io::text::number;
+use crate::io::text::vector;
 use crate::value::Value;
 
 /// The form of a line of a tensor.
 const FORM: &str = "i1 i2 ... iN value";
+
+/// The most lines for which the vector code is not tried again.
+const LONGEST_PAUSE: u32 = 255;
 
 /// Characters of a bad line that are quoted.
 const QUOTED: usize = 80;
@@ -52,6 +57,8 @@ impl Layout {
 pub(super) trait Coordinate: Pod + Ord + Send + Sync {
     /// Stores the index `raw` of the text; `None` if it needs a wider type.
     fn stored(raw: u64) -> Option<Self>;
+    /// Stores a short index `raw`.
+    fn short(raw: u32) -> Self;
     /// Returns the coordinate if indices count from 0.
     fn zero_based(self) -> Self;
     /// Widens to 64 bits.
@@ -69,6 +76,11 @@ impl Coordinate for u32 {
         Some(u32::try_from(raw).ok()?.wrapping_sub(1))
     }
 
+    #[inline(always)]
+    fn short(raw: u32) -> u32 {
+        raw.wrapping_sub(1)
+    }
+
     fn zero_based(self) -> u32 {
         self.wrapping_add(1)
     }
@@ -82,6 +94,11 @@ impl Coordinate for u64 {
     #[inline(always)]
     fn stored(raw: u64) -> Option<u64> {
         Some(raw.wrapping_sub(1))
+    }
+
+    #[inline(always)]
+    fn short(raw: u32) -> u64 {
+        u64::from(raw).wrapping_sub(1)
     }
 
     fn zero_based(self) -> u64 {
@@ -134,32 +151,87 @@ pub(super) fn parse<I: Coordinate, V: Value>(
     layout: Layout,
     out: &mut Rows<'_, I, V>,
 ) -> (Counts, Option<Stop>) {
+    let best = if vector::available() { Way::Vector } else { Way::Words };
+    parse_by(best, text, layout, out)
+}
+
+/// How plain rows are parsed; the results do not depend on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    /// All fields of a line at once, and by words what is not plain enough for that.
+    Vector,
+    /// Eight digits at a time.
+    Words,
+    /// As every other row.
+    #[cfg(test)]
+    Careful,
+}
+
+/// Parses whole lines of `text` in one of the ways.
+pub(super) fn parse_by<I: Coordinate, V: Value>(
+    way: Way,
+    text: &[u8],
+    layout: Layout,
+    out: &mut Rows<'_, I, V>,
+) -> (Counts, Option<Stop>) {
     let mut counts = Counts::default();
     let mut at = 0;
+    // Lines before the vector code is tried again: where no row is plain for it, seldom.
+    let (mut pause, mut last_pause) = (0, 0);
     while at < text.len() {
-        if layout.values == ValueColumn::Present
-            && let Some(next) = fast_row(text, at, counts.rows, out)
-        {
+        if layout.values == ValueColumn::Present && way == Way::Vector && pause == 0 {
+            let (next, rows) = vector::rows(text, at, counts.rows, out);
             at = next;
-            counts.rows += 1;
-            counts.lines += 1;
-            continue;
-        }
-        let (line, next) = line_at(text, at);
-        match kind(line, layout.comment) {
-            Kind::Blank => counts.blanks += 1,
-            Kind::Comment => counts.comments += 1,
-            Kind::Row => {
-                if let Err(stop) = careful_row(line, layout, counts, out) {
-                    return (counts, Some(stop));
-                }
-                counts.rows += 1;
+            counts.add_rows(rows);
+            last_pause = if rows == 0 { LONGEST_PAUSE.min(2 * last_pause + 1) } else { 0 };
+            pause = last_pause;
+            if at == text.len() {
+                break;
             }
         }
-        counts.lines += 1;
-        at = next;
+        pause = pause.saturating_sub(1);
+        if layout.values == ValueColumn::Present
+            && matches!(way, Way::Vector | Way::Words)
+            && let Some(next) = fast_row(text, at, counts.rows, out)
+        {
+            counts.add_rows(1);
+            at = next;
+            continue;
+        }
+        match careful_line(text, at, layout, &mut counts, out) {
+            Ok(next) => at = next,
+            Err(stop) => return (counts, Some(stop)),
+        }
     }
     (counts, None)
+}
+
+impl Counts {
+    fn add_rows(&mut self, rows: usize) {
+        self.rows += rows;
+        self.lines += rows as u64;
+    }
+}
+
+/// Parses the line at `at`, whatever it is, and returns where the next one starts.
+fn careful_line<I: Coordinate, V: Value>(
+    text: &[u8],
+    at: usize,
+    layout: Layout,
+    counts: &mut Counts,
+    out: &mut Rows<'_, I, V>,
+) -> Result<usize, Stop> {
+    let (line, next) = line_at(text, at);
+    match kind(line, layout.comment) {
+        Kind::Blank => counts.blanks += 1,
+        Kind::Comment => counts.comments += 1,
+        Kind::Row => {
+            careful_row(line, layout, *counts, out)?;
+            counts.rows += 1;
+        }
+    }
+    counts.lines += 1;
+    Ok(next)
 }
 
 /// Parses a row of short plain numbers at `at` and returns where the next line starts; `None`

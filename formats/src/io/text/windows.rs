@@ -1,18 +1,28 @@
-//! Text that can be looked at twice: a file or memory, parsed by all threads in place.
+//! Text that can be looked at by pieces: a file or memory, parsed by all threads in place.
 //!
-//! 1. *Count*: the newlines of every window, so that the arrays are allocated once.
-//! 2. *Parse*: every piece, a window extended to whole lines, writes its own slice of each array.
-//! 3. *Close*: comments and blank lines leave gaps behind a piece's rows; later rows move up.
+//! 1. *Take* the next window and read the lines that begin in it, once.
+//! 2. *Count* its lines, and cut their room off the front of every array: in the order of the
+//!    windows, each as soon as those before it are counted.
+//! 3. *Parse* the lines into that room.
+//! 4. *Close*: comments and blank lines leave gaps behind a window's rows; later rows move up.
 //!
-//! Memory: the arrays, and a window a thread.
+//! The arrays are made for the most rows that so many bytes can hold; what lies behind the last row
+//! is never touched and takes no memory.  Memory: the arrays, and a window a thread.
 
+use std::io;
 use std::ops::Range;
+use std::sync::Condvar;
+use std::sync::Mutex;
+use std::sync::PoisonError;
 use std::sync::atomic::AtomicUsize;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::Ordering::Relaxed;
 
+use bytemuck::Pod;
 use rayon::prelude::*;
 
+use crate::array::Array;
 use crate::io::map::Bytes;
+use crate::io::map::Window;
 use crate::io::options::Progress;
 use crate::io::text::collect;
 use crate::io::text::collect::Collector;
@@ -21,146 +31,185 @@ use crate::io::text::collect::Limits;
 use crate::io::text::collect::Piece;
 use crate::io::text::collect::Tally;
 use crate::io::text::row::Coordinate;
-use crate::io::text::row::Layout;
 use crate::io::text::row::Rows;
 use crate::io::text::row::Stop;
 use crate::value::Value;
 
 /// Columns and values of all rows.
-pub(super) type Columns<I, V> = (Vec<Vec<I>>, Vec<V>);
+pub(super) type Columns<I, V> = (Vec<Array<I>>, Array<V>);
 
-/// A run of whole lines.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Run {
-    bytes: Range<u64>,
-    /// At least the number of its rows.
-    rows: usize,
+/// What is read behind a window at first, for the end of its last line.
+const BEHIND: u64 = 1 << 12;
+
+/// The lines behind the prelude, and how they are cut: what begins in a window belongs to it.
+#[derive(Clone, Copy)]
+pub(super) struct Lines<'a> {
+    pub(super) text: Bytes<'a>,
+    /// The first byte behind the prelude.
+    pub(super) start: u64,
+    /// Bytes of a window, at least 1.
+    pub(super) window: u64,
 }
 
-/// Cuts the lines of `text` from byte `start` into runs of about `window` bytes.
-pub(super) fn cut(
-    text: Bytes<'_>,
-    start: u64,
+/// The rows of a window: the room for them and what came of it.
+struct Done {
     window: usize,
-    layout: Layout,
-) -> std::io::Result<Vec<Run>> {
-    let (window, end) = (window.max(1) as u64, text.len());
-    let blocks: Vec<(u64, Option<u64>)> = (0..(end - start).div_ceil(window))
-        .into_par_iter()
-        .map(|block| {
-            let from = start + block * window;
-            let bytes = text.window(from..(from + window).min(end))?;
-            let first = memchr::memchr(b'\n', &bytes).map(|at| from + at as u64);
-            Ok((memchr::memchr_iter(b'\n', &bytes).count() as u64, first))
-        })
-        .collect::<std::io::Result<_>>()?;
-    let mut runs = Vec::new();
-    let (mut from, mut lines) = (start, 0);
-    let mut close = |to: u64, lines: u64| {
-        let rows = lines.min(layout.most_rows(to - from)) as usize;
-        runs.push(Run { bytes: from..to, rows });
-        from = to;
-    };
-    for (block, &(newlines, first)) in blocks.iter().enumerate() {
-        match first {
-            Some(first) if block > 0 => {
-                close(first + 1, lines + 1);
-                lines = newlines - 1;
-            }
-            _ => lines += newlines,
-        }
-    }
-    // The last line may lack its newline.
-    close(end, lines + 1);
-    Ok(runs)
+    room: usize,
+    piece: Piece,
 }
 
-/// Parses `runs` of `text`, all indices as `I`.
+/// Parses `lines`, all indices as `I`.
 pub(super) fn parse<I: Coordinate, V: Value>(
-    text: Bytes<'_>,
-    runs: &[Run],
+    lines: Lines<'_>,
     collector: &mut Collector<'_>,
     progress: &Progress,
 ) -> Result<Columns<I, V>, End> {
     let limits = collector.limits;
-    let rows: usize = runs.iter().map(|run| run.rows).sum();
-    // Zeroed by the system when first touched, and so by all threads; `vec!` would do it here.
-    let mut columns: Vec<Vec<I>> =
-        (0..limits.layout.order).map(|_| bytemuck::zeroed_vec(rows)).collect();
-    let mut values: Vec<V> = bytemuck::zeroed_vec(rows);
-    // Pieces behind a stopped one cannot matter any more; those before it always run, so the
-    // first bad line is found whatever the timing.
-    let stopped = AtomicUsize::new(usize::MAX);
-    let pieces: Vec<Piece> = split(&mut columns, &mut values, runs)
-        .into_par_iter()
-        .zip(runs)
-        .enumerate()
-        .with_max_len(1)
-        .map(|(number, (mut out, run))| {
-            if number > stopped.load(Ordering::Relaxed) {
-                return Piece { tally: Tally::default(), stop: None };
-            }
-            let piece = one(text, run, limits, &mut out);
-            if piece.stop.is_some() {
-                stopped.fetch_min(number, Ordering::Relaxed);
-            }
-            progress.advance(run.bytes.end - run.bytes.start);
-            piece
-        })
-        .collect();
-    let mut filled = Vec::with_capacity(runs.len());
-    for piece in pieces {
-        filled.push(piece.tally.counts.rows);
+    // A window may have room for one row more than its bytes hold.
+    let rows = limits.layout.most_rows(lines.text.len() - lines.start) as usize + lines.windows();
+    let mut columns: Vec<Array<I>> = (0..limits.layout.order).map(|_| Array::zeros(rows)).collect();
+    let mut values: Array<V> = Array::zeros(rows);
+    let slices = columns.iter_mut().map(Array::make_mut).collect();
+    let queue = Queue::new(Rows { columns: slices, values: values.make_mut() });
+    let threads = rayon::current_num_threads().min(lines.windows());
+    let work = (0..threads).into_par_iter().with_max_len(1);
+    let mut done: Vec<Done> = work.flat_map_iter(|_| queue.work(lines, limits, progress)).collect();
+    done.sort_unstable_by_key(|done| done.window);
+    let mut parts = Vec::with_capacity(done.len());
+    for Done { room, piece, .. } in done {
+        parts.push((room, piece.tally.counts.rows));
         collector.add(piece)?;
     }
-    columns.par_iter_mut().for_each(|column| close_gaps(column, runs, &filled));
-    close_gaps(&mut values, runs, &filled);
+    columns.par_iter_mut().for_each(|column| close_gaps(column, &parts));
+    close_gaps(&mut values, &parts);
     Ok((columns, values))
 }
 
-fn one<I: Coordinate, V: Value>(
-    text: Bytes<'_>,
-    run: &Run,
-    limits: &Limits,
-    out: &mut Rows<'_, I, V>,
-) -> Piece {
-    match text.window(run.bytes.clone()) {
-        Ok(window) => collect::piece(&window, limits, out),
-        Err(error) => Piece { tally: Tally::default(), stop: Some(Stop::Io(error)) },
+impl<'a> Lines<'a> {
+    fn windows(self) -> usize {
+        (self.text.len() - self.start).div_ceil(self.window) as usize
     }
-}
 
-/// Gives each run its slice of every array.
-fn split<'a, I, V>(
-    columns: &'a mut [Vec<I>],
-    values: &'a mut [V],
-    runs: &[Run],
-) -> Vec<Rows<'a, I, V>> {
-    let mut columns: Vec<&mut [I]> = columns.iter_mut().map(Vec::as_mut_slice).collect();
-    let mut values = values;
-    let mut parts = Vec::with_capacity(runs.len());
-    for run in runs {
-        let mut take = |rest: &mut &'a mut [I]| {
-            let (part, after) = std::mem::take(rest).split_at_mut(run.rows);
-            *rest = after;
-            part
-        };
-        let part = columns.iter_mut().map(&mut take).collect();
-        let (own, after) = std::mem::take(&mut values).split_at_mut(run.rows);
-        values = after;
-        parts.push(Rows { columns: part, values: own });
-    }
-    parts
-}
-
-/// Moves the `filled` first elements of each run's part together, and drops the rest.
-fn close_gaps<T: Copy>(array: &mut Vec<T>, runs: &[Run], filled: &[usize]) {
-    let (mut from, mut to) = (0, 0);
-    for (run, &rows) in runs.iter().zip(filled) {
-        if from != to {
-            array.copy_within(from..from + rows, to);
+    /// Reads the lines that begin in window `number`; gives their place in the bytes read.
+    fn read(self, number: usize) -> io::Result<(Window<'a>, Range<usize>)> {
+        let end = self.text.len();
+        let from = self.start + number as u64 * self.window;
+        let to = end.min(from + self.window);
+        // With the byte before it: a newline there means that a line begins with the window.
+        let before = from - u64::from(number > 0);
+        let mut behind = BEHIND;
+        loop {
+            let stop = end.min(to.saturating_add(behind));
+            let bytes = self.text.window(before..stop)?;
+            let first = match number {
+                0 => Some(0),
+                _ => memchr::memchr(b'\n', &bytes).map(|at| at + 1),
+            };
+            let edge = (to - before) as usize;
+            let Some(first) = first.filter(|&first| first < edge) else { return Ok((bytes, 0..0)) };
+            match memchr::memchr(b'\n', &bytes[edge - 1..]) {
+                Some(len) => return Ok((bytes, first..edge + len)),
+                None if stop == end => {
+                    let all = bytes.len();
+                    return Ok((bytes, first..all));
+                }
+                None => behind *= 8,
+            }
         }
-        from += run.rows;
+    }
+}
+
+/// The windows not yet taken and the room not yet given.
+struct Queue<'a, I, V> {
+    next: AtomicUsize,
+    /// The first window known to stop the reading.  Windows behind it cannot matter any more;
+    /// those before it are always parsed, so the first bad line is found whatever the timing.
+    stopped: AtomicUsize,
+    /// The window whose turn it is to take room, and the room.
+    rest: Mutex<(usize, Rows<'a, I, V>)>,
+    turn: Condvar,
+}
+
+impl<'a, I: Coordinate, V: Value> Queue<'a, I, V> {
+    fn new(room: Rows<'a, I, V>) -> Queue<'a, I, V> {
+        Queue {
+            next: AtomicUsize::new(0),
+            stopped: AtomicUsize::new(usize::MAX),
+            rest: Mutex::new((0, room)),
+            turn: Condvar::new(),
+        }
+    }
+
+    /// Parses window after window until none is left.
+    fn work(&self, lines: Lines<'_>, limits: &Limits, progress: &Progress) -> Vec<Done> {
+        let next = || Some(self.next.fetch_add(1, Relaxed)).filter(|&next| next < lines.windows());
+        let mut all = Vec::new();
+        while let Some(window) = next() {
+            let (room, piece) = self.one(window, lines, limits);
+            if piece.stop.is_some() {
+                self.stopped.fetch_min(window, Relaxed);
+            }
+            let from = lines.start + window as u64 * lines.window;
+            progress.advance(lines.window.min(lines.text.len() - from));
+            all.push(Done { window, room, piece });
+        }
+        all
+    }
+
+    fn one(&self, window: usize, lines: Lines<'_>, limits: &Limits) -> (usize, Piece) {
+        let nothing = |stop| Piece { tally: Tally::default(), stop };
+        if window > self.stopped.load(Relaxed) {
+            self.room(window, 0);
+            return (0, nothing(None));
+        }
+        match lines.read(window) {
+            Ok((bytes, range)) => {
+                let text = &bytes[range];
+                // The last line may lack its newline.
+                let open = u64::from(text.last().is_some_and(|&last| last != b'\n'));
+                let count = memchr::memchr_iter(b'\n', text).count() as u64 + open;
+                let room = count.min(limits.layout.most_rows(text.len() as u64)) as usize;
+                (room, collect::piece(text, limits, &mut self.room(window, room)))
+            }
+            Err(error) => {
+                self.room(window, 0);
+                (0, nothing(Some(Stop::Io(error))))
+            }
+        }
+    }
+
+    /// Waits until all windows before `window` have their room, and takes that of `rows` rows.
+    ///
+    /// The windows before it are being read by threads that wait for nobody but those before them.
+    fn room(&self, window: usize, rows: usize) -> Rows<'a, I, V> {
+        let rest = self.rest.lock().unwrap_or_else(PoisonError::into_inner);
+        let wait = self.turn.wait_while(rest, |(turn, _)| *turn != window);
+        let mut rest = wait.unwrap_or_else(PoisonError::into_inner);
+        let (turn, Rows { columns, values }) = &mut *rest;
+        let columns = columns.iter_mut().map(|column| take(column, rows)).collect();
+        let room = Rows { columns, values: take(values, rows) };
+        *turn += 1;
+        self.turn.notify_all();
+        room
+    }
+}
+
+/// Takes the first `len` elements off `rest`.
+fn take<'a, T>(rest: &mut &'a mut [T], len: usize) -> &'a mut [T] {
+    let (part, after) = std::mem::take(rest).split_at_mut(len);
+    *rest = after;
+    part
+}
+
+/// Moves the rows of every part, its room and how many there are, together, and drops the rest.
+fn close_gaps<T: Pod>(array: &mut Array<T>, parts: &[(usize, usize)]) {
+    let (mut from, mut to) = (0, 0);
+    let slots = array.make_mut();
+    for &(room, rows) in parts {
+        if from != to {
+            slots.copy_within(from..from + rows, to);
+        }
+        from += room;
         to += rows;
     }
     array.truncate(to);

@@ -1,0 +1,188 @@
+//! Walks that end in an outer product, several nodes at a time.
+//!
+//! ```text
+//! for j in level 2 of X:                         for j0, j1 in level 2 of X:
+//!     T1(t) = ...                                    T1(t) of j0, T1(t) of j1 = ...
+//!     for s: sum(s,t) += U(j,s) * T1(t)     ->       for s: sum(s,t) += U(j0,s) * T1(t) of j0
+//!                                                                     + U(j1,s) * T1(t) of j1
+//! ```
+//!
+//! An outer product loads and stores each vector of its target for one multiply-add; a batch of
+//! nodes shares the load and the store.
+
+use crate::codegen::c::Writer;
+use crate::codegen::registers::lanes;
+use crate::einsum::Index;
+use crate::lower::{Mode, Place, Stmt};
+
+/// The most vectors that the batch keeps in registers for its nodes; of the 32 of AVX-512 the rest
+/// is for the target and the scales.
+const BATCH_VECTORS: u64 = 16;
+
+/// The most nodes of a batch.
+const MOST_NODES: u64 = 4;
+
+/// A walk that ends in an outer product, and how many nodes it takes at a time.
+pub(super) struct Batch<'a> {
+    outer: Outer<'a>,
+    nodes: u64,
+    /// Name, number and width of the vectors.
+    name: String,
+    count: u64,
+    width: u64,
+}
+
+/// An outer product at the end of a walk.
+struct Outer<'a> {
+    /// The loop around the product.
+    index: Index,
+    extent: u64,
+    target: Place,
+    /// The vectors: a buffer in registers.
+    vectors: usize,
+    /// The factors without lanes.
+    scales: Vec<Place>,
+    lanes: Index,
+    /// What comes before it in the walk.
+    before: &'a [Stmt],
+}
+
+impl<'a> Batch<'a> {
+    /// Returns how to batch the walk of `level` over `body`, if it ends in an outer product of
+    /// vectors so short that those of several nodes fit the registers.
+    pub(super) fn of(c: &Writer, level: usize, body: &'a [Stmt]) -> Option<Batch<'a>> {
+        let owns_rows = level == 0 && c.program.root_row().is_some();
+        if owns_rows || c.fused_above(level).is_some() {
+            return None;
+        }
+        let outer = outer_product(c, c.program.levels[level].index, body)?;
+        let array = &c.program.buffers[outer.vectors];
+        let width = lanes(array.len, c.program.value_bytes);
+        let count = array.len / width;
+        let nodes = (BATCH_VECTORS / count).min(MOST_NODES);
+        (nodes > 1).then(|| Batch { outer, nodes, name: array.name.clone(), count, width })
+    }
+
+    /// Writes the loop over whole batches of the nodes of `level` from `at_<index>` on.
+    pub(super) fn emit(&self, c: &mut Writer, level: usize) {
+        let Batch { outer, nodes, name, count, width } = self;
+        let walked = c.program.levels[level].index;
+        c.open(&format!(
+            "for (; at_{walked} + {nodes} <= end_{walked}; at_{walked} += {nodes}) {{"
+        ));
+        for node in 0..*nodes {
+            let names: Vec<String> = (0..*count).map(|v| format!("{name}_{v}_of_{node}")).collect();
+            c.line(&format!("vec{width} {};", names.join(", ")));
+        }
+        for scale in 0..outer.scales.len() {
+            c.line(&format!("const value *scale_{scale}[{nodes}];"));
+        }
+        for node in 0..*nodes {
+            c.open("{");
+            c.line(&format!("const uint64_t first_{walked} = at_{walked};"));
+            c.line(&format!("const uint64_t at_{walked} = first_{walked} + {node};"));
+            c.bind_node(level);
+            c.requests(level);
+            c.stmts(outer.before);
+            for v in 0..*count {
+                c.line(&format!("{name}_{v}_of_{node} = {name}_{v};"));
+            }
+            for (at, &scale) in outer.scales.iter().enumerate() {
+                let element = element_at_zero(c, scale, outer.index);
+                c.line(&format!("scale_{at}[{node}] = &{element};"));
+            }
+            c.close();
+        }
+        self.update(c);
+        c.close();
+    }
+
+    /// Adds the products of all nodes of the batch to the target.
+    fn update(&self, c: &mut Writer) {
+        let Batch { outer, nodes, name, count, width } = self;
+        let index = outer.index;
+        c.open(&format!("for (uint64_t {index} = 0; {index} < {}; ++{index}) {{", outer.extent));
+        for node in 0..*nodes {
+            let scales = outer.scales.iter().enumerate().map(|(at, &scale)| {
+                let stride = stride_of(c, scale, index);
+                format!("scale_{at}[{node}][{index} * {stride}]")
+            });
+            let scales: Vec<String> = scales.collect();
+            c.line(&format!("const value scale_of_{node} = {};", scales.join(" * ")));
+        }
+        if let Some(array) = c.program.array(outer.target) {
+            let offset = c.offset(outer.target, array, Some(outer.lanes));
+            let place = format!("{} + {offset}", c.base(outer.target));
+            c.line(&format!("vec{width} *const result = (vec{width} *)({place});"));
+        }
+        for v in 0..*count {
+            let products = (0..*nodes).map(|n| format!("scale_of_{n} * {name}_{v}_of_{n}"));
+            let products: Vec<String> = products.collect();
+            c.line(&format!("result[{v}] += {};", products.join(" + ")));
+        }
+        c.close();
+    }
+}
+
+/// Recognises a body that ends in a loop over vectors that are added, scaled, to a target which the
+/// walk does not index.
+fn outer_product<'a>(c: &Writer, walked: Index, body: &'a [Stmt]) -> Option<Outer<'a>> {
+    let (last, before) = body.split_last()?;
+    let Stmt::Range { index, extent, body: inner } = last else { return None };
+    let [Stmt::Product { target, factors, mode: Mode::Add, lanes: Some(lanes) }] = inner.as_slice()
+    else {
+        return None;
+    };
+    let in_registers = |place: &Place| match place {
+        Place::Buffer(buffer) => c.registers.contains(buffer).then_some(*buffer),
+        _ => None,
+    };
+    let has_lanes =
+        |place: &Place| c.program.array(*place).is_some_and(|array| array.indices.contains(lanes));
+    let (long, scales): (Vec<Place>, Vec<Place>) = factors.iter().copied().partition(has_lanes);
+    let [vectors] = long.as_slice() else { return None };
+    let vectors = in_registers(vectors)?;
+    let array = c.program.array(*target)?;
+    let free = array.indices.contains(index) && !array.indices.contains(&walked);
+    let readable = scales.iter().all(|scale| matches!(scale, Place::Dense(_)));
+    let own = before.iter().all(|stmt| stays_inside(c, stmt));
+    let fits = array.indices.last() == Some(lanes) && has_lanes(target);
+    (free && readable && own && fits && in_registers(target).is_none() && !scales.is_empty())
+        .then_some(Outer {
+            index: *index,
+            extent: *extent,
+            target: *target,
+            vectors,
+            scales,
+            lanes: *lanes,
+            before,
+        })
+}
+
+/// Tells whether a statement writes only buffers that are variables.
+fn stays_inside(c: &Writer, stmt: &Stmt) -> bool {
+    let variable = |buffer: &usize| {
+        c.registers.contains(buffer) || c.program.buffers[*buffer].indices.is_empty()
+    };
+    match stmt {
+        Stmt::Walk { body, .. } | Stmt::Range { body, .. } => {
+            body.iter().all(|stmt| stays_inside(c, stmt))
+        }
+        Stmt::Clear { buffer } => variable(buffer),
+        Stmt::Product { target: Place::Buffer(buffer), .. } => variable(buffer),
+        Stmt::Product { .. } => false,
+    }
+}
+
+/// The element of `place` at the current indices and 0 for `index`.
+fn element_at_zero(c: &Writer, place: Place, index: Index) -> String {
+    let Some(array) = c.program.array(place) else { return String::new() };
+    format!("{}[{}]", c.base(place), c.offset(place, array, Some(index)))
+}
+
+/// The distance between elements of `place` along `index`; 0 if it lacks it.
+fn stride_of(c: &Writer, place: Place, index: Index) -> u64 {
+    let array = c.program.array(place);
+    let at = array.and_then(|array| Some((array, array.indices.iter().position(|i| *i == index)?)));
+    at.map_or(0, |(array, at)| array.strides[at])
+}

@@ -1,0 +1,126 @@
+//! What it costs a term to reach the rows of a dense operand.
+//!
+//! A row is the part of an operand that lanes cover.  It is reached in every iteration of the loops
+//! down to the last one that indexes it.  The rows that dense loops below the walk of the tree reach
+//! form a *block*: a block that fits is fetched when a loop outside changes it, and found near by
+//! until then.  Under the walk itself every node has other rows, so what repeats there is only
+//! counted by the size of the whole table.
+
+use crate::cost::Machine;
+use crate::cost::estimate::{Cost, row_bytes};
+use crate::cost::memory::{LINE_BYTES, NEAR_BYTES, gather_seconds};
+use crate::cost::walks::is_walk;
+use crate::einsum::{Index, IndexSet};
+use crate::schedule::Problem;
+
+/// The share of the second-level cache that a block may take.
+const BLOCK_SHARE: f64 = 0.4;
+
+/// An operand or output as a term inside loops reaches it.
+pub(super) struct Access<'a> {
+    pub(super) problem: &'a Problem,
+    pub(super) machine: &'a Machine,
+    /// The loops around the term.
+    pub(super) order: &'a [Index],
+    /// The operand's indices, in storage order.
+    pub(super) indices: Vec<Index>,
+    /// The loop that became lanes.
+    pub(super) lane: Option<Index>,
+    /// How often a row is moved: 1 if it is read, 2 if it is read and written.
+    pub(super) touches: f64,
+    /// Whether rows come in storage order, whatever the loops are.
+    pub(super) in_order: bool,
+}
+
+impl Access<'_> {
+    /// Adds what it costs.
+    pub(super) fn add(&self, cost: &mut Cost) {
+        let rows: IndexSet =
+            self.indices.iter().copied().filter(|&i| Some(i) != self.lane).collect();
+        let row_bytes = row_bytes(self.problem, self.lane.filter(|l| self.indices.contains(l)));
+        let end = self.order.iter().rposition(|&i| rows.contains(i)).map_or(0, |at| at + 1);
+        let outside = self.outside(rows, end, row_bytes);
+        let inner = rows & self.order[outside..end].iter().copied().collect();
+        let block = self.extents(inner);
+        let visits = self.problem.iterations(self.order[..end].iter().copied().collect()) as f64;
+        let prefix: IndexSet = self.order[..outside].iter().copied().collect();
+        let fetches = (distinct(self.problem, prefix) * block).min(visits);
+        let table_bytes = self.bytes(rows - self.fixed(), row_bytes);
+        // Blocks that lie in one piece are fetched as one row.
+        let piece = self.in_one_piece(inner);
+        let bytes = if piece { row_bytes * block } else { row_bytes };
+        let pieces = if piece { fetches / block } else { fetches };
+        // What comes in the order of the root is streamed, not gathered.
+        let first = outside == 1 && rows.contains(self.order[0]);
+        let each = if self.in_order || first || end > 0 && outside == 0 {
+            (bytes / LINE_BYTES).max(0.25) * self.machine.stream_line
+        } else {
+            gather_seconds(self.machine, table_bytes, bytes)
+        };
+        let near = block <= 1.0 || self.bytes(inner, row_bytes) <= NEAR_BYTES;
+        let near = if near { self.machine.l1_line } else { self.machine.l2_line };
+        let again = (visits - fetches) * (row_bytes / LINE_BYTES).max(1.0) * near;
+        cost.gathered_bytes += fetches * row_bytes * self.touches;
+        cost.seconds += (pieces * each + again) * self.touches;
+    }
+
+    /// Returns how many loops are outside the largest block that fits: those down to the last one
+    /// that changes it.
+    fn outside(&self, rows: IndexSet, end: usize, row_bytes: f64) -> usize {
+        let indexed = |at: &usize| rows.contains(self.order[*at]);
+        let walks = |at: &usize| indexed(at) && is_walk(self.problem, self.order, *at);
+        let walk = (0..end).rev().find(walks).map_or(0, |at| at + 1);
+        let fits = |at: &usize| {
+            let block = rows & self.order[*at..end].iter().copied().collect();
+            let bytes = self.bytes(block, row_bytes);
+            bytes <= self.machine.l2_bytes as f64 * BLOCK_SHARE
+        };
+        let block = (walk..end).find(fits).unwrap_or(end);
+        (walk..block).rev().find(indexed).map_or(walk, |at| at + 1)
+    }
+
+    /// Returns the indices of the dense loops outside the walk of the tree: while it is walked, the
+    /// rows of one of their iterations are the whole table.
+    fn fixed(&self) -> IndexSet {
+        let walk = (0..self.order.len()).find(|&at| is_walk(self.problem, self.order, at));
+        self.order[..walk.unwrap_or(0)].iter().copied().collect()
+    }
+
+    /// Returns the bytes that the rows over `set` take in a cache: whole lines if they lie apart.
+    fn bytes(&self, set: IndexSet, row_bytes: f64) -> f64 {
+        let piece = self.in_one_piece(set);
+        used_rows(self.problem, set) * if piece { row_bytes } else { row_bytes.max(LINE_BYTES) }
+    }
+
+    /// Tells whether the rows over `set` follow each other in storage.
+    fn in_one_piece(&self, set: IndexSet) -> bool {
+        let lane_last = self
+            .lane
+            .is_none_or(|lane| !self.indices.contains(&lane) || self.indices.last() == Some(&lane));
+        let stored = self.indices.iter().rev().filter(|&&index| Some(index) != self.lane);
+        lane_last && stored.take_while(|&&index| set.contains(index)).count() == set.len()
+    }
+
+    fn extents(&self, set: IndexSet) -> f64 {
+        set.iter().map(|index| self.problem.extents.of(index) as f64).product()
+    }
+}
+
+/// Iterations of loops over `loops` that differ from the one before in the tree's coordinates:
+/// fused levels visit a node once for each non-zero, in order.
+fn distinct(problem: &Problem, loops: IndexSet) -> f64 {
+    let Some(x) = problem.sparse.first() else { return f64::INFINITY };
+    let walked = problem.walked(loops);
+    let nodes = x.pattern.count(walked, &problem.extents) as f64;
+    let dense = (loops - walked).iter().map(|index| problem.extents.of(index) as f64);
+    dense.fold(nodes, |n, extent| n * extent)
+}
+
+/// Rows of an operand over `rows` that are ever touched.
+fn used_rows(problem: &Problem, rows: IndexSet) -> f64 {
+    let Some(x) = problem.sparse.first() else { return 1.0 };
+    let sparse = problem.sparse_indices();
+    let used = x.pattern.count(rows & sparse, &problem.extents) as f64;
+    let dense = (rows - sparse).iter().map(|index| problem.extents.of(index) as f64);
+    dense.fold(used, |n, extent| n * extent)
+}

@@ -1,0 +1,136 @@
+//! The named kernels as they are scheduled by default, on every tree, against the dense oracle.
+
+mod random;
+
+use std::sync::Arc;
+
+use decompose_core::autoschedule::SCHEDULERS;
+use decompose_core::contract::{Contraction, Question};
+use decompose_core::cost::Machine;
+use decompose_core::einsum::{Expr, Index, oracle};
+use decompose_core::kernels;
+use decompose_core::runtime::Toolchain;
+use decompose_core::sweep::TreeLayout;
+use decompose_formats::{Coo, Csf, DenseTensor, Matrix, ModeOrder, PatternCounts};
+use ndarray::IxDyn;
+
+/// Relative to the same expression on absolute values, as every product and sum is rounded.
+const TOLERANCE: f64 = 1e-12;
+
+/// Extents of the modes; long enough that walks have whole batches and a rest.
+const EXTENTS: [u64; 5] = [5, 7, 4, 3, 2];
+
+fn sparse(order: usize) -> Coo<f64> {
+    let extents = EXTENTS[..order].to_vec();
+    let cells: u64 = extents.iter().product();
+    let mut entries: Vec<u64> = (0..cells).filter(|cell| cell * 2_654_435_761 % 7 < 4).collect();
+    entries.push(cells - 1);
+    let column = |mode: usize| {
+        let below: u64 = extents[mode + 1..].iter().product();
+        entries.iter().map(|cell| (cell / below % extents[mode]) as u32).collect::<Vec<u32>>()
+    };
+    let coords = (0..order).map(|mode| column(mode).into()).collect();
+    let values: Vec<f64> = (0..entries.len()).map(|n| (n as f64 * 0.7).sin()).collect();
+    let mut coo = Coo::new(extents, coords, values).expect("a tensor");
+    coo.sum_duplicates().expect("merged");
+    coo
+}
+
+fn trees(order: usize) -> Vec<TreeLayout> {
+    let forward: Vec<usize> = (0..order).collect();
+    let backward: Vec<usize> = (0..order).rev().collect();
+    let turned: Vec<usize> = (0..order).map(|mode| (mode + 1) % order).collect();
+    let tails = if order > 2 { 1..=2 } else { 1..=1 };
+    let orders = [forward, backward, turned].into_iter().flat_map(|modes| {
+        tails.clone().map(move |tail| {
+            let order = ModeOrder::new(modes.clone()).expect("an order");
+            TreeLayout { order, tail }
+        })
+    });
+    orders.collect()
+}
+
+fn check(expr: &Expr, order: usize, rank: u64) {
+    let x = sparse(order);
+    let modes = &expr.inputs[0].indices;
+    let extent = |index: &Index| {
+        modes.iter().position(|mode| mode == index).map_or(rank, |mode| x.extents()[mode])
+    };
+    let shapes: Vec<Vec<u64>> =
+        expr.inputs.iter().map(|access| access.indices.iter().map(extent).collect()).collect();
+    let dense: Vec<DenseTensor<f64>> = shapes[1..]
+        .iter()
+        .map(|shape| {
+            let shape: Vec<usize> = shape.iter().map(|&n| n as usize).collect();
+            let mut count = 0.0;
+            DenseTensor::from_shape_simple_fn(IxDyn(&shape), || {
+                count += 1.0;
+                f64::cos(count)
+            })
+        })
+        .collect();
+    let operands: Vec<DenseTensor<f64>> =
+        std::iter::once(random::dense(&x)).chain(dense.iter().cloned()).collect();
+    let want = oracle::evaluate(expr, &operands);
+    let sizes: Vec<DenseTensor<f64>> = operands.iter().map(|x| x.mapv(f64::abs)).collect();
+    let scale = oracle::evaluate(expr, &sizes);
+    let question = Question::new(expr.clone(), 0, &PatternCounts::of(&x), &shapes).expect("asked");
+    for tree in trees(order) {
+        let problem = question.problem(&tree);
+        let found = SCHEDULERS[0].search(&problem, Machine::here()).expect("a schedule");
+        let schedule = &found.candidates[0].schedule;
+        let csf = Csf::build(x.clone(), &tree.order).expect("a tree").fuse(tree.tail);
+        let mut contraction =
+            Contraction::build(&problem, schedule, Arc::new(csf), &Toolchain::detect())
+                .expect("a kernel");
+        let packed: Vec<Matrix<f64>> =
+            (0..).zip(&dense).map(|(at, x)| contraction.pack(at, x).expect("packed")).collect();
+        let mut output = contraction.output().expect("memory");
+        contraction.run(&packed.iter().collect::<Vec<_>>(), &mut output).expect("run");
+        let got = match contraction.dense(&output) {
+            Some(dense) => dense,
+            None => random::dense(&contraction.pattern(&output).expect("a list").expect("list")),
+        };
+        let text = schedule.text(expr);
+        for ((got, want), scale) in got.iter().zip(&want).zip(&scale) {
+            let close = (got - want).abs() <= TOLERANCE * scale;
+            assert!(close, "{expr}, rank {rank}, tree {tree}: {got} for {want}\n{text}");
+        }
+    }
+}
+
+#[test]
+fn ttmc_of_every_mode() {
+    for (order, ranks) in [(2, [7, 50]), (3, [5, 16]), (4, [1, 8]), (5, [2, 3])] {
+        for rank in ranks {
+            (0..order).for_each(|mode| check(&kernels::ttmc(order, Some(mode)), order, rank));
+            check(&kernels::ttmc(order, None), order, rank.min(8));
+        }
+    }
+}
+
+#[test]
+fn tttp_of_every_order() {
+    for order in 1..=5 {
+        for rank in [1, 7, 8, 9, 50] {
+            check(&kernels::tttp(order), order, rank);
+        }
+    }
+}
+
+#[test]
+fn tttc_of_every_mode() {
+    for (order, ranks) in [(2, [8, 17]), (3, [1, 9]), (4, [4, 8]), (5, [2, 3])] {
+        for rank in ranks {
+            (0..order).for_each(|mode| check(&kernels::tttc(order, Some(mode)), order, rank));
+            check(&kernels::tttc(order, None), order, rank);
+        }
+    }
+}
+
+#[test]
+fn matrix_kernels() {
+    for name in ["spmv", "spmm"] {
+        check(&kernels::parse(name).expect("a kernel"), 2, 33);
+    }
+}
