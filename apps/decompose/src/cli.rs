@@ -7,13 +7,14 @@ use clap::{Parser, Subcommand};
 
 use crate::convert::ConvertArgs;
 use crate::cp::CpArgs;
+use crate::einsum::EinsumArgs;
 use crate::failure::{Failure, INTERNAL};
 use crate::generate::GenerateArgs;
 use crate::manual::{CompletionsArgs, ManArgs};
 use crate::plot::PlotArgs;
 use crate::schedule::ScheduleArgs;
 use crate::stats::StatsArgs;
-use crate::{convert, cp, generate, manual, plot, schedule, stats};
+use crate::{convert, cp, einsum, generate, manual, plot, schedule, stats};
 
 /// Decomposes sparse tensors.
 ///
@@ -34,6 +35,7 @@ enum Command {
     Convert(ConvertArgs),
     Generate(GenerateArgs),
     Schedule(Box<ScheduleArgs>),
+    Einsum(Box<EinsumArgs>),
     Plot(PlotArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),
@@ -80,6 +82,7 @@ fn dispatch(command: Command) -> Result<Done, Failure> {
         Command::Convert(args) => convert::run(&args),
         Command::Generate(args) => generate::run(&args),
         Command::Schedule(args) => schedule::run(&args),
+        Command::Einsum(args) => einsum::run(&args),
         Command::Plot(args) => plot::run(&args),
         Command::Completions(args) => manual::completions(&args),
         Command::Man(args) => manual::man(&args),

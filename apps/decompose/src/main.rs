@@ -3,6 +3,7 @@
 mod cli;
 mod convert;
 mod cp;
+mod einsum;
 mod failure;
 mod generate;
 mod input;

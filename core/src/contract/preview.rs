@@ -101,7 +101,7 @@ impl Outline<'_> {
         }
         match body {
             [Node::Term(term)] if self.lanes.get(*term) == Some(&Some(index)) => {
-                (LoopKind::Lanes, format!("lanes 0..{extent}"))
+                (LoopKind::Lanes, format!("0..{extent}"))
             }
             _ => (LoopKind::Dense, format!("0..{extent}")),
         }

@@ -13,9 +13,6 @@ use decompose_formats::{Coo, Value};
 use crate::failure::Failure;
 use crate::schedule::choose::{Chooser, How, Pick, Plan};
 
-/// Candidates that are measured unless asked otherwise.
-pub(crate) const TOP: usize = 8;
-
 /// Measures the first `top` candidates of `plan` on `tensor`, marks the fastest as chosen and keeps
 /// it for later runs; the others are dropped.
 pub(crate) fn measure<V: Value>(

@@ -1,20 +1,20 @@
 //! `decompose schedule`: which loops compute an expression, what they cost, and why these.
 
-mod args;
-mod choose;
-mod expr;
+pub(crate) mod args;
+pub(crate) mod choose;
+pub(crate) mod decide;
+pub(crate) mod expr;
 mod figures;
 mod json;
-mod measure;
+pub(crate) mod measure;
 mod show;
-mod subject;
-mod table;
+pub(crate) mod subject;
+pub(crate) mod table;
 
 use decompose_common::progress::{Screen, Verbosity};
 use decompose_core::autoschedule::SearchLimits;
 use decompose_core::codegen::emit_c;
-use decompose_core::contract::{Choices, preview};
-use decompose_core::runtime::Toolchain;
+use decompose_core::contract::preview;
 use decompose_formats::Value;
 use decompose_formats::stats::grouped;
 use rayon::ThreadPoolBuilder;
@@ -22,12 +22,14 @@ use rayon::ThreadPoolBuilder;
 use crate::cli::Done;
 use crate::cp::Precision;
 use crate::failure::Failure;
-use crate::schedule::args::{Emit, Search, SearchArgs};
+use crate::schedule::args::Emit;
 use crate::schedule::choose::{Chooser, Plan};
+use crate::schedule::decide::{Effort, When};
 use crate::schedule::subject::Subject;
 use crate::stdout;
 
-pub(crate) use crate::schedule::args::ScheduleArgs;
+pub(crate) use crate::schedule::args::{ScheduleArgs, SearchArgs};
+pub(crate) use crate::schedule::show::how;
 
 /// Candidates that are listed unless asked otherwise.
 const LISTED: usize = 20;
@@ -56,52 +58,18 @@ fn run_in<V: Value>(args: &ScheduleArgs, threads: usize) -> Result<Done, Failure
     }
     let subject = Subject::<V>::new(expr, &args.subject, &mut screen)?;
     let chooser = Chooser::new(&subject.question, &args.search, threads)?;
-    let plan = plan(args, &subject, &chooser, &mut screen)?;
+    let effort = Effort {
+        limits: if args.all { SearchLimits::all() } else { SearchLimits::default() },
+        measure: if args.measure { When::Now } else { When::Asked },
+        top: args.top.unwrap_or(decide::MEASURED),
+        budget_seconds: args.budget,
+    };
+    let plan = decide::plan(&chooser, subject.tensor.as_ref(), &effort, &mut screen)?;
     for path in figures::draw(&args.output, &plan)? {
         screen.line(format!("figure   {}", path.display()));
     }
     tell(args, &subject, &plan, threads)?;
     Ok(Done::Complete)
-}
-
-/// Finds the schedules: as given, as kept, by search, by measurement.
-fn plan<V: Value>(
-    args: &ScheduleArgs,
-    subject: &Subject<V>,
-    chooser: &Chooser<'_>,
-    screen: &mut Screen,
-) -> Result<Plan, Failure> {
-    let limits = if args.all { SearchLimits::all() } else { SearchLimits::default() };
-    let measured = args.search.scheduler == Some(Search::Measured);
-    if measured && !args.measure {
-        if let Some(plan) = kept(chooser) {
-            return Ok(plan);
-        }
-        if subject.tensor.is_none() {
-            let name = &subject.question.expr.inputs[subject.question.sparse].tensor;
-            return Err(Failure::input("nothing was measured yet for this expression and tensor")
-                .help(format!("give --tensor {name}=FILE, which is measured then")));
-        }
-    }
-    let plan = match &args.search.schedule {
-        Some(file) => chooser.given(file)?,
-        None => screen.phase("search", || chooser.search(&limits)).0?,
-    };
-    match &subject.tensor {
-        Some(tensor) if args.measure || measured => {
-            let top = args.top.unwrap_or(measure::TOP);
-            measure::measure(plan, tensor, (top, args.budget), chooser, screen)
-        }
-        _ => Ok(plan),
-    }
-}
-
-/// The choice of an earlier measurement.
-fn kept(chooser: &Chooser<'_>) -> Option<Plan> {
-    match Toolchain::detect() {
-        Toolchain::Native(compiler) => chooser.kept(&Choices::within(compiler.cache())),
-        Toolchain::Interpreter(_) => None,
-    }
 }
 
 /// Prints what was asked for.

@@ -124,7 +124,7 @@ impl fmt::Display for CostLines<'_> {
         writeln!(f, "{:<22}{:.3e} B", "gathered", cost.gathered_bytes)?;
         writeln!(f, "{:<22}{:.3e} B", "streamed", cost.streamed_bytes)?;
         let (elements, dims) = (grouped(cost.buffer_elements), cost.buffer_dims);
-        writeln!(f, "{:<22}{elements} elements in up to {dims} dimensions", "buffers")
+        writeln!(f, "{:<22}{elements} elements in all, up to {dims} indices each", "buffers")
     }
 }
 

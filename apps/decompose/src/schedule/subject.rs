@@ -1,10 +1,11 @@
 //! What is scheduled: the expression with all that is known of its operands.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use decompose_common::progress::Screen;
 use decompose_core::contract::Question;
-use decompose_core::einsum::{Expr, Extents, Index};
+use decompose_core::einsum::{Expr, Index};
 use decompose_formats::io::{ExtentsFrom, ReadReport};
 use decompose_formats::stats::grouped;
 use decompose_formats::{Coo, Ints, PatternCounts, Value, Width};
@@ -30,7 +31,7 @@ impl<V: Value> Subject<V> {
         args: &SubjectArgs,
         screen: &mut Screen,
     ) -> Result<Subject<V>, Failure> {
-        let given = given_extents(&expr, args)?;
+        let given = Known::given(&expr, args.extents.iter().chain(&args.dense))?;
         let sparse = match &args.tensor {
             Some(binding) => expr::sparse_input(&expr, &binding.name)?,
             None => 0,
@@ -65,20 +66,52 @@ impl<V: Value> Subject<V> {
     }
 }
 
-/// Collects `--extents` and `--dense`; an index must be of the expression and have one extent.
-fn given_extents(expr: &Expr, args: &SubjectArgs) -> Result<Extents, Failure> {
-    let mut given = Extents::default();
-    for &(index, extent) in args.extents.iter().chain(&args.dense) {
-        if !expr.all().contains(index) {
-            let why = format!("`{expr}` has no index `{index}`, which is given extent {extent}");
-            return Err(Failure::input(why));
+/// Extents that are known, each with where it is known from.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Known(BTreeMap<Index, (u64, String)>);
+
+impl Known {
+    /// Returns the extents that options give to indices of `expr`.
+    pub(crate) fn given<'a>(
+        expr: &Expr,
+        options: impl Iterator<Item = &'a (Index, u64)>,
+    ) -> Result<Known, Failure> {
+        let mut known = Known::default();
+        for &(index, extent) in options {
+            if !expr.all().contains(index) {
+                let why =
+                    format!("`{expr}` has no index `{index}`, which is given extent {extent}");
+                return Err(Failure::input(why));
+            }
+            known.set(index, extent, "the options")?;
         }
-        if let Some(before) = given.set(index, extent).filter(|&before| before != extent) {
-            let why = format!("index `{index}` is given two extents, {before} and {extent}");
-            return Err(Failure::input(why));
+        Ok(known)
+    }
+
+    /// Records an extent; it must be the one that is known already.
+    pub(crate) fn set(&mut self, index: Index, extent: u64, from: &str) -> Result<(), Failure> {
+        match self.0.get(&index) {
+            Some((before, source)) if *before != extent => Err(Failure::input(format!(
+                "index `{index}` runs to {before} in {source} but to {extent} in {from}"
+            ))
+            .help("operands that share an index need one extent of it")),
+            Some(_) => Ok(()),
+            None => {
+                self.0.insert(index, (extent, from.to_owned()));
+                Ok(())
+            }
         }
     }
-    Ok(given)
+
+    /// Returns the extent of `index`, if it is known.
+    pub(crate) fn get(&self, index: Index) -> Option<u64> {
+        self.0.get(&index).map(|(extent, _)| *extent)
+    }
+
+    /// Returns where the extent of `index` is known from.
+    fn source(&self, index: Index) -> &str {
+        self.0.get(&index).map_or("the options", |(_, source)| source)
+    }
 }
 
 /// Reads the sparse operand `input` of `expr`, sorts it, and gives its modes the extents that are
@@ -87,7 +120,7 @@ pub(crate) fn read_sparse<V: Value>(
     file: &Path,
     expr: &Expr,
     input: usize,
-    given: &Extents,
+    given: &Known,
     screen: &mut Screen,
 ) -> Result<Coo<V>, Failure> {
     let args = InputArgs::of_file(file);
@@ -111,7 +144,7 @@ pub(crate) fn read_sparse<V: Value>(
 fn extend<V: Value>(
     tensor: Coo<V>,
     indices: &[Index],
-    given: &Extents,
+    given: &Known,
     report: &ReadReport,
 ) -> Result<Coo<V>, Failure> {
     let (mut extents, coords, values) = tensor.into_parts();
@@ -123,9 +156,9 @@ fn extend<V: Value>(
             let why =
                 format!("index `{index}` runs to {extent} in {file} but to {wanted} elsewhere");
             return Err(Failure::input(why).help(if open {
-                "the file lists a larger index than that; give the others that extent"
+                "the file lists a larger index than that"
             } else {
-                "the file's header says so; give the others that extent"
+                "the file itself says how long its modes are"
             }));
         }
         *extent = wanted;
@@ -146,7 +179,7 @@ fn widen(column: Ints, extent: u64) -> Ints {
 fn assumed(
     expr: &Expr,
     indices: &[Index],
-    given: &Extents,
+    given: &Known,
     args: &SubjectArgs,
 ) -> Result<PatternCounts, Failure> {
     let name = &expr.inputs[0].tensor;
@@ -174,7 +207,7 @@ fn dense_extent(
     expr: &Expr,
     index: Index,
     (sparse, counts): (&[Index], &PatternCounts),
-    given: &Extents,
+    given: &Known,
     args: &SubjectArgs,
 ) -> Result<u64, Failure> {
     if let Some(mode) = sparse.iter().position(|&other| other == index) {
