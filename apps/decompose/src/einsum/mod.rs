@@ -140,7 +140,7 @@ fn finish<V: Value + WritableElement>(
     if let Some(out) = &args.output.out {
         let writing = || write::write(outcome, out, &args.output);
         let (written, seconds) = screen.phase("write", writing);
-        written.map_err(Failure::while_writing)?;
+        written?;
         screen.line(format!("write    {}; {seconds:.2} s", out.display()));
     }
     if let Some(actual) = peak_bytes() {

@@ -76,10 +76,8 @@ impl<'a> Files<'a> {
         screen: &mut Screen,
     ) -> Result<Operands<V>, Failure> {
         let mut dense: Vec<Option<DenseTensor<V>>> = vec![None; expr.inputs.len()];
-        for input in 0..expr.inputs.len() {
-            if self.kinds[input] == Kind::List {
-                continue;
-            }
+        let is_array = |input: &usize| self.kinds[*input] != Kind::List;
+        for input in (0..expr.inputs.len()).filter(is_array) {
             let file = &self.bindings[input].file;
             let array = dense::read::<V>(file, &self.kinds[input])?;
             let shape: Vec<u64> = array.shape().iter().map(|&extent| extent as u64).collect();

@@ -45,9 +45,10 @@ pub(crate) fn measure<V: Value>(
     let report = report?;
     screen.line(format!("measure  {}; {seconds:.2} s in all", report.halving));
     plan.chosen = report.winner;
-    if let Some(time) = report.times[report.winner] {
-        let kept = chooser.keep(&choices, plan.choice(), time.median_seconds);
-        match kept {
+    // A schedule that the user gave was compared with no other.
+    let searched = plan.report.is_some();
+    if let Some(time) = report.times[report.winner].filter(|_| searched) {
+        match chooser.keep(&choices, plan.choice(), time.median_seconds) {
             Ok(path) => screen.line(format!("keep     {}", path.display())),
             Err(error) => screen.warn(format!("the choice cannot be kept: {error}")),
         }

@@ -153,8 +153,9 @@ fn extend<V: Value>(
         let open = report.extents_from == ExtentsFrom::LargestIndex;
         if wanted < *extent || !open {
             let file = &report.file;
+            let source = given.source(index);
             let why =
-                format!("index `{index}` runs to {extent} in {file} but to {wanted} elsewhere");
+                format!("index `{index}` runs to {extent} in {file} but to {wanted} in {source}");
             return Err(Failure::input(why).help(if open {
                 "the file lists a larger index than that"
             } else {
