@@ -5,7 +5,7 @@
 use decompose_core::autoschedule::SCHEDULERS;
 use decompose_core::codegen::emit_c;
 use decompose_core::cost::Machine;
-use decompose_core::einsum::{Extents, IndexSet};
+use decompose_core::einsum::{Expr, Extents, IndexSet};
 use decompose_core::kernels;
 use decompose_core::lower::lower;
 use decompose_core::schedule::{Pattern, Problem, SparseOperand};
@@ -17,17 +17,18 @@ fn machine() -> Machine {
         name: "golden".into(),
         l2_bytes: 1 << 20,
         l3_bytes: 32 << 20,
+        threads: 2,
         ..Machine::here().clone()
     }
 }
 
-fn check(name: &str, (order, tail): (usize, usize), mode: usize, rank: u64) {
-    let expr = kernels::mttkrp(order, mode);
-    let extents: Extents = (0..order)
-        .map(|mode| (kernels::mode_index(mode), 10_000))
-        .chain([(kernels::rank_index(), rank)])
-        .collect();
-    let levels: Vec<_> = (0..order).map(kernels::mode_index).collect();
+/// Schedules `expr` for a tensor of 10,000 a mode, its dense extents `rank`, on the tree of its own
+/// mode order with the last `tail` levels fused.
+fn check(name: &str, expr: Expr, tail: usize, rank: u64) {
+    let levels = expr.inputs[0].indices.clone();
+    let order = levels.len();
+    let extent = |index| if levels.contains(&index) { 10_000 } else { rank };
+    let extents: Extents = expr.all().iter().map(|index| (index, extent(index))).collect();
     let counts = (1..=order).map(|n| {
         let set: IndexSet = levels[..n].iter().copied().collect();
         (set, 10_000u64.pow(n.min(2) as u32) / if n > 1 { 20 } else { 1 } * n as u64)
@@ -48,25 +49,41 @@ fn check(name: &str, (order, tail): (usize, usize), mode: usize, rank: u64) {
 
 #[test]
 fn mttkrp_at_the_root() {
-    check("mttkrp-3-root-r16", (3, 1), 0, 16);
+    check("mttkrp-3-root-r16", kernels::mttkrp(3, 0), 1, 16);
 }
 
 #[test]
 fn mttkrp_in_the_middle() {
-    check("mttkrp-3-middle-r16", (3, 1), 1, 16);
+    check("mttkrp-3-middle-r16", kernels::mttkrp(3, 1), 1, 16);
 }
 
 #[test]
 fn mttkrp_at_the_leaf() {
-    check("mttkrp-3-leaf-r16", (3, 1), 2, 16);
+    check("mttkrp-3-leaf-r16", kernels::mttkrp(3, 2), 1, 16);
 }
 
 #[test]
 fn mttkrp_above_the_register_budget() {
-    check("mttkrp-4-root-r200", (4, 1), 0, 200);
+    check("mttkrp-4-root-r200", kernels::mttkrp(4, 0), 1, 200);
 }
 
 #[test]
 fn mttkrp_on_fused_levels() {
-    check("mttkrp-3-fused-r16", (3, 2), 0, 16);
+    check("mttkrp-3-fused-r16", kernels::mttkrp(3, 0), 2, 16);
+}
+
+#[test]
+fn ttmc_with_batched_outer_products() {
+    check("ttmc-3-root-r16", kernels::ttmc(3, Some(0)), 1, 16);
+    check("ttmc-3-core-r64", kernels::ttmc(3, None), 1, 64);
+}
+
+#[test]
+fn tttp_at_the_positions() {
+    check("tttp-3-r16", kernels::tttp(3), 1, 16);
+}
+
+#[test]
+fn tttc_of_an_inner_mode() {
+    check("tttc-4-second-r8", kernels::tttc(4, Some(1)), 1, 8);
 }
