@@ -45,7 +45,8 @@ pub struct RaceReport {
 }
 
 /// Runs candidates, given in the order of their prediction, on `tensor` with random dense operands,
-/// always the same, and finds the fastest by successive halving, on the threads of the current pool.
+/// always the same, and finds the fastest by successive halving, on the threads of the current pool: that with the
+/// least median of those in the last round.
 ///
 /// Trees of all orders that occur are built first, so they must fit memory together.  Each timing is
 /// preceded by a run that does not count.  A candidate that finds no memory is out.
@@ -86,8 +87,17 @@ pub fn race<V: Value>(
         Ok::<f64, CoreError>(all)
     })?;
     let halving = halving.ok_or_else(none)?;
-    let winner = halving.ranking[0].candidate;
-    Ok(RaceReport { times: runs.into_iter().map(time).collect(), winner, halving })
+    let times: Vec<Option<RaceTime>> = runs.into_iter().map(time).collect();
+    Ok(RaceReport { winner: winner(&times, &halving), times, halving })
+}
+
+/// The least median of those that reached the last round.
+fn winner(times: &[Option<RaceTime>], halving: &HalvingReport) -> usize {
+    let rounds = halving.ranking.iter().map(|timing| timing.rounds).max();
+    let last = halving.ranking.iter().filter(|timing| Some(timing.rounds) == rounds);
+    let seconds = |at: usize| times[at].map_or(f64::INFINITY, |time| time.median_seconds);
+    let finalists = last.map(|timing| timing.candidate);
+    finalists.min_by(|&a, &b| seconds(a).total_cmp(&seconds(b))).unwrap_or(0)
 }
 
 fn time(mut runs: Vec<f64>) -> Option<RaceTime> {

@@ -129,6 +129,17 @@ fn an_illegal_schedule_is_refused_with_its_rule() {
 }
 
 #[test]
+fn schedules_of_papers_are_judged_by_name() {
+    let dir = tempfile::tempdir().unwrap();
+    for name in ["ttmc3-spttn", "ttmc3-sparseauto"] {
+        let file = data(&format!("schedules/{name}.txt"));
+        let words = format!("ttmc:3 {} -r 16 --schedule {}", sun(), file.display());
+        let (text, _) = schedule(dir.path(), &words);
+        assert!(text.contains("each thread has a copy of the output"), "{text}");
+    }
+}
+
+#[test]
 fn a_measured_choice_is_kept() {
     let dir = tempfile::tempdir().unwrap();
     let words = format!("ttmc:3:2 {} --threads 1 -r 4", sun());
