@@ -7,12 +7,14 @@ use clap::{Parser, Subcommand};
 
 use crate::convert::ConvertArgs;
 use crate::cp::CpArgs;
+use crate::einsum::EinsumArgs;
 use crate::failure::{Failure, INTERNAL};
 use crate::generate::GenerateArgs;
 use crate::manual::{CompletionsArgs, ManArgs};
 use crate::plot::PlotArgs;
+use crate::schedule::ScheduleArgs;
 use crate::stats::StatsArgs;
-use crate::{convert, cp, generate, manual, plot, stats};
+use crate::{convert, cp, einsum, generate, manual, plot, schedule, stats};
 
 /// Decomposes sparse tensors.
 ///
@@ -32,6 +34,8 @@ enum Command {
     Stats(StatsArgs),
     Convert(ConvertArgs),
     Generate(GenerateArgs),
+    Schedule(Box<ScheduleArgs>),
+    Einsum(Box<EinsumArgs>),
     Plot(PlotArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),
@@ -77,6 +81,8 @@ fn dispatch(command: Command) -> Result<Done, Failure> {
         Command::Stats(args) => stats::run(&args),
         Command::Convert(args) => convert::run(&args),
         Command::Generate(args) => generate::run(&args),
+        Command::Schedule(args) => schedule::run(&args),
+        Command::Einsum(args) => einsum::run(&args),
         Command::Plot(args) => plot::run(&args),
         Command::Completions(args) => manual::completions(&args),
         Command::Man(args) => manual::man(&args),

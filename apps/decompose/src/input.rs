@@ -48,6 +48,12 @@ pub(crate) struct Input<V: Value> {
 }
 
 impl InputArgs {
+    /// Returns the options of a file about which nothing is said.
+    pub(crate) fn of_file(file: &Path) -> InputArgs {
+        let duplicates = Duplicates::Sum;
+        InputArgs { file: file.to_owned(), base: None, dims: None, duplicates, format: None }
+    }
+
     /// Returns a short name for the tensor: the file's name without the endings of formats.
     pub(crate) fn name(&self) -> String {
         let file = self.file.file_name().unwrap_or_default().to_string_lossy().into_owned();

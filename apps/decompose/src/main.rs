@@ -3,6 +3,7 @@
 mod cli;
 mod convert;
 mod cp;
+mod einsum;
 mod failure;
 mod generate;
 mod input;
@@ -10,6 +11,7 @@ mod labels;
 mod manual;
 mod pattern;
 mod plot;
+mod schedule;
 mod stats;
 mod stdout;
 

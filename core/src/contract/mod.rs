@@ -5,8 +5,11 @@
 //! Schedule + tree -> Contraction: pack operands -> run -> packed output -> tensor
 //! ```
 
+mod choices;
 mod pack;
+mod preview;
 mod question;
+mod race;
 
 use std::sync::Arc;
 
@@ -22,7 +25,10 @@ use crate::runtime::{Executor, Kernel, Toolchain};
 use crate::schedule::{Problem, Schedule};
 use pack::{pack, unpack};
 
+pub use choices::{Choice, Choices, Fingerprint};
+pub use preview::{nest_figure, preview};
 pub use question::Question;
+pub use race::{Entrant, RaceReport, RaceTime, race};
 
 /// A scheduled expression bound to its sparse operand.
 ///

@@ -19,6 +19,7 @@ use crate::value::Value;
 
 pub use crate::stats::forecast::{cp_bytes, csf_bytes, tucker_bytes};
 pub use crate::stats::patterns::{Certainty, Count, PatternCounts};
+pub use crate::stats::show::grouped;
 pub use crate::stats::slices::{SliceStats, slice_stats};
 pub use crate::stats::tensor::{TensorStats, ValueKind, ValueStats};
 

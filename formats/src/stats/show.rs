@@ -87,7 +87,7 @@ fn shown(count: &Count) -> String {
 }
 
 /// Writes a number in groups of three digits, as `76,879,419`.
-fn grouped(number: u64) -> String {
+pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
     for (position, digit) in digits.chars().enumerate() {

@@ -224,7 +224,8 @@ fn parse_from_zero(text: &str) -> Result<f64, String> {
     number.ok_or_else(|| format!("`{text}` is not a number from 0 on"))
 }
 
-fn parse_seconds(text: &str) -> Result<f64, String> {
+/// Parses a time of more than 0 seconds.
+pub(crate) fn parse_seconds(text: &str) -> Result<f64, String> {
     let (digits, unit) = match text.chars().last() {
         Some('s') => (&text[..text.len() - 1], 1.0),
         Some('m') => (&text[..text.len() - 1], 60.0),

@@ -20,14 +20,13 @@ use rayon::ThreadPoolBuilder;
 use serde_json::json;
 
 use crate::cli::Done;
-use crate::cp::args::Precision;
 use crate::cp::console::Console;
 use crate::cp::prepare::Prepared;
 use crate::cp::settings::{Settings, Task};
 use crate::cp::solve::Solved;
 use crate::failure::Failure;
 
-pub(crate) use crate::cp::args::{CpArgs, parse_count};
+pub(crate) use crate::cp::args::{CpArgs, Precision, parse_count, parse_seconds};
 
 /// Runs the command.
 ///

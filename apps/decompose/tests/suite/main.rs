@@ -5,7 +5,9 @@
 mod bad_input;
 mod commands;
 mod common;
+mod einsum;
 mod interrupt;
 mod options;
 mod resume;
 mod run;
+mod schedule;

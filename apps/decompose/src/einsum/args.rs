@@ -1,0 +1,63 @@
+//! What the user typed after `decompose einsum`, checked word by word only.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use decompose_common::machine::parse_size;
+use decompose_core::einsum::Index;
+
+use crate::schedule::SearchArgs;
+use crate::schedule::args::{Binding, parse_binding, parse_index_extent};
+
+/// Computes an expression of one sparse and any number of dense tensors from files.
+///
+/// EXPR is written as `A(i,r) = X(i,j,k) * B(j,r) * C(k,r)`, as `ijk,jr,kr->ir` (operands X, A, B,
+/// ...; result Y), or as a named kernel such as mttkrp:3:1; see `decompose schedule`.  One operand
+/// is sparse: .tns, .mtx or .ttx (also .gz, .zst, .bz2) or .dtb.  The others are dense: .npy, or
+/// FILE.npz:MEMBER.
+#[derive(Args, Debug)]
+pub(crate) struct EinsumArgs {
+    /// The expression, or a named kernel such as mttkrp:3:1.
+    pub(crate) expr: String,
+    #[command(flatten)]
+    pub(crate) operands: OperandArgs,
+    #[command(flatten)]
+    pub(crate) search: SearchArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+/// The operands.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Operands")]
+pub(crate) struct OperandArgs {
+    /// An operand and its file, as X=nell-2.tns; one for each name of the expression.
+    #[arg(long, value_name = "NAME=FILE", value_parser = parse_binding)]
+    pub(crate) tensor: Vec<Binding>,
+    /// Take this operand, whose file lists non-zeros, as dense.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) dense: Vec<String>,
+    /// Extents of indices, as i=1000,j=200, where files list less.
+    #[arg(long, value_name = "I=N,...", value_delimiter = ',', value_parser = parse_index_extent)]
+    pub(crate) extents: Vec<(Index, u64)>,
+}
+
+/// The result.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Output")]
+#[expect(clippy::struct_excessive_bools, reason = "one a switch, as typed")]
+pub(crate) struct OutputArgs {
+    /// The file of the result: .npy if it is dense; .tns, .mtx, .ttx or .dtb for its non-zeros.
+    /// A single number needs no file.
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+    /// Replace the file if it exists.
+    #[arg(long)]
+    pub(crate) overwrite: bool,
+    /// The most memory, as 16G or 512M.  [default: what is available]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size, help_heading = "Computation")]
+    pub(crate) max_memory: Option<u64>,
+    /// Interpret the kernel instead of compiling C.
+    #[arg(long, help_heading = "Computation")]
+    pub(crate) no_codegen: bool,
+}

@@ -1,0 +1,98 @@
+//! How much memory a run takes, told before it starts.
+
+use std::fmt;
+
+use decompose_common::machine::{available_bytes, resident_bytes, size};
+use decompose_core::schedule::Problem;
+use decompose_formats::{Coo, Value};
+
+use crate::failure::Failure;
+use crate::schedule::choose::Pick;
+use crate::schedule::measure::output_bytes;
+
+/// Bytes by what takes them.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Forecast {
+    /// What is held now: the program, the list and the dense operands.
+    held: u64,
+    tree: u64,
+    /// Dense operands as the kernel reads them.
+    packed: u64,
+    output: u64,
+    copies: u64,
+    buffers: u64,
+    limit: Option<u64>,
+}
+
+impl Forecast {
+    /// Predicts the run of `pick` on `tensor` with `threads` threads.
+    pub(crate) fn new<V: Value>(
+        pick: &Pick,
+        tensor: &Coo<V>,
+        threads: usize,
+        max_memory: Option<u64>,
+    ) -> Forecast {
+        let held = resident_bytes().unwrap_or(0);
+        let list = tensor.nnz() as u64 * (4 * tensor.order() + V::BYTES) as u64;
+        let sorting = tensor.nnz() as u64 * 16;
+        let buffers = pick.cost.buffer_elements.saturating_mul((threads * V::BYTES) as u64);
+        Forecast {
+            held,
+            tree: list.max(sorting),
+            packed: dense_inputs(&pick.problem),
+            // Once as the kernel writes it, once as it is written to the file.
+            output: output_bytes(&pick.problem).saturating_mul(2),
+            copies: pick.side_bytes,
+            buffers,
+            limit: max_memory.or_else(|| available_bytes().map(|free| free.saturating_add(held))),
+        }
+    }
+
+    /// Returns the expected peak.
+    pub(crate) fn peak(&self) -> u64 {
+        let parts = [self.tree, self.packed, self.output, self.copies, self.buffers];
+        parts.into_iter().fold(self.held, u64::saturating_add)
+    }
+
+    /// Refuses a run that does not fit.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        match self.limit.filter(|&limit| self.peak() > limit) {
+            None => Ok(()),
+            Some(limit) => {
+                let (need, limit) = (size(self.peak()), size(limit));
+                let why =
+                    format!("this run needs {need} of memory but {limit} may be used: {self}");
+                Err(Failure::input(why).help(
+                    "use --precision f32 or fewer --threads, or raise --max-memory if the machine \
+                     has more",
+                ))
+            }
+        }
+    }
+}
+
+impl fmt::Display for Forecast {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let parts = [
+            ("output", self.output),
+            ("private copies", self.copies),
+            ("buffers", self.buffers),
+            ("dense operands", self.packed),
+            ("tree", self.tree),
+            ("held", self.held),
+        ];
+        let shown = parts.iter().filter(|(_, bytes)| *bytes > 0);
+        let shown: Vec<String> =
+            shown.map(|(name, bytes)| format!("{name} {}", size(*bytes))).collect();
+        f.write_str(&shown.join(", "))
+    }
+}
+
+/// Bytes of the dense operands; saturates.
+fn dense_inputs(problem: &Problem) -> u64 {
+    let sparse = problem.sparse.first().map(|x| x.input);
+    let inputs = problem.expr.inputs.iter().enumerate();
+    let dense = inputs.filter(|(input, _)| Some(*input) != sparse);
+    let bytes = dense.map(|(_, access)| problem.buffer_bytes(access.set()));
+    bytes.fold(0, u64::saturating_add)
+}

@@ -1,0 +1,151 @@
+//! `decompose einsum`: an expression computed from files.
+
+mod args;
+mod dense;
+mod memory;
+mod operands;
+mod write;
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use decompose_common::machine::{peak_bytes, size};
+use decompose_common::progress::{Screen, Verbosity};
+use decompose_core::autoschedule::SearchLimits;
+use decompose_core::contract::{Contraction, Question};
+use decompose_core::error::CoreError;
+use decompose_core::runtime::Toolchain;
+use decompose_formats::{Csf, DenseTensor, Matrix, PatternCounts, Value};
+use ndarray_npy::WritableElement;
+
+use crate::cli::Done;
+use crate::cp::Precision;
+use crate::einsum::memory::Forecast;
+use crate::einsum::operands::{Files, Operands};
+use crate::einsum::write::Outcome;
+use crate::failure::Failure;
+use crate::schedule::choose::{Chooser, Pick, Plan};
+use crate::schedule::decide::{self, Effort, When};
+use crate::schedule::subject::Known;
+use crate::schedule::{expr, start_threads, table};
+use crate::stdout;
+
+pub(crate) use crate::einsum::args::EinsumArgs;
+
+/// Runs the command.
+///
+/// # Errors
+///
+/// Bad options or input before anything is written; a fault of the machine or this program.
+pub(crate) fn run(args: &EinsumArgs) -> Result<Done, Failure> {
+    let threads = start_threads(&args.search)?;
+    match args.search.precision {
+        Precision::F64 => run_in::<f64>(args, threads),
+        Precision::F32 => run_in::<f32>(args, threads),
+    }
+}
+
+fn run_in<V: Value + WritableElement>(args: &EinsumArgs, threads: usize) -> Result<Done, Failure> {
+    let mut screen = Screen::new(Verbosity::Normal);
+    let expr = expr::parse(&args.expr)?;
+    let known = Known::given(&expr, args.operands.extents.iter())?;
+    let files = Files::new(&expr, &args.operands)?;
+    write::check(&expr, files.sparse, &args.output)?;
+    screen.line(format!("einsum   {expr}; threads {threads}, {}", V::NAME));
+    let operands = files.read::<V>(&expr, known, &mut screen)?;
+    let counts = screen.phase("count", || PatternCounts::of(&operands.tensor)).0;
+    let mut question = Question::new(expr, files.sparse, &counts, &operands.shapes)?;
+    question.value_bytes = V::BYTES;
+    let chooser = Chooser::new(&question, &args.search, threads)?;
+    let effort = Effort {
+        limits: SearchLimits::default(),
+        measure: When::Asked,
+        top: decide::MEASURED,
+        budget_seconds: decide::BUDGET_SECONDS,
+    };
+    let plan = decide::plan(&chooser, Some(&operands.tensor), &effort, &mut screen)?;
+    tell_plan(&plan, &screen);
+    let pick = plan.choice();
+    let forecast = Forecast::new(pick, &operands.tensor, threads, args.output.max_memory);
+    forecast.check()?;
+    let outcome = compute(pick, operands, args, &mut screen)?;
+    finish(&question, outcome, forecast, args, &mut screen)
+}
+
+fn tell_plan(plan: &Plan, screen: &Screen) {
+    let pick = plan.choice();
+    screen.line(format!("schedule {} on tree {}", table::label(pick), pick.tree));
+    let how = crate::schedule::how(plan).replace('\n', "\n         ");
+    screen.line(format!("         {:.2e} s predicted\n{how}", pick.seconds));
+}
+
+/// Builds the tree and the kernel and runs it.
+fn compute<V: Value>(
+    pick: &Pick,
+    operands: Operands<V>,
+    args: &EinsumArgs,
+    screen: &mut Screen,
+) -> Result<Outcome<V>, Failure> {
+    let toolchain = match args.output.no_codegen {
+        true => Toolchain::Interpreter("--no-codegen was given".into()),
+        false => Toolchain::detect(),
+    };
+    let Operands { tensor, dense, .. } = operands;
+    let (built, seconds) = screen.phase("build", || -> Result<_, CoreError> {
+        let tree = Csf::build(tensor, &pick.tree.order)?.fuse(pick.tree.tail);
+        let start = Instant::now();
+        let made = Contraction::build(&pick.problem, &pick.schedule, Arc::new(tree), &toolchain)?;
+        Ok((made, start.elapsed().as_secs_f64()))
+    });
+    let (mut contraction, kernel_seconds) = built?;
+    let packed = pack(&contraction, dense)?;
+    let packed: Vec<&Matrix<V>> = packed.iter().collect();
+    let mut output = contraction.output()?;
+    if let Some(why) = contraction.kernel().interpreted() {
+        screen.warn(format!("the kernel runs in the interpreter, many times slower: {why}"));
+    }
+    let tree_seconds = seconds - kernel_seconds;
+    screen.line(format!("build    tree {tree_seconds:.2} s, kernel {kernel_seconds:.2} s"));
+    let (ran, seconds) = screen.phase("run", || contraction.run(&packed, &mut output));
+    ran?;
+    screen.line(format!("run      {seconds:.3e} s"));
+    Ok(match (contraction.dense(&output), contraction.pattern(&output)) {
+        (Some(array), _) => Outcome::Dense(array),
+        (None, Some(list)) => Outcome::List(list?),
+        (None, None) => return Err(Failure::internal("a result of neither form")),
+    })
+}
+
+/// Packs the dense operands, each given up as soon as it is copied.
+fn pack<V: Value>(
+    contraction: &Contraction<V>,
+    dense: Vec<DenseTensor<V>>,
+) -> Result<Vec<Matrix<V>>, Failure> {
+    let packed = dense.into_iter().enumerate().map(|(at, array)| contraction.pack(at, &array));
+    Ok(packed.collect::<Result<_, _>>()?)
+}
+
+/// Writes the result and tells what came out.
+fn finish<V: Value + WritableElement>(
+    question: &Question,
+    outcome: Outcome<V>,
+    forecast: Forecast,
+    args: &EinsumArgs,
+    screen: &mut Screen,
+) -> Result<Done, Failure> {
+    if let (Outcome::Dense(array), true) = (&outcome, question.expr.output.indices.is_empty()) {
+        let value = array.first().map_or(0.0, |value| value.to_f64());
+        stdout::line(format!("{} = {value:?}", question.expr.output))?;
+    }
+    if let Some(out) = &args.output.out {
+        let writing = || write::write(outcome, out, &args.output);
+        let (written, seconds) = screen.phase("write", writing);
+        written?;
+        screen.line(format!("write    {}; {seconds:.2} s", out.display()));
+    }
+    if let Some(actual) = peak_bytes() {
+        let expected = size(forecast.peak());
+        screen.line(format!("memory   {} at the peak, {expected} expected", size(actual)));
+    }
+    Ok(Done::Complete)
+}

@@ -1,0 +1,153 @@
+//! From names and files to operands that fit the expression and each other.
+
+use std::path::Path;
+
+use decompose_common::machine::{available_bytes, size};
+use decompose_common::progress::Screen;
+use decompose_core::einsum::{Access, Expr};
+use decompose_formats::{Coo, DenseTensor, Value};
+
+use crate::einsum::args::OperandArgs;
+use crate::einsum::dense::{self, Kind};
+use crate::failure::Failure;
+use crate::schedule::args::Binding;
+use crate::schedule::expr::{inputs_called, sparse_input};
+use crate::schedule::subject::{Known, read_sparse};
+
+/// The files of an expression's inputs.
+pub(crate) struct Files<'a> {
+    /// By input.
+    bindings: Vec<&'a Binding>,
+    kinds: Vec<Kind>,
+    /// Whether an input's list is to be taken as dense.
+    densified: Vec<bool>,
+    /// The sparse input.
+    pub(crate) sparse: usize,
+}
+
+/// The operands, read.
+pub(crate) struct Operands<V: Value> {
+    /// The sparse one.
+    pub(crate) tensor: Coo<V>,
+    /// The dense ones in the order of the expression.
+    pub(crate) dense: Vec<DenseTensor<V>>,
+    /// The extents of all inputs, by input.
+    pub(crate) shapes: Vec<Vec<u64>>,
+}
+
+impl<'a> Files<'a> {
+    /// Gives each input of `expr` its file, and finds the sparse one.
+    pub(crate) fn new(expr: &Expr, args: &'a OperandArgs) -> Result<Files<'a>, Failure> {
+        let mut bound: Vec<Option<&Binding>> = vec![None; expr.inputs.len()];
+        for binding in &args.tensor {
+            for input in inputs_called(expr, &binding.name)? {
+                if let Some(before) = bound[input].replace(binding) {
+                    let (first, second) = (before.file.display(), binding.file.display());
+                    let name = &binding.name;
+                    let why = format!("operand `{name}` is given twice: {first} and {second}");
+                    return Err(Failure::input(why));
+                }
+            }
+        }
+        let missing = bound.iter().position(Option::is_none);
+        if let Some(input) = missing {
+            let name = &expr.inputs[input].tensor;
+            return Err(Failure::input(format!("operand `{name}` of `{expr}` has no file"))
+                .help(format!("give it with --tensor {name}=FILE")));
+        }
+        let bindings: Vec<&Binding> = bound.into_iter().flatten().collect();
+        let kinds = bindings.iter().map(|binding| Kind::of(&binding.file));
+        let kinds = kinds.collect::<Result<Vec<_>, _>>()?;
+        let mut densified = vec![false; kinds.len()];
+        for name in &args.dense {
+            for input in inputs_called(expr, name)? {
+                densified[input] = kinds[input] == Kind::List;
+            }
+        }
+        let sparse = find_sparse(expr, &bindings, &kinds, &densified)?;
+        Ok(Files { bindings, kinds, densified, sparse })
+    }
+
+    /// Reads all files; `known` extents may exceed what lists of non-zeros show.
+    pub(crate) fn read<V: Value>(
+        &self,
+        expr: &Expr,
+        mut known: Known,
+        screen: &mut Screen,
+    ) -> Result<Operands<V>, Failure> {
+        let mut dense: Vec<Option<DenseTensor<V>>> = vec![None; expr.inputs.len()];
+        let is_array = |input: &usize| self.kinds[*input] != Kind::List;
+        for input in (0..expr.inputs.len()).filter(is_array) {
+            let file = &self.bindings[input].file;
+            let array = dense::read::<V>(file, &self.kinds[input])?;
+            let shape: Vec<u64> = array.shape().iter().map(|&extent| extent as u64).collect();
+            learn(&mut known, &expr.inputs[input], &shape, file)?;
+            dense[input] = Some(array);
+        }
+        for input in (0..expr.inputs.len()).filter(|&input| self.densified[input]) {
+            let file = &self.bindings[input].file;
+            let list = read_sparse::<V>(file, expr, input, &known, screen)?;
+            check_cells::<V>(&list, file)?;
+            learn(&mut known, &expr.inputs[input], list.extents(), file)?;
+            dense[input] = Some(dense::densify(&list));
+        }
+        let file = &self.bindings[self.sparse].file;
+        let tensor = read_sparse::<V>(file, expr, self.sparse, &known, screen)?;
+        learn(&mut known, &expr.inputs[self.sparse], tensor.extents(), file)?;
+        let extents =
+            |access: &Access| access.indices.iter().filter_map(|&i| known.get(i)).collect();
+        let shapes = expr.inputs.iter().map(extents).collect();
+        Ok(Operands { tensor, dense: dense.into_iter().flatten().collect(), shapes })
+    }
+}
+
+/// The one input that is a list of non-zeros and stays one.
+fn find_sparse(
+    expr: &Expr,
+    bindings: &[&Binding],
+    kinds: &[Kind],
+    densified: &[bool],
+) -> Result<usize, Failure> {
+    let lists: Vec<usize> =
+        (0..kinds.len()).filter(|&input| kinds[input] == Kind::List && !densified[input]).collect();
+    let name = |input: usize| &expr.inputs[input].tensor;
+    match lists.as_slice() {
+        [] => Err(Failure::input(format!("no operand of `{expr}` is sparse; one must be"))
+            .help("`decompose convert A.npy A.tns` lists the non-zeros of a dense one")),
+        [only] => Ok(*only),
+        [first, second, ..] => {
+            sparse_input(expr, name(*first))?;
+            let (a, b) = (bindings[*first].file.display(), bindings[*second].file.display());
+            let (first, second) = (name(*first), name(*second));
+            let why = format!("two operands are sparse: {first} ({a}) and {second} ({b})");
+            Err(Failure::input(why)
+                .help(format!("take a small one as dense, with --dense {second}")))
+        }
+    }
+}
+
+/// Records the extents of an operand.
+fn learn(known: &mut Known, access: &Access, shape: &[u64], file: &Path) -> Result<(), Failure> {
+    let name = file.display().to_string();
+    if shape.len() != access.indices.len() {
+        let (have, want) = (shape.len(), access.indices.len());
+        let why = format!("{name} has {have} axes but {access} has {want} indices");
+        return Err(Failure::input(why));
+    }
+    let mut pairs = access.indices.iter().zip(shape);
+    pairs.try_for_each(|(&index, &extent)| known.set(index, extent, &name))
+}
+
+/// Refuses to make a list dense that would not fit memory.
+fn check_cells<V: Value>(list: &Coo<V>, file: &Path) -> Result<(), Failure> {
+    let cells = list.extents().iter().fold(V::BYTES as u64, |n, &extent| n.saturating_mul(extent));
+    match available_bytes().filter(|&limit| cells > limit) {
+        None => Ok(()),
+        Some(limit) => {
+            let (file, need, limit) = (file.display(), size(cells), size(limit));
+            Err(Failure::input(format!(
+                "{file} takes {need} as a dense array; {limit} is available"
+            )))
+        }
+    }
+}

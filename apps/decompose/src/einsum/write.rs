@@ -1,0 +1,113 @@
+//! The result, to a file.
+
+use std::io;
+use std::path::Path;
+
+use decompose_common::files;
+use decompose_core::einsum::Expr;
+use decompose_formats::io::{Dialect, Format, Overwrite, WriteOptions, write as write_list};
+use decompose_formats::{Coo, DenseTensor, FormatError, Ints, Value, Width};
+use ndarray_npy::{WritableElement, WriteNpyExt};
+
+use crate::convert::check_output;
+use crate::einsum::args::OutputArgs;
+use crate::failure::Failure;
+
+/// A result.
+pub(crate) enum Outcome<V: Value> {
+    /// All elements.
+    Dense(DenseTensor<V>),
+    /// The elements at the positions of the sparse operand.
+    List(Coo<V>),
+}
+
+/// Refuses, before any work, an output that the result of `expr` cannot be written to.
+pub(crate) fn check(expr: &Expr, sparse: usize, args: &OutputArgs) -> Result<(), Failure> {
+    let output = &expr.output;
+    let scalar = output.indices.is_empty();
+    let Some(out) = &args.out else {
+        return match scalar {
+            true => Ok(()),
+            false => Err(Failure::input(format!("where does {output} go?"))
+                .help("give the file with --out FILE")),
+        };
+    };
+    check_output(out, overwrite(args))?;
+    let file = out.display();
+    let is_array = is_npy(out)?;
+    let pattern = expr.inputs[sparse].set().is_subset(output.set());
+    let refuse = |why: String, help: &str| Err(Failure::input(why).help(help));
+    match (is_array, pattern) {
+        (true, true) => refuse(
+            format!("{output} is sparse, as {}, but {file} is a dense array", expr.inputs[sparse]),
+            "write it to .tns, .mtx, .ttx or .dtb",
+        ),
+        (false, _) if scalar => {
+            refuse(format!("{output} is a single number"), "write it to .npy, or leave out --out")
+        }
+        (false, _) if is_mtx(out) && output.indices.len() != 2 => refuse(
+            format!("{output} is no matrix, but {file} is a Matrix Market file"),
+            "write it to .ttx, .tns or .dtb",
+        ),
+        _ => Ok(()),
+    }
+}
+
+/// Writes a result.
+pub(crate) fn write<V: Value + WritableElement>(
+    outcome: Outcome<V>,
+    out: &Path,
+    args: &OutputArgs,
+) -> Result<(), Failure> {
+    let list = match outcome {
+        Outcome::Dense(array) if is_npy(out)? => {
+            let npy = |file: &mut io::BufWriter<_>| array.write_npy(file).map_err(io::Error::other);
+            return Ok(files::replace(out, npy)?);
+        }
+        Outcome::Dense(array) => nonzeros(&array)?,
+        Outcome::List(list) => list,
+    };
+    // A header keeps the extents where the last slices are empty.
+    let options = WriteOptions { overwrite: overwrite(args), dialect: Dialect::ExtendedFrostt };
+    match write_list(&list, out, &options) {
+        Err(FormatError::NoEntries(file)) => {
+            let why = format!("the result is zero everywhere, so {file} would list nothing");
+            Err(Failure::input(why).help("write it to .npy"))
+        }
+        written => Ok(written?),
+    }
+}
+
+/// Lists the elements that are not zero.
+fn nonzeros<V: Value>(array: &DenseTensor<V>) -> Result<Coo<V>, Failure> {
+    let extents: Vec<u64> = array.shape().iter().map(|&extent| extent as u64).collect();
+    let mut coords: Vec<Vec<u64>> = vec![Vec::new(); extents.len()];
+    let mut values = Vec::new();
+    for (place, &value) in array.indexed_iter() {
+        if value != V::default() {
+            let modes = coords.iter_mut().enumerate();
+            modes.for_each(|(mode, column)| column.push(place[mode] as u64));
+            values.push(value);
+        }
+    }
+    let narrow = |(column, &extent): (Vec<u64>, &u64)| -> Ints {
+        match Width::below(extent) {
+            Width::W32 => column.into_iter().map(|index| index as u32).collect::<Vec<u32>>().into(),
+            Width::W64 => column.into(),
+        }
+    };
+    let coords = coords.into_iter().zip(&extents).map(narrow).collect();
+    Ok(Coo::new(extents.clone(), coords, values)?)
+}
+
+fn overwrite(args: &OutputArgs) -> Overwrite {
+    if args.overwrite { Overwrite::Replace } else { Overwrite::Refuse }
+}
+
+fn is_npy(out: &Path) -> Result<bool, Failure> {
+    Ok(Format::of_path(out)?.0 == Format::Npy)
+}
+
+fn is_mtx(out: &Path) -> bool {
+    out.to_string_lossy().to_ascii_lowercase().contains(".mtx")
+}

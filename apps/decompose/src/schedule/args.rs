@@ -1,0 +1,186 @@
+//! What the user typed after `decompose schedule`, checked word by word only.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use decompose_common::machine::parse_size;
+use decompose_core::autoschedule::SCHEDULERS;
+use decompose_core::einsum::Index;
+use decompose_core::sweep::TreeLayout;
+
+use crate::cp::{Precision, parse_count, parse_seconds};
+use crate::input::parse_extent;
+
+/// Schedules an expression of one sparse and any number of dense tensors, and explains the choice.
+///
+/// EXPR is written as `A(i,r) = X(i,j,k) * B(j,r) * C(k,r)`, as `ijk,jr,kr->ir` (operands X, A, B,
+/// ...; result Y), or as a named kernel: mttkrp:ORDER:MODE, ttmc:ORDER[:MODE], tttp:ORDER,
+/// tttc:ORDER[:MODE], ttv:ORDER:MODE, ttm:ORDER:MODE, sddmm, spmv, spmm.
+#[derive(Args, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "one a switch, as typed")]
+pub(crate) struct ScheduleArgs {
+    /// The expression, or a named kernel such as mttkrp:3:1.
+    pub(crate) expr: String,
+    #[command(flatten)]
+    pub(crate) subject: SubjectArgs,
+    #[command(flatten)]
+    pub(crate) search: SearchArgs,
+    /// List all candidates of all paths with their costs.
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// The most candidates that are listed or measured.  [default: 20 listed, 8 measured]
+    #[arg(long, value_name = "K", value_parser = parse_count)]
+    pub(crate) top: Option<usize>,
+    /// Run the best candidates on the tensor, keep the fastest for `--scheduler measured`.
+    #[arg(long)]
+    pub(crate) measure: bool,
+    /// The time for all measurements together (also 90s, 15m).
+    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = parse_seconds)]
+    pub(crate) budget: f64,
+    #[command(flatten)]
+    pub(crate) output: ShowArgs,
+}
+
+/// What is known of the operands.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Operands")]
+pub(crate) struct SubjectArgs {
+    /// The sparse operand and its file, as X=nell-2.tns.  Without it the first operand is sparse
+    /// and its non-zeros are taken to be spread evenly.
+    #[arg(long, value_name = "NAME=FILE", value_parser = parse_binding)]
+    pub(crate) tensor: Option<Binding>,
+    /// Extents of indices, as i=1000,j=200,k=50.
+    #[arg(long, value_name = "I=N,...", value_delimiter = ',', value_parser = parse_index_extent)]
+    pub(crate) extents: Vec<(Index, u64)>,
+    /// Extents of indices of dense operands, as r=16,s=32.
+    #[arg(long, value_name = "I=N,...", value_delimiter = ',', value_parser = parse_index_extent)]
+    pub(crate) dense: Vec<(Index, u64)>,
+    /// The extent of all other indices that the sparse operand lacks.
+    #[arg(long, short, value_name = "R", value_parser = parse_extent)]
+    pub(crate) rank: Option<u64>,
+    /// The number of non-zeros, where there is no file.
+    #[arg(long, value_name = "N", value_parser = parse_extent, conflicts_with = "tensor")]
+    pub(crate) nnz: Option<u64>,
+}
+
+/// How a schedule is found; the same for all commands that search.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Search")]
+pub(crate) struct SearchArgs {
+    /// The search: spttn, exhaustive, or measured, which takes the choice of an earlier --measure
+    /// or measures now.  [default: spttn]
+    #[arg(long, value_name = "NAME", value_parser = parse_scheduler)]
+    pub(crate) scheduler: Option<Search>,
+    /// How the sparse operand is stored: auto, or its modes from the root, as 2-1-3, the last ones
+    /// fused as in 2-1+3.  [default: auto]
+    #[arg(long, value_name = "ORDER", value_parser = parse_tree)]
+    pub(crate) tree: Option<Tree>,
+    /// Take the schedule in this file; see --emit nest of `decompose schedule`.  Its layout says
+    /// how the operand is stored, and its buffers may be of any size.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["scheduler", "tree"])]
+    pub(crate) schedule: Option<PathBuf>,
+    /// The most indices over which a buffer is stored.  [default: 2]
+    #[arg(long, value_name = "D")]
+    pub(crate) max_buffer_dims: Option<usize>,
+    /// The most memory of a buffer, as 64K or 1M.  [default: 256K]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub(crate) max_buffer_bytes: Option<u64>,
+    /// Threads.  [default: all]
+    #[arg(long, short, value_name = "N", value_parser = parse_count)]
+    pub(crate) threads: Option<usize>,
+    /// The precision of values.
+    #[arg(long, value_name = "TYPE", default_value = "f64")]
+    pub(crate) precision: Precision,
+}
+
+/// What is printed and drawn.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Output")]
+#[expect(clippy::struct_excessive_bools, reason = "one a switch, as typed")]
+pub(crate) struct ShowArgs {
+    /// Print one thing only: the schedule as --schedule reads it (nest), the loop program (ir), or
+    /// the generated C (c).
+    #[arg(long, value_name = "WHAT", conflicts_with = "json")]
+    pub(crate) emit: Option<Emit>,
+    /// Print one JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Draw the loop nest: FILE.svg and FILE.png.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) plot: Option<PathBuf>,
+    /// Draw predicted against measured seconds of all candidates: FILE.svg and FILE.png.
+    #[arg(long, value_name = "FILE", requires = "measure")]
+    pub(crate) plot_race: Option<PathBuf>,
+    /// Replace figures that exist.
+    #[arg(long)]
+    pub(crate) overwrite: bool,
+}
+
+/// An operand and its file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Binding {
+    pub(crate) name: String,
+    pub(crate) file: PathBuf,
+}
+
+/// The search that is used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Search {
+    /// The one with this name.
+    Named(&'static str),
+    /// The choice of a measurement.
+    Measured,
+}
+
+/// The tree of the sparse operand.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Tree {
+    /// The best of those worth a search.
+    Auto,
+    /// This one.
+    Given(TreeLayout),
+}
+
+/// What `--emit` prints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Emit {
+    /// The schedule.
+    Nest,
+    /// The loop program.
+    Ir,
+    /// The generated C.
+    C,
+}
+
+/// Parses `NAME=FILE`.
+pub(crate) fn parse_binding(text: &str) -> Result<Binding, String> {
+    match text.split_once('=') {
+        Some((name, file)) if !name.trim().is_empty() && !file.is_empty() => {
+            Ok(Binding { name: name.trim().to_owned(), file: file.into() })
+        }
+        _ => Err(format!("`{text}` is no operand with its file; write it as X=FILE")),
+    }
+}
+
+/// Parses `i=100`.
+pub(crate) fn parse_index_extent(text: &str) -> Result<(Index, u64), String> {
+    let bad = || format!("`{text}` is no index with its extent; write it as i=100");
+    let (word, extent) = text.split_once('=').ok_or_else(bad)?;
+    let mut letters = word.trim().chars();
+    let index = letters.next().and_then(Index::new).filter(|_| letters.next().is_none());
+    Ok((index.ok_or_else(bad)?, parse_extent(extent)?))
+}
+
+fn parse_scheduler(text: &str) -> Result<Search, String> {
+    if text == "measured" {
+        return Ok(Search::Measured);
+    }
+    let mut names = SCHEDULERS.iter().map(|scheduler| scheduler.name());
+    let known = names.clone().collect::<Vec<_>>().join(", ");
+    let found = names.find(|name| *name == text).map(Search::Named);
+    found.ok_or_else(|| format!("`{text}` is no scheduler; use {known} or measured"))
+}
+
+fn parse_tree(text: &str) -> Result<Tree, String> {
+    if text == "auto" { Ok(Tree::Auto) } else { text.parse().map(Tree::Given) }
+}

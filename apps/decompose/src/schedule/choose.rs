@@ -1,0 +1,215 @@
+//! From a question to schedules, best first: searched, read from a file, or kept from a measurement.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use decompose_core::autoschedule::{
+    LevelOrder, OrderedCandidate, SCHEDULERS, SearchLimits, SearchReport, scheduler, search_orders,
+    storage_orders,
+};
+use decompose_core::contract::{Choice, Choices, Fingerprint, Question, RaceReport};
+use decompose_core::cost::{Cost, Machine, estimate, on_threads};
+use decompose_core::error::CoreError;
+use decompose_core::schedule::{Problem, Schedule};
+use decompose_core::sweep::TreeLayout;
+use decompose_formats::ModeOrder;
+
+use crate::failure::Failure;
+use crate::schedule::args::{Search, SearchArgs, Tree};
+
+/// A schedule on its tree, with its costs.
+#[derive(Clone, Debug)]
+pub(crate) struct Pick {
+    pub(crate) tree: TreeLayout,
+    pub(crate) problem: Problem,
+    pub(crate) schedule: Schedule,
+    pub(crate) cost: Cost,
+    /// Predicted seconds on all threads.
+    pub(crate) seconds: f64,
+    /// Bytes of private copies of the output.
+    pub(crate) side_bytes: u64,
+}
+
+/// Where a choice comes from.
+#[derive(Clone, Debug)]
+pub(crate) enum How {
+    /// It is predicted to be the fastest.
+    Predicted,
+    /// It was the fastest just now.
+    Measured(Box<RaceReport>),
+    /// It was the fastest of an earlier measurement, with the seconds of then.
+    Kept(PathBuf, f64),
+    /// The user gave it.
+    Given(PathBuf),
+}
+
+/// Schedules of which one is chosen.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    /// Best first, as predicted; never empty.
+    pub(crate) picks: Vec<Pick>,
+    /// The chosen one, by position.
+    pub(crate) chosen: usize,
+    pub(crate) how: How,
+    /// What the search saw, if there was one.
+    pub(crate) report: Option<SearchReport>,
+    /// Trees that were searched.
+    pub(crate) trees: usize,
+}
+
+impl Plan {
+    /// Returns the chosen schedule.
+    pub(crate) fn choice(&self) -> &Pick {
+        &self.picks[self.chosen]
+    }
+}
+
+/// The search that the options ask for, on a question.
+pub(crate) struct Chooser<'a> {
+    pub(crate) question: &'a Question,
+    pub(crate) args: &'a SearchArgs,
+    pub(crate) machine: Machine,
+    /// The problem on the natural order.
+    base: Problem,
+    orders: Vec<LevelOrder>,
+}
+
+impl<'a> Chooser<'a> {
+    /// Prepares the search on `threads` threads.
+    pub(crate) fn new(
+        question: &'a Question,
+        args: &'a SearchArgs,
+        threads: usize,
+    ) -> Result<Chooser<'a>, Failure> {
+        let indices = &question.expr.inputs[question.sparse].indices;
+        let natural = TreeLayout { order: ModeOrder::natural(indices.len()), tail: 1 };
+        let mut base = question.problem(&natural);
+        base.max_buffer_dims = args.max_buffer_dims.unwrap_or(base.max_buffer_dims);
+        base.max_buffer_bytes = args.max_buffer_bytes.unwrap_or(base.max_buffer_bytes);
+        let orders = match &args.tree {
+            None | Some(Tree::Auto) => storage_orders(indices, &base.extents, &question.pattern),
+            Some(Tree::Given(tree)) if tree.order.modes().len() == indices.len() => {
+                let levels = tree.order.modes().iter().map(|&mode| indices[mode]).collect();
+                vec![LevelOrder { levels, tail: tree.tail }]
+            }
+            Some(Tree::Given(tree)) => {
+                let order = indices.len();
+                return Err(Failure::input(format!(
+                    "--tree {tree} does not list each of the {order} modes once"
+                )));
+            }
+        };
+        let machine = Machine { threads, ..Machine::here().clone() };
+        Ok(Chooser { question, args, machine, base, orders })
+    }
+
+    /// Searches within `limits`.
+    pub(crate) fn search(&self, limits: &SearchLimits) -> Result<Plan, Failure> {
+        let named = match self.args.scheduler {
+            Some(Search::Named(name)) => scheduler(name),
+            None | Some(Search::Measured) => None,
+        };
+        let scheduler = named.unwrap_or(SCHEDULERS[0]);
+        let found = search_orders(scheduler, &self.base, &self.orders, &self.machine, limits)?;
+        let picks = found.candidates.into_iter().map(|candidate| self.pick(candidate)).collect();
+        let (report, trees) = (Some(found.report), self.orders.len());
+        Ok(Plan { picks, chosen: 0, how: How::Predicted, report, trees })
+    }
+
+    /// Reads and judges the schedule in `file`.
+    pub(crate) fn given(&self, file: &Path) -> Result<Plan, Failure> {
+        let text = fs::read_to_string(file)
+            .map_err(|e| Failure::input(format!("cannot read {}: {e}", file.display())))?;
+        let judged = Schedule::parse(&text, &self.question.expr)
+            .and_then(|schedule| self.judge(schedule, Bounds::Lifted));
+        let pick = judged.map_err(|error| {
+            Failure::input(format!("{}: {error}", file.display()))
+                .help("`decompose schedule ... --emit nest` prints one that is legal")
+        })?;
+        Ok(Plan::of(pick, How::Given(file.to_owned())))
+    }
+
+    /// Returns the choice of an earlier measurement of this question, if there is one.
+    pub(crate) fn kept(&self, choices: &Choices) -> Option<Plan> {
+        let key = self.fingerprint();
+        let choice = choices.get(&key, &self.question.expr)?;
+        let pick = self.judge(choice.schedule, Bounds::Kept).ok()?;
+        Some(Plan::of(pick, How::Kept(choices.path(&key), choice.seconds)))
+    }
+
+    /// Keeps the choice of a measurement for later runs.
+    pub(crate) fn keep(
+        &self,
+        choices: &Choices,
+        pick: &Pick,
+        seconds: f64,
+    ) -> std::io::Result<PathBuf> {
+        let choice = Choice { schedule: pick.schedule.clone(), seconds };
+        choices.put(&self.fingerprint(), &choice, &self.question.expr)
+    }
+
+    fn fingerprint(&self) -> Fingerprint {
+        Fingerprint::of(&self.base, &self.orders, &self.machine)
+    }
+
+    fn pick(&self, found: OrderedCandidate) -> Pick {
+        let OrderedCandidate { order, candidate, seconds, side_bytes } = found;
+        let problem = order.problem(&self.base);
+        let tree = self.tree(&order).unwrap_or_else(|| self.natural());
+        let (schedule, cost) = (candidate.schedule, candidate.cost);
+        Pick { tree, problem, schedule, cost, seconds, side_bytes }
+    }
+
+    /// Judges a schedule on the tree of its layout.
+    fn judge(&self, schedule: Schedule, bounds: Bounds) -> Result<Pick, CoreError> {
+        let stored = schedule.layouts.first().and_then(|layout| layout.as_tree());
+        let order = stored.map(|(levels, tail)| LevelOrder { levels, tail });
+        // A layout that is no tree is refused by the rules, on whatever tree.
+        let tree = order.as_ref().and_then(|order| self.tree(order));
+        let tree = tree.unwrap_or_else(|| self.natural());
+        let mut problem = self.question.problem(&tree);
+        match bounds {
+            Bounds::Lifted => (problem.max_buffer_dims, problem.max_buffer_bytes) = NO_BOUNDS,
+            Bounds::Kept => {
+                problem.max_buffer_dims = self.base.max_buffer_dims;
+                problem.max_buffer_bytes = self.base.max_buffer_bytes;
+            }
+        }
+        schedule.verify(&problem)?;
+        let cost = estimate(&problem, &schedule, &self.machine);
+        let threads = self.machine.threads;
+        let threaded = on_threads(&problem, &schedule, &cost, &self.machine, threads);
+        let (seconds, side_bytes) = (threaded.seconds, threaded.side_bytes);
+        Ok(Pick { tree, problem, schedule, cost, seconds, side_bytes })
+    }
+
+    /// The tree with these levels; `None` unless they are the modes of the operand.
+    fn tree(&self, order: &LevelOrder) -> Option<TreeLayout> {
+        let indices = &self.question.expr.inputs[self.question.sparse].indices;
+        let mode = |level| indices.iter().position(|index| index == level);
+        let modes: Option<Vec<usize>> = order.levels.iter().map(mode).collect();
+        let modes = modes.filter(|modes| modes.len() == indices.len())?;
+        Some(TreeLayout { order: ModeOrder::new(modes)?, tail: order.tail })
+    }
+
+    fn natural(&self) -> TreeLayout {
+        let order = self.question.expr.inputs[self.question.sparse].indices.len();
+        TreeLayout { order: ModeOrder::natural(order), tail: 1 }
+    }
+}
+
+impl Plan {
+    fn of(pick: Pick, how: How) -> Plan {
+        Plan { picks: vec![pick], chosen: 0, how, report: None, trees: 1 }
+    }
+}
+
+/// Whether buffers are bounded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Bounds {
+    Kept,
+    Lifted,
+}
+
+/// Any number of indices, any number of bytes.
+const NO_BOUNDS: (usize, u64) = (usize::MAX, u64::MAX);

@@ -1,0 +1,81 @@
+//! The way to one schedule: the file that is given, the choice that was kept, or a search, with a
+//! measurement behind it where that is asked for.
+
+use decompose_common::progress::Screen;
+use decompose_core::autoschedule::SearchLimits;
+use decompose_core::contract::Choices;
+use decompose_core::runtime::Toolchain;
+use decompose_formats::{Coo, Value};
+
+use crate::failure::Failure;
+use crate::schedule::args::Search;
+use crate::schedule::choose::{Chooser, Plan};
+use crate::schedule::measure::measure;
+
+/// Candidates that are measured unless asked otherwise.
+pub(crate) const MEASURED: usize = 8;
+
+/// Seconds of a measurement unless asked otherwise.
+pub(crate) const BUDGET_SECONDS: f64 = 10.0;
+
+/// How much is done to find a schedule.
+#[derive(Clone, Debug)]
+pub(crate) struct Effort {
+    pub(crate) limits: SearchLimits,
+    pub(crate) measure: When,
+    /// Candidates that are measured.
+    pub(crate) top: usize,
+    pub(crate) budget_seconds: f64,
+}
+
+/// When candidates are measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum When {
+    /// If the scheduler is `measured` and no earlier choice was kept.
+    Asked,
+    /// In any case.
+    Now,
+}
+
+/// Finds schedules of the chooser's question, whose sparse operand is `tensor` if there is a file.
+///
+/// # Errors
+///
+/// An illegal schedule file, nothing found, or nothing to measure on.
+pub(crate) fn plan<V: Value>(
+    chooser: &Chooser<'_>,
+    tensor: Option<&Coo<V>>,
+    effort: &Effort,
+    screen: &mut Screen,
+) -> Result<Plan, Failure> {
+    let measured = chooser.args.scheduler == Some(Search::Measured);
+    if measured && effort.measure == When::Asked {
+        if let Some(plan) = kept(chooser) {
+            return Ok(plan);
+        }
+        if tensor.is_none() {
+            let question = chooser.question;
+            let name = &question.expr.inputs[question.sparse].tensor;
+            return Err(Failure::input("nothing was measured yet for this expression and tensor")
+                .help(format!("give --tensor {name}=FILE, which is measured then")));
+        }
+    }
+    let plan = match &chooser.args.schedule {
+        Some(file) => chooser.given(file)?,
+        None => screen.phase("search", || chooser.search(&effort.limits)).0?,
+    };
+    match tensor {
+        Some(tensor) if measured || effort.measure == When::Now => {
+            measure(plan, tensor, (effort.top, effort.budget_seconds), chooser, screen)
+        }
+        _ => Ok(plan),
+    }
+}
+
+/// The choice of an earlier measurement.
+fn kept(chooser: &Chooser<'_>) -> Option<Plan> {
+    match Toolchain::detect() {
+        Toolchain::Native(compiler) => chooser.kept(&Choices::within(compiler.cache())),
+        Toolchain::Interpreter(_) => None,
+    }
+}

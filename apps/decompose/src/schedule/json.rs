@@ -1,0 +1,120 @@
+//! A schedule for programs.
+
+use decompose_core::autoschedule::StopReason;
+use decompose_core::contract::{RaceTime, nest_figure};
+use decompose_core::path::term_text;
+use decompose_formats::Value;
+use serde_json::{Value as Json, json};
+
+use crate::failure::Failure;
+use crate::schedule::choose::{How, Pick, Plan};
+use crate::schedule::subject::Subject;
+
+/// Returns everything that `decompose schedule` tells as one object.
+pub(crate) fn plan<V: Value>(
+    subject: &Subject<V>,
+    plan: &Plan,
+    threads: usize,
+) -> Result<Json, Failure> {
+    let question = &subject.question;
+    let extents: serde_json::Map<String, Json> = question
+        .expr
+        .all()
+        .iter()
+        .map(|index| (index.to_string(), json!(question.extents.of(index))))
+        .collect();
+    let report = plan.report.as_ref().map(|report| {
+        json!({
+            "scheduler": report.scheduler,
+            "breadth": report.breadth.to_string(),
+            "trees": plan.trees,
+            "paths": report.paths,
+            "pruned": report.pruned,
+            "explored": report.explored,
+            "seconds": report.seconds,
+            "stop": stop(report.stop),
+        })
+    });
+    let race = match &plan.how {
+        How::Measured(race) => Some(race),
+        _ => None,
+    };
+    let time = |at: usize| race.and_then(|race| race.times.get(at).copied().flatten());
+    let candidates: Vec<Json> =
+        plan.picks.iter().enumerate().map(|(at, one)| pick(one, time(at))).collect();
+    let (how, seconds) = match &plan.how {
+        How::Predicted => ("predicted", None),
+        How::Measured(race) => ("measured", race.times[race.winner].map(|t| t.median_seconds)),
+        How::Kept(_, seconds) => ("kept", Some(*seconds)),
+        How::Given(_) => ("given", None),
+    };
+    Ok(json!({
+        "expression": question.expr.to_string(),
+        "extents": extents,
+        "sparse": {
+            "operand": question.expr.inputs[question.sparse].tensor,
+            "nnz": subject.nnz,
+            "source": subject.source,
+        },
+        "threads": threads,
+        "precision": V::NAME,
+        "search": report,
+        "choice": { "how": how, "candidate": plan.chosen, "measured_seconds": seconds },
+        "terms": terms(plan.choice()),
+        "buffers": buffers(plan.choice())?,
+        "candidates": candidates,
+    }))
+}
+
+fn stop(stop: StopReason) -> &'static str {
+    match stop {
+        StopReason::Complete => "complete",
+        StopReason::Enough => "enough",
+        StopReason::PathLimit => "path-limit",
+    }
+}
+
+fn pick(pick: &Pick, time: Option<RaceTime>) -> Json {
+    let cost = &pick.cost;
+    json!({
+        "tree": pick.tree.to_string(),
+        "schedule": pick.schedule.text(&pick.problem.expr),
+        "predicted_seconds": pick.seconds,
+        "core_seconds": cost.seconds,
+        "flops": cost.flops,
+        "gathered_bytes": cost.gathered_bytes,
+        "streamed_bytes": cost.streamed_bytes,
+        "buffer_elements": cost.buffer_elements,
+        "buffer_dims": cost.buffer_dims,
+        "private_bytes": pick.side_bytes,
+        "measured_seconds": time.map(|time| time.median_seconds),
+        "runs": time.map(|time| time.runs),
+    })
+}
+
+fn terms(pick: &Pick) -> Vec<Json> {
+    let path = &pick.schedule.path;
+    let term = |at: usize| {
+        let iterations = pick.problem.iterations(path.terms[at].indices);
+        json!({
+            "term": term_text(path, &pick.problem.expr, at),
+            "loops": path.terms[at].indices.len(),
+            "iterations": iterations,
+            "flops": iterations as f64 * path.terms[at].inputs.len() as f64,
+        })
+    };
+    (0..path.terms.len()).map(term).collect()
+}
+
+fn buffers(pick: &Pick) -> Result<Vec<Json>, Failure> {
+    let figure = nest_figure(&pick.problem, &pick.schedule)?;
+    let one = |buffer: &decompose_core::plot::NestBuffer| {
+        json!({
+            "name": buffer.name,
+            "indices": buffer.indices,
+            "extents": buffer.extents,
+            "bytes": buffer.bytes,
+        })
+    };
+    Ok(figure.buffers.iter().map(one).collect())
+}

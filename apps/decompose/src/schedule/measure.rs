@@ -1,0 +1,106 @@
+//! The fastest of the best candidates, found by running them.
+
+use decompose_common::machine::{available_bytes, size};
+use decompose_common::progress::Screen;
+use decompose_core::autoschedule::HalvingConfig;
+use decompose_core::contract::{Choices, Entrant, race};
+use decompose_core::cost::Machine;
+use decompose_core::runtime::Toolchain;
+use decompose_core::schedule::Problem;
+use decompose_core::sweep::TreeLayout;
+use decompose_formats::{Coo, Value};
+
+use crate::failure::Failure;
+use crate::schedule::choose::{Chooser, How, Pick, Plan};
+
+/// Measures the first `top` candidates of `plan` on `tensor`, marks the fastest as chosen and keeps
+/// it for later runs; the others are dropped.
+pub(crate) fn measure<V: Value>(
+    mut plan: Plan,
+    tensor: &Coo<V>,
+    (top, budget_seconds): (usize, f64),
+    chooser: &Chooser<'_>,
+    screen: &mut Screen,
+) -> Result<Plan, Failure> {
+    let Toolchain::Native(compiler) = Toolchain::detect() else {
+        return Err(Failure::input("measuring needs a C compiler, and there is none")
+            .help("install gcc or clang, or name one in the variable CC"));
+    };
+    let choices = Choices::within(compiler.cache());
+    plan.picks.truncate(top);
+    check_memory(&plan.picks, tensor, &chooser.machine)?;
+    let entrant =
+        |pick: &'_ Pick| -> (Problem, TreeLayout) { (pick.problem.clone(), pick.tree.clone()) };
+    let settings: Vec<(Problem, TreeLayout)> = plan.picks.iter().map(entrant).collect();
+    let entrants: Vec<Entrant<'_>> = plan
+        .picks
+        .iter()
+        .zip(&settings)
+        .map(|(pick, (problem, tree))| Entrant { problem, tree, schedule: &pick.schedule })
+        .collect();
+    let config = HalvingConfig { budget_seconds, ..HalvingConfig::default() };
+    let toolchain = Toolchain::Native(compiler);
+    let run = || race(tensor.clone(), &entrants, &toolchain, &config);
+    let (report, seconds) = screen.phase("measure", run);
+    let report = report?;
+    screen.line(format!("measure  {}; {seconds:.2} s in all", report.halving));
+    plan.chosen = report.winner;
+    // A schedule that the user gave was compared with no other.
+    let searched = plan.report.is_some();
+    if let Some(time) = report.times[report.winner].filter(|_| searched) {
+        match chooser.keep(&choices, plan.choice(), time.median_seconds) {
+            Ok(path) => screen.line(format!("keep     {}", path.display())),
+            Err(error) => screen.warn(format!("the choice cannot be kept: {error}")),
+        }
+    }
+    plan.how = How::Measured(Box::new(report));
+    Ok(plan)
+}
+
+/// Refuses candidates whose trees and outputs do not fit memory together.
+fn check_memory<V: Value>(
+    picks: &[Pick],
+    tensor: &Coo<V>,
+    machine: &Machine,
+) -> Result<(), Failure> {
+    let mut trees: Vec<&TreeLayout> = picks.iter().map(|pick| &pick.tree).collect();
+    trees.sort();
+    trees.dedup();
+    let list = tensor.nnz() as u64 * (4 * tensor.order() + V::BYTES) as u64;
+    // A tree is hardly larger than the list; sorting takes a copy of it.
+    let trees = list.saturating_mul(trees.len() as u64 + 2);
+    let one = |pick: &Pick| dense_bytes(&pick.problem).saturating_add(pick.side_bytes);
+    let outputs = picks.iter().map(one).max().unwrap_or(0);
+    let need = trees.saturating_add(outputs);
+    match available_bytes().filter(|&limit| need > limit) {
+        None => Ok(()),
+        Some(limit) => {
+            let (need, limit, threads) = (size(need), size(limit), machine.threads);
+            Err(Failure::input(format!(
+                "measuring {} candidates on {threads} threads needs {need} of memory but {limit} \
+                 is available",
+                picks.len()
+            ))
+            .help("measure fewer with --top, on one tree with --tree, or with fewer --threads"))
+        }
+    }
+}
+
+/// Bytes of all dense operands and the output; saturates.
+pub(crate) fn dense_bytes(problem: &Problem) -> u64 {
+    let sparse = problem.sparse.first().map(|x| x.input);
+    let inputs = problem.expr.inputs.iter().enumerate();
+    let dense = inputs.filter(|(input, _)| Some(*input) != sparse).map(|(_, access)| access);
+    let inputs = dense.map(|access| problem.buffer_bytes(access.set()));
+    inputs.fold(output_bytes(problem), u64::saturating_add)
+}
+
+/// Bytes of the output; saturates.
+pub(crate) fn output_bytes(problem: &Problem) -> u64 {
+    let output = problem.expr.output.set();
+    if !problem.has_pattern_output() {
+        return problem.buffer_bytes(output);
+    }
+    let positions = problem.iterations(problem.sparse_indices());
+    problem.buffer_bytes(output - problem.sparse_indices()).saturating_mul(positions)
+}

@@ -1,0 +1,132 @@
+//! `decompose schedule`: which loops compute an expression, what they cost, and why these.
+
+pub(crate) mod args;
+pub(crate) mod choose;
+pub(crate) mod decide;
+pub(crate) mod expr;
+mod figures;
+mod json;
+pub(crate) mod measure;
+mod show;
+pub(crate) mod subject;
+pub(crate) mod table;
+
+use decompose_common::progress::{Screen, Verbosity};
+use decompose_core::autoschedule::SearchLimits;
+use decompose_core::codegen::emit_c;
+use decompose_core::contract::preview;
+use decompose_formats::Value;
+use decompose_formats::stats::grouped;
+use rayon::ThreadPoolBuilder;
+
+use crate::cli::Done;
+use crate::cp::Precision;
+use crate::failure::Failure;
+use crate::schedule::args::Emit;
+use crate::schedule::choose::{Chooser, Plan};
+use crate::schedule::decide::{Effort, When};
+use crate::schedule::subject::Subject;
+use crate::stdout;
+
+pub(crate) use crate::schedule::args::{ScheduleArgs, SearchArgs};
+pub(crate) use crate::schedule::show::how;
+
+/// Candidates that are listed unless asked otherwise.
+const LISTED: usize = 20;
+
+/// Runs the command.
+///
+/// # Errors
+///
+/// Bad options, an expression or operands that do not fit each other, an illegal schedule.
+pub(crate) fn run(args: &ScheduleArgs) -> Result<Done, Failure> {
+    let threads = start_threads(&args.search)?;
+    match args.search.precision {
+        Precision::F64 => run_in::<f64>(args, threads),
+        Precision::F32 => run_in::<f32>(args, threads),
+    }
+}
+
+fn run_in<V: Value>(args: &ScheduleArgs, threads: usize) -> Result<Done, Failure> {
+    figures::check(&args.output)?;
+    let mut screen = Screen::new(Verbosity::Normal);
+    let expr = expr::parse(&args.expr)?;
+    if args.measure && args.subject.tensor.is_none() {
+        let name = &expr.inputs[0].tensor;
+        return Err(Failure::input("--measure runs candidates on a tensor, and there is none")
+            .help(format!("give it with --tensor {name}=FILE")));
+    }
+    let subject = Subject::<V>::new(expr, &args.subject, &mut screen)?;
+    let chooser = Chooser::new(&subject.question, &args.search, threads)?;
+    let effort = Effort {
+        limits: if args.all { SearchLimits::all() } else { SearchLimits::default() },
+        measure: if args.measure { When::Now } else { When::Asked },
+        top: args.top.unwrap_or(decide::MEASURED),
+        budget_seconds: args.budget,
+    };
+    let plan = decide::plan(&chooser, subject.tensor.as_ref(), &effort, &mut screen)?;
+    for path in figures::draw(&args.output, &plan)? {
+        screen.line(format!("figure   {}", path.display()));
+    }
+    tell(args, &subject, &plan, threads)?;
+    Ok(Done::Complete)
+}
+
+/// Prints what was asked for.
+fn tell<V: Value>(
+    args: &ScheduleArgs,
+    subject: &Subject<V>,
+    plan: &Plan,
+    threads: usize,
+) -> Result<(), Failure> {
+    let pick = plan.choice();
+    let text = match args.output.emit {
+        Some(Emit::Nest) => pick.schedule.text(&pick.problem.expr),
+        Some(Emit::Ir) => preview(&pick.problem, &pick.schedule)?.to_string(),
+        Some(Emit::C) => emit_c(&preview(&pick.problem, &pick.schedule)?),
+        None if args.output.json => return stdout::json(&json::plan(subject, plan, threads)?),
+        None => report(args, subject, plan, threads)?,
+    };
+    stdout::line(text.trim_end())
+}
+
+/// Everything, for people.
+fn report<V: Value>(
+    args: &ScheduleArgs,
+    subject: &Subject<V>,
+    plan: &Plan,
+    threads: usize,
+) -> Result<String, Failure> {
+    let pick = plan.choice();
+    let question = &subject.question;
+    let access = &question.expr.inputs[question.sparse];
+    let extents = access.indices.iter().map(|&index| question.extents.of(index).to_string());
+    let extents = extents.collect::<Vec<_>>().join(" x ");
+    let mut text = format!(
+        "{:<22}{}\n{:<22}{access}: {extents}, {} non-zeros; {}\n",
+        "expression",
+        question.expr,
+        "sparse operand",
+        grouped(subject.nnz),
+        subject.source
+    );
+    text += &show::path_table(pick);
+    text += &format!("\nnest on tree {}\n{}", pick.tree, show::nest(pick)?);
+    text += &format!("\n{}{}\n", show::CostLines(pick, threads), show::how(plan));
+    if args.all || args.measure {
+        let top = args.top.unwrap_or(LISTED);
+        text += &format!("\n{}", table::ranked(plan, top));
+    }
+    Ok(text)
+}
+
+/// Starts the threads of the whole process, and returns their number.
+pub(crate) fn start_threads(args: &SearchArgs) -> Result<usize, Failure> {
+    let hardware = std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = args.threads.unwrap_or(hardware);
+    ThreadPoolBuilder::new()
+        .num_threads(threads)
+        .build_global()
+        .map_err(|error| Failure::input(format!("cannot start the threads: {error}")))?;
+    Ok(threads)
+}

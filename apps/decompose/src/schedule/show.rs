@@ -1,0 +1,148 @@
+//! A schedule in words: its path, its loops, its buffers, its cost.
+
+use std::fmt::{self, Write};
+
+use decompose_common::machine::size;
+use decompose_core::contract::nest_figure;
+use decompose_core::path::{Source, term_text, unfactorised};
+use decompose_core::plot::{LoopKind, NestFigure, NestNode};
+use decompose_core::schedule::{Conflict, Problem};
+use decompose_formats::stats::grouped;
+
+use crate::failure::Failure;
+use crate::schedule::choose::{How, Pick, Plan};
+
+/// Returns the path of `pick` as a table, in the manner of `opt_einsum`.
+pub(crate) fn path_table(pick: &Pick) -> String {
+    let Pick { problem, schedule, cost, .. } = pick;
+    let path = &schedule.path;
+    let naive = &unfactorised(&problem.expr).terms[0];
+    let naive_flops = problem.iterations(naive.indices) as f64 * naive.inputs.len() as f64;
+    let largest = path.terms[..path.terms.len() - 1].iter();
+    let largest = largest.map(|term| problem.iterations(term.output)).max();
+    let mut text = String::new();
+    // Writing to a string cannot fail.
+    let mut line = |name: &str, value: String| {
+        let _ = writeln!(text, "{name:<22}{value}");
+    };
+    line("naive loops", format!("{} ({})", naive.indices.len(), naive.indices));
+    line("naive flops", format!("{naive_flops:.3e}"));
+    line("loops", path.depth().to_string());
+    line("flops", format!("{:.3e}", cost.flops));
+    line("fewer by", format!("{:.2}x", naive_flops / cost.flops.max(1.0)));
+    if let Some(largest) = largest {
+        let stored = grouped(cost.buffer_elements);
+        line("largest intermediate", format!("{} elements; {stored} stored", grouped(largest)));
+    }
+    let _ = writeln!(
+        text,
+        "{:>5}  {:>15}  {:>9}  {:<44}  remaining",
+        "loops", "iterations", "flops", "term"
+    );
+    for at in 0..path.terms.len() {
+        let term = &path.terms[at];
+        let iterations = problem.iterations(term.indices);
+        let flops = iterations as f64 * term.inputs.len() as f64;
+        let (loops, what) = (term.indices.len(), term_text(path, &problem.expr, at));
+        let (iterations, rest) = (grouped(iterations), remaining(problem, pick, at));
+        let _ = writeln!(text, "{loops:>5}  {iterations:>15}  {flops:>9.3e}  {what:<44}  {rest}");
+    }
+    text
+}
+
+/// What is left to multiply after the term `at`.
+fn remaining(problem: &Problem, pick: &Pick, at: usize) -> String {
+    let path = &pick.schedule.path;
+    let names = problem.expr.operand_names();
+    let read = |source: Source| path.terms[..=at].iter().any(|t| t.inputs.contains(&source));
+    let inputs = (0..names.len()).filter(|&input| !read(Source::Input(input)));
+    let inputs = inputs.map(|input| names[input].clone());
+    let made = (0..=at).filter(|&term| !read(Source::Term(term)));
+    let made = made.map(|term| path.name(&problem.expr, term));
+    made.chain(inputs).collect::<Vec<_>>().join(" ")
+}
+
+/// Returns the loops of `pick` as indented text, and its buffers.
+pub(crate) fn nest(pick: &Pick) -> Result<String, Failure> {
+    let figure = nest_figure(&pick.problem, &pick.schedule)?;
+    let mut text = String::new();
+    write_nodes(&figure.roots, 0, &mut text);
+    write_buffers(&figure, pick, &mut text);
+    Ok(text)
+}
+
+fn write_nodes(nodes: &[NestNode], depth: usize, text: &mut String) {
+    let pad = "  ".repeat(depth);
+    for node in nodes {
+        let _ = match node {
+            NestNode::Term(term) => writeln!(text, "{pad}{term}"),
+            NestNode::Loop { index, note, kind, body } => {
+                let kind = match kind {
+                    LoopKind::Walk => "walk",
+                    LoopKind::Dense => "dense",
+                    LoopKind::Lanes => "lanes",
+                };
+                let head = format!("{pad}{index}");
+                let _ = writeln!(text, "{head:<20} {kind:<6} {note}");
+                write_nodes(body, depth + 1, text);
+                Ok(())
+            }
+        };
+    }
+}
+
+fn write_buffers(figure: &NestFigure, pick: &Pick, text: &mut String) {
+    for buffer in &figure.buffers {
+        let _ = writeln!(text, "buffer {}", buffer.label());
+    }
+    if figure.buffers.is_empty() {
+        let _ = writeln!(text, "buffer none");
+    }
+    let tasks = pick.schedule.parallel.map(|parallel| match parallel.conflict {
+        Conflict::Owner => "tasks own rows of the output",
+        Conflict::Boundary => "tasks own rows of the output; shared ones are added at last",
+        Conflict::Privatise => "each thread has a copy of the output",
+        Conflict::Positions => "tasks own positions of the output",
+    });
+    let copies = match pick.side_bytes {
+        0 => String::new(),
+        bytes => format!("; private copies {}", size(bytes)),
+    };
+    let _ = writeln!(text, "output {}{copies}", tasks.unwrap_or("one task"));
+}
+
+/// What is known of a cost, a line a column.
+pub(crate) struct CostLines<'a>(pub(crate) &'a Pick, pub(crate) usize);
+
+impl fmt::Display for CostLines<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let CostLines(pick, threads) = self;
+        let cost = &pick.cost;
+        writeln!(f, "{:<22}{:.3e} s on {threads} threads", "predicted", pick.seconds)?;
+        writeln!(f, "{:<22}{:.3e} s on one core", "", cost.seconds)?;
+        writeln!(f, "{:<22}{:.3e}", "flops", cost.flops)?;
+        writeln!(f, "{:<22}{:.3e} B", "gathered", cost.gathered_bytes)?;
+        writeln!(f, "{:<22}{:.3e} B", "streamed", cost.streamed_bytes)?;
+        let (elements, dims) = (grouped(cost.buffer_elements), cost.buffer_dims);
+        writeln!(f, "{:<22}{elements} elements in all, up to {dims} indices each", "buffers")
+    }
+}
+
+/// Where the choice comes from, and what the search saw, in a line or two.
+pub(crate) fn how(plan: &Plan) -> String {
+    let search = plan.report.as_ref().map(|report| {
+        let trees = plan.trees;
+        let trees = if trees == 1 { "1 tree".to_owned() } else { format!("{trees} trees") };
+        format!("search   {report}; {trees}")
+    });
+    let choice = match &plan.how {
+        How::Predicted => None,
+        How::Measured(race) => Some(format!("measure  {}", race.halving)),
+        How::Kept(file, seconds) => {
+            let file = file.display();
+            Some(format!("choice   measured earlier: {seconds:.3e} s; kept in {file}"))
+        }
+        How::Given(file) => Some(format!("choice   given in {}", file.display())),
+    };
+    search.into_iter().chain(choice).collect::<Vec<_>>().join("\n")
+}

@@ -1,0 +1,258 @@
+//! `decompose einsum`: results against the definition, and what it refuses.
+
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+
+use decompose_core::einsum::{Expr, oracle};
+use decompose_formats::io::{self, Progress, ReadOptions, Source};
+use ndarray::{ArrayD, IxDyn};
+use ndarray_npy::{read_npy, write_npy};
+
+use crate::common::{decompose, names};
+
+/// A number that depends on its place only.
+fn number(place: usize) -> f64 {
+    ((place * 7919 + 13) % 101) as f64 / 50.0 - 1.0
+}
+
+/// Writes a dense operand and returns it.
+fn dense(folder: &Path, name: &str, shape: &[usize]) -> ArrayD<f64> {
+    let len: usize = shape.iter().product();
+    let numbers = (0..len).map(|place| number(place + name.len() + shape[0])).collect();
+    let array = ArrayD::from_shape_vec(IxDyn(shape), numbers).unwrap();
+    write_npy(folder.join(name), &array).unwrap();
+    array
+}
+
+/// Writes a sparse operand as text, every third cell, and returns it as a dense one.
+fn sparse(folder: &Path, name: &str, shape: &[usize]) -> ArrayD<f64> {
+    let mut array = ArrayD::zeros(IxDyn(shape));
+    let mut text = String::new();
+    for (at, (place, element)) in array.indexed_iter_mut().enumerate() {
+        // The last cell fixes the extents.
+        if at % 3 == 0 || at + 1 == shape.iter().product::<usize>() {
+            *element = number(at) + 2.0;
+            (0..shape.len()).for_each(|mode| write!(text, "{} ", place[mode] + 1).unwrap());
+            writeln!(text, "{}", *element).unwrap();
+        }
+    }
+    fs::write(folder.join(name), text).unwrap();
+    array
+}
+
+/// Runs `decompose einsum`; it must succeed.  Returns both streams.
+fn einsum(folder: &Path, words: &str) -> (String, String) {
+    let mut command = decompose(folder);
+    command.arg("einsum").args(words.split_whitespace());
+    let output = command.assert().success().get_output().clone();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (text(output.stdout), text(output.stderr))
+}
+
+/// Reads a list of non-zeros as a dense array of `shape`.
+fn listed(path: &Path, shape: &[usize]) -> ArrayD<f64> {
+    let source = Source::new(path);
+    let read = io::read::<f64>(&source, &ReadOptions::default(), &Progress::new());
+    let list = read.unwrap().0;
+    let mut array = ArrayD::zeros(IxDyn(shape));
+    for (entry, value) in list.values().iter().enumerate() {
+        let place: Vec<usize> =
+            (0..shape.len()).map(|mode| list.coords(mode).get(entry) as usize).collect();
+        array[IxDyn(&place)] = *value;
+    }
+    array
+}
+
+fn close(have: &ArrayD<f64>, want: &ArrayD<f64>, tolerance: f64) {
+    assert_eq!(have.shape(), want.shape());
+    for (have, want) in have.iter().zip(want) {
+        assert!((have - want).abs() <= tolerance, "{have} for {want}");
+    }
+}
+
+/// Computes `expr` from files of these shapes and compares it with its definition.
+fn check(expr: &str, shapes: &[&[usize]], options: &str) {
+    let dir = tempfile::tempdir().unwrap();
+    let parsed: Expr = expr.parse().unwrap();
+    let mut operands = vec![sparse(dir.path(), "X.tns", shapes[0])];
+    let mut words = format!("{} --tensor X=X.tns", expr.replace(' ', ""));
+    for (access, shape) in parsed.inputs.iter().zip(shapes).skip(1) {
+        let file = format!("{}.npy", access.tensor);
+        operands.push(dense(dir.path(), &file, shape));
+        write!(words, " --tensor {}={file}", access.tensor).unwrap();
+    }
+    let want = oracle::evaluate(&parsed, &operands);
+    let pattern = parsed.inputs[0].set().is_subset(parsed.output.set());
+    let out = dir.path().join(if pattern { "Y.dtb" } else { "Y.npy" });
+    let (_, said) = einsum(dir.path(), &format!("{words} {options} --out {}", out.display()));
+    assert!(said.contains("schedule ") && said.contains("at the peak"), "{said}");
+    let have = if pattern { listed(&out, want.shape()) } else { read_npy(&out).unwrap() };
+    close(&have, &want, 1e-12);
+}
+
+#[test]
+fn results_are_those_of_the_definition() {
+    let x: &[usize] = &[4, 5, 6];
+    let mttkrp: &[&[usize]] = &[x, &[5, 3], &[6, 3]];
+    check("A(i,r) = X(i,j,k) * B(j,r) * C(k,r)", mttkrp, "");
+    check("A(i,r) = X(i,j,k) * B(j,r) * C(k,r)", mttkrp, "--threads 1 --tree 3-1-2");
+    check("A(i,r) = X(i,j,k) * B(j,r) * C(k,r)", mttkrp, "--no-codegen --tree 1-2+3");
+    check("Y(i,s,t) = X(i,j,k) * B(j,s) * C(k,t)", &[x, &[5, 3], &[6, 4]], "");
+    check("S(i,j,k) = X(i,j,k) * A(i,r) * B(j,r) * C(k,r)", &[x, &[4, 2], &[5, 2], &[6, 2]], "");
+    check("S(i,j) = X(i,j) * A(i,r) * B(j,r)", &[&[7, 9], &[7, 2], &[9, 2]], "");
+    check("y(i) = X(i,j) * v(j)", &[&[7, 9], &[9]], "");
+    check("y(j) = X(i,j) * v(i)", &[&[7, 9], &[7]], "--scheduler exhaustive");
+}
+
+#[test]
+fn a_single_number_is_printed() {
+    let dir = tempfile::tempdir().unwrap();
+    let x = sparse(dir.path(), "X.tns", &[4, 5]);
+    let (u, v) = (dense(dir.path(), "u.npy", &[4]), dense(dir.path(), "v.npy", &[5]));
+    let expr = "s()=X(i,j)*u(i)*v(j)";
+    let want = oracle::evaluate(&expr.parse().unwrap(), &[x, u, v]);
+    let files = "--tensor X=X.tns --tensor u=u.npy --tensor v=v.npy";
+    let (text, _) = einsum(dir.path(), &format!("{expr} {files}"));
+    let printed: f64 = text.trim().strip_prefix("s() = ").unwrap().parse().unwrap();
+    assert!((printed - want.first().unwrap()).abs() < 1e-12);
+    einsum(dir.path(), &format!("{expr} {files} --out s.npy"));
+    let read: ArrayD<f64> = read_npy(dir.path().join("s.npy")).unwrap();
+    assert_eq!((read.ndim(), *read.first().unwrap()), (0, printed));
+}
+
+#[test]
+fn other_files_and_precisions() {
+    let dir = tempfile::tempdir().unwrap();
+    let x = sparse(dir.path(), "X.tns", &[4, 5]);
+    let b = dense(dir.path(), "B.npy", &[5, 3]);
+    let expr = "Y(i,r)=X(i,j)*B(j,r)";
+    let want = oracle::evaluate(&expr.parse().unwrap(), &[x.clone(), b.clone()]);
+    einsum(dir.path(), &format!("{expr} --tensor X=X.tns --tensor B=B.npy --out Y.mtx"));
+    close(&listed(&dir.path().join("Y.mtx"), &[4, 3]), &want, 1e-12);
+    let single = "--tensor X=X.tns --tensor B=B.npy --precision f32 --out Y32.npy";
+    einsum(dir.path(), &format!("{expr} {single}"));
+    let have: ArrayD<f32> = read_npy(dir.path().join("Y32.npy")).unwrap();
+    close(&have.mapv(f64::from), &want, 1e-4);
+    // A small list may be taken as dense, and one array may stand twice.
+    sparse(dir.path(), "Z.tns", &[5, 3]);
+    let z = listed(&dir.path().join("Z.tns"), &[5, 3]);
+    let want = oracle::evaluate(&expr.parse().unwrap(), &[x.clone(), z]);
+    einsum(dir.path(), &format!("{expr} --tensor X=X.tns --tensor B=Z.tns --dense B --out Z.npy"));
+    close(&read_npy(dir.path().join("Z.npy")).unwrap(), &want, 1e-12);
+    let square = dense(dir.path(), "Q.npy", &[5, 5]);
+    let twice = "Y(i,k)=X(i,j)*Q(j,l)*Q(l,k)";
+    let want = oracle::evaluate(&twice.parse().unwrap(), &[x, square.clone(), square]);
+    einsum(dir.path(), &format!("{twice} --tensor X=X.tns --tensor Q=Q.npy --out Q2.npy"));
+    close(&read_npy(dir.path().join("Q2.npy")).unwrap(), &want, 1e-12);
+    // A factor of a model, by its name in the archive.
+    let model = ["cp", "X.tns", "-r", "3", "-q", "-o", "run"];
+    decompose(dir.path()).args(model).assert().success();
+    let factor = "--tensor X=X.tns --tensor B=run/model.npz:factor_2 --out F.npy";
+    einsum(dir.path(), &format!("{expr} {factor}"));
+}
+
+#[test]
+fn a_given_schedule_is_run() {
+    let dir = tempfile::tempdir().unwrap();
+    let x = sparse(dir.path(), "X.tns", &[4, 5, 6]);
+    let (b, c) = (dense(dir.path(), "B.npy", &[5, 3]), dense(dir.path(), "C.npy", &[6, 3]));
+    let expr = "A(i,r)=X(i,j,k)*B(j,r)*C(k,r)";
+    let words = format!("{expr} --tensor X=X.tns");
+    let shown = decompose(dir.path())
+        .arg("schedule")
+        .args(words.split(' '))
+        .args(["--rank", "3", "--tree", "2-3-1", "--emit", "nest"])
+        .assert()
+        .success();
+    fs::write(dir.path().join("s.txt"), &shown.get_output().stdout).unwrap();
+    let dense = "--tensor B=B.npy --tensor C=C.npy --schedule s.txt --out A.npy";
+    let (_, said) = einsum(dir.path(), &format!("{words} {dense}"));
+    assert!(said.contains("on tree 2-3-1") && said.contains("given in s.txt"), "{said}");
+    let want = oracle::evaluate(&expr.parse().unwrap(), &[x, b, c]);
+    close(&read_npy(dir.path().join("A.npy")).unwrap(), &want, 1e-12);
+}
+
+/// Files for the refusals: X of 4 x 5, matching and other arrays.
+fn operands(folder: &Path) {
+    sparse(folder, "X.tns", &[4, 5]);
+    sparse(folder, "Z.tns", &[5, 3]);
+    dense(folder, "B.npy", &[5, 3]);
+    dense(folder, "short.npy", &[3, 3]);
+    dense(folder, "cube.npy", &[5, 3, 2]);
+    fs::write(
+        folder.join("X.mtx"),
+        "%%MatrixMarket matrix coordinate real general\n4 5 1\n1 1 2\n",
+    )
+    .unwrap();
+    fs::write(folder.join("text.npy"), "1 2 3\n").unwrap();
+    fs::write(folder.join("B.txt"), "1 2 3\n").unwrap();
+    fs::write(folder.join("there.npy"), "old").unwrap();
+    write_npy(folder.join("nan.npy"), &ArrayD::from_elem(IxDyn(&[5, 3]), f64::NAN)).unwrap();
+    let long = ArrayD::from_elem(IxDyn(&[9, 3]), 1.0);
+    write_npy(folder.join("long.npy"), &long).unwrap();
+}
+
+#[test]
+fn what_does_not_fit_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    operands(dir.path());
+    let x = "Y(i,r)=X(i,j)*B(j,r) --tensor X=X.tns";
+    let cases: &[(&str, &str, &[&str])] = &[
+        (x, "--tensor B=B.npy --tensor Q=B.npy --out Y.npy", &["no operand `Q`", "are X, B"]),
+        (x, "--out Y.npy", &["operand `B`", "has no file", "--tensor B=FILE"]),
+        (x, "--tensor B=B.npy --tensor B=short.npy --out Y.npy", &["given twice", "short.npy"]),
+        (x, "--tensor B=short.npy --out Y.npy", &["runs to 5 in X.tns but to 3 in short.npy"]),
+        (x, "--tensor B=cube.npy --out Y.npy", &["cube.npy has 3 axes but B(j,r) has 2"]),
+        (x, "--tensor B=Z.tns --out Y.npy", &["two operands are sparse", "--dense B"]),
+        (x, "--tensor B=absent.npy --out Y.npy", &["absent.npy", "cannot open"]),
+        (x, "--tensor B=text.npy --out Y.npy", &["text.npy", "not a .npy file"]),
+        (x, "--tensor B=nan.npy --out Y.npy", &["nan.npy", "not finite"]),
+        (x, "--tensor B=B.npz --out Y.npy", &["archive", "B.npz:factor_1"]),
+        (x, "--tensor B=B.txt --out Y.npy --dense B", &["B.txt", "does not tell the format"]),
+        (x, "--tensor B=B.npy", &["where does Y(i,r) go?", "--out FILE"]),
+        (x, "--tensor B=B.npy --out Y.what", &["does not tell the format"]),
+        (x, "--tensor B=B.npy --out there.npy", &["there.npy", "--overwrite"]),
+        (x, "--tensor B=B.npy --out Y.npy --max-memory 1M", &["this run needs", "1.0 MiB"]),
+        (x, "--tensor B=B.npy --out Y.npy --extents j=4", &["runs to 4 in the options", "to 5"]),
+        (x, "--tensor B=B.npy --out Y.npy --tree 1-2-3", &["each of the 2 modes"]),
+        (
+            "Y(i,r)=X(i,j)*B(j,r) --tensor X=X.mtx",
+            "--tensor B=long.npy --out Y.npy",
+            &["runs to 5 in X.mtx but to 9 in long.npy"],
+        ),
+        (
+            "Y(i,r)=X(i,j)*B(j,r) --tensor X=B.npy",
+            "--tensor B=B.npy --out Y.npy",
+            &["no operand", "is sparse", "decompose convert"],
+        ),
+        ("Y(i,k)=X(i,j)*X(k,j) --tensor X=X.tns", "--out Y.npy", &["`X` stands 2 times"]),
+        (
+            "S(i,j)=X(i,j)*B(j,r) --tensor X=X.tns",
+            "--tensor B=B.npy --out S.npy",
+            &["S(i,j) is sparse", "write it to .tns"],
+        ),
+        ("s()=X(i,j) --tensor X=X.tns", "--out s.tns", &["is a single number", ".npy"]),
+        (
+            "y(i)=X(i,j)*v(j) --tensor X=X.tns",
+            "--tensor v=v.npy --out y.mtx",
+            &["y(i) is no matrix", ".ttx"],
+        ),
+        ("Y(i,r)=X(i,j)*B(j,q) --tensor X=X.tns", "--out Y.npy", &["index `r` of the output"]),
+    ];
+    let before = names(dir.path());
+    for (first, rest, expected) in cases {
+        let words = format!("{first} {rest}");
+        let mut command = decompose(dir.path());
+        command.arg("einsum").args(words.split_whitespace());
+        let output = command.assert().code(2).get_output().clone();
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        for text in *expected {
+            assert!(stderr.contains(text), "`{words}` should say `{text}`:\n{stderr}");
+        }
+        assert!(output.stdout.is_empty() && names(dir.path()) == before, "`{words}` left output");
+    }
+    assert_eq!(fs::read(dir.path().join("there.npy")).unwrap(), b"old");
+    // The last rows of a list without a header may be empty, and a file may be replaced on request.
+    einsum(dir.path(), &format!("{x} --tensor B=long.npy --out there.npy --overwrite"));
+}

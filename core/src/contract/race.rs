@@ -1,0 +1,194 @@
+//! Candidates measured on the tensor itself.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use decompose_formats::{Coo, Csf, Matrix, ModeOrder, Value};
+
+use crate::autoschedule::{HalvingConfig, HalvingReport, successive_halving};
+use crate::contract::Contraction;
+use crate::error::CoreError;
+use crate::lower::{Array, Program};
+use crate::runtime::Toolchain;
+use crate::schedule::{Problem, Schedule};
+use crate::sweep::TreeLayout;
+
+/// A candidate that is to be measured.
+#[derive(Clone, Copy, Debug)]
+pub struct Entrant<'a> {
+    /// The problem on the candidate's tree.
+    pub problem: &'a Problem,
+    /// The tree.
+    pub tree: &'a TreeLayout,
+    /// The schedule.
+    pub schedule: &'a Schedule,
+}
+
+/// The times of one candidate.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RaceTime {
+    /// The median of the seconds of all runs.
+    pub median_seconds: f64,
+    /// Runs.
+    pub runs: usize,
+}
+
+/// What measuring found.
+#[derive(Clone, Debug)]
+pub struct RaceReport {
+    /// The times, in the order of the candidates; `None` for one that never ran.
+    pub times: Vec<Option<RaceTime>>,
+    /// The fastest candidate.
+    pub winner: usize,
+    /// How the runs were shared out.
+    pub halving: HalvingReport,
+}
+
+/// Runs candidates, given in the order of their prediction, on `tensor` with random dense operands,
+/// always the same, and finds the fastest by successive halving, on the threads of the current pool.
+///
+/// Trees of all orders that occur are built first, so they must fit memory together.  Each timing is
+/// preceded by a run that does not count.  A candidate that finds no memory is out.
+///
+/// # Errors
+///
+/// If a tree cannot be built, a schedule is illegal, or there is no candidate.
+pub fn race<V: Value>(
+    tensor: Coo<V>,
+    entrants: &[Entrant<'_>],
+    toolchain: &Toolchain,
+    config: &HalvingConfig,
+) -> Result<RaceReport, CoreError> {
+    let none = || CoreError::Internal("a race without candidates".into());
+    let trees = Trees::build(tensor, entrants)?;
+    let mut runs: Vec<Vec<f64>> = vec![Vec::new(); entrants.len()];
+    let halving = successive_halving(entrants.len(), config, |candidate, repetitions| {
+        let Entrant { problem, tree, schedule } = entrants[candidate];
+        let tree = trees.get(tree)?;
+        let ready = Contraction::build(problem, schedule, tree, toolchain).and_then(|built| {
+            let dense = random_operands::<V>(built.kernel().program())?;
+            Ok((built.output()?, dense, built))
+        });
+        let (mut output, dense, mut contraction) = match ready {
+            Err(CoreError::Format(_)) => return Ok(f64::INFINITY),
+            other => other?,
+        };
+        let dense: Vec<&Matrix<V>> = dense.iter().collect();
+        contraction.run(&dense, &mut output)?;
+        let mut all = 0.0;
+        for _ in 0..repetitions {
+            let start = Instant::now();
+            contraction.run(&dense, &mut output)?;
+            let seconds = start.elapsed().as_secs_f64();
+            runs[candidate].push(seconds);
+            all += seconds;
+        }
+        Ok::<f64, CoreError>(all)
+    })?;
+    let halving = halving.ok_or_else(none)?;
+    let winner = halving.ranking[0].candidate;
+    Ok(RaceReport { times: runs.into_iter().map(time).collect(), winner, halving })
+}
+
+fn time(mut runs: Vec<f64>) -> Option<RaceTime> {
+    runs.sort_by(f64::total_cmp);
+    let median_seconds = runs.get(runs.len() / 2).copied()?;
+    Some(RaceTime { median_seconds, runs: runs.len() })
+}
+
+/// The trees of a race.
+struct Trees<V: Value>(Vec<(TreeLayout, Arc<Csf<V>>)>);
+
+impl<V: Value> Trees<V> {
+    fn build(tensor: Coo<V>, entrants: &[Entrant<'_>]) -> Result<Trees<V>, CoreError> {
+        let mut layouts: Vec<TreeLayout> = entrants.iter().map(|one| one.tree.clone()).collect();
+        layouts.sort();
+        layouts.dedup();
+        let orders: Vec<ModeOrder> = layouts.iter().map(|layout| layout.order.clone()).collect();
+        let built = layouts.into_iter().zip(Csf::build_all(tensor, &orders)?);
+        let fused = built.map(|(layout, tree)| {
+            let tree = Arc::new(tree.fuse(layout.tail));
+            (layout, tree)
+        });
+        Ok(Trees(fused.collect()))
+    }
+
+    fn get(&self, layout: &TreeLayout) -> Result<Arc<Csf<V>>, CoreError> {
+        let found = self.0.iter().find(|(have, _)| have == layout);
+        let missing = || CoreError::Internal(format!("no tree {layout} was built"));
+        found.map(|(_, tree)| Arc::clone(tree)).ok_or_else(missing)
+    }
+}
+
+/// Dense operands, packed as `program` stores them, with numbers between 0 and 1 that depend on
+/// their place only.
+fn random_operands<V: Value>(program: &Program) -> Result<Vec<Matrix<V>>, CoreError> {
+    let one = |(operand, array): (usize, &Array)| {
+        let cols = array.extents.last().map_or(1, |&extent| extent as usize);
+        let rows = (array.len / array.row()) as usize;
+        let mut matrix = Matrix::zeros(rows, cols)?;
+        for row in 0..rows {
+            let first = (operand as u64) << 48 | (row * cols) as u64;
+            let elements = matrix.row_mut(row).iter_mut().zip(first..);
+            elements.for_each(|(element, place)| *element = V::from_f64(random(place)));
+        }
+        Ok(matrix)
+    };
+    program.dense.iter().enumerate().map(one).collect()
+}
+
+/// A number in [0, 1) from a hash of `place` (SplitMix64; Steele, Lea, Flood, OOPSLA 2014).
+fn random(place: u64) -> f64 {
+    let mut z = place.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    ((z ^ (z >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use decompose_formats::PatternCounts;
+    use decompose_formats::synth::{Pattern, SynthConfig, Values, generate};
+
+    use super::{Entrant, race};
+    use crate::autoschedule::{HalvingConfig, SCHEDULERS, SearchLimits};
+    use crate::contract::Question;
+    use crate::cost::Machine;
+    use crate::kernels;
+    use crate::runtime::Toolchain;
+    use crate::sweep::TreeLayout;
+
+    #[test]
+    fn candidates_on_different_trees_are_measured() {
+        let config = SynthConfig {
+            extents: vec![30, 20, 10],
+            nnz: 900,
+            pattern: Pattern::Uniform,
+            values: Values::Ones,
+            seed: 0,
+        };
+        let tensor = generate::<f64>(&config).unwrap();
+        let shapes = [vec![], vec![20, 4], vec![10, 4]];
+        let counts = PatternCounts::of(&tensor);
+        let question = Question::new(kernels::mttkrp(3, 0), 0, &counts, &shapes).unwrap();
+        let trees: Vec<TreeLayout> = ["1-2-3", "3-1+2"].map(|t| t.parse().unwrap()).to_vec();
+        let problems: Vec<_> = trees.iter().map(|tree| question.problem(tree)).collect();
+        let found: Vec<_> = problems
+            .iter()
+            .map(|p| SCHEDULERS[0].search_within(p, Machine::here(), &SearchLimits::all()).unwrap())
+            .collect();
+        let mut entrants = Vec::new();
+        for (at, found) in found.iter().enumerate() {
+            entrants.extend(found.candidates.iter().take(2).map(|candidate| Entrant {
+                problem: &problems[at],
+                tree: &trees[at],
+                schedule: &candidate.schedule,
+            }));
+        }
+        let toolchain = Toolchain::Interpreter("a test".into());
+        let config = HalvingConfig { budget_seconds: 0.05, ..HalvingConfig::default() };
+        let report = race(tensor, &entrants, &toolchain, &config).unwrap();
+        assert_eq!(report.times.len(), entrants.len());
+        assert!(report.times[report.winner].is_some_and(|time| time.median_seconds > 0.0));
+    }
+}
