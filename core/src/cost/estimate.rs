@@ -13,6 +13,7 @@ use crate::cost::access::Access;
 use crate::cost::buffers::add_buffers;
 use crate::cost::walks::{add_walks, is_walk};
 use crate::einsum::Index;
+use crate::nest::places;
 use crate::path::Source;
 use crate::schedule::{Problem, Schedule};
 
@@ -119,8 +120,8 @@ fn stored_order(problem: &Problem, order: &[Index], indices: &[Index]) -> Vec<In
     levels.iter().chain(looped).copied().filter(|index| indices.contains(index)).collect()
 }
 
-/// Returns the loop of a term that becomes lanes: the innermost one, if it does not walk the tree
-/// and every array that it indexes stores it contiguously.
+/// Returns the loop of a term that becomes lanes: the innermost one, if it does not walk the tree,
+/// is around this term only, and every array that it indexes stores it contiguously.
 fn lane(
     problem: &Problem,
     schedule: &Schedule,
@@ -130,6 +131,12 @@ fn lane(
     let (order, terms) = (&orders[position], &schedule.path.terms);
     let at = order.len().checked_sub(1)?;
     let lane = Some(order[at]).filter(|_| !is_walk(problem, order, at))?;
+    // A loop around several terms runs them one after the other, each on one value.
+    let places = places(&schedule.nest, terms.len());
+    let own = places[position].last()?;
+    if places.iter().enumerate().any(|(term, loops)| term != position && loops.contains(own)) {
+        return None;
+    }
     let ends = |indices: &[Index]| {
         let stored = stored_order(problem, order, indices);
         !stored.contains(&lane) || stored.last() == Some(&lane)

@@ -1,4 +1,5 @@
 //! Random expressions with tensors and legal schedules.
+#![allow(dead_code, reason = "every suite uses a part")]
 
 use std::fmt;
 
