@@ -83,6 +83,8 @@ fn check(expr: &Expr, order: usize, rank: u64) {
         let mut contraction =
             Contraction::build(&problem, schedule, Arc::new(csf), &Toolchain::detect())
                 .expect("a kernel");
+        let interpreted = contraction.kernel().interpreted();
+        assert!(interpreted.is_none(), "{expr} on {tree}: {interpreted:?}");
         let packed: Vec<Matrix<f64>> =
             (0..).zip(&dense).map(|(at, x)| contraction.pack(at, x).expect("packed")).collect();
         let mut output = contraction.output().expect("memory");
@@ -126,6 +128,12 @@ fn tttc_of_every_mode() {
             check(&kernels::tttc(order, None), order, rank);
         }
     }
+}
+
+#[test]
+fn an_outer_product_at_every_position() {
+    let expr = "S(i,j,k,r,s) = X(i,j,k) * A(j,r) * B(k,s)".parse().expect("an expression");
+    check(&expr, 3, 9);
 }
 
 #[test]

@@ -13,7 +13,7 @@
 use crate::codegen::c::Writer;
 use crate::codegen::registers::lanes;
 use crate::einsum::Index;
-use crate::lower::{Mode, Place, Stmt};
+use crate::lower::{Addressing, Mode, Place, Stmt};
 
 /// The most vectors that the batch keeps in registers for its nodes; of the 32 of AVX-512 the rest
 /// is for the target and the scales.
@@ -143,7 +143,9 @@ fn outer_product<'a>(c: &Writer, walked: Index, body: &'a [Stmt]) -> Option<Oute
     let [vectors] = long.as_slice() else { return None };
     let vectors = in_registers(vectors)?;
     let array = c.program.array(*target)?;
-    let free = array.indices.contains(index) && !array.indices.contains(&walked);
+    // A block at the position of a node belongs to that node alone.
+    let shared = *target != Place::Output || c.program.addressing == Addressing::Coordinates;
+    let free = array.indices.contains(index) && !array.indices.contains(&walked) && shared;
     let readable = scales.iter().all(|scale| matches!(scale, Place::Dense(_)));
     let own = before.iter().all(|stmt| stays_inside(c, stmt));
     let fits = array.indices.last() == Some(lanes) && has_lanes(target);
