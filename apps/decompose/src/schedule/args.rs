@@ -14,8 +14,8 @@ use crate::input::parse_extent;
 /// Schedules an expression of one sparse and any number of dense tensors, and explains the choice.
 ///
 /// EXPR is written as `A(i,r) = X(i,j,k) * B(j,r) * C(k,r)`, as `ijk,jr,kr->ir` (operands X, A, B,
-/// ...; result Y), or as a named kernel: mttkrp:ORDER:MODE, ttmc:ORDER[:MODE], tttp:ORDER,
-/// tttc:ORDER[:MODE], ttv:ORDER:MODE, ttm:ORDER:MODE, sddmm, spmv, spmm.
+/// ...; result Y), or as a named kernel: mttkrp:ORDER:MODE, ttmc:ORDER:MODE or ttmc:ORDER,
+/// tttp:ORDER, tttc:ORDER:MODE or tttc:ORDER, ttv:ORDER:MODE, ttm:ORDER:MODE, sddmm, spmv, spmm.
 #[derive(Args, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "one a switch, as typed")]
 pub(crate) struct ScheduleArgs {
