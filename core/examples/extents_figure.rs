@@ -5,7 +5,7 @@
 //! ```
 //!
 //! The table has a line of names, the first column naming the extents, the others a schedule each with
-//! its seconds.
+//! its seconds.  The figure is written as STEM.svg and STEM.png.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -23,10 +23,7 @@ fn main() -> ExitCode {
         .and_then(|text| figure(&text, title).ok_or(format!("{table}: not a table of seconds")))
         .and_then(|bars| save(&bars, Path::new(folder), stem).map_err(|error| error.to_string()));
     match drawn {
-        Ok(files) => {
-            files.iter().for_each(|file| println!("{}", file.display()));
-            ExitCode::SUCCESS
-        }
+        Ok(_) => ExitCode::SUCCESS,
         Err(why) => {
             eprintln!("error: {why}");
             ExitCode::from(2)
