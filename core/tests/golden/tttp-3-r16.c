@@ -1,22 +1,19 @@
 // S(i,j,k) = X(i,j,k) * A1(i,r) * A2(j,r) * A3(k,r)
-//   path     A1*A2 X*T1 T2*A3
-//   nest     i{ j{ r{ T1 } k{ r{ T2 T3 } } } }
+//   path     A1*A2 T1*A3 X*T2
+//   nest     i{ j{ r{ T1 } k{ r{ T2 } T3 } } }
 //   layout   i j k
 //   buffer   dense
 //   buffer   dense
 //   parallel i position positions
 // | buffer T1 [16]
 // | buffer T2 []
-// | buffer sum []
 // | for i in level 1 of X
 // |   for j in level 2 of X
 // |     T1(r) = A1(i,r) * A2(j,r)   over lanes r
 // |     for k in level 3 of X
-// |       sum = 0
-// |       for r in 0..16
-// |         T2() = X(i,j,k) * T1(r)
-// |         sum() += T2() * A3(k,r)
-// |       S() = sum()
+// |       T2 = 0
+// |       T2() += T1(r) * A3(k,r)   over lanes r
+// |       S() += X(i,j,k) * T2()
 #include <stddef.h>
 #include <stdint.h>
 typedef double value;
@@ -40,9 +37,8 @@ void decompose_kernel(const void *const *in, value *out, value *boundary, value 
     const value *restrict A3 = in[8];
     (void)boundary;
     (void)scratch;
-    value T1[16] __attribute__((aligned(64)));
+    vec8 T1_0 = {0}, T1_1 = {0};
     value T2 = 0;
-    value sum = 0;
     for (uint64_t at_i = task[0], end_i = task[1]; at_i < end_i; ++at_i) {
         const size_t i = coord_i[at_i];
         for (uint64_t at_j = larger(task[2], child_i[at_i]), end_j = smaller(task[3], child_i[at_i + 1]); at_j < end_j; ++at_j) {
@@ -50,19 +46,24 @@ void decompose_kernel(const void *const *in, value *out, value *boundary, value 
             {
                 const vec8 *const row_0 = (const vec8 *)(A1 + i * 16);
                 const vec8 *const row_1 = (const vec8 *)(A2 + j * 16);
-                vec8 *const result = (vec8 *)(T1 + 0);
-                result[0] = row_0[0] * row_1[0];
-                result[1] = row_0[1] * row_1[1];
+                T1_0 = row_0[0] * row_1[0];
+                T1_1 = row_0[1] * row_1[1];
             }
             for (uint64_t at_k = larger(task[4], child_j[at_j]), end_k = smaller(task[5], child_j[at_j + 1]); at_k < end_k; ++at_k) {
                 const size_t k = coord_k[at_k];
                 value *const row = out + at_k * 1;
-                sum = 0;
-                for (uint64_t r = 0; r < 16; ++r) {
-                    T2 = nonzero[at_k] * T1[r];
-                    sum += T2 * A3[k * 16 + r];
+                T2 = 0;
+                {
+                    const vec8 *const row_1 = (const vec8 *)(A3 + k * 16);
+                    vec8 lanes = {0};
+                    lanes += T1_0 * row_1[0];
+                    lanes += T1_1 * row_1[1];
+                    const vec4 lanes_4 = ((vec4 *)&lanes)[0] + ((vec4 *)&lanes)[1];
+                    const vec2 lanes_2 = ((vec2 *)&lanes_4)[0] + ((vec2 *)&lanes_4)[1];
+                    const vec1 lanes_1 = ((vec1 *)&lanes_2)[0] + ((vec1 *)&lanes_2)[1];
+                    T2 += lanes_1[0];
                 }
-                row[0] = sum;
+                row[0] += nonzero[at_k] * T2;
             }
         }
     }
