@@ -165,13 +165,17 @@ impl Schedule {
         let places = crate::nest::places(&self.nest, self.path.terms.len());
         let own = reader.map_or(&[][..], |reader| &places[reader]);
         let fused = operand.levels.len() - operand.tail;
-        for loops in &places {
+        let buffers = crate::nest::buffers(&self.path, &self.nest).unwrap_or_default();
+        let carries = self.path.reached_by(operand.input);
+        for (term, loops) in places.iter().enumerate() {
+            // Without the operand, every repetition would add to what is stored the same once more.
+            let repeats = |index| !carries[term] && buffers[term].stored.contains(index);
             let mut walked = 0;
             for place in loops.iter().filter(|(_, index)| operand.levels.contains(index)) {
                 if operand.levels.get(walked) != Some(&place.1) {
                     continue;
                 }
-                if walked >= fused && !own.contains(place) {
+                if walked >= fused && (!own.contains(place) || repeats(place.1)) {
                     return broken(Rule::WalkOrder, format!("{} is looped once more", place.1));
                 }
                 walked += 1;
