@@ -73,6 +73,31 @@ fn rows_are_owned_only_where_the_root_is_an_index_of_the_output() {
 }
 
 #[test]
+fn fused_levels_repeat_coordinates_for_nobody_else() {
+    let mut problem = problem();
+    problem.sparse[0].tail = 2;
+    (problem.max_buffer_dims, problem.max_buffer_bytes) = (3, u64::MAX);
+    let legal = LEGAL.replace("layout i j k", "layout i j+ k");
+    assert_eq!(broken_rule(&legal, &problem), None);
+    // T2 would read a buffer at j once for every non-zero there.
+    let twice = legal.replace("r{ T1 } } r{ T2 } }", "r{ T1 } } } j{ r{ T2 } }");
+    assert_eq!(broken_rule(&twice, &problem), Some(Rule::WalkOrder));
+    // T1 without X would be added up at j once for every non-zero there, and is kept beyond j.
+    problem.expr = "O(i,r) = X(i,j,k)*A1(i,r)*A2(j,r)*A3(k,r)".parse().expect("an expression");
+    let without = legal
+        .replace("X*A3 T1*A2", "A1*A2 X*A3 T2*T1")
+        .replace(
+            "i{ j{ k{ r{ T1 } } r{ T2 } } }",
+            "i{ j{ r{ T1 } k{ r{ T2 } } } } j{ i{ r{ T3 } } }",
+        )
+        .replace("buffer dense", "buffer dense\n    buffer dense");
+    assert_eq!(broken_rule(&without, &problem), Some(Rule::WalkOrder));
+    problem.sparse[0].tail = 1;
+    let plain = without.replace("j+", "j");
+    assert_eq!(broken_rule(&plain, &problem), None);
+}
+
+#[test]
 fn the_message_quotes_the_rule_and_the_place() {
     let problem = problem();
     let text = LEGAL.replace("parallel i", "parallel j");

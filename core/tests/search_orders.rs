@@ -94,7 +94,7 @@ fn no_order_is_no_schedule() {
 }
 
 #[test]
-#[ignore = "measures time"]
+#[ignore = "times need an idle machine: run with --ignored"]
 fn order_4_is_quick() {
     for name in ["mttkrp:4:2", "ttmc:4:2", "ttmc:4", "tttp:4", "tttc:4:2", "tttc:4", "ttmc:5:2"] {
         let problem = pose(name, &[300, 200, 100, 50, 40], 1_000_000);

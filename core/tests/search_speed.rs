@@ -34,7 +34,7 @@ fn time(problem: &Problem) -> (f64, Found) {
 }
 
 #[test]
-#[ignore = "measures time"]
+#[ignore = "times need an idle machine: run with --ignored"]
 fn searches_are_quick() {
     let milliseconds = [
         ("mttkrp:3:1", 5.0),

@@ -13,7 +13,7 @@ pub mod dims;
 pub mod error;
 pub mod ints;
 pub mod io;
-mod mix;
+pub mod mix;
 mod sort;
 pub mod stats;
 pub mod synth;

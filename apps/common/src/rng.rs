@@ -5,6 +5,8 @@
 //! The hash chains the finaliser of SplitMix64 (Steele, Lea, Flood, "Fast Splittable Pseudorandom
 //! Number Generators", OOPSLA 2014) with Weyl increments.
 
+use decompose_formats::mix::mix;
+
 /// 2^64 divided by the golden ratio: the increment of SplitMix64.
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
@@ -29,12 +31,6 @@ impl MatrixRng {
 
 fn weyl(count: u64) -> u64 {
     count.wrapping_add(1).wrapping_mul(GOLDEN)
-}
-
-fn mix(mut x: u64) -> u64 {
-    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ (x >> 31)
 }
 
 #[cfg(test)]

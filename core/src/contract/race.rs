@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use decompose_formats::mix::mix;
 use decompose_formats::{Coo, Csf, Matrix, ModeOrder, Value};
 
 use crate::autoschedule::{HalvingConfig, HalvingReport, successive_halving};
@@ -147,12 +148,9 @@ fn random_operands<V: Value>(program: &Program) -> Result<Vec<Matrix<V>>, CoreEr
     program.dense.iter().enumerate().map(one).collect()
 }
 
-/// A number in [0, 1) from a hash of `place` (SplitMix64; Steele, Lea, Flood, OOPSLA 2014).
+/// A number in [0, 1) that depends on `place` only.
 fn random(place: u64) -> f64 {
-    let mut z = place.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    ((z ^ (z >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
+    (mix(place.wrapping_add(1)) >> 11) as f64 / (1_u64 << 53) as f64
 }
 
 #[cfg(test)]
