@@ -107,17 +107,9 @@ fn add_term(
     let outputs = last.then_some(&problem.expr.output.indices);
     for (indices, touches) in inputs.map(|i| (i, 1.0)).chain(outputs.map(|o| (o, 2.0))) {
         let in_order = touches > 1.0 && problem.has_pattern_output();
-        let indices = stored_order(problem, order, indices);
+        let indices = problem.stored_order(indices, order);
         Access { problem, machine, order, indices, lane, touches, in_order }.add(cost);
     }
-}
-
-/// Returns the indices of an operand in the order in which `crate::lower` stores it for a term: those
-/// of the tree first, by level, then the others as they are looped.
-fn stored_order(problem: &Problem, order: &[Index], indices: &[Index]) -> Vec<Index> {
-    let levels = problem.sparse.first().map_or(&[][..], |x| &x.levels);
-    let looped = order.iter().filter(|index| !levels.contains(index));
-    levels.iter().chain(looped).copied().filter(|index| indices.contains(index)).collect()
 }
 
 /// Returns the loop of a term that becomes lanes: the innermost one, if it does not walk the tree,
@@ -138,7 +130,7 @@ fn lane(
         return None;
     }
     let ends = |indices: &[Index]| {
-        let stored = stored_order(problem, order, indices);
+        let stored = problem.stored_order(indices, order);
         !stored.contains(&lane) || stored.last() == Some(&lane)
     };
     // A buffer is stored in the order of the loops that make it.

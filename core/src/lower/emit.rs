@@ -22,7 +22,7 @@ use crate::lower::ir::{
 };
 use crate::nest::{Buffer, Node, buffers};
 use crate::path::{Source, Term};
-use crate::schedule::{Conflict, Problem, Schedule};
+use crate::schedule::{Conflict, Prefetch, Problem, Schedule};
 
 /// Output blocks of up to this many bytes are accumulated in a buffer: half a first-level cache.
 const MAX_ACCUMULATOR_BYTES: u64 = 16 << 10;
@@ -83,15 +83,15 @@ impl Emitter<'_> {
             let access = &expr.inputs[input];
             let reads = |term: &Term| term.inputs.contains(&Source::Input(input));
             let reader = self.schedule.path.terms.iter().position(reads).unwrap_or_default();
-            array(&names[input], &self.stored(&access.indices, reader))
+            array(&names[input], &self.problem.stored_order(&access.indices, &self.orders[reader]))
         });
         let pattern = self.problem.has_pattern_output();
         let sparse_indices = self.problem.sparse_indices();
         let stored = |index: &Index| !pattern || !sparse_indices.contains(*index);
         let output: Vec<Index> = expr.output.indices.iter().copied().filter(stored).collect();
-        let output = self.stored(&output, self.orders.len() - 1);
+        let loops = self.orders.last().map_or(&[][..], Vec::as_slice);
+        let output = self.problem.stored_order(&output, loops);
         let conflict = if pattern { Conflict::Positions } else { Conflict::Privatise };
-        let levels = &self.problem.sparse[0].levels;
         let stored = self.schedule.layouts[0].levels.iter().zip(widths);
         let params = stored.map(|(level, &(coords, pointers))| LevelParam {
             index: level.index,
@@ -99,12 +99,6 @@ impl Emitter<'_> {
             coords,
             pointers,
             fusion: level.fusion,
-        });
-        let requests = self.schedule.prefetches.iter().filter_map(|prefetch| {
-            let dense = dense_inputs.iter().position(|&input| input == prefetch.input)?;
-            let set = expr.inputs[prefetch.input].set();
-            let level = levels.iter().position(|&level| set.contains(level))?;
-            Some(Request { level, dense, distance: prefetch.distance })
         });
         let buffers = self.buffers.iter().map(|buffer| {
             let order = &self.orders[buffer.term];
@@ -124,16 +118,21 @@ impl Emitter<'_> {
             buffers: buffers.collect(),
             conflict: self.schedule.parallel.map_or(conflict, |p| p.conflict),
             zeroing: Zeroing::All,
-            requests: requests.collect(),
+            requests: self.requests(&dense_inputs),
             body: Vec::new(),
         }
     }
 
-    /// Orders the indices of an array that `term` reads or writes as they are stored.
-    fn stored(&self, indices: &[Index], term: usize) -> Vec<Index> {
+    /// Returns the prefetches, of dense operands by their place among `dense`.
+    fn requests(&self, dense: &[usize]) -> Vec<Request> {
         let levels = &self.problem.sparse[0].levels;
-        let looped = self.orders[term].iter().filter(|index| !levels.contains(index));
-        levels.iter().chain(looped).copied().filter(|index| indices.contains(index)).collect()
+        let request = |prefetch: &Prefetch| {
+            let place = dense.iter().position(|&input| input == prefetch.input)?;
+            let set = self.problem.expr.inputs[prefetch.input].set();
+            let level = levels.iter().position(|&level| set.contains(level))?;
+            Some(Request { level, dense: place, distance: prefetch.distance })
+        };
+        self.schedule.prefetches.iter().filter_map(request).collect()
     }
 
     /// Decides where the output is accumulated, and adds the buffer.

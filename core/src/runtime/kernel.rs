@@ -91,24 +91,7 @@ impl Kernel {
         let bad = |operand: &str, why: String| {
             Err(CoreError::Operand { operand: operand.to_owned(), why })
         };
-        let levels = operands.sparse.levels();
-        let order = operands.sparse.mode_order();
-        let extents = order.modes().iter().map(|&mode| operands.sparse.extents()[mode]);
-        let fits = levels.len() == program.levels.len()
-            && operands.nodes.len() == levels.len()
-            && program.value_bytes == V::BYTES
-            && extents.zip(&program.levels).all(|(have, level)| have <= level.extent)
-            && levels.iter().zip(&program.levels).enumerate().all(|(at, (level, param))| {
-                let leaf = at + 1 == program.levels.len();
-                let nodes = &operands.nodes[at];
-                let fused = param.fusion == Fusion::WithNext;
-                level.coords.width() == param.coords
-                    && (leaf || fused == level.pointers.is_empty())
-                    && (leaf || fused || level.pointers.width() == param.pointers)
-                    && nodes.start <= nodes.end
-                    && nodes.end <= level.coords.len() as u64
-            });
-        if !fits {
+        if !self.fits(operands) {
             return bad(
                 &program.sparse,
                 "extents, levels, widths or nodes differ from the kernel's".into(),
@@ -138,6 +121,28 @@ impl Kernel {
             return bad(&output.name, "the rows are not aligned".into());
         }
         Ok(())
+    }
+
+    /// Tells whether the tree is one that the kernel walks.
+    fn fits<V: Value>(&self, operands: &Operands<V>) -> bool {
+        let program = &*self.program;
+        let levels = operands.sparse.levels();
+        let order = operands.sparse.mode_order();
+        let extents = order.modes().iter().map(|&mode| operands.sparse.extents()[mode]);
+        levels.len() == program.levels.len()
+            && operands.nodes.len() == levels.len()
+            && program.value_bytes == V::BYTES
+            && extents.zip(&program.levels).all(|(have, level)| have <= level.extent)
+            && levels.iter().zip(&program.levels).enumerate().all(|(at, (level, param))| {
+                let leaf = at + 1 == program.levels.len();
+                let nodes = &operands.nodes[at];
+                let fused = param.fusion == Fusion::WithNext;
+                level.coords.width() == param.coords
+                    && (leaf || fused == level.pointers.is_empty())
+                    && (leaf || fused || level.pointers.width() == param.pointers)
+                    && nodes.start <= nodes.end
+                    && nodes.end <= level.coords.len() as u64
+            })
     }
 
     /// Returns one past the last element of the output's slice that the kernel may write.

@@ -119,6 +119,14 @@ impl Problem {
         levels.iter().copied().take_while(|&index| loops.contains(index)).collect()
     }
 
+    /// Returns `indices` of an array in the order in which it is stored for a term inside `loops`:
+    /// those of the tree first, by level, then the others as they are looped.
+    pub fn stored_order(&self, indices: &[Index], loops: &[Index]) -> Vec<Index> {
+        let levels = self.sparse.first().map_or(&[][..], |x| &x.levels);
+        let looped = loops.iter().filter(|index| !levels.contains(index));
+        levels.iter().chain(looped).copied().filter(|index| indices.contains(index)).collect()
+    }
+
     /// Returns the indices of the first sparse operand.
     pub fn sparse_indices(&self) -> IndexSet {
         self.sparse.first().map(|x| x.levels.iter().copied().collect()).unwrap_or_default()

@@ -144,20 +144,7 @@ impl Schedule {
                 self.check_tail(operand, reader)?;
             }
         }
-        let last = orders.last().map_or(&[][..], Vec::as_slice);
-        let sparse = problem.sparse_indices();
-        if problem.has_pattern_output() && !sparse.is_subset(problem.expr.output.set()) {
-            let output = &problem.expr.output;
-            return broken(Rule::Layout, format!("{output} lacks an index of the pattern"));
-        }
-        let mut around = last.iter().filter(|&&index| sparse.contains(index));
-        let levels = problem.sparse.first().map_or(&[][..], |x| &x.levels);
-        if problem.has_pattern_output() && !levels.iter().all(|level| around.next() == Some(level))
-        {
-            let output = &problem.expr.output;
-            return broken(Rule::WalkOrder, format!("{output} is written in another order"));
-        }
-        Ok(())
+        check_pattern_output(problem, orders.last().map_or(&[][..], Vec::as_slice))
     }
 
     /// Checks that every loop that walks a fused level is one around the term `reader`.
@@ -241,4 +228,22 @@ impl Schedule {
 
 fn broken<T>(rule: Rule, found: String) -> Result<T, CoreError> {
     Err(CoreError::Illegal { rule, found })
+}
+
+/// Checks that an output with the operand's pattern has all indices of the tree, and is written by
+/// the loops `last` in the tree's order.
+fn check_pattern_output(problem: &Problem, last: &[Index]) -> Result<(), CoreError> {
+    if !problem.has_pattern_output() {
+        return Ok(());
+    }
+    let (output, sparse) = (&problem.expr.output, problem.sparse_indices());
+    if !sparse.is_subset(output.set()) {
+        return broken(Rule::Layout, format!("{output} lacks an index of the pattern"));
+    }
+    let mut around = last.iter().filter(|&&index| sparse.contains(index));
+    let levels = problem.sparse.first().map_or(&[][..], |x| &x.levels);
+    if !levels.iter().all(|level| around.next() == Some(level)) {
+        return broken(Rule::WalkOrder, format!("{output} is written in another order"));
+    }
+    Ok(())
 }
