@@ -6,6 +6,7 @@
 //! storage, in an order that depends on the data only: results do not depend on the number of
 //! threads.
 
+pub mod checkpoint;
 pub mod error;
 pub mod files;
 pub mod history;
@@ -17,6 +18,7 @@ pub mod model;
 pub mod npz;
 pub mod output;
 pub mod progress;
+pub mod restarts;
 pub mod rng;
 pub mod score;
 pub mod stopping;

@@ -5,7 +5,7 @@ use std::io::{self, BufReader, BufWriter};
 use std::path::{Path, PathBuf};
 
 use decompose_formats::{Matrix, Value};
-use ndarray::{Array, Array2, ArrayView, ArrayView2, Dimension, ShapeBuilder};
+use ndarray::{Array, Array2, ArrayView, Dimension, OwnedRepr, ShapeBuilder, StrideShape};
 use ndarray_npy::{NpzReader, NpzWriter, ReadNpyError, ReadNpzError};
 use ndarray_npy::{ReadableElement, WritableElement};
 use zip::CompressionMethod;
@@ -71,18 +71,42 @@ impl NpzOut<'_> {
     ///
     /// If the file cannot be written.
     pub fn matrix<V: Value>(&mut self, name: &str, matrix: &Matrix<V>) -> io::Result<()> {
-        fn unpadded<A>(
-            slice: &[A],
-            (rows, cols, stride): (usize, usize, usize),
-        ) -> io::Result<ArrayView2<'_, A>> {
-            ArrayView2::from_shape((rows, cols).strides((stride, 1)), slice)
-                .map_err(io::Error::other)
+        let shape = (matrix.rows(), matrix.cols()).strides((matrix.stride(), 1));
+        self.strided(name, matrix.as_slice(), shape)
+    }
+
+    /// Adds an array in row-major order, in its own precision.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be written, or the array is not in row-major order.
+    pub fn values<V: Value, D: Dimension>(
+        &mut self,
+        name: &str,
+        array: &Array<V, D>,
+    ) -> io::Result<()> {
+        let not_row_major =
+            || io::Error::other(format!("array `{name}` is not in row-major order"));
+        let values = array.as_slice().ok_or_else(not_row_major)?;
+        self.strided(name, values, array.raw_dim().into())
+    }
+
+    fn strided<V: Value, D: Dimension>(
+        &mut self,
+        name: &str,
+        values: &[V],
+        shape: StrideShape<D>,
+    ) -> io::Result<()> {
+        fn view<A, D: Dimension>(
+            values: &[A],
+            shape: StrideShape<D>,
+        ) -> io::Result<ArrayView<'_, A, D>> {
+            ArrayView::from_shape(shape, values).map_err(io::Error::other)
         }
-        let shape = (matrix.rows(), matrix.cols(), matrix.stride());
         if V::BYTES == size_of::<f32>() {
-            self.array(name, unpadded::<f32>(bytemuck::cast_slice(matrix.as_slice()), shape)?)
+            self.array(name, view::<f32, D>(bytemuck::cast_slice(values), shape)?)
         } else {
-            self.array(name, unpadded::<f64>(bytemuck::cast_slice(matrix.as_slice()), shape)?)
+            self.array(name, view::<f64, D>(bytemuck::cast_slice(values), shape)?)
         }
     }
 }
@@ -149,11 +173,26 @@ impl NpzIn {
     ///
     /// As [`NpzIn::array`]; [`CommonError::Format`] if there is no memory.
     pub fn matrix<V: Value>(&mut self, name: &str) -> Result<Matrix<V>, CommonError> {
+        let array: Array2<V> = self.values(name)?;
+        let mut matrix = Matrix::zeros(array.nrows(), array.ncols())?;
+        matrix.view_mut().iter_mut().zip(&array).for_each(|(to, from)| *to = *from);
+        Ok(matrix)
+    }
+
+    /// Reads the array `name`, stored in single or double precision, and converts it.
+    ///
+    /// # Errors
+    ///
+    /// As [`NpzIn::array`].
+    pub fn values<V: Value, D: Dimension>(
+        &mut self,
+        name: &str,
+    ) -> Result<Array<V, D>, CommonError> {
         self.require(name)?;
-        match self.archive.by_name(name) {
-            Ok(array) => widen::<f64, V>(&array),
+        match self.archive.by_name::<OwnedRepr<f64>, D>(name) {
+            Ok(array) => Ok(array.mapv(V::from_f64)),
             Err(ReadNpzError::Npy(ReadNpyError::WrongDescriptor(_))) => {
-                widen::<f32, V>(&self.array(name)?)
+                Ok(self.array::<f32, D>(name)?.mapv(|value| V::from_f64(value.into())))
             }
             Err(error) => Err(self.fault(name, &error)),
         }
@@ -170,12 +209,4 @@ impl NpzIn {
     fn fault(&self, name: &str, error: &ReadNpzError) -> CommonError {
         CommonError::content(&self.path, format!("array `{name}`: {error}"))
     }
-}
-
-fn widen<A: Value, V: Value>(array: &Array2<A>) -> Result<Matrix<V>, CommonError> {
-    let mut matrix = Matrix::zeros(array.nrows(), array.ncols())?;
-    for (to, &from) in matrix.view_mut().iter_mut().zip(array) {
-        *to = V::from_f64(from.to_f64());
-    }
-    Ok(matrix)
 }

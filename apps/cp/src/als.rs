@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::time::Instant;
 
-use decompose_common::history::IterationRecord;
+use decompose_common::history::{Detail, IterationRecord, Observer};
 use decompose_common::stopping::{Standing, StopReason, error_floor};
 use decompose_core::sweep::MttkrpSweep;
 use decompose_formats::Value;
@@ -11,7 +11,7 @@ use decompose_formats::Value;
 use crate::checkpoint;
 use crate::config::CpConfig;
 use crate::error::CpError;
-use crate::solve::{Observer, Run};
+use crate::solve::Run;
 use crate::state::State;
 use crate::update::update_mode;
 
@@ -80,7 +80,17 @@ fn sweep_modes<V: Value>(
         relative_error: run.state.relative_error,
         seconds: start.elapsed().as_secs_f64(),
         total_seconds: run.seconds(),
-        mttkrp_seconds,
-        dense_seconds,
+        details: details(mttkrp_seconds, dense_seconds),
     })
+}
+
+/// Names what an iteration records of its steps: seconds of each mode's MTTKRP, and of all the
+/// dense algebra - normal equations, row updates, Grams, fit.
+fn details(mttkrp: Vec<f64>, dense: f64) -> Vec<Detail> {
+    vec![Detail::seconds_by_mode("mttkrp", mttkrp), Detail::seconds("dense", dense)]
+}
+
+/// Returns the names and shapes of the details in the history of a tensor of order `order`.
+pub fn history_layout(order: usize) -> Vec<Detail> {
+    details(vec![0.0; order], 0.0)
 }

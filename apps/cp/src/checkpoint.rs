@@ -7,39 +7,30 @@
 //! at any moment can be resumed.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Instant;
 
 use decompose_common::CommonError;
+use decompose_common::checkpoint::{self, Identity, fixed};
 use decompose_common::history::IterationRecord;
 use decompose_common::model::{self, CpModel, ModelFormat};
 use decompose_common::npz::{self, NpzIn};
-use decompose_common::stopping::StopReason;
+use decompose_common::restarts::RestartReport;
 use decompose_core::sweep::MttkrpSweep;
 use decompose_formats::Value;
-use ndarray::{Array1, Array2};
 
+use crate::als::history_layout;
 use crate::config::CpConfig;
 use crate::error::CpError;
-use crate::outcome::{GramReport, RestartReport};
+use crate::outcome::GramReport;
 use crate::solve::{Finished, Run};
 use crate::state::State;
 
 /// The layout of the arrays; a reader refuses others.
-const VERSION: u64 = 1;
-/// Numbers of a history line besides the MTTKRP of each mode.
-const HISTORY_FIELDS: usize = 8;
-
-fn file(folder: &Path) -> PathBuf {
-    folder.join("checkpoint.npz")
-}
-
-fn model_folder(folder: &Path, restart: usize) -> PathBuf {
-    folder.join(format!("restart-{}", restart + 1))
-}
+const VERSION: u64 = 2;
 
 /// Returns the options that decide the course of a run, by name.
-fn identity<V: Value>(config: &CpConfig, extents: &[u64]) -> Vec<(&'static str, Vec<u64>)> {
+fn identity<V: Value>(config: &CpConfig, extents: &[u64]) -> Identity {
     let order = extents.len();
     let nonneg = (0..order).map(|mode| u64::from(config.nonneg.contains(mode)));
     vec![
@@ -59,7 +50,7 @@ pub(crate) fn save_finished<V: Value>(
     restart: usize,
     folder: &Path,
 ) -> Result<(), CpError> {
-    let folder = model_folder(folder, restart);
+    let folder = checkpoint::restart_folder(folder, restart);
     fs::create_dir_all(&folder).map_err(|source| CommonError::io("create", &folder, source))?;
     model::write(model, &folder, ModelFormat::Npz)?;
     Ok(())
@@ -76,17 +67,14 @@ pub(crate) fn save<V: Value>(
     let measures = [state.fit, state.change, state.relative_error];
     let so_far = [run.norm_squared, run.seconds(), run.gram.worst_condition];
     let updates = [run.gram.singular as u64, run.gram.ill_conditioned as u64];
-    npz::write(&file(folder), |out| {
-        out.numbers("version", &[VERSION])?;
-        for (name, numbers) in identity::<V>(config, &extents) {
-            out.numbers(name, &numbers)?;
-        }
+    let finished: Vec<RestartReport> = run.finished.iter().map(|f| f.report).collect();
+    let identity = identity::<V>(config, &extents);
+    npz::write(&checkpoint::file(folder), |out| {
+        checkpoint::write_common(out, VERSION, &identity, (&run.history, &finished))?;
         out.numbers("measures", &measures)?;
         out.numbers("iteration", &[state.iteration as u64])?;
         out.numbers("run", &so_far)?;
         out.numbers("updates", &updates)?;
-        out.array("history", history_table(&run.history, extents.len()).view())?;
-        out.array("finished", finished_table(&run.finished).view())?;
         out.array("weights", state.weights.view())?;
         for (mode, factor) in state.factors.iter().enumerate() {
             out.matrix(&format!("factor_{}", mode + 1), factor)?;
@@ -104,7 +92,9 @@ pub(crate) fn save<V: Value>(
 ///
 /// [`CpError::Common`] if there is no readable checkpoint in `folder`.
 pub fn saved_history(folder: &Path) -> Result<Vec<IterationRecord>, CpError> {
-    Ok(read_history(&mut open(folder)?)?)
+    let mut archive = checkpoint::open(folder, VERSION)?;
+    let extents: Vec<u64> = archive.numbers("extents")?;
+    Ok(checkpoint::read_history(&mut archive, &history_layout(extents.len()))?)
 }
 
 /// Loads the run saved in `folder`, for the same tensor and options.
@@ -113,27 +103,28 @@ pub(crate) fn load<V: Value>(
     config: &CpConfig,
     folder: &Path,
 ) -> Result<Run<V>, CpError> {
-    let mut archive = open(folder)?;
-    for (name, wanted) in identity::<V>(config, sweep.extents()) {
-        let saved: Vec<u64> = archive.numbers(name)?;
-        if saved != wanted {
-            return Err(mismatch(folder, format!("{name}: saved {saved:?}, now {wanted:?}")));
-        }
+    let mut archive = checkpoint::open(folder, VERSION)?;
+    let extents = sweep.extents();
+    if let Some(why) = checkpoint::difference(&mut archive, &identity::<V>(config, extents))? {
+        return Err(mismatch(folder, why));
     }
-    let state = read_state(&mut archive, sweep.extents().len())?;
-    check_shapes(&state, sweep.extents(), folder)?;
+    let state = read_state(&mut archive, extents.len())?;
+    check_shapes(&state, extents, folder)?;
     let [norm_squared, earlier_seconds, worst_condition] = fixed::<f64, 3>(&mut archive, "run")?;
-    // Another number of threads may add the squares in another order.
-    if (sweep.norm_squared() / norm_squared - 1.0).abs() > 1e-9 {
-        let (saved, now) = (norm_squared.sqrt(), sweep.norm_squared().sqrt());
-        return Err(mismatch(folder, format!("norm of the tensor: saved {saved}, now {now}")));
+    if let Some(why) = checkpoint::norm_difference(norm_squared, sweep.norm_squared()) {
+        return Err(mismatch(folder, why));
     }
     let [singular, ill_conditioned] =
         fixed::<u64, 2>(&mut archive, "updates")?.map(|count| count as usize);
+    let reports = checkpoint::read_finished(&mut archive, config.seed)?;
+    let finished = reports.into_iter().enumerate().map(|(restart, report)| {
+        let path = checkpoint::restart_folder(folder, restart).join("model.npz");
+        Ok(Finished { model: model::read(&path)?, report })
+    });
     Ok(Run {
         state,
-        finished: read_finished(&mut archive, config, folder)?,
-        history: read_history(&mut archive)?,
+        finished: finished.collect::<Result<_, CommonError>>()?,
+        history: checkpoint::read_history(&mut archive, &history_layout(extents.len()))?,
         gram: GramReport { singular, ill_conditioned, worst_condition },
         norm_squared,
         clock: Instant::now(),
@@ -163,28 +154,8 @@ fn read_state<V: Value>(archive: &mut NpzIn, order: usize) -> Result<State<V>, C
     Ok(state)
 }
 
-fn open(folder: &Path) -> Result<NpzIn, CommonError> {
-    let mut archive = NpzIn::open(&file(folder))?;
-    let version: Vec<u64> = archive.numbers("version")?;
-    if version != [VERSION] {
-        let why = format!("checkpoint layout {version:?}; this program reads {VERSION}");
-        return Err(CommonError::content(archive.path(), why));
-    }
-    Ok(archive)
-}
-
 fn mismatch(folder: &Path, why: String) -> CpError {
-    CpError::Start { what: file(folder).display().to_string(), why }
-}
-
-fn fixed<A: Copy + ndarray_npy::ReadableElement, const N: usize>(
-    archive: &mut NpzIn,
-    name: &str,
-) -> Result<[A; N], CommonError> {
-    let numbers: Vec<A> = archive.numbers(name)?;
-    let count = numbers.len();
-    let why = format!("array `{name}` has {count} numbers for {N}");
-    numbers.try_into().map_err(|_| CommonError::content(archive.path(), why))
+    CpError::Start { what: checkpoint::file(folder).display().to_string(), why }
 }
 
 fn check_shapes<V: Value>(state: &State<V>, extents: &[u64], folder: &Path) -> Result<(), CpError> {
@@ -199,75 +170,4 @@ fn check_shapes<V: Value>(state: &State<V>, extents: &[u64], folder: &Path) -> R
         Some(mode) => Err(mismatch(folder, format!("the arrays of mode {} do not fit", mode + 1))),
         None => Ok(()),
     }
-}
-
-fn history_table(history: &[IterationRecord], order: usize) -> Array2<f64> {
-    let mut table = Array2::zeros((history.len(), HISTORY_FIELDS + order));
-    for (mut line, record) in table.rows_mut().into_iter().zip(history) {
-        let fields = [
-            record.restart as f64,
-            record.iteration as f64,
-            record.fit,
-            record.change,
-            record.relative_error,
-            record.seconds,
-            record.total_seconds,
-            record.dense_seconds,
-        ];
-        let all = fields.iter().chain(&record.mttkrp_seconds);
-        line.iter_mut().zip(all).for_each(|(to, from)| *to = *from);
-    }
-    table
-}
-
-fn read_history(archive: &mut NpzIn) -> Result<Vec<IterationRecord>, CommonError> {
-    let table: Array2<f64> = archive.array("history")?;
-    if table.ncols() < HISTORY_FIELDS {
-        let why = format!("array `history` has {} columns", table.ncols());
-        return Err(CommonError::content(archive.path(), why));
-    }
-    let record = |line: ndarray::ArrayView1<'_, f64>| IterationRecord {
-        restart: line[0] as usize,
-        iteration: line[1] as usize,
-        fit: line[2],
-        change: line[3],
-        relative_error: line[4],
-        seconds: line[5],
-        total_seconds: line[6],
-        dense_seconds: line[7],
-        mttkrp_seconds: line.slice(ndarray::s![HISTORY_FIELDS..]).to_vec(),
-    };
-    Ok(table.rows().into_iter().map(record).collect())
-}
-
-fn finished_table<V>(finished: &[Finished<V>]) -> Array2<f64> {
-    let mut table = Array2::zeros((finished.len(), 4));
-    for (mut line, Finished { report, .. }) in table.rows_mut().into_iter().zip(finished) {
-        let stop = StopReason::ALL.iter().position(|&stop| stop == report.stop).unwrap_or(0);
-        let fields = [report.fit, report.relative_error, report.iterations as f64, stop as f64];
-        line.assign(&Array1::from(fields.to_vec()));
-    }
-    table
-}
-
-fn read_finished<V: Value>(
-    archive: &mut NpzIn,
-    config: &CpConfig,
-    folder: &Path,
-) -> Result<Vec<Finished<V>>, CommonError> {
-    let table: Array2<f64> = archive.array("finished")?;
-    let restart = |(restart, line): (usize, ndarray::ArrayView1<'_, f64>)| {
-        let fields: [f64; 4] = line.to_vec().try_into().unwrap_or_default();
-        let [fit, relative_error, iterations, stop] = fields;
-        let path = model_folder(folder, restart).join("model.npz");
-        let report = RestartReport {
-            seed: config.seed.wrapping_add(restart as u64),
-            fit,
-            relative_error,
-            iterations: iterations as usize,
-            stop: StopReason::ALL.get(stop as usize).copied().unwrap_or(StopReason::Converged),
-        };
-        Ok(Finished { model: model::read(&path)?, report })
-    };
-    table.rows().into_iter().enumerate().map(restart).collect()
 }

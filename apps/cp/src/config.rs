@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use decompose_common::checkpoint::CheckpointRule;
 use decompose_common::model::{Arrangement, CpModel};
 use decompose_common::stopping::StopRule;
 use decompose_formats::ModeOrder;
@@ -53,16 +54,6 @@ impl NonNegModes {
             NonNegModes::Listed(modes) => modes.contains(&mode),
         }
     }
-}
-
-/// Where and how often to save the state of a run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CheckpointRule {
-    /// An existing folder; `checkpoint.npz` and one `restart-K/model.npz` for each finished
-    /// restart go there.
-    pub folder: PathBuf,
-    /// Iterations between two checkpoints; the end of the run is always saved.
-    pub every: usize,
 }
 
 /// Where a run starts.

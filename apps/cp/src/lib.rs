@@ -31,11 +31,14 @@ mod solve;
 mod state;
 mod update;
 
+pub use als::history_layout;
 pub use checkpoint::saved_history;
-pub use config::{CheckpointRule, CpConfig, NonNegModes, Start};
-pub use decompose_common::history::IterationRecord;
+pub use config::{CpConfig, NonNegModes, Start};
+pub use decompose_common::checkpoint::CheckpointRule;
+pub use decompose_common::history::{IterationRecord, Observer};
 pub use decompose_common::model::{Arrangement, CpModel};
+pub use decompose_common::restarts::RestartReport;
 pub use decompose_common::stopping::{StopReason, StopRule};
 pub use error::CpError;
-pub use outcome::{CpOutcome, GramReport, RestartReport};
-pub use solve::{Observer, nvecs_start, solve};
+pub use outcome::{CpOutcome, GramReport};
+pub use solve::{nvecs_start, solve};

@@ -2,7 +2,7 @@
 
 use decompose_common::history::IterationRecord;
 use decompose_common::model::CpModel;
-use decompose_common::stopping::StopReason;
+use decompose_common::restarts::RestartReport;
 use ndarray::Array2;
 
 /// The best model of a run and how it came about.
@@ -28,21 +28,6 @@ impl<V> CpOutcome<V> {
     pub fn best(&self) -> &RestartReport {
         &self.restarts[self.best]
     }
-}
-
-/// The end of one start.
-#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
-pub struct RestartReport {
-    /// The seed; it has no meaning for a given start.
-    pub seed: u64,
-    /// `1 - ||X - M|| / ||X||`.
-    pub fit: f64,
-    /// `||X - M|| / ||X||`.
-    pub relative_error: f64,
-    /// Iterations done.
-    pub iterations: usize,
-    /// Why it stopped.
-    pub stop: StopReason,
 }
 
 /// How the normal equations behaved, over all updates.

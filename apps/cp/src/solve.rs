@@ -1,11 +1,11 @@
 //! The decomposition: starts, restarts, the choice among them.
 
-use std::ops::ControlFlow;
 use std::time::Instant;
 
-use decompose_common::history::IterationRecord;
+use decompose_common::history::{IterationRecord, Observer};
 use decompose_common::init;
 use decompose_common::model::CpModel;
+use decompose_common::restarts::{self, RestartReport, seed_of};
 use decompose_common::score::factor_match_score;
 use decompose_common::stopping::StopReason;
 use decompose_core::sweep::MttkrpSweep;
@@ -16,11 +16,8 @@ use crate::als;
 use crate::checkpoint;
 use crate::config::{CpConfig, Start};
 use crate::error::CpError;
-use crate::outcome::{CpOutcome, GramReport, RestartReport};
+use crate::outcome::{CpOutcome, GramReport};
 use crate::state::State;
-
-/// Called after each iteration; `Break` ends the run in good order.
-pub type Observer<'a> = dyn FnMut(&IterationRecord) -> ControlFlow<()> + 'a;
 
 /// A run in progress.
 pub(crate) struct Run<V> {
@@ -81,7 +78,7 @@ pub fn solve<V: Value>(
             return conclude(run, stop, config);
         }
         let number = run.finished.len();
-        let factors = init::random(sweep.extents(), config.rank, seed_of(config, number + 1))?;
+        let factors = init::random(sweep.extents(), config.rank, seed_of(config.seed, number + 1))?;
         let next = State::new(factors, &config.nonneg);
         let ended = std::mem::replace(&mut run.state, next);
         run.finished.push(finish(ended, stop, number, config)?);
@@ -113,10 +110,6 @@ pub fn nvecs_start<V: Value>(coo: &Coo<V>, config: &CpConfig) -> Result<Start<V>
         }
     }
     Ok(Start::Given(CpModel::new(vec![1.0; config.rank], factors)?))
-}
-
-fn seed_of(config: &CpConfig, restart: usize) -> u64 {
-    config.seed.wrapping_add(restart as u64)
 }
 
 fn begin<V: Value>(
@@ -159,7 +152,7 @@ fn finish<V: Value>(
     config: &CpConfig,
 ) -> Result<Finished<V>, CpError> {
     let report = RestartReport {
-        seed: seed_of(config, restart),
+        seed: seed_of(config.seed, restart),
         fit: state.fit,
         relative_error: state.relative_error,
         iterations: state.iteration,
@@ -189,8 +182,7 @@ fn conclude<V: Value>(
         }
     }
     let restarts: Vec<RestartReport> = finished.iter().map(|f| f.report).collect();
-    let best =
-        (1..count).fold(0, |best, k| if restarts[k].fit > restarts[best].fit { k } else { best });
+    let best = restarts::best(&restarts);
     Ok(CpOutcome {
         model: finished.swap_remove(best).model,
         best,

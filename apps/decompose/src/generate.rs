@@ -13,9 +13,9 @@ use decompose_formats::{Coo, FormatError};
 
 use crate::cli::Done;
 use crate::convert::check_output;
-use crate::cp::parse_count;
 use crate::failure::Failure;
 use crate::input::parse_extent;
+use crate::run::args::parse_count;
 
 /// The exponent of the power law in every mode unless given: that of word frequencies.
 const ZIPF: f64 = 1.0;

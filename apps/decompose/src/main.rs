@@ -11,6 +11,7 @@ mod labels;
 mod manual;
 mod pattern;
 mod plot;
+mod run;
 mod schedule;
 mod stats;
 mod stdout;

@@ -13,6 +13,7 @@ use serde_json::Value as Json;
 
 use crate::cli::Done;
 use crate::failure::Failure;
+use crate::run::figures::step_name;
 use crate::stdout;
 
 /// Draws the convergence and timing of earlier runs together.
@@ -95,7 +96,7 @@ impl Run {
         let (record, history) = (folder.join("run.json"), folder.join("history.csv"));
         let fault = |path: &Path, why: String| {
             Failure::input(format!("{}: {why}", path.display()))
-                .help("give folders that `decompose cp` wrote")
+                .help("give folders that a solver - `decompose cp` - wrote")
         };
         let text = fs::read(&record).map_err(|e| fault(&record, format!("cannot read: {e}")))?;
         let parsed =
@@ -149,15 +150,21 @@ impl Run {
             name,
             seconds: self.history.iter().map(|row| self.number(row, column)).collect(),
         };
-        let modes = self.columns.iter().filter_map(|column| {
-            let mode = column.strip_prefix("mttkrp_")?.strip_suffix("_seconds")?;
-            Some(component(column, format!("MTTKRP, mode {mode}")))
+        let steps = self.columns.iter().filter_map(|column| {
+            let step = column.strip_suffix("_seconds").filter(|step| *step != "total")?;
+            let by_mode = step.rsplit_once('_').map(|(step, mode)| (step, mode.parse().ok()));
+            Some(component(
+                column,
+                match by_mode {
+                    Some((step, Some(mode))) => step_name(step, Some(mode)),
+                    _ => step_name(step, None),
+                },
+            ))
         });
-        let dense = component("dense_seconds", "dense algebra".into());
         TimingRun {
             name: name.to_owned(),
             phases: phases.iter().map(phase).collect(),
-            components: modes.chain([dense]).collect(),
+            components: steps.collect(),
         }
     }
 }

@@ -7,9 +7,9 @@ use decompose_formats::TensorStats;
 use serde_json::json;
 
 use crate::cli::Done;
-use crate::cp::parse_count;
 use crate::failure::Failure;
 use crate::input::InputArgs;
+use crate::run::args::parse_count;
 use crate::stdout;
 
 /// Facts about a tensor: extents, non-zeros, fibres, values, memory needed.

@@ -1,21 +1,26 @@
-//! CP models and the files they live in.
+//! Models and the files they live in.
 
+mod any;
 mod arrange;
 mod csv;
 mod npz;
 mod splatt;
+mod train;
 mod ttb;
+mod tucker;
 
-use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use decompose_formats::{Matrix, Value};
 
 use crate::error::CommonError;
+use crate::npz::NpzIn;
 
+pub use any::{Model, ModelKind};
 pub use arrange::Arrangement;
+pub use train::TtModel;
+pub use tucker::TuckerModel;
 
 /// A sum of R rank-one tensors: `sum_r weights[r] * factor_1[:, r] o ... o factor_N[:, r]`.
 ///
@@ -100,7 +105,7 @@ impl FromStr for ModelFormat {
     }
 }
 
-/// Writes `model` into `folder` and returns the files written.
+/// Writes a CP `model` into `folder` and returns the files written.
 ///
 /// # Errors
 ///
@@ -118,17 +123,22 @@ pub fn write<V: Value>(
     }
 }
 
-/// Reads a model from an `.npz` file or a `ktensor` text file, told apart by their first bytes.
+/// Reads a CP model from an `.npz` file or a `ktensor` text file, told apart by their first bytes;
+/// [`Model::read`] takes any kind.
 ///
 /// # Errors
 ///
 /// [`CommonError::Io`], [`CommonError::Content`] or [`CommonError::Line`] for a file that is not
-/// there or not a model.
+/// there or not a CP model.
 pub fn read<V: Value>(path: &Path) -> Result<CpModel<V>, CommonError> {
-    let mut start = Vec::new();
-    let file = File::open(path).map_err(|source| CommonError::io("open", path, source))?;
-    file.take(2).read_to_end(&mut start).map_err(|source| CommonError::io("read", path, source))?;
-    if start == b"PK" { npz::read(path) } else { ttb::read(path) }
+    if !any::is_archive(path)? {
+        return ttb::read(path);
+    }
+    let mut archive = NpzIn::open(path)?;
+    match ModelKind::of(&archive) {
+        ModelKind::Cp => npz::read(&mut archive),
+        other => Err(CommonError::content(path, format!("a {} model, not CP", other.name()))),
+    }
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use decompose_formats::Value;
+use decompose_formats::{Matrix, Value};
 
 use crate::error::CommonError;
 use crate::model::CpModel;
@@ -23,16 +23,22 @@ pub(super) fn write<V: Value>(
 }
 
 /// Reads a model; where there are no weights they are one.
-pub(super) fn read<V: Value>(path: &Path) -> Result<CpModel<V>, CommonError> {
-    let mut archive = NpzIn::open(path)?;
-    let mut factors = vec![archive.matrix("factor_1")?];
-    while archive.has(&format!("factor_{}", factors.len() + 1)) {
-        factors.push(archive.matrix(&format!("factor_{}", factors.len() + 1))?);
-    }
+pub(super) fn read<V: Value>(archive: &mut NpzIn) -> Result<CpModel<V>, CommonError> {
+    let factors = read_factors::<V>(archive)?;
     let weights = if archive.has("weights") {
         archive.numbers("weights")?
     } else {
         vec![1.0; factors[0].cols()]
     };
-    CpModel::new(weights, factors).map_err(|error| CommonError::content(path, error.to_string()))
+    CpModel::new(weights, factors)
+        .map_err(|error| CommonError::content(archive.path(), error.to_string()))
+}
+
+/// Reads `factor_1` and those that follow it.
+pub(super) fn read_factors<V: Value>(archive: &mut NpzIn) -> Result<Vec<Matrix<V>>, CommonError> {
+    let mut factors = vec![archive.matrix("factor_1")?];
+    while archive.has(&format!("factor_{}", factors.len() + 1)) {
+        factors.push(archive.matrix(&format!("factor_{}", factors.len() + 1))?);
+    }
+    Ok(factors)
 }

@@ -2,18 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-use decompose_core::plot::{
-    self, ComponentFactor, Components, Convergence, ConvergencePoint, ConvergenceRun, ScoreMatrix,
-    Timing, TimingComponent, TimingPhase, TimingRun,
-};
-use decompose_cp::IterationRecord;
+use decompose_core::plot::{self, ComponentFactor, Components, ScoreMatrix};
 use decompose_formats::Value;
 
-use crate::cp::prepare::Phases;
 use crate::cp::settings::Settings;
 use crate::cp::solve::Solved;
 use crate::failure::Failure;
 use crate::labels::ModeLabels;
+use crate::run::{Phases, figures};
 
 /// Draws all figures into `folder` and returns their files.
 ///
@@ -29,60 +25,18 @@ pub(crate) fn draw<V: Value + Into<f64>>(
     let outcome = &solved.outcome;
     let title = format!("{}, CP-ALS, rank {}", settings.input.name(), outcome.model.rank());
     let mut paths = Vec::new();
-    paths.extend(plot::save(&convergence(settings, solved, &title), folder, "convergence")?);
-    paths.extend(plot::save(&timing(&outcome.history, phases, &title), folder, "timing")?);
+    let history = &outcome.history;
+    let names = (title.as_str(), format!("rank {}", outcome.model.rank()));
+    let tolerance = settings.config.stop.tol;
+    let convergence =
+        figures::convergence(&outcome.restarts, history, (names.0, &names.1), tolerance);
+    paths.extend(plot::save(&convergence, folder, "convergence")?);
+    paths.extend(plot::save(&figures::timing(history, phases, &title), folder, "timing")?);
     paths.extend(plot::save(&components(solved, labels, &title)?, folder, "components")?);
     if outcome.restarts.len() > 1 {
         paths.extend(plot::save(&scores(solved, title), folder, "restarts")?);
     }
     Ok(paths)
-}
-
-fn convergence<V: Value>(settings: &Settings, solved: &Solved<V>, title: &str) -> Convergence {
-    let outcome = &solved.outcome;
-    let runs = outcome.restarts.iter().zip(1..).map(|(start, number)| {
-        let records = outcome.history.iter().filter(|record| record.restart == number);
-        let name = match outcome.restarts.len() {
-            1 => format!("rank {}, seed {}", outcome.model.rank(), start.seed),
-            _ => format!("start {number}, seed {}", start.seed),
-        };
-        ConvergenceRun { name, points: points(records), stop: start.stop.to_string() }
-    });
-    let tolerance = Some(settings.config.stop.tol).filter(|tol| *tol > 0.0);
-    Convergence { title: title.to_owned(), tolerance, runs: runs.collect() }
-}
-
-/// Returns the fits of one start, timed from its own beginning.
-pub(crate) fn points<'a>(
-    records: impl Iterator<Item = &'a IterationRecord>,
-) -> Vec<ConvergencePoint> {
-    let mut began = None;
-    let point = |record: &IterationRecord| {
-        let began = *began.get_or_insert(record.total_seconds - record.seconds);
-        ConvergencePoint {
-            iteration: record.iteration as u64,
-            seconds: record.total_seconds - began,
-            fit: record.fit,
-        }
-    };
-    records.map(point).collect()
-}
-
-fn timing(history: &[IterationRecord], phases: &Phases, title: &str) -> Timing {
-    let phases = phases.0.iter().map(|&(name, seconds)| TimingPhase { name: name.into(), seconds });
-    let order = history.first().map_or(0, |record| record.mttkrp_seconds.len());
-    let mut components: Vec<TimingComponent> = (0..order)
-        .map(|mode| TimingComponent {
-            name: format!("MTTKRP, mode {}", mode + 1),
-            seconds: history.iter().map(|record| record.mttkrp_seconds[mode]).collect(),
-        })
-        .collect();
-    components.push(TimingComponent {
-        name: "dense algebra".into(),
-        seconds: history.iter().map(|record| record.dense_seconds).collect(),
-    });
-    let run = TimingRun { name: String::new(), phases: phases.collect(), components };
-    Timing { title: title.to_owned(), runs: vec![run] }
 }
 
 fn components<V: Value + Into<f64>>(

@@ -2,7 +2,6 @@
 
 mod args;
 mod compat;
-mod console;
 mod explain;
 mod figures;
 mod memory;
@@ -16,17 +15,19 @@ mod write;
 
 use decompose_common::output::OutputFolder;
 use decompose_formats::Value;
-use rayon::ThreadPoolBuilder;
 use serde_json::json;
 
 use crate::cli::Done;
-use crate::cp::console::Console;
 use crate::cp::prepare::Prepared;
-use crate::cp::settings::{Settings, Task};
+use crate::cp::settings::Settings;
 use crate::cp::solve::Solved;
 use crate::failure::Failure;
+use crate::run;
+use crate::run::args::Precision;
+use crate::run::console::Console;
+use crate::run::settings::Task;
 
-pub(crate) use crate::cp::args::{CpArgs, Precision, parse_count, parse_seconds};
+pub(crate) use crate::cp::args::CpArgs;
 
 /// Runs the command.
 ///
@@ -35,10 +36,7 @@ pub(crate) use crate::cp::args::{CpArgs, Precision, parse_count, parse_seconds};
 /// Bad options or input before anything is written; a fault of the machine or this program.
 pub(crate) fn run(args: CpArgs) -> Result<Done, Failure> {
     let settings = Settings::new(args)?;
-    ThreadPoolBuilder::new()
-        .num_threads(settings.threads)
-        .build_global()
-        .map_err(|error| Failure::input(format!("cannot start the threads: {error}")))?;
+    run::start_threads(settings.threads)?;
     match settings.precision {
         Precision::F64 => run_in::<f64>(&settings),
         Precision::F32 => run_in::<f32>(&settings),
@@ -46,10 +44,7 @@ pub(crate) fn run(args: CpArgs) -> Result<Done, Failure> {
 }
 
 fn run_in<V: Value + Into<f64>>(settings: &Settings) -> Result<Done, Failure> {
-    let folder = match settings.task {
-        Task::Write => Some(OutputFolder::check(&settings.folder, settings.existing)?),
-        Task::Compute | Task::Explain => None,
-    };
+    let folder = settings.output()?;
     let mut console = Console::new(settings);
     let (version, config) = (env!("CARGO_PKG_VERSION"), &settings.config);
     console.screen.line(format!(
@@ -95,7 +90,9 @@ fn finish<V: Value + Into<f64>>(
         }
         None => Vec::new(),
     };
-    console.event("result", record::result(settings, solved, &facts))?;
+    let result = record::result(solved);
+    let event = run::record::result(settings, &facts.forecast, &facts.phases, &result);
+    console.event("result", event)?;
     console.summary(summary::Summary { settings, solved, facts: &facts, files: &files })?;
     Ok(solved.done)
 }

@@ -1,77 +1,37 @@
-//! `run.json`: everything that is needed to understand and repeat a run.
+//! What CP-ALS writes into `run.json`.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use decompose_common::machine::{self, MachineFacts};
-use decompose_common::{files, model::ModelFormat};
-use decompose_core::runtime::Toolchain;
+use decompose_common::model::ModelFormat;
 use decompose_core::sweep::{Step, Trees};
 use decompose_cp::{Arrangement, GramReport, NonNegModes, RestartReport};
-use decompose_formats::io::ReadReport;
-use decompose_formats::{Duplicates, Value};
+use decompose_formats::Value;
 use serde::Serialize;
 use serde_json::Value as Json;
 
-use crate::cp::args::{Init, Precision};
+use crate::cp::args::Init;
 use crate::cp::compat::{Compat, StartRange};
-use crate::cp::memory::Forecast;
 use crate::cp::prepare::Facts;
-use crate::cp::settings::{Codegen, Settings, StartFrom};
+use crate::cp::settings::{Settings, StartFrom};
 use crate::cp::solve::Solved;
 use crate::failure::Failure;
-
-/// The file's content; fields in the order written.
-#[derive(Serialize)]
-struct Record<'a> {
-    program: &'static str,
-    version: &'static str,
-    command: Vec<String>,
-    options: Options<'a>,
-    machine: MachineFacts,
-    compiler: Option<String>,
-    input: InputRecord<'a>,
-    plan: PlanRecord,
-    memory: MemoryRecord,
-    phases: Vec<PhaseRecord>,
-    result: ResultRecord<'a>,
-}
+use crate::run::record::{self, Parts, SharedOptions, median};
 
 /// All that decides a run; modes count from 1.
 #[derive(Serialize)]
 pub(crate) struct Options<'a> {
     rank: usize,
-    seed: u64,
-    tol: f64,
-    max_iters: usize,
-    max_time: Option<f64>,
+    #[serde(flatten)]
+    shared: SharedOptions<'a>,
     reg: f64,
     nonneg: Json,
     init: String,
     start_range: StartRange,
-    restarts: usize,
     dimorder: Option<String>,
     arrange: bool,
-    precision: Precision,
-    threads: usize,
-    max_memory: Option<u64>,
     trees: Vec<String>,
-    codegen: Codegen,
-    duplicates: Duplicates,
-    checkpoint_every: Option<usize>,
     compat: Option<Compat>,
-    out: &'a Path,
     out_formats: Vec<&'static str>,
-}
-
-#[derive(Serialize)]
-struct InputRecord<'a> {
-    path: &'a Path,
-    blake3: Option<&'a str>,
-    extents: &'a [u64],
-    nnz: u64,
-    duplicates_merged: u64,
-    read: &'a ReadReport,
 }
 
 #[derive(Serialize)]
@@ -99,20 +59,7 @@ struct StepRecord {
 }
 
 #[derive(Serialize)]
-struct MemoryRecord {
-    predicted: Forecast,
-    predicted_peak: u64,
-    actual_peak: Option<u64>,
-}
-
-#[derive(Serialize)]
-struct PhaseRecord {
-    name: &'static str,
-    seconds: f64,
-}
-
-#[derive(Serialize)]
-struct ResultRecord<'a> {
+pub(crate) struct ResultRecord<'a> {
     fit: f64,
     relative_error: f64,
     iterations: usize,
@@ -137,50 +84,13 @@ pub(crate) fn write<V: Value>(
     facts: &Facts,
     folder: &Path,
 ) -> Result<String, Failure> {
-    let name = "run.json";
-    let record = Record {
-        program: "decompose cp",
-        version: env!("CARGO_PKG_VERSION"),
-        command: std::env::args().collect(),
+    let parts = Parts {
+        command: "cp",
         options: options(settings),
-        machine: MachineFacts::here(),
-        compiler: match settings.toolchain() {
-            Toolchain::Native(compiler) => Some(compiler.version().to_owned()),
-            Toolchain::Interpreter(_) => None,
-        },
-        input: InputRecord {
-            path: &settings.input.file,
-            blake3: facts.blake3.as_deref(),
-            extents: &facts.report.extents,
-            nnz: facts.nnz,
-            duplicates_merged: facts.merged,
-            read: &facts.report,
-        },
         plan: plan(solved, facts),
-        memory: MemoryRecord {
-            predicted: facts.forecast,
-            predicted_peak: facts.forecast.peak,
-            actual_peak: machine::peak_bytes(),
-        },
-        phases: phases(facts),
-        result: result_record(solved),
+        result: result(solved),
     };
-    files::replace(&folder.join(name), |out| {
-        serde_json::to_writer_pretty(&mut *out, &record)?;
-        writeln!(out)
-    })?;
-    Ok(name.into())
-}
-
-/// Returns the result as one JSON object.
-pub(crate) fn result<V: Value>(settings: &Settings, solved: &Solved<V>, facts: &Facts) -> Json {
-    serde_json::json!({
-        "out": settings.folder,
-        "result": result_record(solved),
-        "phases": phases(facts),
-        "memory_peak": machine::peak_bytes(),
-        "memory_predicted": facts.forecast.peak,
-    })
+    record::write(settings, (&facts.tensor, facts.forecast, &facts.phases), parts, folder)
 }
 
 /// Returns the options of a run as they are recorded.
@@ -188,10 +98,7 @@ pub(crate) fn options(settings: &Settings) -> Options<'_> {
     let config = &settings.config;
     Options {
         rank: config.rank,
-        seed: config.seed,
-        tol: config.stop.tol,
-        max_iters: config.stop.max_iters,
-        max_time: config.stop.max_time.map(|time| time.as_secs_f64()),
+        shared: settings.options(),
         reg: config.reg,
         nonneg: match &config.nonneg {
             NonNegModes::None => Json::Null,
@@ -205,21 +112,13 @@ pub(crate) fn options(settings: &Settings) -> Options<'_> {
             StartFrom::Checkpoint(folder) => format!("checkpoint of {}", folder.display()),
         },
         start_range: settings.range,
-        restarts: config.restarts,
         dimorder: config.update_order.as_ref().map(ToString::to_string),
         arrange: config.arrangement == Arrangement::Sorted,
-        precision: settings.precision,
-        threads: settings.threads,
-        max_memory: settings.max_memory,
         trees: match &settings.trees {
             Trees::Choose => vec!["choose".into()],
             Trees::Given(orders) => orders.iter().map(ToString::to_string).collect(),
         },
-        codegen: settings.codegen,
-        duplicates: settings.duplicates(),
-        checkpoint_every: config.checkpoint.as_ref().map(|rule| rule.every),
         compat: settings.compat,
-        out: &settings.folder,
         out_formats: settings.formats.iter().map(|&format| format_name(format)).collect(),
     }
 }
@@ -244,7 +143,7 @@ fn plan<V: Value>(solved: &Solved<V>, facts: &Facts) -> PlanRecord {
         flops: step.candidate.cost.flops,
         predicted_seconds: step.seconds,
         measured_seconds: median(
-            solved.outcome.history.iter().map(|record| record.mttkrp_seconds[step.mode]),
+            solved.outcome.history.iter().map(|record| record.detail("mttkrp")[step.mode]),
         ),
         source: solved.sources.get(step.mode).cloned().flatten(),
     };
@@ -260,12 +159,8 @@ fn plan<V: Value>(solved: &Solved<V>, facts: &Facts) -> PlanRecord {
     }
 }
 
-fn phases(facts: &Facts) -> Vec<PhaseRecord> {
-    let phases = facts.phases.0.iter();
-    phases.map(|&(name, seconds)| PhaseRecord { name, seconds }).collect()
-}
-
-fn result_record<V: Value>(solved: &Solved<V>) -> ResultRecord<'_> {
+/// Returns the result of a run.
+pub(crate) fn result<V: Value>(solved: &Solved<V>) -> ResultRecord<'_> {
     let outcome = &solved.outcome;
     let best = outcome.best();
     ResultRecord {
@@ -281,10 +176,4 @@ fn result_record<V: Value>(solved: &Solved<V>) -> ResultRecord<'_> {
         solver_seconds: outcome.seconds,
         seconds_per_iteration: median(outcome.history.iter().map(|record| record.seconds)),
     }
-}
-
-fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
-    let mut values: Vec<f64> = values.collect();
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied()
 }

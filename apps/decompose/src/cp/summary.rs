@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-use decompose_common::machine::{peak_bytes, size};
 use decompose_formats::Value;
 
 use crate::cp::prepare::Facts;
 use crate::cp::settings::Settings;
 use crate::cp::solve::Solved;
+use crate::run::summary::Footer;
 
 /// A finished run, shown by its `Display`.
 pub(crate) struct Summary<'a, V: Value> {
@@ -33,18 +33,8 @@ impl<V: Value> fmt::Display for Summary<'_, V> {
             writeln!(f, "stability   {close} of {rest} other starts found the same components")?;
         }
         writeln!(f, "iterations  {}; {}", best.iterations, best.stop)?;
-        let phases = self.facts.phases.0.iter().filter(|(_, seconds)| *seconds >= 0.0005);
-        let phases: Vec<String> =
-            phases.map(|(name, seconds)| format!("{name} {seconds:.3}")).collect();
-        writeln!(f, "seconds     {}", phases.join(", "))?;
-        if let Some(actual) = peak_bytes() {
-            let predicted = size(self.facts.forecast.peak);
-            writeln!(f, "memory      {} at the peak, {predicted} expected", size(actual))?;
-        }
-        if self.files.is_empty() {
-            return write!(f, "files       none (--nowrite)");
-        }
-        write!(f, "files       {}/: {}", self.settings.folder.display(), self.files.join(" "))
+        let (phases, forecast) = (&self.facts.phases, &self.facts.forecast);
+        write!(f, "{}", Footer { settings: self.settings, phases, forecast, files: self.files })
     }
 }
 

@@ -19,11 +19,11 @@ use decompose_formats::{Csf, DenseTensor, Matrix, PatternCounts, Value};
 use ndarray_npy::WritableElement;
 
 use crate::cli::Done;
-use crate::cp::Precision;
 use crate::einsum::memory::Forecast;
 use crate::einsum::operands::{Files, Operands};
 use crate::einsum::write::Outcome;
 use crate::failure::Failure;
+use crate::run::args::Precision;
 use crate::schedule::choose::{Chooser, Pick, Plan};
 use crate::schedule::decide::{self, Effort, When};
 use crate::schedule::subject::Known;

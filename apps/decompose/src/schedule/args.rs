@@ -8,8 +8,8 @@ use decompose_core::autoschedule::SCHEDULERS;
 use decompose_core::einsum::Index;
 use decompose_core::sweep::TreeLayout;
 
-use crate::cp::{Precision, parse_count, parse_seconds};
 use crate::input::parse_extent;
+use crate::run::args::{Precision, parse_count, parse_seconds};
 
 /// Schedules an expression of one sparse and any number of dense tensors, and explains the choice.
 ///

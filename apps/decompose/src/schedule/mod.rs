@@ -20,8 +20,8 @@ use decompose_formats::stats::grouped;
 use rayon::ThreadPoolBuilder;
 
 use crate::cli::Done;
-use crate::cp::Precision;
 use crate::failure::Failure;
+use crate::run::args::Precision;
 use crate::schedule::args::Emit;
 use crate::schedule::choose::{Chooser, Plan};
 use crate::schedule::decide::{Effort, When};

@@ -1,13 +1,13 @@
 //! What a run tells: lines and bars on standard error, events on standard output.
 
-use std::fmt::Display;
+use std::fmt::{Display, Write};
 
-use decompose_common::history::IterationRecord;
+use decompose_common::history::{IterationRecord, Measure};
 use decompose_common::progress::Screen;
 use serde_json::{Value as Json, json};
 
-use crate::cp::settings::{Results, Settings};
 use crate::failure::Failure;
+use crate::run::settings::{Results, RunSettings};
 use crate::stdout;
 
 /// The voice of one run.
@@ -21,13 +21,13 @@ pub(crate) struct Console {
 
 impl Console {
     /// Makes the voice that the settings ask for.
-    pub(crate) fn new(settings: &Settings) -> Console {
+    pub(crate) fn new(settings: &RunSettings) -> Console {
         Console {
             screen: Screen::new(settings.verbosity),
             results: settings.results,
             print_every: settings.print_every,
             restart: 0,
-            restarts: settings.config.restarts,
+            restarts: settings.restarts,
         }
     }
 
@@ -47,23 +47,40 @@ impl Console {
         }
     }
 
-    /// Shows an iteration.
+    /// Shows an iteration: its fit, change and seconds, and every number among its details.
     pub(crate) fn iteration(&mut self, record: &IterationRecord) -> Result<(), Failure> {
         let IterationRecord { restart, iteration, fit, change, seconds, .. } = record;
+        let numbers = || {
+            record.details.iter().filter_map(|detail| match detail.value {
+                Measure::Number(number) => Some((detail.name.replace('_', " "), number)),
+                Measure::Seconds(_) | Measure::SecondsByMode(_) => None,
+            })
+        };
         if *restart != self.restart {
             self.restart = *restart;
             if self.restarts > 1 {
                 self.screen.line(format!("restart  {restart} of {}", self.restarts));
             }
             if self.print_every > 0 {
-                self.screen.line("iteration         fit     change  seconds");
+                let mut heading = "iteration         fit     change  seconds".to_owned();
+                numbers().for_each(|(name, _)| push(&mut heading, format_args!("{name:>11}")));
+                self.screen.line(heading);
             }
         }
         if self.print_every > 0 && iteration.is_multiple_of(self.print_every) {
-            self.screen
-                .line(format!("{iteration:>9}  {fit:>10.8}  {change:>9.2e}  {seconds:>7.3}"));
+            let mut line = format!("{iteration:>9}  {fit:>10.8}  {change:>9.2e}  {seconds:>7.3}");
+            numbers().for_each(|(name, number)| {
+                push(&mut line, format_args!("{number:>width$.4e}", width = name.len().max(11)));
+            });
+            self.screen.line(line);
         }
         self.screen.iteration(*iteration, format!("fit {fit:.6}, change {change:.1e}"));
         self.event("iteration", json!(record))
     }
+}
+
+/// Appends a column to a line.
+fn push(line: &mut String, column: std::fmt::Arguments<'_>) {
+    // Writing to a string cannot fail.
+    let _ = write!(line, "  {column}");
 }

@@ -1,0 +1,156 @@
+//! What the checkpoints of all solvers have in common.
+//!
+//! `checkpoint.npz` holds the state of a run to the last bit, its history, the reports of finished
+//! restarts, and its *identity*: the options that must agree when the run is resumed.  Each solver
+//! writes its own state beside these arrays; a file is always replaced as a whole.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use ndarray::{Array2, ArrayView1};
+use ndarray_npy::ReadableElement;
+
+use crate::error::CommonError;
+use crate::history::{Detail, IterationRecord, from_table, to_table};
+use crate::npz::{NpzIn, NpzOut};
+use crate::restarts::{RestartReport, seed_of};
+use crate::stopping::StopReason;
+
+/// Where and how often to save the state of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CheckpointRule {
+    /// An existing folder; `checkpoint.npz` and one `restart-K/model.npz` for each finished
+    /// restart go there.
+    pub folder: PathBuf,
+    /// Iterations between two checkpoints; the end of the run is always saved.
+    pub every: usize,
+}
+
+/// The options that decide the course of a run, by name, as numbers.
+pub type Identity = Vec<(&'static str, Vec<u64>)>;
+
+/// Returns the file of a saved state in `folder`.
+pub fn file(folder: &Path) -> PathBuf {
+    folder.join("checkpoint.npz")
+}
+
+/// Returns the folder of the model of finished restart number `restart`, from 0, in `folder`.
+pub fn restart_folder(folder: &Path, restart: usize) -> PathBuf {
+    folder.join(format!("restart-{}", restart + 1))
+}
+
+/// Opens the checkpoint in `folder`, whose arrays must be laid out as `version` says.
+///
+/// # Errors
+///
+/// [`CommonError::Io`] if there is none, [`CommonError::Content`] if it is of another layout.
+pub fn open(folder: &Path, version: u64) -> Result<NpzIn, CommonError> {
+    let mut archive = NpzIn::open(&file(folder))?;
+    let found: Vec<u64> = archive.numbers("version")?;
+    if found != [version] {
+        let why = format!("checkpoint layout {found:?}; this program reads {version}");
+        return Err(CommonError::content(archive.path(), why));
+    }
+    Ok(archive)
+}
+
+/// Writes the arrays that every checkpoint has.
+///
+/// # Errors
+///
+/// If the file cannot be written.
+pub fn write_common(
+    out: &mut NpzOut<'_>,
+    version: u64,
+    identity: &Identity,
+    (history, finished): (&[IterationRecord], &[RestartReport]),
+) -> io::Result<()> {
+    out.numbers("version", &[version])?;
+    identity.iter().try_for_each(|(name, numbers)| out.numbers(name, numbers))?;
+    out.array("history", to_table(history).view())?;
+    out.array("finished", finished_table(finished).view())
+}
+
+/// Returns the first option in which the saved run differs from `wanted`, with both values;
+/// `None` if they agree.
+///
+/// # Errors
+///
+/// [`CommonError::Content`] if an array is missing or of another type.
+pub fn difference(archive: &mut NpzIn, wanted: &Identity) -> Result<Option<String>, CommonError> {
+    for (name, wanted) in wanted {
+        let saved: Vec<u64> = archive.numbers(name)?;
+        if saved != *wanted {
+            return Ok(Some(format!("{name}: saved {saved:?}, now {wanted:?}")));
+        }
+    }
+    Ok(None)
+}
+
+/// Tells how the norms of a saved and a present tensor differ; `None` if they agree.
+///
+/// Another number of threads may add the squares in another order, so 1e-9 relative is allowed.
+pub fn norm_difference(saved_squared: f64, squared: f64) -> Option<String> {
+    let (saved, now) = (saved_squared.sqrt(), squared.sqrt());
+    let differs = (squared / saved_squared - 1.0).abs() > 1e-9;
+    differs.then(|| format!("norm of the tensor: saved {saved}, now {now}"))
+}
+
+/// Reads an array of exactly `N` numbers.
+///
+/// # Errors
+///
+/// [`CommonError::Content`] if it is missing, or of another type or length.
+pub fn fixed<A: Copy + ReadableElement, const N: usize>(
+    archive: &mut NpzIn,
+    name: &str,
+) -> Result<[A; N], CommonError> {
+    let numbers: Vec<A> = archive.numbers(name)?;
+    let why = format!("array `{name}` has {} numbers for {N}", numbers.len());
+    numbers.try_into().map_err(|_| CommonError::content(archive.path(), why))
+}
+
+/// Reads the iterations that a checkpoint's run has behind it; `layout` has the names and shapes
+/// of their details.
+///
+/// # Errors
+///
+/// [`CommonError::Content`] if the array is missing or of another width.
+pub fn read_history(
+    archive: &mut NpzIn,
+    layout: &[Detail],
+) -> Result<Vec<IterationRecord>, CommonError> {
+    let table: Array2<f64> = archive.array("history")?;
+    let why = format!("array `history` has {} columns", table.ncols());
+    from_table(&table, layout).ok_or_else(|| CommonError::content(archive.path(), why))
+}
+
+/// Reads the reports of the restarts that a checkpoint's run, of `seed`, has behind it.
+///
+/// # Errors
+///
+/// [`CommonError::Content`] if the array is missing or of another type.
+pub fn read_finished(archive: &mut NpzIn, seed: u64) -> Result<Vec<RestartReport>, CommonError> {
+    let table: Array2<f64> = archive.array("finished")?;
+    let report = |(restart, line): (usize, ArrayView1<'_, f64>)| {
+        let [fit, relative_error, iterations, stop] = line.to_vec().try_into().unwrap_or_default();
+        RestartReport {
+            seed: seed_of(seed, restart),
+            fit,
+            relative_error,
+            iterations: iterations as usize,
+            stop: StopReason::ALL.get(stop as usize).copied().unwrap_or(StopReason::Converged),
+        }
+    };
+    Ok(table.rows().into_iter().enumerate().map(report).collect())
+}
+
+fn finished_table(finished: &[RestartReport]) -> Array2<f64> {
+    let mut table = Array2::zeros((finished.len(), 4));
+    for (mut line, report) in table.rows_mut().into_iter().zip(finished) {
+        let stop = StopReason::ALL.iter().position(|&stop| stop == report.stop).unwrap_or(0);
+        let fields = [report.fit, report.relative_error, report.iterations as f64, stop as f64];
+        line.iter_mut().zip(fields).for_each(|(to, from)| *to = from);
+    }
+    table
+}

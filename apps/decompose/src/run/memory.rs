@@ -1,0 +1,219 @@
+//! How much memory a run will take, told before it takes it.
+//!
+//! ```text
+//! sort    list + sorting copy
+//! copy    list twice                         (of a mapped file only)
+//! start   list + start
+//! build   list + trees but the last + sorting copy or upper levels of the last
+//! fuse    trees + the largest that has its last levels fused
+//! solve   trees + private copies + factors + work
+//! write   factors + pixels of the largest figure
+//! peak    what the process holds anyway + the largest of these, or the peak so far
+//! ```
+//!
+//! The stages follow `Coo::sort`, `Csf::build_all` and the solvers.
+
+use std::fmt;
+
+use decompose_common::machine::{self, size};
+use decompose_core::schedule::Pattern;
+use decompose_core::sweep::{self, TreeLayout};
+use decompose_formats::io::Format;
+use decompose_formats::{Coo, ModeOrder, Value};
+use serde_json::json;
+
+use crate::failure::Failure;
+use crate::run::console::Console;
+use crate::run::settings::RunSettings;
+
+/// What the program itself grows by after the tensor is read: loaded kernels, stacks, tables.
+const PROGRAM_GROWTH: u64 = 2 << 20;
+/// Bytes held to draw one square point of a figure: pixels at four samples, smoothed, encoded.
+pub(crate) const FIGURE_BYTES: u64 = 72;
+
+/// The predicted memory of a run, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub(crate) struct Forecast {
+    /// What the process holds beside all this: program, threads, buffers.
+    pub(crate) base: u64,
+    /// The list of non-zeros.
+    pub(crate) list: u64,
+    /// A list mapped from its file, held until its copy can be sorted.
+    pub(crate) mapped: u64,
+    /// The copy that a sort works in.
+    pub(crate) sorting: u64,
+    /// The making of a start.
+    pub(crate) start: u64,
+    /// All trees.
+    pub(crate) trees: u64,
+    /// Private copies of outputs.
+    pub(crate) copies: u64,
+    /// The factors, those of the models kept from other starts, and scratch.
+    pub(crate) factors: u64,
+    /// What else a solver works in.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub(crate) work: u64,
+    /// The pixels of the largest figure.
+    pub(crate) figures: u64,
+    /// The most the process will hold at once.
+    pub(crate) peak: u64,
+    /// The most it may hold.
+    pub(crate) limit: Option<u64>,
+}
+
+/// What a solver needs beside the list, known before there is a plan.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Needs {
+    /// See [`Forecast::start`].
+    pub(crate) start: u64,
+    /// See [`Forecast::factors`].
+    pub(crate) factors: u64,
+    /// See [`Forecast::work`].
+    pub(crate) work: u64,
+    /// See [`Forecast::figures`].
+    pub(crate) figures: u64,
+}
+
+impl Forecast {
+    /// Predicts what is known before the plan.
+    pub(crate) fn before_plan<V: Value>(
+        tensor: &Coo<V>,
+        format: Format,
+        settings: &RunSettings,
+        needs: Needs,
+    ) -> Forecast {
+        let nnz = tensor.nnz() as u64;
+        let indices: u64 = (0..tensor.order()).map(|mode| tensor.coords(mode).bytes()).sum();
+        let list = indices + nnz * V::BYTES as u64;
+        let resident = machine::resident_bytes().unwrap_or(list);
+        let available = machine::available_bytes().map(|bytes| bytes.saturating_add(resident));
+        let Needs { start, factors, work, figures } = needs;
+        let mut forecast = Forecast {
+            base: resident.saturating_sub(list) + PROGRAM_GROWTH,
+            list,
+            mapped: if format == Format::Dtb { list } else { 0 },
+            start,
+            factors,
+            work,
+            figures,
+            limit: settings.max_memory.or(available),
+            ..Forecast::default()
+        };
+        if !tensor.is_sorted_by(&ModeOrder::natural(tensor.order())) {
+            forecast.sorting = sort_bytes(tensor);
+        }
+        let matrices = factors.saturating_add(figures.max(work));
+        let stages = matrices.max(list + forecast.sorting).max(list.saturating_add(start));
+        forecast.peak = forecast.base.saturating_add(stages);
+        forecast
+    }
+
+    /// Adds the trees that are built from the list and kept, all of them at once, and `copies` of
+    /// outputs beside them.
+    pub(crate) fn with_trees<V: Value>(
+        self,
+        tensor: &Coo<V>,
+        pattern: &Pattern,
+        trees: &[TreeLayout],
+        copies: u64,
+    ) -> Forecast {
+        let natural = ModeOrder::natural(tensor.order());
+        let resorts = trees.iter().any(|tree| tree.order != natural);
+        let sorting = if resorts { sort_bytes(tensor) } else { 0 };
+        let bytes =
+            |tree: &TreeLayout| sweep::tree_bytes(tensor.extents(), tree, pattern, V::BYTES);
+        // Trees are built plain; then some of them have their last levels fused.
+        let plain = |tree: &TreeLayout| bytes(&TreeLayout { order: tree.order.clone(), tail: 1 });
+        let all_plain: u64 = trees.iter().map(plain).sum();
+        let kept: u64 = trees.iter().map(bytes).sum();
+        let leaves = |tree: &TreeLayout| {
+            let last = tree.order.modes().last().map_or(0, |&mode| tensor.coords(mode).bytes());
+            last + (tensor.nnz() * V::BYTES) as u64
+        };
+        // Any tree may be the last, which takes over arrays of the list.
+        let build = trees.iter().map(|tree| {
+            let upper = plain(tree).saturating_sub(leaves(tree));
+            self.list + (all_plain - plain(tree)) + sorting.max(upper)
+        });
+        let fused = trees.iter().filter(|tree| tree.tail > 1).map(bytes).max().unwrap_or(0);
+        let fuse = all_plain.max(kept) + fused;
+        let solve = kept.saturating_add(copies).saturating_add(self.factors + self.work);
+        let copying = if resorts { self.list + self.mapped } else { self.list };
+        let stages = build.max().unwrap_or(0).max(fuse).max(solve).max(copying);
+        let peak = self.peak.max(self.base.saturating_add(stages));
+        Forecast {
+            sorting: self.sorting.max(sorting),
+            trees: kept,
+            copies,
+            peak: peak.max(machine::peak_bytes().unwrap_or(0)),
+            ..self
+        }
+    }
+
+    /// Tells whether the peak is within the limit.
+    pub(crate) fn fits(&self) -> bool {
+        self.limit.is_none_or(|limit| self.peak <= limit)
+    }
+
+    /// Refuses a run that would not fit; `remedy` says what else to do than raise the limit.
+    ///
+    /// # Errors
+    ///
+    /// The numbers and what to do.
+    pub(crate) fn check(&self, remedy: &str) -> Result<(), Failure> {
+        if self.fits() { Ok(()) } else { Err(self.refusal(remedy)) }
+    }
+
+    /// Returns the refusal of a run that would not fit.
+    pub(crate) fn refusal(&self, remedy: &str) -> Failure {
+        let limit = size(self.limit.unwrap_or(0));
+        let need = size(self.peak);
+        Failure::input(format!("this run needs {need} of memory but {limit} may be used: {self}"))
+            .help(format!("{remedy}, or raise --max-memory if the machine has more"))
+    }
+
+    /// Says what is expected.
+    ///
+    /// # Errors
+    ///
+    /// If standard output cannot be written.
+    pub(crate) fn tell(&self, console: &Console) -> Result<(), Failure> {
+        let limit = self.limit.map(|limit| format!(" of {}", size(limit))).unwrap_or_default();
+        let peak = size(self.peak);
+        console.screen.line(format!("memory   {peak}{limit} expected at the peak ({self})"));
+        console.event("memory", json!(self))
+    }
+}
+
+impl fmt::Display for Forecast {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let parts = [
+            ("list", self.list),
+            ("mapped", self.mapped),
+            ("sorting", self.sorting),
+            ("start", self.start),
+            ("trees", self.trees),
+            ("private copies", self.copies),
+            ("factors", self.factors),
+            ("work", self.work),
+            ("figures", self.figures),
+            ("program", self.base),
+        ];
+        let shown = parts.iter().filter(|(_, bytes)| *bytes > 0);
+        let shown: Vec<String> =
+            shown.map(|(name, bytes)| format!("{name} {}", size(*bytes))).collect();
+        f.write_str(&shown.join(", "))
+    }
+}
+
+/// See `Coo::sort`: 16 bytes an entry, 24 if the indices need more than 64 bits together.
+pub(crate) fn sort_bytes<V: Value>(tensor: &Coo<V>) -> u64 {
+    let bits = |extent: u64| 64 - extent.saturating_sub(1).leading_zeros();
+    let key: u32 = tensor.extents().iter().map(|&extent| bits(extent)).sum();
+    tensor.nnz() as u64 * if key > 64 { 24 } else { 16 }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
+fn is_zero(bytes: &u64) -> bool {
+    *bytes == 0
+}

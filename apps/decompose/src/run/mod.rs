@@ -1,0 +1,59 @@
+//! What all solver commands share: options, reading, progress, history, forecast, record, figures.
+//!
+//! ```text
+//! args      what is typed          settings  completed by defaults
+//! tensor    file -> sorted list    memory    the forecast of the peak
+//! console   lines and events       journal   history on disk, Ctrl-C
+//! record    run.json               figures   convergence, timing
+//! summary   the last lines
+//! ```
+//!
+//! A command adds its own options, its plan, its solver and its model files.
+
+pub(crate) mod args;
+pub(crate) mod console;
+pub(crate) mod figures;
+pub(crate) mod journal;
+pub(crate) mod memory;
+pub(crate) mod record;
+pub(crate) mod settings;
+pub(crate) mod summary;
+pub(crate) mod tensor;
+
+use rayon::ThreadPoolBuilder;
+
+use crate::failure::Failure;
+
+/// The file of a saved state.
+pub(crate) const CHECKPOINT: &str = "checkpoint.npz";
+
+/// Files of any solver that an earlier run may have left and this one may not write.
+pub(crate) const STALE: &[&str] = &[
+    "model.npz", "model.ktensor", "lambda.mat", "weights.csv", CHECKPOINT, "run.json",
+    "restarts.csv", "restarts.svg", "restarts.png", "convergence.svg", "convergence.png",
+    "timing.svg", "timing.png", "components.svg", "components.png", "spectra.csv", "spectra.svg",
+    "spectra.png",
+];
+
+/// Wall times of the phases, in order.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Phases(pub(crate) Vec<(&'static str, f64)>);
+
+impl Phases {
+    /// Appends a phase.
+    pub(crate) fn add(&mut self, name: &'static str, seconds: f64) {
+        self.0.push((name, seconds));
+    }
+}
+
+/// Starts the threads of this process.
+///
+/// # Errors
+///
+/// If the system refuses.
+pub(crate) fn start_threads(count: usize) -> Result<(), Failure> {
+    ThreadPoolBuilder::new()
+        .num_threads(count)
+        .build_global()
+        .map_err(|error| Failure::input(format!("cannot start the threads: {error}")))
+}

@@ -1,0 +1,185 @@
+//! The shared options, completed by defaults and checked.
+
+use std::hash::{BuildHasher, RandomState};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use decompose_common::checkpoint::CheckpointRule;
+use decompose_common::output::{Existing, OutputFolder};
+use decompose_common::progress::Verbosity;
+use decompose_common::stopping::StopRule;
+use decompose_core::runtime::Toolchain;
+use decompose_formats::Duplicates;
+
+use crate::failure::Failure;
+use crate::input::InputArgs;
+use crate::run::args::{ComputeArgs, CourseArgs, OutputArgs, Precision, Seed, Switches};
+
+/// The shared decisions about a run.
+#[derive(Clone, Debug)]
+pub(crate) struct RunSettings {
+    pub(crate) input: InputArgs,
+    pub(crate) stop: StopRule,
+    pub(crate) seed: u64,
+    pub(crate) restarts: usize,
+    pub(crate) threads: usize,
+    pub(crate) precision: Precision,
+    pub(crate) max_memory: Option<u64>,
+    pub(crate) checkpoint_every: Option<usize>,
+    /// The folder with the checkpoint to continue from.
+    pub(crate) resume: Option<PathBuf>,
+    pub(crate) codegen: Codegen,
+    pub(crate) task: Task,
+    pub(crate) folder: PathBuf,
+    pub(crate) existing: Existing,
+    pub(crate) labels: Option<PathBuf>,
+    pub(crate) print_every: usize,
+    pub(crate) verbosity: Verbosity,
+    pub(crate) results: Results,
+}
+
+/// Whether kernels are compiled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Codegen {
+    /// They are, if there is a compiler.
+    Native,
+    /// They are interpreted.
+    Off,
+}
+
+/// What is done with the plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Task {
+    /// It is run, and the results are written.
+    Write,
+    /// It is run, and nothing is written.
+    Compute,
+    /// It is printed.
+    Explain,
+}
+
+/// How standard output is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Results {
+    /// A summary for people.
+    Summary,
+    /// Nothing.
+    None,
+    /// Events and the result, a JSON object a line.
+    Json,
+}
+
+/// The shared options as typed.
+pub(crate) struct SharedArgs<'a> {
+    pub(crate) input: InputArgs,
+    pub(crate) course: &'a CourseArgs,
+    pub(crate) compute: &'a ComputeArgs,
+    pub(crate) output: &'a OutputArgs,
+    pub(crate) switches: Switches,
+}
+
+/// What holds where the user says nothing; differs between commands.
+#[derive(Clone, Debug)]
+pub(crate) struct RunDefaults {
+    pub(crate) max_iters: usize,
+    pub(crate) tol: f64,
+    pub(crate) seed: u64,
+    /// What follows `decompose-NAME-` in the name of the output folder: `cp-r10`.
+    pub(crate) suffix: String,
+}
+
+impl RunSettings {
+    /// Completes and checks what the user typed.
+    ///
+    /// # Errors
+    ///
+    /// Options that exclude each other.
+    pub(crate) fn new(args: SharedArgs<'_>, defaults: RunDefaults) -> Result<RunSettings, Failure> {
+        let SharedArgs { input, course, compute, output, switches } = args;
+        let task = match switches {
+            s if s.explain => Task::Explain,
+            s if s.nowrite => Task::Compute,
+            _ => Task::Write,
+        };
+        if task != Task::Write && compute.checkpoint_every.is_some() {
+            let why = "--checkpoint-every writes files; leave out --nowrite and --explain";
+            return Err(Failure::input(why));
+        }
+        let given = output.out.clone().or_else(|| compute.resume.clone());
+        let folder = given
+            .unwrap_or_else(|| format!("decompose-{}-{}", input.name(), defaults.suffix).into());
+        let hardware = std::thread::available_parallelism().map_or(1, usize::from);
+        Ok(RunSettings {
+            stop: StopRule {
+                tol: course.tol.unwrap_or(defaults.tol),
+                max_iters: course.max_iters.unwrap_or(defaults.max_iters),
+                max_time: course.max_time.map(Duration::from_secs_f64),
+            },
+            seed: match course.seed {
+                None => defaults.seed,
+                Some(Seed::Number(seed)) => seed,
+                // The standard library draws its hash keys from the system.
+                Some(Seed::Random) => RandomState::new().hash_one(0) >> 32,
+            },
+            restarts: course.restarts,
+            threads: compute.threads.unwrap_or(hardware),
+            precision: compute.precision,
+            max_memory: compute.max_memory,
+            checkpoint_every: compute.checkpoint_every,
+            existing: existing(switches, compute.resume.as_deref(), &folder),
+            resume: compute.resume.clone(),
+            codegen: if switches.no_codegen { Codegen::Off } else { Codegen::Native },
+            task,
+            folder,
+            labels: output.labels.clone(),
+            print_every: output.print_every,
+            verbosity: if switches.quiet { Verbosity::Quiet } else { Verbosity::Normal },
+            results: match switches {
+                s if s.json => Results::Json,
+                s if s.quiet => Results::None,
+                _ => Results::Summary,
+            },
+            input,
+        })
+    }
+
+    /// Returns the compiler, or the interpreter if the user wants it.
+    pub(crate) fn toolchain(&self) -> Toolchain {
+        match self.codegen {
+            Codegen::Native => Toolchain::detect(),
+            Codegen::Off => Toolchain::Interpreter("--no-codegen was given".into()),
+        }
+    }
+
+    /// Returns what becomes of duplicates.
+    pub(crate) fn duplicates(&self) -> Duplicates {
+        self.input.duplicates()
+    }
+
+    /// Returns where and how often the state is saved.
+    pub(crate) fn checkpoint(&self) -> Option<CheckpointRule> {
+        let every = self.checkpoint_every?;
+        Some(CheckpointRule { folder: self.folder.clone(), every })
+    }
+
+    /// Checks the output folder; `None` if nothing is written.
+    ///
+    /// # Errors
+    ///
+    /// A folder that is in use or cannot be written.
+    pub(crate) fn output(&self) -> Result<Option<OutputFolder>, Failure> {
+        match self.task {
+            Task::Write => Ok(Some(OutputFolder::check(&self.folder, self.existing)?)),
+            Task::Compute | Task::Explain => Ok(None),
+        }
+    }
+}
+
+/// A resumed run goes on in its folder, whose files it continues.
+fn existing(switches: Switches, resume: Option<&Path>, folder: &Path) -> Existing {
+    match switches.overwrite || resume == Some(folder) {
+        true => Existing::Replace,
+        false => Existing::Refuse,
+    }
+}

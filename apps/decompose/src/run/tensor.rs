@@ -1,0 +1,66 @@
+//! From a file to a sorted list without duplicates.
+
+use decompose_formats::io::{Format, ReadReport};
+use decompose_formats::{Coo, Value};
+use serde_json::json;
+
+use crate::failure::Failure;
+use crate::input::Input;
+use crate::labels::{self, ModeLabels};
+use crate::run::Phases;
+use crate::run::console::Console;
+use crate::run::settings::RunSettings;
+
+/// What was found in the file.
+pub(crate) struct TensorFacts {
+    pub(crate) report: ReadReport,
+    pub(crate) blake3: Option<String>,
+    /// Non-zeros after merging.
+    pub(crate) nnz: u64,
+    /// Entries merged into others.
+    pub(crate) merged: u64,
+    /// Names of modes and indices.
+    pub(crate) labels: Vec<ModeLabels>,
+}
+
+/// Reads the tensor, sorts it by its natural order and merges duplicates.
+///
+/// `admit` sees it before it is sorted: it checks the options that depend on order and extents
+/// and refuses a run that would not fit; what it returns - a forecast - is handed on.
+///
+/// # Errors
+///
+/// Everything that can be wrong with the input; nothing is written.
+pub(crate) fn load<V: Value, T>(
+    settings: &RunSettings,
+    console: &mut Console,
+    phases: &mut Phases,
+    admit: impl FnOnce(&Coo<V>, Format) -> Result<T, Failure>,
+) -> Result<(Coo<V>, TensorFacts, T), Failure> {
+    let mut input = settings.input.read::<V>(&mut console.screen)?;
+    console.event("read", json!(input.report))?;
+    phases.add("hash", input.hash_seconds);
+    phases.add("read", input.read_seconds);
+    let labels = labels(settings, &input.tensor, console)?;
+    let admitted = admit(&input.tensor, input.report.format)?;
+    let (merged, seconds) = input.tidy(settings.duplicates(), &mut console.screen)?;
+    phases.add("sort", seconds);
+    console.event("sort", json!({ "entries": input.tensor.nnz(), "merged": merged }))?;
+    let Input { tensor, report, blake3, .. } = input;
+    let facts = TensorFacts { report, blake3, nnz: tensor.nnz() as u64, merged, labels };
+    Ok((tensor, facts, admitted))
+}
+
+fn labels<V: Value>(
+    settings: &RunSettings,
+    tensor: &Coo<V>,
+    console: &Console,
+) -> Result<Vec<ModeLabels>, Failure> {
+    let (file, name) = (&settings.input.file, settings.input.name());
+    let (labels, warnings) =
+        labels::find(file, &name, settings.labels.as_deref(), tensor.extents())?;
+    for warning in &warnings {
+        console.screen.warn(warning);
+    }
+    Ok(labels)
+}
