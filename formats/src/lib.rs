@@ -18,13 +18,14 @@ mod sort;
 pub mod stats;
 pub mod synth;
 pub mod value;
-mod wide;
+pub mod wide;
 
 pub use array::Array;
 pub use coo::Coo;
 pub use coo::Duplicates;
 pub use csf::Csf;
 pub use csf::Level;
+pub use csf::Merged;
 pub use dense::{DenseTensor, Matrix};
 pub use dims::{ModeOrder, ModeSet};
 pub use error::FormatError;

@@ -2,7 +2,8 @@
 //!
 //! The program is built for any processor of its family, whose vectors are 16 bytes; plain loops
 //! over arrays gain two to eight times from compiling them again for wider ones.  Only for code
-//! whose results are the same either way, as those of integers are.
+//! whose results are the same either way: integers, and floating point whose sums are written out
+//! lane by lane (products and sums are never contracted).
 #![cfg_attr(
     target_arch = "x86_64",
     expect(unsafe_code, reason = "code for processor features may only run where they are")
@@ -12,7 +13,7 @@
 ///
 /// What `work` calls is compiled so as well if it is inlined into it.
 #[inline]
-pub(crate) fn run<R>(work: impl FnOnce() -> R) -> R {
+pub fn run<R>(work: impl FnOnce() -> R) -> R {
     #[cfg(target_arch = "x86_64")]
     {
         let bits = is_x86_feature_detected!("bmi1")

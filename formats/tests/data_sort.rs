@@ -1,6 +1,6 @@
 //! Sorting and merging of coordinate lists against the standard library.
 
-use decompose_formats::{Coo, Duplicates, FormatError, Ints, ModeOrder};
+use decompose_formats::{Coo, Duplicates, FormatError, Ints, ModeOrder, ModeSet, PatternCounts};
 use proptest::prelude::*;
 
 type Entry = (Vec<u64>, f64);
@@ -196,6 +196,21 @@ fn zeros_are_counted_and_dropped() {
 }
 
 #[test]
+fn parts_of_a_list_keep_their_order() {
+    let list = [(vec![0, 2], 1.0), (vec![1, 0], 2.0), (vec![3, 1], 3.0), (vec![2, 2], 4.0)];
+    let coo = coo(&[4, 3], &list);
+    let odd = coo.filtered(|entry| entry % 2 == 1);
+    assert_eq!(entries(&odd), [(vec![1, 0], 2.0), (vec![2, 2], 4.0)]);
+    assert_eq!(odd.extents(), [4, 3]);
+    let rows = coo.rows(0, 1..3);
+    assert_eq!(
+        (rows.extents(), entries(&rows)),
+        (&[2, 3][..], vec![(vec![0, 0], 2.0), (vec![1, 2], 4.0)])
+    );
+    assert_eq!(coo.rows(1, 0..0).nnz(), 0);
+}
+
+#[test]
 fn values_are_summed_up_and_converted() {
     let list: Vec<Entry> = (0..50_000).map(|i| (vec![i], i as f64 - 100.0)).collect();
     let coo = coo(&[50_000], &list);
@@ -211,4 +226,29 @@ fn values_are_summed_up_and_converted() {
 fn an_order_of_other_modes_is_refused() {
     let mut coo = coo(&[2, 2], &[(vec![0, 1], 1.0)]);
     assert!(coo.sort(&ModeOrder::natural(3)).is_err());
+}
+
+#[test]
+fn modes_are_renumbered_in_place() {
+    let list = random(&[5, 7, 3], 60, 4);
+    let mut sorted = coo(&[5, 7, 3], &list);
+    sorted.sort(&ModeOrder::new(vec![1, 0, 2]).unwrap()).unwrap();
+    let before = entries(&sorted);
+    let order = ModeOrder::new(vec![2, 0, 1]).unwrap();
+    let after = sorted.permute_modes(&order).unwrap();
+    assert_eq!(after.extents(), [3, 5, 7]);
+    let moved: Vec<Entry> =
+        before.iter().map(|(at, value)| (vec![at[2], at[0], at[1]], *value)).collect();
+    assert_eq!(entries(&after), moved);
+    // Mode 1 was the first to sort by; it is mode 2 now.
+    assert_eq!(after.sorted_by(), ModeOrder::new(vec![2, 1, 0]).as_ref());
+    assert!(after.is_sorted_by(&ModeOrder::new(vec![2, 1, 0]).unwrap()));
+    // Sets of several modes are estimated by hashes that know the order of the modes.
+    let moved = PatternCounts::of(&coo(&[5, 7, 3], &list)).permute_modes(&order);
+    let counted = PatternCounts::of(&after);
+    for set in [&[0][..], &[1], &[2], &[0, 1, 2]].map(ModeSet::of) {
+        assert_eq!(moved.count(set), counted.count(set), "{set:?}");
+    }
+    assert_eq!((moved.extents(), moved.nnz()), (after.extents(), after.nnz() as u64));
+    assert!(after.permute_modes(&ModeOrder::natural(2)).is_err());
 }

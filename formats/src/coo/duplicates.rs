@@ -1,12 +1,14 @@
 //! Entries that share their coordinates, and entries of value zero.
 
 use std::fmt;
+use std::ops::Range;
 
 use crate::coo::Coo;
 use crate::coo::mask::Mask;
 use crate::coo::mask::heads;
 use crate::dims::ModeOrder;
 use crate::error::FormatError;
+use crate::ints::Ints;
 use crate::value::Value;
 
 /// What becomes of several entries with the same coordinates.
@@ -106,6 +108,40 @@ impl<V: Value> Coo<V> {
         let bit = |(bit, position)| u64::from(test(position)) << bit;
         let mask = Mask::new(self.nnz(), |range| range.enumerate().map(bit).sum());
         self.retain(&mask);
+    }
+
+    /// Returns the entries whose position passes `test`, in their order.  Parallel.
+    pub fn filtered(&self, test: impl Fn(usize) -> bool + Sync) -> Coo<V> {
+        let bit = |(bit, position)| u64::from(test(position)) << bit;
+        let mask = Mask::new(self.nnz(), |range| range.enumerate().map(bit).sum());
+        let coords = self.coords.iter().map(|ints| mask.compact_ints(ints)).collect();
+        let values = self.values();
+        Coo {
+            extents: self.extents.clone(),
+            coords,
+            values: mask.compact(|position| values[position]),
+            sorted_by: self.sorted_by.clone(),
+            distinct: self.distinct,
+        }
+    }
+
+    /// Returns the entries whose coordinate in `mode` lies in `rows`, which becomes the range of
+    /// that mode: its extent is the length of `rows`, and coordinates count from its start.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such mode, or `rows` leaves its extent.
+    pub fn rows(&self, mode: usize, rows: Range<u64>) -> Coo<V> {
+        assert!(rows.start <= rows.end && rows.end <= self.extents[mode], "{rows:?}");
+        let column = &self.coords[mode];
+        let mut part = self.filtered(|position| rows.contains(&column.get(position)));
+        part.extents[mode] = rows.end - rows.start;
+        let shifted = part.coords[mode].iter().map(|coord| coord - rows.start);
+        part.coords[mode] = match &part.coords[mode] {
+            Ints::U32(_) => shifted.map(|coord| coord as u32).collect::<Vec<u32>>().into(),
+            Ints::U64(_) => shifted.collect::<Vec<u64>>().into(),
+        };
+        part
     }
 
     fn non_zeros(&self) -> Mask {

@@ -121,6 +121,23 @@ impl<V: Value> Coo<V> {
         Ok(())
     }
 
+    /// Renumbers the modes: mode `order.modes()[p]` becomes mode `p`.  No entry is moved.
+    ///
+    /// # Errors
+    ///
+    /// [`FormatError::NotATensor`] if `order` is not of this tensor's modes.
+    pub fn permute_modes(mut self, order: &ModeOrder) -> Result<Coo<V>, FormatError> {
+        self.check_order(order)?;
+        let mut columns: Vec<Option<Ints>> = self.coords.into_iter().map(Some).collect();
+        self.coords = order.modes().iter().filter_map(|&mode| columns[mode].take()).collect();
+        self.extents = order.modes().iter().map(|&mode| self.extents[mode]).collect();
+        self.sorted_by = self.sorted_by.and_then(|sorted| {
+            let modes: Option<_> = sorted.modes().iter().map(|&m| order.level_of(m)).collect();
+            modes.and_then(ModeOrder::new)
+        });
+        Ok(self)
+    }
+
     /// Tells whether the entries are sorted by `order`; duplicates may be present.
     ///
     /// Time `O(1)` after a sort by `order`, else `O(nnz * order)`, in parallel.

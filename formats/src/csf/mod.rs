@@ -12,6 +12,7 @@
 mod build;
 mod check;
 mod expand;
+mod merge;
 
 use crate::array::Array;
 use crate::coo::Coo;
@@ -21,6 +22,7 @@ use crate::ints::Ints;
 use crate::value::Value;
 
 pub(crate) use crate::csf::build::node_counts;
+pub use crate::csf::merge::Merged;
 
 /// A sparse tensor as compressed sparse fibres.
 #[derive(Clone, Debug, PartialEq)]

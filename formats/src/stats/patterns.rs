@@ -112,6 +112,25 @@ impl PatternCounts {
         PatternCounts { extents: extents.to_vec(), nnz, counts }
     }
 
+    /// Renumbers the modes, as [`Coo::permute_modes`] does.
+    ///
+    /// # Panics
+    ///
+    /// If `order` is not of these modes.
+    pub fn permute_modes(&self, order: &ModeOrder) -> PatternCounts {
+        let modes = order.modes();
+        assert_eq!(modes.len(), self.extents.len(), "an order of other modes");
+        let moved = |set: ModeSet| {
+            let to: Vec<usize> = (0..modes.len()).filter(|&p| set.contains(modes[p])).collect();
+            ModeSet::of(&to)
+        };
+        PatternCounts {
+            extents: modes.iter().map(|&mode| self.extents[mode]).collect(),
+            nnz: self.nnz,
+            counts: self.counts.iter().map(|(&set, &count)| (moved(set), count)).collect(),
+        }
+    }
+
     /// Returns the extents of the modes.
     pub fn extents(&self) -> &[u64] {
         &self.extents
