@@ -47,5 +47,6 @@ fn figure(table: &str, title: &str) -> Option<Bars> {
         look: BarLook::Lines,
         series,
         groups: lines.map(group).collect::<Option<_>>()?,
+        marks: None,
     })
 }

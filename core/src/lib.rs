@@ -3,7 +3,9 @@
 //! ```text
 //! einsum -> path -> nest -> schedule -> lower -> codegen -> runtime
 //!           \___ autoschedule chooses, cost judges ___/
+//! roofline says how fast a kernel could be at best
 //! sweep plans all kernels of a solver together, contract runs any one expression
+//! stochastic: the one kernel that is no contraction
 //! ```
 
 pub mod autoschedule;
@@ -17,6 +19,8 @@ pub mod lower;
 pub mod nest;
 pub mod path;
 pub mod plot;
+pub mod roofline;
 pub mod runtime;
 pub mod schedule;
+pub mod stochastic;
 pub mod sweep;

@@ -15,8 +15,11 @@ use decompose_formats::ints::Width;
 fn machine() -> Machine {
     Machine {
         name: "golden".into(),
+        l1_bytes: 48 << 10,
         l2_bytes: 1 << 20,
         l3_bytes: 32 << 20,
+        l2_share: 0.8,
+        l3_share: 0.8,
         threads: 2,
         ..Machine::here().clone()
     }

@@ -5,7 +5,7 @@ mod random;
 use std::sync::Arc;
 
 use decompose_core::autoschedule::SCHEDULERS;
-use decompose_core::contract::{Contraction, Question};
+use decompose_core::contract::{Contraction, Part, Question};
 use decompose_core::cost::Machine;
 use decompose_core::einsum::{Expr, Index, oracle};
 use decompose_core::kernels;
@@ -89,6 +89,14 @@ fn check(expr: &Expr, order: usize, rank: u64) {
             (0..).zip(&dense).map(|(at, x)| contraction.pack(at, x).expect("packed")).collect();
         let mut output = contraction.output().expect("memory");
         contraction.run(&packed.iter().collect::<Vec<_>>(), &mut output).expect("run");
+        // Powers of two scale every product and sum exactly.
+        let doubled: Vec<f64> = contraction.tree().values().iter().map(|v| 2.0 * v).collect();
+        let mut twice = contraction.output().expect("memory");
+        let operands: Vec<&Matrix<f64>> = packed.iter().collect();
+        contraction.run_on(&doubled, &operands, &mut twice).expect("run");
+        let pairs = output.as_slice().iter().zip(twice.as_slice());
+        assert!(pairs.clone().all(|(one, two)| 2.0 * one == *two), "{expr} on other values");
+        assert!(contraction.run_on(&doubled[1..], &operands, &mut twice).is_err());
         let got = match contraction.dense(&output) {
             Some(dense) => dense,
             None => random::dense(&contraction.pattern(&output).expect("a list").expect("list")),
@@ -98,7 +106,29 @@ fn check(expr: &Expr, order: usize, rank: u64) {
             let close = (got - want).abs() <= TOLERANCE * scale;
             assert!(close, "{expr}, rank {rank}, tree {tree}: {got} for {want}\n{text}");
         }
+        check_parts(&mut contraction, &packed, &output);
     }
+}
+
+/// Rows of a result, asked for a few at a time, are those of the whole.
+fn check_parts(contraction: &mut Contraction<f64>, packed: &[Matrix<f64>], whole: &Matrix<f64>) {
+    let Some(len) = contraction.row_len() else { return };
+    let dense: Vec<&Matrix<f64>> = packed.iter().collect();
+    let (len, rows) = (len as usize, contraction.output_len() / len);
+    for start in (0..rows).step_by(2) {
+        let part = start..rows.min(start + 2);
+        let mut some = Matrix::zeros(2, len).expect("memory");
+        let some = &mut some.as_mut_slice()[..(part.end - part.start) as usize * len];
+        contraction.run_into(&dense, Part::Rows(part), some).expect("some rows");
+        let want = &whole.as_slice()[start as usize * len..][..some.len()];
+        // Tasks are cut elsewhere, so slices may be summed in another order.
+        let size = want.iter().fold(1.0, |size: f64, x| size.max(x.abs()));
+        let close = some.iter().zip(want).all(|(x, y)| (x - y).abs() <= TOLERANCE * size);
+        assert!(close, "{}: rows from {start}", contraction.expr());
+    }
+    let mut short = vec![0.0; 1];
+    let refused = contraction.run_into(&dense, Part::Rows(0..2), &mut short);
+    assert!(rows < 2 || refused.is_err(), "memory of another size is refused");
 }
 
 #[test]
@@ -107,6 +137,15 @@ fn ttmc_of_every_mode() {
         for rank in ranks {
             (0..order).for_each(|mode| check(&kernels::ttmc(order, Some(mode)), order, rank));
             check(&kernels::ttmc(order, None), order, rank.min(8));
+        }
+    }
+}
+
+#[test]
+fn normal_equations_of_every_mode() {
+    for (order, ranks) in [(2, [5, 17]), (3, [3, 8]), (4, [2, 5])] {
+        for rank in ranks {
+            (0..order).for_each(|mode| check(&kernels::normal(order, mode), order, rank));
         }
     }
 }

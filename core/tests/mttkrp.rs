@@ -6,7 +6,7 @@ mod common;
 use common::{Case, corpus};
 use decompose_core::cost::Machine;
 use decompose_core::runtime::Toolchain;
-use decompose_core::sweep::{Engine, MttkrpSweep, PlanOptions, TreeLayout, Trees, plan};
+use decompose_core::sweep::{Engine, Merging, MttkrpSweep, PlanOptions, TreeLayout, Trees, plan};
 use decompose_formats::{ModeOrder, Value};
 
 fn interpreter() -> Toolchain {
@@ -26,6 +26,8 @@ fn check<V: Value>(case: &Case, rank: usize, trees: Trees, toolchain: &Toolchain
         memory: None,
         sweeps: 20,
         trees,
+        merging: Merging::Never,
+        updates: (0..case.extents.len()).collect(),
     };
     let plan = plan(&case.extents, &case.pattern(), &options, Machine::here()).expect("a plan");
     let (mut engine, report) = Engine::build(case.coo::<V>(), &plan, toolchain).expect("an engine");
@@ -38,7 +40,7 @@ fn check<V: Value>(case: &Case, rank: usize, trees: Trees, toolchain: &Toolchain
         let want = case.mttkrp(mode, rank);
         for (row, want) in want.chunks(rank).enumerate() {
             let have: Vec<f64> = factors[mode].row(row).iter().map(|v| v.to_f64()).collect();
-            let (name, order) = (&case.name, &plan.trees[plan.steps[mode].tree]);
+            let (name, order) = (&case.name, &plan.kernels.trees[plan.kernels.steps[mode].tree]);
             assert_eq!(have, want, "{name} rank {rank} mode {mode} row {row} on {order}");
         }
         let stride = factors[mode].stride();

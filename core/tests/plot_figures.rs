@@ -13,8 +13,14 @@ use decompose_core::plot::Components;
 use decompose_core::plot::Convergence;
 use decompose_core::plot::ConvergencePoint;
 use decompose_core::plot::ConvergenceRun;
+use decompose_core::plot::Curve;
+use decompose_core::plot::CurveLook;
+use decompose_core::plot::CurveMark;
+use decompose_core::plot::CurvePanel;
+use decompose_core::plot::Curves;
 use decompose_core::plot::Figure;
 use decompose_core::plot::LoopKind;
+use decompose_core::plot::Marks;
 use decompose_core::plot::NestBuffer;
 use decompose_core::plot::NestFigure;
 use decompose_core::plot::NestNode;
@@ -26,6 +32,8 @@ use decompose_core::plot::Scatter;
 use decompose_core::plot::ScatterPoint;
 use decompose_core::plot::ScatterSeries;
 use decompose_core::plot::ScoreMatrix;
+use decompose_core::plot::Spectra;
+use decompose_core::plot::Spectrum;
 use decompose_core::plot::Timing;
 use decompose_core::plot::TimingComponent;
 use decompose_core::plot::TimingPhase;
@@ -171,8 +179,12 @@ fn other_figures_have_their_words() {
             name: "nell-2".to_owned(),
             bars: vec![Some(Bar { value: 12.0, low: 11.0, high: 14.0 }), Some(Bar::exact(8.0))],
         }],
+        marks: Some(Marks { name: "roofline".to_owned(), values: vec![Some(7.0)] }),
     };
-    check(&bars, &["nell-2", "decompose", "bound", "time (ms)"]);
+    check(&bars, &["nell-2", "decompose", "bound", "roofline", "time (ms)"]);
+    let marks = Some(Marks { name: String::new(), values: Vec::new() });
+    let error = save(&Bars { marks, ..bars }, tempdir().unwrap().path(), "bars").unwrap_err();
+    assert!(error.to_string().contains("0 marks for 1 groups"), "{error}");
     let points = vec![
         ScatterPoint { x: 1.0, y: 2.0, label: Some("best".to_owned()) },
         ScatterPoint { x: 0.0, y: 2.0, label: None },
@@ -186,6 +198,32 @@ fn other_figures_have_their_words() {
     check(&scatter, &["best", "1 point, 1 left out", "predicted time (s)"]);
     let scores = matrix(vec![vec![1.0, 0.25], vec![f64::NAN, 1.0]]);
     check(&scores, &["0.25", "–", "restart 2", "factor match score"]);
+}
+
+fn curves(points: &[(f64, f64)]) -> Curves {
+    let panel = |look, mark| CurvePanel {
+        x_name: "epoch".into(),
+        y_name: "RMSE".into(),
+        x: ScaleKind::Linear,
+        y: if look == CurveLook::Line { ScaleKind::Log } else { ScaleKind::Linear },
+        curves: vec![Curve { name: "training".into(), points: points.to_vec(), look }],
+        levels: vec![("mean of all".into(), 2.0)],
+        mark,
+    };
+    let panels = vec![
+        panel(CurveLook::Line, CurveMark::None),
+        panel(CurveLook::Dots, CurveMark::Diagonal),
+        panel(CurveLook::Bars, CurveMark::None),
+    ];
+    Curves { title: "completion".into(), note: "best at epoch 2".into(), panels }
+}
+
+#[test]
+fn curves_name_levels_and_leave_out_what_has_no_place() {
+    let points = [(0.0, 3.0), (1.0, 1.0), (2.0, f64::NAN), (3.0, 0.5)];
+    check(&curves(&points), &["completion", "best at epoch 2", "training", "mean of all (dashed)"]);
+    let error = save(&curves(&[(f64::NAN, 1.0)]), tempdir().unwrap().path(), "f").unwrap_err();
+    assert!(error.to_string().contains("no point has two numbers"), "{error}");
 }
 
 #[test]
@@ -365,6 +403,25 @@ fn lines_show_values_over_extents() {
         look: BarLook::Lines,
         series: vec!["fused".to_owned(), "unfused".to_owned()],
         groups: vec![group("16,16,16", [1e-3, 2e-3]), group("32,32,32", [9e-3, 7e-3])],
+        marks: None,
     };
     check(&figure, &["16,16,16", "32,32,32", "extents of the dense modes", "unfused"]);
+}
+
+#[test]
+fn spectra_tell_how_many_values_were_kept() {
+    let line = |name: &str, kept| Spectrum {
+        name: name.to_owned(),
+        values: vec![9.0, 3.0, 1.0, 1e-30, 0.0],
+        kept,
+    };
+    let figure = Spectra {
+        title: "sun".to_owned(),
+        value_name: "singular value".to_owned(),
+        spectra: vec![line("bond 1", 2), line("bond 2", 5)],
+    };
+    check(&figure, &["bond 1", "rank 2 of 5", "rank 5", "singular value", "number"]);
+    let empty = Spectra { spectra: vec![Spectrum::default()], ..figure };
+    let error = save(&empty, tempdir().unwrap().path(), "spectra").unwrap_err();
+    assert!(error.to_string().contains("no value is above zero"), "{error}");
 }

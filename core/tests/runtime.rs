@@ -5,7 +5,7 @@ mod common;
 use common::corpus;
 use decompose_core::cost::Machine;
 use decompose_core::runtime::{Compiler, Cut, Toolchain, partition};
-use decompose_core::sweep::{BuildReport, Engine, MttkrpSweep, PlanOptions, Trees, plan};
+use decompose_core::sweep::{BuildReport, Engine, Merging, MttkrpSweep, PlanOptions, Trees, plan};
 use decompose_formats::{Csf, ModeOrder};
 
 fn build(toolchain: &Toolchain) -> (Engine<f64>, BuildReport) {
@@ -18,6 +18,8 @@ fn build(toolchain: &Toolchain) -> (Engine<f64>, BuildReport) {
         memory: None,
         sweeps: 20,
         trees: Trees::Choose,
+        merging: Merging::Choose,
+        updates: (0..case.extents.len()).collect(),
     };
     let plan = plan(&case.extents, &case.pattern(), &options, Machine::here()).expect("a plan");
     Engine::build(case.coo(), &plan, toolchain).expect("an engine")
@@ -84,13 +86,15 @@ fn a_plan_that_exceeds_memory_is_refused_with_numbers() {
         memory: Some(100),
         sweeps: 20,
         trees: Trees::Choose,
+        merging: Merging::Choose,
+        updates: (0..case.extents.len()).collect(),
     };
     let error = plan(&case.extents, &case.pattern(), &options, Machine::here());
     let message = error.expect_err("too little memory").to_string();
     assert!(message.contains("MiB") && message.contains("--max-memory"), "{message}");
     let enough = PlanOptions { memory: Some(30_000), ..options };
     let lean = plan(&case.extents, &case.pattern(), &enough, Machine::here()).expect("a plan");
-    assert!(lean.tree_bytes + lean.side_bytes <= 30_000);
+    assert!(lean.tree_bytes() + lean.side_bytes() <= 30_000);
 }
 
 #[test]

@@ -63,8 +63,11 @@ const CASES: [([u64; 6], f64, &str); 4] = [
 fn machine() -> Machine {
     Machine {
         name: "eight cores, 24 MiB".into(),
+        l1_bytes: 48 << 10,
         l2_bytes: 256 << 10,
         l3_bytes: 24 << 20,
+        l2_share: 0.8,
+        l3_share: 0.8,
         threads: 8,
         l1_line: 0.1e-9,
         l2_line: 0.2e-9,

@@ -5,7 +5,7 @@ use std::{fs, path::Path};
 /// The pipeline, bottom first: a module may use only itself and the modules before it.
 const LAYERS: &[&str] = &[
     "einsum", "kernels", "path", "nest", "schedule", "lower", "codegen", "cost", "runtime",
-    "autoschedule", "sweep", "contract",
+    "roofline", "autoschedule", "sweep", "contract", "stochastic",
 ];
 
 /// The longest file allowed, unit tests included.
@@ -26,10 +26,11 @@ fn a_layer_uses_only_the_layers_below_it() {
 }
 
 #[test]
-fn unsafe_code_stays_where_kernels_are_called() {
+fn unsafe_code_stays_where_compiled_code_is_called() {
     for_each_source(|_, path, text| {
         let has = text.lines().any(|line| line.contains("unsafe {"));
-        assert!(!has || path == "runtime/kernel.rs", "{path} has unsafe code");
+        let may = ["runtime/kernel.rs", "runtime/probe.rs"].contains(&path);
+        assert!(!has || may, "{path} has unsafe code");
     });
 }
 

@@ -261,13 +261,16 @@ impl Writer<'_> {
             let array = &self.program.dense[request.dense];
             let (distance, last) = (request.distance, 2 * level + 1);
             let ahead = format!("smaller(at_{index} + {distance}, task[{last}] - 1)");
-            let bytes = array.strides[0] * self.program.value_bytes as u64;
-            let name = &array.name;
-            let stride = array.strides[0];
+            // Indices before this one are those of loops around the walk.
+            let at = array.indices.iter().position(|&i| i == index).unwrap_or(0);
+            let outer = array.indices[..at].iter().zip(&array.strides);
+            let outer: String = outer.map(|(index, by)| format!(" + {index} * {by}")).collect();
+            let (name, stride) = (&array.name, array.strides[at]);
+            let bytes = stride * self.program.value_bytes as u64;
             self.open("{");
             self.line(&format!(
-                "const char *const ahead = (const char *)({name} + (size_t)coord_{index}[{ahead}] * \
-                 {stride});"
+                "const char *const ahead = (const char *)({name}{outer} + \
+                 (size_t)coord_{index}[{ahead}] * {stride});"
             ));
             for offset in (0..bytes.max(1)).step_by(64) {
                 self.line(&format!("__builtin_prefetch(ahead + {offset});"));

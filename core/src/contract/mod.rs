@@ -10,7 +10,10 @@ mod pack;
 mod preview;
 mod question;
 mod race;
+mod set;
+mod shared;
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use decompose_formats::ints::Width;
@@ -18,17 +21,22 @@ use decompose_formats::{Coo, Csf, DenseTensor, Ints, Matrix, Value};
 
 use ndarray::IxDyn;
 
+use crate::autoschedule::SCHEDULERS;
+use crate::cost::Machine;
 use crate::einsum::{Expr, Index};
 use crate::error::CoreError;
 use crate::lower::{Addressing, lower};
 use crate::runtime::{Executor, Kernel, Toolchain};
 use crate::schedule::{Problem, Schedule};
+use crate::sweep::TreeLayout;
 use pack::{pack, unpack};
 
 pub use choices::{Choice, Choices, Fingerprint};
 pub use preview::{nest_figure, preview};
 pub use question::Question;
-pub use race::{Entrant, RaceReport, RaceTime, race};
+pub use race::{Entrant, RaceReport, RaceTime, race, random_operands};
+pub use set::build_all;
+pub use shared::{Roots, best_tree};
 
 /// A scheduled expression bound to its sparse operand.
 ///
@@ -39,6 +47,16 @@ pub struct Contraction<V: Value> {
     expr: Expr,
     sparse: usize,
     executor: Executor<V>,
+}
+
+/// Which part of a result is computed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// All of it.
+    All,
+    /// The blocks of these coordinates of the tree's root mode; the kernel must own its rows
+    /// ([`Contraction::row_len`]).
+    Rows(Range<u64>),
 }
 
 impl<V: Value> Contraction<V> {
@@ -68,6 +86,46 @@ impl<V: Value> Contraction<V> {
         let program = lower(problem, schedule, &widths.collect::<Vec<_>>())?;
         let executor = Executor::new(Kernel::new(program, toolchain), tree)?;
         Ok(Contraction { expr: problem.expr.clone(), sparse: x.input, executor })
+    }
+
+    /// Searches the best schedule of `question` for `tree` and builds it.
+    ///
+    /// # Errors
+    ///
+    /// [`CoreError::NoSchedule`] if there is none, and as [`Contraction::build`].
+    pub fn scheduled(
+        question: &Question,
+        tree: Arc<Csf<V>>,
+        toolchain: &Toolchain,
+    ) -> Result<Contraction<V>, CoreError> {
+        let layout = TreeLayout { order: tree.mode_order().clone(), tail: tree.tail() };
+        let problem = question.problem(&layout);
+        let found = SCHEDULERS[0].search(&problem, Machine::here())?;
+        let best = found.candidates.first().ok_or_else(|| no_sparse(&problem.expr))?;
+        Contraction::build(&problem, &best.schedule, tree, toolchain)
+    }
+
+    /// Returns the tree of the sparse operand.
+    pub fn tree(&self) -> &Csf<V> {
+        self.executor.tree()
+    }
+
+    /// Returns the tree of the sparse operand, shared.
+    pub fn shared_tree(&self) -> Arc<Csf<V>> {
+        self.executor.shared_tree()
+    }
+
+    /// Tells whether dense operand number `operand` is stored as the expression names its indices:
+    /// a matrix whose rows are the last index is then packed as it is.
+    pub fn takes_as_named(&self, operand: usize) -> bool {
+        let mut dense = self.expr.inputs.iter().enumerate().filter(|(at, _)| *at != self.sparse);
+        let stored = self.kernel().program().dense.get(operand);
+        dense.nth(operand).zip(stored).is_some_and(|((_, a), b)| a.indices == b.indices)
+    }
+
+    /// Tells whether a dense output is stored as the expression names its indices.
+    pub fn gives_as_named(&self) -> bool {
+        self.kernel().program().output.indices == self.expr.output.indices
     }
 
     /// Returns the expression.
@@ -124,6 +182,78 @@ impl<V: Value> Contraction<V> {
     pub fn run(&mut self, dense: &[&Matrix<V>], output: &mut Matrix<V>) -> Result<(), CoreError> {
         let slices: Vec<&[V]> = dense.iter().map(|matrix| matrix.as_slice()).collect();
         self.executor.run(&slices, output.as_mut_slice())
+    }
+
+    /// As [`Contraction::run`], on a part of the result and into memory of the caller, aligned to 64
+    /// bytes: the elements of [`Contraction::output`], or of the rows asked for.
+    ///
+    /// # Errors
+    ///
+    /// [`CoreError::Operand`] if an operand or `output` does not fit, or rows are asked for of a
+    /// kernel that does not own any.
+    pub fn run_into(
+        &mut self,
+        dense: &[&Matrix<V>],
+        part: Part,
+        output: &mut [V],
+    ) -> Result<(), CoreError> {
+        let slices: Vec<&[V]> = dense.iter().map(|matrix| matrix.as_slice()).collect();
+        match part {
+            Part::All => self.executor.run(&slices, output),
+            Part::Rows(rows) => self.executor.run_rows(&slices, rows, output),
+        }
+    }
+
+    /// Returns the elements of the output, padding included.
+    pub fn output_len(&self) -> u64 {
+        self.executor.output_len()
+    }
+
+    /// Returns the elements of the output for each coordinate of the tree's root mode, padding
+    /// included; `None` if the kernel's tasks do not own rows.
+    pub fn row_len(&self) -> Option<u64> {
+        self.executor.row_len()
+    }
+
+    /// Returns the indices of the dense output, or of its block at a position, as they are stored:
+    /// the last along a row, padded; with their extents.
+    pub fn stored(&self) -> Vec<(Index, u64)> {
+        self.block()
+    }
+
+    /// Computes the expression with `values` in the place of the sparse operand's, one for each
+    /// non-zero in the order of its tree.
+    ///
+    /// Solvers that change the values from step to step - residuals, weights, ones - thus keep one
+    /// tree.
+    ///
+    /// # Errors
+    ///
+    /// As [`Contraction::run`].
+    pub fn run_on(
+        &mut self,
+        values: &[V],
+        dense: &[&Matrix<V>],
+        output: &mut Matrix<V>,
+    ) -> Result<(), CoreError> {
+        let slices: Vec<&[V]> = dense.iter().map(|matrix| matrix.as_slice()).collect();
+        self.executor.run_on(values, &slices, output.as_mut_slice())
+    }
+
+    /// Computes an expression whose output has the sparse operand's pattern into `output`: for each
+    /// non-zero, in the order of the tree, its block, rows padded.
+    ///
+    /// # Errors
+    ///
+    /// As [`Contraction::run`].
+    pub fn run_on_into(
+        &mut self,
+        values: &[V],
+        dense: &[&Matrix<V>],
+        output: &mut [V],
+    ) -> Result<(), CoreError> {
+        let slices: Vec<&[V]> = dense.iter().map(|matrix| matrix.as_slice()).collect();
+        self.executor.run_on(values, &slices, output)
     }
 
     /// Returns the result as a dense tensor; `None` if it has the sparse operand's pattern.

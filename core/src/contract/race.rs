@@ -131,9 +131,13 @@ impl<V: Value> Trees<V> {
     }
 }
 
-/// Dense operands, packed as `program` stores them, with numbers between 0 and 1 that depend on
+/// Makes dense operands, packed as `program` stores them, with numbers between 0 and 1 that depend on
 /// their place only.
-fn random_operands<V: Value>(program: &Program) -> Result<Vec<Matrix<V>>, CoreError> {
+///
+/// # Errors
+///
+/// If there is no memory.
+pub fn random_operands<V: Value>(program: &Program) -> Result<Vec<Matrix<V>>, CoreError> {
     let one = |(operand, array): (usize, &Array)| {
         let cols = array.extents.last().map_or(1, |&extent| extent as usize);
         let rows = (array.len / array.row()) as usize;

@@ -13,8 +13,8 @@ use crate::cost::walks::is_walk;
 use crate::einsum::{Index, IndexSet};
 use crate::schedule::Problem;
 
-/// The share of the second-level cache that a block may take.
-const BLOCK_SHARE: f64 = 0.4;
+/// What a block may take of the second-level cache that a table may count on.
+const BLOCK_SHARE: f64 = 0.5;
 
 /// An operand or output as a term inside loops reaches it.
 pub(super) struct Access<'a> {
@@ -26,7 +26,8 @@ pub(super) struct Access<'a> {
     pub(super) indices: Vec<Index>,
     /// The loop that became lanes.
     pub(super) lane: Option<Index>,
-    /// How often a row is moved: 1 if it is read, 2 if it is read and written.
+    /// How often a row is moved: 1 if it is read, 2 if it is read and written, fewer if several
+    /// nodes share it.
     pub(super) touches: f64,
     /// Whether rows come in storage order, whatever the loops are.
     pub(super) in_order: bool,
@@ -73,7 +74,7 @@ impl Access<'_> {
         let fits = |at: &usize| {
             let block = rows & self.order[*at..end].iter().copied().collect();
             let bytes = self.bytes(block, row_bytes);
-            bytes <= self.machine.l2_bytes as f64 * BLOCK_SHARE
+            bytes <= self.machine.l2_bytes as f64 * self.machine.l2_share * BLOCK_SHARE
         };
         let block = (walk..end).find(fits).unwrap_or(end);
         (walk..block).rev().find(indexed).map_or(walk, |at| at + 1)

@@ -6,6 +6,7 @@
 //! the tree that is built by walking it is updated at random places.
 
 use crate::cost::Machine;
+use crate::cost::batches::batched_nodes;
 use crate::cost::estimate::{Cost, row_bytes};
 use crate::cost::memory::{LINE_BYTES, NEAR_BYTES, Shares};
 use crate::cost::walks::is_walk;
@@ -34,6 +35,7 @@ pub(super) fn add_buffers(
         if buffer.stored.is_empty() || buffer.stored.len() < 2 && bytes <= REGISTER_BYTES {
             continue;
         }
+        let touches = 2.0 / batched_nodes(problem, schedule, orders, buffer.term);
         let (producer, consumer) = (&orders[buffer.term], &orders[consumer]);
         let stored = |index: &&Index| buffer.stored.contains(**index);
         // The producer's loops give the storage order, so its last stored index is contiguous.
@@ -43,7 +45,7 @@ pub(super) fn add_buffers(
             let fused = problem.iterations(buffer.fused.iter().copied().collect()) as f64;
             cost.seconds += fused * here.clear();
         }
-        here.add(cost, producer, machine.scatter_line, 2.0);
+        here.add(cost, producer, machine.scatter_line, touches);
         here.add(cost, consumer, machine.memory_line, 1.0);
     }
 }

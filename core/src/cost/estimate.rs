@@ -10,6 +10,7 @@ use decompose_formats::dense::padded;
 
 use crate::cost::Machine;
 use crate::cost::access::Access;
+use crate::cost::batches::batched_nodes;
 use crate::cost::buffers::add_buffers;
 use crate::cost::walks::{add_walks, is_walk};
 use crate::einsum::Index;
@@ -105,9 +106,12 @@ fn add_term(
         _ => None,
     });
     let outputs = last.then_some(&problem.expr.output.indices);
-    for (indices, touches) in inputs.map(|i| (i, 1.0)).chain(outputs.map(|o| (o, 2.0))) {
-        let in_order = touches > 1.0 && problem.has_pattern_output();
-        let indices = problem.stored_order(indices, order);
+    let inputs = inputs.map(|indices| (problem.operand_order(indices, order), 1.0, false));
+    let outputs = outputs.map(|indices| {
+        let touches = 2.0 / batched_nodes(problem, schedule, orders, position);
+        (problem.output_order(indices, order), touches, problem.has_pattern_output())
+    });
+    for (indices, touches, in_order) in inputs.chain(outputs) {
         Access { problem, machine, order, indices, lane, touches, in_order }.add(cost);
     }
 }
@@ -129,20 +133,22 @@ fn lane(
     if places.iter().enumerate().any(|(term, loops)| term != position && loops.contains(own)) {
         return None;
     }
-    let ends = |indices: &[Index]| {
-        let stored = problem.stored_order(indices, order);
-        !stored.contains(&lane) || stored.last() == Some(&lane)
-    };
+    let ends = |stored: Vec<Index>| !stored.contains(&lane) || stored.last() == Some(&lane);
     // A buffer is stored in the order of the loops that make it.
     let ends_buffer = |term: usize| {
         let made = orders[term].iter().rfind(|&&index| terms[term].output.contains(index));
         !terms[term].output.contains(lane) || made == Some(&lane)
     };
     let inputs = terms[position].inputs.iter().all(|source| match *source {
-        Source::Input(input) => ends(&problem.expr.inputs[input].indices),
+        Source::Input(input) => {
+            ends(problem.operand_order(&problem.expr.inputs[input].indices, order))
+        }
         Source::Term(term) => ends_buffer(term),
     });
     let last = position + 1 == terms.len();
-    let output = if last { ends(&problem.expr.output.indices) } else { ends_buffer(position) };
+    let output = match last {
+        true => ends(problem.output_order(&problem.expr.output.indices, order)),
+        false => ends_buffer(position),
+    };
     (inputs && output).then_some(lane)
 }

@@ -2,20 +2,32 @@
 
 use std::sync::OnceLock;
 
+#[cfg(target_arch = "x86_64")]
+use raw_cpuid::CacheType;
+
 /// Sizes and speeds of one core and its caches.
 ///
 /// The sizes are read from the processor.  The times are throughputs with prefetching and some
-/// independent work in flight, fitted to generated MTTKRP kernels of ranks 16 and 50 on two cores of
-/// a Zen 5 server (`data/records`); those of a scalar multiply-add and of a scattered one to loops in
-/// C that build a matrix of 3 and of 13 MB from a tensor of 11 million non-zeros.  They rank schedules and are no promise of seconds.
+/// independent work in flight; they and the shares of the caches are fitted to some 800 runs of
+/// generated kernels (MTTKRP, TTMc, TTTP, TTTc; six tensors; ranks 8 to 64) on two cores of a Zen 5
+/// server, so that the fastest of a few candidates ranks first.  Those of a scalar multiply-add and of
+/// a scattered one are fitted to loops in C that build a matrix of 3 and of 13 MB from a tensor of 11
+/// million non-zeros.  They rank schedules and are no promise of seconds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Machine {
     /// The processor's name, as it reports itself.
     pub name: String,
+    /// Bytes of first-level data cache a core.
+    pub l1_bytes: u64,
     /// Bytes of second-level cache a core.
     pub l2_bytes: u64,
     /// Bytes of last-level cache.
     pub l3_bytes: u64,
+    /// The part of the second-level cache that a table may count on.
+    pub l2_share: f64,
+    /// The part of the last-level cache that a table may count on: on a shared server the programs of
+    /// others use it too.
+    pub l3_share: f64,
     /// Threads that share the last-level cache, each with buffers of its own.
     pub threads: usize,
     /// Seconds to load a 64-byte line again that was just loaded.
@@ -49,43 +61,49 @@ impl Machine {
 }
 
 fn detect() -> Machine {
-    let (l2_bytes, l3_bytes) = cache_sizes().unwrap_or((1 << 20, 32 << 20));
+    let (l1_bytes, l2_bytes, l3_bytes) = cache_sizes().unwrap_or((32 << 10, 1 << 20, 32 << 20));
     Machine {
         name: processor_name(),
+        l1_bytes,
         l2_bytes,
         l3_bytes,
+        l2_share: 0.5,
+        l3_share: 0.17,
         threads: std::thread::available_parallelism().map_or(1, usize::from),
-        l1_line: 0.1e-9,
-        l2_line: 0.25e-9,
-        l3_line: 0.7e-9,
-        memory_line: 3.0e-9,
-        stream_line: 2.5e-9,
-        flop_pair: 0.02e-9,
+        l1_line: 0.16e-9,
+        l2_line: 0.15e-9,
+        l3_line: 1.3e-9,
+        memory_line: 3.7e-9,
+        stream_line: 2.3e-9,
+        flop_pair: 0.035e-9,
         scalar_pair: 1.0e-9,
         scatter_line: 13.0e-9,
-        loop_overhead: 3.0e-9,
+        loop_overhead: 2.9e-9,
     }
 }
 
 #[cfg(target_arch = "x86_64")]
-fn cache_sizes() -> Option<(u64, u64)> {
+fn cache_sizes() -> Option<(u64, u64, u64)> {
     let cpuid = raw_cpuid::CpuId::new();
     let size = |level: u8| {
         let caches = cpuid.get_cache_parameters()?;
-        let sizes = caches.filter(|cache| cache.level() == level).map(|cache| {
+        let of_data = caches.filter(|cache| cache.cache_type() != CacheType::Instruction);
+        let sizes = of_data.filter(|cache| cache.level() == level).map(|cache| {
             let lines = cache.associativity() * cache.physical_line_partitions() * cache.sets();
             (lines * cache.coherency_line_size()) as u64
         });
         sizes.max()
     };
+    let amd_l1 = cpuid.get_l1_cache_and_tlb_info();
     let amd = cpuid.get_l2_l3_cache_and_tlb_info();
+    let l1 = size(1).or_else(|| Some(u64::from(amd_l1?.dcache_size()) << 10))?;
     let l2 = size(2).or_else(|| Some(u64::from(amd.as_ref()?.l2cache_size()) << 10))?;
     let l3 = size(3).or_else(|| Some(u64::from(amd.as_ref()?.l3cache_size()) << 19))?;
-    (l2 > 0 && l3 > 0).then_some((l2, l3))
+    (l1 > 0 && l2 > 0 && l3 > 0).then_some((l1, l2, l3))
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-fn cache_sizes() -> Option<(u64, u64)> {
+fn cache_sizes() -> Option<(u64, u64, u64)> {
     None
 }
 

@@ -1,8 +1,9 @@
 //! What it costs to reach memory, by where the data fits.
 //!
-//! A table of `T` bytes finds the share `n = min(1, 0.8 L2/T)` of its lines in the second-level
-//! cache, `m = min(1, 0.8 L3/T) - n` in the last level, the rest in memory.  What every thread has
-//! for itself competes for the last level with the copies of the others.
+//! A table of `T` bytes finds the share `n = min(1, s2 L2/T)` of its lines in the second-level cache,
+//! `m = min(1, s3 L3/T) - n` in the last level, the rest in memory, where `s2` and `s3` are the parts of
+//! the caches that a table may count on.  What every thread has for itself competes for the last level
+//! with the copies of the others.
 
 use crate::cost::Machine;
 
@@ -32,8 +33,8 @@ impl Shares {
     }
 
     fn of(machine: &Machine, in_l2: f64, in_l3: f64) -> Shares {
-        let near = (machine.l2_bytes as f64 * 0.8 / in_l2).min(1.0);
-        let mid = ((machine.l3_bytes as f64 * 0.8 / in_l3).min(1.0) - near).max(0.0);
+        let near = (machine.l2_bytes as f64 * machine.l2_share / in_l2).min(1.0);
+        let mid = ((machine.l3_bytes as f64 * machine.l3_share / in_l3).min(1.0) - near).max(0.0);
         Shares { near, mid, far: 1.0 - near - mid }
     }
 

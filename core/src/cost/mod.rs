@@ -5,6 +5,7 @@
 //! Both count iterations with `nnz(X_i)`, `nnz(X_ij)`, ... of the sparse operand.
 
 mod access;
+mod batches;
 mod buffers;
 mod estimate;
 mod machine;

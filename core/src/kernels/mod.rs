@@ -5,6 +5,7 @@
 //! ttmc    Y(i,s,t)  = X(i,j,k) * U2(j,s) * U3(k,t)             Tucker; all modes but one, or all
 //! tttp    S(i,j,k)  = X(i,j,k) * A1(i,r) * A2(j,r) * A3(k,r)   completion; order 2 is SDDMM
 //! tttc    Z(a,j,b)  = X(i,j,k) * G1(i,a) * G3(b,k)             tensor train; but one core, or all
+//! normal  N(i,r,R)  = X(i,j,k) * A2(j,r) * A3(k,r) * A2(j,R) * A3(k,R)   row-wise least squares
 //! ttv     Y(i,k)    = X(i,j,k) * v(j)                          one mode with a vector
 //! ttm     Y(i,r,k)  = X(i,j,k) * U(j,r)                        one mode with a matrix
 //! spmv    y(i)      = X(i,j) * v(j)
@@ -16,6 +17,8 @@
 //! Source of the first four: Kanakagiri, Solomonik, SPAA 2024, section 2.3.
 
 mod named;
+
+use std::ops::Range;
 
 use crate::einsum::{Access, Expr, Index};
 
@@ -131,15 +134,90 @@ pub fn tttp(order: usize) -> Expr {
 /// If `mode < order` does not hold, or `order` exceeds [`MAX_ORDER`].
 pub fn tttc(order: usize, mode: Option<usize>) -> Expr {
     check(order, mode);
-    let shape = |m: usize| {
-        let left = m.checked_sub(1).map(|bond| bond_index(order, bond));
-        let right = (m + 1 < order).then(|| bond_index(order, m));
-        left.into_iter().chain([mode_index(m)]).chain(right)
+    tttc_without(order, mode.map_or(0..0, |mode| mode..mode + 1))
+}
+
+/// Returns the environment of several neighbouring cores of a tensor train: all cores but those of
+/// the modes `left_out`, `Z(a,j,k,c) = X(i,j,k,l) * G1(i,a) * G4(c,l)` for the modes 1 and 2 of
+/// order 4; of none, the scalar `Z()`.
+///
+/// # Panics
+///
+/// If the modes exceed `order`, or `order` exceeds [`MAX_ORDER`].
+pub fn tttc_without(order: usize, left_out: Range<usize>) -> Expr {
+    check(order, left_out.clone().last());
+    let others = (0..order).filter(|mode| !left_out.contains(mode));
+    let inputs = [tensor(order)].into_iter().chain(others.map(|m| core(order, m))).collect();
+    let modes = left_out.clone().map(mode_index);
+    let shape = match left_out.is_empty() {
+        true => Vec::new(),
+        false => {
+            let (left, right) = (left_bond(order, left_out.start), right_bond(order, left_out.end));
+            left.into_iter().chain(modes).chain(right).collect()
+        }
     };
-    let core = |m: usize| access(&format!("G{}", m + 1), shape(m));
-    let others = (0..order).filter(|&m| Some(m) != mode).map(core);
-    let inputs = [tensor(order)].into_iter().chain(others).collect();
-    Expr { output: access("Z", mode.into_iter().flat_map(shape)), inputs }
+    Expr { output: access("Z", shape), inputs }
+}
+
+/// Returns the values of a tensor train at the positions of the tensor, times its values:
+/// `S(i,j,k) = X(i,j,k) * G1(i,a) * G2(a,j,b) * G3(b,k)` for order 3.
+///
+/// # Panics
+///
+/// If `order` is 0 or exceeds [`MAX_ORDER`].
+pub fn train_values(order: usize) -> Expr {
+    check(order, None);
+    let inputs = [tensor(order)].into_iter().chain((0..order).map(|m| core(order, m))).collect();
+    Expr { output: access("S", (0..order).map(mode_index)), inputs }
+}
+
+/// Returns the values of a Tucker model at the positions of the tensor, times its values:
+/// `S(i,j,k) = X(i,j,k) * G(r,s,t) * U1(i,r) * U2(j,s) * U3(k,t)` for order 3.
+///
+/// # Panics
+///
+/// If `order` is 0 or exceeds [`MAX_ORDER`].
+pub fn tucker_values(order: usize) -> Expr {
+    check(order, None);
+    let ranks = (0..order).map(|m| mode_rank_index(order, m));
+    let matrix =
+        |m: usize| access(&format!("U{}", m + 1), [mode_index(m), mode_rank_index(order, m)]);
+    let inputs = [tensor(order), access("G", ranks)].into_iter().chain((0..order).map(matrix));
+    Expr { output: access("S", (0..order).map(mode_index)), inputs: inputs.collect() }
+}
+
+/// Returns the normal equations of row-wise least squares over the entries of a tensor of weights:
+/// `N(i,r,R) = X(i,j,k) * A2(j,r) * A3(k,r) * A2(j,R) * A3(k,R)` for mode 0 of order 3.
+///
+/// Row `i` of a factor that fits the entries of slice `i`, `X` their weights, solves the equations
+/// with the `R x R` matrix `N(i)` and the row of the MTTKRP of the weighted values.  The factors
+/// are operands twice, first all with `r`, then all with `R`.  A vector has `One(r) * One(R)`.
+///
+/// # Panics
+///
+/// If `mode < order` does not hold, or `order` exceeds [`MAX_ORDER`].
+pub fn normal(order: usize, mode: usize) -> Expr {
+    check(order, Some(mode));
+    let (row, column) = (rank_index(), second_rank_index());
+    let of = |index| {
+        let name = |m: usize| if order == 1 { "One".into() } else { format!("A{}", m + 1) };
+        let others = (0..order).filter(move |&m| m != mode || order == 1);
+        others.map(move |m| match order {
+            1 => access(&name(m), [index]),
+            _ => access(&name(m), [mode_index(m), index]),
+        })
+    };
+    let inputs = [tensor(order)].into_iter().chain(of(row)).chain(of(column)).collect();
+    Expr { output: access("N", [mode_index(mode), row, column]), inputs }
+}
+
+/// Returns the second index of the rank in [`normal`]: `R`.
+///
+/// # Panics
+///
+/// Never.
+pub fn second_rank_index() -> Index {
+    Index::new('R').expect("a letter")
 }
 
 /// Returns the tensor times a vector in one mode: `Y(i,k) = X(i,j,k) * v(j)` for mode 1 of order 3.
@@ -188,6 +266,22 @@ fn check(order: usize, mode: Option<usize>) {
 fn numbered(first: char, steps: usize) -> Index {
     let letter = char::from(first as u8 + steps as u8);
     Index::new(letter).expect("a letter")
+}
+
+/// The bond before the core of `mode`; the first core has none.
+fn left_bond(order: usize, mode: usize) -> Option<Index> {
+    mode.checked_sub(1).map(|bond| bond_index(order, bond))
+}
+
+/// The bond before the core `next`; behind the last core there is none.
+fn right_bond(order: usize, next: usize) -> Option<Index> {
+    (next < order).then(|| bond_index(order, next - 1))
+}
+
+/// The core of `mode` in a train.
+fn core(order: usize, mode: usize) -> Access {
+    let (left, right) = (left_bond(order, mode), right_bond(order, mode + 1));
+    access(&format!("G{}", mode + 1), left.into_iter().chain([mode_index(mode)]).chain(right))
 }
 
 fn access(name: &str, indices: impl IntoIterator<Item = Index>) -> Access {

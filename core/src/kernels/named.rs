@@ -2,7 +2,7 @@
 
 use crate::einsum::Expr;
 use crate::error::CoreError;
-use crate::kernels::{MAX_ORDER, mttkrp, spmm, spmv, ttm, ttmc, tttc, tttp, ttv};
+use crate::kernels::{MAX_ORDER, mttkrp, normal, spmm, spmv, ttm, ttmc, tttc, tttp, ttv};
 
 /// A kernel with a name.
 #[derive(Clone, Copy, Debug)]
@@ -44,6 +44,11 @@ pub const KERNELS: &[Kernel] = &[
         make: |order, _| tttp(order),
     },
     of_all("tttc", "tensor times a chain of tensors: all cores but one, or all (train)", tttc),
+    of_mode(
+        "normal",
+        "the matrices of row-wise least squares over entries (completion)",
+        |n, m| normal(n, m.unwrap_or(0)),
+    ),
     of_mode("ttv", "tensor times a vector in one mode", |n, m| ttv(n, m.unwrap_or(0))),
     of_mode("ttm", "tensor times a matrix in one mode", |n, m| ttm(n, m.unwrap_or(0))),
     of_matrix("sddmm", "product of two dense matrices where a sparse one has entries", |_, _| {
@@ -163,6 +168,7 @@ mod tests {
             ("tttc:3:2", "Z(a,j,b) = X(i,j,k) * G1(i,a) * G3(b,k)"),
             ("tttc:3", "Z() = X(i,j,k) * G1(i,a) * G2(a,j,b) * G3(b,k)"),
             ("tttc:1", "Z() = X(i) * G1(i)"),
+            ("normal:2:1", "N(i,r,R) = X(i,j) * A2(j,r) * A2(j,R)"),
             ("ttv:3:2", "Y(i,k) = X(i,j,k) * v(j)"),
             ("ttm:3:2", "Y(i,r,k) = X(i,j,k) * U(j,r)"),
             ("spmv", "y(i) = X(i,j) * v(j)"),
@@ -170,6 +176,22 @@ mod tests {
         ];
         for (name, text) in cases {
             assert_eq!(parse(name).unwrap().to_string(), text, "{name}");
+        }
+    }
+
+    #[test]
+    fn trains_leave_out_neighbours_and_models_have_values() {
+        use crate::kernels::{train_values, tttc_without, tucker_values};
+        let cases = [
+            (tttc_without(4, 1..3), "Z(a,j,k,c) = X(i,j,k,l) * G1(i,a) * G4(c,l)"),
+            (tttc_without(3, 0..2), "Z(i,j,b) = X(i,j,k) * G3(b,k)"),
+            (tttc_without(3, 1..3), "Z(a,j,k) = X(i,j,k) * G1(i,a)"),
+            (train_values(2), "S(i,j) = X(i,j) * G1(i,a) * G2(a,j)"),
+            (train_values(3), "S(i,j,k) = X(i,j,k) * G1(i,a) * G2(a,j,b) * G3(b,k)"),
+            (tucker_values(2), "S(i,j) = X(i,j) * G(r,s) * U1(i,r) * U2(j,s)"),
+        ];
+        for (expr, text) in cases {
+            assert_eq!(expr.to_string(), text);
         }
     }
 

@@ -8,7 +8,8 @@
 //! 3. A buffer is cleared where its fused loops end, or assigned if nothing is summed into it.
 //! 4. Dense operands and the output are stored in the order that suits the loops: indices of the
 //!    sparse operand first, in the order of its levels, then the others as they are looped, so that
-//!    what the innermost loop runs over is contiguous.
+//!    what the innermost loop runs over is contiguous.  Of an operand those come before all that are
+//!    looped outside the walk of the tree: the walk reads one block of it.
 //! 5. The output is accumulated in a buffer as far out as its sparse indices allow, so that a row
 //!    is written once.
 
@@ -83,14 +84,14 @@ impl Emitter<'_> {
             let access = &expr.inputs[input];
             let reads = |term: &Term| term.inputs.contains(&Source::Input(input));
             let reader = self.schedule.path.terms.iter().position(reads).unwrap_or_default();
-            array(&names[input], &self.problem.stored_order(&access.indices, &self.orders[reader]))
+            array(&names[input], &self.problem.operand_order(&access.indices, &self.orders[reader]))
         });
         let pattern = self.problem.has_pattern_output();
         let sparse_indices = self.problem.sparse_indices();
         let stored = |index: &Index| !pattern || !sparse_indices.contains(*index);
         let output: Vec<Index> = expr.output.indices.iter().copied().filter(stored).collect();
         let loops = self.orders.last().map_or(&[][..], Vec::as_slice);
-        let output = self.problem.stored_order(&output, loops);
+        let output = self.problem.output_order(&output, loops);
         let conflict = if pattern { Conflict::Positions } else { Conflict::Privatise };
         let stored = self.schedule.layouts[0].levels.iter().zip(widths);
         let params = stored.map(|(level, &(coords, pointers))| LevelParam {

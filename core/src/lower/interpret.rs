@@ -15,6 +15,8 @@ use crate::lower::ir::{Addressing, Mode, Place, Program, Stmt};
 pub struct Operands<'a, V: Value> {
     /// The sparse operand.
     pub sparse: &'a Csf<V>,
+    /// Its values, one for each node of the last level: the tree's own, or others.
+    pub values: &'a [V],
     /// The dense operands as the program's arrays lay them out.
     pub dense: &'a [&'a [V]],
     /// The rows, or blocks at positions, `first_row..` of the output.
@@ -128,7 +130,7 @@ impl<'a, V: Value> Interpreter<'a, V> {
         match place {
             Place::Value => {
                 let leaf = self.position.last().copied().unwrap_or_default();
-                &self.operands.sparse.values()[leaf..=leaf]
+                &self.operands.values[leaf..=leaf]
             }
             Place::Dense(dense) => &self.operands.dense[dense][offset..],
             Place::Buffer(buffer) => &self.buffers[buffer][offset..],

@@ -28,6 +28,7 @@ use crate::plot::style::SMALL;
 use crate::plot::style::SOFT_INK;
 use crate::plot::style::TINY;
 use crate::plot::style::TITLE;
+use crate::plot::style::WHITE;
 use crate::plot::style::fill_color;
 
 const FIGURE: &str = "bars";
@@ -38,7 +39,7 @@ const SPACE: f64 = 22.0;
 /// Widest bar.
 const MOST_BAR: f64 = 46.0;
 /// Most room for names of groups that run upwards.
-const MOST_NAME: f64 = 110.0;
+const MOST_NAME: f64 = 165.0;
 /// The text of values above bars.
 const VALUE: TextStyle = TextStyle::new(TINY).anchor(Anchor::Middle);
 
@@ -61,6 +62,17 @@ pub struct Bars {
     pub series: Vec<String>,
     /// The groups, from left to right.
     pub groups: Vec<BarGroup>,
+    /// A value to hold each group against, such as a bound.
+    pub marks: Option<Marks>,
+}
+
+/// One value a group, drawn as a line across it.
+#[derive(Clone, Debug)]
+pub struct Marks {
+    /// What they are, for the legend.
+    pub name: String,
+    /// One a group, `None` where there is none.
+    pub values: Vec<Option<f64>>,
 }
 
 /// How the values of groups are drawn.
@@ -136,6 +148,7 @@ impl Figure for Bars {
             BarLook::Bars => self.draw_bars(canvas, &panel),
             BarLook::Lines => self.draw_lines(canvas, &panel),
         }
+        self.draw_marks(canvas, &panel);
         Ok(())
     }
 }
@@ -149,7 +162,9 @@ impl Bars {
             };
             Entry { sign, ..Entry::new(fill_color(at), name) }
         };
-        self.series.iter().enumerate().map(entry).collect()
+        let mark = |marks: &Marks| Entry { sign: Sign::Line, ..Entry::new(INK, &marks.name) };
+        let marks = self.marks.iter().map(mark);
+        self.series.iter().enumerate().map(entry).chain(marks).collect()
     }
 
     /// Returns the room for names of groups that run upwards, if they must.
@@ -187,6 +202,21 @@ impl Bars {
             draw_bars(canvas, panel, middle, &group.bars);
             if labelled {
                 draw_values(canvas, panel, middle, &group.bars);
+            }
+        }
+    }
+
+    /// Draws the mark of each group across its bars, with a white rim to stand out from them.
+    fn draw_marks(&self, canvas: &mut Canvas, panel: &Panel) {
+        let values = self.marks.iter().flat_map(|marks| &marks.values);
+        let (_, thick) = places(panel, 0.0, self.series.len());
+        let half = (thick + 2.0) * self.series.len() as f64 / 2.0 + 3.0;
+        for (at, value) in values.enumerate() {
+            let Some(value) = value.filter(|&value| panel.y.shows(value)) else { continue };
+            let (middle, y) = (panel.x_at(at as f64 + 0.5), panel.y_at(value));
+            for (width, color) in [(4.4, WHITE), (2.2, INK)] {
+                let ends = vec![(middle - half, y), (middle + half, y)];
+                canvas.line(ends, Stroke { width, color });
             }
         }
     }
@@ -231,8 +261,14 @@ impl Bars {
                 return Err(PlotError::mismatch(FIGURE, reason));
             }
         }
+        let marks = self.marks.as_ref().map_or(&[][..], |marks| &marks.values);
+        if self.marks.is_some() && marks.len() != self.groups.len() {
+            let reason = format!("{} marks for {} groups", marks.len(), self.groups.len());
+            return Err(PlotError::mismatch(FIGURE, reason));
+        }
         let bars = || self.groups.iter().flat_map(|group| &group.bars).flatten();
         let values = bars().flat_map(|bar| [bar.value, bar.low, bar.high]);
+        let values = values.chain(marks.iter().flatten().copied());
         let Some((low, high)) = range(values.filter(|v| self.scale.shows(*v))) else {
             let reason = "no bar has a value that the axis can show; give finite values, \
                           above zero for a logarithmic axis";

@@ -14,6 +14,7 @@ use crate::plot::ConvergencePoint;
 use crate::plot::ConvergenceRun;
 use crate::plot::Figure;
 use crate::plot::LoopKind;
+use crate::plot::Marks;
 use crate::plot::NestBuffer;
 use crate::plot::NestFigure;
 use crate::plot::NestNode;
@@ -24,6 +25,8 @@ use crate::plot::Scatter;
 use crate::plot::ScatterPoint;
 use crate::plot::ScatterSeries;
 use crate::plot::ScoreMatrix;
+use crate::plot::Spectra;
+use crate::plot::Spectrum;
 use crate::plot::Timing;
 use crate::plot::TimingComponent;
 use crate::plot::TimingPhase;
@@ -187,6 +190,7 @@ fn bars() {
                 look,
                 series: ["decompose", "bound", LONG, "c"].map(str::to_owned).to_vec(),
                 groups: (0..groups).map(group).collect(),
+                marks: Some(Marks { name: "bound".to_owned(), values: vec![Some(0.3); groups] }),
             });
         }
     }
@@ -309,4 +313,22 @@ fn races() {
     check(&figure(&[(1e-9, 1e9), (0.0, 1.0), (1.0, 0.5)], Some(0)));
     let many = |k: i32| (f64::from(k), f64::from(k * 17 % 499 + 1));
     check(&figure(&(1..500).map(many).collect::<Vec<_>>(), Some(0)));
+}
+
+#[test]
+fn spectra() {
+    let line = |name: &str, count: i32, kept| Spectrum {
+        name: name.to_owned(),
+        values: (0..count).map(|k| 10.0_f64.powi(-k / 3)).collect(),
+        kept,
+    };
+    let figure = |spectra: Vec<Spectrum>| Spectra {
+        title: LONG.to_owned(),
+        value_name: "singular value".to_owned(),
+        spectra,
+    };
+    check(&figure(vec![line("bond 1", 1, 1)]));
+    check(&figure(vec![line("bond 1", 20, 3), line(LONG, 5, 5)]));
+    check(&figure((0..12).map(|k| line("bond", 10 + 30 * k, 1 + k as usize)).collect()));
+    check(&figure(vec![Spectrum { values: vec![1.0, 0.0, f64::NAN], ..line("zeros", 0, 9) }]));
 }

@@ -38,6 +38,8 @@ pub(crate) enum Sign {
     Marker(usize),
     /// A short arrow.
     Arrow,
+    /// A short line.
+    Line,
 }
 
 impl Entry {
@@ -89,6 +91,10 @@ fn draw_sign(canvas: &mut Canvas, (x, y): Point, entry: &Entry) {
         Sign::Arrow => {
             let stroke = Stroke { width: 1.3, color: entry.color };
             canvas.arrow(vec![(x - 1.0, middle), (x + SQUARE + 2.0, middle)], stroke);
+        }
+        Sign::Line => {
+            let stroke = Stroke { width: 2.2, color: entry.color };
+            canvas.line(vec![(x - 1.0, middle), (x + SQUARE + 1.0, middle)], stroke);
         }
     }
 }

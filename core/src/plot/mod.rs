@@ -7,10 +7,12 @@
 //! | [`Convergence`] | fit against iterations and seconds, change of fit against the tolerance |
 //! | [`Timing`] | seconds by phase of a run and by component of its iterations |
 //! | [`Components`] | the strongest components, one panel for each mode |
+//! | [`Curves`] | errors by epoch and time, predicted against observed, residuals |
 //! | [`Bars`] | measured values beside bounds and other programs, as bars or lines |
 //! | [`Scatter`] | predicted against measured |
 //! | [`Race`] | predicted against measured seconds of the schedules a search has chosen from |
 //! | [`NestFigure`] | the loops around the terms of a kernel, and what is stored between them |
+//! | [`Spectra`] | singular values by number, and how many were kept |
 //! | [`ScoreMatrix`] | scores between restarts |
 //!
 //! Phases: a figure draws shapes and texts on a [`Canvas`]; `svg` and `png` replay these through
@@ -27,6 +29,7 @@ mod canvas;
 mod components;
 mod convergence;
 mod correlation;
+mod curves;
 mod error;
 mod font;
 mod labels;
@@ -44,6 +47,7 @@ mod save;
 mod scale;
 mod scatter;
 mod series;
+mod spectra;
 mod stack;
 mod style;
 mod svg;
@@ -56,6 +60,7 @@ pub use crate::plot::bars::Bar;
 pub use crate::plot::bars::BarGroup;
 pub use crate::plot::bars::BarLook;
 pub use crate::plot::bars::Bars;
+pub use crate::plot::bars::Marks;
 pub use crate::plot::canvas::Canvas;
 pub use crate::plot::components::ComponentFactor;
 pub use crate::plot::components::ComponentMode;
@@ -64,6 +69,11 @@ pub use crate::plot::components::Components;
 pub use crate::plot::convergence::Convergence;
 pub use crate::plot::convergence::ConvergencePoint;
 pub use crate::plot::convergence::ConvergenceRun;
+pub use crate::plot::curves::Curve;
+pub use crate::plot::curves::CurveLook;
+pub use crate::plot::curves::CurveMark;
+pub use crate::plot::curves::CurvePanel;
+pub use crate::plot::curves::Curves;
 pub use crate::plot::error::PlotError;
 pub use crate::plot::matrix::ScoreMatrix;
 pub use crate::plot::nest::LoopKind;
@@ -80,6 +90,8 @@ pub use crate::plot::scale::ScaleKind;
 pub use crate::plot::scatter::Scatter;
 pub use crate::plot::scatter::ScatterPoint;
 pub use crate::plot::scatter::ScatterSeries;
+pub use crate::plot::spectra::Spectra;
+pub use crate::plot::spectra::Spectrum;
 pub use crate::plot::timing::Timing;
 pub use crate::plot::timing::TimingComponent;
 pub use crate::plot::timing::TimingPhase;

@@ -10,6 +10,7 @@
 //! Which task does what depends on the number of threads only, and sums are taken in task order:
 //! the same number of threads gives the same bits.
 
+use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use decompose_formats::{Csf, Matrix, Value};
@@ -18,7 +19,7 @@ use rayon::prelude::*;
 use crate::error::CoreError;
 use crate::lower::{Addressing, Operands, Zeroing};
 use crate::runtime::kernel::Kernel;
-use crate::runtime::partition::{Cut, Task, partition};
+use crate::runtime::partition::{Cut, Task, partition, partition_rows};
 use crate::schedule::Conflict;
 
 /// Tasks a thread where any number is allowed: enough to even out what equal numbers of
@@ -116,6 +117,11 @@ impl<V: Value> Executor<V> {
         &self.tree
     }
 
+    /// Returns the tree, shared.
+    pub fn shared_tree(&self) -> Arc<Csf<V>> {
+        Arc::clone(&self.tree)
+    }
+
     /// Replaces `output` by the result of the kernel on `dense` operands, all laid out as the
     /// program's arrays; an output with the operand's pattern has a block for each of the tree's
     /// values, in their order.
@@ -124,6 +130,21 @@ impl<V: Value> Executor<V> {
     ///
     /// [`CoreError::Operand`] if an operand does not fit.
     pub fn run(&mut self, dense: &[&[V]], output: &mut [V]) -> Result<(), CoreError> {
+        let tree = Arc::clone(&self.tree);
+        self.run_on(tree.values(), dense, output)
+    }
+
+    /// Does what [`Executor::run`] does with `values` in the place of the tree's, in their order.
+    ///
+    /// # Errors
+    ///
+    /// [`CoreError::Operand`] if an operand does not fit.
+    pub fn run_on(
+        &mut self,
+        values: &[V],
+        dense: &[&[V]],
+        output: &mut [V],
+    ) -> Result<(), CoreError> {
         let want = self.output_len();
         if output.len() as u64 != want {
             let operand = self.kernel.program().output.name.clone();
@@ -131,12 +152,58 @@ impl<V: Value> Executor<V> {
             return Err(CoreError::Operand { operand, why });
         }
         match self.kernel.program().conflict {
-            Conflict::Privatise => self.run_private(dense, output),
-            _ => self.run_owned(dense, output),
+            Conflict::Privatise => self.run_private(values, dense, output),
+            _ => self.run_owned(values, dense, output),
         }
     }
 
-    fn run_private(&mut self, dense: &[&[V]], output: &mut [V]) -> Result<(), CoreError> {
+    /// Returns the elements of the output for each row, the block of a root coordinate; `None` if
+    /// the kernel's tasks do not own rows.
+    pub fn row_len(&self) -> Option<u64> {
+        let owned = matches!(self.conflict(), Conflict::Owner | Conflict::Boundary);
+        owned.then(|| self.kernel.slice_len())
+    }
+
+    /// Replaces `output` by the rows `rows` of the result, each of [`Executor::row_len`] elements.
+    ///
+    /// Tasks are cut between rows, so a row with most of the non-zeros is work for one thread.
+    ///
+    /// # Errors
+    ///
+    /// [`CoreError::Operand`] if an operand does not fit, or the kernel does not own rows.
+    pub fn run_rows(
+        &self,
+        dense: &[&[V]],
+        rows: Range<u64>,
+        output: &mut [V],
+    ) -> Result<(), CoreError> {
+        let want = self.row_len().map(|len| len * (rows.end - rows.start));
+        if want != Some(output.len() as u64) {
+            let operand = self.kernel.program().output.name.clone();
+            let why = format!("{} elements for rows {rows:?}", output.len());
+            return Err(CoreError::Operand { operand, why });
+        }
+        let threads = rayon::current_num_threads();
+        let parts = if threads == 1 { 1 } else { threads * TASKS_PER_THREAD };
+        let tasks = partition_rows(&self.tree, rows, parts);
+        if tasks.is_empty() {
+            output.fill(V::default());
+            return Ok(());
+        }
+        let values = self.tree.values();
+        self.run_tasks(&tasks, &mut [], (values, dense), output)
+    }
+
+    fn conflict(&self) -> Conflict {
+        self.kernel.program().conflict
+    }
+
+    fn run_private(
+        &mut self,
+        values: &[V],
+        dense: &[&[V]],
+        output: &mut [V],
+    ) -> Result<(), CoreError> {
         let (kernel, tree, scratch) = (&self.kernel, &*self.tree, &self.scratch);
         let copies = self.side.iter_mut().map(Matrix::as_mut_slice);
         let targets: Vec<&mut [V]> = std::iter::once(&mut *output).chain(copies).collect();
@@ -145,7 +212,8 @@ impl<V: Value> Executor<V> {
             output.fill(V::default());
             let nodes = &task.nodes;
             let boundary = None;
-            let operands = Operands { sparse: tree, dense, output, first_row: 0, boundary, nodes };
+            let (sparse, first_row) = (tree, 0);
+            let operands = Operands { sparse, values, dense, output, first_row, boundary, nodes };
             scratch.lend(|scratch| kernel.run(operands, scratch))
         })?;
         for copy in &self.side {
@@ -156,15 +224,39 @@ impl<V: Value> Executor<V> {
         Ok(())
     }
 
-    fn run_owned(&mut self, dense: &[&[V]], output: &mut [V]) -> Result<(), CoreError> {
+    fn run_owned(
+        &mut self,
+        values: &[V],
+        dense: &[&[V]],
+        output: &mut [V],
+    ) -> Result<(), CoreError> {
+        let mut side = std::mem::take(&mut self.side);
+        let done = self.run_tasks(&self.tasks, &mut side, (values, dense), output);
+        self.side = side;
+        done?;
+        if self.conflict() == Conflict::Boundary {
+            self.add_boundaries(output, self.kernel.slice_len() as usize);
+        }
+        Ok(())
+    }
+
+    /// Runs `tasks`, each on its own part of `output`, which their rows or positions fill; `side`
+    /// has a row for each task but the first, or none.
+    fn run_tasks(
+        &self,
+        tasks: &[Task],
+        side: &mut [Matrix<V>],
+        (values, dense): (&[V], &[&[V]]),
+        output: &mut [V],
+    ) -> Result<(), CoreError> {
         let (kernel, tree, scratch) = (&self.kernel, &*self.tree, &self.scratch);
         let program = kernel.program();
         let positions = program.addressing == Addressing::Positions;
         let stride = kernel.slice_len() as usize;
-        let mut rest = &mut *output;
-        let mut sides = self.side.iter_mut();
-        let mut work = Vec::with_capacity(self.tasks.len());
-        for (at, task) in self.tasks.iter().enumerate() {
+        let mut rest = output;
+        let mut sides = side.iter_mut();
+        let mut work = Vec::with_capacity(tasks.len());
+        for (at, task) in tasks.iter().enumerate() {
             let owned = if positions { task.leaves() } else { &task.rows };
             let rows = (owned.end - owned.start) as usize;
             let (own, after) = rest.split_at_mut(rows * stride);
@@ -183,13 +275,10 @@ impl<V: Value> Executor<V> {
                 row.fill(V::default());
             }
             let nodes = &task.nodes;
-            let operands = Operands { sparse: tree, dense, output, first_row, boundary, nodes };
+            let sparse = tree;
+            let operands = Operands { sparse, values, dense, output, first_row, boundary, nodes };
             scratch.lend(|scratch| kernel.run(operands, scratch))
-        })?;
-        if program.conflict == Conflict::Boundary {
-            self.add_boundaries(output, stride);
-        }
-        Ok(())
+        })
     }
 
     fn add_boundaries(&self, output: &mut [V], stride: usize) {

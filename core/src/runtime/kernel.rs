@@ -15,7 +15,7 @@ use crate::runtime::compiler::Toolchain;
 use crate::schedule::{Conflict, Fusion};
 
 /// The signature of [`ENTRY`].
-type Entry =
+pub(super) type Entry =
     unsafe extern "C" fn(*const *const c_void, *mut c_void, *mut c_void, *mut c_void, *const u64);
 
 /// A program that can be run.
@@ -94,7 +94,7 @@ impl Kernel {
         if !self.fits(operands) {
             return bad(
                 &program.sparse,
-                "extents, levels, widths or nodes differ from the kernel's".into(),
+                "extents, levels, widths, nodes or values differ from the kernel's".into(),
             );
         }
         if program.dense.len() != operands.dense.len() {
@@ -131,6 +131,7 @@ impl Kernel {
         let extents = order.modes().iter().map(|&mode| operands.sparse.extents()[mode]);
         levels.len() == program.levels.len()
             && operands.nodes.len() == levels.len()
+            && operands.values.len() == operands.sparse.nnz()
             && program.value_bytes == V::BYTES
             && extents.zip(&program.levels).all(|(have, level)| have <= level.extent)
             && levels.iter().zip(&program.levels).enumerate().all(|(at, (level, param))| {
@@ -203,14 +204,19 @@ impl Kernel {
 }
 
 fn load(object: &Path, origin: Origin) -> Result<Code, String> {
-    // SAFETY: the file is a kernel written by this program: it has no initialisers, and its name
-    // is a hash of its content.
+    let (entry, library) = open(object)?;
+    Ok(Code::Native { entry, origin, _library: library })
+}
+
+/// Loads `object`, compiled here; the function may be called as long as the library is kept.
+pub(super) fn open(object: &Path) -> Result<(Entry, Arc<Library>), String> {
+    // SAFETY: the file was compiled from a source of this program: it has no initialisers, and its
+    // name is a hash of its content.
     let library = unsafe { Library::new(object) }.map_err(|e| e.to_string())?;
-    // SAFETY: every kernel defines ENTRY with this signature; the library outlives the pointer,
-    // since both are kept in the same value.
+    // SAFETY: every source defines ENTRY with this signature; the library outlives the pointer,
+    // since callers keep both in the same value.
     let entry = unsafe { library.get::<Entry>(ENTRY.as_bytes()) }.map_err(|e| e.to_string())?;
-    let entry = *entry;
-    Ok(Code::Native { entry, origin, _library: Arc::new(library) })
+    Ok((*entry, Arc::new(library)))
 }
 
 fn call<V: Value>(entry: Entry, program: &Program, operands: Operands<V>, scratch: &mut [V]) {
@@ -222,7 +228,7 @@ fn call<V: Value>(entry: Entry, program: &Program, operands: Operands<V>, scratc
             inputs.push(pointer(&level.pointers));
         }
     }
-    inputs.push(operands.sparse.values().as_ptr().cast());
+    inputs.push(operands.values.as_ptr().cast());
     inputs.extend(operands.dense.iter().map(|slice| slice.as_ptr().cast::<c_void>()));
     let task: Vec<u64> = operands.nodes.iter().flat_map(|r| [r.start, r.end]).collect();
     let stride = match program.addressing {

@@ -4,13 +4,17 @@
 //! program -> C -> shared object (cached) -> Kernel        no compiler: the interpreter
 //! Kernel + tree -> tasks of equal non-zeros -> Executor::run
 //! ```
+//!
+//! [`Probes`] are loops that measure what the machine can do, compiled in the same way.
 
 mod compiler;
 mod executor;
 mod kernel;
 mod partition;
+mod probe;
 
 pub use compiler::{Compiler, Toolchain};
 pub use executor::Executor;
 pub use kernel::{Kernel, Origin};
 pub use partition::{Cut, Task, partition};
+pub use probe::{Probe, Probes, RowList};

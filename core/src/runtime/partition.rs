@@ -40,13 +40,43 @@ impl Task {
 ///
 /// Time `O(parts * order * log nnz)`.
 pub fn partition<V: Value>(tree: &Csf<V>, parts: usize, cut: Cut) -> Vec<Task> {
-    let nnz = tree.values().len() as u64;
+    let extent = tree.extents()[tree.mode_order().modes()[0]];
+    cut_leaves(tree, (0..tree.values().len() as u64, 0..extent), parts, cut)
+}
+
+/// Cuts the root slices of `tree` whose coordinates are in `rows` into at most `parts` tasks of
+/// nearly equal numbers of non-zeros, between slices only; none if `rows` has no non-zero.
+///
+/// Time as [`partition`].
+pub(super) fn partition_rows<V: Value>(tree: &Csf<V>, rows: Range<u64>, parts: usize) -> Vec<Task> {
+    let coords = &tree.levels()[0].coords;
+    let at_or_after = |row: u64| {
+        let (mut low, mut high) = (0, coords.len());
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if coords.get(middle) < row { low = middle + 1 } else { high = middle }
+        }
+        first_leaf(tree, low as u64)
+    };
+    let leaves = at_or_after(rows.start)..at_or_after(rows.end);
+    cut_leaves(tree, (leaves, rows), parts, Cut::Roots)
+}
+
+/// Cuts the non-zeros `leaves`, which are those of the root mode's `rows`.
+fn cut_leaves<V: Value>(
+    tree: &Csf<V>,
+    (leaves, rows): (Range<u64>, Range<u64>),
+    parts: usize,
+    cut: Cut,
+) -> Vec<Task> {
+    let count = leaves.end - leaves.start;
     let mut tasks: Vec<Task> = Vec::with_capacity(parts);
-    let mut begin = 0;
+    let mut begin = leaves.start;
     for part in 1..=parts as u64 {
-        let wanted = (u128::from(nnz) * u128::from(part) / parts as u128) as u64;
+        let before = (u128::from(count) * u128::from(part) / parts as u128) as u64;
+        let wanted = leaves.start + before;
         let end = match cut {
-            _ if part == parts as u64 => nnz,
+            _ if part == parts as u64 => leaves.end,
             Cut::Anywhere => wanted,
             Cut::Roots => slice_start(tree, wanted).max(begin),
         };
@@ -55,15 +85,14 @@ pub fn partition<V: Value>(tree: &Csf<V>, parts: usize, cut: Cut) -> Vec<Task> {
         }
         begin = end.max(begin);
     }
-    let extent = tree.extents()[tree.mode_order().modes()[0]];
-    let mut next = extent;
+    let mut next = rows.end;
     for task in tasks.iter_mut().rev() {
         task.rows.end = next;
         task.rows.start = task.rows.start.min(next);
         next = task.rows.start;
     }
     if let Some(first) = tasks.first_mut() {
-        first.rows.start = 0;
+        first.rows.start = rows.start;
     }
     tasks
 }

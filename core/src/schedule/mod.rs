@@ -15,7 +15,7 @@ use crate::nest::Forest;
 use crate::path::Path;
 
 pub use pattern::Pattern;
-pub use problem::{OutputForm, Problem, SparseOperand};
+pub use problem::{OutputForm, Packing, Problem, SparseOperand};
 pub use verify::Rule;
 
 /// All decisions about one kernel.

@@ -14,6 +14,8 @@ pub struct Problem {
     pub sparse: Vec<SparseOperand>,
     /// How the output is stored.
     pub output: OutputForm,
+    /// Who decides how dense operands are stored.
+    pub packing: Packing,
     /// Buffers of intermediates must not have more stored indices than this.
     pub max_buffer_dims: usize,
     /// Buffers of intermediates must not be larger than this, in bytes.
@@ -71,6 +73,15 @@ const MAX_BUFFER_DIMS: usize = 2;
 /// operands.
 const MAX_BUFFER_BYTES: u64 = 256 << 10;
 
+/// Who decides the order in which dense operands store their indices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Packing {
+    /// The schedule: they are packed as its loops read them.
+    Suited,
+    /// The expression: they are stored as it names them.
+    Named,
+}
+
 impl Problem {
     /// Poses `expr` with one sparse operand; an output that has all its indices has its pattern.
     pub fn new(expr: Expr, extents: Extents, sparse: SparseOperand) -> Problem {
@@ -80,6 +91,7 @@ impl Problem {
             expr,
             extents,
             sparse: vec![sparse],
+            packing: Packing::Suited,
             max_buffer_dims: MAX_BUFFER_DIMS,
             max_buffer_bytes: MAX_BUFFER_BYTES,
             value_bytes: 8,
@@ -119,9 +131,26 @@ impl Problem {
         levels.iter().copied().take_while(|&index| loops.contains(index)).collect()
     }
 
-    /// Returns `indices` of an array in the order in which it is stored for a term inside `loops`:
-    /// those of the tree first, by level, then the others as they are looped.
-    pub fn stored_order(&self, indices: &[Index], loops: &[Index]) -> Vec<Index> {
+    /// Returns the order in which a dense operand's `indices` are stored for a term inside `loops`.
+    ///
+    /// Dense loops around the walk of the tree come first: while they stand still, what is read lies
+    /// together.  The others follow as in [`Problem::output_order`].
+    pub fn operand_order(&self, indices: &[Index], loops: &[Index]) -> Vec<Index> {
+        if self.packing == Packing::Named {
+            return indices.to_vec();
+        }
+        let root = self.sparse.first().and_then(|x| x.levels.first());
+        let walk = loops.iter().position(|index| Some(index) == root).unwrap_or(0);
+        let outer = loops[..walk].iter().copied().filter(|index| indices.contains(index));
+        let mut order: Vec<Index> = outer.collect();
+        let inner = self.output_order(indices, loops);
+        order.extend(inner.into_iter().filter(|index| !loops[..walk].contains(index)));
+        order
+    }
+
+    /// Returns the order in which the output's `indices` are stored for a last term inside `loops`:
+    /// those of the tree first, by level, so that tasks own rows; then the others as they are looped.
+    pub fn output_order(&self, indices: &[Index], loops: &[Index]) -> Vec<Index> {
         let levels = self.sparse.first().map_or(&[][..], |x| &x.levels);
         let looped = loops.iter().filter(|index| !levels.contains(index));
         levels.iter().chain(looped).copied().filter(|index| indices.contains(index)).collect()

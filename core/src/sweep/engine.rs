@@ -1,49 +1,41 @@
 //! A plan put to work.
 
-use std::sync::Arc;
-use std::time::Instant;
-
-use decompose_formats::ints::Width;
-use decompose_formats::{Coo, Csf, Matrix, Value};
+use decompose_formats::{Coo, Csf, Matrix, ModeOrder, Value};
 
 use crate::error::CoreError;
-use crate::lower::lower;
-use crate::runtime::{Executor, Kernel, Toolchain};
-use crate::sweep::{MttkrpSweep, Step, SweepPlan};
+use crate::kernels::rank_index;
+use crate::runtime::{Kernel, Toolchain};
+use crate::sweep::blocks::Held;
+use crate::sweep::kernels::{BuildReport, TreeKernels, timed};
+use crate::sweep::{MttkrpSweep, SweepPlan};
 
 /// The trees and kernels of a sweep, ready to run.
 pub struct Engine<V: Value> {
     extents: Vec<u64>,
     norm_squared: f64,
-    /// One a mode.
-    executors: Vec<Executor<V>>,
-    /// The factors of a vector: one row of ones.
-    ones: Option<Matrix<V>>,
     rank: usize,
+    /// The modes of each mode of `outer`.
+    blocks: Vec<Vec<usize>>,
+    /// The kernels of the tensor over the blocks.
+    outer: TreeKernels<V>,
+    merges: Vec<Merged<V>>,
 }
 
-/// How an engine was built.
-#[derive(Clone, Debug)]
-pub struct BuildReport {
-    /// Seconds to sort and build all trees.
-    pub build_seconds: f64,
-    /// Seconds until all kernels were ready; they are made while the trees are built.
-    pub compile_seconds: f64,
-    /// Kernels that were compiled.
-    pub compiled: usize,
-    /// Kernels found in the cache.
-    pub cached: usize,
-    /// Why kernels are interpreted, if they are.
-    pub interpreted: Option<String>,
-    /// Bytes of all trees.
-    pub tree_bytes: u64,
-    /// Bytes of private copies and shared rows.
-    pub side_bytes: u64,
+/// Modes that are taken as one, at work.
+struct Merged<V: Value> {
+    modes: Vec<usize>,
+    /// Its place among the blocks.
+    block: usize,
+    /// The kernels of the merged modes, and last that of the tuples.
+    kernels: TreeKernels<V>,
+    /// One row a tuple.
+    matrix: Matrix<V>,
+    held: Held,
 }
 
 impl<V: Value> Engine<V> {
-    /// Builds the trees of `plan` from `coo`, which must be sorted without duplicates, and the
-    /// kernels; the list is freed on the way.
+    /// Merges the modes that `plan` merges, builds the trees from `coo`, which must be sorted
+    /// without duplicates, and the kernels; the list is freed on the way.
     ///
     /// # Errors
     ///
@@ -53,83 +45,164 @@ impl<V: Value> Engine<V> {
         plan: &SweepPlan,
         toolchain: &Toolchain,
     ) -> Result<(Engine<V>, BuildReport), CoreError> {
-        let extents = coo.extents().to_vec();
-        let norm_squared = coo.norm_squared();
-        let nnz = coo.nnz() as u64;
-        let (trees, kernels) = rayon::join(
-            || timed(|| trees(coo, plan)),
-            || timed(|| plan.steps.iter().map(|s| kernel(s, &extents, nnz, toolchain)).collect()),
-        );
-        let (trees, build_seconds): (Result<Vec<Csf<V>>, CoreError>, f64) = trees;
-        let (kernels, compile_seconds): (Result<Vec<Kernel>, CoreError>, f64) = kernels;
-        let trees: Vec<Arc<Csf<V>>> = trees?.into_iter().map(Arc::new).collect();
-        let kernels = kernels?;
-        let built = |k: &&Kernel| k.origin().is_some_and(|o| o.compiled_in.is_some());
-        let compiled = kernels.iter().filter(built).count();
-        let cached = kernels.iter().filter(|k| k.origin().is_some()).count() - compiled;
-        let interpreted = kernels.iter().find_map(|k| k.interpreted().map(str::to_owned));
-        let executors = kernels
-            .into_iter()
-            .zip(&plan.steps)
-            .map(|(kernel, step)| Executor::new(kernel, Arc::clone(&trees[step.tree])));
-        let executors = executors.collect::<Result<Vec<_>, _>>()?;
-        let rank = plan
-            .steps
-            .first()
-            .map_or(0, |step| step.problem.extents.of(crate::kernels::rank_index()) as usize);
-        let report = BuildReport {
-            build_seconds,
-            compile_seconds,
-            compiled,
-            cached,
-            interpreted,
-            tree_bytes: trees.iter().map(|tree| tree.bytes()).sum(),
-            side_bytes: executors.iter().map(Executor::side_bytes).sum(),
-        };
-        let ones = if extents.len() == 1 { Some(ones(rank)?) } else { None };
-        Ok((Engine { extents, norm_squared, executors, ones, rank }, report))
+        let (extents, norm_squared) = (coo.extents().to_vec(), coo.norm_squared());
+        let rank = plan.kernels.steps.first();
+        let rank = rank.map_or(0, |step| step.problem.extents.of(rank_index()) as usize);
+        let (split, seconds) = timed(|| split(coo, plan));
+        let (coo, tuples) = split?;
+        let mut report = BuildReport { build_seconds: seconds, ..BuildReport::default() };
+        let mut merges = Vec::with_capacity(tuples.len());
+        for (tuples, merge) in tuples.into_iter().zip(&plan.merges) {
+            let matrix = Matrix::zeros(tuples.nnz(), rank)?;
+            let (kernels, built) = TreeKernels::build(tuples, &merge.kernels, toolchain)?;
+            report = report.and(built);
+            report.side_bytes += (matrix.as_slice().len() * V::BYTES) as u64;
+            let block = plan.blocks.iter().position(|modes| *modes == merge.modes).unwrap_or(0);
+            let (modes, held) = (merge.modes.clone(), Held::Nothing);
+            merges.push(Merged { modes, block, kernels, matrix, held });
+        }
+        let (outer, built) = TreeKernels::build(coo, &plan.kernels, toolchain)?;
+        let blocks = plan.blocks.clone();
+        Ok((Engine { extents, norm_squared, rank, blocks, outer, merges }, report.and(built)))
     }
 
-    /// Returns the kernel of each mode.
+    /// Returns the kernels, in the order of [`SweepPlan::steps`].
     pub fn kernels(&self) -> impl Iterator<Item = &Kernel> {
-        self.executors.iter().map(Executor::kernel)
+        let merges = self.merges.iter().flat_map(|merge| merge.kernels.kernels());
+        self.outer.kernels().chain(merges)
+    }
+
+    /// Returns the seconds of every run of each kernel so far, in the same order.
+    pub fn seconds(&self) -> impl Iterator<Item = &[f64]> {
+        let merges = self.merges.iter().flat_map(|merge| merge.kernels.seconds());
+        self.outer.seconds().chain(merges)
+    }
+
+    /// Returns the tree of each kernel, in the order of [`SweepPlan::steps`].
+    pub fn trees(&self) -> impl Iterator<Item = &Csf<V>> {
+        let merges = self.merges.iter().flat_map(|merge| merge.kernels.trees());
+        self.outer.trees().chain(merges)
+    }
+
+    fn check(&self, mode: usize, factors: &[Matrix<V>]) -> Result<(), CoreError> {
+        if mode >= self.extents.len() || factors.len() != self.extents.len() {
+            let (order, count) = (self.extents.len(), factors.len());
+            let why = format!("{count} factors, mode {} of a tensor of {order}", mode + 1);
+            return Err(CoreError::Operand { operand: "mode".into(), why });
+        }
+        for (m, (factor, &extent)) in factors.iter().zip(&self.extents).enumerate() {
+            if factor.rows() as u64 != extent || factor.cols() != self.rank {
+                let operand = format!("factor {}", m + 1);
+                let (rows, cols, rank) = (factor.rows(), factor.cols(), self.rank);
+                let why = format!("{rows} x {cols} where {extent} x {rank} is expected");
+                return Err(CoreError::Operand { operand, why });
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs the outer kernel of `block` into `result`, every other block's factor being at hand.
+    fn outer_product(
+        &mut self,
+        block: usize,
+        factors: &[Matrix<V>],
+        result: &mut Matrix<V>,
+    ) -> Result<(), CoreError> {
+        for merge in self.merges.iter_mut().filter(|merge| merge.block != block) {
+            merge.multiply(factors)?;
+        }
+        let factor = |(at, modes): (usize, &Vec<usize>)| match modes.as_slice() {
+            _ if at == block => None,
+            [mode] => Some(&factors[*mode]),
+            _ => self.merges.iter().find(|merge| merge.block == at).map(|merge| &merge.matrix),
+        };
+        let others: Vec<&Matrix<V>> = self.blocks.iter().enumerate().filter_map(factor).collect();
+        self.outer.product(block, &others, result)
+    }
+
+    /// Makes the partial product of merge `at` unless it is held.
+    fn make_partial(&mut self, at: usize, factors: &[Matrix<V>]) -> Result<(), CoreError> {
+        if self.merges[at].held == Held::Partial {
+            return Ok(());
+        }
+        self.merges[at].held = Held::Nothing;
+        let mut matrix = std::mem::replace(&mut self.merges[at].matrix, Matrix::zeros(0, 0)?);
+        let done = self.outer_product(self.merges[at].block, factors, &mut matrix);
+        self.merges[at].matrix = matrix;
+        done?;
+        self.merges[at].held = Held::Partial;
+        Ok(())
+    }
+
+    /// Computes the MTTKRP of `mode` into `result`; the factor of that mode is not read.
+    fn product(
+        &mut self,
+        mode: usize,
+        factors: &[Matrix<V>],
+        result: &mut Matrix<V>,
+    ) -> Result<(), CoreError> {
+        match self.merges.iter().position(|merge| merge.modes.contains(&mode)) {
+            Some(own) => {
+                self.make_partial(own, factors)?;
+                self.merges[own].update(mode, factors, result)
+            }
+            None => {
+                let block = self.blocks.iter().position(|modes| *modes == [mode]).unwrap_or(mode);
+                self.outer_product(block, factors, result)
+            }
+        }
     }
 }
 
-fn trees<V: Value>(coo: Coo<V>, plan: &SweepPlan) -> Result<Vec<Csf<V>>, CoreError> {
-    let orders: Vec<_> = plan.trees.iter().map(|tree| tree.order.clone()).collect();
-    let trees = Csf::build_all(coo, &orders)?;
-    Ok(trees.into_iter().zip(&plan.trees).map(|(csf, tree)| csf.fuse(tree.tail)).collect())
+impl<V: Value> Merged<V> {
+    /// Makes the matrix the product of the merged modes' factors, unless it is.
+    fn multiply(&mut self, factors: &[Matrix<V>]) -> Result<(), CoreError> {
+        if self.held == Held::Product {
+            return Ok(());
+        }
+        self.held = Held::Nothing;
+        let others: Vec<&Matrix<V>> = self.modes.iter().map(|&mode| &factors[mode]).collect();
+        self.kernels.product(self.modes.len(), &others, &mut self.matrix)?;
+        self.held = Held::Product;
+        Ok(())
+    }
+
+    /// Computes the MTTKRP of one of the merged modes from the partial product.
+    fn update(
+        &mut self,
+        mode: usize,
+        factors: &[Matrix<V>],
+        result: &mut Matrix<V>,
+    ) -> Result<(), CoreError> {
+        let others = self.modes.iter().filter(|&&other| other != mode);
+        let others: Vec<&Matrix<V>> =
+            others.map(|&other| &factors[other]).chain([&self.matrix]).collect();
+        let at = self.modes.iter().position(|&other| other == mode).unwrap_or(0);
+        self.kernels.product(at, &others, result)
+    }
 }
 
-fn timed<T>(work: impl FnOnce() -> T) -> (T, f64) {
-    let start = Instant::now();
-    let result = work();
-    (result, start.elapsed().as_secs_f64())
-}
-
-/// Lowers and compiles one step for the index widths that its tree will have.
-fn kernel(
-    step: &Step,
-    extents: &[u64],
-    nnz: u64,
-    toolchain: &Toolchain,
-) -> Result<Kernel, CoreError> {
-    let levels = &step.problem.sparse[0].levels;
-    let modes = (0..extents.len()).map(crate::kernels::mode_index).collect::<Vec<_>>();
-    let widths = levels.iter().map(|level| {
-        let mode = modes.iter().position(|mode| mode == level).unwrap_or_default();
-        (Width::below(extents[mode]), Width::below(nnz + 1))
-    });
-    let widths: Vec<(Width, Width)> = widths.collect();
-    let program = lower(&step.problem, &step.candidate.schedule, &widths)?;
-    Ok(Kernel::new(program, toolchain))
-}
-
-fn ones<V: Value>(rank: usize) -> Result<Matrix<V>, CoreError> {
-    let mut ones = Matrix::zeros(1, rank)?;
-    ones.row_mut(0).fill(V::from_f64(1.0));
-    Ok(ones)
+/// Splits the merged modes off: what is left, and the tuples of each merge.
+fn split<V: Value>(mut coo: Coo<V>, plan: &SweepPlan) -> Result<(Coo<V>, Vec<Coo<V>>), CoreError> {
+    let mut columns: Vec<Vec<usize>> = (0..coo.order()).map(|mode| vec![mode]).collect();
+    let mut tuples = Vec::with_capacity(plan.merges.len());
+    for merge in &plan.merges {
+        let inside = |at: &usize| merge.modes.contains(&columns[*at][0]);
+        let (first, rest): (Vec<usize>, Vec<usize>) = (0..columns.len()).partition(inside);
+        let order = ModeOrder::new([first.as_slice(), &rest].concat());
+        let order = order.ok_or_else(|| CoreError::Internal("modes that cannot merge".into()))?;
+        let parts = Csf::build(coo, &order)?.merge(first.len())?;
+        columns = [merge.modes.clone()]
+            .into_iter()
+            .chain(rest.iter().map(|&at| columns[at].clone()))
+            .collect();
+        coo = parts.rest;
+        tuples.push(parts.tuples);
+    }
+    if columns != plan.blocks {
+        return Err(CoreError::Internal("blocks in another order than planned".into()));
+    }
+    Ok((coo, tuples))
 }
 
 impl<V: Value> MttkrpSweep<V> for Engine<V> {
@@ -142,21 +215,17 @@ impl<V: Value> MttkrpSweep<V> for Engine<V> {
     }
 
     fn mttkrp(&mut self, mode: usize, factors: &mut [Matrix<V>]) -> Result<(), CoreError> {
-        for (m, (factor, &extent)) in factors.iter().zip(&self.extents).enumerate() {
-            if factor.rows() as u64 != extent || factor.cols() != self.rank {
-                let operand = format!("factor {}", m + 1);
-                let (rows, cols, rank) = (factor.rows(), factor.cols(), self.rank);
-                let why = format!("{rows} x {cols} where {extent} x {rank} is expected");
-                return Err(CoreError::Operand { operand, why });
-            }
+        self.check(mode, factors)?;
+        let mut result = std::mem::replace(&mut factors[mode], Matrix::zeros(0, 0)?);
+        let done = self.product(mode, factors, &mut result);
+        factors[mode] = result;
+        for merge in &mut self.merges {
+            merge.held = merge.held.after(mode, &merge.modes);
         }
-        let (before, rest) = factors.split_at_mut(mode);
-        let Some((result, after)) = rest.split_first_mut() else {
-            let why = format!("the tensor has no mode {}", mode + 1);
-            return Err(CoreError::Operand { operand: "mode".into(), why });
-        };
-        let others = before.iter().chain(&*after).chain(&self.ones);
-        let dense: Vec<&[V]> = others.map(Matrix::as_slice).collect();
-        self.executors[mode].run(&dense, result.as_mut_slice())
+        done
+    }
+
+    fn forget(&mut self) {
+        self.merges.iter_mut().for_each(|merge| merge.held = Held::Nothing);
     }
 }

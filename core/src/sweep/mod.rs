@@ -1,18 +1,26 @@
 //! The kernels of one solver sweep, planned together.
 //!
-//! A sweep of CP-ALS needs one MTTKRP a mode.  [`plan`] decides which trees (CSF mode orders) to
-//! keep and which kernel runs on which tree; [`Engine`] builds the trees, compiles the kernels
-//! meanwhile, and runs them.
+//! A sweep of CP-ALS needs one MTTKRP a mode.  [`plan`] decides which modes are merged so that
+//! kernels share work, which trees (CSF mode orders) to keep and which kernel runs on which tree;
+//! [`Engine`] builds the trees, compiles the kernels meanwhile, and runs them.
 
+mod blocks;
 mod engine;
+mod kernels;
 mod plan;
+mod trees;
 
 use decompose_formats::{Matrix, Value};
 
 use crate::error::CoreError;
 
-pub use engine::{BuildReport, Engine};
-pub use plan::{PlanOptions, Step, SweepPlan, TreeLayout, Trees, plan, tree_bytes};
+pub use engine::Engine;
+pub use kernels::BuildReport;
+pub(crate) use kernels::executors;
+pub use plan::{Merge, SweepPlan, plan};
+pub use trees::{
+    Merging, PlanOptions, Step, TreeLayout, TreePlan, Trees, plan_kernels, tree_bytes,
+};
 
 /// The MTTKRPs of one sparse tensor, one a mode: all that CP-ALS needs to know of the non-zeros.
 pub trait MttkrpSweep<V: Value>: Send {
@@ -26,10 +34,14 @@ pub trait MttkrpSweep<V: Value>: Send {
     /// other factors: row `i_n` becomes `sum X(i_1, ..., i_N) * prod_{m != n} factors[m][i_m, :]`.
     ///
     /// The matrix serves as the result so that no second one of that size is needed; MTTKRP never
-    /// reads it.
+    /// reads it.  Whoever changes another factor than the one just computed calls
+    /// [`MttkrpSweep::forget`] before the next product: products of factors may be kept.
     ///
     /// # Errors
     ///
     /// If the factors do not fit the tensor and the rank.
     fn mttkrp(&mut self, mode: usize, factors: &mut [Matrix<V>]) -> Result<(), CoreError>;
+
+    /// Drops what is kept of the factors of earlier calls.
+    fn forget(&mut self) {}
 }

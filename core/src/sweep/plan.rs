@@ -1,179 +1,160 @@
-//! Which trees to keep, and which kernel runs on which.
+//! Which modes to merge, so that kernels of a sweep share their work.
 //!
-//! Every mode's MTTKRP can run on a tree of any mode order: rooted at its own mode it owns its
-//! rows; on another tree it scatters into private copies.  The planner schedules every mode on
-//! every candidate order, predicts its seconds, and picks the set of trees with the least total:
-//! kernels of a sweep, plus each tree's building spread over the sweeps.  It starts from the best
-//! single tree, adds the tree that saves most while one does, then tries exchanges.
+//! Every MTTKRP of a sweep runs over all non-zeros.  Where few tuples of coordinates occur in some
+//! modes - papers and their authors, senders and receivers - these modes are better taken as one:
+//! with a number `n` for each tuple,
 //!
-//! Which orders are candidates, `crate::autoschedule::storage_orders` says.
+//! ```text
+//! X(i, j, k, l) = sum over n of S(i, j, n) Y(n, k, l),
+//! P(n, r) = sum over k, l of Y(n, k, l) C(k, r) D(l, r)         the partial product,
+//! A(i, r) = sum over j, n of S(i, j, n) P(n, r) B(j, r),        and the same for B(j, r),
+//! K(n, r) = sum over i, j of S(i, j, n) A(i, r) B(j, r)         stands for A and B elsewhere.
+//! ```
+//!
+//! `P` serves all merged modes, until a factor changes that it contains: a dimension tree (Phan,
+//! Tichavsky, Cichocki 2013; Kaya, Ucar 2018) whose inner nodes have as many rows as tuples occur.
+//! `P` and `K` are MTTKRPs of `Y` and `S`, as are the updates, so all that was built for trees and
+//! kernels of one tensor ([`TreePlan`]) serves here.  The updates and their order are those of the
+//! plain sweep; results differ by rounding.  Modes that follow each other in the cycle of updates share
+//! one `P`; others need it made again.
+//!
+//! Up to five modes every partition into blocks is considered, above that one block at a time.  The
+//! kernels of `Y` are planned first: a partition whose `Y` alone takes longer than the best sweep so
+//! far is out.
 
 use std::fmt;
-use std::str::FromStr;
 
-use decompose_formats::ModeOrder;
-use decompose_formats::ints::Width;
+use decompose_formats::dense::padded;
 
-use crate::autoschedule::{Candidate, LevelOrder, SCHEDULERS, SearchReport, storage_orders};
-use crate::cost::{Machine, on_threads};
-use crate::einsum::{Extents, Index, IndexSet};
+use crate::cost::Machine;
+use crate::einsum::IndexSet;
 use crate::error::CoreError;
-use crate::kernels;
-use crate::schedule::{OutputForm, Pattern, Problem, SparseOperand};
-
-/// What a plan is made for.
-#[derive(Clone, Debug)]
-pub struct PlanOptions {
-    /// The number of components.
-    pub rank: usize,
-    /// Size of a value in bytes: 8 or 4.
-    pub value_bytes: usize,
-    /// Threads that will run it.
-    pub threads: usize,
-    /// The most bytes for trees and private copies together; `None`: no limit.
-    pub memory: Option<u64>,
-    /// Sweeps over which building a tree is spread.
-    pub sweeps: usize,
-    /// Which trees are kept.
-    pub trees: Trees,
-}
-
-/// Which trees a plan keeps.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Trees {
-    /// Those that the planner chooses.
-    Choose,
-    /// These, whatever they cost.
-    Given(Vec<TreeLayout>),
-}
-
-/// How a tree stores a tensor.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
-pub struct TreeLayout {
-    /// The modes of the levels, root first.
-    pub order: ModeOrder,
-    /// How many levels at the end are fused; 1 is plain CSF.
-    pub tail: usize,
-}
-
-impl fmt::Display for TreeLayout {
-    /// Writes the modes counted from 1, fused ones joined by `+`, as `2-1+3`.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let modes = self.order.modes();
-        for (level, mode) in modes.iter().enumerate() {
-            let sep = match level {
-                0 => "",
-                _ if level + self.tail > modes.len() => "+",
-                _ => "-",
-            };
-            write!(f, "{sep}{}", mode + 1)?;
-        }
-        Ok(())
-    }
-}
-
-impl FromStr for TreeLayout {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<TreeLayout, String> {
-        let bad = || format!("`{text}` is no tree: list every mode once, as 2-1-3 or 2-1+3");
-        let modes: Option<Vec<usize>> =
-            text.split(['-', '+']).map(|word| word.parse::<usize>().ok()?.checked_sub(1)).collect();
-        let order = modes.and_then(ModeOrder::new).ok_or_else(bad)?;
-        let layout = TreeLayout { order, tail: 1 + text.matches('+').count() };
-        // Only the last levels are fused, and never the root.
-        let levels = layout.order.modes().len();
-        let sound = layout.tail == 1 || layout.tail < levels;
-        if sound && layout.to_string() == text { Ok(layout) } else { Err(bad()) }
-    }
-}
+use crate::kernels::mode_index;
+use crate::schedule::Pattern;
+use crate::sweep::blocks::{Blocks, partitions};
+use crate::sweep::trees::{
+    Merging, PlanOptions, Step, TreePlan, Trees, building_seconds, extents_of, plan_mttkrps,
+};
 
 /// The plan of a sweep.
 #[derive(Clone, Debug)]
 pub struct SweepPlan {
-    /// The trees to keep.
-    pub trees: Vec<TreeLayout>,
-    /// One step a mode, by mode.
-    pub steps: Vec<Step>,
-    /// Bytes of the trees.
-    pub tree_bytes: u64,
-    /// Bytes of private copies of outputs.
-    pub side_bytes: u64,
-    /// Trees and exchanges that were considered.
+    /// The modes of each mode of `Y`: those of the merges, last one first, then the others.
+    pub blocks: Vec<Vec<usize>>,
+    /// The kernels of `Y`; of the tensor itself if nothing is merged.
+    pub kernels: TreePlan,
+    /// The merges, in the order in which they are made.
+    pub merges: Vec<Merge>,
+    /// Partitions of the modes that were considered.
     pub considered: usize,
+    /// Predicted seconds of a sweep's kernels if nothing is merged, where that was planned too.
+    pub plain_seconds: f64,
 }
 
-/// The MTTKRP of one mode.
+/// Modes that are taken as one.
 #[derive(Clone, Debug)]
-pub struct Step {
-    /// The mode.
-    pub mode: usize,
-    /// The tree it runs on, by position in the plan.
-    pub tree: usize,
-    /// What is scheduled.
-    pub problem: Problem,
-    /// The schedule with its predicted cost.
-    pub candidate: Candidate,
-    /// What the search saw.
-    pub report: SearchReport,
-    /// Predicted seconds on all threads, private copies included.
-    pub seconds: f64,
-    /// Bytes of private copies.
-    pub side_bytes: u64,
+pub struct Merge {
+    /// The modes, ascending.
+    pub modes: Vec<usize>,
+    /// The tuples of coordinates that occur, as far as is known.
+    pub tuples: u64,
+    /// The kernels of `S`: those of the merged modes, and last that of the tuples.
+    pub kernels: TreePlan,
+    /// Bytes of the matrix that is `P` or `K`.
+    pub matrix_bytes: u64,
 }
 
 impl SweepPlan {
     /// Returns the predicted seconds of one sweep's kernels.
     pub fn seconds(&self) -> f64 {
-        self.steps.iter().map(|step| step.seconds).sum()
+        self.parts().map(TreePlan::seconds).sum()
     }
+
+    /// Returns the bytes of all trees.
+    pub fn tree_bytes(&self) -> u64 {
+        self.parts().map(|part| part.tree_bytes).sum()
+    }
+
+    /// Returns the bytes of private copies of outputs, and of the matrices of merges.
+    pub fn side_bytes(&self) -> u64 {
+        let matrices: u64 = self.merges.iter().map(|merge| merge.matrix_bytes).sum();
+        self.parts().map(|part| part.side_bytes).sum::<u64>() + matrices
+    }
+
+    /// Returns the kernels of `Y`, then those of each merge.
+    pub fn parts(&self) -> impl Iterator<Item = &TreePlan> {
+        std::iter::once(&self.kernels).chain(self.merges.iter().map(|merge| &merge.kernels))
+    }
+
+    /// Returns the merged modes of each merge, counted from 1, as `1+2`.
+    pub fn merged(&self) -> Vec<String> {
+        self.merges.iter().map(|merge| joined(&merge.modes)).collect()
+    }
+
+    /// Returns the plan without requests ahead of use: gathered rows are left to the processor.
+    pub fn without_prefetches(mut self) -> SweepPlan {
+        let merges = self.merges.iter_mut().flat_map(|merge| &mut merge.kernels.steps);
+        let steps = self.kernels.steps.iter_mut().chain(merges);
+        steps.for_each(|step| step.candidate.schedule.prefetches.clear());
+        self
+    }
+
+    /// Returns every step with a name for what it computes.
+    pub fn steps(&self) -> impl Iterator<Item = (String, &Step)> {
+        let outer = self.blocks.iter().zip(&self.kernels.steps).map(|(block, step)| {
+            let name = match block.as_slice() {
+                [mode] => format!("mode {}", mode + 1),
+                modes => format!("partial of modes {}", joined(modes)),
+            };
+            (name, step)
+        });
+        let inner = self.merges.iter().flat_map(|merge| {
+            let one = |mode: &usize| format!("mode {}", mode + 1);
+            let all = format!("product of modes {}", joined(&merge.modes));
+            merge.modes.iter().map(one).chain([all]).zip(&merge.kernels.steps)
+        });
+        outer.chain(inner)
+    }
+}
+
+fn set_of(modes: &[usize]) -> IndexSet {
+    modes.iter().map(|&mode| mode_index(mode)).collect()
+}
+
+/// Writes modes counted from 1, joined by `+`.
+pub(super) fn joined(modes: &[usize]) -> String {
+    let words: Vec<String> = modes.iter().map(|mode| (mode + 1).to_string()).collect();
+    words.join("+")
 }
 
 impl fmt::Display for SweepPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "trees: {} ({} bytes)", self.trees.len(), self.tree_bytes)?;
-        for (at, tree) in self.trees.iter().enumerate() {
-            writeln!(f, "  tree {}: modes {tree}", at + 1)?;
+        if !self.merges.is_empty() {
+            let blocks: Vec<String> = self.blocks.iter().map(|modes| joined(modes)).collect();
+            writeln!(f, "over the modes {}:", blocks.join(", "))?;
         }
-        for step in &self.steps {
-            let (mode, tree) = (step.mode + 1, step.tree + 1);
-            writeln!(f, "mode {mode} on tree {tree}: {}", step.problem.expr)?;
-            for line in step.candidate.schedule.text(&step.problem.expr).lines() {
-                writeln!(f, "    {line}")?;
-            }
-            writeln!(f, "    cost     {}", step.candidate.cost)?;
-            let side = step.side_bytes;
-            writeln!(f, "    predicted {:.2e} s, private copies {side} B", step.seconds)?;
-            writeln!(f, "    search   {}", step.report)?;
+        write!(f, "{}", self.kernels)?;
+        for merge in &self.merges {
+            let (modes, tuples) = (joined(&merge.modes), merge.tuples);
+            let bytes = merge.matrix_bytes;
+            writeln!(
+                f,
+                "merged modes {modes}: {tuples} tuples, a matrix of {bytes} bytes; the tuples are mode {}:",
+                merge.modes.len() + 1
+            )?;
+            write!(f, "{}", merge.kernels)?;
         }
-        write!(f, "sweep: predicted {:.2e} s", self.seconds())
+        let (seconds, plain) = (self.seconds(), self.plain_seconds);
+        write!(f, "sweep: predicted {seconds:.2e} s")?;
+        if !self.merges.is_empty() && plain.is_finite() {
+            write!(f, ", without merging {plain:.2e} s")?;
+        }
+        write!(f, "; {} partitions of the modes considered", self.considered)
     }
 }
 
-/// Returns the bytes of a tree.
-pub fn tree_bytes(
-    extents: &[u64],
-    tree: &TreeLayout,
-    pattern: &Pattern,
-    value_bytes: usize,
-) -> u64 {
-    let by_index = extents_of(extents, 1);
-    let mut prefix = IndexSet::EMPTY;
-    let mut bytes = 0;
-    let levels = tree.order.modes();
-    let nnz = pattern.count(all_modes(extents.len()), &by_index);
-    for (level, &mode) in levels.iter().enumerate() {
-        prefix = prefix.with(kernels::mode_index(mode));
-        let opens = level + tree.tail < levels.len();
-        let nodes = if opens { pattern.count(prefix, &by_index) } else { nnz };
-        let pointer = if opens { Width::below(nnz + 1).bytes() } else { 0 };
-        bytes += nodes * (Width::below(extents[mode]).bytes() + pointer) as u64;
-    }
-    bytes + nnz * value_bytes as u64
-}
-
-/// Plans a sweep of MTTKRPs over a tensor of `extents` whose pattern is `pattern` (counted over
-/// [`kernels::mode_index`]).
+/// Plans a sweep of MTTKRPs over a tensor of `extents` whose pattern
+/// is `pattern` (counted over [`mode_index`]).
 ///
 /// # Errors
 ///
@@ -185,170 +166,142 @@ pub fn plan(
     options: &PlanOptions,
     machine: &Machine,
 ) -> Result<SweepPlan, CoreError> {
-    let trees = match &options.trees {
-        Trees::Choose => candidate_trees(extents, pattern),
-        Trees::Given(trees) => trees.clone(),
+    let planner = Planner { extents, pattern, options, machine };
+    let order = extents.len();
+    if let Merging::Given(merged) = &options.merging {
+        let blocks = Blocks::given(merged, order).ok_or_else(|| wrong_merge(merged, order))?;
+        let (kernels, products) = planner.outer(&blocks)?;
+        return planner.assemble(blocks, kernels, &products);
+    }
+    let plain = plan_mttkrps((extents, pattern), &vec![1; order], options, machine);
+    let choose = options.merging == Merging::Choose && !matches!(options.trees, Trees::Given(_));
+    let partitions = if choose { planner.worthwhile() } else { Vec::new() };
+    let considered = partitions.len() + 1;
+    // Where the plain plan needs too much memory, any other is better.
+    let plain_seconds = plain.as_ref().map_or(f64::INFINITY, TreePlan::seconds);
+    let best = match planner.merged(partitions, plain_seconds) {
+        Some(plan) => plan,
+        None => planner.assemble(Blocks::single(order), plain?, &[])?,
     };
-    let mut table = Table { extents, pattern, options, machine, trees, steps: Vec::new() };
-    table.fill()?;
-    let chosen = match &options.trees {
-        Trees::Choose => table.choose()?,
-        Trees::Given(trees) => table.keep(trees.len())?,
-    };
-    Ok(table.into_plan(&chosen))
+    Ok(SweepPlan { considered, plain_seconds, ..best })
 }
 
-fn all_modes(order: usize) -> IndexSet {
-    (0..order).map(kernels::mode_index).collect()
+fn wrong_merge(merged: &[Vec<usize>], order: usize) -> CoreError {
+    let sets: Vec<String> = merged.iter().map(|modes| joined(modes)).collect();
+    let why = "list sets apart from each other, of at least two modes and not of all";
+    CoreError::Operand {
+        operand: format!("merged modes {}", sets.join(", ")),
+        why: format!("{why}, of a tensor of {order} modes"),
+    }
 }
 
-fn extents_of(extents: &[u64], rank: usize) -> Extents {
-    let modes = extents.iter().enumerate().map(|(mode, &e)| (kernels::mode_index(mode), e));
-    modes.chain([(kernels::rank_index(), rank as u64)]).collect()
-}
-
-/// Every candidate order, plain and with the last two levels fused.
-fn candidate_trees(extents: &[u64], pattern: &Pattern) -> Vec<TreeLayout> {
-    let indices: Vec<Index> = (0..extents.len()).map(kernels::mode_index).collect();
-    let mode_of = |index: &Index| indices.iter().position(|i| i == index);
-    let stored = storage_orders(&indices, &extents_of(extents, 1), pattern);
-    let tree = |stored: LevelOrder| {
-        let modes: Option<Vec<usize>> = stored.levels.iter().map(mode_of).collect();
-        let order = modes.and_then(ModeOrder::new)?;
-        Some(TreeLayout { order, tail: stored.tail })
-    };
-    let mut trees: Vec<TreeLayout> = stored.into_iter().filter_map(tree).collect();
-    trees.sort();
-    trees
-}
-
-/// The schedules of all modes on all candidate orders.
-struct Table<'a> {
+struct Planner<'a> {
     extents: &'a [u64],
     pattern: &'a Pattern,
     options: &'a PlanOptions,
     machine: &'a Machine,
-    trees: Vec<TreeLayout>,
-    /// By tree, then by mode.
-    steps: Vec<Vec<Step>>,
 }
 
-/// A set of trees with its price.
-struct Choice {
-    trees: Vec<usize>,
-    seconds: f64,
-    considered: usize,
-}
+/// The most tuples, as a share of the non-zeros, that are worth a merge.
+const MOST_TUPLES: f64 = 0.5;
 
-impl Table<'_> {
-    fn fill(&mut self) -> Result<(), CoreError> {
-        for tree in &self.trees {
-            let steps = (0..self.extents.len()).map(|mode| self.step(tree, mode));
-            let steps = steps.collect::<Result<_, _>>()?;
-            self.steps.push(steps);
-        }
-        Ok(())
+impl Planner<'_> {
+    fn tuples(&self, modes: &[usize]) -> u64 {
+        self.pattern.count(set_of(modes), &extents_of(self.extents, 1))
     }
 
-    fn step(&self, tree: &TreeLayout, mode: usize) -> Result<Step, CoreError> {
-        let expr = kernels::mttkrp(self.extents.len(), mode);
-        let levels = tree.order.modes().iter().map(|&mode| kernels::mode_index(mode)).collect();
-        let (tail, pattern) = (tree.tail, self.pattern.clone());
-        let sparse = SparseOperand { input: 0, levels, tail, pattern };
-        let extents = extents_of(self.extents, self.options.rank);
-        let mut problem = Problem::new(expr, extents, sparse);
-        // Of a vector the result has all indices, and is a matrix all the same.
-        problem.output = OutputForm::Dense;
-        problem.value_bytes = self.options.value_bytes;
-        let found = SCHEDULERS[0].search(&problem, self.machine)?;
-        let candidate = found.candidates.into_iter().next().ok_or_else(|| {
-            CoreError::Internal(format!("{} found nothing", SCHEDULERS[0].name()))
-        })?;
-        let (schedule, cost) = (&candidate.schedule, &candidate.cost);
-        let threaded = on_threads(&problem, schedule, cost, self.machine, self.options.threads);
-        let (seconds, side_bytes) = (threaded.seconds, threaded.side_bytes);
-        Ok(Step { mode, tree: 0, problem, candidate, report: found.report, seconds, side_bytes })
+    /// The partitions whose blocks have few tuples.
+    fn worthwhile(&self) -> Vec<Blocks> {
+        let order = self.extents.len();
+        let all: Vec<usize> = (0..order).collect();
+        let most = (self.tuples(&all) as f64 * MOST_TUPLES) as u64;
+        partitions(order, |block| self.tuples(block) <= most)
     }
 
-    /// Seconds of a sweep with `trees`, building included; `None` over the memory limit.
-    fn price(&self, trees: &[usize]) -> Option<f64> {
-        let bytes: u64 = trees.iter().map(|&tree| self.bytes(tree)).sum();
-        let best = self.best_steps(trees);
-        let side: u64 = best.iter().map(|step| step.side_bytes).sum();
-        if self.options.memory.is_some_and(|limit| bytes + side > limit) {
-            return None;
-        }
-        // Sorting and compressing moves a tree's bytes about eight times.
-        let building = bytes as f64 * 8.0 / 64.0 * self.machine.stream_line;
-        let kernels: f64 = best.iter().map(|step| step.seconds).sum();
-        Some(kernels + building / self.options.sweeps.max(1) as f64)
-    }
-
-    fn bytes(&self, tree: usize) -> u64 {
-        tree_bytes(self.extents, &self.trees[tree], self.pattern, self.options.value_bytes)
-    }
-
-    /// The best step of each mode on one of `trees`, with `tree` its position there.
-    fn best_steps(&self, trees: &[usize]) -> Vec<Step> {
-        let best = (0..self.extents.len()).filter_map(|mode| {
-            let steps = trees.iter().enumerate().map(|(at, &tree)| (at, &self.steps[tree][mode]));
-            let (at, step) = steps.min_by(|a, b| a.1.seconds.total_cmp(&b.1.seconds))?;
-            Some(Step { tree: at, ..step.clone() })
+    /// The best plan with merges that takes less than `plain` seconds a sweep.
+    fn merged(&self, partitions: Vec<Blocks>, plain: f64) -> Option<SweepPlan> {
+        let outer = partitions.into_iter().filter_map(|blocks| {
+            let (kernels, products) = self.outer(&blocks).ok()?;
+            Some((kernels, blocks, products))
         });
-        best.collect()
-    }
-
-    fn choose(&self) -> Result<Choice, CoreError> {
-        let mut best = Choice { trees: Vec::new(), seconds: f64::INFINITY, considered: 0 };
-        loop {
-            let mut offers = Vec::new();
-            for tree in (0..self.trees.len()).filter(|tree| !best.trees.contains(tree)) {
-                offers.push([best.trees.as_slice(), &[tree]].concat());
-                offers.extend((0..best.trees.len()).map(|at| {
-                    let mut exchanged = best.trees.clone();
-                    exchanged[at] = tree;
-                    exchanged
-                }));
+        let mut outer: Vec<_> = outer.collect();
+        outer.sort_by(|a, b| a.0.seconds().total_cmp(&b.0.seconds()));
+        let mut best = None;
+        let mut least = plain;
+        for (kernels, blocks, products) in outer {
+            if kernels.seconds() >= least {
+                break;
             }
-            let considered = best.considered + offers.len();
-            let priced = offers.into_iter().filter_map(|trees| Some((self.price(&trees)?, trees)));
-            let offer = priced.min_by(|a, b| a.0.total_cmp(&b.0));
-            best.considered = considered;
-            match offer {
-                Some((seconds, trees)) if seconds < best.seconds => {
-                    best = Choice { trees, seconds, considered };
-                }
-                _ if best.trees.is_empty() => return Err(self.too_large()),
-                _ => return Ok(best),
+            let Ok(plan) = self.assemble(blocks, kernels, &products) else { continue };
+            let seconds = plan.seconds() + self.merging_seconds(&plan);
+            if seconds < least && self.fits(&plan) {
+                (least, best) = (seconds, Some(plan));
             }
         }
+        best
     }
 
-    /// Keeps the first `trees` candidates.
-    fn keep(&self, trees: usize) -> Result<Choice, CoreError> {
-        let trees: Vec<usize> = (0..trees).collect();
-        let seconds = self.price(&trees).ok_or_else(|| self.too_large())?;
-        Ok(Choice { trees, seconds, considered: 1 })
+    /// Adds the kernels of the merges, whose products run as often as `products` says.
+    fn assemble(
+        &self,
+        blocks: Blocks,
+        kernels: TreePlan,
+        products: &[usize],
+    ) -> Result<SweepPlan, CoreError> {
+        let merges = blocks.merged().iter().zip(products);
+        let merges = merges.map(|(modes, &products)| self.inner(modes, products));
+        let merges = merges.collect::<Result<_, _>>()?;
+        let (blocks, plain_seconds) = (blocks.into_vec(), f64::INFINITY);
+        Ok(SweepPlan { blocks, kernels, merges, considered: 1, plain_seconds })
     }
 
-    fn too_large(&self) -> CoreError {
-        let least = (0..self.trees.len()).map(|tree| self.bytes(tree)).min().unwrap_or(0);
-        let mib = |bytes: u64| format!("{:.1} MiB", bytes as f64 / (1 << 20) as f64);
-        CoreError::Memory {
-            what: "the smallest tree with its private copies".into(),
-            need: format!("at least {}", mib(least)),
-            limit: mib(self.options.memory.unwrap_or(0)),
-        }
+    fn fits(&self, plan: &SweepPlan) -> bool {
+        let bytes = plan.tree_bytes() + plan.side_bytes();
+        self.options.memory.is_none_or(|limit| bytes <= limit)
     }
 
-    fn into_plan(self, choice: &Choice) -> SweepPlan {
-        let steps = self.best_steps(&choice.trees);
-        SweepPlan {
-            trees: choice.trees.iter().map(|&tree| self.trees[tree].clone()).collect(),
-            tree_bytes: choice.trees.iter().map(|&tree| self.bytes(tree)).sum(),
-            side_bytes: steps.iter().map(|step| step.side_bytes).sum(),
-            considered: choice.considered,
-            steps,
-        }
+    /// Seconds to merge modes, spread over the sweeps: each merge sorts the list and writes it anew.
+    fn merging_seconds(&self, plan: &SweepPlan) -> f64 {
+        let bytes = plan.kernels.tree_bytes * 2 * plan.merges.len() as u64;
+        building_seconds(bytes, self.machine) / self.options.sweeps.max(1) as f64
+    }
+
+    /// Plans the kernels of `Y`; returns also how often the product of each merge runs.
+    fn outer(&self, blocks: &Blocks) -> Result<(TreePlan, Vec<usize>), CoreError> {
+        let extents = blocks.iter().map(|modes| match *modes {
+            [mode] => self.extents[mode],
+            _ => self.tuples(modes),
+        });
+        let extents: Vec<u64> = extents.collect();
+        let pattern = self.renamed(&blocks.iter().map(set_of).collect::<Vec<_>>());
+        let runs = blocks.runs(&self.options.updates);
+        let plan = plan_mttkrps((&extents, &pattern), &runs.outer, self.options, self.machine)?;
+        Ok((plan, runs.products))
+    }
+
+    /// Plans the kernels of the `S` of `modes`, of which the product runs `products` times.
+    fn inner(&self, modes: &[usize], products: usize) -> Result<Merge, CoreError> {
+        let tuples = self.tuples(modes);
+        let extents = modes.iter().map(|&mode| self.extents[mode]).chain([tuples]);
+        let extents: Vec<u64> = extents.collect();
+        // A tuple's number says all about it.
+        let blocks = modes.iter().map(|&mode| set_of(&[mode])).chain([set_of(modes)]);
+        let pattern = self.renamed(&blocks.collect::<Vec<_>>());
+        let runs: Vec<usize> = modes.iter().map(|_| 1).chain([products]).collect();
+        let kernels = plan_mttkrps((&extents, &pattern), &runs, self.options, self.machine)?;
+        let row = padded(self.options.rank, self.options.value_bytes) * self.options.value_bytes;
+        Ok(Merge { modes: modes.to_vec(), tuples, kernels, matrix_bytes: tuples * row as u64 })
+    }
+
+    /// Counts the pattern of a tensor whose modes stand for `blocks` of this one's.
+    fn renamed(&self, blocks: &[IndexSet]) -> Pattern {
+        let extents = extents_of(self.extents, 1);
+        let sets = (1_u64..1 << blocks.len()).map(|bits| {
+            let inside = (0..blocks.len()).filter(|at| bits >> at & 1 == 1);
+            let set: IndexSet = inside.clone().map(mode_index).collect();
+            let modes = inside.fold(IndexSet::EMPTY, |modes, at| modes | blocks[at]);
+            (set, self.pattern.count(modes, &extents))
+        });
+        sets.collect()
     }
 }

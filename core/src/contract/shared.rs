@@ -1,0 +1,79 @@
+//! One tree for several expressions.
+
+use decompose_formats::ModeOrder;
+use rayon::prelude::{IntoParallelIterator, ParallelIterator};
+
+use crate::autoschedule::{SCHEDULERS, storage_orders};
+use crate::contract::Question;
+use crate::cost::{Machine, on_threads};
+use crate::error::CoreError;
+use crate::sweep::TreeLayout;
+
+/// Which trees are considered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Roots {
+    /// Every order of the modes that is worth a search.
+    Any,
+    /// Those whose first level is this mode.
+    Mode(usize),
+}
+
+/// Returns the storage of the sparse operand on which all `questions` together take the least
+/// predicted time on the threads of `machine`, and the predicted seconds of each.
+///
+/// The questions must be about the same sparse operand.  Searches every question on every order:
+/// some milliseconds each, in parallel.
+///
+/// # Errors
+///
+/// [`CoreError::NoSchedule`] if a question has none, or there is no question.
+pub fn best_tree(
+    questions: &[Question],
+    roots: Roots,
+    machine: &Machine,
+) -> Result<(TreeLayout, Vec<f64>), CoreError> {
+    let none = |why: &str| CoreError::NoSchedule { expr: String::new(), why: why.to_owned() };
+    let Some(first) = questions.first() else { return Err(none("nothing was asked")) };
+    let modes = &first.expr.inputs[first.sparse].indices;
+    let priced: Vec<Result<(TreeLayout, Vec<f64>), CoreError>> =
+        storage_orders(modes, &first.extents, &first.pattern)
+            .into_par_iter()
+            .filter_map(|stored| {
+                let mode_of = |index| modes.iter().position(|mode| mode == index);
+                let order = stored.levels.iter().map(mode_of).collect::<Option<Vec<usize>>>()?;
+                let wanted = roots == Roots::Any || roots == Roots::Mode(*order.first()?);
+                let order = ModeOrder::new(order)?;
+                wanted.then_some(TreeLayout { order, tail: stored.tail })
+            })
+            .map(|tree| {
+                let seconds = questions.iter().map(|question| seconds(question, &tree, machine));
+                let seconds = seconds.collect::<Result<Vec<f64>, CoreError>>()?;
+                Ok((tree, seconds))
+            })
+            .collect();
+    let mut best: Option<(TreeLayout, Vec<f64>)> = None;
+    let mut refused = none("there is no order of the modes");
+    for offer in priced {
+        match offer {
+            Ok(offer) => {
+                let less = best.as_ref().is_none_or(|best| sum(&offer.1) < sum(&best.1));
+                best = if less { Some(offer) } else { best };
+            }
+            Err(error @ CoreError::NoSchedule { .. }) => refused = error,
+            Err(error) => return Err(error),
+        }
+    }
+    best.ok_or(refused)
+}
+
+fn seconds(question: &Question, tree: &TreeLayout, machine: &Machine) -> Result<f64, CoreError> {
+    let problem = question.problem(tree);
+    let found = SCHEDULERS[0].search(&problem, machine)?;
+    let none = || CoreError::Internal("a search without candidates".into());
+    let best = found.candidates.first().ok_or_else(none)?;
+    Ok(on_threads(&problem, &best.schedule, &best.cost, machine, machine.threads).seconds)
+}
+
+fn sum(seconds: &[f64]) -> f64 {
+    seconds.iter().sum()
+}

@@ -1,0 +1,63 @@
+//! Outer products of several nodes at a time.
+//!
+//! A walk whose every node adds an outer product to the same block is generated for up to four nodes
+//! at once, if the product's vectors are a buffer in registers: the block is then loaded and stored
+//! once for all of them (`crate::codegen`).
+
+use crate::cost::walks::is_walk;
+use crate::einsum::Index;
+use crate::nest::buffers;
+use crate::path::Source;
+use crate::schedule::{Problem, Schedule};
+
+/// Bytes that the vectors of all nodes of a batch may take in registers.
+const BATCH_BYTES: u64 = 16 * 64;
+
+/// The most nodes of a batch.
+const MOST_NODES: u64 = 4;
+
+/// Returns how many nodes share an access to what term `position` adds to: 1 where nothing is batched.
+pub(super) fn batched_nodes(
+    problem: &Problem,
+    schedule: &Schedule,
+    orders: &[Vec<Index>],
+    position: usize,
+) -> f64 {
+    let nodes = nodes(problem, schedule, orders, position);
+    nodes.filter(|&nodes| nodes > 1).unwrap_or(1) as f64
+}
+
+fn nodes(
+    problem: &Problem,
+    schedule: &Schedule,
+    orders: &[Vec<Index>],
+    position: usize,
+) -> Option<u64> {
+    let order = &orders[position];
+    let walk = order.len().checked_sub(3)?;
+    let (walked, row, lanes) = (order[walk], order[walk + 1], order[walk + 2]);
+    let dense = !is_walk(problem, order, walk + 1) && !is_walk(problem, order, walk + 2);
+    let x = problem.sparse.first()?;
+    let level = x.levels.iter().position(|&index| index == walked)?;
+    let term = &schedule.path.terms[position];
+    let target = term.output;
+    let owns_rows = level == 0 && problem.expr.output.set().contains(walked);
+    let plain = level + x.tail <= x.levels.len() && !owns_rows;
+    let block = target.contains(row) && target.contains(lanes) && !target.contains(walked);
+    if !(is_walk(problem, order, walk) && dense && plain && block) {
+        return None;
+    }
+    let stored = buffers(&schedule.path, &schedule.nest)?;
+    let vectors = term.inputs.iter().find_map(|source| match *source {
+        Source::Term(term) => Some(stored[term].stored).filter(|set| set.contains(lanes)),
+        Source::Input(_) => None,
+    })?;
+    let scales = term.inputs.iter().filter_map(|source| match *source {
+        Source::Input(input) if input != x.input => Some(problem.expr.inputs[input].set()),
+        _ => None,
+    });
+    let scaled = scales.clone().count() + 1 == term.inputs.len();
+    let single = scales.clone().count() > 0 && scales.clone().all(|set| !set.contains(lanes));
+    let bytes = problem.buffer_bytes(vectors).max(64);
+    (vectors.len() == 1 && scaled && single).then(|| (BATCH_BYTES / bytes).min(MOST_NODES))
+}

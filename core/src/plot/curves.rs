@@ -1,0 +1,214 @@
+//! Panels of curves side by side: errors by epoch and time, observed against predicted, counts.
+
+use crate::plot::axes::Area;
+use crate::plot::axes::Axis;
+use crate::plot::axes::Panel;
+use crate::plot::canvas::Canvas;
+use crate::plot::canvas::Stroke;
+use crate::plot::canvas::TextStyle;
+use crate::plot::error::PlotError;
+use crate::plot::legend::Entry;
+use crate::plot::legend::Sign;
+use crate::plot::legend::draw_legend;
+use crate::plot::save::Figure;
+use crate::plot::scale::Scale;
+use crate::plot::scale::ScaleKind;
+use crate::plot::series::Look;
+use crate::plot::series::draw_marker;
+use crate::plot::series::draw_series;
+use crate::plot::style::FRAME;
+use crate::plot::style::MARKER;
+use crate::plot::style::MUTED;
+use crate::plot::style::SMALL;
+use crate::plot::style::SOFT_INK;
+use crate::plot::style::TITLE;
+use crate::plot::style::fill_color;
+
+const FIGURE: &str = "curves";
+const MARGIN: f64 = 14.0;
+/// Width and height of a panel.
+const PANEL: (f64, f64) = (386.0, 300.0);
+
+/// Panels from left to right, with one legend for the curves of the first one.
+///
+/// Points that have no place on the axes - not finite, or not above zero on a logarithmic one - are
+/// left out.
+#[derive(Clone, Debug, Default)]
+pub struct Curves {
+    /// The title.
+    pub title: String,
+    /// A line below it; may be empty.
+    pub note: String,
+    /// The panels; two are as wide as other figures.
+    pub panels: Vec<CurvePanel>,
+}
+
+/// A panel.
+#[derive(Clone, Debug)]
+pub struct CurvePanel {
+    /// Name of the horizontal axis with its unit.
+    pub x_name: String,
+    /// Name of the vertical axis with its unit.
+    pub y_name: String,
+    /// How the horizontal axis spaces values.
+    pub x: ScaleKind,
+    /// How the vertical axis spaces values.
+    pub y: ScaleKind,
+    /// The curves; those of the same place have the same colour in all panels.
+    pub curves: Vec<Curve>,
+    /// Heights marked across the panel, dashed, with their names.
+    pub levels: Vec<(String, f64)>,
+    /// What else is drawn.
+    pub mark: CurveMark,
+}
+
+/// What a panel shows besides its curves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CurveMark {
+    /// Nothing.
+    #[default]
+    None,
+    /// The diagonal, where both axes have the same range.
+    Diagonal,
+}
+
+/// Points and how they are drawn.
+#[derive(Clone, Debug, Default)]
+pub struct Curve {
+    /// Its name; one without a name is not in the legend.
+    pub name: String,
+    /// Its points.
+    pub points: Vec<(f64, f64)>,
+    /// How they are drawn.
+    pub look: CurveLook,
+}
+
+/// How points are drawn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CurveLook {
+    /// Joined by a line, with markers.
+    #[default]
+    Line,
+    /// Small discs.
+    Dots,
+    /// A bar from zero to each point, as wide as the distance to the next.
+    Bars,
+}
+
+impl Figure for Curves {
+    fn size(&self) -> (u32, u32) {
+        let panels = self.panels.len().max(1) as f64;
+        let width = panels * PANEL.0 + (panels + 1.0) * MARGIN;
+        (width.max(600.0) as u32, (PANEL.1 + 60.0 + self.legend_room() + MARGIN) as u32)
+    }
+
+    fn draw(&self, canvas: &mut Canvas) -> Result<(), PlotError> {
+        let width = f64::from(canvas.size.0) - 2.0 * MARGIN;
+        let title = TextStyle::new(TITLE).bold();
+        canvas.text((MARGIN, 26.0), title.fit(&self.title, width), title);
+        let note = TextStyle::new(SMALL).color(SOFT_INK);
+        canvas.text((MARGIN, 44.0), note.fit(&self.note, width), note);
+        let entries = self.entries();
+        if !entries.is_empty() {
+            draw_legend(canvas, (MARGIN, 54.0), width, &entries);
+        }
+        let top = 58.0 + self.legend_room();
+        let each = (width + MARGIN) / self.panels.len().max(1) as f64 - MARGIN;
+        for (at, panel) in self.panels.iter().enumerate() {
+            let left = MARGIN + at as f64 * (each + MARGIN);
+            panel.draw(canvas, Area { left, top, width: each, height: PANEL.1 })?;
+        }
+        Ok(())
+    }
+}
+
+impl Curves {
+    fn entries(&self) -> Vec<Entry> {
+        let Some(first) = self.panels.first() else { return Vec::new() };
+        let named = first.curves.iter().enumerate().filter(|(_, curve)| !curve.name.is_empty());
+        let curve = |(at, curve): (usize, &Curve)| Entry {
+            sign: Sign::Marker(at),
+            ..Entry::new(fill_color(at), &curve.name)
+        };
+        let level = |(at, (name, _)): (usize, &(String, f64))| {
+            Entry::new(level_color(at), format!("{name} (dashed)"))
+        };
+        named.map(curve).chain(first.levels.iter().enumerate().map(level)).collect()
+    }
+
+    /// The height of the legend: at least three entries stand in a row.
+    fn legend_room(&self) -> f64 {
+        (SMALL + 5.5) * self.entries().len().div_ceil(3) as f64 + 4.0
+    }
+}
+
+fn level_color(at: usize) -> crate::plot::style::Color {
+    if at == 0 { MUTED } else { fill_color(2 + at).tint(0.6) }
+}
+
+impl CurvePanel {
+    fn draw(&self, canvas: &mut Canvas, area: Area) -> Result<(), PlotError> {
+        let empty = || PlotError::empty(FIGURE, "no point has two numbers that the axes can show");
+        let (x, y) = self.scales().ok_or_else(empty)?;
+        let mut numbers = self.curves.iter().flat_map(|curve| self.shown(curve)).map(|(x, _)| x);
+        let x = match numbers.all(|x| x.fract() == 0.0) {
+            true => Axis::whole(x, 6, self.x_name.clone()),
+            false => Axis::new(x, 6, self.x_name.clone()),
+        };
+        let panel = Panel::draw(canvas, area, &x, &Axis::new(y, 6, self.y_name.clone()));
+        for (at, (_, level)) in self.levels.iter().enumerate().filter(|(_, l)| self.y.shows(l.1)) {
+            let (left, y) = (panel.field.left, panel.y_at(*level));
+            let stroke = Stroke { width: 1.4, color: level_color(at) };
+            canvas.dashes((left, y), (left + panel.field.width, y), stroke);
+        }
+        if self.mark == CurveMark::Diagonal {
+            let corners = [0.0, 1.0].map(|place| x.scale.value(place));
+            let [from, to] = corners.map(|value| panel.point(value, value));
+            canvas.dashes(from, to, Stroke { width: 1.1, color: FRAME });
+        }
+        for (at, curve) in self.curves.iter().enumerate() {
+            let look = Look { color: fill_color(at), marker: Some(at) };
+            let shown = self.shown(curve).map(|(x, y)| panel.point(x, y));
+            let points: Vec<(f64, f64)> = shown.collect();
+            match curve.look {
+                CurveLook::Line => draw_series(canvas, &points, look),
+                CurveLook::Dots => {
+                    points.iter().for_each(|p| draw_marker(canvas, *p, look, 0.5 * MARKER));
+                }
+                CurveLook::Bars => draw_bars(canvas, &points, &panel, look),
+            }
+        }
+        Ok(())
+    }
+
+    fn shown<'a>(&'a self, curve: &'a Curve) -> impl Iterator<Item = (f64, f64)> + 'a {
+        let points = curve.points.iter().copied();
+        points.filter(|(x, y)| self.x.shows(*x) && self.y.shows(*y))
+    }
+
+    fn scales(&self) -> Option<(Scale, Scale)> {
+        let all = || self.curves.iter().flat_map(|curve| self.shown(curve));
+        if self.mark == CurveMark::Diagonal {
+            let both = Scale::around(self.x, all().flat_map(|(x, y)| [x, y]))?;
+            return Some((both, both));
+        }
+        let bars = self.curves.iter().any(|curve| curve.look == CurveLook::Bars);
+        let y = match bars {
+            true => Scale::from_zero(all().map(|(_, y)| y)),
+            false => {
+                let levels = self.levels.iter().map(|(_, level)| *level);
+                Scale::around(self.y, all().map(|(_, y)| y).chain(levels))?
+            }
+        };
+        Some((Scale::around(self.x, all().map(|(x, _)| x))?, y))
+    }
+}
+
+fn draw_bars(canvas: &mut Canvas, points: &[(f64, f64)], panel: &Panel, look: Look) {
+    let pitch = points.windows(2).map(|pair| pair[1].0 - pair[0].0).fold(f64::INFINITY, f64::min);
+    let width = if pitch.is_finite() { (0.92 * pitch).max(0.5) } else { 20.0 };
+    let bottom = panel.field.top + panel.field.height;
+    for &(x, y) in points {
+        canvas.rect((x - width / 2.0, y), (width, (bottom - y).max(0.0)), look.color);
+    }
+}

@@ -1,0 +1,107 @@
+//! The time that work takes at the limits of the machine.
+
+use crate::roofline::limits::{Limits, Place};
+use crate::roofline::work::Work;
+
+/// The least seconds of some work.
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
+pub struct Bound {
+    /// Seconds.
+    pub seconds: f64,
+    /// The part of the machine that needs them.
+    pub part: Part,
+}
+
+/// A part of the machine that can be the busiest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Part {
+    /// Multiplications and additions.
+    Arithmetic,
+    /// Loads from the first-level cache.
+    Loads,
+    /// What comes from beyond the first-level caches.
+    L2,
+    /// What comes from beyond the second-level caches.
+    L3,
+    /// What comes from memory.
+    Memory,
+}
+
+impl Part {
+    /// Returns its name, as in records.
+    pub fn name(self) -> &'static str {
+        match self {
+            Part::Arithmetic => "arithmetic",
+            Part::Loads => "loads",
+            Part::L2 => "l2",
+            Part::L3 => "l3",
+            Part::Memory => "memory",
+        }
+    }
+}
+
+impl Bound {
+    /// Returns the time of the busiest part; see the [module](crate::roofline).
+    pub fn of(work: &Work, limits: &Limits) -> Bound {
+        let near = limits.gathers.iter().map(|gather| gather.bytes_per_second);
+        let near = near.fold(limits.stream(), f64::max);
+        let memory = limits.gather(Place::Memory);
+        let stream = limits.stream().max(memory);
+        let far = limits.gather(Place::L3).max(stream);
+        let middle = limits.gather(Place::L2).max(far);
+        let parts = [
+            (Part::Arithmetic, work.flops / limits.flops),
+            (Part::Loads, work.near_bytes / near),
+            (Part::L2, work.middle_bytes / middle),
+            (Part::L3, work.far_bytes / far),
+            (Part::Memory, work.streamed_bytes / stream + work.scattered_bytes / memory),
+        ];
+        let busiest = parts.into_iter().max_by(|a, b| a.1.total_cmp(&b.1));
+        let (part, seconds) = busiest.unwrap_or((Part::Arithmetic, 0.0));
+        Bound { seconds, part }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Bound, Part};
+    use crate::roofline::{GatherLimit, Limits, Place, Work};
+
+    #[test]
+    fn the_busiest_part_decides() {
+        let gather =
+            |place, bytes_per_second| GatherLimit { place, table_bytes: 1, bytes_per_second };
+        let limits = Limits {
+            threads: 1,
+            value_bytes: 8,
+            row_bytes: 128,
+            flops: 100.0,
+            read: 10.0,
+            triad: 8.0,
+            gathers: vec![
+                gather(Place::L1, 80.0),
+                gather(Place::L2, 40.0),
+                gather(Place::L3, 20.0),
+                gather(Place::Memory, 5.0),
+            ],
+        };
+        let work = Work {
+            flops: 100.0,
+            near_bytes: 160.0,
+            middle_bytes: 100.0,
+            far_bytes: 60.0,
+            streamed_bytes: 15.0,
+            scattered_bytes: 5.0,
+        };
+        let least = |work: Work| {
+            let Bound { seconds, part } = Bound::of(&work, &limits);
+            (seconds, part)
+        };
+        assert_eq!(least(work), (3.0, Part::L3));
+        assert_eq!(least(Work { scattered_bytes: 10.0, ..work }), (3.5, Part::Memory));
+        assert_eq!(least(Work { middle_bytes: 280.0, ..work }), (7.0, Part::L2));
+        assert_eq!(least(Work { near_bytes: 800.0, ..work }), (10.0, Part::Loads));
+        assert_eq!(least(Work { flops: 900.0, ..work }), (9.0, Part::Arithmetic));
+    }
+}

@@ -1,0 +1,175 @@
+//! Partitions of the modes into blocks, and what a sweep over one computes how often.
+
+/// The modes in blocks: those of several modes first, the last to be merged foremost; then the others,
+/// ascending.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Blocks {
+    blocks: Vec<Vec<usize>>,
+    merged: Vec<Vec<usize>>,
+}
+
+/// How often kernels run in a sweep.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Runs {
+    /// By block: the MTTKRP of `Y`.
+    pub(super) outer: Vec<usize>,
+    /// By merge: the product of its factors.
+    pub(super) products: Vec<usize>,
+}
+
+/// What the matrix of a merge holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Held {
+    /// Nothing of use.
+    Nothing,
+    /// `P`: valid until a factor of another block changes.
+    Partial,
+    /// `K`: valid until a factor of this block changes.
+    Product,
+}
+
+impl Held {
+    /// Returns what is left of it after the factor of `mode` changed, where `block` are its modes.
+    pub(super) fn after(self, mode: usize, block: &[usize]) -> Held {
+        match (self, block.contains(&mode)) {
+            (Held::Partial, false) | (Held::Product, true) => Held::Nothing,
+            (held, _) => held,
+        }
+    }
+}
+
+impl Blocks {
+    /// Makes blocks of `order` modes of which `merged` are taken together; `None` unless these are
+    /// apart, each of several modes, ascending, and not of all.
+    pub(super) fn given(merged: &[Vec<usize>], order: usize) -> Option<Blocks> {
+        let sound = |block: &Vec<usize>| {
+            let ascending = block.windows(2).all(|pair| pair[0] < pair[1]);
+            ascending && block.len() > 1 && block.len() < order && block.iter().all(|&m| m < order)
+        };
+        let mut modes: Vec<usize> = merged.concat();
+        modes.sort_unstable();
+        let apart = modes.windows(2).all(|pair| pair[0] != pair[1]);
+        (apart && merged.iter().all(sound)).then(|| Blocks::new(merged.to_vec(), order))
+    }
+
+    fn new(merged: Vec<Vec<usize>>, order: usize) -> Blocks {
+        let single = (0..order).filter(|mode| !merged.iter().any(|block| block.contains(mode)));
+        let single = single.map(|mode| vec![mode]);
+        Blocks { blocks: merged.iter().rev().cloned().chain(single).collect(), merged }
+    }
+
+    /// Makes blocks of one mode each.
+    pub(super) fn single(order: usize) -> Blocks {
+        Blocks::new(Vec::new(), order)
+    }
+
+    /// The blocks of several modes, in the order in which they are merged.
+    pub(super) fn merged(&self) -> &[Vec<usize>] {
+        &self.merged
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &[usize]> {
+        self.blocks.iter().map(Vec::as_slice)
+    }
+
+    pub(super) fn into_vec(self) -> Vec<Vec<usize>> {
+        self.blocks
+    }
+
+    /// Counts the kernels of a sweep over `updates`, once it is in its stride.
+    pub(super) fn runs(&self, updates: &[usize]) -> Runs {
+        let mut held = vec![Held::Nothing; self.merged.len()];
+        let mut runs = self.no_runs();
+        for _ in 0..2 {
+            runs = self.no_runs();
+            for &mode in updates {
+                self.count(mode, &mut held, &mut runs);
+            }
+        }
+        runs
+    }
+
+    fn no_runs(&self) -> Runs {
+        Runs { outer: vec![0; self.blocks.len()], products: vec![0; self.merged.len()] }
+    }
+
+    /// Counts the kernels of the update of `mode`.
+    fn count(&self, mode: usize, held: &mut [Held], runs: &mut Runs) {
+        let own = self.merged.iter().position(|block| block.contains(&mode));
+        let ready = own.is_some_and(|own| held[own] == Held::Partial);
+        if !ready {
+            for (merge, held) in held.iter_mut().enumerate() {
+                if Some(merge) != own && *held != Held::Product {
+                    runs.products[merge] += 1;
+                    *held = Held::Product;
+                }
+            }
+            let block = self.blocks.iter().position(|block| block.contains(&mode));
+            runs.outer[block.unwrap_or(0)] += 1;
+            if let Some(own) = own {
+                held[own] = Held::Partial;
+            }
+        }
+        for (block, held) in self.merged.iter().zip(held) {
+            *held = held.after(mode, block);
+        }
+    }
+}
+
+/// Up to this many modes, every partition is listed.
+const ALL_PARTITIONS: usize = 5;
+
+/// Returns the partitions of `order` modes with at least one block of several modes, not all, of which
+/// each pleases `worthwhile`; above five modes those with one such block.
+pub(super) fn partitions(order: usize, worthwhile: impl Fn(&[usize]) -> bool) -> Vec<Blocks> {
+    let sets = (1_u64..1 << order.min(16))
+        .map(|bits| -> Vec<usize> { (0..order).filter(|mode| bits >> mode & 1 == 1).collect() });
+    let good = |block: &Vec<usize>| block.len() > 1 && block.len() < order && worthwhile(block);
+    let sets: Vec<Vec<usize>> = sets.filter(good).collect();
+    let mut found: Vec<Vec<Vec<usize>>> = sets.iter().map(|set| vec![set.clone()]).collect();
+    if order <= ALL_PARTITIONS {
+        // Two blocks of two or three are all that five modes have room for.
+        for (at, one) in sets.iter().enumerate() {
+            let apart = |two: &&Vec<usize>| one.iter().all(|mode| !two.contains(mode));
+            let others = sets[at + 1..].iter().filter(apart);
+            found.extend(others.map(|two| vec![one.clone(), two.clone()]));
+        }
+    }
+    found.into_iter().map(|merged| Blocks::new(merged, order)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Blocks, Runs, partitions};
+
+    #[test]
+    fn neighbours_in_the_order_of_updates_share_one_pass() {
+        let runs = |merged: &[&[usize]], order| {
+            let merged = merged.iter().map(|block| block.to_vec()).collect();
+            Blocks::new(merged, order).runs(&(0..order).collect::<Vec<_>>())
+        };
+        let counted = |outer: &[usize], products: &[usize]| Runs {
+            outer: outer.to_vec(),
+            products: products.to_vec(),
+        };
+        assert_eq!(runs(&[&[0, 1]], 3), counted(&[1, 1], &[1]));
+        // 4, 1, 2 follow each other in the cycle.
+        assert_eq!(runs(&[&[0, 1, 3]], 4), counted(&[1, 1], &[1]));
+        // 1 and 3 do not: each needs a pass of its own, and so do 2 and 4.
+        assert_eq!(runs(&[&[0, 2]], 4), counted(&[2, 1, 1], &[2]));
+        assert_eq!(runs(&[&[0, 1], &[2, 3]], 4), counted(&[1, 1], &[1, 1]));
+        assert_eq!(runs(&[], 3), counted(&[1, 1, 1], &[]));
+        let blocks = Blocks::new(vec![vec![0, 2]], 4);
+        assert_eq!(blocks.runs(&[1, 3, 0, 2]), counted(&[1, 1, 1], &[1]));
+    }
+
+    #[test]
+    fn partitions_are_those_of_the_bell_numbers() {
+        // Less the partition into single modes and that of one block.
+        for (order, bell) in [(2, 2), (3, 5), (4, 15), (5, 52)] {
+            assert_eq!(partitions(order, |_| true).len(), bell - 2, "{order} modes");
+        }
+        assert_eq!(partitions(6, |_| true).len(), 64 - 6 - 2);
+        assert_eq!(partitions(4, |block| block == [1, 2]).len(), 1);
+    }
+}

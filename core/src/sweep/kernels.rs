@@ -1,0 +1,197 @@
+//! The MTTKRPs of one tensor, put to work.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use decompose_formats::ints::Width;
+use decompose_formats::{Coo, Csf, Matrix, Value};
+
+use crate::error::CoreError;
+use crate::kernels::{mode_index, rank_index};
+use crate::lower::lower;
+use crate::runtime::{Executor, Kernel, Toolchain};
+use crate::sweep::{Step, TreePlan};
+
+/// The trees of one tensor and a kernel for each mode, ready to run.
+pub(super) struct TreeKernels<V: Value> {
+    /// One a mode.
+    executors: Vec<Executor<V>>,
+    /// The factors of a vector: one row of ones.
+    ones: Option<Matrix<V>>,
+    /// Seconds of every run, by kernel.
+    seconds: Vec<Vec<f64>>,
+}
+
+/// How an engine was built.
+#[derive(Clone, Debug, Default)]
+pub struct BuildReport {
+    /// Seconds to sort and build all trees.
+    pub build_seconds: f64,
+    /// Seconds until all kernels were ready; they are made while the trees are built.
+    pub compile_seconds: f64,
+    /// Kernels that were compiled.
+    pub compiled: usize,
+    /// Kernels found in the cache.
+    pub cached: usize,
+    /// Why kernels are interpreted, if they are.
+    pub interpreted: Option<String>,
+    /// Bytes of all trees.
+    pub tree_bytes: u64,
+    /// Bytes of private copies and shared rows.
+    pub side_bytes: u64,
+}
+
+impl BuildReport {
+    /// Adds what another part of the engine took.
+    pub(super) fn and(self, other: BuildReport) -> BuildReport {
+        BuildReport {
+            build_seconds: self.build_seconds + other.build_seconds,
+            compile_seconds: self.compile_seconds + other.compile_seconds,
+            compiled: self.compiled + other.compiled,
+            cached: self.cached + other.cached,
+            interpreted: self.interpreted.or(other.interpreted),
+            tree_bytes: self.tree_bytes + other.tree_bytes,
+            side_bytes: self.side_bytes + other.side_bytes,
+        }
+    }
+}
+
+impl<V: Value> TreeKernels<V> {
+    /// Builds the trees of `plan` from `coo`, which must be sorted without duplicates, and the
+    /// kernels; the list is freed on the way.
+    ///
+    /// # Errors
+    ///
+    /// If the plan was made for another tensor, or memory runs out.
+    pub(super) fn build(
+        coo: Coo<V>,
+        plan: &TreePlan,
+        toolchain: &Toolchain,
+    ) -> Result<(TreeKernels<V>, BuildReport), CoreError> {
+        let order = coo.order();
+        let (executors, report) = executors(coo, plan, toolchain)?;
+        let rank = plan.steps.first();
+        let rank = rank.map_or(0, |step| step.problem.extents.of(rank_index()) as usize);
+        let ones = if order == 1 { Some(ones(rank)?) } else { None };
+        let seconds = vec![Vec::new(); executors.len()];
+        Ok((TreeKernels { executors, ones, seconds }, report))
+    }
+
+    /// Replaces `result` by the matricised tensor times the Khatri-Rao product of `others`, the
+    /// factors of all other modes in their order.
+    ///
+    /// # Errors
+    ///
+    /// [`CoreError::Operand`] if a factor does not fit.
+    pub(super) fn product(
+        &mut self,
+        mode: usize,
+        others: &[&Matrix<V>],
+        result: &mut Matrix<V>,
+    ) -> Result<(), CoreError> {
+        let others = others.iter().copied().chain(&self.ones);
+        let dense: Vec<&[V]> = others.map(Matrix::as_slice).collect();
+        let start = Instant::now();
+        self.executors[mode].run(&dense, result.as_mut_slice())?;
+        self.seconds[mode].push(start.elapsed().as_secs_f64());
+        Ok(())
+    }
+
+    /// Returns the seconds of every run so far, by kernel.
+    pub(super) fn seconds(&self) -> impl Iterator<Item = &[f64]> {
+        self.seconds.iter().map(Vec::as_slice)
+    }
+
+    /// Returns the kernel of each mode.
+    pub(super) fn kernels(&self) -> impl Iterator<Item = &Kernel> {
+        self.executors.iter().map(Executor::kernel)
+    }
+
+    /// Returns the tree that the kernel of each mode walks.
+    pub(super) fn trees(&self) -> impl Iterator<Item = &Csf<V>> {
+        self.executors.iter().map(Executor::tree)
+    }
+}
+
+/// Builds the trees of `plan` from `coo`, which must be sorted without duplicates, and meanwhile the
+/// kernels, and binds them, in the order of the steps; the list is freed on the way.
+///
+/// # Errors
+///
+/// If the plan was made for another tensor, or memory runs out.
+pub(crate) fn executors<V: Value>(
+    coo: Coo<V>,
+    plan: &TreePlan,
+    toolchain: &Toolchain,
+) -> Result<(Vec<Executor<V>>, BuildReport), CoreError> {
+    let extents = coo.extents().to_vec();
+    let nnz = coo.nnz() as u64;
+    let (trees, kernels) = rayon::join(
+        || timed(|| trees(coo, plan)),
+        || timed(|| plan.steps.iter().map(|s| kernel(s, &extents, nnz, toolchain)).collect()),
+    );
+    let (trees, build_seconds): (Result<Vec<Csf<V>>, CoreError>, f64) = trees;
+    let (kernels, compile_seconds): (Result<Vec<Kernel>, CoreError>, f64) = kernels;
+    let trees: Vec<Arc<Csf<V>>> = trees?.into_iter().map(Arc::new).collect();
+    let kernels = kernels?;
+    let built = |k: &&Kernel| k.origin().is_some_and(|o| o.compiled_in.is_some());
+    let compiled = kernels.iter().filter(built).count();
+    let cached = kernels.iter().filter(|k| k.origin().is_some()).count() - compiled;
+    let interpreted = kernels.iter().find_map(|k| k.interpreted().map(str::to_owned));
+    let executors = kernels
+        .into_iter()
+        .zip(&plan.steps)
+        .map(|(kernel, step)| Executor::new(kernel, Arc::clone(&trees[step.tree])));
+    let executors = executors.collect::<Result<Vec<_>, _>>()?;
+    let report = BuildReport {
+        build_seconds,
+        compile_seconds,
+        compiled,
+        cached,
+        interpreted,
+        tree_bytes: trees.iter().map(|tree| tree.bytes()).sum(),
+        side_bytes: executors.iter().map(Executor::side_bytes).sum(),
+    };
+    Ok((executors, report))
+}
+
+fn trees<V: Value>(coo: Coo<V>, plan: &TreePlan) -> Result<Vec<Csf<V>>, CoreError> {
+    let orders: Vec<_> = plan.trees.iter().map(|tree| tree.order.clone()).collect();
+    let trees = Csf::build_all(coo, &orders)?;
+    Ok(trees.into_iter().zip(&plan.trees).map(|(csf, tree)| csf.fuse(tree.tail)).collect())
+}
+
+pub(super) fn timed<T>(work: impl FnOnce() -> T) -> (T, f64) {
+    let start = Instant::now();
+    let result = work();
+    (result, start.elapsed().as_secs_f64())
+}
+
+/// Lowers and compiles one step for the extents and index widths that its tree will have: those of
+/// merged modes were estimates when it was planned.
+fn kernel(
+    step: &Step,
+    extents: &[u64],
+    nnz: u64,
+    toolchain: &Toolchain,
+) -> Result<Kernel, CoreError> {
+    let levels = &step.problem.sparse[0].levels;
+    let modes = (0..extents.len()).map(mode_index).collect::<Vec<_>>();
+    let widths = levels.iter().map(|level| {
+        let mode = modes.iter().position(|mode| mode == level).unwrap_or_default();
+        (Width::below(extents[mode]), Width::below(nnz + 1))
+    });
+    let widths: Vec<(Width, Width)> = widths.collect();
+    let mut problem = step.problem.clone();
+    for (&mode, &extent) in modes.iter().zip(extents) {
+        problem.extents.set(mode, extent);
+    }
+    let program = lower(&problem, &step.candidate.schedule, &widths)?;
+    Ok(Kernel::new(program, toolchain))
+}
+
+fn ones<V: Value>(rank: usize) -> Result<Matrix<V>, CoreError> {
+    let mut ones = Matrix::zeros(1, rank)?;
+    ones.row_mut(0).fill(V::from_f64(1.0));
+    Ok(ones)
+}

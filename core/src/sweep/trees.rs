@@ -1,0 +1,441 @@
+//! Which trees of one tensor to keep, and which kernel runs on which.
+//!
+//! Every mode's MTTKRP can run on a tree of any mode order: rooted at its own mode it owns its
+//! rows; on another tree it scatters into private copies.  The planner schedules every mode on
+//! every candidate order, predicts its seconds, and picks the set of trees with the least total:
+//! kernels of a sweep, plus each tree's building spread over the sweeps.  It starts from the best
+//! single tree, adds the tree that saves most while one does, then tries exchanges.
+//!
+//! Which orders are candidates, `crate::autoschedule::storage_orders` says.  The same search plans
+//! any list of kernels of one sparse tensor: [`plan_kernels`].
+
+use std::fmt;
+use std::str::FromStr;
+
+use decompose_formats::ModeOrder;
+use decompose_formats::ints::Width;
+use rayon::prelude::{IntoParallelRefIterator, ParallelIterator};
+
+use crate::autoschedule::{Candidate, LevelOrder, SCHEDULERS, SearchReport, storage_orders};
+use crate::cost::{Machine, on_threads};
+use crate::einsum::{Extents, Index, IndexSet};
+use crate::error::CoreError;
+use crate::kernels;
+use crate::schedule::{OutputForm, Packing, Pattern, Problem, SparseOperand};
+
+/// What a plan is made for.
+#[derive(Clone, Debug)]
+pub struct PlanOptions {
+    /// The number of components; [`plan_kernels`] reads the extents of its problems instead.
+    pub rank: usize,
+    /// Size of a value in bytes: 8 or 4.
+    pub value_bytes: usize,
+    /// Threads that will run it.
+    pub threads: usize,
+    /// The most bytes for trees and private copies together; `None`: no limit.
+    pub memory: Option<u64>,
+    /// Sweeps over which building a tree is spread.
+    pub sweeps: usize,
+    /// Which trees are kept.
+    pub trees: Trees,
+    /// Which modes are merged.
+    pub merging: Merging,
+    /// The order in which modes are updated.
+    pub updates: Vec<usize>,
+}
+
+/// Which modes a plan may merge.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Merging {
+    /// Those that the planner chooses; none where trees are given.
+    Choose,
+    /// None.
+    Never,
+    /// Those of these sets, each of several modes, in this order.
+    Given(Vec<Vec<usize>>),
+}
+
+/// Which trees a plan keeps.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Trees {
+    /// Those that the planner chooses.
+    Choose,
+    /// Those that the planner chooses among trees without fused levels.
+    ChoosePlain,
+    /// These, whatever they cost.
+    Given(Vec<TreeLayout>),
+}
+
+/// How a tree stores a tensor.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
+pub struct TreeLayout {
+    /// The modes of the levels, root first.
+    pub order: ModeOrder,
+    /// How many levels at the end are fused; 1 is plain CSF.
+    pub tail: usize,
+}
+
+impl fmt::Display for TreeLayout {
+    /// Writes the modes counted from 1, fused ones joined by `+`, as `2-1+3`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let modes = self.order.modes();
+        for (level, mode) in modes.iter().enumerate() {
+            let sep = match level {
+                0 => "",
+                _ if level + self.tail > modes.len() => "+",
+                _ => "-",
+            };
+            write!(f, "{sep}{}", mode + 1)?;
+        }
+        Ok(())
+    }
+}
+
+impl FromStr for TreeLayout {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<TreeLayout, String> {
+        let bad = || format!("`{text}` is no tree: list every mode once, as 2-1-3 or 2-1+3");
+        let modes: Option<Vec<usize>> =
+            text.split(['-', '+']).map(|word| word.parse::<usize>().ok()?.checked_sub(1)).collect();
+        let order = modes.and_then(ModeOrder::new).ok_or_else(bad)?;
+        let layout = TreeLayout { order, tail: 1 + text.matches('+').count() };
+        // Only the last levels are fused, and never the root.
+        let levels = layout.order.modes().len();
+        let sound = layout.tail == 1 || layout.tail < levels;
+        if sound && layout.to_string() == text { Ok(layout) } else { Err(bad()) }
+    }
+}
+
+/// The kernels of one tensor on its trees.
+#[derive(Clone, Debug)]
+pub struct TreePlan {
+    /// The trees to keep.
+    pub trees: Vec<TreeLayout>,
+    /// One step a kernel: for MTTKRP, by mode.
+    pub steps: Vec<Step>,
+    /// Bytes of the trees.
+    pub tree_bytes: u64,
+    /// Bytes of private copies of outputs.
+    pub side_bytes: u64,
+    /// Trees and exchanges that were considered.
+    pub considered: usize,
+}
+
+/// One kernel of a sweep.
+#[derive(Clone, Debug)]
+pub struct Step {
+    /// The number of the kernel: for MTTKRP, its mode.
+    pub mode: usize,
+    /// The tree it runs on, by position in the plan.
+    pub tree: usize,
+    /// What is scheduled.
+    pub problem: Problem,
+    /// The schedule with its predicted cost.
+    pub candidate: Candidate,
+    /// What the search saw.
+    pub report: SearchReport,
+    /// Predicted seconds on all threads, private copies included.
+    pub seconds: f64,
+    /// Bytes of private copies.
+    pub side_bytes: u64,
+    /// How often it runs in a sweep.
+    pub runs: usize,
+}
+
+impl TreePlan {
+    /// Returns the predicted seconds of one sweep's kernels.
+    pub fn seconds(&self) -> f64 {
+        self.steps.iter().map(|step| step.runs as f64 * step.seconds).sum()
+    }
+}
+
+impl fmt::Display for TreePlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "trees: {} ({} bytes)", self.trees.len(), self.tree_bytes)?;
+        for (at, tree) in self.trees.iter().enumerate() {
+            writeln!(f, "  tree {}: modes {tree}", at + 1)?;
+        }
+        for step in &self.steps {
+            let (mode, tree) = (step.mode + 1, step.tree + 1);
+            let runs = if step.runs == 1 { String::new() } else { format!(", {} runs", step.runs) };
+            writeln!(f, "mode {mode} on tree {tree}{runs}: {}", step.problem.expr)?;
+            for line in step.candidate.schedule.text(&step.problem.expr).lines() {
+                writeln!(f, "    {line}")?;
+            }
+            writeln!(f, "    cost     {}", step.candidate.cost)?;
+            let side = step.side_bytes;
+            writeln!(f, "    predicted {:.2e} s, private copies {side} B", step.seconds)?;
+            writeln!(f, "    search   {}", step.report)?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns the bytes of a tree.
+pub fn tree_bytes(
+    extents: &[u64],
+    tree: &TreeLayout,
+    pattern: &Pattern,
+    value_bytes: usize,
+) -> u64 {
+    let by_index = extents_of(extents, 1);
+    let mut prefix = IndexSet::EMPTY;
+    let mut bytes = 0;
+    let levels = tree.order.modes();
+    let nnz = pattern.count(all_modes(extents.len()), &by_index);
+    for (level, &mode) in levels.iter().enumerate() {
+        prefix = prefix.with(kernels::mode_index(mode));
+        let opens = level + tree.tail < levels.len();
+        let nodes = if opens { pattern.count(prefix, &by_index) } else { nnz };
+        let pointer = if opens { Width::below(nnz + 1).bytes() } else { 0 };
+        bytes += nodes * (Width::below(extents[mode]).bytes() + pointer) as u64;
+    }
+    bytes + nnz * value_bytes as u64
+}
+
+/// Plans the MTTKRPs of a tensor of `extents` whose pattern is `pattern` (counted over
+/// [`kernels::mode_index`]), of which that of each mode runs as often as `runs` says.
+pub(super) fn plan_mttkrps(
+    (extents, pattern): (&[u64], &Pattern),
+    runs: &[usize],
+    options: &PlanOptions,
+    machine: &Machine,
+) -> Result<TreePlan, CoreError> {
+    let problem = |mode| {
+        let expr = kernels::mttkrp(extents.len(), mode);
+        let levels = expr.inputs[0].indices.clone();
+        let sparse = SparseOperand { input: 0, levels, tail: 1, pattern: pattern.clone() };
+        let mut problem = Problem::new(expr, extents_of(extents, options.rank), sparse);
+        // Of a vector the result has all indices, and is a matrix all the same.
+        problem.output = OutputForm::Dense;
+        // Factors belong to the solver, one row an index.
+        problem.packing = Packing::Named;
+        problem.value_bytes = options.value_bytes;
+        problem
+    };
+    let problems: Vec<Problem> = (0..extents.len()).map(problem).collect();
+    plan_runs(extents, (&problems, runs), options, machine)
+}
+
+/// Plans the kernels of `problems`, each run once a sweep, over one tensor of `extents`.
+///
+/// Operand 0 of each problem is the tensor, its modes called by [`kernels::mode_index`]; how the
+/// problem stores it does not matter.  Time: a search a kernel and candidate tree, in parallel.
+///
+/// # Errors
+///
+/// [`CoreError::Memory`] if not even one tree keeps the limit; [`CoreError::NoSchedule`] if a
+/// kernel has none; [`CoreError::Internal`] without a problem, or with one that has no sparse
+/// operand.
+pub fn plan_kernels(
+    extents: &[u64],
+    problems: &[Problem],
+    options: &PlanOptions,
+    machine: &Machine,
+) -> Result<TreePlan, CoreError> {
+    plan_runs(extents, (problems, &vec![1; problems.len()]), options, machine)
+}
+
+fn plan_runs(
+    extents: &[u64],
+    (problems, runs): (&[Problem], &[usize]),
+    options: &PlanOptions,
+    machine: &Machine,
+) -> Result<TreePlan, CoreError> {
+    let first = problems.first().and_then(|problem| problem.sparse.first());
+    let pattern = &first.ok_or_else(|| CoreError::Internal("no kernel to plan".into()))?.pattern;
+    let trees = match &options.trees {
+        Trees::Choose => candidate_trees(extents, pattern),
+        Trees::ChoosePlain => {
+            let trees = candidate_trees(extents, pattern).into_iter();
+            trees.filter(|tree| tree.tail == 1).collect()
+        }
+        Trees::Given(trees) => trees.clone(),
+    };
+    let steps = Vec::new();
+    let mut table = Table { extents, problems, pattern, runs, options, machine, trees, steps };
+    table.fill()?;
+    let chosen = match &options.trees {
+        Trees::Choose | Trees::ChoosePlain => table.choose()?,
+        Trees::Given(trees) => table.keep(trees.len())?,
+    };
+    Ok(table.into_plan(&chosen))
+}
+
+/// Seconds to sort a list or tree of `bytes` and compress it: it is moved about eight times.
+pub(super) fn building_seconds(bytes: u64, machine: &Machine) -> f64 {
+    bytes as f64 * 8.0 / 64.0 * machine.stream_line
+}
+
+pub(super) fn all_modes(order: usize) -> IndexSet {
+    (0..order).map(kernels::mode_index).collect()
+}
+
+pub(super) fn extents_of(extents: &[u64], rank: usize) -> Extents {
+    let modes = extents.iter().enumerate().map(|(mode, &e)| (kernels::mode_index(mode), e));
+    modes.chain([(kernels::rank_index(), rank as u64)]).collect()
+}
+
+/// Every candidate order, plain and with the last two levels fused.
+fn candidate_trees(extents: &[u64], pattern: &Pattern) -> Vec<TreeLayout> {
+    let indices: Vec<Index> = (0..extents.len()).map(kernels::mode_index).collect();
+    let mode_of = |index: &Index| indices.iter().position(|i| i == index);
+    let stored = storage_orders(&indices, &extents_of(extents, 1), pattern);
+    let tree = |stored: LevelOrder| {
+        let modes: Option<Vec<usize>> = stored.levels.iter().map(mode_of).collect();
+        let order = modes.and_then(ModeOrder::new)?;
+        Some(TreeLayout { order, tail: stored.tail })
+    };
+    let mut trees: Vec<TreeLayout> = stored.into_iter().filter_map(tree).collect();
+    trees.sort();
+    trees
+}
+
+/// The schedules of all kernels on all candidate orders.
+struct Table<'a> {
+    extents: &'a [u64],
+    problems: &'a [Problem],
+    pattern: &'a Pattern,
+    /// By kernel.
+    runs: &'a [usize],
+    options: &'a PlanOptions,
+    machine: &'a Machine,
+    trees: Vec<TreeLayout>,
+    /// By tree, then by kernel.
+    steps: Vec<Vec<Step>>,
+}
+
+/// A set of trees with its price.
+struct Choice {
+    trees: Vec<usize>,
+    seconds: f64,
+    considered: usize,
+}
+
+impl Table<'_> {
+    /// Schedules every kernel on every tree; a candidate on which one has no schedule is left out.
+    fn fill(&mut self) -> Result<(), CoreError> {
+        let steps = |tree: &TreeLayout| {
+            (0..self.problems.len()).map(|kernel| self.step(tree, kernel)).collect()
+        };
+        let found: Vec<Result<Vec<Step>, CoreError>> = self.trees.par_iter().map(steps).collect();
+        let mut refused = None;
+        for (tree, steps) in std::mem::take(&mut self.trees).into_iter().zip(found) {
+            match steps {
+                Ok(steps) => {
+                    self.trees.push(tree);
+                    self.steps.push(steps);
+                }
+                Err(error @ CoreError::NoSchedule { .. })
+                    if self.options.trees == Trees::Choose =>
+                {
+                    refused = Some(error);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        match refused {
+            Some(error) if self.steps.is_empty() => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    fn step(&self, tree: &TreeLayout, mode: usize) -> Result<Step, CoreError> {
+        let mut problem = self.problems[mode].clone();
+        if let Some(x) = problem.sparse.first_mut() {
+            x.levels = tree.order.modes().iter().map(|&mode| kernels::mode_index(mode)).collect();
+            x.tail = tree.tail;
+        }
+        let found = SCHEDULERS[0].search(&problem, self.machine)?;
+        let candidate = found.candidates.into_iter().next().ok_or_else(|| {
+            CoreError::Internal(format!("{} found nothing", SCHEDULERS[0].name()))
+        })?;
+        let (schedule, cost) = (&candidate.schedule, &candidate.cost);
+        let threaded = on_threads(&problem, schedule, cost, self.machine, self.options.threads);
+        let (seconds, side_bytes) = (threaded.seconds, threaded.side_bytes);
+        let (report, runs) = (found.report, self.runs[mode]);
+        Ok(Step { mode, tree: 0, problem, candidate, report, seconds, side_bytes, runs })
+    }
+
+    /// Seconds of a sweep with `trees`, building included; `None` over the memory limit.
+    fn price(&self, trees: &[usize]) -> Option<f64> {
+        let bytes: u64 = trees.iter().map(|&tree| self.bytes(tree)).sum();
+        let best = self.best_steps(trees);
+        let side: u64 = best.iter().map(|step| step.side_bytes).sum();
+        if self.options.memory.is_some_and(|limit| bytes + side > limit) {
+            return None;
+        }
+        let building = building_seconds(bytes, self.machine);
+        let kernels: f64 = best.iter().map(|step| step.runs as f64 * step.seconds).sum();
+        Some(kernels + building / self.options.sweeps.max(1) as f64)
+    }
+
+    fn bytes(&self, tree: usize) -> u64 {
+        tree_bytes(self.extents, &self.trees[tree], self.pattern, self.options.value_bytes)
+    }
+
+    /// The best step of each kernel on one of `trees`, with `tree` its position there.
+    fn best_steps(&self, trees: &[usize]) -> Vec<Step> {
+        let best = (0..self.problems.len()).filter_map(|mode| {
+            let steps = trees.iter().enumerate().map(|(at, &tree)| (at, &self.steps[tree][mode]));
+            let (at, step) = steps.min_by(|a, b| a.1.seconds.total_cmp(&b.1.seconds))?;
+            Some(Step { tree: at, ..step.clone() })
+        });
+        best.collect()
+    }
+
+    fn choose(&self) -> Result<Choice, CoreError> {
+        let mut best = Choice { trees: Vec::new(), seconds: f64::INFINITY, considered: 0 };
+        loop {
+            let mut offers = Vec::new();
+            for tree in (0..self.trees.len()).filter(|tree| !best.trees.contains(tree)) {
+                offers.push([best.trees.as_slice(), &[tree]].concat());
+                offers.extend((0..best.trees.len()).map(|at| {
+                    let mut exchanged = best.trees.clone();
+                    exchanged[at] = tree;
+                    exchanged
+                }));
+            }
+            let considered = best.considered + offers.len();
+            let priced = offers.into_iter().filter_map(|trees| Some((self.price(&trees)?, trees)));
+            let offer = priced.min_by(|a, b| a.0.total_cmp(&b.0));
+            best.considered = considered;
+            match offer {
+                Some((seconds, trees)) if seconds < best.seconds => {
+                    best = Choice { trees, seconds, considered };
+                }
+                _ if best.trees.is_empty() => return Err(self.too_large()),
+                _ => return Ok(best),
+            }
+        }
+    }
+
+    /// Keeps the first `trees` candidates.
+    fn keep(&self, trees: usize) -> Result<Choice, CoreError> {
+        let trees: Vec<usize> = (0..trees).collect();
+        let seconds = self.price(&trees).ok_or_else(|| self.too_large())?;
+        Ok(Choice { trees, seconds, considered: 1 })
+    }
+
+    fn too_large(&self) -> CoreError {
+        let least = (0..self.trees.len()).map(|tree| self.bytes(tree)).min().unwrap_or(0);
+        let mib = |bytes: u64| format!("{:.1} MiB", bytes as f64 / (1 << 20) as f64);
+        CoreError::Memory {
+            what: "the smallest tree with its private copies".into(),
+            need: format!("at least {}", mib(least)),
+            limit: mib(self.options.memory.unwrap_or(0)),
+        }
+    }
+
+    fn into_plan(self, choice: &Choice) -> TreePlan {
+        let steps = self.best_steps(&choice.trees);
+        TreePlan {
+            trees: choice.trees.iter().map(|&tree| self.trees[tree].clone()).collect(),
+            tree_bytes: choice.trees.iter().map(|&tree| self.bytes(tree)).sum(),
+            side_bytes: steps.iter().map(|step| step.side_bytes).sum(),
+            considered: choice.considered,
+            steps,
+        }
+    }
+}

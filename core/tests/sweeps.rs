@@ -1,0 +1,131 @@
+//! Sweeps that share work between kernels, against the definition, exactly: all numbers are small
+//! integers.
+
+mod common;
+
+use common::{Case, corpus};
+use decompose_core::cost::Machine;
+use decompose_core::error::CoreError;
+use decompose_core::runtime::Toolchain;
+use decompose_core::sweep::{Engine, Merging, MttkrpSweep, PlanOptions, SweepPlan, Trees, plan};
+use decompose_formats::Matrix;
+
+const RANK: usize = 5;
+
+fn plan_of(case: &Case, merging: Merging) -> Result<SweepPlan, CoreError> {
+    let options = PlanOptions {
+        rank: RANK,
+        value_bytes: 8,
+        threads: rayon::current_num_threads(),
+        memory: None,
+        sweeps: 20,
+        trees: Trees::Choose,
+        merging,
+        updates: (0..case.extents.len()).collect(),
+    };
+    plan(&case.extents, &case.pattern(), &options, Machine::here())
+}
+
+fn engine(case: &Case, merging: Merging, toolchain: &Toolchain) -> Engine<f64> {
+    let plan = plan_of(case, merging).expect("a plan");
+    Engine::build(case.coo(), &plan, toolchain).expect("an engine").0
+}
+
+/// Fills a factor with integers from -2 to 2 that differ with `round`.
+fn refill(factor: &mut Matrix<f64>, round: usize) {
+    for row in 0..factor.rows() {
+        for (at, value) in factor.row_mut(row).iter_mut().enumerate() {
+            *value = ((row * 7 + at * 3 + round * 5 + row * at) % 5) as f64 - 2.0;
+        }
+    }
+}
+
+fn definition(case: &Case, factors: &[Matrix<f64>], mode: usize) -> Vec<f64> {
+    let mut result = vec![0.0; case.extents[mode] as usize * RANK];
+    for (at, value) in case.entries() {
+        let row = &mut result[at[mode] as usize * RANK..][..RANK];
+        for (r, sum) in row.iter_mut().enumerate() {
+            let others = (0..at.len()).filter(|&m| m != mode);
+            *sum += others.fold(value, |x, m| x * factors[m].row(at[m] as usize)[r]);
+        }
+    }
+    result
+}
+
+/// Updates modes in the order `updates`, each factor being replaced after its product.
+fn check(case: &Case, engine: &mut Engine<f64>, updates: &[usize], what: &str) {
+    let mut factors: Vec<Matrix<f64>> = case.factors(RANK);
+    factors.iter_mut().enumerate().for_each(|(mode, factor)| refill(factor, mode));
+    engine.forget();
+    for (round, &mode) in updates.iter().enumerate() {
+        let want = definition(case, &factors, mode);
+        engine.mttkrp(mode, &mut factors).expect("a result");
+        let have = (0..factors[mode].rows()).flat_map(|row| factors[mode].row(row).to_vec());
+        let have: Vec<f64> = have.collect();
+        assert_eq!(have, want, "{} mode {mode}, update {round}, {what}", case.name);
+        refill(&mut factors[mode], round + case.extents.len());
+    }
+}
+
+/// All ways to merge one set of modes, or two.
+fn merges(order: usize) -> Vec<Vec<Vec<usize>>> {
+    let sets = (1_u64..1 << order)
+        .map(|bits| (0..order).filter(|mode| bits >> mode & 1 == 1).collect::<Vec<usize>>())
+        .filter(|set| set.len() > 1 && set.len() < order);
+    let sets: Vec<Vec<usize>> = sets.collect();
+    let mut all: Vec<Vec<Vec<usize>>> = sets.iter().map(|set| vec![set.clone()]).collect();
+    for (at, one) in sets.iter().enumerate() {
+        let apart = sets[at + 1..].iter().filter(|two| one.iter().all(|mode| !two.contains(mode)));
+        all.extend(apart.map(|two| vec![one.clone(), two.clone()]));
+    }
+    all
+}
+
+#[test]
+fn merged_modes_change_no_result() {
+    let corpus = corpus();
+    let toolchains = [Toolchain::detect(), Toolchain::Interpreter("a test".into())];
+    for case in corpus.tensor.iter().filter(|case| case.extents.len() < 6) {
+        let order = case.extents.len();
+        let sweeps: Vec<usize> = (0..2 * order).map(|at| at % order).collect();
+        let jumps: Vec<usize> = (0..3 * order).map(|at| (at * at + at / 3) % order).collect();
+        for merged in merges(order) {
+            for (toolchain, threads) in toolchains.iter().zip([2, 1]) {
+                let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+                pool.expect("threads").install(|| {
+                    let what = format!("{merged:?}");
+                    let mut engine = engine(case, Merging::Given(merged.clone()), toolchain);
+                    check(case, &mut engine, &sweeps, &what);
+                    check(case, &mut engine, &jumps, &what);
+                });
+            }
+        }
+    }
+}
+
+#[test]
+fn modes_with_few_tuples_are_merged() {
+    let corpus = corpus();
+    let named = |name: &str| corpus.tensor.iter().find(|case| case.name == name);
+    let case = named("order-5").expect("a case");
+    for threads in [1, 2] {
+        let plan = plan_of(case, Merging::Choose).expect("a plan");
+        let plain = plan_of(case, Merging::Never).expect("a plan");
+        assert!(plain.merges.is_empty());
+        assert!(plan.seconds() <= plain.seconds(), "{threads} threads");
+        assert_eq!(plan.plain_seconds, plain.seconds());
+    }
+}
+
+#[test]
+fn sets_that_cannot_be_merged_are_refused() {
+    let corpus = corpus();
+    let case = corpus.tensor.iter().find(|case| case.extents.len() == 4).expect("a case");
+    let bad: [&[&[usize]]; 5] =
+        [&[&[0]], &[&[0, 1, 2, 3]], &[&[0, 1], &[1, 2]], &[&[1, 0]], &[&[2, 4]]];
+    for sets in bad {
+        let sets = sets.iter().map(|set| set.to_vec()).collect();
+        let error = plan_of(case, Merging::Given(sets)).expect_err("no plan").to_string();
+        assert!(error.contains("apart from each other"), "{error}");
+    }
+}
