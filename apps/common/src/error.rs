@@ -45,6 +45,9 @@ pub enum CommonError {
     /// Weights and factors that do not make a model.
     #[error("not a model: {0}")]
     NotAModel(String),
+    /// A kernel failed.
+    #[error(transparent)]
+    Core(#[from] decompose_core::error::CoreError),
     /// A matrix could not be made.
     #[error(transparent)]
     Format(#[from] decompose_formats::FormatError),

@@ -8,6 +8,7 @@
 
 pub mod checkpoint;
 pub mod error;
+pub mod evaluate;
 pub mod files;
 pub mod history;
 pub mod init;

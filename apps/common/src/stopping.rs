@@ -18,16 +18,19 @@ pub enum StopReason {
     TimeLimit,
     /// The user asked to stop.
     Interrupted,
+    /// A method that does not iterate ran to its end.
+    Complete,
 }
 
 impl StopReason {
     /// All reasons, in the order of their numbers in checkpoints.
-    pub const ALL: [StopReason; 5] = [
+    pub const ALL: [StopReason; 6] = [
         StopReason::Converged,
         StopReason::PerfectFit,
         StopReason::IterationLimit,
         StopReason::TimeLimit,
         StopReason::Interrupted,
+        StopReason::Complete,
     ];
 }
 
@@ -39,6 +42,7 @@ impl fmt::Display for StopReason {
             StopReason::IterationLimit => "the iteration limit was reached",
             StopReason::TimeLimit => "the time limit was reached",
             StopReason::Interrupted => "interrupted",
+            StopReason::Complete => "the method ran to its end",
         })
     }
 }

@@ -8,7 +8,7 @@ use rayon::prelude::{IndexedParallelIterator, ParallelIterator, ParallelSliceMut
 use crate::error::CommonError;
 use crate::rng::MatrixRng;
 
-pub use nvecs::nvecs;
+pub use nvecs::{nvecs, unfolding_gram_product};
 
 /// Makes one factor a mode, `I_n x R`, uniform in `[0, 1)` and determined by `seed`.
 ///

@@ -73,7 +73,7 @@ fn iterate<V: Value>(
 ) -> Result<(Matrix<f64>, usize), CommonError> {
     let mut last = 0.0;
     for product in 1.. {
-        let mut image = multiply(fibres, &basis)?;
+        let mut image = unfolding_gram_product(fibres, &basis)?;
         let (theta, rotation) = ritz(&basis, &image)?;
         let largest = theta.first().copied().unwrap_or(0.0);
         let found = theta.iter().filter(|&&t| t > NEGLIGIBLE * largest).count();
@@ -116,8 +116,18 @@ fn orthonormalise(matrix: &mut Matrix<f64>) -> Result<(), CommonError> {
     Ok(())
 }
 
-/// Returns `S Q`.
-fn multiply<V: Value>(fibres: &Csf<V>, q: &Matrix<f64>) -> Result<Matrix<f64>, CommonError> {
+/// Returns `S Q` (`I_n x R`) for the mode `n` that is the last level of `fibres` and `q` of
+/// `I_n x R`: the Gram matrix of the unfolding times a block of vectors.
+///
+/// Time `O(nnz * R)` in parallel, memory twice the result.
+///
+/// # Errors
+///
+/// [`CommonError::Format`] if there is no memory.
+pub fn unfolding_gram_product<V: Value>(
+    fibres: &Csf<V>,
+    q: &Matrix<f64>,
+) -> Result<Matrix<f64>, CommonError> {
     let mut result = Matrix::zeros(q.rows(), q.cols())?;
     let slices: Vec<Vec<[f64; SLICE]>> = (0..q.cols().div_ceil(SLICE))
         .into_par_iter()

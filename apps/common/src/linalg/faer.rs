@@ -2,11 +2,12 @@
 
 use ::faer::linalg::matmul::matmul;
 use ::faer::linalg::matmul::triangular::{self, BlockStructure};
-use ::faer::linalg::solvers::{DenseSolveCore, Llt, SelfAdjointEigen};
+use ::faer::linalg::solvers::{DenseSolveCore, Llt, Qr, SelfAdjointEigen, Svd};
 use ::faer::{Accum, MatMut, MatRef, Par, Side, set_global_parallelism};
 use ndarray::{Array1, Array2, ArrayView2, ArrayViewMut2};
 
 use crate::error::CommonError;
+use crate::linalg;
 
 /// Decomposes the symmetric `a = V diag(w) V^T`: eigenvalues `w` ascending, vectors in the columns
 /// of `V`.  Only the lower triangle is read.  Time `O(R^3)`.
@@ -34,6 +35,42 @@ pub fn eigh(a: ArrayView2<'_, f64>) -> Result<(Array1<f64>, Array2<f64>), Common
     Ok((values, Array2::from_shape_fn((n, n), |(i, j)| vectors[(i, j)])))
 }
 
+/// Decomposes `a = Q R` (`m x n`) by Householder reflections: `Q` of `m x k` with orthonormal
+/// columns to rounding, whatever the rank of `a`, and `R` of `k x n`, upper trapezoidal, with
+/// `k = min(m, n)`.  Time `O(m n k)`.
+pub fn qr(a: ArrayView2<'_, f64>) -> (Array2<f64>, Array2<f64>) {
+    set_global_parallelism(Par::Seq);
+    let a = a.as_standard_layout();
+    let qr = Qr::new(view(a.view()));
+    (owned(qr.compute_thin_Q().as_ref()), owned(qr.thin_R()))
+}
+
+/// Returns the `R` of [`qr`] alone.
+pub fn qr_r(a: ArrayView2<'_, f64>) -> Array2<f64> {
+    set_global_parallelism(Par::Seq);
+    let a = a.as_standard_layout();
+    owned(Qr::new(view(a.view())).thin_R())
+}
+
+/// Decomposes `a = U diag(s) V^T` (`m x n`): `U` of `m x k`, `s` falling, `V^T` of `k x n`, with
+/// `k = min(m, n)`.  Time `O(m n k)`.
+///
+/// # Errors
+///
+/// [`CommonError::NotFinite`] if an entry is infinite or not a number.
+pub fn svd(a: ArrayView2<'_, f64>) -> Result<linalg::Svd, CommonError> {
+    if a.iter().any(|x| !x.is_finite()) {
+        return Err(CommonError::NotFinite("matrix to decompose"));
+    }
+    set_global_parallelism(Par::Seq);
+    let a = a.as_standard_layout();
+    let svd = Svd::new_thin(view(a.view()))
+        .map_err(|_| CommonError::NotFinite("singular value iteration"))?;
+    let values = svd.S().column_vector();
+    let values = Array1::from_shape_fn(values.nrows(), |i| values[i]);
+    Ok((owned(svd.U()), values, owned(svd.V().transpose())))
+}
+
 /// Inverts the symmetric positive definite `a` by Cholesky's `L L^T`; also returns the smallest
 /// diagonal entry of `L`, squared.  `None` if a pivot is not positive.  Time `O(R^3)`.
 pub(super) fn cholesky_inverse(a: ArrayView2<'_, f64>) -> Option<(Array2<f64>, f64)> {
@@ -48,16 +85,20 @@ pub(super) fn cholesky_inverse(a: ArrayView2<'_, f64>) -> Option<(Array2<f64>, f
 }
 
 /// Computes `out = a b`, all row-major and contiguous.
-pub(super) fn multiply(
-    a: ArrayView2<'_, f64>,
-    b: ArrayView2<'_, f64>,
-    out: ArrayViewMut2<'_, f64>,
-) {
+///
+/// # Panics
+///
+/// If they are not, or the sizes do not fit.
+pub fn multiply(a: ArrayView2<'_, f64>, b: ArrayView2<'_, f64>, out: ArrayViewMut2<'_, f64>) {
     matmul(view_mut(out), Accum::Replace, view(a), view(b), 1.0, Par::Seq);
 }
 
 /// Adds the lower triangle of `a^T a` to that of `gram`; the other triangle is left undefined.
-pub(super) fn add_gram(a: ArrayView2<'_, f64>, gram: ArrayViewMut2<'_, f64>) {
+///
+/// # Panics
+///
+/// If they are not row-major and contiguous, or the sizes do not fit.
+pub fn add_gram(a: ArrayView2<'_, f64>, gram: ArrayViewMut2<'_, f64>) {
     let a = view(a);
     let full = BlockStructure::Rectangular;
     triangular::matmul(
@@ -73,13 +114,17 @@ pub(super) fn add_gram(a: ArrayView2<'_, f64>, gram: ArrayViewMut2<'_, f64>) {
     );
 }
 
-/// Adds `a^T b` to `out`.
-pub(super) fn add_cross_gram(
-    a: ArrayView2<'_, f64>,
-    b: ArrayView2<'_, f64>,
-    out: ArrayViewMut2<'_, f64>,
-) {
+/// Adds `a^T b` to `out`, all row-major and contiguous.
+///
+/// # Panics
+///
+/// If they are not, or the sizes do not fit.
+pub fn add_cross_gram(a: ArrayView2<'_, f64>, b: ArrayView2<'_, f64>, out: ArrayViewMut2<'_, f64>) {
     matmul(view_mut(out), Accum::Add, view(a).transpose(), view(b), 1.0, Par::Seq);
+}
+
+fn owned(a: MatRef<'_, f64>) -> Array2<f64> {
+    Array2::from_shape_fn((a.nrows(), a.ncols()), |(i, j)| a[(i, j)])
 }
 
 fn view(a: ArrayView2<'_, f64>) -> MatRef<'_, f64> {

@@ -4,9 +4,10 @@ use std::sync::Once;
 
 use ndarray::linalg::general_mat_mul;
 use ndarray::{Array1, Array2, ArrayView2, ArrayViewMut2};
-use ndarray_linalg::{Cholesky, Eigh, Inverse, UPLO};
+use ndarray_linalg::{Cholesky, Eigh, Inverse, JobSvd, QR, SVDDC, UPLO};
 
 use crate::error::CommonError;
+use crate::linalg;
 
 #[expect(unsafe_code, reason = "the library has no safe binding for its number of threads")]
 mod threads {
@@ -45,6 +46,39 @@ pub fn eigh(a: ArrayView2<'_, f64>) -> Result<(Array1<f64>, Array2<f64>), Common
     columns.eigh(UPLO::Lower).map_err(|_| CommonError::NotFinite("eigenvalue iteration"))
 }
 
+/// Decomposes `a = Q R` (`m x n`) by Householder reflections: `Q` of `m x k` with orthonormal
+/// columns to rounding, whatever the rank of `a`, and `R` of `k x n`, upper trapezoidal, with
+/// `k = min(m, n)`.  Time `O(m n k)`.
+///
+/// # Panics
+///
+/// Never: the library refuses no finite or infinite matrix.
+pub fn qr(a: ArrayView2<'_, f64>) -> (Array2<f64>, Array2<f64>) {
+    one_thread();
+    a.to_owned().qr().expect("a matrix of any shape")
+}
+
+/// Returns the `R` of [`qr`] alone.
+pub fn qr_r(a: ArrayView2<'_, f64>) -> Array2<f64> {
+    qr(a).1
+}
+
+/// Decomposes `a = U diag(s) V^T` (`m x n`): `U` of `m x k`, `s` falling, `V^T` of `k x n`, with
+/// `k = min(m, n)`.  Time `O(m n k)`.
+///
+/// # Errors
+///
+/// [`CommonError::NotFinite`] if an entry is infinite or not a number.
+pub fn svd(a: ArrayView2<'_, f64>) -> Result<linalg::Svd, CommonError> {
+    if a.iter().any(|x| !x.is_finite()) {
+        return Err(CommonError::NotFinite("matrix to decompose"));
+    }
+    one_thread();
+    let failed = || CommonError::NotFinite("singular value iteration");
+    let (u, s, vt) = a.to_owned().svddc(JobSvd::Some).map_err(|_| failed())?;
+    Ok((u.ok_or_else(failed)?, s, vt.ok_or_else(failed)?))
+}
+
 /// Inverts the symmetric positive definite `a` by Cholesky's `L L^T`; also returns the smallest
 /// diagonal entry of `L`, squared.  `None` if a pivot is not positive.  Time `O(R^3)`.
 pub(super) fn cholesky_inverse(a: ArrayView2<'_, f64>) -> Option<(Array2<f64>, f64)> {
@@ -56,22 +90,30 @@ pub(super) fn cholesky_inverse(a: ArrayView2<'_, f64>) -> Option<(Array2<f64>, f
 }
 
 /// Computes `out = a b`, all row-major and contiguous.
-pub(super) fn multiply(
-    a: ArrayView2<'_, f64>,
-    b: ArrayView2<'_, f64>,
-    mut out: ArrayViewMut2<'_, f64>,
-) {
+///
+/// # Panics
+///
+/// If they are not, or the sizes do not fit.
+pub fn multiply(a: ArrayView2<'_, f64>, b: ArrayView2<'_, f64>, mut out: ArrayViewMut2<'_, f64>) {
     one_thread();
     general_mat_mul(1.0, &a, &b, 0.0, &mut out);
 }
 
 /// Adds the lower triangle of `a^T a` to that of `gram`; the other triangle is left undefined.
-pub(super) fn add_gram(a: ArrayView2<'_, f64>, gram: ArrayViewMut2<'_, f64>) {
+///
+/// # Panics
+///
+/// If they are not row-major and contiguous, or the sizes do not fit.
+pub fn add_gram(a: ArrayView2<'_, f64>, gram: ArrayViewMut2<'_, f64>) {
     add_cross_gram(a, a, gram);
 }
 
-/// Adds `a^T b` to `out`.
-pub(super) fn add_cross_gram(
+/// Adds `a^T b` to `out`, all row-major and contiguous.
+///
+/// # Panics
+///
+/// If they are not, or the sizes do not fit.
+pub fn add_cross_gram(
     a: ArrayView2<'_, f64>,
     b: ArrayView2<'_, f64>,
     mut out: ArrayViewMut2<'_, f64>,

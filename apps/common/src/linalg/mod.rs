@@ -1,17 +1,21 @@
 //! The facade of dense linear algebra: everything a solver does besides its sparse kernels.
 //!
 //! Two families of routines:
-//! * small `R x R` matrices in `f64`: [`eigh`], [`invert_spd`];
+//! * matrices in `f64` that fit memory: [`eigh`], [`qr`], [`svd`], [`invert_spd`], [`solve_spd`], and leading
+//!   eigenvectors of larger ones, [`leading_of`], [`leading`];
 //! * long `I x R` factors in `f64` or `f32`, row block by row block at the speed of memory:
 //!   [`gram`], [`cross_gram`], [`update_rows`].
 //!
 //! Behind it stands faer, pure Rust, or with the cargo feature `lapack` OpenBLAS by ndarray-linalg;
 //! `faer.rs` and `lapack.rs` have the same signatures.  Both run on one thread: the parallelism is
-//! over the row blocks, and matrices of a few hundred rows gain nothing from threads.
+//! over the row blocks, and matrices of a few hundred rows gain nothing from threads.  Blocks of rows
+//! may also be handed in one by one: [`multiply`], [`add_gram`], [`add_cross_gram`].
 
 mod inverse;
+mod leading;
 mod nonneg;
 mod rows;
+mod spd;
 
 #[cfg(not(feature = "lapack"))]
 mod faer;
@@ -22,7 +26,26 @@ mod lapack;
 #[cfg(feature = "lapack")]
 use self::lapack as backend;
 
-pub use backend::eigh;
+use ndarray::{Array1, Array2, ArrayView2};
+
+pub use backend::{add_cross_gram, add_gram, eigh, multiply, qr, qr_r, svd};
 pub use inverse::{Inverse, invert_spd};
+pub use leading::{Leading, Product, leading, leading_bytes, leading_of};
 pub use nonneg::NonNegative;
 pub use rows::{RowRule, RowSums, cross_gram, gram, update_rows};
+pub use spd::{descend_nonneg, solve_spd};
+
+/// A singular value decomposition: left vectors in columns, values falling, right vectors in rows.
+pub type Svd = (Array2<f64>, Array1<f64>, Array2<f64>);
+
+/// Returns `a b`, on one thread.
+///
+/// # Panics
+///
+/// If the sizes do not fit.
+pub fn matmul(a: ArrayView2<'_, f64>, b: ArrayView2<'_, f64>) -> Array2<f64> {
+    assert_eq!(a.ncols(), b.nrows(), "matrices that do not multiply");
+    let mut out = Array2::zeros((a.nrows(), b.ncols()));
+    multiply(a.as_standard_layout().view(), b.as_standard_layout().view(), out.view_mut());
+    out
+}

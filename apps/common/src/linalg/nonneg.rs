@@ -59,34 +59,42 @@ impl<V: Value> NonNegative<'_, V> {
                 *g = m * scale - *g;
             }
             let gradient = gradient.as_slice_mut().expect("contiguous");
-            self.descend(gradient, b.as_slice_mut().expect("contiguous"));
+            let gram = self.gram.to_slice().expect("contiguous");
+            let b = b.as_slice_mut().expect("contiguous");
+            descend(gram, gradient, b, MOST_PASSES, SETTLED);
         }
     }
+}
 
-    /// Runs the passes over the coordinates of one row.
-    fn descend(&self, gradient: &mut [f64], b: &mut [f64]) {
-        let rows = self.gram.to_slice().expect("contiguous");
-        for _ in 0..MOST_PASSES {
-            let (mut moved, mut size) = (0.0, 0.0);
-            for (r, q) in rows.chunks_exact(b.len()).enumerate() {
-                let curvature = q[r];
-                if curvature <= 0.0 {
-                    continue; // a dead component: nothing to gain
-                }
-                let new = (b[r] + gradient[r] / curvature).max(0.0);
-                let step = new - b[r];
-                if step != 0.0 {
-                    b[r] = new;
-                    for (g, q) in gradient.iter_mut().zip(q) {
-                        *g -= step * q;
-                    }
-                }
-                moved += step * step * curvature;
-                size += new * new * curvature;
+/// Runs at most `passes` over the coordinates of the row `b`, until one moves it by less than
+/// `settled`, relative, in the norm of `gram` (`Q`), squared.
+pub(super) fn descend(
+    gram: &[f64],
+    gradient: &mut [f64],
+    b: &mut [f64],
+    passes: usize,
+    settled: f64,
+) {
+    for _ in 0..passes {
+        let (mut moved, mut size) = (0.0, 0.0);
+        for (r, q) in gram.chunks_exact(b.len()).enumerate() {
+            let curvature = q[r];
+            if curvature <= 0.0 {
+                continue; // a dead component: nothing to gain
             }
-            if moved <= SETTLED * size {
-                return;
+            let new = (b[r] + gradient[r] / curvature).max(0.0);
+            let step = new - b[r];
+            if step != 0.0 {
+                b[r] = new;
+                for (g, q) in gradient.iter_mut().zip(q) {
+                    *g -= step * q;
+                }
             }
+            moved += step * step * curvature;
+            size += new * new * curvature;
+        }
+        if moved <= settled * size {
+            return;
         }
     }
 }

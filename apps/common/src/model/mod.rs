@@ -3,6 +3,7 @@
 mod any;
 mod arrange;
 mod csv;
+mod norm;
 mod npz;
 mod splatt;
 mod train;
@@ -19,6 +20,7 @@ use crate::npz::NpzIn;
 
 pub use any::{Model, ModelKind};
 pub use arrange::Arrangement;
+pub use norm::train_norm_squared;
 pub use train::TtModel;
 pub use tucker::TuckerModel;
 
