@@ -22,6 +22,7 @@ pub(crate) fn iterate<V: Value>(
     config: &CpConfig,
     observer: &mut Observer<'_>,
 ) -> Result<StopReason, CpError> {
+    sweep.forget();
     loop {
         if let Some(stop) = config.stop.check(&standing(run)) {
             return Ok(stop);

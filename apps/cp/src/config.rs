@@ -117,7 +117,7 @@ impl CpConfig {
     }
 
     /// Returns the modes in the order of their updates.
-    pub(crate) fn modes(&self, order: usize) -> Vec<usize> {
+    pub fn modes(&self, order: usize) -> Vec<usize> {
         match &self.update_order {
             Some(modes) => modes.modes().to_vec(),
             None => (0..order).collect(),

@@ -9,7 +9,7 @@ use decompose_core::error::CoreError;
 use decompose_core::kernels;
 use decompose_core::runtime::Toolchain;
 use decompose_core::schedule::Pattern;
-use decompose_core::sweep::{self, Engine, MttkrpSweep, PlanOptions, Trees};
+use decompose_core::sweep::{self, Engine, Merging, MttkrpSweep, PlanOptions, Trees};
 use decompose_cp::{CpConfig, CpOutcome, Start, solve};
 use decompose_formats::{Coo, Ints, Matrix, ModeSet, PatternCounts, Value};
 
@@ -74,6 +74,8 @@ pub(crate) fn run_compiled(
         memory: None,
         sweeps: 50,
         trees: Trees::Choose,
+        merging: Merging::Choose,
+        updates: (0..tensor.extents.len()).collect(),
     };
     let plan = sweep::plan(&tensor.extents, &pattern, &options, Machine::here()).unwrap();
     let (mut engine, _) = Engine::build(coo, &plan, &Toolchain::detect()).unwrap();
