@@ -1,0 +1,161 @@
+//! The state of a run on disk, complete to the last bit.
+//!
+//! `checkpoint.npz` holds what the next iteration depends on (factors, core, fit, counters), the
+//! history, the reports of finished restarts, and the options that must agree when the run is
+//! resumed.  The best model of the finished restarts is `restart-K/model.npz`, K from 1, written
+//! once.  Every file is replaced as a whole, the checkpoint last, so a run that is killed at any
+//! moment can be resumed.
+
+use std::fs;
+use std::path::Path;
+use std::time::Instant;
+
+use decompose_common::CommonError;
+use decompose_common::checkpoint::{self, Identity, fixed};
+use decompose_common::history::IterationRecord;
+use decompose_common::model::{Model, TuckerModel};
+use decompose_common::npz::{self, NpzIn};
+use decompose_common::restarts;
+use decompose_formats::Value;
+
+use crate::config::{Method, TuckerConfig};
+use crate::engine::Engine;
+use crate::error::TuckerError;
+use crate::solve::{Run, history_layout};
+use crate::state::State;
+
+/// The layout of the arrays; a reader refuses others.
+const VERSION: u64 = 1;
+
+/// Returns the options that decide the course of a run, by name.
+fn identity<V: Value>(config: &TuckerConfig, extents: &[u64]) -> Identity {
+    let method = match config.method {
+        Method::Hooi => 0,
+        Method::Core => 1,
+        Method::Nonnegative => 2,
+    };
+    vec![
+        ("extents", extents.to_vec()),
+        ("ranks", config.ranks.iter().map(|&rank| rank as u64).collect()),
+        ("method", vec![method]),
+        ("bytes of a number", vec![V::BYTES as u64]),
+        ("seed", vec![config.seed]),
+    ]
+}
+
+/// Saves the model of a finished restart.
+pub(crate) fn save_finished<V: Value>(
+    model: &TuckerModel<V>,
+    restart: usize,
+    folder: &Path,
+) -> Result<(), TuckerError> {
+    let folder = checkpoint::restart_folder(folder, restart);
+    fs::create_dir_all(&folder).map_err(|source| CommonError::io("create", &folder, source))?;
+    model.write(&folder)?;
+    Ok(())
+}
+
+/// Saves the run between two iterations.
+pub(crate) fn save<V: Value>(
+    run: &Run<V>,
+    config: &TuckerConfig,
+    folder: &Path,
+) -> Result<(), TuckerError> {
+    let state = &run.state;
+    let extents: Vec<u64> = state.factors.iter().map(|factor| factor.rows() as u64).collect();
+    let measures = [state.fit, state.change, state.relative_error];
+    let identity = identity::<V>(config, &extents);
+    npz::write(&checkpoint::file(folder), |out| {
+        checkpoint::write_common(out, VERSION, &identity, (&run.history, &run.finished))?;
+        out.numbers("measures", &measures)?;
+        out.numbers("iteration", &[state.iteration as u64])?;
+        out.numbers("run", &[run.norm_squared, run.seconds()])?;
+        out.array("core", state.core.view())?;
+        let mut factors = state.factors.iter().zip(1..);
+        factors.try_for_each(|(factor, mode)| out.matrix(&format!("factor_{mode}"), factor))
+    })?;
+    Ok(())
+}
+
+/// Reads the iterations that a checkpoint's run has behind it, to continue its `history.csv`.
+///
+/// # Errors
+///
+/// [`TuckerError::Common`] if there is no readable checkpoint in `folder`.
+pub fn saved_history(folder: &Path) -> Result<Vec<IterationRecord>, TuckerError> {
+    let mut archive = checkpoint::open(folder, VERSION)?;
+    let extents: Vec<u64> = archive.numbers("extents")?;
+    let [method] = fixed::<u64, 1>(&mut archive, "method")?;
+    let method = if method == 2 { Method::Nonnegative } else { Method::Hooi };
+    Ok(checkpoint::read_history(&mut archive, &history_layout(extents.len(), method))?)
+}
+
+/// Returns the ranks of the run saved in `folder`.
+///
+/// # Errors
+///
+/// [`TuckerError::Common`] if there is no readable checkpoint in `folder`.
+pub fn saved_ranks(folder: &Path) -> Result<Vec<usize>, TuckerError> {
+    let ranks: Vec<u64> = checkpoint::open(folder, VERSION)?.numbers("ranks")?;
+    Ok(ranks.into_iter().map(|rank| rank as usize).collect())
+}
+
+/// Loads the run saved in `folder`, for the same tensor and options.
+pub(crate) fn load<V: Value>(
+    engine: &Engine<V>,
+    config: &TuckerConfig,
+    folder: &Path,
+) -> Result<Run<V>, TuckerError> {
+    let mut archive = checkpoint::open(folder, VERSION)?;
+    let extents = engine.extents();
+    if let Some(why) = checkpoint::difference(&mut archive, &identity::<V>(config, extents))? {
+        return Err(mismatch(folder, why));
+    }
+    let state = read_state(&mut archive, extents.len())?;
+    for (mode, factor) in state.factors.iter().enumerate() {
+        let wanted = (extents[mode], config.ranks[mode]);
+        if (factor.rows() as u64, factor.cols()) != wanted || state.core.shape() != config.ranks {
+            return Err(mismatch(folder, format!("the arrays of mode {} do not fit", mode + 1)));
+        }
+    }
+    let [norm_squared, earlier_seconds] = fixed::<f64, 2>(&mut archive, "run")?;
+    if let Some(why) = checkpoint::norm_difference(norm_squared, engine.norm_squared()) {
+        return Err(mismatch(folder, why));
+    }
+    let finished = checkpoint::read_finished(&mut archive, config.seed)?;
+    let best = match finished.is_empty() {
+        true => None,
+        false => Some(read_best(folder, restarts::best(&finished))?),
+    };
+    let layout = history_layout(extents.len(), config.method);
+    Ok(Run {
+        state,
+        finished,
+        best,
+        history: checkpoint::read_history(&mut archive, &layout)?,
+        norm_squared,
+        clock: Instant::now(),
+        earlier_seconds,
+    })
+}
+
+fn read_state<V: Value>(archive: &mut NpzIn, order: usize) -> Result<State<V>, CommonError> {
+    let [fit, change, relative_error] = fixed::<f64, 3>(archive, "measures")?;
+    let [iteration] = fixed::<u64, 1>(archive, "iteration")?;
+    let factors = (1..=order).map(|mode| archive.matrix(&format!("factor_{mode}")));
+    let factors = factors.collect::<Result<_, _>>()?;
+    let core = archive.array("core")?;
+    Ok(State { factors, core, iteration: iteration as usize, fit, change, relative_error })
+}
+
+fn read_best<V: Value>(folder: &Path, restart: usize) -> Result<TuckerModel<V>, TuckerError> {
+    let path = checkpoint::restart_folder(folder, restart).join("model.npz");
+    match Model::read(&path)? {
+        Model::Tucker(model) => Ok(model),
+        _ => Err(CommonError::content(&path, "not a Tucker model").into()),
+    }
+}
+
+fn mismatch(folder: &Path, why: String) -> TuckerError {
+    TuckerError::Start { what: checkpoint::file(folder).display().to_string(), why }
+}

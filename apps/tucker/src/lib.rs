@@ -1,0 +1,32 @@
+#![doc = include_str!("../README.md")]
+
+mod arrange;
+mod checkpoint;
+pub mod config;
+mod dense;
+pub mod engine;
+pub mod error;
+mod hooi;
+pub mod hosvd;
+mod nonneg;
+pub mod outcome;
+pub mod plan;
+mod rows;
+mod solve;
+mod state;
+mod subspace;
+
+pub use checkpoint::{saved_history, saved_ranks};
+pub use config::{Method, Start, TuckerConfig, check_order, check_ranks};
+pub use decompose_common::checkpoint::CheckpointRule;
+pub use decompose_common::history::{IterationRecord, Observer};
+pub use decompose_common::model::TuckerModel;
+pub use decompose_common::restarts::RestartReport;
+pub use decompose_common::stopping::{StopReason, StopRule};
+pub use dense::slice_norms;
+pub use engine::Engine;
+pub use error::TuckerError;
+pub use hosvd::{Hosvd, Target, Truncation, hosvd, working_bytes};
+pub use outcome::TuckerOutcome;
+pub use plan::{Forming, PlanRequest, TuckerPlan, plan, whole_bytes};
+pub use solve::{history_layout, solve};

@@ -1,0 +1,27 @@
+//! What a decomposition returns.
+
+use decompose_common::history::IterationRecord;
+use decompose_common::model::TuckerModel;
+use decompose_common::restarts::RestartReport;
+
+/// The best model of a run and how it came about.
+pub struct TuckerOutcome<V> {
+    /// The model: orthonormal factors and an all-orthogonal core; of nonnegative models, columns of
+    /// 2-norm 1.
+    pub model: TuckerModel<V>,
+    /// The number of its restart, counted from 0, in `restarts`.
+    pub best: usize,
+    /// Every start, in order.
+    pub restarts: Vec<RestartReport>,
+    /// Every iteration of every restart.
+    pub history: Vec<IterationRecord>,
+    /// Seconds of the solver, with the part before a resumption.
+    pub seconds: f64,
+}
+
+impl<V> TuckerOutcome<V> {
+    /// Returns the report of the start that gave the model.
+    pub fn best(&self) -> &RestartReport {
+        &self.restarts[self.best]
+    }
+}

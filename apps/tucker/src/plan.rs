@@ -1,0 +1,288 @@
+//! The plan of a run: trees, kernels, and how much of a TTMc result is formed at a time.
+//!
+//! The TTMc of mode `n` has `I_n x prod_{m != n} R_m` elements.  It is formed whole where it fits;
+//! above a limit it is formed in *windows* of rows, twice an update: once for the Gram matrix of
+//! its columns, once to multiply it by the vectors found.  Windows need a tree rooted at the mode.
+
+use decompose_common::linalg::leading_bytes;
+use decompose_core::cost::Machine;
+use decompose_core::einsum::{Access, Expr, Extents};
+use decompose_core::error::CoreError;
+use decompose_core::kernels::{mode_index, mode_rank_index, ttmc};
+use decompose_core::schedule::{Conflict, OutputForm, Packing, Pattern, Problem, SparseOperand};
+use decompose_core::sweep::{
+    Merging, PlanOptions, Step, TreeLayout, TreePlan, Trees, plan_kernels,
+};
+use decompose_formats::ModeOrder;
+use decompose_formats::dense::padded;
+
+use crate::config::Method;
+
+/// Bytes of a window: large enough that the threads share its rows evenly.
+pub(crate) const WINDOW_BYTES: u64 = 64 << 20;
+/// Up to this size Gram matrices are formed; above it the subspace is found by products.
+pub(crate) const GRAM_MOST: usize = 4096;
+
+/// What a plan is made for.
+#[derive(Clone, Debug)]
+pub struct PlanRequest<'a> {
+    /// The extents of the tensor.
+    pub extents: &'a [u64],
+    /// The counts of its pattern.
+    pub pattern: &'a Pattern,
+    /// The rank of every mode.
+    pub ranks: &'a [usize],
+    /// How factors are made better.
+    pub method: Method,
+    /// Size of a value in bytes: 8 or 4.
+    pub value_bytes: usize,
+    /// Threads that will run it.
+    pub threads: usize,
+    /// Which trees are kept.
+    pub trees: Trees,
+    /// The most bytes for trees and private copies together; `None`: no limit.
+    pub memory: Option<u64>,
+    /// The most bytes of a TTMc result formed whole; `None`: no limit.
+    pub most_whole: Option<u64>,
+}
+
+/// The plan of a run.
+#[derive(Clone, Debug)]
+pub struct TuckerPlan {
+    /// Trees and kernels: a step a mode, and for nonnegative models one for the core.
+    pub kernels: TreePlan,
+    /// How the TTMc of each mode is formed; empty for nonnegative models, which never form it.
+    pub forming: Vec<Forming>,
+    /// Bytes of the largest TTMc result, or window of one, with the matrices of its update.
+    pub work_bytes: u64,
+}
+
+/// How much of a TTMc result is in memory at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Forming {
+    /// All of it.
+    Whole,
+    /// So many rows.
+    Windows(u64),
+}
+
+/// Plans a run.
+///
+/// # Errors
+///
+/// [`CoreError::Memory`] if not even one tree keeps the limit, or if the kernel of a mode whose
+/// TTMc is formed in windows owns its rows on none of the given trees; [`CoreError::NoSchedule`].
+pub fn plan(request: &PlanRequest<'_>, machine: &Machine) -> Result<TuckerPlan, CoreError> {
+    let PlanRequest { extents, ranks, .. } = *request;
+    let order = extents.len();
+    let forming: Vec<Forming> = match request.method {
+        Method::Nonnegative => Vec::new(),
+        Method::Hooi | Method::Core => (0..order).map(|mode| forming(request, mode)).collect(),
+    };
+    let kernels = plan_trees(request, &forming, machine)?;
+    let update = |(mode, forming): (usize, &Forming)| {
+        let (extent, rank) = (extents[mode], ranks[mode] as u64);
+        let formed = match forming {
+            Forming::Whole => result_bytes(request, mode),
+            Forming::Windows(rows) => rows * row_bytes(request, mode),
+        };
+        formed.saturating_add(subspace_bytes(request, mode, extent.min(width(ranks, mode)), rank))
+    };
+    let work_bytes = forming.iter().enumerate().map(update).max().unwrap_or(0);
+    Ok(TuckerPlan { kernels, forming, work_bytes })
+}
+
+/// Plans all kernels together, but those that run in windows by themselves, each on its own tree: one
+/// that lets it own its rows.
+fn plan_trees(
+    request: &PlanRequest<'_>,
+    forming: &[Forming],
+    machine: &Machine,
+) -> Result<TreePlan, CoreError> {
+    let extents = request.extents;
+    let exprs = expressions(request);
+    let problems: Vec<Problem> = exprs.into_iter().map(|expr| problem(request, expr)).collect();
+    let in_windows = |kernel: usize| matches!(forming.get(kernel), Some(Forming::Windows(_)));
+    let (apart, together): (Vec<usize>, Vec<usize>) =
+        (0..problems.len()).partition(|&kernel| in_windows(kernel));
+    let options = |trees: Trees| PlanOptions {
+        rank: 0,
+        value_bytes: request.value_bytes,
+        threads: request.threads,
+        memory: request.memory,
+        sweeps: PLANNED_SWEEPS,
+        trees,
+        merging: Merging::Never,
+        updates: Vec::new(),
+    };
+    let mut parts = Vec::new();
+    if !together.is_empty() {
+        let chosen: Vec<Problem> =
+            together.iter().map(|&kernel| problems[kernel].clone()).collect();
+        let plan = plan_kernels(extents, &chosen, &options(request.trees.clone()), machine)?;
+        parts.push((together, plan));
+    }
+    for kernel in apart {
+        let own = std::slice::from_ref(&problems[kernel]);
+        let mut plan = plan_kernels(extents, own, &options(request.trees.clone()), machine)?;
+        if !plan.steps.iter().all(owns_rows) && request.trees == Trees::Choose {
+            let rooted = options(Trees::Given(vec![rooted_at(kernel, extents.len())]));
+            plan = plan_kernels(extents, own, &rooted, machine)?;
+        }
+        if !plan.steps.iter().all(owns_rows) {
+            return Err(no_windows(request, kernel));
+        }
+        parts.push((vec![kernel], plan));
+    }
+    Ok(join(parts))
+}
+
+/// Tells whether the tasks of a step write rows of their own.
+fn owns_rows(step: &Step) -> bool {
+    let conflict = step.candidate.schedule.parallel.map(|parallel| parallel.conflict);
+    matches!(conflict, Some(Conflict::Owner | Conflict::Boundary))
+}
+
+fn rooted_at(mode: usize, order: usize) -> TreeLayout {
+    let modes = [mode].into_iter().chain((0..order).filter(|&m| m != mode)).collect();
+    let order = ModeOrder::new(modes).unwrap_or_else(|| ModeOrder::natural(order));
+    TreeLayout { order, tail: 1 }
+}
+
+fn no_windows(request: &PlanRequest<'_>, mode: usize) -> CoreError {
+    let mib = |bytes: u64| format!("{:.1} MiB", bytes as f64 / (1 << 20) as f64);
+    CoreError::Memory {
+        what: format!("the TTMc of mode {} on a tree that is not rooted at it", mode + 1),
+        need: mib(result_bytes(request, mode)),
+        limit: mib(request.most_whole.unwrap_or(0)),
+    }
+}
+
+/// Puts plans of different kernels of one tensor together; trees that several use are kept once.
+fn join(parts: Vec<(Vec<usize>, TreePlan)>) -> TreePlan {
+    let mut parts = parts.into_iter();
+    let Some((kernels, mut all)) = parts.next() else {
+        let (trees, steps) = (Vec::new(), Vec::new());
+        return TreePlan { trees, steps, tree_bytes: 0, side_bytes: 0, considered: 0 };
+    };
+    all.steps.iter_mut().zip(kernels).for_each(|(step, kernel)| step.mode = kernel);
+    for (kernels, part) in parts {
+        let share = part.tree_bytes / part.trees.len().max(1) as u64;
+        let mut place = Vec::new();
+        for tree in part.trees {
+            let known = all.trees.iter().position(|known| *known == tree);
+            place.push(known.unwrap_or(all.trees.len()));
+            if known.is_none() {
+                all.trees.push(tree);
+                all.tree_bytes += share;
+            }
+        }
+        for (step, mode) in part.steps.into_iter().zip(kernels) {
+            all.steps.push(Step { tree: place[step.tree], mode, ..step });
+        }
+        all.side_bytes += part.side_bytes;
+        all.considered += part.considered;
+    }
+    all.steps.sort_by_key(|step| step.mode);
+    all
+}
+
+/// Poses a kernel; operands belong to the solver, so they are stored as the expression names them.
+fn problem(request: &PlanRequest<'_>, expr: Expr) -> Problem {
+    let order = request.extents.len();
+    let mut extents: Extents =
+        request.extents.iter().enumerate().map(|(m, &extent)| (mode_index(m), extent)).collect();
+    for (mode, &rank) in request.ranks.iter().enumerate() {
+        extents.set(mode_rank_index(order, mode), rank as u64);
+    }
+    let levels = expr.inputs[0].indices.clone();
+    let sparse = SparseOperand { input: 0, levels, tail: 1, pattern: request.pattern.clone() };
+    let mut problem = Problem::new(expr, extents, sparse);
+    problem.output = OutputForm::Dense;
+    problem.packing = Packing::Named;
+    problem.value_bytes = request.value_bytes;
+    problem
+}
+
+/// Returns the bytes of the TTMc results of all modes, formed whole, largest first.
+pub fn whole_bytes(request: &PlanRequest<'_>) -> Vec<u64> {
+    let order = request.extents.len();
+    let mut bytes: Vec<u64> = (0..order).map(|mode| result_bytes(request, mode)).collect();
+    bytes.sort_unstable_by(|a, b| b.cmp(a));
+    bytes.dedup();
+    bytes
+}
+
+/// Sweeps over which the building of trees is spread.
+const PLANNED_SWEEPS: usize = 20;
+
+/// Returns `prod_{m != n} R_m`; saturates.
+pub(crate) fn width(ranks: &[usize], mode: usize) -> u64 {
+    let others = ranks.iter().enumerate().filter(|&(m, _)| m != mode);
+    others.fold(1, |width, (_, &rank)| width.saturating_mul(rank as u64))
+}
+
+fn forming(request: &PlanRequest<'_>, mode: usize) -> Forming {
+    match request.most_whole {
+        Some(most) if result_bytes(request, mode) > most => {
+            let rows = WINDOW_BYTES / row_bytes(request, mode).max(1);
+            Forming::Windows(rows.clamp(1, request.extents[mode]))
+        }
+        _ => Forming::Whole,
+    }
+}
+
+/// Bytes of a row of the TTMc result, with the most padding that any order of its columns brings.
+fn row_bytes(request: &PlanRequest<'_>, mode: usize) -> u64 {
+    let PlanRequest { ranks, value_bytes, .. } = *request;
+    let last = (0..ranks.len()).filter(|&m| m != mode);
+    let padded_to = last.map(|m| {
+        let rank = ranks[m].min(usize::MAX >> 8);
+        (width(ranks, mode) / rank as u64).saturating_mul(padded(rank, value_bytes) as u64)
+    });
+    padded_to.max().unwrap_or(1).saturating_mul(value_bytes as u64)
+}
+
+fn result_bytes(request: &PlanRequest<'_>, mode: usize) -> u64 {
+    row_bytes(request, mode).saturating_mul(request.extents[mode])
+}
+
+/// Bytes of the matrices of an update: the Gram matrix of the small side, one a thread, or the
+/// block of an iteration by products.
+fn subspace_bytes(request: &PlanRequest<'_>, mode: usize, small: u64, rank: u64) -> u64 {
+    let threads = request.threads as u64;
+    let width = width(request.ranks, mode);
+    let vectors = leading_bytes(small, rank);
+    let projection = width.saturating_mul(rank).saturating_mul(8 * (threads + 1));
+    let gram = match small <= GRAM_MOST as u64 {
+        true => small * small * 8 * (threads + 2),
+        // The image of a block of vectors, one row an index of the mode.
+        false => request.extents[mode].saturating_mul((rank + 16) * request.value_bytes as u64),
+    };
+    gram.saturating_add(vectors).saturating_add(projection)
+}
+
+/// Returns the expressions of a sweep: a TTMc a mode; for nonnegative models a TTMc times the core
+/// a mode, and the TTMc of all modes.
+fn expressions(request: &PlanRequest<'_>) -> Vec<Expr> {
+    let order = request.extents.len();
+    match request.method {
+        Method::Hooi | Method::Core => (0..order).map(|mode| ttmc(order, Some(mode))).collect(),
+        Method::Nonnegative => {
+            let modes = (0..order).map(|mode| with_core(order, mode));
+            modes.chain([ttmc(order, None)]).collect()
+        }
+    }
+}
+
+/// Returns the TTMc of `mode` times the core: `A1(i,r) = X(i,j,k) * U2(j,s) * U3(k,t) * G(r,s,t)`.
+fn with_core(order: usize, mode: usize) -> Expr {
+    let rank = |mode| mode_rank_index(order, mode);
+    let mut expr = ttmc(order, Some(mode));
+    let core = (0..order).map(rank).collect();
+    expr.inputs.push(Access { tensor: "G".into(), indices: core });
+    let indices = vec![mode_index(mode), rank(mode)];
+    expr.output = Access { tensor: format!("A{}", mode + 1), indices };
+    expr
+}

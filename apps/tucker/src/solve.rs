@@ -1,0 +1,254 @@
+//! The decomposition: starts, iterations, restarts, the choice among them.
+
+use std::ops::ControlFlow;
+use std::time::Instant;
+
+use decompose_common::history::{Detail, IterationRecord, Observer};
+use decompose_common::init;
+use decompose_common::model::TuckerModel;
+use decompose_common::restarts::{self, RestartReport, seed_of};
+use decompose_common::stopping::{Standing, StopReason, error_floor};
+use decompose_formats::{Matrix, Value};
+use ndarray::{ArrayD, IxDyn};
+
+use crate::checkpoint;
+use crate::config::{Method, Start, TuckerConfig};
+use crate::engine::Engine;
+use crate::error::TuckerError;
+use crate::hooi::{self, Steps};
+use crate::nonneg;
+use crate::outcome::TuckerOutcome;
+use crate::state::State;
+use crate::subspace;
+
+/// A run in progress.
+pub(crate) struct Run<V> {
+    pub(crate) state: State<V>,
+    pub(crate) finished: Vec<RestartReport>,
+    /// The model of the best of the finished restarts.
+    pub(crate) best: Option<TuckerModel<V>>,
+    pub(crate) history: Vec<IterationRecord>,
+    pub(crate) norm_squared: f64,
+    /// When this process began.
+    pub(crate) clock: Instant,
+    /// Seconds before a resumption.
+    pub(crate) earlier_seconds: f64,
+}
+
+impl<V> Run<V> {
+    pub(crate) fn seconds(&self) -> f64 {
+        self.earlier_seconds + self.clock.elapsed().as_secs_f64()
+    }
+}
+
+/// Returns the names and shapes of the details in the history of a tensor of order `order`.
+pub fn history_layout(order: usize, method: Method) -> Vec<Detail> {
+    match method {
+        Method::Hooi | Method::Core => Steps::zeros(order).details(),
+        Method::Nonnegative => nonneg::details(order),
+    }
+}
+
+/// Decomposes the tensor behind `engine`.
+///
+/// `observer` sees every iteration as it ends.  Memory: one factor a mode for the current start, the
+/// same for the best finished one, and what the plan says.  Time an iteration: the TTMcs, and a mode
+/// `O(I_n P min(I_n, P))` for the subspace (`P = prod_{m != n} R_m`).
+///
+/// # Errors
+///
+/// [`TuckerError`]: options that make no sense, a start that does not fit, a tensor of zeros,
+/// overflow, a failed kernel, a checkpoint that cannot be written or read.
+pub fn solve<V: Value>(
+    engine: &mut Engine<V>,
+    start: Start<V>,
+    config: &TuckerConfig,
+    observer: &mut Observer<'_>,
+) -> Result<TuckerOutcome<V>, TuckerError> {
+    config.check(engine.extents())?;
+    if engine.norm_squared() <= 0.0 {
+        return Err(TuckerError::ZeroTensor);
+    }
+    let mut run = begin(engine, start, config)?;
+    loop {
+        let stop = iterate(engine, &mut run, config, observer)?;
+        let cut_short = matches!(stop, StopReason::TimeLimit | StopReason::Interrupted);
+        let number = run.finished.len();
+        if cut_short || number + 1 >= config.restarts {
+            if let Some(rule) = &config.checkpoint {
+                checkpoint::save(&run, config, &rule.folder)?;
+            }
+            return conclude(run, stop, config);
+        }
+        let next = random_state(engine.extents(), config, number + 1)?;
+        let ended = std::mem::replace(&mut run.state, next);
+        finish(&mut run, ended, stop, config)?;
+        if let (Some(rule), Some(model)) = (&config.checkpoint, &run.best)
+            && restarts::best(&run.finished) == number
+        {
+            checkpoint::save_finished(model, number, &rule.folder)?;
+        }
+    }
+}
+
+fn iterate<V: Value>(
+    engine: &mut Engine<V>,
+    run: &mut Run<V>,
+    config: &TuckerConfig,
+    observer: &mut Observer<'_>,
+) -> Result<StopReason, TuckerError> {
+    loop {
+        if let Some(stop) = stop(run, config) {
+            return Ok(stop);
+        }
+        let begun = Instant::now();
+        let seed = seed_of(config.seed, run.finished.len());
+        let details = match config.method {
+            Method::Nonnegative => nonneg::sweep(engine, &mut run.state)?,
+            method => hooi::sweep(engine, &mut run.state, method, seed)?,
+        };
+        let record = IterationRecord {
+            restart: run.finished.len() + 1,
+            iteration: run.state.iteration,
+            fit: run.state.fit,
+            change: run.state.change,
+            relative_error: run.state.relative_error,
+            seconds: begun.elapsed().as_secs_f64(),
+            total_seconds: run.seconds(),
+            details,
+        };
+        run.history.push(record.clone());
+        if let Some(rule) = &config.checkpoint
+            && run.state.iteration.is_multiple_of(rule.every)
+        {
+            checkpoint::save(run, config, &rule.folder)?;
+        }
+        if observer(&record) == ControlFlow::Break(()) {
+            return Ok(StopReason::Interrupted);
+        }
+    }
+}
+
+/// Decides whether to stop; given factors need no second look.
+fn stop<V: Value>(run: &Run<V>, config: &TuckerConfig) -> Option<StopReason> {
+    let State { iteration, change, relative_error, .. } = run.state;
+    if config.method == Method::Core && iteration > 0 {
+        return Some(StopReason::Converged);
+    }
+    let epsilon = if V::BYTES == 4 { f64::from(f32::EPSILON) } else { f64::EPSILON };
+    let elapsed = run.clock.elapsed();
+    let error_floor = error_floor(epsilon);
+    config.stop.check(&Standing { iteration, change, relative_error, error_floor, elapsed })
+}
+
+fn begin<V: Value>(
+    engine: &Engine<V>,
+    start: Start<V>,
+    config: &TuckerConfig,
+) -> Result<Run<V>, TuckerError> {
+    let extents = engine.extents();
+    let state = match start {
+        Start::Checkpoint(folder) => return checkpoint::load(engine, config, &folder),
+        Start::Random => random_state(extents, config, 0)?,
+        Start::Factors(factors) => {
+            check_fit(&factors, extents, config)?;
+            state_of(factors, None, config)
+        }
+        Start::Given(model) => {
+            check_fit(model.factors(), extents, config)?;
+            let (core, factors) = model.into_parts();
+            state_of(factors, Some(core), config)
+        }
+    };
+    Ok(Run {
+        state,
+        finished: Vec::new(),
+        best: None,
+        history: Vec::new(),
+        norm_squared: engine.norm_squared(),
+        clock: Instant::now(),
+        earlier_seconds: 0.0,
+    })
+}
+
+fn check_fit<V: Value>(
+    factors: &[Matrix<V>],
+    extents: &[u64],
+    config: &TuckerConfig,
+) -> Result<(), TuckerError> {
+    let have: Vec<(u64, usize)> = factors.iter().map(|f| (f.rows() as u64, f.cols())).collect();
+    let want: Vec<(u64, usize)> =
+        extents.iter().copied().zip(config.ranks.iter().copied()).collect();
+    if have == want {
+        return Ok(());
+    }
+    let why = format!("its factors have rows and columns {have:?}, wanted are {want:?}");
+    Err(TuckerError::Start { what: "the given model".into(), why })
+}
+
+fn state_of<V: Value>(
+    factors: Vec<Matrix<V>>,
+    core: Option<ArrayD<f64>>,
+    config: &TuckerConfig,
+) -> State<V> {
+    match config.method {
+        Method::Nonnegative => nonneg::begin(factors, core, config.seed),
+        Method::Hooi | Method::Core => State::new(factors, ArrayD::zeros(IxDyn(&config.ranks))),
+    }
+}
+
+fn random_state<V: Value>(
+    extents: &[u64],
+    config: &TuckerConfig,
+    restart: usize,
+) -> Result<State<V>, TuckerError> {
+    let seed = seed_of(config.seed, restart);
+    if config.method != Method::Nonnegative {
+        let factors = subspace::random(extents, &config.ranks, seed)?;
+        return Ok(state_of(factors, None, config));
+    }
+    let modes = extents.iter().zip(&config.ranks).zip(0_u64..);
+    let factors = modes.map(|((&extent, &rank), mode)| {
+        // A stream of its own for each mode.
+        let seed = seed.wrapping_add(mode << 32);
+        let mut factors = init::random(&[extent], rank, seed)?;
+        Ok(factors.remove(0))
+    });
+    Ok(nonneg::begin(factors.collect::<Result<_, TuckerError>>()?, None, seed))
+}
+
+/// Takes a start that has ended into the run's reports, and its model if it is the best.
+fn finish<V: Value>(
+    run: &mut Run<V>,
+    state: State<V>,
+    stop: StopReason,
+    config: &TuckerConfig,
+) -> Result<(), TuckerError> {
+    let number = run.finished.len();
+    run.finished.push(RestartReport {
+        seed: seed_of(config.seed, number),
+        fit: state.fit,
+        relative_error: state.relative_error,
+        iterations: state.iteration,
+        stop,
+    });
+    if restarts::best(&run.finished) == number {
+        run.best = Some(state.into_model(config.method)?);
+    }
+    Ok(())
+}
+
+/// Ends the last start and returns the best; of equal fits, the earliest.
+fn conclude<V: Value>(
+    mut run: Run<V>,
+    stop: StopReason,
+    config: &TuckerConfig,
+) -> Result<TuckerOutcome<V>, TuckerError> {
+    let seconds = run.seconds();
+    let empty = State::new(Vec::new(), ArrayD::zeros(IxDyn(&[])));
+    let state = std::mem::replace(&mut run.state, empty);
+    finish(&mut run, state, stop, config)?;
+    let model = run.best.ok_or(TuckerError::ZeroTensor)?;
+    let best = restarts::best(&run.finished);
+    Ok(TuckerOutcome { model, best, restarts: run.finished, history: run.history, seconds })
+}

@@ -1,0 +1,296 @@
+//! The update of a factor: leading left singular vectors of the TTMc result, by its size.
+//!
+//! | case                | method                                                          |
+//! |---------------------|-----------------------------------------------------------------|
+//! | `I_n <= P`, whole   | eigenvectors of `Y Y^T` (`I_n x I_n`)                           |
+//! | `P` small           | eigenvectors `V`, `S^2` of `Y^T Y` (`P x P`); `U = Y V S^-1`    |
+//! | both large          | the same vectors by products with `Y^T Y`, never formed         |
+//!
+//! `U` is then made orthonormal again, since its columns come out as far from it as rounding
+//! grows by `S^-1`: by `U (U^T U)^-1/2` until `U^T U` is the identity to rounding.  Directions that
+//! `Y` does not have - singular values of rounding size - are replaced by random ones.
+
+use std::time::Instant;
+
+use decompose_common::linalg::{self, Leading, RowRule, leading, leading_of};
+use decompose_common::rng::MatrixRng;
+use decompose_formats::{Matrix, Value};
+use ndarray::{Array2, ArrayView2};
+use rayon::prelude::{IndexedParallelIterator, ParallelIterator, ParallelSliceMut};
+
+use crate::engine::Engine;
+use crate::error::TuckerError;
+use crate::plan::GRAM_MOST;
+use crate::rows::{ColumnGram, Projection, WithCore, row_gram};
+
+/// Squared singular values below this share of the largest are rounding.
+const NEGLIGIBLE: f64 = 1e-13;
+/// The most passes that make columns orthonormal.
+const MOST_PASSES: usize = 4;
+
+/// What an update found and took.
+pub(crate) struct Update {
+    /// `U^T Y` (`R x P`, columns as stored), if wanted.
+    pub(crate) core: Option<Array2<f64>>,
+    pub(crate) ttmc_seconds: f64,
+    pub(crate) subspace_seconds: f64,
+}
+
+/// Replaces `factors[mode]` by the leading left singular vectors of its TTMc.
+pub(crate) fn update<V: Value>(
+    engine: &mut Engine<V>,
+    factors: &mut [Matrix<V>],
+    mode: usize,
+    with_core: WithCore,
+    seed: u64,
+) -> Result<Update, TuckerError> {
+    let begun = Instant::now();
+    let (extent, width) = (factors[mode].rows(), engine.row_shape(mode).width());
+    let mut factor = std::mem::replace(&mut factors[mode], Matrix::zeros(0, 0)?);
+    engine.invalidate();
+    let pass = Pass { engine, factors, mode, seed, ttmc_seconds: 0.0 };
+    let updated = match extent <= width && extent <= GRAM_MOST && pass.engine.is_whole(mode) {
+        true => pass.by_rows(&mut factor, with_core),
+        false => pass.by_columns(&mut factor, with_core),
+    };
+    factors[mode] = factor;
+    let (core, ttmc_seconds) = updated?;
+    let subspace_seconds = begun.elapsed().as_secs_f64() - ttmc_seconds;
+    Ok(Update { core, ttmc_seconds, subspace_seconds })
+}
+
+/// Returns `U^T Y` of the factor that `factors[mode]` is.
+pub(crate) fn core<V: Value>(
+    engine: &mut Engine<V>,
+    factors: &mut [Matrix<V>],
+    mode: usize,
+) -> Result<Update, TuckerError> {
+    let begun = Instant::now();
+    let mut factor = std::mem::replace(&mut factors[mode], Matrix::zeros(0, 0)?);
+    engine.invalidate();
+    let mut pass = Pass { engine, factors, mode, seed: 0, ttmc_seconds: 0.0 };
+    let summed = pass.core_of(&mut factor);
+    let ttmc_seconds = pass.ttmc_seconds;
+    factors[mode] = factor;
+    let subspace_seconds = begun.elapsed().as_secs_f64() - ttmc_seconds;
+    Ok(Update { core: Some(summed?), ttmc_seconds, subspace_seconds })
+}
+
+/// The passes over one TTMc result.
+struct Pass<'a, V: Value> {
+    engine: &'a mut Engine<V>,
+    /// All factors; that of the mode is taken out.
+    factors: &'a [Matrix<V>],
+    mode: usize,
+    seed: u64,
+    ttmc_seconds: f64,
+}
+
+type Found = Result<(Option<Array2<f64>>, f64), TuckerError>;
+
+impl<V: Value> Pass<'_, V> {
+    /// Few rows: the eigenvectors of `Y Y^T` are the factor.
+    fn by_rows(mut self, factor: &mut Matrix<V>, with_core: WithCore) -> Found {
+        let mut gram = Array2::zeros((0, 0));
+        let seconds =
+            self.engine.visit(self.mode, self.factors, &mut |_, rows| gram = row_gram(rows))?;
+        self.ttmc_seconds += seconds;
+        let found = leading_of(gram.view(), factor.cols(), self.seed)?;
+        let kept = kept(&found);
+        for (mut row, vectors) in factor.view_mut().rows_mut().into_iter().zip(found.vectors.rows())
+        {
+            for (k, (to, &from)) in row.iter_mut().zip(vectors).enumerate() {
+                *to = V::from_f64(if k < kept { from } else { 0.0 });
+            }
+        }
+        let gram = linalg::gram(factor);
+        self.finish(factor, gram, kept)?;
+        let core = match with_core {
+            WithCore::Yes => Some(self.core_of(factor)?),
+            WithCore::No => None,
+        };
+        Ok((core, self.ttmc_seconds))
+    }
+
+    /// Few columns, or many of both: the eigenvectors of `Y^T Y`.
+    fn by_columns(mut self, factor: &mut Matrix<V>, with_core: WithCore) -> Found {
+        let width = self.engine.row_shape(self.mode).width();
+        let found = match width <= GRAM_MOST {
+            true => {
+                let mut gram = ColumnGram::new(width);
+                let seconds =
+                    self.engine.visit(self.mode, self.factors, &mut |_, rows| gram.add(rows))?;
+                self.ttmc_seconds += seconds;
+                leading_of(gram.finish().view(), factor.cols(), self.seed)?
+            }
+            false => self.by_products(width, factor)?,
+        };
+        let kept = kept(&found);
+        let scale = |k: usize| if k < kept { found.values[k].sqrt().recip() } else { 0.0 };
+        let mut w = found.vectors;
+        w.indexed_iter_mut().for_each(|((_, k), w)| *w *= scale(k));
+        let (gram, core) = self.project(w.view(), factor, with_core)?;
+        let turned = self.finish(factor, gram, kept)?;
+        // A random column has no part in Y but by rounding; its row of the core must be true.
+        let core = match core {
+            Some(_) if kept < factor.cols() => Some(self.core_of(factor)?),
+            Some(core) => Some(turned.t().dot(&core)),
+            None => None,
+        };
+        Ok((core, self.ttmc_seconds))
+    }
+
+    /// Finds the eigenvectors of `Y^T Y` by products `Y^T (Y q)`.
+    fn by_products(&mut self, width: usize, factor: &Matrix<V>) -> Result<Leading, TuckerError> {
+        let rows = factor.rows();
+        let seed = self.seed;
+        leading(width, factor.cols(), seed, &mut |q: ArrayView2<'_, f64>| {
+            let mut image = Matrix::<V>::zeros(rows, q.ncols())?;
+            let (_, product) = self.project(q, &mut image, WithCore::Yes)?;
+            Ok::<_, TuckerError>(
+                product.unwrap_or_default().reversed_axes().as_standard_layout().into_owned(),
+            )
+        })
+    }
+
+    /// Computes `U = Y W` into `factor`; returns `U^T U` and, if wanted, `U^T Y`.
+    fn project(
+        &mut self,
+        w: ArrayView2<'_, f64>,
+        factor: &mut Matrix<V>,
+        with_core: WithCore,
+    ) -> Result<(Array2<f64>, Option<Array2<f64>>), TuckerError> {
+        let w = w.as_standard_layout();
+        let mut projection = Projection::new(w.view(), with_core);
+        self.pass(&mut projection, factor)?;
+        Ok(projection.finish())
+    }
+
+    /// Returns `U^T Y`.
+    fn core_of(&mut self, factor: &mut Matrix<V>) -> Result<Array2<f64>, TuckerError> {
+        let width = self.engine.row_shape(self.mode).width();
+        let mut projection = Projection::of_existing(width, factor.cols());
+        self.pass(&mut projection, factor)?;
+        Ok(projection.finish().1.unwrap_or_default())
+    }
+
+    fn pass(
+        &mut self,
+        projection: &mut Projection<'_>,
+        factor: &mut Matrix<V>,
+    ) -> Result<(), TuckerError> {
+        let stride = factor.stride();
+        let out = factor.as_mut_slice();
+        let seconds = self.engine.visit(self.mode, self.factors, &mut |range, rows| {
+            projection.add(rows, &mut out[range.start * stride..range.end * stride], stride);
+        })?;
+        self.ttmc_seconds += seconds;
+        Ok(())
+    }
+
+    /// Makes the first `kept` columns orthonormal, given their Gram matrix, and replaces the others,
+    /// which are zero; returns the matrix by which the columns were multiplied.
+    fn finish(
+        &self,
+        factor: &mut Matrix<V>,
+        gram: Array2<f64>,
+        kept: usize,
+    ) -> Result<Array2<f64>, TuckerError> {
+        let turned = orthonormalise(factor, gram)?;
+        if kept < factor.cols() {
+            complete(factor, kept, MatrixRng::new(self.seed, self.mode as u64))?;
+        }
+        Ok(turned)
+    }
+}
+
+/// Returns how many of the vectors found stand for more than rounding.
+fn kept(found: &Leading) -> usize {
+    let largest = found.values.first().copied().unwrap_or(0.0);
+    found.values.iter().take_while(|&&value| value > NEGLIGIBLE * largest).count()
+}
+
+/// Makes the columns of `factor`, whose Gram matrix is `gram`, orthonormal, zero columns excepted;
+/// returns the matrix by which they were multiplied.
+pub(crate) fn orthonormalise<V: Value>(
+    factor: &mut Matrix<V>,
+    gram: Array2<f64>,
+) -> Result<Array2<f64>, TuckerError> {
+    let rank = factor.cols();
+    let rounding = if V::BYTES == 4 { f64::from(f32::EPSILON) } else { f64::EPSILON };
+    let mut gram = gram;
+    let mut turned = Array2::eye(rank);
+    for _ in 0..MOST_PASSES {
+        let apart = gram.indexed_iter().map(|((r, s), &g)| {
+            let want = if r == s && g > 0.0 { 1.0 } else { 0.0 };
+            (g - want).abs()
+        });
+        if apart.fold(0.0, f64::max) <= 4.0 * rounding {
+            break;
+        }
+        let (values, vectors) = linalg::eigh(gram.view())?;
+        let largest = values.last().copied().unwrap_or(0.0);
+        let roots = values.mapv(|e| if e > NEGLIGIBLE * largest { e.sqrt().recip() } else { 0.0 });
+        let root = linalg::matmul((&vectors * &roots).view(), vectors.t());
+        gram = linalg::update_rows(factor, &RowRule::Multiply(root.view())).gram;
+        turned = linalg::matmul(turned.view(), root.view());
+    }
+    Ok(turned)
+}
+
+/// Replaces the columns from `kept` on, which are zero, by random ones that make all orthonormal.
+fn complete<V: Value>(
+    factor: &mut Matrix<V>,
+    kept: usize,
+    rng: MatrixRng,
+) -> Result<(), TuckerError> {
+    let (rows, cols) = (factor.rows(), factor.cols());
+    let mut fresh = Matrix::<V>::zeros(rows, cols - kept)?;
+    fill(&mut fresh, kept, rng);
+    for _ in 0..2 {
+        let share = linalg::cross_gram(factor, &fresh);
+        let (stride, width) = (fresh.stride(), fresh.cols());
+        let view = factor.view();
+        fresh.as_mut_slice().par_chunks_mut(stride).enumerate().for_each(|(row, values)| {
+            for (col, value) in values[..width].iter_mut().enumerate() {
+                let known = view.row(row);
+                let part: f64 = (0..kept).map(|k| known[k].to_f64() * share[(k, col)]).sum();
+                *value = V::from_f64(value.to_f64() - part);
+            }
+        });
+        let gram = linalg::gram(&fresh);
+        orthonormalise(&mut fresh, gram)?;
+    }
+    for (mut to, from) in factor.view_mut().rows_mut().into_iter().zip(fresh.view().rows()) {
+        to.iter_mut().skip(kept).zip(from).for_each(|(to, &from)| *to = from);
+    }
+    Ok(())
+}
+
+/// Fills a matrix with numbers in `[-0.5, 0.5)`, those of the columns from `first` on.
+fn fill<V: Value>(matrix: &mut Matrix<V>, first: usize, rng: MatrixRng) {
+    let (stride, cols) = (matrix.stride(), matrix.cols());
+    matrix.as_mut_slice().par_chunks_mut(stride).enumerate().for_each(|(row, values)| {
+        for (col, value) in values[..cols].iter_mut().enumerate() {
+            *value = V::from_f64(rng.uniform(row as u64, (first + col) as u64) - 0.5);
+        }
+    });
+}
+
+/// Makes orthonormal factors from the seed, `I_n x R_n`.
+pub(crate) fn random<V: Value>(
+    extents: &[u64],
+    ranks: &[usize],
+    seed: u64,
+) -> Result<Vec<Matrix<V>>, TuckerError> {
+    let modes = extents.iter().zip(ranks).enumerate();
+    modes
+        .map(|(mode, (&extent, &rank))| {
+            let mut factor = Matrix::zeros(extent as usize, rank)?;
+            fill(&mut factor, 0, MatrixRng::new(seed, mode as u64));
+            let gram = linalg::gram(&factor);
+            orthonormalise(&mut factor, gram)?;
+            Ok(factor)
+        })
+        .collect()
+}

@@ -1,0 +1,73 @@
+//! Options that make no sense, and tensors that are hard.
+
+use std::ops::ControlFlow;
+
+use decompose_tucker::{Start, TuckerConfig, TuckerError, check_ranks, solve};
+
+use crate::common::{self, departure, true_error};
+
+#[test]
+fn ranks_that_make_no_sense_are_named() {
+    let cases: [(&[u64], &[usize], &str); 6] = [
+        (&[5], &[1], "order 1"),
+        (&[5, 5, 5], &[2, 2], "2 ranks for a tensor of 3 modes"),
+        (&[5, 5, 5], &[2, 0, 2], "the rank of mode 2 is 0"),
+        (&[5, 5, 5], &[2, 6, 3], "the rank 6 of mode 2 is above its extent 5"),
+        (&[9, 9, 9], &[2, 2, 5], "the rank 5 of mode 3 is above the product 4"),
+        (&[9, 9], &[2, 3], "above the product 2"),
+    ];
+    for (extents, ranks, message) in cases {
+        let error = check_ranks(extents, ranks).unwrap_err().to_string();
+        assert!(error.contains(message), "{error}");
+    }
+    check_ranks(&[5, 4], &[3, 3]).unwrap();
+}
+
+#[test]
+fn other_options_are_checked() {
+    let coo = common::sparse::<f64>(&[5, 5, 5], 0.5, 1);
+    let good = TuckerConfig::new(vec![2, 2, 2]);
+    let mut engine = common::engine(coo, &good, None);
+    let mut refuse = |change: &dyn Fn(&mut TuckerConfig), message: &str| {
+        let mut config = good.clone();
+        change(&mut config);
+        let refused =
+            solve(&mut engine, Start::Random, &config, &mut |_| ControlFlow::Continue(()));
+        let error = refused.err().unwrap().to_string();
+        assert!(error.contains(message), "{error}");
+    };
+    refuse(&|c| c.restarts = 0, "restarts is 0");
+    refuse(&|c| c.stop.max_iters = 0, "max_iters is 0");
+    refuse(&|c| c.stop.tol = f64::NAN, "tol is NaN");
+    refuse(&|c| c.ranks = vec![2, 2, 9], "above its extent");
+    let other = common::run(
+        &common::sparse::<f64>(&[5, 5, 4], 0.5, 1),
+        Start::Random,
+        &TuckerConfig::new(vec![2, 2, 2]),
+    );
+    let given =
+        solve(&mut engine, Start::Given(other.model), &good, &mut |_| ControlFlow::Continue(()));
+    assert!(matches!(given, Err(TuckerError::Start { .. })));
+}
+
+#[test]
+fn a_rank_above_that_of_the_tensor_keeps_the_factors_orthonormal() {
+    let coo = common::planted(&[14, 12, 300], &[2, 2, 2], 0.4, 7);
+    let outcome = common::run(&coo, Start::Random, &TuckerConfig::new(vec![4, 4, 5]));
+    for factor in outcome.model.factors() {
+        assert!(departure(factor) < 1e-12, "{:e}", departure(factor));
+    }
+    // Directions beyond the rank are rounding: they may cost half of the digits.
+    let error = true_error(&coo, &outcome.model);
+    assert!(error < 1e-7, "{error:e}");
+}
+
+#[test]
+fn empty_slices_and_single_entries_do_no_harm() {
+    let coo = common::dense::<f64>(&[6, 5, 4], |at| if at == [2, 3, 1] { -3.0 } else { 0.0 });
+    let outcome = common::run(&coo, Start::Random, &TuckerConfig::new(vec![1, 1, 1]));
+    assert!(true_error(&coo, &outcome.model) < 1e-12);
+    let wide = common::run(&coo, Start::Random, &TuckerConfig::new(vec![2, 2, 2]));
+    assert!(true_error(&coo, &wide.model) < 1e-12);
+    assert!(wide.model.factors().iter().all(|factor| departure(factor) < 1e-12));
+}
