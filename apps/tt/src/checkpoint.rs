@@ -1,0 +1,102 @@
+//! The state of an iteration on disk, complete to the last bit.
+//!
+//! `checkpoint.npz` holds the cores in double precision, where the iteration stands, the history,
+//! and the options that must agree when the run is resumed.
+
+use std::path::Path;
+use std::time::Instant;
+
+use decompose_common::CommonError;
+use decompose_common::checkpoint::{
+    Identity, difference, file, fixed, norm_difference, open, read_history, write_common,
+};
+use decompose_common::history::IterationRecord;
+use decompose_common::npz;
+use decompose_formats::Value;
+
+use crate::config::{Method, TtConfig};
+use crate::error::TtError;
+use crate::kernels::Kernels;
+use crate::state::{Run, State, layout};
+use crate::train::Train;
+
+/// The layout of the arrays; a reader refuses others.
+const VERSION: u64 = 1;
+
+/// Returns the options that decide the course of a run, by name.
+fn identity<V: Value>(config: &TtConfig, extents: &[u64]) -> Result<Identity, TtError> {
+    let ranks = config.ranks.largest(extents)?.iter().map(|&rank| rank as u64).collect();
+    Ok(vec![
+        ("extents", extents.to_vec()),
+        ("method", vec![config.method as u64]),
+        ("ranks", ranks),
+        ("eps, as bits", vec![config.ranks.bound().unwrap_or(0.0).to_bits()]),
+        ("bytes of a number", vec![V::BYTES as u64]),
+        ("seed", vec![config.seed]),
+    ])
+}
+
+/// Returns how many kinds of contractions a sweep of `method` has.
+pub(crate) fn contractions(method: Method, order: usize) -> usize {
+    if method == Method::Dmrg { order - 1 } else { order }
+}
+
+/// Saves a run between two sweeps.
+pub(crate) fn save<V: Value>(run: &Run, config: &TtConfig, folder: &Path) -> Result<(), TtError> {
+    let state = &run.state;
+    let identity = identity::<V>(config, &state.train.extents())?;
+    npz::write(&file(folder), |out| {
+        write_common(out, VERSION, &identity, (&run.history, &[]))?;
+        out.numbers("measures", &[state.fit, state.change, state.relative_error])?;
+        out.numbers("iteration", &[state.iteration as u64, u64::from(state.ranks_changed)])?;
+        out.numbers("run", &[run.norm_squared, run.seconds()])?;
+        let mut cores = state.train.cores().iter().zip(1..);
+        cores.try_for_each(|(core, k)| out.array(&format!("core_{k}"), core.view()))
+    })?;
+    Ok(())
+}
+
+/// Reads the sweeps that a checkpoint's run has behind it, to continue its `history.csv`.
+///
+/// # Errors
+///
+/// [`TtError::Common`] if there is no readable checkpoint in `folder`.
+pub fn saved_history(
+    folder: &Path,
+    method: Method,
+    order: usize,
+) -> Result<Vec<IterationRecord>, TtError> {
+    let mut archive = open(folder, VERSION)?;
+    Ok(read_history(&mut archive, &layout(contractions(method, order)))?)
+}
+
+/// Loads the run saved in `folder`, for the same tensor and options.
+pub(crate) fn load<V: Value>(
+    kernels: &Kernels<V>,
+    config: &TtConfig,
+    folder: &Path,
+) -> Result<Run, TtError> {
+    let mut archive = open(folder, VERSION)?;
+    let extents = kernels.extents();
+    let mismatch =
+        |why: String| Err(TtError::Start { what: file(folder).display().to_string(), why });
+    if let Some(why) = difference(&mut archive, &identity::<V>(config, extents)?)? {
+        return mismatch(why);
+    }
+    let [norm_squared, earlier_seconds] = fixed::<f64, 2>(&mut archive, "run")?;
+    if let Some(why) = norm_difference(norm_squared, kernels.norm_squared()) {
+        return mismatch(why);
+    }
+    let [fit, change, relative_error] = fixed::<f64, 3>(&mut archive, "measures")?;
+    let [iteration, changed] = fixed::<u64, 2>(&mut archive, "iteration")?;
+    let cores = (1..=extents.len()).map(|k| archive.array(&format!("core_{k}")));
+    let train = Train::new(cores.collect::<Result<_, CommonError>>()?)?;
+    if train.extents() != extents {
+        return mismatch(format!("cores of {:?} for extents {extents:?}", train.extents()));
+    }
+    let layout = layout(contractions(config.method, extents.len()));
+    let history = read_history(&mut archive, &layout)?;
+    let (iteration, ranks_changed) = (iteration as usize, changed == 1);
+    let state = State { train, iteration, fit, change, relative_error, ranks_changed };
+    Ok(Run { state, history, norm_squared, restart: 1, clock: Instant::now(), earlier_seconds })
+}

@@ -1,0 +1,370 @@
+//! The work over the non-zeros: environments of cores, as scheduled kernels.
+//!
+//! ```text
+//! Z(a,j,b) = sum X(i,j,l) G_1(i,a) G_3(b,l)        all cores but one: TTTc
+//! Z(a,j,l) = sum X(i,j,l) G_1(i,a)                 all but two neighbours
+//! ```
+//!
+//! Which trees of the tensor are kept is planned once, for the kernels that a method runs
+//! ([`plan`]); a kernel is scheduled and compiled when it is first asked for, on the kept tree that
+//! suits it best, and again when ranks change.  Where ranks change often (`dmrg`) cores are padded
+//! with zeros to a few sizes, so that kernels are met again.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use decompose_core::autoschedule::{LevelOrder, SCHEDULERS, SearchLimits, search_orders};
+use decompose_core::contract::{Contraction, Question};
+use decompose_core::cost::Machine;
+use decompose_core::error::CoreError;
+use decompose_core::kernels;
+use decompose_core::runtime::Toolchain;
+use decompose_core::schedule::Problem;
+use decompose_core::sweep::{PlanOptions, TreeLayout, TreePlan, plan_kernels};
+use decompose_formats::{Coo, Csf, Matrix, PatternCounts, Value};
+use ndarray::{Array3, ArrayD, Axis, IxDyn, s};
+use rayon::prelude::{IntoParallelIterator, ParallelIterator};
+
+use crate::config::Method;
+use crate::train::Train;
+
+/// The cores that a kernel leaves out: the tensor is multiplied by all others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
+pub struct LeftOut {
+    /// The first.
+    pub from: usize,
+    /// The one behind the last.
+    pub to: usize,
+}
+
+impl LeftOut {
+    /// Leaves out core `k`.
+    pub fn core(k: usize) -> LeftOut {
+        LeftOut { from: k, to: k + 1 }
+    }
+
+    /// Leaves out core `k` and the next.
+    pub fn pair(k: usize) -> LeftOut {
+        LeftOut { from: k, to: k + 2 }
+    }
+
+    fn contains(self, k: usize) -> bool {
+        (self.from..self.to).contains(&k)
+    }
+}
+
+/// Which sizes of bonds kernels are made for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BondSizes {
+    /// Those that the cores have.
+    Exact,
+    /// The next power of two up to 8, the next multiple of 8 above.
+    Coarse,
+}
+
+impl BondSizes {
+    /// Returns the size of a bond in the kernels where cores have `rank`.
+    pub fn of(self, rank: usize) -> usize {
+        match self {
+            BondSizes::Exact => rank,
+            BondSizes::Coarse if rank <= 8 => rank.next_power_of_two(),
+            BondSizes::Coarse => rank.next_multiple_of(8),
+        }
+    }
+}
+
+/// A kernel as it was scheduled.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct KernelNote {
+    /// What it leaves out.
+    pub left_out: LeftOut,
+    /// The sizes of the bonds.
+    pub ranks: Vec<usize>,
+    /// Its expression.
+    pub expression: String,
+    /// The tree it runs on.
+    pub tree: String,
+    /// Its schedule.
+    pub schedule: String,
+    /// What the search saw.
+    pub search: String,
+    /// Its predicted cost on one core.
+    pub cost: String,
+    /// The file of its C code; `None` where it is interpreted.
+    pub source: Option<PathBuf>,
+    /// Predicted seconds on all threads.
+    pub predicted_seconds: f64,
+    /// Seconds measured, of all runs.
+    pub measured_seconds: f64,
+    /// Runs.
+    pub runs: usize,
+    /// Whether it was compiled now, found in the cache, or is interpreted.
+    pub origin: &'static str,
+}
+
+/// The tensor as trees, and the kernels made so far.
+pub struct Kernels<V: Value> {
+    extents: Vec<u64>,
+    counts: PatternCounts,
+    norm_squared: f64,
+    trees: Vec<(TreeLayout, Arc<Csf<V>>)>,
+    sizes: BondSizes,
+    toolchain: Toolchain,
+    built: BTreeMap<Key, Built<V>>,
+}
+
+/// What a kernel leaves out, and the sizes of its bonds.
+type Key = (LeftOut, Vec<usize>);
+
+struct Built<V: Value> {
+    contraction: Contraction<V>,
+    note: KernelNote,
+}
+
+/// Returns the kernels that a sweep of `method` runs on a train of `order` cores.
+pub fn of_sweep(method: Method, order: usize) -> Vec<LeftOut> {
+    match method {
+        Method::Als => (0..order).map(LeftOut::core).collect(),
+        Method::Dmrg => (0..order.saturating_sub(1)).map(LeftOut::pair).collect(),
+        // The decomposition walks a tree by itself; one environment verifies it.
+        Method::Svd => order.checked_sub(1).map(LeftOut::core).into_iter().collect(),
+    }
+}
+
+/// Plans the trees for `kernels` on a tensor whose modes are in train order.
+///
+/// # Errors
+///
+/// [`CoreError::Memory`] if no tree keeps the memory limit of `options`.
+pub fn plan(
+    counts: &PatternCounts,
+    kernels: &[LeftOut],
+    ranks: &[usize],
+    options: &PlanOptions,
+) -> Result<TreePlan, CoreError> {
+    let problem = |left_out: &LeftOut| {
+        let problem = problem(*left_out, counts, ranks, options.value_bytes);
+        problem.map(|problem| problem.0)
+    };
+    let problems = kernels.iter().map(problem).collect::<Result<Vec<_>, _>>()?;
+    plan_kernels(counts.extents(), &problems, options, Machine::here())
+}
+
+impl<V: Value> Kernels<V> {
+    /// Builds the trees of `plan` from `coo`, sorted or not, without duplicates; the list is given
+    /// up.  `counts` are its pattern's.
+    ///
+    /// # Errors
+    ///
+    /// [`CoreError::Format`] if memory runs out.
+    pub fn build(
+        coo: Coo<V>,
+        trees: &[TreeLayout],
+        counts: PatternCounts,
+        toolchain: Toolchain,
+    ) -> Result<Kernels<V>, CoreError> {
+        let norm_squared = coo.norm_squared();
+        let orders: Vec<_> = trees.iter().map(|tree| tree.order.clone()).collect();
+        let built = Csf::build_all(coo, &orders)?.into_iter().zip(trees);
+        let trees = built.map(|(csf, tree)| (tree.clone(), Arc::new(csf.fuse(tree.tail))));
+        Ok(Kernels::of_trees(trees.collect(), norm_squared, counts, toolchain))
+    }
+
+    /// Takes trees of one tensor whose values have the squared norm `norm_squared`.
+    pub fn of_trees(
+        trees: Vec<(TreeLayout, Arc<Csf<V>>)>,
+        norm_squared: f64,
+        counts: PatternCounts,
+        toolchain: Toolchain,
+    ) -> Kernels<V> {
+        let (extents, sizes) = (counts.extents().to_vec(), BondSizes::Exact);
+        let built = BTreeMap::new();
+        Kernels { extents, counts, norm_squared, trees, sizes, toolchain, built }
+    }
+
+    /// Chooses the sizes of bonds that kernels are made for; exact ones by default.
+    pub fn set_sizes(&mut self, sizes: BondSizes) {
+        self.sizes = sizes;
+    }
+
+    /// Returns the extents, in train order.
+    pub fn extents(&self) -> &[u64] {
+        &self.extents
+    }
+
+    /// Returns the squared norm of the tensor.
+    pub fn norm_squared(&self) -> f64 {
+        self.norm_squared
+    }
+
+    /// Returns the trees.
+    pub fn trees(&self) -> &[(TreeLayout, Arc<Csf<V>>)] {
+        &self.trees
+    }
+
+    /// Returns the kernels made so far.
+    pub fn notes(&self) -> Vec<KernelNote> {
+        self.built.values().map(|built| built.note.clone()).collect()
+    }
+
+    /// Returns why kernels are interpreted, if they are.
+    pub fn interpreted(&self) -> Option<&str> {
+        self.built.values().find_map(|built| built.contraction.kernel().interpreted())
+    }
+
+    /// Makes kernels ready for bonds of `ranks`, several at a time, so that their first runs do not
+    /// wait for the compiler.
+    ///
+    /// # Errors
+    ///
+    /// If there is no schedule, or no memory for private copies.
+    pub fn prepare(&mut self, kernels: &[LeftOut], ranks: &[usize]) -> Result<(), CoreError> {
+        let sized: Vec<usize> = ranks.iter().map(|&rank| self.sizes.of(rank)).collect();
+        let missing = kernels.iter().map(|&left_out| (left_out, sized.clone()));
+        let missing: Vec<_> = missing.filter(|key| !self.built.contains_key(key)).collect();
+        let make = |key: Key| Ok((self.make(key.0, &key.1)?, key));
+        let made: Result<Vec<_>, CoreError> = missing.into_par_iter().map(make).collect();
+        self.built.extend(made?.into_iter().map(|(built, key)| (key, built)));
+        Ok(())
+    }
+
+    /// Returns the environment of the cores `left_out`: the tensor times all other cores, with the
+    /// bond before them, their modes, and the bond behind them as its axes (of 1 at the ends).
+    ///
+    /// # Errors
+    ///
+    /// [`CoreError::Operand`] if the train does not fit the tensor.
+    pub fn environment(
+        &mut self,
+        left_out: LeftOut,
+        train: &Train,
+    ) -> Result<ArrayD<f64>, CoreError> {
+        let ranks = [&[1], train.ranks().as_slice(), &[1]].concat();
+        let (output, key) = self.run(left_out, train)?;
+        let contraction = &self.built[&key].contraction;
+        let dense = contraction.dense(&output);
+        let dense =
+            dense.ok_or_else(|| CoreError::Internal("an environment of positions".into()))?;
+        let modes = train.cores()[left_out.from..left_out.to].iter().map(|core| core.shape()[1]);
+        let real = [ranks[left_out.from]].into_iter().chain(modes).chain([ranks[left_out.to]]);
+        let sized = |bond: usize| if bond == 1 { 1 } else { self.sizes.of(bond) };
+        let real: Vec<usize> = real.collect();
+        let mut stored = real.clone();
+        stored[0] = sized(real[0]);
+        stored[real.len() - 1] = sized(real[real.len() - 1]);
+        let wide = dense.mapv(V::to_f64).as_standard_layout().into_owned();
+        let mut wide = wide
+            .into_shape_with_order(IxDyn(&stored))
+            .map_err(|error| CoreError::Internal(error.to_string()))?;
+        for (axis, &extent) in real.iter().enumerate() {
+            wide.slice_axis_inplace(Axis(axis), (..extent).into());
+        }
+        Ok(wide.as_standard_layout().into_owned())
+    }
+
+    fn run(&mut self, left_out: LeftOut, train: &Train) -> Result<(Matrix<V>, Key), CoreError> {
+        if train.extents() != self.extents {
+            let why = format!("a train of {:?} for extents {:?}", train.extents(), self.extents);
+            return Err(CoreError::Operand { operand: "train".into(), why });
+        }
+        let key = self.key(left_out, &train.ranks())?;
+        let missing = || CoreError::Internal("no kernel was made".into());
+        let built = self.built.get_mut(&key).ok_or_else(missing)?;
+        let start = std::time::Instant::now();
+        let ends = [&[1], key.1.as_slice(), &[1]].concat();
+        let kept = (0..train.order()).filter(|&k| !left_out.contains(k));
+        let cores = kept.enumerate().map(|(operand, k)| {
+            let core = padded::<V>(&train.cores()[k], ends[k], ends[k + 1]);
+            // The kernel knows no bonds at the ends.
+            let core = match k {
+                0 => core.index_axis_move(Axis(0), 0).into_dyn(),
+                _ if k + 1 == train.order() => core.index_axis_move(Axis(2), 0).into_dyn(),
+                _ => core.into_dyn(),
+            };
+            built.contraction.pack(operand, &core)
+        });
+        let cores = cores.collect::<Result<Vec<_>, _>>()?;
+        let mut output = built.contraction.output()?;
+        built.contraction.run(&cores.iter().collect::<Vec<_>>(), &mut output)?;
+        built.note.measured_seconds += start.elapsed().as_secs_f64();
+        built.note.runs += 1;
+        Ok((output, key))
+    }
+
+    /// Finds or makes the kernel for bonds of `ranks`.
+    fn key(&mut self, left_out: LeftOut, ranks: &[usize]) -> Result<Key, CoreError> {
+        self.prepare(&[left_out], ranks)?;
+        Ok((left_out, ranks.iter().map(|&rank| self.sizes.of(rank)).collect()))
+    }
+
+    fn make(&self, left_out: LeftOut, ranks: &[usize]) -> Result<Built<V>, CoreError> {
+        let (problem, question) = problem(left_out, &self.counts, ranks, V::BYTES)?;
+        let modes = &question.expr.inputs[0].indices;
+        let orders: Vec<LevelOrder> = self
+            .trees
+            .iter()
+            .map(|(tree, _)| LevelOrder {
+                levels: tree.order.modes().iter().map(|&mode| modes[mode]).collect(),
+                tail: tree.tail,
+            })
+            .collect();
+        let (limits, machine) = (SearchLimits::default(), Machine::here());
+        let found = search_orders(SCHEDULERS[0], &problem, &orders, machine, &limits)?;
+        let best = &found.candidates[0];
+        let at = orders.iter().position(|order| *order == best.order).unwrap_or(0);
+        let (layout, tree) = &self.trees[at];
+        let (posed, schedule) = (best.order.problem(&problem), &best.candidate.schedule);
+        let contraction = Contraction::build(&posed, schedule, Arc::clone(tree), &self.toolchain)?;
+        let origin = match contraction.kernel().origin() {
+            None => "interpreted",
+            Some(origin) if origin.compiled_in.is_some() => "compiled",
+            Some(_) => "cached",
+        };
+        let note = KernelNote {
+            left_out,
+            ranks: ranks.to_vec(),
+            expression: question.expr.to_string(),
+            tree: layout.to_string(),
+            schedule: schedule.text(&question.expr),
+            search: found.report.to_string(),
+            cost: best.candidate.cost.to_string(),
+            source: contraction.kernel().origin().map(|origin| origin.source.clone()),
+            predicted_seconds: best.seconds,
+            measured_seconds: 0.0,
+            runs: 0,
+            origin,
+        };
+        Ok(Built { contraction, note })
+    }
+}
+
+/// Poses a kernel for bonds of `ranks`, with the tensor stored in its natural order.
+fn problem(
+    left_out: LeftOut,
+    counts: &PatternCounts,
+    ranks: &[usize],
+    value_bytes: usize,
+) -> Result<(Problem, Question), CoreError> {
+    let order = counts.extents().len();
+    let expr = kernels::tttc_without(order, left_out.from..left_out.to);
+    let mut shapes = vec![Vec::new()];
+    for k in (0..order).filter(|&k| !left_out.contains(k)) {
+        let left = k.checked_sub(1).map(|bond| ranks[bond] as u64);
+        let right = ranks.get(k).map(|&rank| rank as u64);
+        let mode = counts.extents()[k];
+        shapes.push(left.into_iter().chain([mode]).chain(right).collect());
+    }
+    let mut question = Question::new(expr, 0, counts, &shapes)?;
+    question.value_bytes = value_bytes;
+    let natural = TreeLayout { order: decompose_formats::ModeOrder::natural(order), tail: 1 };
+    Ok((question.problem(&natural), question))
+}
+
+/// Pads a core with zeros to bonds of `left` and `right`.
+fn padded<V: Value>(core: &Array3<f64>, left: usize, right: usize) -> Array3<V> {
+    let (rows, extent, cols) = core.dim();
+    let mut padded = Array3::from_elem((left, extent, right), V::default());
+    padded.slice_mut(s![..rows, .., ..cols]).zip_mut_with(core, |to, &x| *to = V::from_f64(x));
+    padded
+}

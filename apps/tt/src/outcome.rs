@@ -1,0 +1,78 @@
+//! What a decomposition returns.
+
+use decompose_common::history::IterationRecord;
+use decompose_common::restarts::{RestartReport, best};
+use decompose_formats::{ModeOrder, Value};
+
+use crate::error::TtError;
+use crate::kernels::Kernels;
+use crate::train::Train;
+use crate::verify::{Verified, verify};
+
+/// A train and how it came about.
+#[derive(Clone, Debug)]
+pub struct TtOutcome {
+    /// The train, rounded to the precision of the run.
+    pub train: Train,
+    /// Its error, measured.
+    pub verified: Verified,
+    /// The bound that was asked for.
+    pub bound: Option<f64>,
+    /// The singular values of the train's unfolding at each bond, falling; of `svd`, those that
+    /// were cut too.
+    pub spectra: Vec<Vec<f64>>,
+    /// Every start, in order: its iterations are sweeps, or bonds of `svd`; its error is the
+    /// solver's own.
+    pub restarts: Vec<RestartReport>,
+    /// The number of the start that gave the train, from 0.
+    pub best: usize,
+    /// Every sweep of every start, or bond.
+    pub history: Vec<IterationRecord>,
+    /// Seconds of the solver, with the part before a resumption, without the verification.
+    pub seconds: f64,
+}
+
+impl TtOutcome {
+    /// Returns the report of the start that gave the train.
+    pub fn best(&self) -> &RestartReport {
+        &self.restarts[self.best]
+    }
+
+    /// Tells whether the error keeps the bound, if there is one.
+    pub fn keeps_bound(&self) -> Option<bool> {
+        self.bound.map(|bound| self.verified.keeps(bound))
+    }
+
+    /// Returns how many times fewer numbers the train has than the tensor has cells.
+    pub fn compression(&self) -> f64 {
+        let cells: f64 = self.train.extents().iter().map(|&extent| extent as f64).product();
+        cells / self.train.parameters() as f64
+    }
+
+    /// Verifies `found` and puts the parts together; `spectra` are computed where not given.
+    pub(crate) fn conclude<V: Value>(
+        kernels: &mut Kernels<V>,
+        found: Found,
+        bound: Option<f64>,
+    ) -> Result<TtOutcome, TtError> {
+        let natural = ModeOrder::natural(found.train.order());
+        let train = Train::of_model(&found.train.to_model::<V>(natural)?);
+        let spectra = match found.spectra {
+            Some(spectra) => spectra,
+            None => train.spectra()?,
+        };
+        let verified = verify(kernels, &train)?;
+        let Found { restarts, history, seconds, .. } = found;
+        let best = best(&restarts);
+        Ok(TtOutcome { train, verified, bound, spectra, restarts, best, history, seconds })
+    }
+}
+
+/// What a method leaves.
+pub(crate) struct Found {
+    pub(crate) train: Train,
+    pub(crate) spectra: Option<Vec<Vec<f64>>>,
+    pub(crate) restarts: Vec<RestartReport>,
+    pub(crate) history: Vec<IterationRecord>,
+    pub(crate) seconds: f64,
+}

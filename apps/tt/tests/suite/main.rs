@@ -1,0 +1,11 @@
+//! Tests of the whole solver.
+
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod common;
+mod course;
+mod kernels;
+mod options;
+mod reference;
+mod resume;
+mod sparse_svd;
