@@ -1,0 +1,76 @@
+//! Offsets of the model and of each index, as columns of a CP model.
+//!
+//! ```text
+//! m_ijk = mu + b1(i) + b2(j) + b3(k) + sum_r A1(i,r) A2(j,r) A3(k,r)
+//! ```
+//!
+//! `b1(i)` is one more component whose columns in the other modes are ones, so a model with biases
+//! is a CP model of `R + N` components of which some columns are fixed; `mu` is the mean of the
+//! training entries (on the scale of the model) and becomes a component of ones when the fit is
+//! done.
+
+use decompose_formats::Matrix;
+
+/// The columns of blocks that stay as they are.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Fixed {
+    /// The components of the interaction; the next columns are the biases.
+    rank: usize,
+    /// The modes; 0 without biases.
+    order: usize,
+}
+
+impl Fixed {
+    /// Fixes nothing.
+    pub(crate) fn none() -> Fixed {
+        Fixed::default()
+    }
+
+    /// Fixes the ones of a CP model of `rank` components with a bias for each of `order` modes.
+    pub(crate) fn ones(rank: usize, order: usize) -> Fixed {
+        Fixed { rank, order }
+    }
+
+    /// Tells whether any column is fixed.
+    pub(crate) fn any(&self) -> bool {
+        self.order > 0
+    }
+
+    /// Tells whether `column` of the block of `mode` is fixed.
+    pub(crate) fn has(&self, mode: usize, column: usize) -> bool {
+        self.order > 0 && column >= self.rank && column - self.rank != mode
+    }
+
+    /// Returns the columns of the block of `mode` that are free, of `columns`.
+    pub(crate) fn free(&self, mode: usize, columns: usize) -> Vec<usize> {
+        (0..columns).filter(|&column| !self.has(mode, column)).collect()
+    }
+
+    /// Sets the bias columns of `blocks` to a start: ones where fixed, zeros elsewhere.
+    pub(crate) fn start(&self, blocks: &mut [Matrix<f64>]) {
+        if !self.any() {
+            return;
+        }
+        for (mode, block) in blocks.iter_mut().enumerate() {
+            for row in 0..block.rows() {
+                let columns = block.row_mut(row).iter_mut().enumerate().skip(self.rank);
+                for (column, value) in columns {
+                    *value = if self.has(mode, column) { 1.0 } else { 0.0 };
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Fixed;
+
+    #[test]
+    fn each_mode_frees_its_own_bias() {
+        let fixed = Fixed::ones(2, 3);
+        assert_eq!(fixed.free(0, 5), [0, 1, 2]);
+        assert_eq!(fixed.free(2, 5), [0, 1, 4]);
+        assert_eq!(Fixed::none().free(1, 2), [0, 1]);
+    }
+}

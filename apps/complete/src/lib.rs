@@ -1,0 +1,57 @@
+//! Completion: models of the observed entries of a tensor, where an entry that is not listed is
+//! unknown, not zero.
+//!
+//! A model `M` of few parameters minimises, over the observed entries `Omega` only,
+//!
+//! ```text
+//! f = sum over (i,j,k) in Omega of loss(x_ijk, m_ijk) + sum over blocks b of reg_b |theta_b|^2
+//! ```
+//!
+//! and is judged on entries that it has not seen.  Models are expressions of one tensor and dense
+//! blocks ([`network`]): CP, Tucker and tensor train.  All of them, and every loss, are fitted by
+//! [`config::Algorithm::Adam`] and [`config::Algorithm::Lbfgs`] on the full gradient; least squares
+//! also by alternation over the blocks, CP by coordinate descent and by stochastic steps.
+//!
+//! The work over the entries is contractions that [`decompose_core`] schedules: the model's values
+//! at the entries (TTTP), gradients (MTTKRP and its kin) and the matrices of row-wise normal
+//! equations.
+//!
+//! Sources: Hong, Kolda, Duersch, "Generalized canonical polyadic tensor decomposition", SIAM
+//! Review 62, 2020 (losses, gradients); Smith, Park, Karypis, "An exploration of optimization
+//! algorithms for high performance tensor completion", SC 2016 (ALS, CCD++, SGD for tensors).
+
+mod alternate;
+mod baseline;
+mod biases;
+pub mod config;
+mod conjugate;
+mod coordinate;
+mod entries;
+pub mod error;
+mod kernel;
+pub mod loss;
+mod method;
+pub mod metrics;
+mod moments;
+pub mod network;
+mod objective;
+pub mod outcome;
+mod quasi_newton;
+mod solve;
+pub mod split;
+mod start;
+mod stochastic;
+mod stop;
+
+pub use baseline::{Baseline, baselines};
+pub use config::{Algorithm, Biases, CompleteConfig, ModelKind, Start};
+pub use entries::values_at;
+pub use error::CompleteError;
+pub use loss::{Loss, Range};
+pub use metrics::Scores;
+pub use network::Network;
+pub use objective::{Needs, Objective};
+pub use outcome::{CompleteOutcome, EpochRecord};
+pub use solve::{Data, Observer, solve};
+pub use split::{Parts, Share, SplitRule, overlap, split, with_zeros};
+pub use stop::{Patience, StopReason};

@@ -1,0 +1,62 @@
+//! What all methods have in common: an epoch makes the blocks better.
+
+use decompose_core::runtime::Toolchain;
+use decompose_formats::{Coo, Matrix};
+
+use crate::alternate::Als;
+use crate::config::{Algorithm, CompleteConfig};
+use crate::conjugate::AlsCg;
+use crate::coordinate::Ccd;
+use crate::error::CompleteError;
+use crate::moments::Adam;
+use crate::objective::Objective;
+use crate::quasi_newton::Lbfgs;
+use crate::stochastic::Sgd;
+
+/// Whether an epoch changed anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Progress {
+    /// It did.
+    Moved,
+    /// There is no better place near.
+    Stationary,
+}
+
+/// A way to fit a model.
+pub(crate) trait Method {
+    /// Improves `blocks`, at which the objective is `value`; it stands at them.
+    ///
+    /// # Errors
+    ///
+    /// If a kernel fails or numbers overflow.
+    fn epoch(
+        &mut self,
+        objective: &mut Objective,
+        blocks: &mut Vec<Matrix<f64>>,
+        value: f64,
+    ) -> Result<Progress, CompleteError>;
+}
+
+/// Makes the method of `config` for the training entries `tensor`.
+///
+/// # Errors
+///
+/// If a kernel has no schedule, or there is no memory.
+pub(crate) fn method(
+    config: &CompleteConfig,
+    tensor: &Coo<f64>,
+    objective: &Objective,
+    toolchain: &Toolchain,
+) -> Result<Box<dyn Method>, CompleteError> {
+    let row_wise = matches!(config.model, crate::config::ModelKind::Cp { .. });
+    Ok(match config.algorithm {
+        Algorithm::Als if row_wise => {
+            Box::new(Als::new(tensor, objective, config.range(), toolchain)?)
+        }
+        Algorithm::Als | Algorithm::AlsCg => Box::new(AlsCg::new(objective)?),
+        Algorithm::Ccd => Box::new(Ccd::new(tensor, objective, config, toolchain)?),
+        Algorithm::Sgd => Box::new(Sgd::new(tensor, objective, config)?),
+        Algorithm::Adam => Box::new(Adam::new(objective, config)?),
+        Algorithm::Lbfgs => Box::new(Lbfgs::new(objective, config.range())?),
+    })
+}

@@ -1,0 +1,160 @@
+//! What a completion returns.
+
+use decompose_common::model::{CpModel, Model, TtModel, TuckerModel};
+use decompose_formats::{Matrix, ModeOrder};
+use ndarray::{Array3, ArrayD, IxDyn, ShapeError};
+
+use crate::baseline::Baseline;
+use crate::config::ModelKind;
+use crate::error::CompleteError;
+use crate::metrics::Scores;
+use crate::network::Network;
+use crate::stop::StopReason;
+
+/// One epoch.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+pub struct EpochRecord {
+    /// The epoch, counted from 1; 0 is the start.
+    pub epoch: usize,
+    /// The objective, ridge included.
+    pub objective: f64,
+    /// On the training entries.
+    pub train: Scores,
+    /// On the validation entries.
+    pub val: Option<Scores>,
+    /// On the test entries.
+    pub test: Option<Scores>,
+    /// Seconds of the method in this epoch.
+    pub seconds: f64,
+    /// Seconds to judge it.
+    pub judge_seconds: f64,
+    /// Seconds from the start, judging included.
+    pub total_seconds: f64,
+}
+
+impl EpochRecord {
+    /// Returns the error that decides: on the validation entries, or without them on the training
+    /// entries.
+    pub fn deciding(&self) -> &Scores {
+        self.val.as_ref().unwrap_or(&self.train)
+    }
+}
+
+/// The best model of a run and how it came about.
+pub struct CompleteOutcome {
+    /// What the blocks mean.
+    pub network: Network,
+    /// The parameters with the least deciding error.
+    pub blocks: Vec<Matrix<f64>>,
+    /// Added to the model's values.
+    pub offset: f64,
+    /// The components that are no biases; all of them without biases.
+    pub rank: usize,
+    /// The record of the best epoch.
+    pub best: EpochRecord,
+    /// Every epoch.
+    pub history: Vec<EpochRecord>,
+    /// Why it stopped.
+    pub stop: StopReason,
+    /// Predictions without a model.
+    pub baselines: Vec<Baseline>,
+    /// Slices without a training entry, by mode: the model knows nothing of them.
+    pub unseen: Vec<u64>,
+    /// Why kernels are interpreted, if they are.
+    pub interpreted: Option<String>,
+    /// Seconds to schedule and build.
+    pub build_seconds: f64,
+    /// Seconds of all epochs.
+    pub seconds: f64,
+}
+
+impl CompleteOutcome {
+    /// Returns the model.
+    ///
+    /// A CP model has unit columns with their weights, the largest first, then a component for the
+    /// bias of each mode, then one for the global offset.
+    ///
+    /// # Errors
+    ///
+    /// If there is no memory.
+    pub fn model(&self, kind: &ModelKind) -> Result<Model<f64>, CompleteError> {
+        Ok(match kind {
+            ModelKind::Cp { .. } => Model::Cp(self.cp_model()?),
+            ModelKind::Tucker { ranks } => {
+                let (core, factors) = self.blocks.split_last().ok_or_else(no_block)?;
+                let shape = IxDyn(ranks);
+                let core = ArrayD::from_shape_vec(shape, elements(core)).map_err(shapeless)?;
+                let factors = factors.iter().map(Matrix::try_clone).collect::<Result<_, _>>()?;
+                Model::Tucker(TuckerModel::new(core, factors)?)
+            }
+            ModelKind::Train { ranks } => {
+                let rank = |bond: Option<usize>| bond.and_then(|b| ranks.get(b)).map_or(1, |r| *r);
+                let core = |(mode, block): (usize, &Matrix<f64>)| {
+                    let (left, right) = (rank(mode.checked_sub(1)), rank(Some(mode)));
+                    let extent = self.network.extents()[mode] as usize;
+                    // Stored with the mode first, it stands between the bonds in the model.
+                    let core = Array3::from_shape_vec((extent, left, right), elements(block));
+                    Ok(core
+                        .map_err(shapeless)?
+                        .permuted_axes([1, 0, 2])
+                        .as_standard_layout()
+                        .into_owned())
+                };
+                let cores = self.blocks.iter().enumerate().map(core);
+                let cores = cores.collect::<Result<Vec<_>, CompleteError>>()?;
+                let order = ModeOrder::natural(cores.len());
+                Model::Tt(TtModel::new(cores, order)?)
+            }
+        })
+    }
+
+    fn cp_model(&self) -> Result<CpModel<f64>, CompleteError> {
+        let columns = self.blocks.first().map_or(0, Matrix::cols);
+        let norms: Vec<Vec<f64>> = self.blocks.iter().map(column_norms).collect();
+        let weight = |r: usize| norms.iter().map(|norms| norms[r]).product::<f64>();
+        let mut order: Vec<usize> = (0..self.rank).collect();
+        order.sort_by(|&a, &b| weight(b).total_cmp(&weight(a)).then(a.cmp(&b)));
+        order.extend(self.rank..columns);
+        let constant = usize::from(self.offset != 0.0);
+        let mut weights: Vec<f64> =
+            order.iter().map(|&r| if r < self.rank { weight(r) } else { 1.0 }).collect();
+        weights.extend((0..constant).map(|_| self.offset));
+        let factor = |(mode, block): (usize, &Matrix<f64>)| {
+            let mut factor = Matrix::zeros(block.rows(), columns + constant)?;
+            for row in 0..block.rows() {
+                let (to, from) = (factor.row_mut(row), block.row(row));
+                for (to, &r) in to.iter_mut().zip(&order) {
+                    let norm = norms[mode][r];
+                    *to = if r < self.rank && norm > 0.0 { from[r] / norm } else { from[r] };
+                }
+                to[columns..].fill(1.0);
+            }
+            Ok(factor)
+        };
+        let factors = self.blocks.iter().enumerate().map(factor);
+        let factors = factors.collect::<Result<Vec<_>, CompleteError>>()?;
+        Ok(CpModel::new(weights, factors)?)
+    }
+}
+
+/// The elements of a block, without padding.
+fn elements(block: &Matrix<f64>) -> Vec<f64> {
+    (0..block.rows()).flat_map(|row| block.row(row).iter().copied()).collect()
+}
+
+fn no_block() -> CompleteError {
+    CompleteError::Data("a model without blocks".into())
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "the signature that `map_err` asks for")]
+fn shapeless(error: ShapeError) -> CompleteError {
+    CompleteError::Data(error.to_string())
+}
+
+fn column_norms(block: &Matrix<f64>) -> Vec<f64> {
+    let mut sums = vec![0.0; block.cols()];
+    for row in 0..block.rows() {
+        sums.iter_mut().zip(block.row(row)).for_each(|(sum, value)| *sum += value * value);
+    }
+    sums.into_iter().map(f64::sqrt).collect()
+}

@@ -1,0 +1,226 @@
+//! Limited-memory BFGS, with bounds where parameters must not be negative.
+//!
+//! The direction is the two-loop recursion over the last ten steps (Nocedal, Wright, "Numerical
+//! Optimization", 2nd ed., algorithm 7.4); parameters that stand at zero and are pushed below it
+//! stay out of it (Bertsekas, SIAM J. Control Optim. 20, 1982).  Without bounds the step meets the
+//! weak Wolfe conditions, found by bisection (Lewis, Overton, Math. Program. 141, 2013); with them
+//! it is cut back until the projected point meets Armijo's.  An epoch is one step: one evaluation
+//! of objective and gradient, seldom more.
+
+use std::collections::VecDeque;
+
+use decompose_formats::Matrix;
+
+use crate::error::CompleteError;
+use crate::loss::Range;
+use crate::method::{Method, Progress};
+use crate::objective::Objective;
+
+/// Steps that are remembered.
+const MEMORY: usize = 10;
+/// The share of the predicted decrease that is asked for.
+const ARMIJO: f64 = 1e-4;
+/// The share of the slope that must be gone.
+const WOLFE: f64 = 0.9;
+/// The most trials for a step.
+const TRIALS: usize = 40;
+
+/// The state of the method.
+pub(crate) struct Lbfgs {
+    gradient: Vec<Matrix<f64>>,
+    /// Steps and the changes of the gradient on them, with `1 / (s . y)`; the oldest first.
+    pairs: VecDeque<(Vec<f64>, Vec<f64>, f64)>,
+    /// The point and the gradient at it, if known.
+    here: Option<Place>,
+    range: Range,
+}
+
+/// A point with objective and gradient.
+struct Place {
+    point: Vec<f64>,
+    gradient: Vec<f64>,
+    value: f64,
+}
+
+impl Lbfgs {
+    /// Makes room.
+    ///
+    /// # Errors
+    ///
+    /// If there is no memory.
+    pub(crate) fn new(objective: &Objective, range: Range) -> Result<Lbfgs, CompleteError> {
+        let blocks = objective.network().blocks().iter().map(|block| block.matrix());
+        let gradient = blocks.map(|(rows, cols)| Matrix::zeros(rows, cols));
+        let gradient = gradient.collect::<Result<_, _>>()?;
+        Ok(Lbfgs { gradient, pairs: VecDeque::new(), here: None, range })
+    }
+
+    fn evaluate(
+        &mut self,
+        objective: &mut Objective,
+        blocks: &mut [Matrix<f64>],
+        point: Vec<f64>,
+    ) -> Result<Place, CompleteError> {
+        scatter(&point, blocks);
+        let value = objective.gradient(blocks, &mut self.gradient)?;
+        Ok(Place { point, gradient: gather(&self.gradient), value })
+    }
+
+    /// The quasi-Newton direction, or steepest descent where that does not lead down.
+    fn direction(&mut self, place: &Place) -> Vec<f64> {
+        let bounded = self.range == Range::NonNegative;
+        let at_bound = |k: usize| bounded && place.point[k] <= 0.0 && place.gradient[k] > 0.0;
+        let steepest: Vec<f64> = (0..place.gradient.len())
+            .map(|k| if at_bound(k) { 0.0 } else { -place.gradient[k] })
+            .collect();
+        let mut q = steepest.clone();
+        let mut shares = Vec::with_capacity(self.pairs.len());
+        for (s, y, rho) in self.pairs.iter().rev() {
+            let share = rho * dot(s, &q);
+            add(&mut q, -share, y);
+            shares.push(share);
+        }
+        if let Some((_, y, rho)) = self.pairs.back() {
+            let scale = 1.0 / (rho * dot(y, y));
+            q.iter_mut().for_each(|q| *q *= scale);
+        }
+        for ((s, y, rho), share) in self.pairs.iter().zip(shares.iter().rev()) {
+            let back = rho * dot(y, &q);
+            add(&mut q, share - back, s);
+        }
+        if bounded {
+            (0..q.len()).filter(|&k| at_bound(k)).for_each(|k| q[k] = 0.0);
+        }
+        let slope = dot(&q, &place.gradient);
+        let steep = dot(&steepest, &steepest).sqrt() * dot(&q, &q).sqrt();
+        if slope < -1e-12 * steep && slope.is_finite() {
+            return q;
+        }
+        self.pairs.clear();
+        steepest
+    }
+
+    /// Finds a step along `direction`; `None` if there is none that leads down.
+    fn search(
+        &mut self,
+        objective: &mut Objective,
+        blocks: &mut [Matrix<f64>],
+        place: &Place,
+        direction: &[f64],
+    ) -> Result<Option<Place>, CompleteError> {
+        let slope = dot(direction, &place.gradient);
+        if slope >= 0.0 {
+            return Ok(None);
+        }
+        let (mut low, mut high) = (0.0, f64::INFINITY);
+        let mut step = if self.pairs.is_empty() { first_step(place, direction) } else { 1.0 };
+        let mut fallback = None;
+        for _ in 0..TRIALS {
+            let point = self.moved(&place.point, step, direction);
+            let change: f64 = point
+                .iter()
+                .zip(&place.point)
+                .zip(&place.gradient)
+                .map(|((a, b), g)| (a - b) * g)
+                .sum();
+            let trial = self.evaluate(objective, blocks, point)?;
+            let good = trial.value <= place.value + ARMIJO * change;
+            if !(good && trial.value.is_finite()) {
+                high = step;
+            } else if self.range == Range::NonNegative
+                || dot(direction, &trial.gradient) >= WOLFE * slope
+            {
+                return Ok((trial.value < place.value || change < 0.0).then_some(trial));
+            } else {
+                low = step;
+                fallback = Some(trial);
+            }
+            step = if high.is_finite() { 0.5 * (low + high) } else { 2.0 * low };
+        }
+        Ok(fallback)
+    }
+
+    fn moved(&self, from: &[f64], step: f64, direction: &[f64]) -> Vec<f64> {
+        let bounded = self.range == Range::NonNegative;
+        let moved = from.iter().zip(direction).map(|(x, d)| x + step * d);
+        moved.map(|x| if bounded { x.max(0.0) } else { x }).collect()
+    }
+}
+
+impl Method for Lbfgs {
+    fn epoch(
+        &mut self,
+        objective: &mut Objective,
+        blocks: &mut Vec<Matrix<f64>>,
+        _: f64,
+    ) -> Result<Progress, CompleteError> {
+        let place = match self.here.take() {
+            Some(place) => place,
+            None => {
+                let point = gather(blocks);
+                self.evaluate(objective, blocks, point)?
+            }
+        };
+        loop {
+            let direction = self.direction(&place);
+            if let Some(next) = self.search(objective, blocks, &place, &direction)? {
+                self.remember(&place, &next);
+                scatter(&next.point, blocks);
+                self.here = Some(next);
+                return Ok(Progress::Moved);
+            }
+            if self.pairs.is_empty() {
+                scatter(&place.point, blocks);
+                self.here = Some(place);
+                return Ok(Progress::Stationary);
+            }
+            self.pairs.clear();
+        }
+    }
+}
+
+impl Lbfgs {
+    fn remember(&mut self, before: &Place, after: &Place) {
+        let minus =
+            |a: &[f64], b: &[f64]| -> Vec<f64> { a.iter().zip(b).map(|(a, b)| a - b).collect() };
+        let s = minus(&after.point, &before.point);
+        let y = minus(&after.gradient, &before.gradient);
+        let curvature = dot(&s, &y);
+        if curvature > 1e-14 * dot(&s, &s).sqrt() * dot(&y, &y).sqrt() {
+            if self.pairs.len() == MEMORY {
+                self.pairs.pop_front();
+            }
+            self.pairs.push_back((s, y, 1.0 / curvature));
+        }
+    }
+}
+
+/// A first step that moves the point by a hundredth of its length.
+fn first_step(place: &Place, direction: &[f64]) -> f64 {
+    let size = dot(&place.point, &place.point).sqrt().max(1e-3);
+    0.01 * size / dot(direction, direction).sqrt()
+}
+
+/// All elements of all blocks in a row, without padding.
+fn gather(blocks: &[Matrix<f64>]) -> Vec<f64> {
+    let rows = blocks.iter().flat_map(|block| (0..block.rows()).map(|row| block.row(row)));
+    rows.flatten().copied().collect()
+}
+
+fn scatter(point: &[f64], blocks: &mut [Matrix<f64>]) {
+    let mut elements = point.iter();
+    for block in blocks {
+        for row in 0..block.rows() {
+            let row = block.row_mut(row).iter_mut();
+            row.zip(elements.by_ref()).for_each(|(to, from)| *to = *from);
+        }
+    }
+}
+
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+fn add(to: &mut [f64], factor: f64, from: &[f64]) {
+    to.iter_mut().zip(from).for_each(|(to, from)| *to += factor * from);
+}

@@ -1,0 +1,151 @@
+//! Stochastic gradient steps, in the strata of [`decompose_core::stochastic`].
+//!
+//! The step is `step / (c s)`: `s` is the mean squared length of the direction in which an entry
+//! pulls a row, estimated from the factors, and `c` the curvature of the loss, so that 1 would fit
+//! an entry exactly.  It grows by 5% with each epoch that made the objective smaller; one that did
+//! not is undone and halves it (the "bold driver": Battiti, 1989).
+
+use decompose_core::stochastic::{PassRule, Strata};
+use decompose_formats::{Coo, Matrix};
+
+use crate::config::CompleteConfig;
+use crate::error::CompleteError;
+use crate::loss::{Loss, Range};
+use crate::method::{Method, Progress};
+use crate::objective::Objective;
+
+/// The first step.
+const STEP: f64 = 0.03;
+/// What a step is multiplied by after an epoch that made the objective smaller.
+const GROWTH: f64 = 1.05;
+/// Below this share of the first step nothing moves any more.
+const SMALLEST: f64 = 1e-9;
+
+/// The state of the method.
+pub(crate) struct Sgd {
+    strata: Strata,
+    first: f64,
+    step: f64,
+    epoch: u64,
+    /// The best place so far, and the objective there.
+    before: Option<(Vec<Matrix<f64>>, f64)>,
+    free: Vec<Vec<f64>>,
+    least: Vec<f64>,
+}
+
+impl Sgd {
+    /// Sorts the entries into strata for the threads of the current pool.
+    ///
+    /// # Errors
+    ///
+    /// If a mode is too long.
+    pub(crate) fn new(
+        tensor: &Coo<f64>,
+        objective: &Objective,
+        config: &CompleteConfig,
+    ) -> Result<Sgd, CompleteError> {
+        let rank = objective.network().blocks()[0].matrix().1;
+        let threads = rayon::current_num_threads();
+        let strata = Strata::new(tensor, rank, threads, config.seed)?;
+        let fixed = objective.fixed();
+        let free = |mode| (0..rank).map(|c| f64::from(u8::from(!fixed.has(mode, c)))).collect();
+        let least = match config.range() {
+            Range::All => f64::NEG_INFINITY,
+            Range::NonNegative => 0.0,
+        };
+        let first = config.step.unwrap_or(STEP);
+        Ok(Sgd {
+            strata,
+            first,
+            step: first,
+            epoch: 0,
+            before: None,
+            free: (0..tensor.order()).map(free).collect(),
+            least: vec![least; tensor.order()],
+        })
+    }
+}
+
+impl Method for Sgd {
+    fn epoch(
+        &mut self,
+        objective: &mut Objective,
+        blocks: &mut Vec<Matrix<f64>>,
+        value: f64,
+    ) -> Result<Progress, CompleteError> {
+        match &mut self.before {
+            Some((best, least)) if value.is_nan() || value > *least => {
+                copy(best, blocks);
+                self.step *= 0.5;
+            }
+            Some((best, least)) => {
+                copy(blocks, best);
+                *least = value;
+                self.step *= GROWTH;
+            }
+            None => {
+                let copies: Result<_, _> = blocks.iter().map(Matrix::try_clone).collect();
+                self.before = Some((copies?, value));
+            }
+        }
+        if self.step < SMALLEST * self.first {
+            return Ok(Progress::Stationary);
+        }
+        let loss = objective.loss();
+        let observed = objective.entries().observed();
+        let curvature = curvature(loss, observed);
+        let step = self.step / (curvature * pull(blocks)).max(f64::MIN_POSITIVE);
+        let rule = PassRule {
+            step,
+            offset: objective.offset(),
+            ridge: objective.reg(),
+            free: &self.free,
+            least: &self.least,
+        };
+        self.epoch += 1;
+        let epoch = self.epoch;
+        match loss {
+            // The usual loss has a loop of its own.
+            Loss::Gaussian => self.strata.pass(blocks, &rule, epoch, |x, m| 2.0 * (m - x))?,
+            _ => self.strata.pass(blocks, &rule, epoch, |x, m| loss.slope(x, m))?,
+        }
+        Ok(Progress::Moved)
+    }
+}
+
+fn copy(from: &[Matrix<f64>], to: &mut [Matrix<f64>]) {
+    for (from, to) in from.iter().zip(to) {
+        to.as_mut_slice().copy_from_slice(from.as_slice());
+    }
+}
+
+/// The curvature of the loss at a model that is right on average.
+fn curvature(loss: Loss, observed: &[f64]) -> f64 {
+    let mean = observed.iter().sum::<f64>() / observed.len().max(1) as f64;
+    match loss {
+        Loss::Gaussian | Loss::Huber(_) => 2.0,
+        Loss::Poisson => 1.0 / mean.max(1e-10),
+        Loss::Bernoulli => 0.25,
+        Loss::Gamma => 1.0 / (mean * mean).max(1e-20),
+    }
+}
+
+/// The mean squared length of the product of all rows but one, for the mode where it is greatest.
+fn pull(blocks: &[Matrix<f64>]) -> f64 {
+    let squares = |block: &Matrix<f64>| -> Vec<f64> {
+        let mut sums = vec![0.0; block.cols()];
+        for row in 0..block.rows() {
+            sums.iter_mut().zip(block.row(row)).for_each(|(sum, value)| *sum += value * value);
+        }
+        sums.iter().map(|sum| sum / block.rows().max(1) as f64).collect()
+    };
+    let means: Vec<Vec<f64>> = blocks.iter().map(squares).collect();
+    let of_mode = |mode: usize| -> f64 {
+        let product = |r: usize| {
+            let others = means.iter().enumerate().filter(|(m, _)| *m != mode);
+            others.map(|(_, means)| means[r]).product::<f64>()
+        };
+        (0..means[mode].len()).map(product).sum()
+    };
+    (0..blocks.len()).map(of_mode).fold(0.0, f64::max)
+}

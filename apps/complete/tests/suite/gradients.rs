@@ -1,0 +1,77 @@
+//! The gradient of every model with every loss.
+
+use decompose_complete::{Loss, ModelKind, Needs, Objective};
+use decompose_core::runtime::Toolchain;
+
+use crate::common::{blocks, sample, with_values};
+
+/// Central differences of the objective, summed in doubles: their error is h^2 f''' / 6 plus
+/// rounding of f over h, both below 1e-8 of the scale here.
+const STEP: f64 = 1e-5;
+const TOLERANCE: f64 = 1e-6;
+
+fn losses() -> [(Loss, Vec<f64>); 5] {
+    [
+        (Loss::Gaussian, vec![-1.5, 0.0, 2.0, 3.5]),
+        (Loss::Poisson, vec![0.0, 1.0, 2.0, 7.0]),
+        (Loss::Bernoulli, vec![0.0, 1.0, 1.0]),
+        // Far from the bend, where the second derivative jumps: model values are below 9.
+        (Loss::Huber(0.7), vec![-1.5, 0.0, 20.0]),
+        (Loss::Gamma, vec![0.5, 1.0, 2.0, 7.0]),
+    ]
+}
+
+fn check(kind: &ModelKind, extents: &[u64], toolchain: &Toolchain) {
+    let pattern = sample(extents, 0.3, 5);
+    for (loss, entries) in losses() {
+        let values = (0..pattern.nnz()).map(|at| entries[at * 7 % entries.len()]).collect();
+        let tensor = with_values(&pattern, values);
+        let (network, mut at) = blocks(kind, extents, 11, (0.4, 1.2));
+        let reg = (0..at.len()).map(|b| 0.05 * b as f64).collect();
+        let needs = (reg, Needs::Gradients);
+        let mut objective =
+            Objective::new(&tensor, network, loss, needs, toolchain).expect("evaluated");
+        let mut gradient: Vec<_> =
+            at.iter().map(|block| block.try_clone().expect("evaluated")).collect();
+        let value = objective.gradient(&at, &mut gradient).expect("evaluated");
+        let scale = value.abs().max(1.0);
+        for block in 0..at.len() {
+            for row in 0..at[block].rows() {
+                for col in 0..at[block].cols() {
+                    let here = at[block].row(row)[col];
+                    let mut side = |step: f64| {
+                        at[block].row_mut(row)[col] = here + step;
+                        objective.value(&at).expect("evaluated")
+                    };
+                    let (above, below) = (side(STEP), side(-STEP));
+                    at[block].row_mut(row)[col] = here;
+                    let numeric = (above - below) / (2.0 * STEP);
+                    let exact = gradient[block].row(row)[col];
+                    assert!(
+                        (numeric - exact).abs() <= TOLERANCE * scale.max(exact.abs()),
+                        "{kind:?} {loss} block {block} ({row}, {col}): {exact} for {numeric}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn every_gradient_is_a_derivative() {
+    let toolchain = Toolchain::detect();
+    check(&ModelKind::Cp { rank: 3 }, &[4, 5, 3], &toolchain);
+    check(&ModelKind::Cp { rank: 2 }, &[4, 3, 3, 2], &toolchain);
+    check(&ModelKind::Cp { rank: 9 }, &[6, 5], &toolchain);
+    check(&ModelKind::Tucker { ranks: vec![2, 3, 2] }, &[4, 5, 3], &toolchain);
+    check(&ModelKind::Tucker { ranks: vec![2, 1, 2, 2] }, &[4, 3, 3, 2], &toolchain);
+    check(&ModelKind::Train { ranks: vec![2, 3] }, &[4, 5, 3], &toolchain);
+    check(&ModelKind::Train { ranks: vec![2, 3, 2] }, &[4, 3, 3, 2], &toolchain);
+}
+
+#[test]
+fn interpreted_kernels_give_the_same_gradient() {
+    let toolchain = Toolchain::Interpreter("a test".into());
+    check(&ModelKind::Cp { rank: 2 }, &[4, 3, 3], &toolchain);
+    check(&ModelKind::Train { ranks: vec![2, 2] }, &[4, 3, 3], &toolchain);
+}
