@@ -5,16 +5,25 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+use crate::bench::BenchArgs;
+use crate::complete::CompleteArgs;
 use crate::convert::ConvertArgs;
 use crate::cp::CpArgs;
 use crate::einsum::EinsumArgs;
+use crate::evaluate::{EvalArgs, PredictArgs};
 use crate::failure::{Failure, INTERNAL};
 use crate::generate::GenerateArgs;
 use crate::manual::{CompletionsArgs, ManArgs};
 use crate::plot::PlotArgs;
+use crate::rank::RankArgs;
 use crate::schedule::ScheduleArgs;
 use crate::stats::StatsArgs;
-use crate::{convert, cp, einsum, generate, manual, plot, schedule, stats};
+use crate::tt::TtArgs;
+use crate::tucker::TuckerArgs;
+use crate::{
+    bench, complete, convert, cp, einsum, evaluate, generate, manual, plot, rank, schedule, stats,
+    tt, tucker,
+};
 
 /// Decomposes sparse tensors.
 ///
@@ -31,12 +40,19 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Cp(Box<CpArgs>),
+    Tt(Box<TtArgs>),
+    Predict(PredictArgs),
+    Eval(EvalArgs),
+    Tucker(Box<TuckerArgs>),
+    Complete(Box<CompleteArgs>),
+    Rank(Box<RankArgs>),
     Stats(StatsArgs),
     Convert(ConvertArgs),
     Generate(GenerateArgs),
     Schedule(Box<ScheduleArgs>),
     Einsum(Box<EinsumArgs>),
     Plot(PlotArgs),
+    Bench(Box<BenchArgs>),
     Completions(CompletionsArgs),
     Man(ManArgs),
 }
@@ -78,12 +94,19 @@ pub(crate) fn main() -> ExitCode {
 fn dispatch(command: Command) -> Result<Done, Failure> {
     match command {
         Command::Cp(args) => cp::run(*args),
+        Command::Tt(args) => tt::run(&args),
+        Command::Predict(args) => evaluate::predict(&args),
+        Command::Eval(args) => evaluate::eval(&args),
+        Command::Tucker(args) => tucker::run(*args),
+        Command::Complete(args) => complete::run(&args),
+        Command::Rank(args) => rank::run(&args),
         Command::Stats(args) => stats::run(&args),
         Command::Convert(args) => convert::run(&args),
         Command::Generate(args) => generate::run(&args),
         Command::Schedule(args) => schedule::run(&args),
         Command::Einsum(args) => einsum::run(&args),
         Command::Plot(args) => plot::run(&args),
+        Command::Bench(args) => bench::run(*args),
         Command::Completions(args) => manual::completions(&args),
         Command::Man(args) => manual::man(&args),
     }

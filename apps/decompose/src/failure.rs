@@ -5,10 +5,13 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use decompose_common::CommonError;
+use decompose_complete::CompleteError;
 use decompose_core::error::CoreError;
 use decompose_core::plot::PlotError;
 use decompose_cp::CpError;
 use decompose_formats::FormatError;
+use decompose_tt::TtError;
+use decompose_tucker::TuckerError;
 
 /// The exit code after a fault of this program.
 pub(crate) const INTERNAL: u8 = 1;
@@ -93,6 +96,7 @@ impl From<CommonError> for Failure {
     fn from(error: CommonError) -> Failure {
         match error {
             CommonError::Format(inner) => inner.into(),
+            CommonError::Core(inner) => inner.into(),
             other => Failure::input(other.to_string()),
         }
     }
@@ -114,6 +118,39 @@ impl From<CpError> for Failure {
             CpError::Core(inner) => inner.into(),
             CpError::Common(inner) => inner.into(),
             CpError::Format(inner) => inner.into(),
+            other => Failure::input(other.to_string()),
+        }
+    }
+}
+
+impl From<TtError> for Failure {
+    fn from(error: TtError) -> Failure {
+        match error {
+            TtError::Core(inner) => inner.into(),
+            TtError::Common(inner) => inner.into(),
+            TtError::Format(inner) => inner.into(),
+            other => Failure::input(other.to_string()),
+        }
+    }
+}
+
+impl From<TuckerError> for Failure {
+    fn from(error: TuckerError) -> Failure {
+        match error {
+            TuckerError::Core(inner) => inner.into(),
+            TuckerError::Common(inner) => inner.into(),
+            TuckerError::Format(inner) => inner.into(),
+            other => Failure::input(other.to_string()),
+        }
+    }
+}
+
+impl From<CompleteError> for Failure {
+    fn from(error: CompleteError) -> Failure {
+        match error {
+            CompleteError::Core(inner) => inner.into(),
+            CompleteError::Common(inner) => inner.into(),
+            CompleteError::Format(inner) => inner.into(),
             other => Failure::input(other.to_string()),
         }
     }

@@ -104,6 +104,18 @@ pub(crate) fn run(args: &GenerateArgs) -> Result<Done, Failure> {
     Ok(Done::Complete)
 }
 
+/// Describes the tensor that `decompose generate --like NAME` makes unless told otherwise.
+///
+/// # Errors
+///
+/// An unknown name, or a scale that is not above 0.
+pub(crate) fn like(name: &str, scale: f64) -> Result<SynthConfig, Failure> {
+    let Shape { extents, nnz } = catalog::like(name, scale)?;
+    let pattern = Pattern::PowerLaw(vec![ZIPF; extents.len()]);
+    let values = Values::Uniform { low: 0.0, high: 1.0 };
+    Ok(SynthConfig { extents, nnz, pattern, values, seed: 0 })
+}
+
 fn config(args: &GenerateArgs) -> Result<SynthConfig, Failure> {
     let shape = match (&args.like, &args.dims, args.nnz) {
         (Some(name), ..) => catalog::like(name, args.scale)?,

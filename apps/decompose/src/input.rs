@@ -54,6 +54,12 @@ impl InputArgs {
         InputArgs { file: file.to_owned(), base: None, dims: None, duplicates, format: None }
     }
 
+    /// Returns the options for a file of further entries, whose indices count as `base` says.
+    pub(crate) fn beside(&self, file: &Path, base: Option<Base>) -> InputArgs {
+        let (dims, format) = (None, None);
+        InputArgs { file: file.to_owned(), base, dims, format, ..self.clone() }
+    }
+
     /// Returns a short name for the tensor: the file's name without the endings of formats.
     pub(crate) fn name(&self) -> String {
         let file = self.file.file_name().unwrap_or_default().to_string_lossy().into_owned();

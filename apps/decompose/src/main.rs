@@ -1,9 +1,12 @@
 //! The command line of the suite: it parses, calls and prints, and computes nothing itself.
 
+mod bench;
 mod cli;
+mod complete;
 mod convert;
 mod cp;
 mod einsum;
+mod evaluate;
 mod failure;
 mod generate;
 mod input;
@@ -11,10 +14,13 @@ mod labels;
 mod manual;
 mod pattern;
 mod plot;
+mod rank;
 mod run;
 mod schedule;
 mod stats;
 mod stdout;
+mod tt;
+mod tucker;
 
 use std::process::ExitCode;
 

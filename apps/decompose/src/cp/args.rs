@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use clap::Args;
 use decompose_common::model::ModelFormat;
-use decompose_core::sweep::TreeLayout;
+use decompose_core::sweep::{Merging, TreeLayout};
 use decompose_cp::NonNegModes;
 use decompose_formats::ModeOrder;
 
@@ -13,6 +13,7 @@ use crate::cp::compat::Compat;
 use crate::input::InputArgs;
 use crate::run::args::{
     ComputeArgs, CourseArgs, OutputArgs, Switches, parse_count, parse_from_zero, parse_modes,
+    parse_order,
 };
 
 /// CP decomposition by alternating least squares.
@@ -32,6 +33,11 @@ pub(crate) struct CpArgs {
     /// [default: choose]
     #[arg(long, value_name = "ORDER", value_parser = parse_tree, help_heading = "Computation")]
     pub(crate) trees: Vec<Tree>,
+    /// Modes merged so that kernels share work: auto, none, or sets of modes, as 1+2,3+4.
+    /// [default: auto]
+    #[arg(long, value_name = "auto|none|MODES", value_parser = parse_merging,
+          help_heading = "Computation")]
+    pub(crate) plan: Option<Merging>,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
     /// Model files beside model.npz: splatt, ttb, csv (comma-separated).
@@ -120,11 +126,20 @@ fn parse_init(text: &str) -> Result<Init, String> {
     })
 }
 
-fn parse_order(text: &str) -> Result<ModeOrder, String> {
-    let separator = if text.contains(',') { ',' } else { '-' };
-    let modes = parse_modes(text, separator)?;
-    let example = "list each mode once, as 3,1,2 or 3-1-2";
-    ModeOrder::new(modes).ok_or_else(|| format!("`{text}` is no order of the modes; {example}"))
+fn parse_merging(text: &str) -> Result<Merging, String> {
+    match text {
+        "auto" => Ok(Merging::Choose),
+        "none" => Ok(Merging::Never),
+        sets => {
+            let set = |set: &str| {
+                let mut modes = parse_modes(set, '+')?;
+                modes.sort_unstable();
+                Ok(modes)
+            };
+            let sets = sets.split(',').map(set).collect::<Result<_, String>>();
+            sets.map(Merging::Given).map_err(|why| format!("{why}; or say auto or none"))
+        }
+    }
 }
 
 fn parse_tree(text: &str) -> Result<Tree, String> {

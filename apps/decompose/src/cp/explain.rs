@@ -5,6 +5,7 @@ use decompose_formats::Value;
 
 use crate::cp::prepare::Facts;
 use crate::failure::Failure;
+use crate::run::kernels::origin;
 use crate::stdout;
 
 /// Prints the plan and where the generated C of each kernel lies.
@@ -14,17 +15,8 @@ use crate::stdout;
 /// If standard output cannot be written.
 pub(crate) fn print<V: Value>(facts: &Facts, engine: &Engine<V>) -> Result<(), Failure> {
     stdout::line(&facts.plan)?;
-    for (kernel, mode) in engine.kernels().zip(1..) {
-        stdout::line(match (kernel.origin(), kernel.interpreted()) {
-            (Some(origin), _) => {
-                let how = match origin.compiled_in {
-                    Some(seconds) => format!("compiled in {seconds:.2} s"),
-                    None => "from the cache".to_owned(),
-                };
-                format!("generated C of mode {mode}: {} ({how})", origin.source.display())
-            }
-            (None, why) => format!("mode {mode} is interpreted: {}", why.unwrap_or("no compiler")),
-        })?;
+    for (kernel, (name, _)) in engine.kernels().zip(facts.plan.steps()) {
+        stdout::line(origin(kernel, &name))?;
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 use decompose_core::cost::Machine;
 use decompose_core::error::CoreError;
 use decompose_core::schedule::Pattern;
-use decompose_core::sweep::{self, PlanOptions, SweepPlan, TreeLayout, Trees};
+use decompose_core::sweep::{self, Merging, PlanOptions, SweepPlan, TreeLayout, Trees};
 use decompose_formats::dense::padded;
 use decompose_formats::{Coo, ModeOrder, Value};
 
@@ -53,22 +53,25 @@ pub(crate) fn plan<V: Value>(
         memory: None,
         sweeps: PLANNED_SWEEPS,
         trees: settings.trees.clone(),
+        merging: settings.merging.clone(),
+        updates: settings.config.modes(tensor.order()),
     };
     let try_plan = |options: &PlanOptions| -> Result<(SweepPlan, Forecast), CoreError> {
         let plan = sweep::plan(tensor.extents(), pattern, options, Machine::here())?;
-        let forecast = before.with_trees(tensor, pattern, &plan.trees, plan.side_bytes);
+        let forecast = forecast(before, tensor, pattern, &plan);
         Ok((plan, forecast))
     };
     let mut found = try_plan(&options)?;
     let best = found.1;
     while !found.1.fits() {
         // Strictly less each time, so this ends.
-        options.memory = Some((found.0.tree_bytes + found.0.side_bytes).saturating_sub(1));
+        options.memory = Some((found.0.tree_bytes() + found.0.side_bytes()).saturating_sub(1));
         found = match try_plan(&options) {
             Err(CoreError::Memory { .. }) if options.trees == Trees::Choose => {
                 let order = ModeOrder::natural(tensor.order());
                 let plain = TreeLayout { order, tail: 1 };
-                options = PlanOptions { trees: Trees::Given(vec![plain]), memory: None, ..options };
+                let (trees, merging) = (Trees::Given(vec![plain]), Merging::Never);
+                options = PlanOptions { trees, merging, memory: None, ..options };
                 try_plan(&options)?
             }
             Err(CoreError::Memory { .. }) => return Err(best.refusal(REMEDY)),
@@ -76,6 +79,22 @@ pub(crate) fn plan<V: Value>(
         };
     }
     Ok(found)
+}
+
+/// Merging sorts the list, builds a tree that takes it over, and writes it anew; the trees are built
+/// from what it wrote.
+fn forecast<V: Value>(
+    before: Forecast,
+    tensor: &Coo<V>,
+    pattern: &Pattern,
+    plan: &SweepPlan,
+) -> Forecast {
+    if plan.merges.is_empty() {
+        return before.with_trees(tensor, pattern, &plan.kernels.trees, plan.side_bytes());
+    }
+    let (list, sorting, trees) = (before.list, sort_bytes(tensor), plan.tree_bytes());
+    let merging = (list + sorting.max(before.mapped)).max(2 * list);
+    before.with_built((trees, plan.side_bytes()), sorting, merging.max(list + trees + sorting))
 }
 
 fn factor_bytes<V: Value>(extents: &[u64], settings: &Settings) -> u64 {

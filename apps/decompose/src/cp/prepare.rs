@@ -70,7 +70,7 @@ pub(crate) fn prepare<V: Value>(
         console.screen.phase("build", || Engine::build(tensor, &plan, &toolchain));
     let (engine, build) = built?;
     phases.add("build", seconds);
-    tell_build(&build, console)?;
+    console.build(&build)?;
     let facts = Facts { tensor: facts, plan, build, forecast, phases };
     Ok(Prepared { engine, start, facts })
 }
@@ -89,36 +89,17 @@ fn check<V: Value>(settings: &Settings, tensor: &Coo<V>) -> Result<(), Failure> 
 }
 
 fn tell_plan(plan: &SweepPlan, forecast: &Forecast, console: &Console) -> Result<(), Failure> {
-    let trees: Vec<String> = plan.trees.iter().map(ToString::to_string).collect();
-    let seconds = plan.seconds();
+    let trees: Vec<String> = plan.kernels.trees.iter().map(ToString::to_string).collect();
+    let (seconds, merged) = (plan.seconds(), plan.merged());
+    let of = match plan.merges.is_empty() {
+        true => String::new(),
+        false => format!("modes {} merged; ", merged.join(" and ")),
+    };
     console.screen.line(format!(
-        "plan     trees of modes {}; {seconds:.2e} s of kernels an iteration expected",
+        "plan     {of}trees of modes {}; {seconds:.2e} s of kernels an iteration expected",
         trees.join(", ")
     ));
-    console.event("plan", json!({ "trees": trees, "kernel_seconds": seconds }))?;
+    console
+        .event("plan", json!({ "merged": merged, "trees": trees, "kernel_seconds": seconds }))?;
     forecast.tell(console)
-}
-
-fn tell_build(build: &BuildReport, console: &Console) -> Result<(), Failure> {
-    let BuildReport { build_seconds, compile_seconds, compiled, cached, interpreted, .. } = build;
-    let kernels = match interpreted {
-        Some(_) => "kernels are interpreted".to_owned(),
-        None => format!("{compiled} kernels compiled, {cached} cached; {compile_seconds:.2} s"),
-    };
-    console.screen.line(format!("build    trees {build_seconds:.2} s; {kernels}"));
-    if let Some(why) = interpreted {
-        console.screen.warn(format!("kernels run in the interpreter, many times slower: {why}"));
-    }
-    console.event(
-        "build",
-        json!({
-            "trees_seconds": build_seconds,
-            "kernels_seconds": compile_seconds,
-            "compiled": compiled,
-            "cached": cached,
-            "interpreted": interpreted,
-            "tree_bytes": build.tree_bytes,
-            "private_bytes": build.side_bytes,
-        }),
-    )
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use decompose_common::model::ModelFormat;
-use decompose_core::sweep::{Step, Trees};
+use decompose_core::sweep::{Merging, Trees};
 use decompose_cp::{Arrangement, GramReport, NonNegModes, RestartReport};
 use decompose_formats::Value;
 use serde::Serialize;
@@ -30,25 +30,31 @@ pub(crate) struct Options<'a> {
     dimorder: Option<String>,
     arrange: bool,
     trees: Vec<String>,
+    plan: String,
     compat: Option<Compat>,
     out_formats: Vec<&'static str>,
 }
 
 #[derive(Serialize)]
 struct PlanRecord {
+    /// Sets of modes taken as one.
+    merged: Vec<String>,
+    /// Trees of the tensor over these and the other modes.
     trees: Vec<String>,
-    considered: usize,
+    partitions_considered: usize,
+    seconds_without_merging: Option<f64>,
     tree_bytes: u64,
     private_bytes: u64,
     kernels_compiled: usize,
     kernels_cached: usize,
     kernels_interpreted: Option<String>,
-    modes: Vec<StepRecord>,
+    steps: Vec<StepRecord>,
 }
 
 #[derive(Serialize)]
 struct StepRecord {
-    mode: usize,
+    name: String,
+    runs_per_iteration: usize,
     tree: String,
     expression: String,
     schedule: String,
@@ -116,11 +122,24 @@ pub(crate) fn options(settings: &Settings) -> Options<'_> {
         arrange: config.arrangement == Arrangement::Sorted,
         trees: match &settings.trees {
             Trees::Choose => vec!["choose".into()],
+            Trees::ChoosePlain => vec!["choose-plain".to_owned()],
             Trees::Given(orders) => orders.iter().map(ToString::to_string).collect(),
+        },
+        plan: match &settings.merging {
+            Merging::Choose => "auto".into(),
+            Merging::Never => "none".into(),
+            Merging::Given(sets) => merged_name(sets),
         },
         compat: settings.compat,
         out_formats: settings.formats.iter().map(|&format| format_name(format)).collect(),
     }
+}
+
+fn merged_name(sets: &[Vec<usize>]) -> String {
+    let set = |set: &Vec<usize>| {
+        set.iter().map(|mode| (mode + 1).to_string()).collect::<Vec<_>>().join("+")
+    };
+    sets.iter().map(set).collect::<Vec<_>>().join(",")
 }
 
 fn format_name(format: ModelFormat) -> &'static str {
@@ -135,27 +154,32 @@ fn format_name(format: ModelFormat) -> &'static str {
 
 fn plan<V: Value>(solved: &Solved<V>, facts: &Facts) -> PlanRecord {
     let (plan, build) = (&facts.plan, &facts.build);
-    let step = |step: &Step| StepRecord {
-        mode: step.mode + 1,
-        tree: plan.trees[step.tree].to_string(),
-        expression: step.problem.expr.to_string(),
-        schedule: step.candidate.schedule.text(&step.problem.expr),
-        flops: step.candidate.cost.flops,
-        predicted_seconds: step.seconds,
-        measured_seconds: median(
-            solved.outcome.history.iter().map(|record| record.detail("mttkrp")[step.mode]),
-        ),
-        source: solved.sources.get(step.mode).cloned().flatten(),
-    };
+    let parts = plan.parts().flat_map(|part| part.steps.iter().map(move |step| (part, step)));
+    let names = plan.steps().map(|(name, _)| name);
+    let done = solved.sources.iter().zip(&solved.kernel_seconds);
+    let steps =
+        parts.zip(names).zip(done).map(|(((part, step), name), (source, seconds))| StepRecord {
+            name,
+            runs_per_iteration: step.runs,
+            tree: part.trees[step.tree].to_string(),
+            expression: step.problem.expr.to_string(),
+            schedule: step.candidate.schedule.text(&step.problem.expr),
+            flops: step.candidate.cost.flops,
+            predicted_seconds: step.seconds,
+            measured_seconds: median(seconds.iter().copied()),
+            source: source.clone(),
+        });
     PlanRecord {
-        trees: plan.trees.iter().map(ToString::to_string).collect(),
-        considered: plan.considered,
+        merged: plan.merged(),
+        trees: plan.kernels.trees.iter().map(ToString::to_string).collect(),
+        partitions_considered: plan.considered,
+        seconds_without_merging: Some(plan.plain_seconds).filter(|seconds| seconds.is_finite()),
         tree_bytes: build.tree_bytes,
         private_bytes: build.side_bytes,
         kernels_compiled: build.compiled,
         kernels_cached: build.cached,
         kernels_interpreted: build.interpreted.clone(),
-        modes: plan.steps.iter().map(step).collect(),
+        steps: steps.collect(),
     }
 }
 

@@ -4,7 +4,7 @@ use std::ops::Deref;
 use std::path::PathBuf;
 
 use decompose_common::model::ModelFormat;
-use decompose_core::sweep::{TreeLayout, Trees};
+use decompose_core::sweep::{Merging, TreeLayout, Trees};
 use decompose_cp::{Arrangement, CpConfig, NonNegModes};
 
 use crate::cp::args::{CpArgs, Init, Tree};
@@ -21,6 +21,7 @@ pub(crate) struct Settings {
     pub(crate) range: StartRange,
     pub(crate) compat: Option<Compat>,
     pub(crate) trees: Trees,
+    pub(crate) merging: Merging,
     pub(crate) formats: Vec<ModelFormat>,
 }
 
@@ -80,6 +81,7 @@ impl Settings {
             start,
             range: defaults.range,
             compat: args.model.compat,
+            merging: merging(&args)?,
             trees: trees(args.trees)?,
             formats,
             run,
@@ -101,6 +103,19 @@ fn config(args: &CpArgs, defaults: &Defaults, rank: usize, run: &RunSettings) ->
         },
         checkpoint: run.checkpoint(),
         ..CpConfig::new(rank)
+    }
+}
+
+/// Given trees are trees of the tensor itself: nothing is merged.
+fn merging(args: &CpArgs) -> Result<Merging, Failure> {
+    let given = args.trees.iter().any(|tree| *tree != Tree::Choose);
+    match args.plan.clone().unwrap_or(Merging::Choose) {
+        Merging::Given(_) if given => {
+            Err(Failure::input("--plan merges modes, but --trees lists trees of single modes")
+                .help("give one of them"))
+        }
+        _ if given => Ok(Merging::Never),
+        merging => Ok(merging),
     }
 }
 

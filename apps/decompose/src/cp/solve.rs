@@ -17,8 +17,10 @@ use crate::run::journal::{self, Course};
 /// The end of the iterations.
 pub(crate) struct Solved<V: Value> {
     pub(crate) outcome: CpOutcome<V>,
-    /// The files of the kernels, by mode; `None` where interpreted.
+    /// The files of the kernels, in the order of the plan's steps; `None` where interpreted.
     pub(crate) sources: Vec<Option<PathBuf>>,
+    /// The seconds of every run of each kernel.
+    pub(crate) kernel_seconds: Vec<Vec<f64>>,
     /// Seconds of this process in the solver.
     pub(crate) seconds: f64,
     pub(crate) done: Done,
@@ -45,5 +47,6 @@ pub(crate) fn solve<V: Value>(
     let done = if interrupted { Done::Interrupted } else { Done::Complete };
     let sources =
         engine.kernels().map(|kernel| kernel.origin().map(|o| o.source.clone())).collect();
-    Ok(Solved { outcome, sources, seconds, done })
+    let kernel_seconds = engine.seconds().map(<[f64]>::to_vec).collect();
+    Ok(Solved { outcome, sources, kernel_seconds, seconds, done })
 }

@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
 use decompose_common::machine::parse_size;
+use decompose_formats::ModeOrder;
 
 /// When to stop, and how often to start.
 #[derive(Args, Clone, Debug)]
@@ -166,4 +167,12 @@ pub(crate) fn parse_modes(text: &str, separator: char) -> Result<Vec<usize>, Str
         Ok(mode) => Ok(mode - 1),
     };
     text.split(separator).map(mode).collect()
+}
+
+/// Parses an order of the modes, counted from 1, as 3,1,2 or 3-1-2.
+pub(crate) fn parse_order(text: &str) -> Result<ModeOrder, String> {
+    let separator = if text.contains(',') { ',' } else { '-' };
+    let modes = parse_modes(text, separator)?;
+    let example = "list each mode once, as 3,1,2 or 3-1-2";
+    ModeOrder::new(modes).ok_or_else(|| format!("`{text}` is no order of the modes; {example}"))
 }

@@ -4,6 +4,7 @@ use std::fmt::{Display, Write};
 
 use decompose_common::history::{IterationRecord, Measure};
 use decompose_common::progress::Screen;
+use decompose_core::sweep::BuildReport;
 use serde_json::{Value as Json, json};
 
 use crate::failure::Failure;
@@ -47,6 +48,32 @@ impl Console {
         }
     }
 
+    /// Says how trees and kernels were built.
+    pub(crate) fn build(&self, build: &BuildReport) -> Result<(), Failure> {
+        let BuildReport { build_seconds, compile_seconds, compiled, cached, interpreted, .. } =
+            build;
+        let kernels = match interpreted {
+            Some(_) => "kernels are interpreted".to_owned(),
+            None => format!("{compiled} kernels compiled, {cached} cached; {compile_seconds:.2} s"),
+        };
+        self.screen.line(format!("build    trees {build_seconds:.2} s; {kernels}"));
+        if let Some(why) = interpreted {
+            self.screen.warn(format!("kernels run in the interpreter, many times slower: {why}"));
+        }
+        self.event(
+            "build",
+            json!({
+                "trees_seconds": build_seconds,
+                "kernels_seconds": compile_seconds,
+                "compiled": compiled,
+                "cached": cached,
+                "interpreted": interpreted,
+                "tree_bytes": build.tree_bytes,
+                "private_bytes": build.side_bytes,
+            }),
+        )
+    }
+
     /// Shows an iteration: its fit, change and seconds, and every number among its details.
     pub(crate) fn iteration(&mut self, record: &IterationRecord) -> Result<(), Failure> {
         let IterationRecord { restart, iteration, fit, change, seconds, .. } = record;
@@ -70,7 +97,11 @@ impl Console {
         if self.print_every > 0 && iteration.is_multiple_of(self.print_every) {
             let mut line = format!("{iteration:>9}  {fit:>10.8}  {change:>9.2e}  {seconds:>7.3}");
             numbers().for_each(|(name, number)| {
-                push(&mut line, format_args!("{number:>width$.4e}", width = name.len().max(11)));
+                let width = name.len().max(11);
+                match number.fract() == 0.0 && number.abs() < 1e6 {
+                    true => push(&mut line, format_args!("{number:>width$}")),
+                    false => push(&mut line, format_args!("{number:>width$.4e}")),
+                }
             });
             self.screen.line(line);
         }

@@ -117,8 +117,9 @@ impl Forecast {
         trees: &[TreeLayout],
         copies: u64,
     ) -> Forecast {
-        let natural = ModeOrder::natural(tensor.order());
-        let resorts = trees.iter().any(|tree| tree.order != natural);
+        let sorted = tensor.sorted_by().cloned();
+        let sorted = sorted.unwrap_or_else(|| ModeOrder::natural(tensor.order()));
+        let resorts = trees.iter().any(|tree| tree.order != sorted);
         let sorting = if resorts { sort_bytes(tensor) } else { 0 };
         let bytes =
             |tree: &TreeLayout| sweep::tree_bytes(tensor.extents(), tree, pattern, V::BYTES);
@@ -137,10 +138,21 @@ impl Forecast {
         });
         let fused = trees.iter().filter(|tree| tree.tail > 1).map(bytes).max().unwrap_or(0);
         let fuse = all_plain.max(kept) + fused;
-        let solve = kept.saturating_add(copies).saturating_add(self.factors + self.work);
         let copying = if resorts { self.list + self.mapped } else { self.list };
-        let stages = build.max().unwrap_or(0).max(fuse).max(solve).max(copying);
-        let peak = self.peak.max(self.base.saturating_add(stages));
+        let building = build.max().unwrap_or(0).max(fuse).max(copying);
+        self.with_built((kept, copies), sorting, building)
+    }
+
+    /// Adds `kept` bytes of trees and `copies` of outputs, for which memory of `building` bytes is
+    /// held at once, `sorting` of them to sort in.
+    pub(crate) fn with_built(
+        self,
+        (kept, copies): (u64, u64),
+        sorting: u64,
+        building: u64,
+    ) -> Forecast {
+        let solve = kept.saturating_add(copies).saturating_add(self.factors + self.work);
+        let peak = self.peak.max(self.base.saturating_add(building.max(solve)));
         Forecast {
             sorting: self.sorting.max(sorting),
             trees: kept,

@@ -5,7 +5,7 @@
 //! tensor    file -> sorted list    memory    the forecast of the peak
 //! console   lines and events       journal   history on disk, Ctrl-C
 //! record    run.json               figures   convergence, timing
-//! summary   the last lines
+//! kernels   where their C lies     summary   the last lines
 //! ```
 //!
 //! A command adds its own options, its plan, its solver and its model files.
@@ -14,6 +14,7 @@ pub(crate) mod args;
 pub(crate) mod console;
 pub(crate) mod figures;
 pub(crate) mod journal;
+pub(crate) mod kernels;
 pub(crate) mod memory;
 pub(crate) mod record;
 pub(crate) mod settings;
@@ -32,7 +33,8 @@ pub(crate) const STALE: &[&str] = &[
     "model.npz", "model.ktensor", "lambda.mat", "weights.csv", CHECKPOINT, "run.json",
     "restarts.csv", "restarts.svg", "restarts.png", "convergence.svg", "convergence.png",
     "timing.svg", "timing.png", "components.svg", "components.png", "spectra.csv", "spectra.svg",
-    "spectra.png",
+    "spectra.png", "predictions.csv", "predictions.svg", "predictions.png", "rank.csv", "rank.svg",
+    "rank.png",
 ];
 
 /// Wall times of the phases, in order.

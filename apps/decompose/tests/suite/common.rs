@@ -24,8 +24,13 @@ pub(crate) fn data(name: &str) -> PathBuf {
 
 /// Runs `decompose cp` on a shipped tensor in `folder`; it must succeed.
 pub(crate) fn cp(folder: &Path, file: &str, options: &str) -> (String, String) {
+    solve("cp", folder, file, options)
+}
+
+/// Runs a solver on a shipped tensor in `folder`; it must succeed.
+pub(crate) fn solve(solver: &str, folder: &Path, file: &str, options: &str) -> (String, String) {
     let mut command = decompose(folder);
-    command.arg("cp").arg(data(file)).args(options.split_whitespace());
+    command.arg(solver).arg(data(file)).args(options.split_whitespace());
     let output = command.assert().success().get_output().clone();
     let text = |bytes| String::from_utf8(bytes).unwrap();
     (text(output.stdout), text(output.stderr))

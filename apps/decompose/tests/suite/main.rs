@@ -3,11 +3,15 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod bad_input;
+mod bench;
 mod commands;
 mod common;
+mod complete;
 mod einsum;
 mod interrupt;
 mod options;
 mod resume;
 mod run;
 mod schedule;
+mod tt;
+mod tucker;

@@ -42,7 +42,7 @@ fn the_record_is_complete() {
     assert_eq!(record["input"]["extents"].as_array().unwrap().len(), 4);
     assert_eq!(record["input"]["nnz"], 19686);
     assert_eq!(record["input"]["blake3"].as_str().unwrap().len(), 64);
-    for mode in record["plan"]["modes"].as_array().unwrap() {
+    for mode in record["plan"]["steps"].as_array().unwrap() {
         assert!(mode["predicted_seconds"].as_f64().unwrap() > 0.0);
         assert!(mode["measured_seconds"].as_f64().unwrap() > 0.0);
         assert!(mode["schedule"].as_str().unwrap().contains("nest"));
@@ -150,4 +150,38 @@ fn a_plan_is_explained_without_running() {
     let source = stdout.split("mode 1: ").nth(1).unwrap().split(" (").next().unwrap();
     assert!(fs::read_to_string(source).unwrap().contains("#include"), "{source}");
     assert!(names(dir.path()).is_empty());
+}
+
+#[test]
+fn merged_modes_change_no_fit() {
+    let dir = tempfile::tempdir().unwrap();
+    let fit = |name: &str, plan: &str| {
+        let options =
+            format!("--rank 3 --out {name} --threads 2 --max-iters 15 --tol 0 --plan {plan}");
+        cp(dir.path(), "tz-transitions.tns.gz", &options);
+        let record = json(&dir.path().join(name).join("run.json"));
+        assert_eq!(record["options"]["plan"], plan);
+        let merged: Vec<&str> = record["plan"]["merged"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|m| m.as_str().unwrap())
+            .collect();
+        let expected: Vec<&str> = plan.split(',').filter(|set| set.contains('+')).collect();
+        assert!(plan == "auto" || merged == expected, "{merged:?}");
+        for step in record["plan"]["steps"].as_array().unwrap() {
+            assert!(step["measured_seconds"].as_f64().unwrap() > 0.0);
+        }
+        record["result"]["fit"].as_f64().unwrap()
+    };
+    let plain = fit("plain", "none");
+    for (name, plan) in [("auto", "auto"), ("one", "1+2"), ("two", "1+3,2+4"), ("three", "1+2+3")] {
+        // Fifteen iterations amplify the different rounding of sums to no more than this.
+        assert!((fit(name, plan) - plain).abs() < 1e-10, "{plan}");
+    }
+    let mut bad = decompose(dir.path());
+    bad.args(["cp", "-r", "2", "-o", "bad", "--plan", "1+5"]).arg(data("tz-transitions.tns.gz"));
+    let refused = bad.assert().code(2).get_output().clone();
+    let stderr = String::from_utf8(refused.stderr).unwrap();
+    assert!(stderr.contains("merged modes 1+5") && !dir.path().join("bad").exists(), "{stderr}");
 }

@@ -1,0 +1,75 @@
+//! What the user typed after `decompose bench`, checked word by word only.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::bench::settings::{Part, What};
+use crate::run::args::{Precision, parse_count};
+
+/// Measures ingest, kernels and CP-ALS iterations, and what the machine could do at best.
+///
+/// Every configuration runs once to warm up, then they run in turn for some rounds; medians and
+/// extremes are shown beside a bound: the time that the flops and bytes of the plan would take at the
+/// limits of the machine, which are measured in the same run.  Writes bench.json, raw.csv,
+/// summary.csv and a figure.  Leave the machine alone meanwhile.
+#[derive(Args, Debug)]
+pub(crate) struct BenchArgs {
+    /// The tensors, as `decompose cp` reads them.
+    #[arg(value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    /// A tensor with extents and non-zeros of this FROSTT tensor, as `decompose generate --like`
+    /// makes it (repeatable).
+    #[arg(long, value_name = "NAME")]
+    pub(crate) like: Vec<String>,
+    /// Scale the non-zeros and long modes of --like.
+    #[arg(long, value_name = "S", default_value = "1", requires = "like")]
+    pub(crate) scale: f64,
+    /// What is measured: ingest, kernels, sweep.
+    #[arg(
+        long,
+        value_name = "WHAT,...",
+        value_delimiter = ',',
+        default_value = "ingest,kernels,sweep"
+    )]
+    pub(crate) what: Vec<What>,
+    /// The kernels: mttkrp, ttmc (each in every mode), tttp.
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',', default_value = "mttkrp",
+          value_parser = ["mttkrp", "ttmc", "tttp"])]
+    pub(crate) kernels: Vec<String>,
+    /// The ranks.
+    #[arg(long, short, value_name = "R,...", value_delimiter = ',', default_value = "16,50",
+          value_parser = parse_count)]
+    pub(crate) rank: Vec<usize>,
+    /// The numbers of threads.  [default: 1 and all]
+    #[arg(long, short, value_name = "N,...", value_delimiter = ',', value_parser = parse_count)]
+    pub(crate) threads: Vec<usize>,
+    /// Rounds that count, at least 5.
+    #[arg(long, value_name = "N", default_value = "5", value_parser = parse_rounds)]
+    pub(crate) rounds: usize,
+    /// The precision of values and factors.
+    #[arg(long, value_name = "TYPE", default_value = "f64")]
+    pub(crate) precision: Precision,
+    /// Run sweeps also without these, each left out in turn: merging (modes taken together), fusing
+    /// (of the last levels of trees), prefetch (of gathered rows).
+    #[arg(long, value_name = "PART,...", value_delimiter = ',')]
+    pub(crate) without: Vec<Part>,
+    /// Recorded results of other programs, to be shown beside: a CSV file with the columns program,
+    /// tensor, rank, threads, quantity, value.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) peer: Option<PathBuf>,
+    /// The folder of the results.
+    #[arg(long, short, value_name = "DIR", default_value = "decompose-bench")]
+    pub(crate) out: PathBuf,
+    /// Replace results in the folder.
+    #[arg(long)]
+    pub(crate) overwrite: bool,
+}
+
+/// Parses a number of rounds.
+fn parse_rounds(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(rounds) if rounds >= 5 => Ok(rounds),
+        _ => Err("a median says little about fewer than 5 rounds".into()),
+    }
+}

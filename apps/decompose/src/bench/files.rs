@@ -1,0 +1,159 @@
+//! The files of a run.
+
+use std::path::{Path, PathBuf};
+
+use decompose_common::machine::MachineFacts;
+use decompose_core::cost::Machine;
+use decompose_core::plot;
+use serde_json::{Value as Json, json};
+
+use crate::bench::figure;
+use crate::bench::record::Record;
+use crate::bench::settings::Settings;
+use crate::bench::summary::Line;
+use crate::cli::Done;
+use crate::failure::Failure;
+use crate::run::args::Precision;
+
+/// Writes raw.csv, summary.csv, bench.json and the figure; returns their paths.
+///
+/// # Errors
+///
+/// If a file cannot be written.
+pub(crate) fn write(
+    settings: &Settings,
+    record: &Record,
+    lines: &[Line],
+    done: Done,
+) -> Result<Vec<PathBuf>, Failure> {
+    settings.folder.create()?;
+    let folder = settings.folder.path();
+    settings.folder.clear(["raw.csv", "summary.csv", "bench.json", "bench.svg", "bench.png"])?;
+    let (raw, summary) = (folder.join("raw.csv"), folder.join("summary.csv"));
+    write_raw(&raw, settings, record).map_err(|error| failed(&raw, error))?;
+    write_summary(&summary, settings, lines).map_err(|error| failed(&summary, error))?;
+    let path = folder.join("bench.json");
+    let text = serde_json::to_string_pretty(&whole(settings, record, lines, done));
+    let text = text.map_err(|error| Failure::internal(format!("cannot write JSON: {error}")))?;
+    std::fs::write(&path, text + "\n").map_err(|error| failed(&path, error))?;
+    let mut written = vec![raw, summary, path];
+    if let Some(bars) = figure::of(settings, lines) {
+        written.extend(plot::save(&bars, folder, "bench")?);
+    }
+    Ok(written)
+}
+
+fn failed(path: &Path, error: impl std::fmt::Display) -> Failure {
+    Failure::input(format!("cannot write {}: {error}", path.display())).while_writing()
+}
+
+fn precision(settings: &Settings) -> &'static str {
+    match settings.precision {
+        Precision::F64 => "f64",
+        Precision::F32 => "f32",
+    }
+}
+
+/// Writes a number of an optional rank.
+fn rank(rank: Option<usize>) -> String {
+    rank.map_or_else(String::new, |rank| rank.to_string())
+}
+
+fn write_raw(path: &Path, settings: &Settings, record: &Record) -> csv::Result<()> {
+    let mut file = csv::Writer::from_path(path)?;
+    file.write_record([
+        "round", "program", "tensor", "rank", "threads", "precision", "quantity", "value", "unit",
+    ])?;
+    for sample in &record.samples {
+        let key = &sample.key;
+        file.write_record([
+            &sample.round.to_string(),
+            &key.program,
+            &key.tensor,
+            &rank(key.rank),
+            &key.threads.to_string(),
+            precision(settings),
+            &key.quantity,
+            &format!("{:e}", sample.seconds),
+            "s",
+        ])?;
+    }
+    Ok(file.flush()?)
+}
+
+fn write_summary(path: &Path, settings: &Settings, lines: &[Line]) -> csv::Result<()> {
+    let mut file = csv::Writer::from_path(path)?;
+    file.write_record([
+        "program", "tensor", "rank", "threads", "precision", "quantity", "median", "lowest",
+        "highest", "rounds", "unit",
+    ])?;
+    for line in lines {
+        let key = &line.key;
+        file.write_record([
+            &key.program,
+            &key.tensor,
+            &rank(key.rank),
+            &key.threads.to_string(),
+            precision(settings),
+            &key.quantity,
+            &format!("{:e}", line.median),
+            &format!("{:e}", line.lowest),
+            &format!("{:e}", line.highest),
+            &line.rounds.to_string(),
+            "s",
+        ])?;
+    }
+    Ok(file.flush()?)
+}
+
+/// Everything in one object.
+fn whole(settings: &Settings, record: &Record, lines: &[Line], done: Done) -> Json {
+    let machine = Machine::here();
+    let limits =
+        record.limits.iter().map(|(rank, limits)| json!({ "rank": rank, "limits": limits }));
+    let threads: Vec<usize> = settings.pools.iter().map(|(threads, _)| *threads).collect();
+    json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "options": {
+            "what": settings.what,
+            "kernels": settings.kernels,
+            "ranks": settings.ranks,
+            "threads": threads,
+            "rounds": settings.rounds,
+            "precision": precision(settings),
+            "without": settings.without,
+            "peer": settings.peer_file,
+        },
+        "complete": done == Done::Complete,
+        "machine": MachineFacts::here(),
+        "caches": {
+            "l1_bytes": machine.l1_bytes,
+            "l2_bytes": machine.l2_bytes,
+            "l3_bytes": machine.l3_bytes,
+        },
+        "limits": limits.collect::<Vec<_>>(),
+        "tensors": record.tensors,
+        "results": lines.iter().map(result).collect::<Vec<_>>(),
+        "peers": settings.peers,
+        "plans": record.plans,
+    })
+}
+
+fn result(line: &Line) -> Json {
+    json!({
+        "program": line.key.program,
+        "tensor": line.key.tensor,
+        "rank": line.key.rank,
+        "threads": line.key.threads,
+        "quantity": line.key.quantity,
+        "median_seconds": line.median,
+        "lowest_seconds": line.lowest,
+        "highest_seconds": line.highest,
+        "rounds": line.rounds,
+        "work": line.work,
+        "gflops": line.gflops(),
+        "gigabytes_per_second": line.gigabytes(),
+        "bound": line.bound,
+        "ratio": line.ratio(),
+    })
+}

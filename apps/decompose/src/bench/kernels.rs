@@ -1,0 +1,190 @@
+//! One kernel at a time, on the tree that suits it best.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use decompose_common::progress::Screen;
+use decompose_core::contract::{Contraction, Question, random_operands};
+use decompose_core::cost::Machine;
+use decompose_core::einsum::{Access, Expr};
+use decompose_core::error::CoreError;
+use decompose_core::kernels::{mode_index, mttkrp, ttmc, tttp};
+use decompose_core::roofline::{Bound, Caches, Work};
+use decompose_core::sweep::{
+    Merging, PlanOptions, Step, TreeLayout, TreePlan, Trees, plan_kernels,
+};
+use decompose_formats::{Csf, Matrix, ModeOrder, Value};
+use rayon::ThreadPool;
+
+use crate::bench::record::{Key, PROGRAM, PlanText, Record, Task};
+use crate::bench::settings::Settings;
+use crate::bench::sweep::check_memory;
+use crate::bench::tensors::Subject;
+use crate::bench::turns::{self, Runner};
+use crate::cli::Done;
+use crate::failure::Failure;
+use crate::schedule::measure::dense_bytes;
+
+/// A sample lasts at least this long: short kernels run several times for one.
+const LEAST_SECONDS: f64 = 1e-3;
+
+/// Measures each kernel on each number of threads.
+///
+/// # Errors
+///
+/// Too little memory, or a kernel that cannot be planned or run.
+pub(crate) fn measure<V: Value>(
+    settings: &Settings,
+    (subject, rank): (&Subject<V>, usize),
+    record: &mut Record,
+    screen: &mut Screen,
+) -> Result<Done, Failure> {
+    for (name, expr) in expressions(&settings.kernels, subject.tensor.order()) {
+        let mut runners: Vec<Box<dyn Runner + '_>> = Vec::new();
+        for (threads, pool) in &settings.pools {
+            let key = Key {
+                program: PROGRAM.to_owned(),
+                tensor: subject.name.clone(),
+                rank: Some(rank),
+                threads: *threads,
+                quantity: name.clone(),
+            };
+            let plan = match plan(subject, rank, (&expr, *threads)) {
+                Err(error @ CoreError::NoSchedule { .. }) => {
+                    screen.warn(format!("{name} is left out: {error}"));
+                    continue;
+                }
+                other => other?,
+            };
+            let prepared = || prepare(settings, (subject, rank), (&plan, key, pool), record);
+            runners.push(Box::new(screen.phase("kernel", prepared).0?));
+        }
+        if turns::take(&mut runners, settings.rounds, record, screen)? == Done::Interrupted {
+            return Ok(Done::Interrupted);
+        }
+    }
+    Ok(Done::Complete)
+}
+
+/// Returns the kernels called `names` for tensors of `order`, with their full names.
+fn expressions(names: &[String], order: usize) -> Vec<(String, Expr)> {
+    let of = |name: &String| -> Vec<(String, Expr)> {
+        let modes = |kernel: &dyn Fn(usize) -> Expr| {
+            (0..order).map(|mode| (format!("{name}:{order}:{}", mode + 1), kernel(mode))).collect()
+        };
+        match name.as_str() {
+            "mttkrp" => modes(&|mode| mttkrp(order, mode)),
+            "ttmc" => modes(&|mode| ttmc(order, Some(mode))),
+            _ => vec![(format!("{name}:{order}"), tttp(order))],
+        }
+    };
+    names.iter().flat_map(of).collect()
+}
+
+/// A kernel with its operands on the threads of a pool.
+struct KernelRun<'a, V: Value> {
+    pool: &'a ThreadPool,
+    key: Key,
+    contraction: Contraction<V>,
+    dense: Vec<Matrix<V>>,
+    output: Matrix<V>,
+    /// Runs a sample; 0: not known yet.
+    runs: usize,
+}
+
+/// Builds the kernel of `plan`, and counts what it must do.
+fn prepare<'a, V: Value>(
+    settings: &Settings,
+    (subject, rank): (&Subject<V>, usize),
+    (plan, key, pool): (&TreePlan, Key, &'a ThreadPool),
+    record: &mut Record,
+) -> Result<KernelRun<'a, V>, Failure> {
+    let step = &plan.steps[0];
+    // The list is copied to be sorted, and sorting takes as much again.
+    let list = (subject.tensor.nnz() * (4 * subject.tensor.order() + V::BYTES)) as u64;
+    let need = plan.tree_bytes + plan.side_bytes + dense_bytes(&step.problem) + 2 * list;
+    check_memory(need, &format!("{} at rank {rank}", key.quantity))?;
+    let layout = &plan.trees[step.tree];
+    let tree = Csf::build(subject.tensor.clone(), &layout.order)?.fuse(layout.tail);
+    let task = task(settings, (&key, rank), (step, &tree), record);
+    record.tasks.push(task);
+    record.plans.push(PlanText {
+        program: format!("{} {}", key.program, key.quantity),
+        tensor: key.tensor.clone(),
+        rank,
+        threads: key.threads,
+        predicted_seconds: plan.seconds(),
+        text: plan.to_string(),
+    });
+    pool.install(|| {
+        let (problem, schedule) = (&step.problem, &step.candidate.schedule);
+        let tree = Arc::new(tree);
+        let contraction = Contraction::build(problem, schedule, tree, &settings.toolchain)?;
+        let dense = random_operands::<V>(contraction.kernel().program())?;
+        let output = contraction.output()?;
+        Ok(KernelRun { pool, key, contraction, dense, output, runs: 0 })
+    })
+}
+
+fn plan<V: Value>(
+    subject: &Subject<V>,
+    rank: usize,
+    (expr, threads): (&Expr, usize),
+) -> Result<TreePlan, CoreError> {
+    let extents = subject.tensor.extents();
+    let shape = |access: &Access| -> Vec<u64> {
+        let mode = |index| (0..extents.len()).find(|&mode| mode_index(mode) == index);
+        let extents = access.indices.iter().map(|&i| mode(i).map_or(rank as u64, |m| extents[m]));
+        extents.collect()
+    };
+    let shapes: Vec<Vec<u64>> = expr.inputs.iter().map(shape).collect();
+    let mut question = Question::new(expr.clone(), 0, &subject.counts, &shapes)?;
+    question.value_bytes = V::BYTES;
+    let natural = TreeLayout { order: ModeOrder::natural(extents.len()), tail: 1 };
+    let options = PlanOptions {
+        rank,
+        value_bytes: V::BYTES,
+        threads,
+        memory: None,
+        // Only the kernel counts, not the building of its tree.
+        sweeps: usize::MAX,
+        trees: Trees::Choose,
+        merging: Merging::Never,
+        updates: Vec::new(),
+    };
+    plan_kernels(extents, &[question.problem(&natural)], &options, Machine::here())
+}
+
+fn task<V: Value>(
+    settings: &Settings,
+    (key, rank): (&Key, usize),
+    (step, tree): (&Step, &Csf<V>),
+    record: &Record,
+) -> Task {
+    let caches = Caches::of(Machine::here(), key.threads);
+    let schedule = &step.candidate.schedule;
+    let counting = || Work::of(&step.problem, schedule, tree, &caches);
+    let pool = settings.pools.iter().max_by_key(|(threads, _)| *threads);
+    let work = pool.map_or_else(counting, |(_, pool)| pool.install(counting));
+    let limits = record.limits(rank, key.threads);
+    Task { key: key.clone(), work, bound: limits.map(|limits| Bound::of(&work, limits)) }
+}
+
+impl<V: Value> Runner for KernelRun<'_, V> {
+    fn run(&mut self) -> Result<Vec<(Key, f64)>, Failure> {
+        let dense: Vec<&Matrix<V>> = self.dense.iter().collect();
+        let (contraction, output) = (&mut self.contraction, &mut self.output);
+        let runs = self.runs.max(1);
+        let seconds = self.pool.install(|| -> Result<f64, Failure> {
+            let start = Instant::now();
+            for _ in 0..runs {
+                contraction.run(&dense, output)?;
+            }
+            Ok(start.elapsed().as_secs_f64() / runs as f64)
+        })?;
+        if self.runs == 0 {
+            self.runs = (LEAST_SECONDS / seconds.max(1e-9)).ceil().max(1.0) as usize;
+        }
+        Ok(vec![(self.key.clone(), seconds)])
+    }
+}

@@ -1,0 +1,137 @@
+//! `decompose bench`: how fast ingest, kernels and iterations are, beside what the machine could do.
+
+mod args;
+mod figure;
+mod files;
+mod ingest;
+mod kernels;
+mod peers;
+mod record;
+mod settings;
+mod summary;
+mod sweep;
+mod table;
+mod tensors;
+mod turns;
+
+use decompose_common::interrupt;
+use decompose_common::progress::{Screen, Verbosity};
+use decompose_core::cost::Machine;
+use decompose_core::roofline::Limits;
+use decompose_formats::Value;
+
+use crate::bench::record::Record;
+use crate::bench::settings::{Settings, What};
+use crate::bench::tensors::Subject;
+use crate::cli::Done;
+use crate::failure::Failure;
+use crate::run::args::Precision;
+use crate::stdout;
+
+pub(crate) use crate::bench::args::BenchArgs;
+
+/// Runs the command.
+///
+/// # Errors
+///
+/// Bad options, a tensor that cannot be read, an output that exists or cannot be written.
+pub(crate) fn run(args: BenchArgs) -> Result<Done, Failure> {
+    let settings = Settings::new(args)?;
+    match settings.precision {
+        Precision::F64 => run_in::<f64>(&settings),
+        Precision::F32 => run_in::<f32>(&settings),
+    }
+}
+
+fn run_in<V: Value>(settings: &Settings) -> Result<Done, Failure> {
+    let mut screen = Screen::new(Verbosity::Normal);
+    let mut record = Record::default();
+    interrupt::install();
+    let measured = measure_all::<V>(settings, &mut record, &mut screen);
+    screen.stop();
+    if record.samples.is_empty() {
+        if measured.is_ok() {
+            screen.warn("not one round has ended; nothing is written");
+        }
+        return measured;
+    }
+    let lines = summary::lines(&record);
+    // What was measured before a failure is kept.
+    let done = *measured.as_ref().unwrap_or(&Done::Interrupted);
+    let written = files::write(settings, &record, &lines, done)?;
+    stdout::line(table::of(settings, &lines))?;
+    for path in written {
+        screen.line(format!("write    {}", path.display()));
+    }
+    measured
+}
+
+/// Measures all tensors, one after the other.
+fn measure_all<V: Value>(
+    settings: &Settings,
+    record: &mut Record,
+    screen: &mut Screen,
+) -> Result<Done, Failure> {
+    for source in &settings.sources {
+        let subject = source.load::<V>(settings, screen)?;
+        record.tensors.push(subject.facts());
+        if measure(settings, &subject, record, screen)? == Done::Interrupted {
+            return Ok(Done::Interrupted);
+        }
+    }
+    Ok(Done::Complete)
+}
+
+/// Measures everything that was asked for on one tensor.
+fn measure<V: Value>(
+    settings: &Settings,
+    subject: &Subject<V>,
+    record: &mut Record,
+    screen: &mut Screen,
+) -> Result<Done, Failure> {
+    if settings.asks(What::Ingest)
+        && ingest::measure(settings, subject, record, screen)? == Done::Interrupted
+    {
+        return Ok(Done::Interrupted);
+    }
+    for &rank in &settings.ranks {
+        if settings.asks(What::Kernels) || settings.asks(What::Sweep) {
+            limits::<V>(settings, rank, record, screen)?;
+        }
+        if settings.asks(What::Kernels)
+            && kernels::measure(settings, (subject, rank), record, screen)? == Done::Interrupted
+        {
+            return Ok(Done::Interrupted);
+        }
+        if settings.asks(What::Sweep)
+            && sweep::measure(settings, (subject, rank), record, screen)? == Done::Interrupted
+        {
+            return Ok(Done::Interrupted);
+        }
+    }
+    Ok(Done::Complete)
+}
+
+/// Measures the limits of the machine for rows of this rank, once a process.
+fn limits<V: Value>(
+    settings: &Settings,
+    rank: usize,
+    record: &mut Record,
+    screen: &mut Screen,
+) -> Result<(), Failure> {
+    for (threads, pool) in &settings.pools {
+        if record.limits(rank, *threads).is_some() {
+            continue;
+        }
+        let measuring =
+            || pool.install(|| Limits::measure::<V>(rank, Machine::here(), &settings.toolchain));
+        match screen.phase("limits", measuring).0 {
+            Ok(limits) => {
+                screen.line(table::limits(rank, &limits));
+                record.limits.push((rank, limits));
+            }
+            Err(error) => screen.warn(format!("{error}; nothing is held against a bound")),
+        }
+    }
+    Ok(())
+}

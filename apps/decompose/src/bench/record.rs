@@ -1,0 +1,92 @@
+//! What was measured and what it is held against.
+
+use decompose_core::roofline::{Bound, Limits, Work};
+
+use crate::bench::settings::Part;
+
+/// The name of this program in records.
+pub(crate) const PROGRAM: &str = "decompose";
+
+/// Which work by whom.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub(crate) struct Key {
+    pub(crate) program: String,
+    pub(crate) tensor: String,
+    /// `None` where the rank does not matter.
+    pub(crate) rank: Option<usize>,
+    pub(crate) threads: usize,
+    pub(crate) quantity: String,
+}
+
+impl Key {
+    /// Returns the same with another quantity.
+    pub(crate) fn with(&self, quantity: impl Into<String>) -> Key {
+        Key { quantity: quantity.into(), ..self.clone() }
+    }
+
+    /// Returns the name of this program without `part`.
+    pub(crate) fn program(part: Option<Part>) -> String {
+        match part {
+            None => PROGRAM.to_owned(),
+            Some(part) => format!("{PROGRAM}-without-{}", part.name()),
+        }
+    }
+}
+
+/// One measurement.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Sample {
+    /// The round, from 1.
+    pub(crate) round: usize,
+    pub(crate) key: Key,
+    pub(crate) seconds: f64,
+}
+
+/// What some work must do.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Task {
+    pub(crate) key: Key,
+    pub(crate) work: Work,
+    /// `None` where the machine could not be measured.
+    pub(crate) bound: Option<Bound>,
+}
+
+/// A tensor that was measured.
+#[derive(Clone, Debug, serde::Serialize)]
+pub(crate) struct TensorFacts {
+    pub(crate) name: String,
+    /// The file, or how it was generated.
+    pub(crate) source: String,
+    pub(crate) extents: Vec<u64>,
+    pub(crate) nnz: usize,
+}
+
+/// A plan that was run.
+#[derive(Clone, Debug, serde::Serialize)]
+pub(crate) struct PlanText {
+    pub(crate) program: String,
+    pub(crate) tensor: String,
+    pub(crate) rank: usize,
+    pub(crate) threads: usize,
+    pub(crate) predicted_seconds: f64,
+    pub(crate) text: String,
+}
+
+/// Everything that a run found out.
+#[derive(Default)]
+pub(crate) struct Record {
+    pub(crate) tensors: Vec<TensorFacts>,
+    /// By rank.
+    pub(crate) limits: Vec<(usize, Limits)>,
+    pub(crate) plans: Vec<PlanText>,
+    pub(crate) tasks: Vec<Task>,
+    pub(crate) samples: Vec<Sample>,
+}
+
+impl Record {
+    /// Returns the limits for rows of `rank` on `threads` threads, if they are known.
+    pub(crate) fn limits(&self, rank: usize, threads: usize) -> Option<&Limits> {
+        let found = self.limits.iter().find(|(r, limits)| *r == rank && limits.threads == threads);
+        found.map(|(_, limits)| limits)
+    }
+}

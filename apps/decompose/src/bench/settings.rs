@@ -1,0 +1,136 @@
+//! What the user typed, completed and checked.
+
+use std::path::PathBuf;
+
+use clap::ValueEnum;
+use decompose_common::output::{Existing, OutputFolder};
+use decompose_core::runtime::Toolchain;
+use rayon::{ThreadPool, ThreadPoolBuilder};
+
+use crate::bench::args::BenchArgs;
+use crate::bench::peers::{self, Peer};
+use crate::bench::tensors::Source;
+use crate::failure::Failure;
+use crate::generate;
+use crate::run::args::Precision;
+
+/// All decisions about a run.
+pub(crate) struct Settings {
+    pub(crate) sources: Vec<Source>,
+    pub(crate) what: Vec<What>,
+    pub(crate) kernels: Vec<String>,
+    pub(crate) ranks: Vec<usize>,
+    /// The threads of each number of threads.
+    pub(crate) pools: Vec<(usize, ThreadPool)>,
+    pub(crate) rounds: usize,
+    pub(crate) precision: Precision,
+    pub(crate) without: Vec<Part>,
+    pub(crate) peers: Vec<Peer>,
+    pub(crate) peer_file: Option<PathBuf>,
+    pub(crate) folder: OutputFolder,
+    pub(crate) toolchain: Toolchain,
+}
+
+/// What can be measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum What {
+    /// From a file to a tree.
+    Ingest,
+    /// One kernel at a time, on its best tree.
+    Kernels,
+    /// CP-ALS iterations.
+    Sweep,
+}
+
+/// What a sweep can do without.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Part {
+    /// Modes taken together.
+    Merging,
+    /// Trees with fused last levels.
+    Fusing,
+    /// Requests for rows ahead of their use.
+    Prefetch,
+}
+
+impl Part {
+    /// Returns its name, as it is typed.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Part::Merging => "merging",
+            Part::Fusing => "fusing",
+            Part::Prefetch => "prefetch",
+        }
+    }
+}
+
+impl Settings {
+    /// Completes and checks what the user typed.
+    ///
+    /// # Errors
+    ///
+    /// An output that exists, a list of peers that cannot be read, an unknown name, threads that
+    /// cannot be started.
+    pub(crate) fn new(args: BenchArgs) -> Result<Settings, Failure> {
+        if args.files.is_empty() && args.like.is_empty() {
+            let why = "nothing to measure; give files of tensors, or --like NAME";
+            return Err(Failure::input(why).help("try `decompose bench --like uber`"));
+        }
+        let existing = if args.overwrite { Existing::Replace } else { Existing::Refuse };
+        let folder = OutputFolder::check(&args.out, existing)?;
+        let peers = args.peer.as_deref().map(peers::read).transpose()?.unwrap_or_default();
+        let files = args.files.iter().cloned().map(|file| Ok(Source::File(file)));
+        let generated = args.like.iter().map(|name| {
+            let config = generate::like(name, args.scale)?;
+            let name =
+                if args.scale == 1.0 { name.clone() } else { format!("{name}*{}", args.scale) };
+            Ok(Source::Like { name, config })
+        });
+        Ok(Settings {
+            sources: files.chain(generated).collect::<Result<_, Failure>>()?,
+            what: args.what,
+            kernels: args.kernels,
+            ranks: distinct(args.rank),
+            pools: pools(distinct(args.threads))?,
+            rounds: args.rounds,
+            precision: args.precision,
+            without: args.without,
+            peers,
+            peer_file: args.peer,
+            folder,
+            toolchain: Toolchain::detect(),
+        })
+    }
+
+    /// Tells whether `what` is to be measured.
+    pub(crate) fn asks(&self, what: What) -> bool {
+        self.what.contains(&what)
+    }
+}
+
+/// Starts threads for each number of `threads`; by default for one and for all.
+fn pools(mut threads: Vec<usize>) -> Result<Vec<(usize, ThreadPool)>, Failure> {
+    if threads.is_empty() {
+        let hardware = std::thread::available_parallelism().map_or(1, usize::from);
+        threads = distinct(vec![1, hardware]);
+    }
+    let pool = |threads: usize| {
+        let pool = ThreadPoolBuilder::new().num_threads(threads).build();
+        let pool = pool.map_err(|e| Failure::input(format!("cannot start the threads: {e}")))?;
+        Ok((threads, pool))
+    };
+    threads.into_iter().map(pool).collect()
+}
+
+/// Leaves out what came before.
+fn distinct(numbers: Vec<usize>) -> Vec<usize> {
+    let mut kept = Vec::new();
+    for number in numbers {
+        if !kept.contains(&number) {
+            kept.push(number);
+        }
+    }
+    kept
+}

@@ -1,0 +1,102 @@
+//! Results for the terminal.
+
+use decompose_core::roofline::Limits;
+
+use crate::bench::settings::Settings;
+use crate::bench::summary::Line;
+
+/// Describes the limits of the machine.
+pub(crate) fn limits(rank: usize, limits: &Limits) -> String {
+    let gb = |rate: f64| rate / 1e9;
+    let mut text = format!(
+        "limits   {} {}, f{}: {:.1} GFLOP/s; memory: read {:.1} GB/s, triad {:.1} GB/s\n         rows of rank {rank}:",
+        limits.threads,
+        if limits.threads == 1 { "thread" } else { "threads" },
+        limits.value_bytes * 8,
+        gb(limits.flops),
+        gb(limits.read),
+        gb(limits.triad)
+    );
+    for (at, gather) in limits.gathers.iter().enumerate() {
+        let place = match gather.place {
+            decompose_core::roofline::Place::Memory => "memory".to_owned(),
+            place => format!("{place:?}"),
+        };
+        let (line, rate) = (gather.nanoseconds_a_line(), gb(gather.bytes_per_second));
+        let comma = if at == 0 { "" } else { "," };
+        text += &format!("{comma} {place} {line:.2} ns a line ({rate:.1} GB/s)");
+    }
+    text
+}
+
+/// The columns of the table and whether their texts stand at the left.
+const COLUMNS: [(&str, bool); 13] = [
+    ("tensor", true),
+    ("quantity", true),
+    ("rank", false),
+    ("threads", false),
+    ("program", true),
+    ("median", false),
+    ("lowest", false),
+    ("highest", false),
+    ("GFLOP/s", false),
+    ("GB/s", false),
+    ("bound", false),
+    ("ratio", false),
+    ("limited by", true),
+];
+
+/// Makes the table of all results, and below it how they compare with those of peers.
+pub(crate) fn of(settings: &Settings, lines: &[Line]) -> String {
+    let mut rows = vec![COLUMNS.map(|(name, _)| name.to_owned())];
+    rows.extend(lines.iter().map(row));
+    let mut widths = [0; COLUMNS.len()];
+    for row in &rows {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = cell.chars().count().max(*width);
+        }
+    }
+    let mut text = String::new();
+    for row in &rows {
+        let cells = row.iter().zip(widths).zip(COLUMNS).map(|((cell, width), (_, left))| {
+            if left { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
+        });
+        text += cells.collect::<Vec<_>>().join("  ").trim_end();
+        text += "\n";
+    }
+    text += "medians, seconds; GB/s: rows and trees loaded, from whatever cache; \
+             ratio: median over bound";
+    for line in lines {
+        for peer in settings.peers.iter().filter(|peer| peer.is_of(&line.key)) {
+            let (times, key) = (peer.value / line.median, &line.key);
+            let rank = key.rank.map(|rank| format!(" rank {rank}")).unwrap_or_default();
+            text += &format!(
+                "\n{} {} of {}{rank} on {}: {:.3e} s, {times:.2} times that of {}",
+                peer.program, peer.quantity, key.tensor, key.threads, peer.value, key.program
+            );
+        }
+    }
+    text
+}
+
+fn row(line: &Line) -> [String; COLUMNS.len()] {
+    let optional = |value: Option<f64>, digits: usize| {
+        value.map_or_else(String::new, |value| format!("{value:.digits$}"))
+    };
+    let key = &line.key;
+    [
+        key.tensor.clone(),
+        key.quantity.clone(),
+        key.rank.map_or_else(String::new, |rank| rank.to_string()),
+        key.threads.to_string(),
+        key.program.clone(),
+        format!("{:.3e}", line.median),
+        format!("{:.3e}", line.lowest),
+        format!("{:.3e}", line.highest),
+        optional(line.gflops(), 2),
+        optional(line.gigabytes(), 2),
+        line.bound.map_or_else(String::new, |bound| format!("{:.3e}", bound.seconds)),
+        optional(line.ratio(), 2),
+        line.bound.map_or_else(String::new, |bound| bound.part.name().to_owned()),
+    ]
+}

@@ -1,0 +1,166 @@
+//! From files to training, validation and test entries.
+
+use std::path::Path;
+
+use decompose_complete::{Algorithm, Network, Parts, overlap, split};
+use decompose_formats::dense::padded;
+use decompose_formats::io::{Base, Format};
+use decompose_formats::{Coo, Ints};
+use serde_json::json;
+
+use crate::complete::settings::{HeldOut, Settings};
+use crate::failure::Failure;
+use crate::run::Phases;
+use crate::run::console::Console;
+use crate::run::memory::{FIGURE_BYTES, Forecast, Needs, sort_bytes};
+use crate::run::tensor::{self, TensorFacts};
+
+/// What to do about a run that does not fit.
+const REMEDY: &str = "lower --rank, use --alg lbfgs, which keeps one tree";
+
+/// Entries that are ready, and what was found on the way.
+pub(crate) struct Loaded {
+    pub(crate) parts: Parts,
+    pub(crate) tensor: TensorFacts,
+    pub(crate) forecast: Forecast,
+    pub(crate) phases: Phases,
+    /// What `prepare` kept.
+    pub(crate) whole: Option<Coo<f64>>,
+}
+
+/// Reads the entries, hands them to `prepare`, and divides what it makes of them; the second tensor
+/// that it returns is kept as it is.
+///
+/// # Errors
+///
+/// Everything that can be wrong with the input; nothing is written.
+pub(crate) fn load(
+    settings: &Settings,
+    console: &mut Console,
+    prepare: impl FnOnce(Coo<f64>) -> Result<(Coo<f64>, Option<Coo<f64>>), Failure>,
+) -> Result<Loaded, Failure> {
+    let mut phases = Phases::default();
+    let admit = |tensor: &Coo<f64>, format: Format| {
+        settings.config(tensor.order(), 0).check(tensor.extents())?;
+        let forecast = Forecast::before_plan(tensor, format, settings, needs(settings, tensor));
+        forecast.check(REMEDY)?;
+        Ok((forecast, format))
+    };
+    let (tensor, facts, (forecast, format)) = tensor::load(settings, console, &mut phases, admit)?;
+    forecast.tell(console)?;
+    if format == Format::Npy {
+        let why = "zeros of a dense array are taken to be missing; list them in a .tns file if they \
+                   were observed";
+        console.screen.warn(why);
+    }
+    let (tensor, whole) = prepare(tensor)?;
+    let (parts, seconds) = match &settings.held_out {
+        HeldOut::Split(share, rule) => {
+            let (parts, seconds) = console.screen.phase("split", || split(&tensor, *share, *rule));
+            (parts?, seconds)
+        }
+        HeldOut::Files { val, test } => {
+            let begun = std::time::Instant::now();
+            let base = facts.report.text.as_ref().map(|text| text.base);
+            let mut read = |file: Option<&Path>| {
+                file.map(|file| held_out(settings, file, base, console)).transpose()
+            };
+            let (val, test) = (read(val.as_deref())?, read(test.as_deref())?);
+            let parts = common_extents(Parts { train: tensor, val, test })?;
+            (parts, begun.elapsed().as_secs_f64())
+        }
+    };
+    phases.add("split", seconds);
+    tell(&parts, console)?;
+    Ok(Loaded { parts, tensor: facts, forecast, phases, whole })
+}
+
+/// Reads a file of held-out entries, its indices counted as those of the training entries.
+fn held_out(
+    settings: &Settings,
+    file: &Path,
+    base: Option<Base>,
+    console: &mut Console,
+) -> Result<Coo<f64>, Failure> {
+    let mut input = settings.input.beside(file, base).read::<f64>(&mut console.screen)?;
+    input.tidy(settings.duplicates(), &mut console.screen)?;
+    Ok(input.tensor)
+}
+
+/// Gives all parts the largest of their extents.
+fn common_extents(parts: Parts) -> Result<Parts, Failure> {
+    let Parts { train, val, test } = parts;
+    let mut extents = train.extents().to_vec();
+    for (name, part) in [("validation", &val), ("test", &test)] {
+        let Some(part) = part else { continue };
+        if part.order() != train.order() {
+            let (have, want) = (part.order(), train.order());
+            let why = format!("the {name} entries have {have} modes, the training entries {want}");
+            return Err(Failure::input(why));
+        }
+        extents.iter_mut().zip(part.extents()).for_each(|(e, &other)| *e = other.max(*e));
+    }
+    let widen = |part: Coo<f64>| -> Result<Coo<f64>, Failure> {
+        let (_, coords, values) = part.into_parts();
+        let coords: Vec<Ints> = coords;
+        Ok(Coo::new(extents.clone(), coords, values)?)
+    };
+    let (val, test) = (val.map(&widen).transpose()?, test.map(&widen).transpose()?);
+    let mut train = widen(train)?;
+    train.sum_duplicates()?;
+    Ok(Parts { train, val, test })
+}
+
+/// Says how the entries are divided, and warns of those that are in two parts.
+fn tell(parts: &Parts, console: &Console) -> Result<(), Failure> {
+    let count = |part: &Option<Coo<f64>>| part.as_ref().map_or(0, Coo::nnz);
+    let (train, val, test) = (parts.train.nnz(), count(&parts.val), count(&parts.test));
+    let text = format!("split    {train} training, {val} validation, {test} test entries");
+    console.screen.line(text);
+    console.event("split", json!({ "train": train, "val": val, "test": test }))?;
+    for (name, part) in [("validation", &parts.val), ("test", &parts.test)] {
+        let Some(part) = part else { continue };
+        if let Some((count, first)) = overlap(&parts.train, part)? {
+            let first: Vec<String> = first.iter().map(ToString::to_string).collect();
+            console.screen.warn(format!(
+                "{count} {name} entries have the indices of a training entry (the first: {}), so the \
+                 {name} error is too low",
+                first.join(" ")
+            ));
+        }
+    }
+    if val == 0 {
+        let why = "there are no validation entries: the training error ends the fit and chooses the \
+                   model, which may then fit noise";
+        console.screen.warn(why);
+    }
+    Ok(())
+}
+
+/// Returns what the fit needs: the parts, which are a list of their own beside that of the file, the
+/// trees with vectors over the entries, and what the last tree is built from.
+fn needs(settings: &Settings, tensor: &Coo<f64>) -> Needs {
+    let (order, nnz) = (tensor.order() as u64, tensor.nnz() as u64);
+    let config = settings.config(tensor.order(), 0);
+    let network = Network::new(&config.model, tensor.extents());
+    let blocks = network.blocks().iter().map(|block| {
+        let (rows, cols) = block.matrix();
+        (rows * padded(cols, 8) * 8) as u64
+    });
+    let blocks: u64 = blocks.sum();
+    let (trees, vectors) = match config.algorithm {
+        Algorithm::Als => (order + 1, 3),
+        _ => (2, 5),
+    };
+    let list = nnz * (8 + 4 * order);
+    // Values, and a coordinate for each of the fused levels and for some of the nodes above.
+    let tree = nnz * (8 + 4 * order.min(3));
+    let fit = trees * tree + vectors * 8 * nnz;
+    let build = (trees - 1) * tree + 2 * 8 * nnz + list + sort_bytes(tensor);
+    Needs {
+        start: 0,
+        factors: 4 * blocks,
+        work: list + fit.max(build),
+        figures: FIGURE_BYTES * 828 * 460,
+    }
+}

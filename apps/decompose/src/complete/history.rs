@@ -1,0 +1,62 @@
+//! Epochs in the words of the shared history.
+
+use decompose_common::history::{Detail, IterationRecord};
+use decompose_complete::{EpochRecord, Loss, Parts, Scores};
+
+/// Returns the details of an epoch of a fit of `parts`, all zero.
+pub(crate) fn layout(loss: Loss, parts: &Parts) -> Vec<Detail> {
+    let none = Scores::of_means(loss, &[], &[]);
+    let part = |part: &Option<_>| part.as_ref().map(|_| none);
+    details(loss, &[Some(none), part(&parts.val), part(&parts.test)], [0.0; 3])
+}
+
+/// Returns an epoch as an iteration of start `restart`; `size` is the norm of the training entries.
+pub(crate) fn iteration(
+    loss: Loss,
+    record: &EpochRecord,
+    last: Option<&EpochRecord>,
+    (restart, size): (usize, f64),
+) -> IterationRecord {
+    let relative = |record: &EpochRecord| {
+        record.train.rmse * (record.train.entries as f64).sqrt() / size.max(f64::MIN_POSITIVE)
+    };
+    let relative_error = relative(record);
+    let parts = [Some(record.train), record.val, record.test];
+    let numbers = [record.objective, record.seconds, record.judge_seconds];
+    IterationRecord {
+        restart,
+        iteration: record.epoch,
+        fit: 1.0 - relative_error,
+        change: (relative_error - last.map_or(1.0, relative)).abs(),
+        relative_error,
+        seconds: record.seconds + record.judge_seconds,
+        total_seconds: record.total_seconds,
+        details: details(loss, &parts, numbers),
+    }
+}
+
+/// The names of the scores of the training, validation and test entries.
+const NAMES: [[&str; 5]; 3] = [
+    ["train_rmse", "train_mae", "train_log_loss", "train_auc", "train_deviance"],
+    ["val_rmse", "val_mae", "val_log_loss", "val_auc", "val_deviance"],
+    ["test_rmse", "test_mae", "test_log_loss", "test_auc", "test_deviance"],
+];
+
+fn details(loss: Loss, parts: &[Option<Scores>; 3], numbers: [f64; 3]) -> Vec<Detail> {
+    let mut details = vec![Detail::number("objective", numbers[0])];
+    for (part, names) in parts.iter().zip(NAMES) {
+        let Some(scores) = part else { continue };
+        details.push(Detail::number(names[0], scores.rmse));
+        details.push(Detail::number(names[1], scores.mae));
+        if loss == Loss::Bernoulli {
+            details.push(Detail::number(names[2], scores.log_loss.unwrap_or(f64::NAN)));
+            details.push(Detail::number(names[3], scores.auc.unwrap_or(f64::NAN)));
+        }
+        if matches!(loss, Loss::Poisson | Loss::Gamma) {
+            details.push(Detail::number(names[4], scores.deviance.unwrap_or(f64::NAN)));
+        }
+    }
+    details.push(Detail::seconds("epoch", numbers[1]));
+    details.push(Detail::seconds("judge", numbers[2]));
+    details
+}

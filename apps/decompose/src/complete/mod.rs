@@ -1,0 +1,131 @@
+//! `decompose complete`: read, divide, fit, judge, write.
+
+pub(crate) mod args;
+pub(crate) mod data;
+mod figures;
+mod history;
+mod predictions;
+pub(crate) mod record;
+pub(crate) mod settings;
+mod solve;
+pub(crate) mod summary;
+
+use std::path::PathBuf;
+
+use decompose_common::model::{self, Model, ModelFormat};
+use decompose_common::output::OutputFolder;
+use serde_json::json;
+
+use crate::cli::Done;
+use crate::complete::data::Loaded;
+use crate::complete::predictions::Predictions;
+use crate::complete::settings::Settings;
+use crate::complete::solve::Solved;
+use crate::failure::Failure;
+use crate::run;
+use crate::run::console::Console;
+use crate::run::record::names;
+use crate::run::settings::Task;
+
+pub(crate) use crate::complete::args::CompleteArgs;
+
+/// Runs the command.
+///
+/// # Errors
+///
+/// Bad options or input before anything is written; a fault of the machine or this program.
+pub(crate) fn run(args: &CompleteArgs) -> Result<Done, Failure> {
+    let settings = Settings::new(args)?;
+    run::start_threads(settings.threads)?;
+    let folder = settings.output()?;
+    let mut console = Console::new(&settings);
+    let version = env!("CARGO_PKG_VERSION");
+    console.screen.line(format!(
+        "decompose {version}: completion, {}, {} loss, seed {}, threads {}",
+        settings.model_name(),
+        settings.loss(),
+        settings.seed,
+        settings.threads,
+    ));
+    let mut loaded = data::load(&settings, &mut console, |tensor| Ok((tensor, None)))?;
+    let options = record::options(&settings, loaded.parts.train.order());
+    console.event("start", json!({ "version": version, "options": options }))?;
+    if settings.task == Task::Explain {
+        return explain(&settings, &loaded);
+    }
+    let solved = solve::solve(&settings, &loaded.parts, folder.as_ref(), &mut console)?;
+    loaded.phases.add("solve", solved.seconds);
+    finish(&settings, &solved, loaded, folder.as_ref(), &mut console)
+}
+
+/// Prints the expressions of the kernels; `decompose schedule` explains each.
+fn explain(settings: &Settings, loaded: &Loaded) -> Result<Done, Failure> {
+    let train = &loaded.parts.train;
+    let network = decompose_complete::Network::new(&settings.kind(train.order()), train.extents());
+    crate::stdout::line(format!("values    {}", network.values()))?;
+    for block in 0..network.blocks().len() {
+        crate::stdout::line(format!("gradient  {}", network.gradient(block)))?;
+    }
+    Ok(Done::Complete)
+}
+
+/// Writes and tells the results.
+fn finish(
+    settings: &Settings,
+    solved: &Solved,
+    mut loaded: Loaded,
+    folder: Option<&OutputFolder>,
+    console: &mut Console,
+) -> Result<Done, Failure> {
+    let outcome = solved.outcome();
+    if let Some(why) = &outcome.interpreted {
+        console.screen.warn(format!("kernels run in the interpreter, many times slower: {why}"));
+    }
+    for (mode, &count) in outcome.unseen.iter().enumerate().filter(|(_, count)| **count > 0) {
+        let extent = loaded.parts.train.extents()[mode];
+        let mode = mode + 1;
+        console.screen.warn(format!(
+            "{count} of {extent} indices of mode {mode} have no training entry: the model knows \
+             nothing of them"
+        ));
+    }
+    let files = match folder {
+        Some(folder) => {
+            let (files, seconds) =
+                console.screen.phase("write", || write(settings, solved, &loaded, folder));
+            loaded.phases.add("write", seconds);
+            let mut files = files.map_err(Failure::while_writing)?;
+            let record = record::write(settings, solved, &loaded, folder.path());
+            files.push(record.map_err(Failure::while_writing)?);
+            files
+        }
+        None => Vec::new(),
+    };
+    let result = record::result(settings, solved, &loaded);
+    let event = run::record::result(settings, &loaded.forecast, &loaded.phases, &result);
+    console.event("result", event)?;
+    console.summary(summary::Summary { settings, solved, loaded: &loaded, files: &files })?;
+    Ok(solved.done)
+}
+
+/// Writes model, predictions and figures; returns the names of all files within the folder.
+fn write(
+    settings: &Settings,
+    solved: &Solved,
+    loaded: &Loaded,
+    folder: &OutputFolder,
+) -> Result<Vec<String>, Failure> {
+    let kind = settings.kind(loaded.parts.train.order());
+    let mut paths: Vec<PathBuf> = match solved.outcome().model(&kind)? {
+        Model::Cp(cp) => model::write(&cp, folder.path(), ModelFormat::Npz)?,
+        Model::Tucker(tucker) => vec![tucker.write(folder.path())?],
+        Model::Tt(train) => vec![train.write(folder.path())?],
+    };
+    paths.push(folder.path().join("history.csv"));
+    let predictions = Predictions::of(settings, solved, &loaded.parts)?;
+    if let Some(predictions) = &predictions {
+        paths.push(predictions.write(folder.path())?);
+    }
+    paths.extend(figures::draw(settings, solved, predictions.as_ref(), folder.path())?);
+    Ok(names(&paths))
+}

@@ -1,0 +1,161 @@
+//! What a completion writes into `run.json`.
+
+use std::path::Path;
+
+use decompose_complete::{
+    Algorithm, Baseline, Biases, CompleteConfig, EpochRecord, ModelKind, Range, StopReason,
+};
+use serde::Serialize;
+use serde_json::{Value as Json, json};
+
+use crate::complete::data::Loaded;
+use crate::complete::settings::{HeldOut, Settings};
+use crate::complete::solve::Solved;
+use crate::failure::Failure;
+use crate::run::record::{self, Parts, SharedOptions, median};
+
+/// All that decides a run; modes count from 1.
+#[derive(Serialize)]
+pub(crate) struct Options<'a> {
+    model: ModelKind,
+    algorithm: Algorithm,
+    loss: Json,
+    reg: Vec<f64>,
+    nonneg: bool,
+    biases: Biases,
+    patience: usize,
+    step: Option<f64>,
+    ccd_inner: usize,
+    held_out: Json,
+    #[serde(flatten)]
+    shared: SharedOptions<'a>,
+}
+
+/// Facts about the data and the kernels.
+#[derive(Serialize)]
+struct Plan {
+    train_entries: usize,
+    val_entries: usize,
+    test_entries: usize,
+    unseen_slices: Vec<u64>,
+    parameters: u64,
+    kernels_interpreted: Option<String>,
+    build_seconds: f64,
+}
+
+/// The result of a run.
+#[derive(Serialize)]
+pub(crate) struct ResultRecord<'a> {
+    fit: f64,
+    relative_error: f64,
+    iterations: usize,
+    stop: StopReason,
+    best_start: usize,
+    best: &'a EpochRecord,
+    offset: f64,
+    baselines: &'a [Baseline],
+    starts: Vec<StartRecord>,
+    solver_seconds: f64,
+    seconds_per_epoch: Option<f64>,
+}
+
+/// The end of one start.
+#[derive(Serialize)]
+struct StartRecord {
+    seed: u64,
+    fit: f64,
+    relative_error: f64,
+    iterations: usize,
+    stop: StopReason,
+    error: f64,
+}
+
+/// Writes `run.json` into `folder` and returns its name.
+///
+/// # Errors
+///
+/// If it cannot be written.
+pub(crate) fn write(
+    settings: &Settings,
+    solved: &Solved,
+    loaded: &Loaded,
+    folder: &Path,
+) -> Result<String, Failure> {
+    let parts = Parts {
+        command: "complete",
+        options: options(settings, loaded.parts.train.order()),
+        plan: plan(solved, loaded),
+        result: result(settings, solved, loaded),
+    };
+    let facts = (&loaded.tensor, loaded.forecast, &loaded.phases);
+    record::write(settings, facts, parts, folder)
+}
+
+/// Returns the options of a run as they are recorded.
+pub(crate) fn options(settings: &Settings, order: usize) -> Options<'_> {
+    let CompleteConfig { model, algorithm, loss, reg, patience, step, inner, .. } =
+        settings.config(order, 0);
+    let config = settings.config(order, 0);
+    Options {
+        model,
+        algorithm,
+        loss: json!(loss),
+        reg,
+        nonneg: config.range() == Range::NonNegative,
+        biases: config.biases,
+        patience: patience.epochs,
+        step,
+        ccd_inner: inner,
+        held_out: match &settings.held_out {
+            HeldOut::Split(share, rule) => json!({ "split": share, "by": rule }),
+            HeldOut::Files { val, test } => json!({ "val": val, "test": test }),
+        },
+        shared: settings.options(),
+    }
+}
+
+fn plan(solved: &Solved, loaded: &Loaded) -> Plan {
+    let outcome = solved.outcome();
+    let count = |part: &Option<decompose_formats::Coo<f64>>| part.as_ref().map_or(0, |p| p.nnz());
+    Plan {
+        train_entries: loaded.parts.train.nnz(),
+        val_entries: count(&loaded.parts.val),
+        test_entries: count(&loaded.parts.test),
+        unseen_slices: outcome.unseen.clone(),
+        parameters: outcome.network.parameters(),
+        kernels_interpreted: outcome.interpreted.clone(),
+        build_seconds: outcome.build_seconds,
+    }
+}
+
+/// Returns the result of a run.
+pub(crate) fn result<'a>(
+    settings: &Settings,
+    solved: &'a Solved,
+    loaded: &Loaded,
+) -> ResultRecord<'a> {
+    let outcome = solved.outcome();
+    let norm = loaded.parts.train.norm_squared().sqrt().max(f64::MIN_POSITIVE);
+    let relative = |best: &EpochRecord| best.train.rmse * (best.train.entries as f64).sqrt() / norm;
+    let start = |(at, outcome): (usize, &decompose_complete::CompleteOutcome)| StartRecord {
+        seed: settings.config(loaded.parts.train.order(), at).seed,
+        fit: 1.0 - relative(&outcome.best),
+        relative_error: relative(&outcome.best),
+        iterations: outcome.history.len() - 1,
+        stop: outcome.stop,
+        error: outcome.best.deciding().error(),
+    };
+    ResultRecord {
+        fit: 1.0 - relative(&outcome.best),
+        relative_error: relative(&outcome.best),
+        iterations: outcome.history.len() - 1,
+        stop: outcome.stop,
+        best_start: solved.best + 1,
+        best: &outcome.best,
+        offset: outcome.offset,
+        baselines: &outcome.baselines,
+        starts: solved.outcomes.iter().enumerate().map(start).collect(),
+        solver_seconds: outcome.seconds,
+        seconds_per_epoch: median(outcome.history.iter().skip(1).map(|record| record.seconds)),
+    }
+}

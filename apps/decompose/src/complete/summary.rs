@@ -1,0 +1,68 @@
+//! The result in a few lines, for people.
+
+use std::fmt;
+
+use decompose_complete::Scores;
+
+use crate::complete::data::Loaded;
+use crate::complete::settings::Settings;
+use crate::complete::solve::Solved;
+use crate::run::summary::Footer;
+
+/// A finished run, shown by its `Display`.
+pub(crate) struct Summary<'a> {
+    pub(crate) settings: &'a Settings,
+    pub(crate) solved: &'a Solved,
+    pub(crate) loaded: &'a Loaded,
+    pub(crate) files: &'a [String],
+}
+
+impl fmt::Display for Summary<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let outcome = self.solved.outcome();
+        let best = &outcome.best;
+        let name = best.train.error_name();
+        writeln!(f, "{name:<20}      training    validation          test")?;
+        let row = |f: &mut fmt::Formatter<'_>, name: &str, scores: [Option<Scores>; 3]| {
+            write!(f, "{name:<20}")?;
+            for scores in scores {
+                match scores {
+                    Some(scores) => write!(f, "  {:>12}", number(scores.error()))?,
+                    None => write!(f, "  {:>12}", "-")?,
+                }
+            }
+            writeln!(f)
+        };
+        for b in &outcome.baselines {
+            row(f, &b.name, [Some(b.train), b.val, b.test])?;
+        }
+        row(f, "model", [Some(best.train), best.val, best.test])?;
+        let judged = best.test.or(best.val).unwrap_or(best.train);
+        let mut more = format!("RMSE {}, MAE {}", number(judged.rmse), number(judged.mae));
+        if let Some(auc) = judged.auc {
+            more += &format!(", AUC {auc:.4}");
+        }
+        writeln!(f, "held out    {more}")?;
+        let of = |b: &decompose_complete::Baseline| b.test.or(b.val).unwrap_or(b.train).error();
+        let least = outcome.baselines.iter().map(of).fold(f64::INFINITY, f64::min);
+        if judged.error() >= least {
+            writeln!(f, "warning     the model predicts no better than a mean; try another rank")?;
+        }
+        let epochs = outcome.history.len() - 1;
+        writeln!(f, "epochs      {epochs}, the best {}; {}", best.epoch, outcome.stop)?;
+        if self.solved.outcomes.len() > 1 {
+            let (number, count) = (self.solved.best + 1, self.solved.outcomes.len());
+            writeln!(f, "best start  {number} of {count}")?;
+        }
+        let (phases, forecast) = (&self.loaded.phases, &self.loaded.forecast);
+        write!(f, "{}", Footer { settings: self.settings, phases, forecast, files: self.files })
+    }
+}
+
+/// Six digits, with an exponent where they would be zeros.
+pub(crate) fn number(value: f64) -> String {
+    match value.abs() {
+        size if size != 0.0 && !(1e-4..1e7).contains(&size) => format!("{value:.5e}"),
+        size => format!("{value:.*}", 5_usize.saturating_sub(size.max(1.0).log10() as usize)),
+    }
+}

@@ -1,0 +1,75 @@
+//! `decompose predict` and `decompose eval`: the values of a model of any kind.
+
+mod coords;
+mod eval;
+mod predict;
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use decompose_common::model::Model;
+use decompose_common::progress::{Screen, Verbosity};
+use decompose_core::runtime::Toolchain;
+
+use crate::failure::Failure;
+use crate::run;
+use crate::run::args::parse_count;
+
+pub(crate) use crate::evaluate::eval::EvalArgs;
+pub(crate) use crate::evaluate::predict::PredictArgs;
+pub(crate) use eval::run as eval;
+pub(crate) use predict::run as predict;
+
+/// What both commands share.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Computation")]
+#[expect(clippy::struct_excessive_bools, reason = "one a switch, as typed")]
+pub(crate) struct ComputeArgs {
+    /// Threads.  [default: all]
+    #[arg(long, short, value_name = "N", value_parser = parse_count)]
+    threads: Option<usize>,
+    /// Interpret the kernel instead of compiling C.
+    #[arg(long)]
+    no_codegen: bool,
+    /// Replace files that exist.
+    #[arg(long, help_heading = "Output")]
+    overwrite: bool,
+    /// Show warnings and errors only.
+    #[arg(long, short, help_heading = "Output")]
+    quiet: bool,
+}
+
+impl ComputeArgs {
+    fn screen(&self) -> Screen {
+        Screen::new(if self.quiet { Verbosity::Quiet } else { Verbosity::Normal })
+    }
+
+    fn start_threads(&self) -> Result<(), Failure> {
+        let hardware = std::thread::available_parallelism().map_or(1, usize::from);
+        run::start_threads(self.threads.unwrap_or(hardware))
+    }
+
+    fn toolchain(&self) -> Toolchain {
+        match self.no_codegen {
+            true => Toolchain::Interpreter("--no-codegen was given".into()),
+            false => Toolchain::detect(),
+        }
+    }
+}
+
+/// Reads a model and says what it is.
+fn read_model(path: &Path, screen: &Screen) -> Result<Model<f64>, Failure> {
+    let model = Model::<f64>::read(path)?;
+    let extents: Vec<String> = model.extents().iter().map(ToString::to_string).collect();
+    let (kind, extents) = (model.kind().name(), extents.join(" x "));
+    screen.line(format!("model    {}: {kind}, {extents}", path.display()));
+    Ok(model)
+}
+
+/// The model of both commands.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ModelArg {
+    /// The model: .npz, ktensor, or the folder of a run of cp, tucker or tt.
+    #[arg(value_name = "MODEL")]
+    model: PathBuf,
+}

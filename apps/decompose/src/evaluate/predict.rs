@@ -1,0 +1,73 @@
+//! `decompose predict`: the values of a model at coordinates.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use decompose_common::evaluate::values_at;
+use decompose_common::files;
+use decompose_formats::io::{Dialect, Overwrite, WriteOptions, write as write_list};
+use decompose_formats::{Coo, Ints};
+use ndarray::Array1;
+use ndarray_npy::WriteNpyExt;
+
+use crate::cli::Done;
+use crate::convert::check_output;
+use crate::evaluate::coords;
+use crate::evaluate::{ComputeArgs, ModelArg, read_model};
+use crate::failure::Failure;
+use crate::input::InputArgs;
+
+/// The values of a CP, Tucker or tensor-train model at coordinates.
+///
+/// The coordinates are those of FILE, a list as `decompose stats` reads it; its values, if it has
+/// any, are not looked at.  The result lists the coordinates in their order with the values of the
+/// model, as .tns, .mtx, .ttx or .dtb; as .npy the values alone.
+#[derive(Args, Debug)]
+pub(crate) struct PredictArgs {
+    #[command(flatten)]
+    model: ModelArg,
+    #[command(flatten)]
+    input: InputArgs,
+    /// The file of the values: .tns, .mtx, .ttx, .dtb or .npy.
+    #[arg(long, short, value_name = "FILE", required = true, help_heading = "Output")]
+    out: PathBuf,
+    #[command(flatten)]
+    compute: ComputeArgs,
+}
+
+/// Runs the command.
+///
+/// # Errors
+///
+/// A file that is no model or no list, coordinates outside of the model, an output that exists.
+pub(crate) fn run(args: &PredictArgs) -> Result<Done, Failure> {
+    let overwrite = if args.compute.overwrite { Overwrite::Replace } else { Overwrite::Refuse };
+    check_output(&args.out, overwrite)?;
+    args.compute.start_threads()?;
+    let mut screen = args.compute.screen();
+    let model = read_model(&args.model.model, &screen)?;
+    let input = args.input.read::<f64>(&mut screen)?;
+    let coords = coords::of_list(input.tensor, &input.report, &model.extents())?;
+    let toolchain = args.compute.toolchain();
+    let copies = coords.clone();
+    let (values, seconds) = screen.phase("predict", || values_at(&model, copies, &toolchain));
+    let values = values?;
+    screen.line(format!("predict  {} values; {seconds:.2} s", values.len()));
+    write(&args.out, (model.extents(), coords, values), overwrite)?;
+    screen.line(format!("write    {}", args.out.display()));
+    Ok(Done::Complete)
+}
+
+fn write(
+    out: &Path,
+    (extents, coords, values): (Vec<u64>, Vec<Ints>, Vec<f64>),
+    overwrite: Overwrite,
+) -> Result<(), Failure> {
+    if out.extension().is_some_and(|extension| extension == "npy") {
+        let values = Array1::from(values);
+        return Ok(files::replace(out, |file| values.write_npy(file).map_err(io::Error::other))?);
+    }
+    let list = Coo::new(extents, coords, values)?;
+    Ok(write_list(&list, out, &WriteOptions { overwrite, dialect: Dialect::Plain })?)
+}

@@ -1,0 +1,112 @@
+//! What the user typed after `decompose rank`, checked word by word only.
+
+use std::str::FromStr;
+
+use clap::{Args, ValueEnum};
+
+use crate::complete::args::{CompleteArgs, DataArgs, FitArgs, Kind, ModelArgs};
+use crate::input::InputArgs;
+use crate::run::args::{ComputeArgs, OutputArgs, Switches};
+
+/// Compares ranks of CP models by held-out error, fit and stability.
+///
+/// Fits a model at each rank, from --restarts starts, and judges it on entries that it has not seen.
+/// Writes rank.csv, run.json and a figure into a new folder, and recommends the smallest rank that
+/// gains 99% of what the best one gains over the mean of all entries.
+#[derive(Args, Debug)]
+pub(crate) struct RankArgs {
+    #[command(flatten)]
+    pub(crate) input: InputArgs,
+    /// The ranks to compare: FIRST:LAST, FIRST:LAST:STEP, or a list as 2,3,5.
+    #[arg(long, short, value_name = "RANKS", help_heading = "Model")]
+    pub(crate) ranks: Ranks,
+    /// What entries that are not listed are: unknown (complete), or zero (cp).  For cp, fit and match
+    /// are those of CP decompositions of the whole tensor; held-out errors are those of completions
+    /// of the listed entries and as many others, drawn at random, that are taken to be zero.
+    #[arg(long, value_name = "METHOD", default_value = "complete", help_heading = "Model")]
+    pub(crate) method: Method,
+    #[command(flatten)]
+    pub(crate) fit: FitArgs,
+    #[command(flatten)]
+    pub(crate) data: DataArgs,
+    #[command(flatten)]
+    pub(crate) compute: ComputeArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+    #[command(flatten)]
+    pub(crate) switches: Switches,
+}
+
+/// What entries that are not listed are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Method {
+    /// Unknown.
+    Complete,
+    /// Zero.
+    Cp,
+}
+
+/// Ranks, ascending.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Ranks(pub(crate) Vec<usize>);
+
+impl FromStr for Ranks {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Ranks, String> {
+        let bad = || format!("`{text}` is no range of ranks; use 2:20, 2:20:2 or 2,3,5");
+        let number = |word: &str| word.trim().parse::<usize>().ok().filter(|&n| n > 0);
+        let separator = if text.contains(':') { ':' } else { ',' };
+        let words: Option<Vec<usize>> = text.split(separator).map(number).collect();
+        let mut ranks = match (separator, words.ok_or_else(bad)?.as_slice()) {
+            (':', &[first, last]) => (first..=last).collect(),
+            (':', &[first, last, step]) => (first..=last).step_by(step).collect(),
+            (':', _) => return Err(bad()),
+            (_, listed) => listed.to_vec(),
+        };
+        ranks.sort_unstable();
+        ranks.dedup();
+        if ranks.is_empty() { Err(bad()) } else { Ok(Ranks(ranks)) }
+    }
+}
+
+impl RankArgs {
+    /// Returns what was typed as a completion at the first rank.
+    pub(crate) fn completion(&self) -> CompleteArgs {
+        CompleteArgs {
+            input: self.input.clone(),
+            model: ModelArgs {
+                model: Kind::Cp,
+                rank: self.ranks.0.first().copied(),
+                ranks: Vec::new(),
+                fit: self.fit.clone(),
+            },
+            data: self.data.clone(),
+            compute: self.compute.clone(),
+            output: self.output.clone(),
+            switches: self.switches,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Ranks;
+
+    #[test]
+    fn ranges_and_lists_are_read() {
+        let cases = [
+            ("2:5", vec![2, 3, 4, 5]),
+            ("2:9:3", vec![2, 5, 8]),
+            ("5,2,2", vec![2, 5]),
+            ("7", vec![7]),
+        ];
+        for (text, ranks) in cases {
+            assert_eq!(text.parse::<Ranks>().unwrap().0, ranks, "{text}");
+        }
+        for text in ["", "0", "5:2", "1:2:3:4", "2:4:0", "a", "-1"] {
+            assert!(text.parse::<Ranks>().is_err(), "{text}");
+        }
+    }
+}

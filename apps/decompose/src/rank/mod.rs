@@ -1,0 +1,70 @@
+//! `decompose rank`: which rank to choose.
+
+mod args;
+mod report;
+mod scan;
+
+use decompose_complete::with_zeros;
+use serde_json::json;
+
+use crate::cli::Done;
+use crate::complete::data;
+use crate::complete::settings::{HeldOut, Settings};
+use crate::failure::Failure;
+use crate::rank::args::Method;
+use crate::rank::report::Report;
+use crate::run;
+use crate::run::console::Console;
+use crate::run::settings::Task;
+
+pub(crate) use crate::rank::args::RankArgs;
+
+/// Runs the command.
+///
+/// # Errors
+///
+/// Bad options or input before anything is written; a fault of the machine or this program.
+pub(crate) fn run(args: &RankArgs) -> Result<Done, Failure> {
+    let mut settings = Settings::new(&args.completion())?;
+    if args.output.out.is_none() {
+        settings.run.folder = format!("decompose-{}-rank", settings.input.name()).into();
+    }
+    if settings.task == Task::Explain {
+        return Err(Failure::input("--explain belongs to a fit; use it with `decompose complete`"));
+    }
+    run::start_threads(settings.threads)?;
+    let folder = settings.output()?;
+    let mut console = Console::new(&settings);
+    let version = env!("CARGO_PKG_VERSION");
+    console.screen.line(format!("decompose {version}: rank, {} ranks", args.ranks.0.len()));
+    console.event("start", json!({ "version": version, "ranks": args.ranks.0 }))?;
+    let mut loaded = match args.method {
+        Method::Complete => data::load(&settings, &mut console, |tensor| Ok((tensor, None)))?,
+        Method::Cp if matches!(settings.held_out, HeldOut::Files { .. }) => {
+            return Err(Failure::input("--method cp divides the tensor itself; use --split"));
+        }
+        Method::Cp => data::load(&settings, &mut console, |tensor| {
+            let sampled = with_zeros(&tensor, tensor.nnz() as u64, settings.seed)?;
+            Ok((sampled, Some(tensor)))
+        })?,
+    };
+    let begun = std::time::Instant::now();
+    let whole = loaded.whole.take();
+    let ranks = &args.ranks.0;
+    let scan = scan::scan(&settings, ranks, &loaded.parts, whole.as_ref(), &mut console)?;
+    loaded.phases.add("fit", begun.elapsed().as_secs_f64());
+    if scan.rows.is_empty() {
+        return Ok(Done::Interrupted);
+    }
+    let report = Report::new(scan, args.method, settings.input.name());
+    let files = match &folder {
+        Some(folder) => {
+            folder.create()?;
+            report.write(&settings, &loaded, folder.path()).map_err(Failure::while_writing)?
+        }
+        None => Vec::new(),
+    };
+    console.event("result", json!(report.record()))?;
+    console.summary(report.summary(&settings, &loaded, &files))?;
+    Ok(report.done())
+}

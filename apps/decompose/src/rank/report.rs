@@ -1,0 +1,205 @@
+//! The table, the figure and the record of a scan.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use decompose_common::files;
+use decompose_core::plot::{self, Curve, CurveLook, CurveMark, CurvePanel, Curves, ScaleKind};
+use serde::Serialize;
+
+use crate::cli::Done;
+use crate::complete::data::Loaded;
+use crate::complete::record;
+use crate::complete::settings::Settings;
+use crate::complete::summary::number;
+use crate::failure::Failure;
+use crate::rank::args::Method;
+use crate::rank::scan::{RankRow, Scan};
+use crate::run::record::{Parts, names};
+use crate::run::summary::Footer;
+
+/// A scan that has ended.
+pub(crate) struct Report {
+    rows: Vec<RankRow>,
+    recommended: usize,
+    done: Done,
+    method: Method,
+    error_name: &'static str,
+    name: String,
+}
+
+/// What is recorded.
+#[derive(Serialize)]
+pub(crate) struct RankRecord<'a> {
+    method: Method,
+    error: &'static str,
+    recommended_rank: usize,
+    ranks: &'a [RankRow],
+}
+
+impl Report {
+    /// Chooses among the rows of a scan that has at least one.
+    pub(crate) fn new(scan: Scan, method: Method, name: String) -> Report {
+        let done = match scan.flow {
+            ControlFlow::Continue(()) => Done::Complete,
+            ControlFlow::Break(()) => Done::Interrupted,
+        };
+        let recommended = recommended(&scan.rows);
+        let error_name = scan.error_name;
+        Report { rows: scan.rows, recommended, done, method, error_name, name }
+    }
+
+    /// Returns how the command ended.
+    pub(crate) fn done(&self) -> Done {
+        self.done
+    }
+
+    /// Returns what is recorded.
+    pub(crate) fn record(&self) -> RankRecord<'_> {
+        RankRecord {
+            method: self.method,
+            error: self.error_name,
+            recommended_rank: self.recommended,
+            ranks: &self.rows,
+        }
+    }
+
+    /// Writes rank.csv, the figure and run.json; returns their names.
+    ///
+    /// # Errors
+    ///
+    /// If a file cannot be written.
+    pub(crate) fn write(
+        &self,
+        settings: &Settings,
+        loaded: &Loaded,
+        folder: &Path,
+    ) -> Result<Vec<String>, Failure> {
+        let table = folder.join("rank.csv");
+        files::replace(&table, |out| {
+            writeln!(out, "rank,train,val,test,worst,fit,match,seconds")?;
+            let optional = |value: Option<f64>| value.map(|v| v.to_string()).unwrap_or_default();
+            for row in &self.rows {
+                let RankRow { rank, train, worst, fit, seconds, .. } = row;
+                let (val, test) = (optional(row.val), optional(row.test));
+                let matched = optional(row.matched);
+                writeln!(out, "{rank},{train},{val},{test},{worst},{fit},{matched},{seconds:.6}")?;
+            }
+            Ok(())
+        })?;
+        let mut paths = vec![table];
+        paths.extend(plot::save(&self.figure(), folder, "rank")?);
+        let mut files = names(&paths);
+        let parts = Parts {
+            command: "rank",
+            options: record::options(settings, loaded.parts.train.order()),
+            plan: (),
+            result: self.record(),
+        };
+        let facts = (&loaded.tensor, loaded.forecast, &loaded.phases);
+        files.push(crate::run::record::write(settings, facts, parts, folder)?);
+        Ok(files)
+    }
+
+    fn figure(&self) -> Curves {
+        let curve = |name: &str, of: &dyn Fn(&RankRow) -> Option<f64>| {
+            let points = self.rows.iter().filter_map(|row| Some((row.rank as f64, of(row)?)));
+            Curve { name: name.into(), points: points.collect(), look: CurveLook::Line }
+        };
+        let panel = |y_name: &str, y: ScaleKind, curves: Vec<Curve>| CurvePanel {
+            x_name: "rank".into(),
+            y_name: y_name.into(),
+            x: ScaleKind::Linear,
+            y,
+            curves: curves.into_iter().filter(|curve| !curve.points.is_empty()).collect(),
+            levels: Vec::new(),
+            mark: CurveMark::None,
+        };
+        let errors = vec![
+            curve("training", &|row| Some(row.train)),
+            curve("validation", &|row| row.val),
+            curve("test", &|row| row.test),
+        ];
+        let stability =
+            vec![curve("fit", &|row| Some(row.fit)), curve("match", &|row| row.matched)];
+        Curves {
+            title: format!("{}: CP models by rank", self.name),
+            note: format!(
+                "recommended: rank {}; right: fit (circles) and match between starts (squares)",
+                self.recommended
+            ),
+            panels: vec![
+                panel(self.error_name, ScaleKind::Log, errors),
+                panel("fit, factor match score", ScaleKind::Linear, stability),
+            ],
+        }
+    }
+
+    /// Returns the table for people.
+    pub(crate) fn summary(&self, settings: &Settings, loaded: &Loaded, files: &[String]) -> String {
+        let column = |name: &str| format!("{name:>12}");
+        let heads = ["training", "validation", "test", "worst start", "fit", "match"].map(column);
+        let mut text = format!("rank {}   ({})\n", heads.join(""), self.error_name);
+        let optional = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), number);
+        for row in &self.rows {
+            let sign = if row.rank == self.recommended { "*" } else { " " };
+            let numbers = [
+                number(row.train),
+                optional(row.val),
+                optional(row.test),
+                number(row.worst),
+                format!("{:.6}", row.fit),
+                row.matched.map_or_else(|| "-".to_owned(), |score| format!("{score:.4}")),
+            ];
+            let numbers = numbers.map(|number| column(&number));
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "{:>4}{sign}{}", row.rank, numbers.join(""));
+        }
+        let rank = self.recommended;
+        let _ = writeln!(
+            text,
+            "recommended {rank} (*): the smallest with 99% of what the best rank gains over the mean of \
+             all entries"
+        );
+        let (phases, forecast) = (&loaded.phases, &loaded.forecast);
+        let _ = write!(text, "{}", Footer { settings, phases, forecast, files });
+        text
+    }
+}
+
+/// Returns the smallest rank that gains 99% of what the best rank gains over the mean of all entries,
+/// in the deciding error: beyond it a model grows and its predictions hardly do.
+fn recommended(rows: &[RankRow]) -> usize {
+    let error = |row: &&RankRow| row.deciding();
+    let least = rows.iter().min_by(|a, b| error(a).total_cmp(&error(b)));
+    let Some(least) = least else { return 0 };
+    let bound = least.deciding() + 0.01 * (least.mean_of_all - least.deciding()).max(0.0);
+    rows.iter().find(|row| row.deciding() <= bound).map_or(0, |row| row.rank)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::recommended;
+    use crate::rank::scan::RankRow;
+
+    #[test]
+    fn the_simplest_of_nearly_equals_is_recommended() {
+        let row = |rank, val| RankRow {
+            rank,
+            train: 0.0,
+            val: Some(val),
+            test: None,
+            worst: val,
+            mean_of_all: 11.0,
+            fit: 0.0,
+            matched: None,
+            seconds: 0.0,
+        };
+        assert_eq!(recommended(&[row(1, 2.0), row(2, 1.05), row(3, 1.0), row(4, 1.3)]), 2);
+        assert_eq!(recommended(&[row(1, 2.0), row(2, 1.2), row(3, 1.0)]), 3);
+        // Where no model is better than the mean, the least error decides.
+        assert_eq!(recommended(&[row(1, 12.0), row(2, 13.0)]), 1);
+    }
+}

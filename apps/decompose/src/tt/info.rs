@@ -1,0 +1,93 @@
+//! `decompose tt --info`: what a train is.
+
+use decompose_common::model::{Model, TtModel};
+use decompose_common::output::{Existing, OutputFolder};
+use decompose_core::plot;
+use decompose_formats::stats::grouped;
+use decompose_tt::Train;
+
+use crate::cli::Done;
+use crate::failure::Failure;
+use crate::stdout;
+use crate::tt::args::TtArgs;
+use crate::tt::figures;
+use crate::tt::settings::joined;
+use crate::tt::summary::times;
+use crate::tt::write;
+
+/// Singular values shown of each bond.
+const SHOWN: usize = 8;
+
+/// Runs the command.
+///
+/// # Errors
+///
+/// A file that is missing or no train; a folder that cannot be written.
+pub(crate) fn run(args: &TtArgs) -> Result<Done, Failure> {
+    let folder = args.output.out.as_deref().map(|out| {
+        let existing = if args.switches.overwrite { Existing::Replace } else { Existing::Refuse };
+        OutputFolder::check(out, existing)
+    });
+    let folder = folder.transpose()?;
+    let model = read(args)?;
+    let train = Train::of_model(&model);
+    let spectra = train.spectra()?;
+    print(args, &model, &train, &spectra)?;
+    let Some(folder) = folder else { return Ok(Done::Complete) };
+    folder.create()?;
+    let title = format!("{}, ranks {}", args.input.file.display(), joined(&train.ranks(), "-"));
+    let figure = figures::spectra(title, &spectra, &train.ranks());
+    let mut paths = vec![write::spectra(&spectra, &train.ranks(), folder.path())?];
+    paths.extend(plot::save(&figure, folder.path(), "spectra")?);
+    paths.iter().try_for_each(|path| stdout::line(path.display()))?;
+    Ok(Done::Complete)
+}
+
+/// Reads the train that the command is about.
+///
+/// # Errors
+///
+/// A file that is missing or no train.
+pub(crate) fn read(args: &TtArgs) -> Result<TtModel<f64>, Failure> {
+    let path = &args.input.file;
+    match Model::<f64>::read(path)? {
+        Model::Tt(model) => Ok(model),
+        other => Err(Failure::input(format!(
+            "{} holds a {} model, not a train",
+            path.display(),
+            other.kind().name()
+        ))),
+    }
+}
+
+fn print(
+    args: &TtArgs,
+    model: &TtModel<f64>,
+    train: &Train,
+    spectra: &[Vec<f64>],
+) -> Result<(), Failure> {
+    let cells: f64 = train.extents().iter().map(|&extent| extent as f64).product();
+    let numbers = train.parameters();
+    stdout::line(format!("train        {}", args.input.file.display()))?;
+    stdout::line(format!("modes        {} along the train", model.order()))?;
+    stdout::line(format!("extents      {} in mode order", joined(&model.extents(), " x ")))?;
+    stdout::line(format!("ranks        {}", joined(&train.ranks(), "-")))?;
+    stdout::line(format!(
+        "numbers      {}, {} times fewer than cells",
+        grouped(numbers as u64),
+        times(cells / numbers as f64)
+    ))?;
+    stdout::line(format!("norm         {:.9e}", train.norm_squared().sqrt()))?;
+    for (values, bond) in spectra.iter().zip(1..) {
+        let shown: Vec<String> =
+            values.iter().take(SHOWN).map(|value| format!("{value:.3e}")).collect();
+        let more = match values.len().checked_sub(SHOWN + 1) {
+            None => String::new(),
+            Some(_) => format!(" ... {:.3e}", values[values.len() - 1]),
+        };
+        let count = values.len();
+        let text = shown.join(" ");
+        stdout::line(format!("bond {bond:<8}{count} singular values: {text}{more}"))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,157 @@
+//! The memory of a run beside what all solvers need, and the trees that fit.
+
+use decompose_core::error::CoreError;
+use decompose_core::schedule::Pattern;
+use decompose_core::sweep::{Merging, PlanOptions, TreeLayout, Trees};
+use decompose_formats::{Coo, ModeOrder, ModeSet, PatternCounts, Value};
+use decompose_tt::bonds::Ordering;
+use decompose_tt::{Method, kernels, svd};
+
+use crate::failure::Failure;
+use crate::pattern;
+use crate::run::memory::{FIGURE_BYTES, Forecast, Needs};
+use crate::run::settings::Task;
+use crate::tt::settings::Settings;
+
+/// What to do about a run that does not fit.
+pub(crate) const REMEDY: &str =
+    "lower --ranks or --max-rank, use --method als, use --precision f32";
+
+/// Sweeps over which the building of trees is spread: the default limit, whatever the limit of the
+/// run, so that a run resumed with another limit keeps its plan and thereby its bits.
+const PLANNED_SWEEPS: usize = 50;
+
+/// Bonds whose rank nothing but the tensor's values bounds are taken to need no more than this.
+const GUESSED_RANK: u64 = 64;
+
+/// Matrices of the size of an unfolding's Gram matrix that a step of `svd` works in.
+const MATRICES: u64 = 6;
+
+/// Points of the largest figure.
+const FIGURE_POINTS: u64 = 800 * 574;
+
+/// The trees of a run with what they promise.
+pub(crate) struct Planned {
+    pub(crate) trees: Vec<TreeLayout>,
+    pub(crate) forecast: Forecast,
+    /// Predicted seconds of the kernels of a sweep, each once; `None` for `svd`.
+    pub(crate) seconds: Option<f64>,
+}
+
+/// Returns what is needed beside list and trees by a train with `ordering`.
+pub(crate) fn needs<V: Value>(
+    tensor: &Coo<V>,
+    counts: &PatternCounts,
+    ordering: &Ordering,
+    settings: &Settings,
+) -> Needs {
+    let ranks: Vec<u64> = guessed(ordering, settings).iter().map(|&rank| rank as u64).collect();
+    let ends = [&[1], ranks.as_slice(), &[1]].concat();
+    let extent = |k: usize| tensor.extents()[ordering.order.modes()[k]];
+    let core = |k: usize| ends[k].saturating_mul(extent(k)).saturating_mul(ends[k + 1]);
+    let order = tensor.order();
+    let cores = (0..order).map(core).fold(0, u64::saturating_add);
+    let largest = (0..order).map(core).max().unwrap_or(0);
+    let value = V::BYTES as u64;
+    let work = match settings.config.method {
+        // An environment as it is computed, unpacked and made orthogonal.
+        Method::Als => largest.saturating_mul(2 * value + 40),
+        // A pair of cores, and its decomposition.
+        Method::Dmrg => {
+            let pair = |k: usize| {
+                let (left, right) = (ends[k].saturating_mul(extent(k)), extent(k + 1));
+                left.saturating_mul(right).saturating_mul(ends[k + 2])
+            };
+            (0..order - 1).map(pair).max().unwrap_or(0).saturating_mul(2 * value + 48)
+        }
+        // Payloads of two levels of the tree, and the dense matrices of the largest unfolding.
+        Method::Svd => {
+            let payloads = (tensor.nnz() as u64).saturating_mul(8 * (1 + ends[1]));
+            let modes = ordering.order.modes();
+            let unfolding = |k: usize| {
+                let rows = ends[k].saturating_mul(extent(k));
+                let columns = counts.count(ModeSet::of(&modes[k + 1..])).value;
+                rows.saturating_mul(8 * MATRICES).saturating_mul(rows.min(columns))
+            };
+            payloads.saturating_add((0..order - 1).map(unfolding).max().unwrap_or(0))
+        }
+    };
+    let figures = if settings.task == Task::Write { FIGURE_BYTES * FIGURE_POINTS } else { 0 };
+    // The cores, and those that a kernel multiplies by, padded and packed.
+    Needs { start: 0, factors: cores.saturating_mul(8 + 2 * value), work, figures }
+}
+
+/// Plans the trees of the tensor, its modes in train order; where the best do not fit, ever fewer.
+///
+/// # Errors
+///
+/// If nothing fits, with the numbers of the best plan.
+pub(crate) fn plan<V: Value>(
+    tensor: &Coo<V>,
+    counts: &PatternCounts,
+    before: Forecast,
+    (ordering, settings): (&Ordering, &Settings),
+) -> Result<Planned, Failure> {
+    let pattern = pattern::of(counts);
+    if settings.config.method == Method::Svd {
+        let trees = vec![TreeLayout { order: svd::tree_order(tensor.order()), tail: 1 }];
+        let forecast = before.with_trees(tensor, &pattern, &trees, 0);
+        forecast.check(REMEDY)?;
+        return Ok(Planned { trees, forecast, seconds: None });
+    }
+    let mut options = PlanOptions {
+        rank: 0,
+        value_bytes: V::BYTES,
+        threads: settings.threads,
+        memory: None,
+        sweeps: PLANNED_SWEEPS,
+        trees: Trees::Choose,
+        merging: Merging::Never,
+        updates: Vec::new(),
+    };
+    let ranks = guessed(ordering, settings);
+    let try_plan = |options: &PlanOptions| {
+        try_plan(tensor, (counts, &pattern), before, (settings, &ranks, options))
+    };
+    let (mut found, mut bytes) = try_plan(&options)?;
+    let best = found.forecast;
+    while !found.forecast.fits() {
+        // Strictly less each time, so this ends.
+        options.memory = Some(bytes.saturating_sub(1));
+        (found, bytes) = match try_plan(&options) {
+            Err(CoreError::Memory { .. }) if options.trees == Trees::Choose => {
+                let order = ModeOrder::natural(tensor.order());
+                let plain = TreeLayout { order, tail: 1 };
+                options = PlanOptions { trees: Trees::Given(vec![plain]), memory: None, ..options };
+                try_plan(&options)?
+            }
+            Err(CoreError::Memory { .. }) => return Err(best.refusal(REMEDY)),
+            other => other?,
+        };
+    }
+    Ok(found)
+}
+
+/// Plans once; also returns the bytes of trees and private copies.
+fn try_plan<V: Value>(
+    tensor: &Coo<V>,
+    (counts, pattern): (&PatternCounts, &Pattern),
+    before: Forecast,
+    (settings, ranks, options): (&Settings, &[usize], &PlanOptions),
+) -> Result<(Planned, u64), CoreError> {
+    let sweep = kernels::of_sweep(settings.config.method, tensor.order());
+    let plan = kernels::plan(counts, &sweep, ranks, options)?;
+    let forecast = before.with_trees(tensor, pattern, &plan.trees, plan.side_bytes);
+    let seconds = Some(plan.seconds());
+    let bytes = plan.tree_bytes + plan.side_bytes;
+    Ok((Planned { trees: plan.trees, forecast, seconds }, bytes))
+}
+
+/// Returns the ranks that are planned for: those asked for, or the predicted ones.
+pub(crate) fn guessed(ordering: &Ordering, settings: &Settings) -> Vec<usize> {
+    let most = match settings.config.ranks.bound() {
+        Some(_) => GUESSED_RANK,
+        None => u64::MAX,
+    };
+    ordering.ranks.iter().map(|&rank| rank.min(most) as usize).collect()
+}

@@ -1,0 +1,109 @@
+//! `decompose tt`: read, sort, order the modes, plan, build, solve, verify, write.
+
+mod args;
+mod explain;
+mod figures;
+mod info;
+mod memory;
+mod prepare;
+mod record;
+mod round;
+mod settings;
+mod solve;
+mod summary;
+mod write;
+
+use decompose_common::output::OutputFolder;
+use decompose_formats::Value;
+use serde_json::json;
+
+use crate::cli::Done;
+use crate::failure::Failure;
+use crate::run;
+use crate::run::args::Precision;
+use crate::run::console::Console;
+use crate::run::settings::Task;
+use crate::tt::prepare::{Facts, Prepared};
+use crate::tt::settings::Settings;
+use crate::tt::solve::Solved;
+
+pub(crate) use crate::tt::args::TtArgs;
+
+/// Runs the command.
+///
+/// # Errors
+///
+/// Bad options or input before anything is written; a fault of the machine or this program.
+pub(crate) fn run(args: &TtArgs) -> Result<Done, Failure> {
+    if args.tasks.info {
+        return info::run(args);
+    }
+    if args.tasks.round {
+        return round::run(args);
+    }
+    let settings = Settings::new(args)?;
+    run::start_threads(settings.threads)?;
+    match settings.precision {
+        Precision::F64 => run_in::<f64>(&settings),
+        Precision::F32 => run_in::<f32>(&settings),
+    }
+}
+
+fn run_in<V: Value>(settings: &Settings) -> Result<Done, Failure> {
+    let folder = settings.output()?;
+    let mut console = Console::new(settings);
+    let (version, config) = (env!("CARGO_PKG_VERSION"), &settings.config);
+    console.screen.line(format!(
+        "decompose {version}: tensor train by {}, {}, seed {}, threads {}, {}",
+        config.method,
+        summary::asked(&config.ranks),
+        config.seed,
+        settings.threads,
+        V::NAME
+    ));
+    console.event("start", json!({ "version": version, "options": record::options(settings) }))?;
+    let prepared = prepare::prepare::<V>(settings, &mut console)?;
+    if settings.task == Task::Explain {
+        explain::print(&prepared)?;
+        return Ok(Done::Complete);
+    }
+    let Prepared { work, config, mut facts } = prepared;
+    let order = facts.ordering.order.modes().len();
+    let solved = solve::solve(settings, (work, &config, order), folder.as_ref(), &mut console)?;
+    facts.phases.add("solve", solved.seconds);
+    finish::<V>(settings, &solved, facts, folder.as_ref(), &mut console)
+}
+
+/// Writes and tells the results.
+fn finish<V: Value>(
+    settings: &Settings,
+    solved: &Solved,
+    mut facts: Facts,
+    folder: Option<&OutputFolder>,
+    console: &mut Console,
+) -> Result<Done, Failure> {
+    if solved.outcome.keeps_bound() == Some(false) {
+        console.screen.warn(
+            "the error exceeds the bound that was asked for: allow more with --max-rank or \
+             --max-iters",
+        );
+    }
+    let files = match folder {
+        Some(folder) => {
+            let (files, seconds) = console
+                .screen
+                .phase("write", || write::all::<V>(settings, solved, &facts, folder.path()));
+            facts.phases.add("write", seconds);
+            let mut files = files.map_err(Failure::while_writing)?;
+            let record = record::write(settings, solved, &facts, folder.path());
+            files.push(record.map_err(Failure::while_writing)?);
+            files
+        }
+        None => Vec::new(),
+    };
+    let result = record::result(solved, &facts);
+    let event = run::record::result(settings, &facts.forecast, &facts.phases, &result);
+    console.event("result", event)?;
+    console.summary(summary::Summary { settings, solved, facts: &facts, files: &files })?;
+    Ok(solved.done)
+}

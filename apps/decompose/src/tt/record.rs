@@ -1,0 +1,134 @@
+//! What a tensor train writes into `run.json`.
+
+use std::path::Path;
+
+use decompose_common::restarts::RestartReport;
+use decompose_common::stopping::StopReason;
+use decompose_tt::{KernelNote, Method, Ranks, Verified};
+use serde::Serialize;
+use serde_json::{Value as Json, json};
+
+use crate::failure::Failure;
+use crate::run::record::{self, Parts, SharedOptions, median};
+use crate::tt::args::{Init, OrderChoice};
+use crate::tt::prepare::Facts;
+use crate::tt::settings::Settings;
+use crate::tt::solve::Solved;
+
+/// All that decides a run; modes count from 1.
+#[derive(Serialize)]
+pub(crate) struct Options<'a> {
+    method: Method,
+    ranks: Json,
+    eps: Option<f64>,
+    max_rank: Option<usize>,
+    order: String,
+    init: String,
+    #[serde(flatten)]
+    shared: SharedOptions<'a>,
+}
+
+#[derive(Serialize)]
+struct PlanRecord<'a> {
+    mode_order: String,
+    trees: Vec<String>,
+    tree_bytes: u64,
+    private_bytes: u64,
+    predicted_seconds: Option<f64>,
+    kernels: &'a [KernelNote],
+}
+
+#[derive(Serialize)]
+pub(crate) struct ResultRecord<'a> {
+    fit: f64,
+    relative_error: f64,
+    bound: Option<f64>,
+    keeps_bound: Option<bool>,
+    verified: Verified,
+    ranks: Vec<usize>,
+    mode_order: String,
+    parameters: usize,
+    compression: f64,
+    iterations: usize,
+    stop: StopReason,
+    best_start: usize,
+    starts: &'a [RestartReport],
+    solver_seconds: f64,
+    seconds_per_iteration: Option<f64>,
+}
+
+/// Writes `run.json` into `folder` and returns its name.
+///
+/// # Errors
+///
+/// If it cannot be written.
+pub(crate) fn write(
+    settings: &Settings,
+    solved: &Solved,
+    facts: &Facts,
+    folder: &Path,
+) -> Result<String, Failure> {
+    let plan = PlanRecord {
+        mode_order: facts.ordering.order.to_string(),
+        trees: facts.trees.iter().map(ToString::to_string).collect(),
+        tree_bytes: facts.forecast.trees,
+        private_bytes: facts.forecast.copies,
+        predicted_seconds: facts.predicted_seconds,
+        kernels: &solved.kernels,
+    };
+    let (options, result) = (options(settings), result(solved, facts));
+    let parts = Parts { command: "tt", options, plan, result };
+    record::write(settings, (&facts.tensor, facts.forecast, &facts.phases), parts, folder)
+}
+
+/// Returns the options of a run as they are recorded.
+pub(crate) fn options(settings: &Settings) -> Options<'_> {
+    let ranks = &settings.config.ranks;
+    Options {
+        method: settings.config.method,
+        ranks: match ranks {
+            Ranks::Uniform(rank) => json!(rank),
+            Ranks::Each(ranks) => json!(ranks),
+            Ranks::Error { .. } => Json::Null,
+        },
+        eps: ranks.bound(),
+        max_rank: match ranks {
+            Ranks::Error { max_rank, .. } => *max_rank,
+            Ranks::Uniform(_) | Ranks::Each(_) => None,
+        },
+        order: match &settings.order {
+            None => "natural".into(),
+            Some(OrderChoice::Auto) => "auto".into(),
+            Some(OrderChoice::Given(order)) => order.to_string(),
+        },
+        init: match (&settings.resume, &settings.init) {
+            (Some(folder), _) => format!("checkpoint of {}", folder.display()),
+            (None, Init::Random) => "random".into(),
+            (None, Init::File(path)) => path.display().to_string(),
+        },
+        shared: settings.options(),
+    }
+}
+
+/// Returns the result of a run.
+pub(crate) fn result<'a>(solved: &'a Solved, facts: &Facts) -> ResultRecord<'a> {
+    let outcome = &solved.outcome;
+    let best = outcome.best();
+    ResultRecord {
+        fit: 1.0 - outcome.verified.relative_error,
+        relative_error: outcome.verified.relative_error,
+        bound: outcome.bound,
+        keeps_bound: outcome.keeps_bound(),
+        verified: outcome.verified,
+        ranks: outcome.train.ranks(),
+        mode_order: facts.ordering.order.to_string(),
+        parameters: outcome.train.parameters(),
+        compression: outcome.compression(),
+        iterations: best.iterations,
+        stop: best.stop,
+        best_start: outcome.best + 1,
+        starts: &outcome.restarts,
+        solver_seconds: outcome.seconds,
+        seconds_per_iteration: median(outcome.history.iter().map(|record| record.seconds)),
+    }
+}

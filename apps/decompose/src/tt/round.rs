@@ -1,0 +1,69 @@
+//! `decompose tt --round`: the smallest train near a given one.
+
+use decompose_core::plot;
+use decompose_tt::{Cut, Method, Ranks, Train, TtConfig};
+
+use crate::cli::Done;
+use crate::failure::Failure;
+use crate::run::record;
+use crate::run::settings::{RunDefaults, RunSettings, SharedArgs, Task};
+use crate::stdout;
+use crate::tt::args::TtArgs;
+use crate::tt::settings::{joined, ranks};
+use crate::tt::{figures, info, write};
+
+/// Runs the command.
+///
+/// # Errors
+///
+/// A file that is missing or no train, ranks that make no sense, a folder that cannot be written.
+pub(crate) fn run(args: &TtArgs) -> Result<Done, Failure> {
+    let asked = ranks(&args.model)?;
+    let shared = SharedArgs {
+        input: args.input.clone(),
+        course: &args.model.course,
+        compute: &args.compute,
+        output: &args.output,
+        switches: args.switches,
+    };
+    let suffix = "tt-rounded".to_owned();
+    let settings =
+        RunSettings::new(shared, RunDefaults { max_iters: 0, tol: 0.0, seed: 0, suffix })?;
+    let folder = settings.output()?;
+    let model = info::read(args)?;
+    let train = Train::of_model(&model);
+    let norm = train.norm_squared().sqrt();
+    let (before, parameters) = (train.ranks(), train.parameters());
+    let cuts = cuts(&asked, &train, norm)?;
+    let rounded = train.round(&cuts)?;
+    let dropped: f64 = rounded.bonds.iter().map(|bond| bond.dropped().powi(2)).sum();
+    let after = rounded.train.ranks();
+    stdout::line(format!("ranks        {} from {}", joined(&after, "-"), joined(&before, "-")))?;
+    let numbers = rounded.train.parameters();
+    stdout::line(format!("numbers      {numbers} from {parameters}"))?;
+    let bound = asked.bound().map(|eps| format!("; the bound is {eps:e}")).unwrap_or_default();
+    let error = dropped.sqrt() / norm;
+    stdout::line(format!("error        at most {error:.6e} of the train{bound}"))?;
+    let (Some(folder), Task::Write) = (folder, settings.task) else { return Ok(Done::Complete) };
+    folder.create()?;
+    folder.clear(crate::run::STALE.iter().copied())?;
+    let order = model.order().clone();
+    let spectra: Vec<Vec<f64>> = rounded.bonds.into_iter().map(|bond| bond.spectrum).collect();
+    let title = format!("{}, rounded to ranks {}", settings.input.name(), joined(&after, "-"));
+    let figure = figures::spectra(title, &spectra, &after);
+    let mut paths = vec![rounded.train.to_model::<f64>(order)?.write(folder.path())?];
+    paths.push(write::spectra(&spectra, &after, folder.path())?);
+    paths.extend(plot::save(&figure, folder.path(), "spectra")?);
+    let files = record::names(&paths).join(" ");
+    stdout::line(format!("files        {}/: {files}", folder.path().display()))?;
+    Ok(Done::Complete)
+}
+
+/// Makes one cut a bond; ranks above those of the train are cut to them.
+fn cuts(asked: &Ranks, train: &Train, norm: f64) -> Result<Vec<Cut>, Failure> {
+    let extents = train.extents();
+    TtConfig::new(Method::Svd, asked.clone()).check(&extents)?;
+    let eps = asked.bound().unwrap_or(0.0);
+    let largest = asked.largest(&extents)?.into_iter();
+    Ok(largest.map(|rank| Cut::within(eps, norm, extents.len(), rank)).collect())
+}

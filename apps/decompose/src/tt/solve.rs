@@ -1,0 +1,54 @@
+//! The method, watched.
+
+use decompose_common::output::OutputFolder;
+use decompose_common::stopping::StopReason;
+use decompose_formats::Value;
+use decompose_tt::{KernelNote, TtConfig, TtOutcome, history_layout, saved_history};
+
+use crate::cli::Done;
+use crate::failure::Failure;
+use crate::run::console::Console;
+use crate::run::journal::{self, Course};
+use crate::tt::prepare::Work;
+use crate::tt::settings::Settings;
+
+/// The end of a run.
+pub(crate) struct Solved {
+    pub(crate) outcome: TtOutcome,
+    pub(crate) kernels: Vec<KernelNote>,
+    /// Seconds of this process in the solver, the verification included.
+    pub(crate) seconds: f64,
+    pub(crate) done: Done,
+}
+
+/// Runs the method on a tensor of `order` modes.
+///
+/// # Errors
+///
+/// As [`journal::watch`].
+pub(crate) fn solve<V: Value>(
+    settings: &Settings,
+    (work, config, order): (Work<V>, &TtConfig, usize),
+    folder: Option<&OutputFolder>,
+    console: &mut Console,
+) -> Result<Solved, Failure> {
+    let method = config.method;
+    let saved = settings.resume.as_deref().map(|folder| saved_history(folder, method, order));
+    let earlier = saved.transpose()?.unwrap_or_default();
+    let course = Course { layout: history_layout(method, order), earlier };
+    let ((outcome, kernels), seconds) =
+        journal::watch(settings, folder, course, console, |observer| match work {
+            Work::Sweeps(mut kernels, start) => {
+                let outcome = decompose_tt::solve(&mut kernels, start, config, observer)?;
+                Ok((outcome, kernels.notes()))
+            }
+            Work::Direct(tensor, counts) => {
+                let toolchain = settings.toolchain();
+                let solved = decompose_tt::solve_svd(tensor, counts, config, toolchain, observer)?;
+                Ok::<_, decompose_tt::TtError>((solved.0, solved.1.notes()))
+            }
+        })?;
+    let interrupted = outcome.restarts.iter().any(|start| start.stop == StopReason::Interrupted);
+    let done = if interrupted { Done::Interrupted } else { Done::Complete };
+    Ok(Solved { outcome, kernels, seconds, done })
+}

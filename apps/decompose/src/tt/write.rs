@@ -1,0 +1,60 @@
+//! The files of a run: the model, the singular values, figures.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use decompose_common::files;
+use decompose_formats::Value;
+
+use crate::failure::Failure;
+use crate::run::record;
+use crate::tt::figures;
+use crate::tt::prepare::Facts;
+use crate::tt::settings::Settings;
+use crate::tt::solve::Solved;
+
+/// Writes everything but the history, which is there already, and the record; returns the names
+/// of all files within the folder.
+///
+/// # Errors
+///
+/// If a file cannot be written.
+pub(crate) fn all<V: Value>(
+    settings: &Settings,
+    solved: &Solved,
+    facts: &Facts,
+    folder: &Path,
+) -> Result<Vec<String>, Failure> {
+    let outcome = &solved.outcome;
+    let model = outcome.train.to_model::<V>(facts.ordering.order.clone())?;
+    let mut paths = vec![model.write(folder)?, folder.join("history.csv")];
+    if outcome.restarts.len() > 1 {
+        paths.push(record::restarts(&outcome.restarts, None, folder)?);
+    }
+    paths.push(spectra(&outcome.spectra, &outcome.train.ranks(), folder)?);
+    paths.extend(figures::draw(settings, solved, &facts.phases, folder)?);
+    Ok(record::names(&paths))
+}
+
+/// Writes `spectra.csv`: the singular values at each bond, and whether they were kept.
+///
+/// # Errors
+///
+/// If it cannot be written.
+pub(crate) fn spectra(
+    spectra: &[Vec<f64>],
+    ranks: &[usize],
+    folder: &Path,
+) -> Result<PathBuf, Failure> {
+    let path = folder.join("spectra.csv");
+    files::replace(&path, |out| {
+        writeln!(out, "bond,number,singular_value,kept")?;
+        for ((values, &rank), bond) in spectra.iter().zip(ranks).zip(1..) {
+            for (value, number) in values.iter().zip(1..) {
+                writeln!(out, "{bond},{number},{value:e},{}", number <= rank)?;
+            }
+        }
+        Ok(())
+    })?;
+    Ok(path)
+}

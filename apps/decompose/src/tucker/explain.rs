@@ -1,0 +1,34 @@
+//! The plan in full, for `--explain`.
+
+use decompose_formats::Value;
+use decompose_tucker::{Engine, Forming};
+
+use crate::failure::Failure;
+use crate::run::kernels::origin;
+use crate::stdout;
+use crate::tucker::prepare::Facts;
+
+/// Prints the plan and where the generated C of each kernel lies.
+///
+/// # Errors
+///
+/// If standard output cannot be written.
+pub(crate) fn print<V: Value>(facts: &Facts, engine: &Engine<V>) -> Result<(), Failure> {
+    stdout::line(&facts.plan.kernels)?;
+    for (forming, mode) in facts.plan.forming.iter().zip(1..) {
+        stdout::line(match forming {
+            Forming::Whole => format!("TTMc of mode {mode}: formed whole, once an iteration"),
+            Forming::Windows(rows) => {
+                format!("TTMc of mode {mode}: formed {rows} rows at a time, twice an iteration")
+            }
+        })?;
+    }
+    for (kernel, step) in engine.kernels().zip(&facts.plan.kernels.steps) {
+        let name = match step.mode < facts.ranks.len() {
+            true => format!("mode {}", step.mode + 1),
+            false => "the core".to_owned(),
+        };
+        stdout::line(origin(kernel, &name))?;
+    }
+    Ok(())
+}

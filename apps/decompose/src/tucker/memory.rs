@@ -1,0 +1,125 @@
+//! The memory of a run beside what all solvers need, and the plan that fits.
+
+use decompose_core::cost::Machine;
+use decompose_core::error::CoreError;
+use decompose_core::schedule::Pattern;
+use decompose_core::sweep::Trees;
+use decompose_formats::dense::padded;
+use decompose_formats::{Coo, Value};
+use decompose_tucker::working_bytes;
+use decompose_tucker::{PlanRequest, Truncation, TuckerPlan, plan as plan_tucker, whole_bytes};
+
+use crate::failure::Failure;
+use crate::run::memory::{FIGURE_BYTES, Forecast, Needs, sort_bytes};
+use crate::run::settings::Task;
+use crate::tucker::settings::{Settings, StartFrom};
+
+/// What to do about a run that does not fit.
+pub(crate) const REMEDY: &str = "lower --ranks, use --precision f32 or fewer --threads";
+
+/// Ranks assumed where they are to be found.
+const ASSUMED_RANK: u64 = 16;
+
+/// Returns what a Tucker decomposition needs beside list and trees, before the plan.
+pub(crate) fn needs<V: Value>(
+    tensor: &Coo<V>,
+    ranks: Option<&[usize]>,
+    settings: &Settings,
+) -> Needs {
+    // The figure of timing is the largest: a row of its list for each mode.
+    let height = 520 + 26 * tensor.order() as u64;
+    let figures = if settings.task == Task::Write { FIGURE_BYTES * 800 * height } else { 0 };
+    let factors = ranks.map_or(0, |ranks| factor_bytes::<V>(tensor.extents(), ranks, settings));
+    Needs { start: start_bytes(tensor, ranks, settings), factors, work: 0, figures }
+}
+
+fn factor_bytes<V: Value>(extents: &[u64], ranks: &[usize], settings: &Settings) -> u64 {
+    let models = if settings.restarts > 1 { 2 } else { 1 };
+    let modes = extents.iter().zip(ranks).map(|(&extent, &rank)| {
+        let row = (padded(rank.min(usize::MAX >> 8), V::BYTES) * V::BYTES) as u64;
+        extent.saturating_mul(row)
+    });
+    modes.fold(0_u64, u64::saturating_add).saturating_mul(models)
+}
+
+/// The upper levels of a tree, the copy of a sort, the matrices of the iteration.
+fn start_bytes<V: Value>(tensor: &Coo<V>, ranks: Option<&[usize]>, settings: &Settings) -> u64 {
+    let StartFrom::Hosvd(truncation) = settings.start else { return 0 };
+    let nnz = tensor.nnz() as u64;
+    let working = tensor.extents().iter().enumerate().map(|(mode, &extent)| {
+        let rank = ranks.and_then(|ranks| ranks.get(mode)).map_or(ASSUMED_RANK, |&r| r as u64);
+        working_bytes(extent, rank.min(extent))
+    });
+    let tree = nnz * (8 * tensor.order() + V::BYTES) as u64;
+    let matrices = working.max().unwrap_or(0);
+    let shrunk = match truncation {
+        Truncation::AtOnce => 0,
+        Truncation::Sequential => shrunk_bytes(tensor, ranks),
+    };
+    tree.saturating_add(matrices.max(sort_bytes(tensor))).saturating_add(shrunk)
+}
+
+/// The tensor after the first truncation: a fibre at each index of the other modes at most.
+fn shrunk_bytes<V: Value>(tensor: &Coo<V>, ranks: Option<&[usize]>) -> u64 {
+    let others = tensor.extents()[1..].iter().fold(1_u64, |cells, &e| cells.saturating_mul(e));
+    let fibres = others.min(tensor.nnz() as u64);
+    let rank = ranks.and_then(|ranks| ranks.first()).map_or(ASSUMED_RANK, |&rank| rank as u64);
+    let entry = (8 * tensor.order() + V::BYTES + 16) as u64;
+    fibres.saturating_mul(rank).saturating_mul(entry)
+}
+
+/// Plans the run; where TTMc results do not fit whole, the largest come in windows of rows, one mode
+/// after another; where trees do not fit, fewer are kept.
+///
+/// # Errors
+///
+/// If nothing fits, with the numbers of the leanest plan; or if there is no plan.
+pub(crate) fn plan<V: Value>(
+    tensor: &Coo<V>,
+    (pattern, ranks): (&Pattern, &[usize]),
+    before: Forecast,
+    settings: &Settings,
+) -> Result<(TuckerPlan, Forecast), Failure> {
+    let factors = factor_bytes::<V>(tensor.extents(), ranks, settings);
+    let before = Forecast { factors, ..before };
+    let mut request = PlanRequest {
+        extents: tensor.extents(),
+        pattern,
+        ranks,
+        method: settings.solver(),
+        value_bytes: V::BYTES,
+        threads: settings.threads,
+        trees: Trees::Choose,
+        memory: None,
+        most_whole: None,
+    };
+    let try_plan = |request: &PlanRequest<'_>| -> Result<(TuckerPlan, Forecast), CoreError> {
+        let plan = plan_tucker(request, Machine::here())?;
+        let before = Forecast { work: plan.work_bytes, ..before };
+        let (trees, copies) = (&plan.kernels.trees, plan.kernels.side_bytes);
+        let forecast = before.with_trees(tensor, pattern, trees, copies);
+        Ok((plan, forecast))
+    };
+    let mut found = try_plan(&request)?;
+    for bytes in whole_bytes(&request) {
+        if found.1.fits() {
+            return Ok(found);
+        }
+        request.most_whole = Some(bytes.saturating_sub(1));
+        found = try_plan(&request)?;
+    }
+    // Windows need a tree each; whole results may share one.
+    for most_whole in [request.most_whole, None] {
+        request.most_whole = most_whole;
+        request.memory = None;
+        while !found.1.fits() {
+            let kernels = &found.0.kernels;
+            request.memory = Some((kernels.tree_bytes + kernels.side_bytes).saturating_sub(1));
+            found = match try_plan(&request) {
+                Err(CoreError::Memory { .. }) => break,
+                other => other?,
+            };
+        }
+    }
+    if found.1.fits() { Ok(found) } else { Err(found.1.refusal(REMEDY)) }
+}

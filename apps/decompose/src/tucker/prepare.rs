@@ -1,0 +1,147 @@
+//! From a file to kernels that are ready to run.
+
+use decompose_common::model::Model;
+use decompose_core::sweep::BuildReport;
+use decompose_formats::{Coo, PatternCounts, Value};
+use decompose_tucker::{Engine, Start, Target, TuckerError, TuckerModel, TuckerPlan, hosvd};
+use serde_json::json;
+
+use crate::failure::Failure;
+use crate::pattern;
+use crate::run::Phases;
+use crate::run::console::Console;
+use crate::run::memory::Forecast;
+use crate::run::tensor::{self, TensorFacts};
+use crate::tucker::memory::{self, REMEDY};
+use crate::tucker::settings::{RanksFrom, Settings, StartFrom, times};
+
+/// A run about to begin.
+pub(crate) struct Prepared<V: Value> {
+    pub(crate) engine: Engine<V>,
+    pub(crate) start: Start<V>,
+    pub(crate) facts: Facts,
+}
+
+/// What was found and decided on the way.
+pub(crate) struct Facts {
+    pub(crate) tensor: TensorFacts,
+    pub(crate) ranks: Vec<usize>,
+    /// The bound on the relative error of a HOSVD.
+    pub(crate) bound: Option<f64>,
+    pub(crate) plan: TuckerPlan,
+    pub(crate) build: BuildReport,
+    pub(crate) forecast: Forecast,
+    pub(crate) phases: Phases,
+}
+
+/// Reads, sorts, counts, makes the start, plans and builds the engine.
+///
+/// # Errors
+///
+/// Everything that can be wrong with the input; nothing is written.
+pub(crate) fn prepare<V: Value>(
+    settings: &Settings,
+    console: &mut Console,
+) -> Result<Prepared<V>, Failure> {
+    let given = given(settings)?;
+    let mut phases = Phases::default();
+    let loaded = tensor::load(settings, console, &mut phases, |tensor: &Coo<V>, format| {
+        let ranks = settings.ranks(tensor.extents())?;
+        let needs = memory::needs(tensor, ranks.as_deref(), settings);
+        let before = Forecast::before_plan(tensor, format, settings, needs);
+        before.check(REMEDY)?;
+        Ok((ranks, before))
+    });
+    let (mut tensor, facts, (ranks, before)) = loaded?;
+    if tensor.norm_squared() <= 0.0 {
+        return Err(TuckerError::ZeroTensor.into());
+    }
+    let made = make_start(settings, (given, ranks), &mut tensor, (console, &mut phases))?;
+    let (start, ranks, bound) = made;
+    let (planned, seconds) = console.screen.phase("plan", || {
+        let counts = pattern::of(&PatternCounts::of(&tensor));
+        memory::plan(&tensor, (&counts, &ranks), before, settings)
+    });
+    let (plan, forecast) = planned?;
+    phases.add("plan", seconds);
+    tell_plan(&plan, &ranks, console)?;
+    forecast.tell(console)?;
+    let toolchain = settings.toolchain();
+    let (built, seconds) =
+        console.screen.phase("build", || Engine::build(tensor, &plan, &toolchain));
+    let (engine, build) = built?;
+    phases.add("build", seconds);
+    console.build(&build)?;
+    let facts = Facts { tensor: facts, ranks, bound, plan, build, forecast, phases };
+    Ok(Prepared { engine, start, facts })
+}
+
+/// Reads the model that `--init` names.
+fn given<V: Value>(settings: &Settings) -> Result<Option<TuckerModel<V>>, Failure> {
+    let StartFrom::File(path) = &settings.start else { return Ok(None) };
+    match Model::read(path)? {
+        Model::Tucker(model) => Ok(Some(model)),
+        other => {
+            let kind = other.kind().name();
+            let why = format!("{}: a {kind} model, not Tucker", path.display());
+            Err(Failure::input(why).help("give a model that `decompose tucker` wrote"))
+        }
+    }
+}
+
+/// A start, the ranks, and for a HOSVD the bound on its error.
+type Made<V> = (Start<V>, Vec<usize>, Option<f64>);
+
+/// Makes the start.
+fn make_start<V: Value>(
+    settings: &Settings,
+    (given, ranks): (Option<TuckerModel<V>>, Option<Vec<usize>>),
+    tensor: &mut Coo<V>,
+    (console, phases): (&mut Console, &mut Phases),
+) -> Result<Made<V>, Failure> {
+    let StartFrom::Hosvd(truncation) = settings.start else {
+        let start = match (&settings.start, given) {
+            (StartFrom::Checkpoint(folder), _) => Start::Checkpoint(folder.clone()),
+            (_, Some(model)) => Start::Given(model),
+            _ => Start::Random,
+        };
+        return Ok((start, ranks.unwrap_or_default(), None));
+    };
+    let target = match (&settings.ranks, ranks) {
+        (_, Some(ranks)) => Target::Ranks(ranks),
+        (RanksFrom::Error(eps), None) => Target::Error(*eps),
+        (_, None) => return Err(Failure::internal("no ranks")),
+    };
+    let seed = settings.seed;
+    let (found, seconds) =
+        console.screen.phase("start", || hosvd(tensor, &target, truncation, seed));
+    let found = found?;
+    phases.add("start", seconds);
+    let ranks: Vec<usize> = found.factors.iter().map(|factor| factor.cols()).collect();
+    let (shown, bound) = (times(&ranks), found.bound);
+    console.screen.line(format!("start    HOSVD of ranks {shown}: error at most {bound:.3e}"));
+    console.event("hosvd", json!({ "ranks": ranks, "bound": bound, "seconds": seconds }))?;
+    Ok((Start::Factors(found.factors), ranks, Some(bound)))
+}
+
+fn tell_plan(plan: &TuckerPlan, ranks: &[usize], console: &Console) -> Result<(), Failure> {
+    let trees: Vec<String> = plan.kernels.trees.iter().map(ToString::to_string).collect();
+    let seconds = plan.kernels.seconds();
+    console.screen.line(format!(
+        "plan     ranks {}, trees of modes {}; {seconds:.2e} s of kernels an iteration expected",
+        times(ranks),
+        trees.join(", ")
+    ));
+    let windows = plan.forming.iter().zip(1..).filter_map(|(forming, mode)| match forming {
+        decompose_tucker::Forming::Windows(rows) => Some(format!("mode {mode}: {rows} rows")),
+        decompose_tucker::Forming::Whole => None,
+    });
+    let windows: Vec<String> = windows.collect();
+    if !windows.is_empty() {
+        console.screen.line(format!("windows  {} at a time", windows.join(", ")));
+    }
+    let facts = json!({
+        "ranks": ranks, "trees": trees, "kernel_seconds": seconds, "forming": plan.forming,
+    });
+    console.event("plan", facts)
+}

@@ -1,0 +1,199 @@
+//! `decompose bench`: what it leaves, and what it refuses.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use crate::common::{data, decompose, json, names};
+
+/// Runs `decompose bench` in `folder`; it must succeed.
+fn bench(folder: &Path, options: &str) -> (String, String) {
+    let mut command = decompose(folder);
+    command.arg("bench").args(options.split_whitespace());
+    let output = command.assert().success().get_output().clone();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (text(output.stdout), text(output.stderr))
+}
+
+/// Runs `decompose bench` in `folder`; it must refuse, say `expected` and leave nothing.
+fn refuse(folder: &Path, options: &str, expected: &str) {
+    let before = names(folder);
+    let mut command = decompose(folder);
+    command.arg("bench").args(options.split_whitespace());
+    let output = command.assert().code(2).get_output().clone();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(stderr.contains(expected), "`{options}` should say `{expected}`:\n{stderr}");
+    assert!(!stderr.contains("panicked"), "{stderr}");
+    assert_eq!(names(folder), before, "`{options}` left files");
+}
+
+/// Reads a CSV file: the names of its columns and its rows.
+fn table(path: &Path) -> (Vec<String>, Vec<Vec<String>>) {
+    let text = fs::read_to_string(path).unwrap();
+    let cells = |line: &str| line.split(',').map(str::to_owned).collect();
+    let mut lines = text.lines().map(cells);
+    (lines.next().unwrap(), lines.collect())
+}
+
+#[test]
+fn everything_is_measured_and_summed_up() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(
+        dir.path().join("peers.csv"),
+        "program,tensor,rank,threads,quantity,value\nother,sun-elevation,4,1,iteration,0.5\n",
+    )
+    .unwrap();
+    let file = data("sun-elevation.tns.gz");
+    let (stdout, stderr) = bench(
+        dir.path(),
+        &format!(
+            "{} --rank 4 --threads 1,2 --kernels mttkrp,ttmc,tttp --peer peers.csv --out out \
+             --without merging,fusing,prefetch",
+            file.display()
+        ),
+    );
+    let out = dir.path().join("out");
+    let files = ["bench.json", "bench.png", "bench.svg", "raw.csv", "summary.csv"];
+    assert_eq!(names(&out), files);
+    for word in ["limits ", "GFLOP/s", "triad", "ns a line"] {
+        assert!(stderr.contains(word), "{word}: {stderr}");
+    }
+    for word in ["iteration", "dense", "ttmc:3:2", "tttp:3", "ratio", "other iteration of sun"] {
+        assert!(stdout.contains(word), "{word}: {stdout}");
+    }
+    check_summary(&out);
+    check_json(&json(&out.join("bench.json")));
+    let figure = fs::read_to_string(out.join("bench.svg")).unwrap();
+    for word in ["roofline bound", "other", "decompose-without-merging", "2 threads"] {
+        assert!(figure.contains(word), "{word}");
+    }
+}
+
+/// Checks the columns, and that the summary follows from the samples alone.
+fn check_summary(out: &Path) {
+    let (columns, samples) = table(&out.join("raw.csv"));
+    let wanted = "round,program,tensor,rank,threads,precision,quantity,value,unit";
+    assert_eq!(columns.join(","), wanted);
+    let (columns, lines) = table(&out.join("summary.csv"));
+    let wanted = "program,tensor,rank,threads,precision,quantity,median,lowest,highest,rounds,unit";
+    assert_eq!(columns.join(","), wanted);
+    let mut seconds: BTreeMap<&[String], Vec<f64>> = BTreeMap::new();
+    for sample in &samples {
+        assert!((1..=5).contains(&sample[0].parse::<u32>().unwrap()) && sample[8] == "s");
+        seconds.entry(&sample[1..7]).or_default().push(sample[7].parse().unwrap());
+    }
+    assert_eq!(lines.len(), seconds.len());
+    for line in &lines {
+        let mut seconds = seconds.remove(&line[..6]).unwrap();
+        seconds.sort_by(f64::total_cmp);
+        let numbers: Vec<f64> = line[6..10].iter().map(|cell| cell.parse().unwrap()).collect();
+        // Both files write the shortest digits that give the same number back.
+        assert_eq!(numbers, [seconds[2], seconds[0], seconds[4], 5.0], "{line:?}");
+        assert!(seconds[0] > 0.0, "{line:?}");
+    }
+    let has = |program: &str, threads: &str, quantity: &str| {
+        let row = |l: &&Vec<String>| l[0] == program && l[3] == threads && l[5] == quantity;
+        assert_eq!(lines.iter().filter(row).count(), 1, "{program} {threads} {quantity}");
+    };
+    for threads in ["1", "2"] {
+        for quantity in [
+            "read", "sort", "tree", "mttkrp:3:1", "mttkrp:3:3", "ttmc:3:1", "tttp:3", "iteration",
+            "mttkrp", "dense",
+        ] {
+            has("decompose", threads, quantity);
+        }
+        for part in ["merging", "fusing", "prefetch"] {
+            has(&format!("decompose-without-{part}"), threads, "iteration");
+        }
+    }
+}
+
+fn check_json(record: &serde_json::Value) {
+    assert_eq!(record["complete"], true);
+    assert_eq!(record["tensors"][0]["name"], "sun-elevation");
+    assert!(record["machine"]["hardware_threads"].as_u64().unwrap() > 0);
+    assert_eq!(record["options"]["threads"], serde_json::json!([1, 2]));
+    let compiled = !record["limits"].as_array().unwrap().is_empty();
+    for result in record["results"].as_array().unwrap() {
+        let name = result["quantity"].as_str().unwrap();
+        let bounded = compiled && !["read", "sort", "tree"].contains(&name);
+        assert_eq!(result["bound"].is_object(), bounded, "{result}");
+        let (ratio, median) = (&result["ratio"], result["median_seconds"].as_f64().unwrap());
+        if bounded {
+            let bound = result["bound"]["seconds"].as_f64().unwrap();
+            assert!(bound > 0.0 && result["gflops"].as_f64().unwrap() > 0.0, "{result}");
+            assert!((ratio.as_f64().unwrap() - median / bound).abs() < 1e-9 * median / bound);
+        }
+    }
+    let plans = record["plans"].as_array().unwrap();
+    // Two numbers of threads: seven kernels and four sweeps each.
+    assert_eq!(plans.len(), 2 * (7 + 4));
+    let text = |plan: &serde_json::Value| plan["text"].as_str().unwrap().contains("prefetch");
+    let without = |plan: &&serde_json::Value| plan["program"] == "decompose-without-prefetch";
+    assert!(plans.iter().filter(without).all(|plan| !text(plan)));
+}
+
+#[test]
+fn tensors_are_generated() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = "--like uber --scale 0.003 --what ingest --threads 1 --precision f32 --out out";
+    bench(dir.path(), options);
+    let out = dir.path().join("out");
+    let files = ["bench.json", "bench.png", "bench.svg", "raw.csv", "summary.csv"];
+    assert_eq!(names(&out), files);
+    let (_, lines) = table(&out.join("summary.csv"));
+    let quantities: Vec<&str> = lines.iter().map(|line| line[5].as_str()).collect();
+    assert_eq!(quantities, ["read", "sort", "tree"]);
+    assert!(lines.iter().all(|line| line[1] == "uber*0.003" && line[4] == "f32"));
+    // A second run takes its place only if it may.
+    refuse(dir.path(), options, "--overwrite");
+    bench(dir.path(), &format!("{options} --overwrite"));
+    assert_eq!(names(&out), files);
+}
+
+#[test]
+fn what_was_measured_before_a_failure_is_kept() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut command = decompose(dir.path());
+    command.arg("bench").arg(data("sun-elevation.tns.gz"));
+    command.args("missing.tns --what ingest --threads 1 --out out".split(' '));
+    let output = command.assert().code(2).get_output().clone();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(stderr.contains("no such file: missing.tns"), "{stderr}");
+    assert_eq!(json(&dir.path().join("out/bench.json"))["complete"], false);
+    let (_, lines) = table(&dir.path().join("out/summary.csv"));
+    assert_eq!(lines.len(), 3);
+}
+
+#[test]
+fn bad_options_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = data("sun-elevation.tns.gz");
+    let file = file.display();
+    refuse(dir.path(), "", "--like");
+    refuse(dir.path(), "--like nel", "nell-1");
+    refuse(dir.path(), "--like uber --scale 0", "give a number above 0");
+    refuse(dir.path(), "missing.tns", "no such file: missing.tns");
+    for (options, expected) in [
+        ("--rounds 4", "fewer than 5 rounds"),
+        ("--what everything", "[possible values: ingest, kernels, sweep]"),
+        ("--without luck", "[possible values: merging, fusing, prefetch]"),
+        ("--kernels gemm", "[possible values: mttkrp, ttmc, tttp]"),
+        ("--rank 0", "--rank"),
+        ("--threads 0", "--threads"),
+        ("--precision f16", "[possible values: f64, f32]"),
+        ("--scale 2", "--like"),
+        ("--peer none.csv", "none.csv"),
+    ] {
+        refuse(dir.path(), &format!("{file} {options}"), expected);
+    }
+    fs::write(dir.path().join("p.csv"), "program,tensor\na,b\n").unwrap();
+    refuse(dir.path(), &format!("{file} --peer p.csv"), "missing field `threads`");
+    let head = "program,tensor,rank,threads,quantity,value\n";
+    fs::write(dir.path().join("p.csv"), format!("{head}a,b,,1,read,-1\n")).unwrap();
+    refuse(dir.path(), &format!("{file} --peer p.csv"), "line 2: -1 is no number of seconds");
+    fs::write(dir.path().join("taken"), "").unwrap();
+    refuse(dir.path(), &format!("{file} --out taken"), "is a file");
+    fs::write(dir.path().join("bad.tns"), "1 1 1 2\n1 2 3\n").unwrap();
+    refuse(dir.path(), "bad.tns --what sweep", "bad.tns:2");
+}

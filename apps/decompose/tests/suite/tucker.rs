@@ -1,0 +1,214 @@
+//! Whole runs of `decompose tucker` and what they leave.
+
+use std::fs;
+use std::path::Path;
+
+use decompose_common::model::{Model, TuckerModel};
+
+use crate::common::{data, decompose, fit, json, names, solve};
+
+const SUN: &str = "sun-elevation.tns.gz";
+const ZONES: &str = "tz-transitions.tns.gz";
+
+fn tucker(folder: &Path, file: &str, options: &str) -> (String, String) {
+    solve("tucker", folder, file, options)
+}
+
+/// Runs a command that must be refused; returns what it says.
+fn refused(folder: &Path, words: &str) -> String {
+    let mut command = decompose(folder);
+    command.arg("tucker").args(words.split_whitespace());
+    let output = command.assert().code(2).get_output().clone();
+    String::from_utf8(output.stderr).unwrap()
+}
+
+fn model(folder: &Path) -> TuckerModel<f64> {
+    match Model::read(folder).unwrap() {
+        Model::Tucker(model) => model,
+        other => panic!("a {} model", other.kind().name()),
+    }
+}
+
+#[test]
+fn a_run_leaves_model_history_record_and_figures() {
+    let dir = tempfile::tempdir().unwrap();
+    let (stdout, stderr) = tucker(dir.path(), SUN, "--ranks 2,3,3");
+    let folder = dir.path().join("decompose-sun-elevation-tucker-r2x3x3");
+    assert_eq!(
+        names(&folder),
+        [
+            "convergence.png", "convergence.svg", "history.csv", "model.npz", "run.json",
+            "spectra.csv", "spectra.png", "spectra.svg", "timing.png", "timing.svg",
+        ]
+    );
+    assert!(fit(&folder) > 0.99, "{stdout}");
+    let model = model(&folder);
+    assert_eq!((model.ranks(), model.extents()), (vec![2, 3, 3], vec![19, 73, 48]));
+    for word in ["fit ", "ranks 2x3x3", "iterations", "memory", "spectra.csv"] {
+        assert!(stdout.contains(word), "{word}: {stdout}");
+    }
+    for word in ["HOOI", "trees of modes", "expected at the peak"] {
+        assert!(stderr.contains(word), "{word}: {stderr}");
+    }
+    let record = json(&folder.join("run.json"));
+    assert_eq!(record["program"], "decompose tucker");
+    assert_eq!(record["result"]["ranks"], serde_json::json!([2, 3, 3]));
+    for mode in record["plan"]["modes"].as_array().unwrap() {
+        assert_eq!(mode["forming"], "whole");
+        assert!(mode["measured_seconds"].as_f64().unwrap() > 0.0);
+    }
+    let history = fs::read_to_string(folder.join("history.csv")).unwrap();
+    let header = history.lines().next().unwrap();
+    assert!(header.ends_with(
+        "ttmc_1_seconds,ttmc_2_seconds,ttmc_3_seconds,subspace_1_seconds,subspace_2_seconds,\
+         subspace_3_seconds,other_seconds"
+    ));
+    let spectra = fs::read_to_string(folder.join("spectra.csv")).unwrap();
+    assert_eq!(spectra.lines().count(), 1 + 2 + 3 + 3);
+}
+
+#[test]
+fn every_method_runs_and_iterating_is_best() {
+    let dir = tempfile::tempdir().unwrap();
+    let fit_of = |options: &str, out: &str| {
+        tucker(dir.path(), ZONES, &format!("--ranks 4,4,4,2 -q {options} -o {out}"));
+        fit(&dir.path().join(out))
+    };
+    let hosvd = fit_of("--method hosvd", "hosvd");
+    let sequential = fit_of("--method st-hosvd", "st");
+    let hooi = fit_of("--init hosvd --tol 1e-8", "hooi");
+    assert!(hooi >= hosvd - 1e-12 && hooi >= sequential - 1e-6, "{hosvd} {sequential} {hooi}");
+    let random = fit_of("--tol 1e-8", "random");
+    assert!(random > hosvd, "{random} {hosvd}");
+    let nonneg = fit_of("--nonneg --max-iters 10", "nonneg");
+    assert!(nonneg > 0.0 && nonneg <= hooi + 1e-3, "{nonneg} {hooi}");
+    let model = model(&dir.path().join("nonneg"));
+    assert!(model.core().iter().all(|&x| x >= 0.0));
+    assert!(model.factors().iter().all(|f| f.as_slice().iter().all(|&x| x >= 0.0)));
+    let more = fit_of("--init random --max-iters 1 --tol 0", "one");
+    let given = fit_of("--init one --max-iters 1 --tol 0", "two");
+    assert!(given > more, "{given} {more}");
+}
+
+#[test]
+fn ranks_are_found_for_an_error() {
+    let dir = tempfile::tempdir().unwrap();
+    for (number, method) in ["hooi", "hosvd", "st-hosvd"].iter().enumerate() {
+        let (stdout, _) =
+            tucker(dir.path(), SUN, &format!("--eps 0.05 --method {method} -o run{number}"));
+        let result = json(&dir.path().join(format!("run{number}/run.json")))["result"].clone();
+        let error = result["relative_error"].as_f64().unwrap();
+        let bound = result["hosvd_bound"].as_f64().unwrap();
+        assert!(error <= bound + 1e-7 && bound <= 0.05, "{method}: {error} {bound}");
+        assert!(stdout.contains("bound "), "{stdout}");
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bytes_and_checkpoints_resume() {
+    let dir = tempfile::tempdir().unwrap();
+    let run = |options: &str| {
+        tucker(dir.path(), ZONES, &format!("--ranks 3,3,3,2 --tol 0 -q {options}"));
+    };
+    let bytes = |out: &str| fs::read(dir.path().join(out).join("model.npz")).unwrap();
+    run("--max-iters 7 --checkpoint-every 2 -o whole");
+    run("--max-iters 3 --checkpoint-every 1 -o part");
+    run("--max-iters 7 --checkpoint-every 1 --resume part");
+    assert!(bytes("whole") == bytes("part"), "the models differ");
+    let lines = |out: &str| -> Vec<String> {
+        let text = fs::read_to_string(dir.path().join(out).join("history.csv")).unwrap();
+        text.lines().map(|line| line.split(',').take(5).collect::<Vec<_>>().join(",")).collect()
+    };
+    assert_eq!(lines("whole"), lines("part"));
+    assert_eq!(lines("whole").len(), 8);
+    run("--max-iters 7 --seed 3 -o other");
+    assert!(bytes("whole") != bytes("other"));
+}
+
+#[test]
+fn precision_threads_and_interpreter_agree() {
+    let dir = tempfile::tempdir().unwrap();
+    let fit_of = |options: &str, out: &str| {
+        let options = format!("--ranks 4,4,4,2 --tol 0 --max-iters 4 -q {options} -o {out}");
+        tucker(dir.path(), ZONES, &options);
+        fit(&dir.path().join(out))
+    };
+    let one = fit_of("--threads 1", "one");
+    assert!((one - fit_of("--threads 2", "two")).abs() < 1e-10);
+    assert!((one - fit_of("--precision f32", "f32")).abs() < 1e-4);
+    assert!((one - fit_of("--no-codegen", "slow")).abs() < 1e-10);
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_and_nothing_written() {
+    let dir = tempfile::tempdir().unwrap();
+    let sun = data(SUN);
+    let sun = sun.to_str().unwrap();
+    fs::write(dir.path().join("vector.tns"), "1 2.0\n3 1.0\n").unwrap();
+    fs::write(dir.path().join("zeros.tns"), "1 1 0.0\n3 2 0\n").unwrap();
+    for (words, message) in [
+        (sun.to_owned(), "no ranks given"),
+        (format!("{sun} --ranks 2,2"), "2 ranks for a tensor of 3 modes"),
+        (format!("{sun} --ranks 0"), "`0` is not a number from 1 on"),
+        (format!("{sun} --ranks 20"), "the rank 20 of mode 1 is above its extent 19"),
+        (format!("{sun} --ranks 2,2,9"), "above the product 4"),
+        (format!("{sun} --eps 0"), "no relative error above 0 and below 1"),
+        (format!("{sun} --eps 1.5"), "no relative error above 0 and below 1"),
+        (format!("{sun} --eps 0.1 --ranks 3"), "cannot be used with"),
+        (format!("{sun} --ranks 3 --method hosvd --init random"), "have no start"),
+        (format!("{sun} --ranks 3 --method hosvd --nonneg"), "--nonneg iterates"),
+        (format!("{sun} --eps 0.1 --init random"), "leave out --init"),
+        (format!("{sun} --ranks 3 --init nowhere.npz"), "nowhere.npz"),
+        (format!("{sun} --ranks 3 --max-memory 1M"), "of memory but 1.0 MiB may be used"),
+        ("vector.tns --ranks 1".into(), "order 1"),
+        ("zeros.tns --ranks 1".into(), "nothing to decompose"),
+    ] {
+        let stderr = refused(dir.path(), &format!("{words} -o run"));
+        assert!(stderr.contains(message), "{words}: {stderr}");
+        assert!(!dir.path().join("run").exists(), "{words}");
+    }
+    tucker(dir.path(), SUN, "--ranks 2 -q -o kept");
+    let before = fs::read(dir.path().join("kept/run.json")).unwrap();
+    let stderr = refused(dir.path(), &format!("{sun} --ranks 2 -o kept"));
+    assert!(stderr.contains("--overwrite"), "{stderr}");
+    let stderr = refused(dir.path(), &format!("{sun} --ranks 3 --init kept -o kept --overwrite"));
+    assert!(stderr.contains("cannot start from"), "{stderr}");
+    assert_eq!(fs::read(dir.path().join("kept/run.json")).unwrap(), before);
+}
+
+#[test]
+fn long_modes_come_in_windows_where_memory_is_short() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut generate = decompose(dir.path());
+    generate.args("generate uniform --dims 60000,50,40 --nnz 100000 -o x.dtb".split(' '));
+    generate.assert().success();
+    let run = |options: &str, out: &str| -> (u64, f64, String) {
+        let mut command = decompose(dir.path());
+        command.args("tucker x.dtb --ranks 4,24,24 --max-iters 2 --tol 0 -q -t 1 -o".split(' '));
+        command.arg(out).args(options.split_whitespace()).assert().success();
+        let record = json(&dir.path().join(out).join("run.json"));
+        let peak = record["memory"]["predicted_peak"].as_u64().unwrap();
+        let forming = record["plan"]["modes"][0]["forming"].to_string();
+        (peak, fit(&dir.path().join(out)), forming)
+    };
+    // 60000 x 576 doubles are 264 MiB; a window is 64 MiB.
+    let (peak, whole, forming) = run("", "whole");
+    assert_eq!(forming, "\"whole\"");
+    let (less, windows, forming) = run(&format!("--max-memory {}", peak - (8 << 20)), "windows");
+    assert!(forming.contains("windows") && less < peak, "{forming} {less} {peak}");
+    assert!((whole - windows).abs() < 1e-12, "{whole} {windows}");
+    let stderr = refused(dir.path(), "x.dtb --ranks 4,24,24 --max-memory 40M -o none");
+    assert!(stderr.contains("--max-memory"), "{stderr}");
+}
+
+#[test]
+fn a_plan_is_explained_without_running() {
+    let dir = tempfile::tempdir().unwrap();
+    let (stdout, _) = tucker(dir.path(), SUN, "--ranks 4 --explain");
+    for word in ["Y(i,s,t)", "nest ", "formed whole", "generated C of mode 3: "] {
+        assert!(stdout.contains(word), "{word}: {stdout}");
+    }
+    let (stdout, _) = tucker(dir.path(), SUN, "--ranks 4 --nonneg --explain");
+    assert!(stdout.contains("G(r,s,t)") && stdout.contains("generated C of the core"), "{stdout}");
+    assert!(names(dir.path()).is_empty());
+}
