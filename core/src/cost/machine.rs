@@ -8,7 +8,7 @@ use raw_cpuid::CacheType;
 /// Sizes and speeds of one core and its caches.
 ///
 /// The sizes are read from the processor.  The times are throughputs with prefetching and some
-/// independent work in flight; they and the shares of the caches are fitted to some 800 runs of
+/// independent work in flight; they and the shares of the caches are fitted to 1,307 runs of
 /// generated kernels (MTTKRP, TTMc, TTTP, TTTc; six tensors; ranks 8 to 64) on two cores of a Zen 5
 /// server, so that the fastest of a few candidates ranks first.  Those of a scalar multiply-add and of
 /// a scattered one are fitted to loops in C that build a matrix of 3 and of 13 MB from a tensor of 11
