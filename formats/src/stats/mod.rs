@@ -4,6 +4,7 @@
 //! non-zeros take in these modes, nnz(X_ij) for the modes i and j.  A tree sorted by `i-j-k` has
 //! nnz(X_i), nnz(X_ij), nnz(X_ijk) nodes on its levels.
 
+mod coverage;
 mod forecast;
 mod patterns;
 mod show;
@@ -17,6 +18,7 @@ use crate::dims::ModeOrder;
 use crate::error::FormatError;
 use crate::value::Value;
 
+pub use crate::stats::coverage::Coverage;
 pub use crate::stats::forecast::{cp_bytes, csf_bytes, tucker_bytes};
 pub use crate::stats::patterns::{Certainty, Count, PatternCounts};
 pub use crate::stats::show::grouped;

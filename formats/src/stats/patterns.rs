@@ -12,8 +12,9 @@ use crate::dims::ModeOrder;
 use crate::dims::ModeSet;
 use crate::mix::mix;
 use crate::sort::Column;
+use crate::stats::coverage::Coverage;
 use crate::stats::sketch::Sketch;
-use crate::stats::slices::{SliceStats, slice_stats};
+use crate::stats::slices::{SliceStats, slices};
 use crate::value::Value;
 
 /// Up to this order every set of modes is counted.
@@ -54,6 +55,8 @@ pub struct PatternCounts {
     extents: Vec<u64>,
     nnz: u64,
     counts: BTreeMap<ModeSet, Count>,
+    /// By mode.
+    coverages: Vec<Coverage>,
 }
 
 impl PatternCounts {
@@ -63,12 +66,13 @@ impl PatternCounts {
     /// the list is known to be sorted; the others are estimated.  Parallel and deterministic; time
     /// `O(nnz * sets)`, memory 8 KiB a set and thread.
     pub fn of<V: Value>(coo: &Coo<V>) -> PatternCounts {
-        let slices: Vec<SliceStats> = (0..coo.order()).map(|mode| slice_stats(coo, mode)).collect();
-        PatternCounts::with_slices(coo, &slices)
+        PatternCounts::with_slices(coo).0
     }
 
-    /// Counts as [`PatternCounts::of`], given the slices of all modes.
-    pub(super) fn with_slices<V: Value>(coo: &Coo<V>, slices: &[SliceStats]) -> PatternCounts {
+    /// Counts as [`PatternCounts::of`], and returns the slices of all modes too.
+    pub(super) fn with_slices<V: Value>(coo: &Coo<V>) -> (PatternCounts, Vec<SliceStats>) {
+        let (slices, coverages): (Vec<SliceStats>, Vec<Coverage>) =
+            (0..coo.order()).map(|mode| slices(coo, mode)).unzip();
         let (extents, nnz) = (coo.extents().to_vec(), coo.nnz() as u64);
         let mut counts = BTreeMap::new();
         let mut exactly = |set: ModeSet, value: u64| {
@@ -91,9 +95,9 @@ impl PatternCounts {
             let value = sketch.count().round() as u64;
             counts.insert(set, Count { value, certainty: Certainty::Estimated });
         }
-        let mut patterns = PatternCounts { extents, nnz, counts };
+        let mut patterns = PatternCounts { extents, nnz, counts, coverages };
         patterns.reconcile();
-        patterns
+        (patterns, slices)
     }
 
     /// Returns the counts to expect of `nnz` non-zeros spread evenly: for planning without data.
@@ -109,7 +113,9 @@ impl PatternCounts {
             interesting(extents).into_iter().map(|set| (set, expected(set))).collect();
         let all = Count { value: nnz, certainty: Certainty::Exact };
         counts.insert(ModeSet::all(extents.len()), all);
-        PatternCounts { extents: extents.to_vec(), nnz, counts }
+        let used = |mode| counts.get(&ModeSet::of(&[mode])).map_or(0, |count| count.value);
+        let coverages = (0..extents.len()).map(|mode| Coverage::even(used(mode))).collect();
+        PatternCounts { extents: extents.to_vec(), nnz, counts, coverages }
     }
 
     /// Renumbers the modes, as [`Coo::permute_modes`] does.
@@ -128,6 +134,7 @@ impl PatternCounts {
             extents: modes.iter().map(|&mode| self.extents[mode]).collect(),
             nnz: self.nnz,
             counts: self.counts.iter().map(|(&set, &count)| (moved(set), count)).collect(),
+            coverages: modes.iter().map(|&mode| self.coverages[mode].clone()).collect(),
         }
     }
 
@@ -145,6 +152,15 @@ impl PatternCounts {
     pub fn count(&self, set: ModeSet) -> Count {
         let bound = || Count { value: self.bound(set), certainty: Certainty::Bound };
         self.counts.get(&set).copied().unwrap_or_else(bound)
+    }
+
+    /// Returns how often rows of `mode` are found near.
+    ///
+    /// # Panics
+    ///
+    /// If `mode` is not below the order.
+    pub fn coverage(&self, mode: usize) -> &Coverage {
+        &self.coverages[mode]
     }
 
     /// Returns the counts of the first mode, the first two, ..., all modes of `order`.

@@ -8,6 +8,7 @@ use rayon::slice::{ParallelSlice, ParallelSliceMut};
 use crate::coo::Coo;
 use crate::ints::Int;
 use crate::ints::Ints;
+use crate::stats::coverage::Coverage;
 use crate::value::Value;
 
 /// Modes up to this extent are counted by each thread on its own: 4 MiB of counters.
@@ -33,7 +34,16 @@ impl SliceStats {
     }
 }
 
-/// Counts the entries of the slices of `mode`.
+/// Counts the entries of the slices of `mode`; see [`slices`].
+///
+/// # Panics
+///
+/// If `mode` is not below the order.
+pub fn slice_stats<V: Value>(coo: &Coo<V>, mode: usize) -> SliceStats {
+    slices(coo, mode).0
+}
+
+/// Counts the entries of the slices of `mode`, and how often their rows are found near.
 ///
 /// Exact and parallel.  Time `O(nnz + extent)`, memory 4 bytes a slice; where the extent is far
 /// above nnz, a copy of the column is sorted instead.
@@ -41,16 +51,23 @@ impl SliceStats {
 /// # Panics
 ///
 /// If `mode` is not below the order.
-pub fn slice_stats<V: Value>(coo: &Coo<V>, mode: usize) -> SliceStats {
+pub(super) fn slices<V: Value>(coo: &Coo<V>, mode: usize) -> (SliceStats, Coverage) {
     let extent = coo.extents()[mode];
-    let (used, largest) = match coo.coords(mode) {
+    let Summary { used, largest, coverage } = match coo.coords(mode) {
         Ints::U32(coords) => count(coords, extent),
         Ints::U64(coords) => count(coords, extent),
     };
-    SliceStats { extent, used, largest }
+    (SliceStats { extent, used, largest }, coverage)
 }
 
-fn count<T: Int>(coords: &[T], extent: u64) -> (u64, u64) {
+/// What the entries of each slice tell.
+struct Summary {
+    used: u64,
+    largest: u64,
+    coverage: Coverage,
+}
+
+fn count<T: Int>(coords: &[T], extent: u64) -> Summary {
     let narrow = u32::try_from(coords.len()).is_ok();
     if narrow && extent <= PRIVATE {
         summary(&private(coords, extent as usize))
@@ -88,18 +105,18 @@ fn shared<T: Int>(coords: &[T], extent: usize) -> Vec<u32> {
     counts.into_par_iter().map(AtomicU32::into_inner).collect()
 }
 
-fn summary(counts: &[u32]) -> (u64, u64) {
+fn summary(counts: &[u32]) -> Summary {
     let each = counts.par_iter().map(|&count| (u64::from(count > 0), u64::from(count)));
-    each.reduce(|| (0, 0), |(used, largest), (u, l)| (used + u, largest.max(l)))
+    let (used, largest) =
+        each.reduce(|| (0, 0), |(used, largest), (u, l)| (used + u, largest.max(l)));
+    let coverage = Coverage::of(counts.iter().map(|&count| count.into()));
+    Summary { used, largest, coverage }
 }
 
-fn runs<T: Int>(coords: &[T]) -> (u64, u64) {
+fn runs<T: Int>(coords: &[T]) -> Summary {
     let mut sorted = coords.to_vec();
     sorted.par_sort_unstable();
-    let (mut used, mut largest) = (0, 0);
-    for run in sorted.chunk_by(|a, b| a == b) {
-        used += 1;
-        largest = largest.max(run.len() as u64);
-    }
-    (used, largest)
+    let runs = || sorted.chunk_by(|a, b| a == b).map(|run| run.len() as u64);
+    let (used, largest) = runs().fold((0, 0), |(used, largest), run| (used + 1, largest.max(run)));
+    Summary { used, largest, coverage: Coverage::of(runs()) }
 }

@@ -8,7 +8,7 @@ use crate::dims::ModeOrder;
 use crate::dims::ModeSet;
 use crate::stats::forecast::{cp_bytes, csf_bytes, tucker_bytes};
 use crate::stats::patterns::{Certainty, Count, PatternCounts};
-use crate::stats::slices::{SliceStats, slice_stats};
+use crate::stats::slices::SliceStats;
 use crate::value::Value;
 
 /// The statistics of a tensor; `Display` writes them as a table.
@@ -83,8 +83,7 @@ impl TensorStats {
     /// as [`PatternCounts::of`].
     pub fn of<V: Value>(coo: &Coo<V>, duplicates: u64) -> TensorStats {
         let (order, extents, nnz) = (coo.order(), coo.extents().to_vec(), coo.nnz() as u64);
-        let slices: Vec<SliceStats> = (0..order).map(|mode| slice_stats(coo, mode)).collect();
-        let patterns = PatternCounts::with_slices(coo, &slices);
+        let (patterns, slices) = PatternCounts::with_slices(coo);
         let all = ModeSet::all(order);
         let fibres = (0..order).map(|mode| patterns.count(all.without(mode))).collect();
         let natural = ModeOrder::natural(order);
