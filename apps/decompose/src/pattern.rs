@@ -6,6 +6,6 @@ use decompose_formats::PatternCounts;
 
 /// Renames the modes of `counts` to the indices of the named kernels.
 pub(crate) fn of(counts: &PatternCounts) -> Pattern {
-    let indices = |set: decompose_formats::ModeSet| set.modes().map(kernels::mode_index).collect();
-    counts.iter().map(|(set, count)| (indices(set), count.value)).collect()
+    let modes: Vec<_> = (0..counts.extents().len()).map(kernels::mode_index).collect();
+    Pattern::of(counts, &modes)
 }

@@ -36,8 +36,12 @@ fn parallel(problem: &Problem) -> Option<Parallel> {
 /// short fibres at rank 50, and a few percent better than no requests; not swept on others.
 const DISTANCE: u64 = 16;
 
-/// Rows of up to this many bytes are not requested: the processor looks far enough ahead by itself,
-/// and requests were slower at rank 16 on the same tensor.
+/// The same for the operand of the root, whose rows follow each other, but so much later that the
+/// processor sees no stream.
+const ROOT_DISTANCE: u64 = 4;
+
+/// Rows of up to this many bytes are not requested from the last-level cache: the processor looks far
+/// enough ahead by itself, and requests were slower at rank 16 on the same tensor.
 const SHORT_ROW_BYTES: u64 = 128;
 
 /// Rows of more than this many bytes are not requested: the processor sees a stream in them, and so
@@ -57,15 +61,18 @@ fn prefetches(problem: &Problem, machine: &Machine) -> Vec<Prefetch> {
         let row = indices.iter().filter(|index| !sparse.contains(**index));
         let row: u64 = row.map(|&index| problem.extents.of(index)).product();
         let row_bytes = row * problem.value_bytes as u64;
-        sparse.len() == 1
-            && sparse.iter().next() != root
-            && row_bytes > SHORT_ROW_BYTES
-            && row_bytes <= LONG_ROW_BYTES
-            && bytes > machine.l2_bytes as f64 / 2.0
+        let near = match row_bytes <= SHORT_ROW_BYTES {
+            true => machine.l3_bytes as f64 * machine.l3_share,
+            false => machine.l2_bytes as f64 / 2.0,
+        };
+        sparse.len() == 1 && row_bytes <= LONG_ROW_BYTES && bytes > near
     };
     let inputs = problem.expr.inputs.iter().enumerate();
     inputs
         .filter(|(input, access)| *input != x.input && gathered(&access.indices))
-        .map(|(input, _)| Prefetch { input, distance: DISTANCE })
+        .map(|(input, access)| {
+            let at_root = root.is_some_and(|root| access.set().contains(root));
+            Prefetch { input, distance: if at_root { ROOT_DISTANCE } else { DISTANCE } }
+        })
         .collect()
 }

@@ -1,11 +1,12 @@
 //! Selection by measurement: successive halving.
 //!
-//! The candidates run once each, in the order in which they were predicted; the faster half runs
-//! again with more repetitions, and so on until one is left or the time is spent.  So most of the
-//! time goes to those that are hard to tell apart.
+//! A pilot runs the candidates once each, in the order in which they were predicted.  Then all run
+//! again, the faster half once more with more repetitions, and so on until one is left or the time is
+//! spent.  So most of the time goes to those that are hard to tell apart, and none falls out by a single
+//! disturbed run.
 //!
 //! ```text
-//! rounds      = ceil(log2 k)
+//! rounds      = ceil(log2 k)                                          after the pilot
 //! repetitions = budget / rounds / sum of the seconds of those left,   at least 1
 //! ```
 //!
@@ -38,7 +39,7 @@ pub struct HalvingReport {
     /// Every candidate: first by the last round that it reached, then by its time; those that were
     /// never timed come last, as predicted.
     pub ranking: Vec<Timing>,
-    /// Rounds that were begun.
+    /// Rounds that were begun, the pilot included.
     pub rounds: usize,
     /// Seconds of all timings.
     pub seconds: f64,
@@ -55,7 +56,7 @@ pub struct Timing {
     pub seconds: Option<f64>,
     /// Runs of all rounds.
     pub repetitions: usize,
-    /// Rounds in which it was timed.
+    /// Rounds in which it was timed, the pilot included.
     pub rounds: usize,
 }
 
@@ -138,7 +139,8 @@ pub fn successive_halving<E>(
         }
         sort(&mut ranking[..left]);
         let finite = ranking[..left].iter().filter(|timing| timing.seconds.is_some()).count();
-        left = left.div_ceil(2).min(finite);
+        let pilot = rounds == 1;
+        left = if pilot { finite } else { left.div_ceil(2).min(finite) };
         if left <= 1 {
             break HalvingStop::OneLeft;
         }

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use decompose_formats::ints::Width;
 
 use crate::codegen::batch::Batch;
-use crate::codegen::registers::in_registers;
+use crate::codegen::registers::{Kept, kept};
 use crate::codegen::vector;
 use crate::einsum::Index;
 use crate::lower::{Addressing, Array, Mode, Place, Program, Stmt};
@@ -29,7 +29,8 @@ pub const ENTRY: &str = "decompose_kernel";
 ///
 /// Equal programs give identical text.
 pub fn emit_c(program: &Program) -> String {
-    let mut c = Writer { program, registers: in_registers(program), text: String::new(), depth: 0 };
+    let Kept { registers, memory } = kept(program);
+    let mut c = Writer { program, registers, memory, text: String::new(), depth: 0 };
     c.head();
     c.operands();
     c.locals();
@@ -44,6 +45,8 @@ pub(super) struct Writer<'a> {
     pub(super) program: &'a Program,
     /// The buffers in vector registers.
     pub(super) registers: BTreeSet<usize>,
+    /// Those that must not get there.
+    pub(super) memory: BTreeSet<usize>,
     text: String,
     depth: usize,
 }

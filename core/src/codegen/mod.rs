@@ -19,3 +19,7 @@ pub use c::{ENTRY, emit_c};
 /// Vector registers that buffers may take together: of the 32 of AVX-512, some are left for
 /// operands.
 pub const REGISTER_BUDGET: usize = 24;
+
+/// The same where there are more than two buffers: under loops so deep the C compiler keeps addresses in
+/// vector registers too, and with 21 for buffers gcc 12 moved the innermost sums to the stack.
+const DEEP_BUDGET: usize = 20;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::codegen::REGISTER_BUDGET;
+use crate::codegen::{DEEP_BUDGET, REGISTER_BUDGET};
 use crate::lower::{Place, Program, Stmt};
 
 /// Bytes of a vector: a cache line, the widest register of any machine.
@@ -13,9 +13,19 @@ pub(super) fn lanes(row: u64, value_bytes: usize) -> u64 {
     row.min(VECTOR_BYTES / value_bytes as u64)
 }
 
-/// Returns the buffers that are kept in registers: those of one index, used in vector statements
-/// over it only, smallest first while the budget lasts.
-pub(super) fn in_registers(program: &Program) -> BTreeSet<usize> {
+/// Where the buffers that vector registers could hold are kept.
+#[derive(Debug, Default)]
+pub(super) struct Kept {
+    /// In registers.
+    pub(super) registers: BTreeSet<usize>,
+    /// In memory, though registers could hold each of them alone: a C compiler would put them there
+    /// too, and others on the stack.
+    pub(super) memory: BTreeSet<usize>,
+}
+
+/// Returns where buffers are kept: in registers those of one index, used in vector statements over it
+/// only, smallest first while the budget lasts; of equal ones the inner first.
+pub(super) fn kept(program: &Program) -> Kept {
     let mut candidates: Vec<(u64, usize)> = program
         .buffers
         .iter()
@@ -26,12 +36,15 @@ pub(super) fn in_registers(program: &Program) -> BTreeSet<usize> {
         .map(|(buffer, array)| (array.len / lanes(array.len, program.value_bytes), buffer))
         .collect();
     candidates.sort_unstable();
-    let mut left = REGISTER_BUDGET as u64;
-    let mut kept = BTreeSet::new();
+    let deep = candidates.len() > 2;
+    let mut left = if deep { DEEP_BUDGET } else { REGISTER_BUDGET } as u64;
+    let mut kept = Kept::default();
     for (vectors, buffer) in candidates {
         if vectors <= left {
             left -= vectors;
-            kept.insert(buffer);
+            kept.registers.insert(buffer);
+        } else if vectors <= REGISTER_BUDGET as u64 {
+            kept.memory.insert(buffer);
         }
     }
     kept

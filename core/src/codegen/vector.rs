@@ -47,6 +47,13 @@ fn shape_of(c: &Writer, buffer: usize) -> (u64, u64, String) {
 pub(super) fn product(c: &mut Writer, target: Place, factors: &[Place], mode: Mode, index: Index) {
     c.open("{");
     let shape = prepare(c, target, factors, index);
+    if let Place::Buffer(buffer) = target
+        && c.memory.contains(&buffer)
+    {
+        // It is in memory here, says an empty instruction.
+        let name = c.program.buffers[buffer].name.clone();
+        c.line(&format!("__asm__(\"\" : \"+m\"({name}));"));
+    }
     let sign = if mode == Mode::Assign { "=" } else { "+=" };
     if !shape.reduces && shape.vectors <= UNROLLED {
         for v in 0..shape.vectors {

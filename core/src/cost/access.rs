@@ -8,13 +8,16 @@
 
 use crate::cost::Machine;
 use crate::cost::estimate::{Cost, row_bytes};
-use crate::cost::memory::{LINE_BYTES, NEAR_BYTES, gather_seconds};
+use crate::cost::memory::{LINE_BYTES, NEAR_BYTES, Table, gather_seconds};
 use crate::cost::walks::is_walk;
 use crate::einsum::{Index, IndexSet};
 use crate::schedule::Problem;
 
 /// What a block may take of the second-level cache that a table may count on.
 const BLOCK_SHARE: f64 = 0.5;
+
+/// A block that is added to stays in registers up to this many bytes: half of them.
+const REGISTER_BYTES: f64 = 16.0 * 64.0;
 
 /// An operand or output as a term inside loops reaches it.
 pub(super) struct Access<'a> {
@@ -29,6 +32,8 @@ pub(super) struct Access<'a> {
     /// How often a row is moved: 1 if it is read, 2 if it is read and written, fewer if several
     /// nodes share it.
     pub(super) touches: f64,
+    /// Whether it is the output.
+    pub(super) sums: bool,
     /// Whether rows come in storage order, whatever the loops are.
     pub(super) in_order: bool,
 }
@@ -46,7 +51,6 @@ impl Access<'_> {
         let visits = self.problem.iterations(self.order[..end].iter().copied().collect()) as f64;
         let prefix: IndexSet = self.order[..outside].iter().copied().collect();
         let fetches = (distinct(self.problem, prefix) * block).min(visits);
-        let table_bytes = self.bytes(rows - self.fixed(), row_bytes);
         // Blocks that lie in one piece are fetched as one row.
         let piece = self.in_one_piece(inner);
         let bytes = if piece { row_bytes * block } else { row_bytes };
@@ -56,13 +60,34 @@ impl Access<'_> {
         let each = if self.in_order || first || end > 0 && outside == 0 {
             (bytes / LINE_BYTES).max(0.25) * self.machine.stream_line
         } else {
-            gather_seconds(self.machine, table_bytes, bytes)
+            gather_seconds(self.machine, &self.table(rows - self.fixed(), row_bytes), bytes)
         };
-        let near = block <= 1.0 || self.bytes(inner, row_bytes) <= NEAR_BYTES;
-        let near = if near { self.machine.l1_line } else { self.machine.l2_line };
+        let near = self.again_seconds(block, self.bytes(inner, row_bytes));
         let again = (visits - fetches) * (row_bytes / LINE_BYTES).max(1.0) * near;
         cost.gathered_bytes += fetches * row_bytes * self.touches;
         cost.seconds += (pieces * each + again) * self.touches;
+    }
+
+    /// Seconds to reach a line again of a block of `rows` rows that take `bytes`.
+    fn again_seconds(&self, rows: f64, bytes: f64) -> f64 {
+        match bytes {
+            // What is added to stays in registers while the walk goes on.
+            _ if self.sums && rows > 1.0 && bytes <= REGISTER_BYTES => 0.0,
+            _ if rows <= 1.0 || bytes <= NEAR_BYTES => self.machine.l1_line,
+            _ => self.machine.l2_line,
+        }
+    }
+
+    /// The table whose rows are over `rows`: how skewed they are asked for is known of one mode.
+    fn table(&self, rows: IndexSet, row_bytes: f64) -> Table<'_> {
+        let bytes = self.bytes(rows, row_bytes);
+        let mut sparse = (rows & self.problem.sparse_indices()).iter();
+        let single = sparse.next().filter(|_| sparse.next().is_none());
+        let x = self.problem.sparse.first();
+        let coverage = single.zip(x).and_then(|(index, x)| x.pattern.coverage(index));
+        let slices =
+            single.map_or(1.0, |index| used_rows(self.problem, [index].into_iter().collect()));
+        Table { bytes, coverage, slices }
     }
 
     /// Returns how many loops are outside the largest block that fits: those down to the last one

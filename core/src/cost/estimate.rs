@@ -106,13 +106,13 @@ fn add_term(
         _ => None,
     });
     let outputs = last.then_some(&problem.expr.output.indices);
-    let inputs = inputs.map(|indices| (problem.operand_order(indices, order), 1.0, false));
+    let inputs = inputs.map(|indices| (problem.operand_order(indices, order), 1.0, false, false));
     let outputs = outputs.map(|indices| {
         let touches = 2.0 / batched_nodes(problem, schedule, orders, position);
-        (problem.output_order(indices, order), touches, problem.has_pattern_output())
+        (problem.output_order(indices, order), touches, true, problem.has_pattern_output())
     });
-    for (indices, touches, in_order) in inputs.chain(outputs) {
-        Access { problem, machine, order, indices, lane, touches, in_order }.add(cost);
+    for (indices, touches, sums, in_order) in inputs.chain(outputs) {
+        Access { problem, machine, order, indices, lane, touches, sums, in_order }.add(cost);
     }
 }
 

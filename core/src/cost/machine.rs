@@ -8,7 +8,7 @@ use raw_cpuid::CacheType;
 /// Sizes and speeds of one core and its caches.
 ///
 /// The sizes are read from the processor.  The times are throughputs with prefetching and some
-/// independent work in flight; they and the shares of the caches are fitted to 1,307 runs of
+/// independent work in flight; they and the shares of the caches are fitted to 1,339 runs of
 /// generated kernels (MTTKRP, TTMc, TTTP, TTTc; six tensors; ranks 8 to 64) on two cores of a Zen 5
 /// server, so that the fastest of a few candidates ranks first.  Those of a scalar multiply-add and of
 /// a scattered one are fitted to loops in C that build a matrix of 3 and of 13 MB from a tensor of 11
@@ -38,6 +38,11 @@ pub struct Machine {
     pub l3_line: f64,
     /// Seconds to gather a line from memory.
     pub memory_line: f64,
+    /// Seconds that a gathered row from the last-level cache takes beside its lines: the part of the
+    /// latency that is not hidden.
+    pub l3_wait: f64,
+    /// The same from memory.
+    pub memory_wait: f64,
     /// Seconds to stream a line from memory.
     pub stream_line: f64,
     /// Seconds for one multiply-add of one value, vectorised.
@@ -67,18 +72,20 @@ fn detect() -> Machine {
         l1_bytes,
         l2_bytes,
         l3_bytes,
-        l2_share: 0.5,
-        l3_share: 0.17,
+        l2_share: 0.9,
+        l3_share: 0.28,
         threads: std::thread::available_parallelism().map_or(1, usize::from),
-        l1_line: 0.16e-9,
-        l2_line: 0.15e-9,
-        l3_line: 1.3e-9,
-        memory_line: 3.7e-9,
-        stream_line: 2.3e-9,
-        flop_pair: 0.035e-9,
+        l1_line: 0.2e-9,
+        l2_line: 0.23e-9,
+        l3_line: 1.2e-9,
+        memory_line: 2.7e-9,
+        l3_wait: 0.3e-9,
+        memory_wait: 3.4e-9,
+        stream_line: 3.8e-9,
+        flop_pair: 0.01e-9,
         scalar_pair: 1.0e-9,
         scatter_line: 13.0e-9,
-        loop_overhead: 2.9e-9,
+        loop_overhead: 5.2e-9,
     }
 }
 

@@ -2,8 +2,11 @@
 //!
 //! A table of `T` bytes finds the share `n = min(1, s2 L2/T)` of its lines in the second-level cache,
 //! `m = min(1, s3 L3/T) - n` in the last level, the rest in memory, where `s2` and `s3` are the parts of
-//! the caches that a table may count on.  What every thread has for itself competes for the last level
-//! with the copies of the others.
+//! the caches that a table may count on.  Where the coordinates are skewed, the rows that are asked for
+//! most are the ones that stay, and `n` and `m` follow from the slices of the mode ([`Coverage`]).
+//! What every thread has for itself competes for the last level with the copies of the others.
+
+use decompose_formats::stats::Coverage;
 
 use crate::cost::Machine;
 
@@ -24,17 +27,31 @@ pub(super) struct Shares {
 impl Shares {
     /// Returns the shares of a table of `bytes` that all threads use.
     pub(super) fn shared(machine: &Machine, bytes: f64) -> Shares {
-        Shares::of(machine, bytes, bytes)
+        Shares::of(machine, |cache| cache / bytes, 1.0)
     }
 
     /// Returns the shares of a table of `bytes` of which every thread has its own.
     pub(super) fn private(machine: &Machine, bytes: f64) -> Shares {
-        Shares::of(machine, bytes, bytes * machine.threads.max(1) as f64)
+        Shares::of(machine, |cache| cache / bytes, machine.threads.max(1) as f64)
     }
 
-    fn of(machine: &Machine, in_l2: f64, in_l3: f64) -> Shares {
-        let near = (machine.l2_bytes as f64 * machine.l2_share / in_l2).min(1.0);
-        let mid = ((machine.l3_bytes as f64 * machine.l3_share / in_l3).min(1.0) - near).max(0.0);
+    /// Returns the shares of a table that all threads use, of which some rows are asked for more
+    /// than others.
+    pub(super) fn skewed(machine: &Machine, table: &Table<'_>) -> Shares {
+        match table.coverage {
+            None => Shares::shared(machine, table.bytes),
+            Some(coverage) => {
+                let slices = |cache: f64| cache * table.slices / table.bytes;
+                Shares::of(machine, |cache| coverage.share(slices(cache)), 1.0)
+            }
+        }
+    }
+
+    /// Of a table of which `held(bytes)` stay in a cache, with `copies` in the last level.
+    fn of(machine: &Machine, held: impl Fn(f64) -> f64, copies: f64) -> Shares {
+        let near = held(machine.l2_bytes as f64 * machine.l2_share).min(1.0);
+        let mid = held(machine.l3_bytes as f64 * machine.l3_share / copies).min(1.0);
+        let mid = (mid - near).max(0.0);
         Shares { near, mid, far: 1.0 - near - mid }
     }
 
@@ -44,8 +61,21 @@ impl Shares {
     }
 }
 
-/// Returns the seconds to gather one row of `row_bytes` from a table of `table_bytes`.
-pub fn gather_seconds(machine: &Machine, table_bytes: f64, row_bytes: f64) -> f64 {
+/// A table whose rows are gathered.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Table<'a> {
+    /// Bytes of the rows that are ever asked for.
+    pub(super) bytes: f64,
+    /// How skewed they are asked for, if that is known: by slice of one mode.
+    pub(super) coverage: Option<&'a Coverage>,
+    /// Slices of that mode that are used.
+    pub(super) slices: f64,
+}
+
+/// Returns the seconds to gather one row of `row_bytes` from `table`.
+pub(super) fn gather_seconds(machine: &Machine, table: &Table<'_>, row_bytes: f64) -> f64 {
     let lines = (row_bytes / LINE_BYTES).max(1.0);
-    lines * Shares::shared(machine, table_bytes).line(machine, machine.memory_line)
+    let shares = Shares::skewed(machine, table);
+    let wait = shares.mid * machine.l3_wait + shares.far * machine.memory_wait;
+    wait + lines * shares.line(machine, machine.memory_line)
 }

@@ -16,5 +16,4 @@ mod walks;
 
 pub use estimate::{Cost, estimate};
 pub use machine::Machine;
-pub use memory::gather_seconds;
 pub use threads::{ThreadedCost, on_threads};

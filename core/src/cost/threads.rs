@@ -5,9 +5,6 @@ use decompose_formats::dense::padded;
 use crate::cost::{Cost, Machine};
 use crate::schedule::{Conflict, Problem, Schedule};
 
-/// Tasks a thread where tasks own what they write, as `crate::runtime` cuts them.
-const TASKS_PER_THREAD: f64 = 16.0;
-
 /// A kernel on several threads.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ThreadedCost {
@@ -35,7 +32,7 @@ pub fn on_threads(
         return ThreadedCost { seconds: cost.seconds, side_bytes: 0 };
     };
     let private = conflict == Conflict::Privatise;
-    let tasks = if private || threads == 1.0 { 1.0 } else { TASKS_PER_THREAD };
+    let tasks = if threads == 1.0 { 1.0 } else { schedule.tasks_per_thread() as f64 };
     let shared = (cost.seconds - cost.repeated_seconds) / threads;
     let mut seconds = shared + cost.repeated_seconds * tasks;
     let mut side_bytes = 0;

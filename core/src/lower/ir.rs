@@ -42,6 +42,8 @@ pub struct Program {
     pub buffers: Vec<Array>,
     /// How tasks share the output.
     pub conflict: Conflict,
+    /// Into how many tasks a thread the work is cut.
+    pub tasks_per_thread: usize,
     /// What the executor clears before the kernel runs.
     pub zeroing: Zeroing,
     /// Rows requested ahead.

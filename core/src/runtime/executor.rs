@@ -1,12 +1,13 @@
 //! Running a kernel on all threads.
 //!
-//! | conflict  | tasks            | output                                                        |
-//! |-----------|------------------|---------------------------------------------------------------|
-//! | owner     | several a thread | each task holds its own rows                                  |
-//! | boundary  | several a thread | the same; the part of a slice begun earlier is added at last  |
-//! | privatise | one a thread     | each task has a copy of the output; copies are summed in order |
-//! | positions | several a thread | each task holds the values at its own non-zeros               |
+//! | conflict  | output                                                         |
+//! |-----------|----------------------------------------------------------------|
+//! | owner     | each task holds its own rows                                   |
+//! | boundary  | the same; the part of a slice begun earlier is added at last   |
+//! | privatise | each task has a copy of the output; copies are summed in order |
+//! | positions | each task holds the values at its own non-zeros                |
 //!
+//! How many tasks there are, [`Schedule::tasks_per_thread`](crate::schedule::Schedule) says.
 //! Which task does what depends on the number of threads only, and sums are taken in task order:
 //! the same number of threads gives the same bits.
 
@@ -21,10 +22,6 @@ use crate::lower::{Addressing, Operands, Zeroing};
 use crate::runtime::kernel::Kernel;
 use crate::runtime::partition::{Cut, Task, partition, partition_rows};
 use crate::schedule::Conflict;
-
-/// Tasks a thread where any number is allowed: enough to even out what equal numbers of
-/// non-zeros do not.
-const TASKS_PER_THREAD: usize = 16;
 
 /// A kernel bound to a tree, cut into tasks for the current number of threads.
 pub struct Executor<V: Value> {
@@ -57,6 +54,14 @@ impl<V: Value> Pool<V> {
     }
 }
 
+/// Into how many tasks the threads of the current pool cut the work of `kernel`.
+fn parts(kernel: &Kernel) -> usize {
+    match rayon::current_num_threads() {
+        1 => 1,
+        threads => threads * kernel.program().tasks_per_thread,
+    }
+}
+
 impl<V: Value> Executor<V> {
     /// Binds `kernel` to `tree` for the threads of the current pool.
     ///
@@ -64,14 +69,11 @@ impl<V: Value> Executor<V> {
     ///
     /// If no memory is left for private copies.
     pub fn new(kernel: Kernel, tree: Arc<Csf<V>>) -> Result<Executor<V>, CoreError> {
-        let threads = rayon::current_num_threads();
-        let (parts, cut) = match kernel.program().conflict {
-            Conflict::Privatise => (threads, Cut::Anywhere),
-            Conflict::Owner => (threads * TASKS_PER_THREAD, Cut::Roots),
-            Conflict::Boundary | Conflict::Positions => (threads * TASKS_PER_THREAD, Cut::Anywhere),
+        let cut = match kernel.program().conflict {
+            Conflict::Owner => Cut::Roots,
+            Conflict::Privatise | Conflict::Boundary | Conflict::Positions => Cut::Anywhere,
         };
-        let parts = if threads == 1 { 1 } else { parts };
-        let tasks = partition(&tree, parts, cut);
+        let tasks = partition(&tree, parts(&kernel), cut);
         let scratch = Pool { len: kernel.program().scratch().1 as usize, free: Mutex::default() };
         let mut executor = Executor { kernel, tree, tasks, side: Vec::new(), scratch };
         executor.side = executor.side_matrices()?;
@@ -183,9 +185,7 @@ impl<V: Value> Executor<V> {
             let why = format!("{} elements for rows {rows:?}", output.len());
             return Err(CoreError::Operand { operand, why });
         }
-        let threads = rayon::current_num_threads();
-        let parts = if threads == 1 { 1 } else { threads * TASKS_PER_THREAD };
-        let tasks = partition_rows(&self.tree, rows, parts);
+        let tasks = partition_rows(&self.tree, rows, parts(&self.kernel));
         if tasks.is_empty() {
             output.fill(V::default());
             return Ok(());

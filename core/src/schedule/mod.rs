@@ -11,7 +11,7 @@ mod text;
 mod verify;
 
 use crate::einsum::Index;
-use crate::nest::Forest;
+use crate::nest::{Forest, Node};
 use crate::path::Path;
 
 pub use pattern::Pattern;
@@ -35,6 +35,35 @@ pub struct Schedule {
     pub parallel: Option<Parallel>,
     /// Dense operands whose rows are requested ahead of their use.
     pub prefetches: Vec<Prefetch>,
+}
+
+/// Tasks a thread where any number is allowed: enough to even out what equal numbers of non-zeros do
+/// not.
+const TASKS_PER_THREAD: usize = 16;
+
+impl Schedule {
+    /// Returns into how many tasks a thread the work is cut.
+    ///
+    /// One where each has a copy of the output, and where the tree is walked inside dense loops:
+    /// every task runs these anew, and what the walk found near in one iteration it must fetch
+    /// again in every task.
+    pub fn tasks_per_thread(&self) -> usize {
+        let Some(parallel) = self.parallel else { return 1 };
+        let repeated = |node: &Node| match node {
+            Node::Loop { index, body } => *index != parallel.index && walks(body, parallel.index),
+            Node::Term(_) => false,
+        };
+        let privatised = parallel.conflict == Conflict::Privatise;
+        let few = privatised || self.nest.roots.iter().any(repeated);
+        if few { 1 } else { TASKS_PER_THREAD }
+    }
+}
+
+fn walks(nodes: &[Node], root: Index) -> bool {
+    nodes.iter().any(|node| match node {
+        Node::Loop { index, body } => *index == root || walks(body, root),
+        Node::Term(_) => false,
+    })
 }
 
 /// The storage of a sparse operand: a sequence of levels, outermost first.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use decompose_formats::ModeSet;
-use decompose_formats::stats::{Count, PatternCounts};
+use decompose_formats::stats::{Coverage, PatternCounts};
 
 use crate::einsum::{Extents, Index, IndexSet};
 
@@ -11,23 +11,38 @@ use crate::einsum::{Extents, Index, IndexSet};
 ///
 /// `nnz(X_S)` is the number of different tuples of coordinates in the modes of `S` among the
 /// non-zeros; it is the number of nodes of a CSF level whose prefix is `S`.  Searches see these
-/// numbers, never the non-zeros.
-#[derive(Clone, Debug, PartialEq, Eq, Default)]
-pub struct Pattern(BTreeMap<IndexSet, u64>);
+/// numbers, and how skewed the coordinates of each index are, never the non-zeros.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub struct Pattern {
+    counts: BTreeMap<IndexSet, u64>,
+    coverages: BTreeMap<Index, Coverage>,
+}
 
 impl Pattern {
     /// Takes over the counts of a tensor whose modes are `indices`.
     pub fn of(counts: &PatternCounts, indices: &[Index]) -> Pattern {
-        let named = |(set, count): (ModeSet, Count)| {
-            let set = set.modes().map(|mode| indices[mode]).collect::<IndexSet>();
-            (set, count.value)
-        };
-        counts.iter().map(named).collect()
+        let named = |set: ModeSet| set.modes().map(|mode| indices[mode]).collect::<IndexSet>();
+        let coverage = |(mode, &index): (usize, &Index)| (index, counts.coverage(mode).clone());
+        Pattern {
+            counts: counts.iter().map(|(set, count)| (named(set), count.value)).collect(),
+            coverages: indices.iter().enumerate().map(coverage).collect(),
+        }
     }
 
     /// Records `nnz(X_set)`.
     pub fn record(&mut self, set: IndexSet, count: u64) {
-        self.0.insert(set, count);
+        self.counts.insert(set, count);
+    }
+
+    /// Returns how often rows of `index` are found near, if that is known.
+    pub fn coverage(&self, index: Index) -> Option<&Coverage> {
+        self.coverages.get(&index)
+    }
+
+    /// Returns this pattern with the coverage of `index` recorded.
+    pub fn with_coverage(mut self, index: Index, coverage: Coverage) -> Pattern {
+        self.coverages.insert(index, coverage);
+        self
     }
 
     /// Returns `nnz(X_set)` as recorded; otherwise the bound that follows from what is known: no
@@ -36,17 +51,17 @@ impl Pattern {
         if set.is_empty() {
             return 1;
         }
-        if let Some(&count) = self.0.get(&set) {
+        if let Some(&count) = self.counts.get(&set) {
             return count;
         }
         let cells = set.iter().fold(1u64, |n, index| n.saturating_mul(extents.of(index)));
-        let supersets = self.0.iter().filter(|(known, _)| set.is_subset(**known));
+        let supersets = self.counts.iter().filter(|(known, _)| set.is_subset(**known));
         supersets.map(|(_, &count)| count).fold(cells, u64::min)
     }
 }
 
 impl FromIterator<(IndexSet, u64)> for Pattern {
     fn from_iter<I: IntoIterator<Item = (IndexSet, u64)>>(counts: I) -> Pattern {
-        Pattern(counts.into_iter().collect())
+        Pattern { counts: counts.into_iter().collect(), coverages: BTreeMap::new() }
     }
 }

@@ -302,6 +302,12 @@ impl Planner<'_> {
             let modes = inside.fold(IndexSet::EMPTY, |modes, at| modes | blocks[at]);
             (set, self.pattern.count(modes, &extents))
         });
-        sets.collect()
+        let single = blocks.iter().enumerate().filter(|(_, block)| block.len() == 1);
+        let coverages = single.filter_map(|(at, block)| {
+            Some((mode_index(at), self.pattern.coverage(block.iter().next()?)?.clone()))
+        });
+        coverages.fold(sets.collect(), |pattern: Pattern, (index, coverage)| {
+            pattern.with_coverage(index, coverage)
+        })
     }
 }
