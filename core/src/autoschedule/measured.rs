@@ -7,7 +7,7 @@
 //!
 //! ```text
 //! rounds      = ceil(log2 k)                                          after the pilot
-//! repetitions = budget / rounds / sum of the seconds of those left,   at least 1
+//! repetitions = (budget - pilot) / rounds / sum of the seconds of those left,   at least 1
 //! ```
 //!
 //! Given the answers of the timer, the choice is deterministic; of equal candidates the one that was
@@ -122,7 +122,7 @@ pub fn successive_halving<E>(
     let untimed = |candidate| Timing { candidate, seconds: None, repetitions: 0, rounds: 0 };
     let mut ranking: Vec<Timing> = (0..candidates).map(untimed).collect();
     let all_rounds = candidates.next_power_of_two().trailing_zeros().max(1);
-    let round_seconds = config.budget_seconds / f64::from(all_rounds);
+    let mut round_seconds = config.budget_seconds;
     let (mut left, mut rounds, mut spent) = (candidates, 0, 0.0);
     let stop = 'rounds: loop {
         let repetitions = repetitions(&ranking[..left], round_seconds, config.max_repetitions);
@@ -139,8 +139,13 @@ pub fn successive_halving<E>(
         }
         sort(&mut ranking[..left]);
         let finite = ranking[..left].iter().filter(|timing| timing.seconds.is_some()).count();
-        let pilot = rounds == 1;
-        left = if pilot { finite } else { left.div_ceil(2).min(finite) };
+        left = match rounds {
+            1 => finite,
+            _ => left.div_ceil(2).min(finite),
+        };
+        if rounds == 1 {
+            round_seconds = (config.budget_seconds - spent).max(0.0) / f64::from(all_rounds);
+        }
         if left <= 1 {
             break HalvingStop::OneLeft;
         }
@@ -189,12 +194,13 @@ mod tests {
         let times = [5e-3, 4e-3, 1e-3, 8e-3, 2e-3, 7e-3, 3e-3, 6e-3];
         let (report, log) = measure(&times, 1.0);
         assert_eq!(report.stop, HalvingStop::OneLeft);
-        assert_eq!((report.rounds, order(&report)[0]), (3, 2));
+        assert_eq!((report.rounds, order(&report)[0]), (4, 2));
         assert_eq!(order(&report), [2, 4, 6, 1, 0, 7, 5, 3]);
         assert!(log[..8].iter().all(|&(_, repetitions)| repetitions == 1));
-        // A third of a second over 10 ms, then over 3 ms.
-        assert_eq!(log[8..12], [(2, 33), (4, 33), (6, 33), (1, 33)]);
-        assert_eq!(log[12..], [(2, 111), (4, 111)]);
+        // A third of what the pilot left over 36 ms, over 10 ms, then over 3 ms.
+        assert!(log[8..16].iter().all(|&(_, repetitions)| repetitions == 8));
+        assert_eq!(log[16..20], [(2, 32), (4, 32), (6, 32), (1, 32)]);
+        assert_eq!(log[20..], [(2, 107), (4, 107)]);
         assert!(report.seconds <= 1.0);
     }
 
