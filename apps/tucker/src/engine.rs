@@ -77,9 +77,9 @@ impl<V: Value> Engine<V> {
         self.formed = None;
     }
 
-    /// Tells whether the TTMc of `mode` is formed whole.
-    pub(crate) fn is_whole(&self, mode: usize) -> bool {
-        self.forming[mode] == Forming::Whole
+    /// Tells how much of the TTMc of `mode` is formed at a time.
+    pub(crate) fn forming(&self, mode: usize) -> Forming {
+        self.forming[mode]
     }
 
     /// Shows `visit` the rows of the TTMc of `mode`, in order, and returns the seconds of the
@@ -116,7 +116,7 @@ impl<V: Value> Engine<V> {
             }
             visit(range, &Rows { values: window, shape });
         }
-        self.formed = self.is_whole(mode).then_some(mode);
+        self.formed = (self.forming(mode) == Forming::Whole).then_some(mode);
         Ok(seconds)
     }
 
