@@ -28,7 +28,7 @@ use rayon::prelude::{IndexedParallelIterator, ParallelIterator, ParallelSliceMut
 use crate::engine::Engine;
 use crate::error::TuckerError;
 use crate::plan::{Forming, GRAM_MOST};
-use crate::rows::{ColumnGram, Projection, WithCore, row_gram};
+use crate::rows::{FactorRows, GramPart, Projection, Rows, WithCore, row_gram};
 
 /// Squared singular values below this share of the largest are rounding.
 const NEGLIGIBLE: f64 = 1e-13;
@@ -87,7 +87,7 @@ pub(crate) fn update<V: Value>(
     let begun = Instant::now();
     let (extent, width) = (factors[mode].rows(), engine.row_shape(mode).width());
     let mut factor = std::mem::replace(&mut factors[mode], Matrix::zeros(0, 0)?);
-    engine.invalidate();
+    engine.invalidate(mode);
     let pass = Pass { engine, factors, mode, seed, ttmc_seconds: 0.0 };
     let way = Way::of(extent, width, factor.cols(), pass.engine.forming(mode));
     let updated = match way {
@@ -108,7 +108,7 @@ pub(crate) fn core<V: Value>(
 ) -> Result<Update, TuckerError> {
     let begun = Instant::now();
     let mut factor = std::mem::replace(&mut factors[mode], Matrix::zeros(0, 0)?);
-    engine.invalidate();
+    engine.invalidate(mode);
     let mut pass = Pass { engine, factors, mode, seed: 0, ttmc_seconds: 0.0 };
     let summed = pass.core_of(&mut factor);
     let ttmc_seconds = pass.ttmc_seconds;
@@ -132,10 +132,8 @@ type Found = Result<(Option<Array2<f64>>, f64), TuckerError>;
 impl<V: Value> Pass<'_, V> {
     /// Few rows: the eigenvectors of `Y Y^T` are the factor.
     fn by_rows(mut self, factor: &mut Matrix<V>, with_core: WithCore) -> Found {
-        let mut gram = Array2::zeros((0, 0));
-        let seconds =
-            self.engine.visit(self.mode, self.factors, &mut |_, rows| gram = row_gram(rows))?;
-        self.ttmc_seconds += seconds;
+        self.ttmc_seconds += self.engine.form(self.mode, self.factors)?;
+        let gram = row_gram(self.engine.formed(self.mode), self.engine.row_shape(self.mode));
         let near = factor.view().mapv(Value::to_f64);
         let guess = Guess::Near(near.view(), self.seed);
         let found = leading_of(gram.view(), factor.cols(), guess)?;
@@ -161,14 +159,11 @@ impl<V: Value> Pass<'_, V> {
         let found = match way {
             Way::Products => self.by_products(width, factor)?,
             _ => {
-                let mut gram = ColumnGram::new(width);
-                let seconds =
-                    self.engine.visit(self.mode, self.factors, &mut |_, rows| gram.add(rows))?;
-                self.ttmc_seconds += seconds;
+                let gram = self.column_gram(width)?;
                 let near = self.near(factor)?;
                 let guess = near.as_ref().map(|near| Guess::Near(near.t(), self.seed));
                 let guess = guess.unwrap_or(Guess::Random(self.seed));
-                leading_of(gram.finish().view(), factor.cols(), guess)?
+                leading_of(gram.view(), factor.cols(), guess)?
             }
         };
         let kept = kept(&found);
@@ -219,31 +214,48 @@ impl<V: Value> Pass<'_, V> {
         with_core: WithCore,
     ) -> Result<(Array2<f64>, Option<Array2<f64>>), TuckerError> {
         let w = w.as_standard_layout();
-        let mut projection = Projection::new(w.view(), with_core);
-        self.pass(&mut projection, factor)?;
-        Ok(projection.finish())
+        self.pass(factor, w.ncols(), &|rows| Projection::new(w.view(), rows, with_core))
     }
 
     /// Returns `U^T Y`.
     fn core_of(&mut self, factor: &mut Matrix<V>) -> Result<Array2<f64>, TuckerError> {
-        let width = self.engine.row_shape(self.mode).width();
-        let mut projection = Projection::of_existing(width, factor.cols());
-        self.pass(&mut projection, factor)?;
-        Ok(projection.finish().1.unwrap_or_default())
+        let size = (self.engine.row_shape(self.mode).width(), factor.cols());
+        let summed = self.pass(factor, size.1, &|rows| Projection::of_existing(rows, size))?;
+        Ok(summed.1.unwrap_or_default())
     }
 
-    fn pass(
+    /// Returns `Y^T Y`.
+    fn column_gram(&mut self, width: usize) -> Result<Array2<f64>, TuckerError> {
+        // A row takes P^2 / 2 multiply-adds, a non-zero at least P in the kernel.
+        let shares = self.engine.shares(self.mode, width as f64 / 2.0);
+        let mut parts: Vec<GramPart> = shares.iter().map(|_| GramPart::new(width)).collect();
+        let shares = shares.into_iter().zip(&mut parts).collect();
+        let add = |part: &mut &mut GramPart, rows: &Rows<'_, V>| part.add(rows);
+        self.ttmc_seconds += self.engine.visit(self.mode, self.factors, shares, add)?;
+        Ok(GramPart::sum(parts))
+    }
+
+    /// Takes all rows of `Y` through projections, one a thread, that `part` makes for its rows of the
+    /// factor: `rank` multiply-adds an element.
+    fn pass<'a>(
         &mut self,
-        projection: &mut Projection<'_>,
-        factor: &mut Matrix<V>,
-    ) -> Result<(), TuckerError> {
+        factor: &'a mut Matrix<V>,
+        rank: usize,
+        part: &dyn Fn(FactorRows<'a, V>) -> Projection<'a, V>,
+    ) -> Result<(Array2<f64>, Option<Array2<f64>>), TuckerError> {
         let stride = factor.stride();
-        let out = factor.as_mut_slice();
-        let seconds = self.engine.visit(self.mode, self.factors, &mut |range, rows| {
-            projection.add(rows, &mut out[range.start * stride..range.end * stride], stride);
-        })?;
-        self.ttmc_seconds += seconds;
-        Ok(())
+        let shares = self.engine.shares(self.mode, rank as f64);
+        let mut rest = factor.as_mut_slice();
+        let mut parts = Vec::with_capacity(shares.len());
+        for share in &shares {
+            let (rows, after) = rest.split_at_mut(share.rows.len() * stride);
+            rest = after;
+            parts.push(part(FactorRows { rows, stride, first: share.rows.start }));
+        }
+        let shares = shares.into_iter().zip(&mut parts).collect();
+        let add = |part: &mut &mut Projection<'a, V>, rows: &Rows<'_, V>| part.add(rows);
+        self.ttmc_seconds += self.engine.visit(self.mode, self.factors, shares, add)?;
+        Ok(Projection::sum(parts))
     }
 
     /// Makes the first `kept` columns orthonormal, given their Gram matrix, and replaces the others,
