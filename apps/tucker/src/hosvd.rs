@@ -10,8 +10,9 @@
 //! `||X - M|| <= eps ||X||`.  Sources: De Lathauwer, De Moor, Vandewalle, SIAM J. Matrix Anal. Appl.
 //! 21, 2000; Vannieuwenhoven, Vandebril, Meerbergen, SIAM J. Sci. Comput. 34, 2012.
 //!
-//! The unfoldings are multiplied fibre by fibre ([`unfolding_gram_product`]).  The truncated tensor
-//! of ST-HOSVD stays a list of entries: dense along the modes done, sparse along the others.  No
+//! The unfoldings are multiplied fibre by fibre ([`unfolding_gram_product`]): `X_(n) (X_(n)^T Q)` has two
+//! sparse operands, and as two kernels its intermediate has the pattern of the fibres; the core schedules
+//! neither.  The truncated tensor of ST-HOSVD stays a list of entries: dense along the modes done, sparse along the others.  No
 //! kernel has an output of that form, so `truncate` walks the fibres itself.
 
 use decompose_common::init::unfolding_gram_product;
