@@ -53,9 +53,10 @@ fn a_run_leaves_model_history_record_and_figures() {
     let record = json(&folder.join("run.json"));
     assert_eq!(record["program"], "decompose tucker");
     assert_eq!(record["result"]["ranks"], serde_json::json!([2, 3, 3]));
-    for mode in record["plan"]["steps"].as_array().unwrap() {
-        assert_eq!(mode["forming"], "whole");
-        assert!(mode["measured_seconds"].as_f64().unwrap() > 0.0);
+    for step in record["plan"]["steps"].as_array().unwrap() {
+        // A partial product updates no mode.
+        assert!(step["mode"].is_null() || step["forming"] == "whole", "{step}");
+        assert!(step["measured_seconds"].as_f64().unwrap() > 0.0);
     }
     let history = fs::read_to_string(folder.join("history.csv")).unwrap();
     let header = history.lines().next().unwrap();

@@ -87,15 +87,13 @@ fn single_precision_gives_nearly_the_same_fits() {
 
 #[test]
 fn merged_modes_give_the_fits_of_plain_sweeps() {
-    let cases: [(&[u64], &[usize], &[&[&[usize]]]); 2] = [
-        (&[12, 10, 40], &[4, 3, 5], &[&[&[0, 1]], &[&[0, 2]], &[&[1, 2]]]),
-        (
-            &[9, 8, 20, 7],
-            &[3, 2, 4, 3],
-            &[&[&[0, 1]], &[&[0, 2]], &[&[0, 3]], &[&[0, 1], &[2, 3]], &[&[0, 1, 3]]],
-        ),
-    ];
-    for (extents, ranks, plans) in cases {
+    let three: [&[&[usize]]; 3] = [&[&[0, 1]], &[&[0, 2]], &[&[1, 2]]];
+    let four: [&[&[usize]]; 5] =
+        [&[&[0, 1]], &[&[0, 2]], &[&[0, 3]], &[&[0, 1], &[2, 3]], &[&[0, 1, 3]]];
+    for (extents, ranks, plans) in [
+        (&[12_u64, 10, 40][..], &[4, 3, 5][..], &three[..]),
+        (&[9, 8, 20, 7], &[3, 2, 4, 3], &four),
+    ] {
         let coo = common::sparse::<f64>(extents, 0.05, 4);
         let mut config = config(ranks, 6);
         // A second start must not see products of the first.
