@@ -90,7 +90,7 @@ fn forecast<V: Value>(
 ) -> Forecast {
     match plan.merges.is_empty() {
         true => before.with_trees(tensor, pattern, &plan.kernels.trees, plan.side_bytes()),
-        false => with_merges(before, tensor, plan.tree_bytes(), plan.side_bytes()),
+        false => with_merges(before, tensor, (plan.tree_bytes(), plan.side_bytes()), 0),
     }
 }
 

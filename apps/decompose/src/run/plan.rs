@@ -87,16 +87,18 @@ pub(crate) fn check_trees(trees: &Trees, order: usize) -> Result<(), Failure> {
 }
 
 /// Predicts the memory of trees of `tree_bytes` built with merges, and `copies` beside them: merging
-/// sorts the list, builds a tree beside it, and writes it anew; the trees are built from what it wrote.
+/// sorts the list, builds a tree from it, and writes it anew; the trees are built from what it wrote.
+/// `kept` bytes of lists are held all the while.
 pub(crate) fn with_merges<V: Value>(
     before: Forecast,
     tensor: &Coo<V>,
-    tree_bytes: u64,
-    copies: u64,
+    (tree_bytes, copies): (u64, u64),
+    kept: u64,
 ) -> Forecast {
     let (list, sorting) = (before.list, sort_bytes(tensor));
     let merging = (list + sorting.max(before.mapped)).max(2 * list);
-    before.with_built((tree_bytes, copies), sorting, merging.max(list + tree_bytes + sorting))
+    let building = kept + merging.max(list + tree_bytes + sorting);
+    before.with_built((tree_bytes, copies), sorting, building)
 }
 
 /// Writes trees as they are typed.

@@ -101,7 +101,7 @@ pub(crate) fn plan<V: Value>(
         let copies = plan.side_bytes();
         let forecast = match plan.merges.is_empty() {
             true => before.with_trees(tensor, pattern, &plan.kernels.trees, copies),
-            false => with_merges(before, tensor, plan.tree_bytes(), copies),
+            false => with_merges(before, tensor, (plan.tree_bytes(), copies), before.list),
         };
         Ok((plan, forecast))
     };
