@@ -41,7 +41,8 @@ const DISTANCE: u64 = 16;
 const ROOT_DISTANCE: u64 = 4;
 
 /// Rows of up to this many bytes are not requested from the last-level cache where a non-zero takes a few
-/// multiply-adds a row: the processor looks far enough ahead by itself, and requests were slower at rank 16 on the same tensor.
+/// multiply-adds a row: the processor looks far enough ahead by itself, and requests were slower at
+/// rank 16 on the same tensor.
 const SHORT_ROW_BYTES: u64 = 128;
 
 /// The same where a non-zero takes an outer product, which fills the processor's window so that it does
