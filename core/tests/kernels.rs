@@ -3,13 +3,14 @@
 mod random;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use decompose_core::autoschedule::SCHEDULERS;
-use decompose_core::contract::{Contraction, Part, Question};
+use decompose_core::contract::{Contraction, Question};
 use decompose_core::cost::Machine;
 use decompose_core::einsum::{Expr, Index, oracle};
 use decompose_core::kernels;
-use decompose_core::runtime::Toolchain;
+use decompose_core::runtime::{Toolchain, share_slices};
 use decompose_core::sweep::TreeLayout;
 use decompose_formats::{Coo, Csf, DenseTensor, Matrix, ModeOrder, PatternCounts};
 use ndarray::IxDyn;
@@ -106,29 +107,41 @@ fn check(expr: &Expr, order: usize, rank: u64) {
             let close = (got - want).abs() <= TOLERANCE * scale;
             assert!(close, "{expr}, rank {rank}, tree {tree}: {got} for {want}\n{text}");
         }
-        check_parts(&mut contraction, &packed, &output);
+        check_windows(&mut contraction, &packed, &output);
     }
 }
 
-/// Rows of a result, asked for a few at a time, are those of the whole.
-fn check_parts(contraction: &mut Contraction<f64>, packed: &[Matrix<f64>], whole: &Matrix<f64>) {
+/// Rows of a result, shown a few at a time, are those of the whole.
+fn check_windows(contraction: &mut Contraction<f64>, packed: &[Matrix<f64>], whole: &Matrix<f64>) {
     let Some(len) = contraction.row_len() else { return };
     let dense: Vec<&Matrix<f64>> = packed.iter().collect();
-    let (len, rows) = (len as usize, contraction.output_len() / len);
-    for start in (0..rows).step_by(2) {
-        let part = start..rows.min(start + 2);
-        let mut some = Matrix::zeros(2, len).expect("memory");
-        let some = &mut some.as_mut_slice()[..(part.end - part.start) as usize * len];
-        contraction.run_into(&dense, Part::Rows(part), some).expect("some rows");
-        let want = &whole.as_slice()[start as usize * len..][..some.len()];
-        // Tasks are cut elsewhere, so slices may be summed in another order.
-        let size = want.iter().fold(1.0, |size: f64, x| size.max(x.abs()));
-        let close = some.iter().zip(want).all(|(x, y)| (x - y).abs() <= TOLERANCE * size);
-        assert!(close, "{}: rows from {start}", contraction.expr());
+    let coords = contraction.shared_tree().levels()[0].coords.iter().collect::<Vec<u64>>();
+    let expr = contraction.expr().to_string();
+    for parts in [1, 3] {
+        let ranges = share_slices(contraction.tree(), parts, 2.5);
+        assert_eq!((ranges[0].start, ranges[parts - 1].end), (0, coords.len() as u64));
+        assert!(ranges.windows(2).all(|pair| pair[0].end == pair[1].start), "{ranges:?}");
+        let seen = AtomicU64::new(0);
+        let shares = ranges.into_iter().map(|range| (range.clone(), range.start)).collect();
+        let ran = contraction.run_windows(&dense, 2, shares, &|next: &mut u64, slices, values| {
+            assert!(*next == slices.start && slices.end - slices.start <= 2, "in order");
+            *next = slices.end;
+            for (slice, row) in slices.zip(values.chunks_exact(len as usize)) {
+                seen.fetch_add(1, Ordering::Relaxed);
+                let want =
+                    &whole.as_slice()[(coords[slice as usize] * len) as usize..][..row.len()];
+                // Tasks of the whole may share a slice, which is then summed in another order.
+                let size = want.iter().fold(1.0, |size: f64, x| size.max(x.abs()));
+                let close = row.iter().zip(want).all(|(x, y)| (x - y).abs() <= TOLERANCE * size);
+                assert!(close, "{expr}: slice {slice}");
+            }
+        });
+        match ran {
+            Ok(_) => assert_eq!(seen.into_inner(), coords.len() as u64),
+            // The row's index is also one of a dense operand.
+            Err(error) => assert!(error.to_string().contains("windows"), "{error}"),
+        }
     }
-    let mut short = vec![0.0; 1];
-    let refused = contraction.run_into(&dense, Part::Rows(0..2), &mut short);
-    assert!(rows < 2 || refused.is_err(), "memory of another size is refused");
 }
 
 #[test]

@@ -106,9 +106,8 @@ fn decompose<V: Value>(
             remedy: "use --method als, another --order or lower ranks",
         });
     }
-    let start = Instant::now();
-    let pair = kernels.environment(LeftOut::pair(k), &run.state.train)?;
-    seconds.contract[k] += start.elapsed().as_secs_f64();
+    let (pair, kernel) = kernels.environment(LeftOut::pair(k), &run.state.train)?;
+    seconds.contract[k] += kernel;
     if pair.iter().any(|x| !x.is_finite()) {
         return Err(TtError::NotFinite { core: k + 1 });
     }

@@ -230,7 +230,8 @@ impl<V: Value> Kernels<V> {
     }
 
     /// Returns the environment of the cores `left_out`: the tensor times all other cores, with the
-    /// bond before them, their modes, and the bond behind them as its axes (of 1 at the ends).
+    /// bond before them, their modes, and the bond behind them as its axes (of 1 at the ends); with the
+    /// seconds of the kernel, packing of its operands and unpacking of its result left out.
     ///
     /// # Errors
     ///
@@ -239,9 +240,9 @@ impl<V: Value> Kernels<V> {
         &mut self,
         left_out: LeftOut,
         train: &Train,
-    ) -> Result<ArrayD<f64>, CoreError> {
+    ) -> Result<(ArrayD<f64>, f64), CoreError> {
         let ranks = [&[1], train.ranks().as_slice(), &[1]].concat();
-        let (output, key) = self.run(left_out, train)?;
+        let (output, key, seconds) = self.run(left_out, train)?;
         let contraction = &self.built[&key].contraction;
         let dense = contraction.dense(&output);
         let dense =
@@ -260,10 +261,15 @@ impl<V: Value> Kernels<V> {
         for (axis, &extent) in real.iter().enumerate() {
             wide.slice_axis_inplace(Axis(axis), (..extent).into());
         }
-        Ok(wide.as_standard_layout().into_owned())
+        Ok((wide.as_standard_layout().into_owned(), seconds))
     }
 
-    fn run(&mut self, left_out: LeftOut, train: &Train) -> Result<(Matrix<V>, Key), CoreError> {
+    /// Runs a kernel: its output, which one it is, and its seconds.
+    fn run(
+        &mut self,
+        left_out: LeftOut,
+        train: &Train,
+    ) -> Result<(Matrix<V>, Key, f64), CoreError> {
         if train.extents() != self.extents {
             let why = format!("a train of {:?} for extents {:?}", train.extents(), self.extents);
             return Err(CoreError::Operand { operand: "train".into(), why });
@@ -271,7 +277,6 @@ impl<V: Value> Kernels<V> {
         let key = self.key(left_out, &train.ranks())?;
         let missing = || CoreError::Internal("no kernel was made".into());
         let built = self.built.get_mut(&key).ok_or_else(missing)?;
-        let start = std::time::Instant::now();
         let ends = [&[1], key.1.as_slice(), &[1]].concat();
         let kept = (0..train.order()).filter(|&k| !left_out.contains(k));
         let cores = kept.enumerate().map(|(operand, k)| {
@@ -286,10 +291,13 @@ impl<V: Value> Kernels<V> {
         });
         let cores = cores.collect::<Result<Vec<_>, _>>()?;
         let mut output = built.contraction.output()?;
-        built.contraction.run(&cores.iter().collect::<Vec<_>>(), &mut output)?;
-        built.note.measured_seconds += start.elapsed().as_secs_f64();
+        let operands = cores.iter().collect::<Vec<_>>();
+        let start = std::time::Instant::now();
+        built.contraction.run(&operands, &mut output)?;
+        let seconds = start.elapsed().as_secs_f64();
+        built.note.measured_seconds += seconds;
         built.note.runs += 1;
-        Ok((output, key))
+        Ok((output, key, seconds))
     }
 
     /// Finds or makes the kernel for bonds of `ranks`.

@@ -69,7 +69,7 @@ impl Verified {
 /// [`TtError::Core`] if the train does not fit the tensor.
 pub fn verify<V: Value>(kernels: &mut Kernels<V>, train: &Train) -> Result<Verified, TtError> {
     let last = train.order() - 1;
-    let environment = kernels.environment(LeftOut::core(last), train)?;
+    let (environment, _) = kernels.environment(LeftOut::core(last), train)?;
     let inner: f64 = environment.iter().zip(&train.cores()[last]).map(|(z, g)| z * g).sum();
     let (square, train_square) = (kernels.norm_squared(), train.norm_squared());
     let residual = (square + train_square - 2.0 * inner).max(0.0);

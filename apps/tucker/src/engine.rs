@@ -3,29 +3,54 @@
 use std::ops::Range;
 use std::time::Instant;
 
-use decompose_core::contract::{Contraction, Part, build_all};
+use decompose_core::contract::{Contraction, build_merged};
 use decompose_core::einsum::Index;
 use decompose_core::error::CoreError;
 use decompose_core::kernels::mode_rank_index;
-use decompose_core::runtime::{Kernel, Toolchain};
+use decompose_core::runtime::{Kernel, Toolchain, share_slices};
 use decompose_core::sweep::BuildReport;
 use decompose_formats::dense::padded;
 use decompose_formats::{Coo, DenseTensor, Matrix, Value};
+use rayon::prelude::{IntoParallelIterator, ParallelIterator};
 
 use crate::error::TuckerError;
 use crate::plan::{Forming, TuckerPlan};
-use crate::rows::{RowShape, Rows};
+use crate::rows::{Places, RowShape, Rows, block_rows};
+use crate::steps::Role;
 
 /// The trees and kernels of a run, ready to run.
 pub struct Engine<V: Value> {
     extents: Vec<u64>,
     norm_squared: f64,
     forming: Vec<Forming>,
+    /// In the order of the plan's steps.
     kernels: Vec<Contraction<V>>,
-    /// The TTMc result, or a window of it.
+    /// Seconds of every run of each.
+    seconds: Vec<Vec<f64>>,
+    /// The kernel of each mode; last that of the core of a nonnegative model.
+    of_mode: Vec<usize>,
+    partials: Vec<Partial<V>>,
+    /// The largest TTMc result that is formed whole.
     buffer: Matrix<V>,
     /// The mode whose result stands whole in the buffer.
     formed: Option<usize>,
+}
+
+/// A partial product that merged modes share.
+struct Partial<V> {
+    modes: Vec<usize>,
+    kernel: usize,
+    matrix: Matrix<V>,
+    /// Whether it is made of the factors as they are.
+    held: bool,
+}
+
+/// The part of a TTMc result that one thread works on.
+pub(crate) struct Share {
+    /// The rows of the result, or the slices of the tree, that it visits.
+    pub(crate) work: Range<u64>,
+    /// The rows of the factor that belong to them; those of all shares are all rows.
+    pub(crate) rows: Range<usize>,
 }
 
 impl<V: Value> Engine<V> {
@@ -42,18 +67,35 @@ impl<V: Value> Engine<V> {
     ) -> Result<(Engine<V>, BuildReport), TuckerError> {
         let extents = coo.extents().to_vec();
         let norm_squared = coo.norm_squared();
-        let (kernels, report) = build_all(coo, &plan.kernels, toolchain)?;
-        let forming = plan.forming.clone();
+        let (kernels, mut report) = build_merged(coo, &plan.kernels, &plan.merges, toolchain)?;
+        let mut of_mode = vec![0; plan.forming.len().max(plan.kernels.steps.len())];
+        let mut partials = Vec::new();
+        for (at, (role, ..)) in plan.steps().enumerate() {
+            match role {
+                Role::Mode(mode) => of_mode[mode] = at,
+                Role::Core => of_mode[extents.len()] = at,
+                Role::Partial(modes) => {
+                    let matrix = kernels[at].output()?;
+                    report.side_bytes += (matrix.as_slice().len() * V::BYTES) as u64;
+                    partials.push(Partial { modes, kernel: at, matrix, held: false });
+                }
+            }
+        }
+        let (forming, seconds) = (plan.forming.clone(), vec![Vec::new(); kernels.len()]);
+        let (buffer, formed) = (Matrix::zeros(1, 1)?, None);
         let mut engine = Engine {
             extents,
             norm_squared,
             forming,
             kernels,
-            buffer: Matrix::zeros(1, 1)?,
-            formed: None,
+            seconds,
+            of_mode,
+            partials,
+            buffer,
+            formed,
         };
         let lens = (0..engine.forming.len()).map(|mode| engine.buffer_len(mode));
-        engine.buffer = Matrix::zeros(1, lens.max().unwrap_or(1))?;
+        engine.buffer = Matrix::zeros(1, lens.max().unwrap_or(1).max(1))?;
         Ok((engine, report))
     }
 
@@ -72,57 +114,151 @@ impl<V: Value> Engine<V> {
         self.kernels.iter().map(Contraction::kernel)
     }
 
-    /// Forgets the result in the buffer: a factor has changed.
-    pub(crate) fn invalidate(&mut self) {
+    /// Returns the seconds of every run of each kernel so far, in the same order.
+    pub fn seconds(&self) -> impl Iterator<Item = &[f64]> {
+        self.seconds.iter().map(Vec::as_slice)
+    }
+
+    /// Forgets results that contain the factor of `mode`, which changes.
+    pub(crate) fn invalidate(&mut self, mode: usize) {
         self.formed = None;
+        let outside = self.partials.iter_mut().filter(|partial| !partial.modes.contains(&mode));
+        outside.for_each(|partial| partial.held = false);
     }
 
-    /// Tells whether the TTMc of `mode` is formed whole.
-    pub(crate) fn is_whole(&self, mode: usize) -> bool {
-        self.forming[mode] == Forming::Whole
+    /// Forgets all results: other factors come.
+    pub(crate) fn forget(&mut self) {
+        (0..self.extents.len()).for_each(|mode| self.invalidate(mode));
+        self.partials.iter_mut().for_each(|partial| partial.held = false);
     }
 
-    /// Shows `visit` the rows of the TTMc of `mode`, in order, and returns the seconds of the
-    /// kernel; a result that is whole in the buffer is not computed again.
+    /// Tells how much of the TTMc of `mode` is formed at a time.
+    pub(crate) fn forming(&self, mode: usize) -> Forming {
+        self.forming[mode]
+    }
+
+    /// Forms the TTMc of `mode` whole, unless it stands in the buffer; returns the seconds of the
+    /// kernel.
     ///
     /// # Errors
     ///
     /// If the factors do not fit the tensor and the ranks.
-    pub(crate) fn visit(
+    pub(crate) fn form(&mut self, mode: usize, factors: &[Matrix<V>]) -> Result<f64, TuckerError> {
+        if self.formed == Some(mode) {
+            return Ok(0.0);
+        }
+        let begun = Instant::now();
+        self.formed = None;
+        let partial = self.partials.iter().position(|partial| partial.modes.contains(&mode));
+        if let Some(at) = partial {
+            self.make_partial(at, factors)?;
+        }
+        let shared = partial.map(|at| &self.partials[at]);
+        let others = without(factors, mode).enumerate();
+        let at = |position: usize| position + usize::from(position >= mode);
+        let needed = others.filter(|&(position, _)| {
+            shared.is_none_or(|partial| partial.modes.contains(&at(position)))
+        });
+        let factors = needed.map(|(_, factor)| factor);
+        let operands: Vec<&Matrix<V>> = factors.chain(shared.map(|p| &p.matrix)).collect();
+        let len = self.extents[mode] as usize * self.row_len(mode);
+        let (kernel, run) = (self.of_mode[mode], Instant::now());
+        self.kernels[kernel].run_into(&operands, &mut self.buffer.as_mut_slice()[..len])?;
+        self.seconds[kernel].push(run.elapsed().as_secs_f64());
+        self.formed = Some(mode);
+        Ok(begun.elapsed().as_secs_f64())
+    }
+
+    /// Makes a partial product of the factors outside its modes, unless it is held.
+    fn make_partial(&mut self, at: usize, factors: &[Matrix<V>]) -> Result<(), TuckerError> {
+        let Partial { modes, kernel, matrix, held } = &mut self.partials[at];
+        if *held {
+            return Ok(());
+        }
+        let outside = factors.iter().enumerate().filter(|(mode, _)| !modes.contains(mode));
+        let outside: Vec<&Matrix<V>> = outside.map(|(_, factor)| factor).collect();
+        let run = Instant::now();
+        self.kernels[*kernel].run(&outside, matrix)?;
+        self.seconds[*kernel].push(run.elapsed().as_secs_f64());
+        *held = true;
+        Ok(())
+    }
+
+    /// Returns the TTMc that [`Engine::form`] formed last for `mode`.
+    pub(crate) fn formed(&self, mode: usize) -> &[V] {
+        let len = self.extents[mode] as usize * self.row_len(mode);
+        &self.buffer.as_slice()[..len]
+    }
+
+    /// Shares the rows of the TTMc of `mode` among the threads, where what is done with a row takes
+    /// `row_work` times what a non-zero takes in the kernel.
+    pub(crate) fn shares(&self, mode: usize, row_work: f64) -> Vec<Share> {
+        let (extent, threads) = (self.extents[mode] as usize, rayon::current_num_threads());
+        if self.forming[mode] == Forming::Whole {
+            let share = extent.div_ceil(threads).max(1);
+            let rows =
+                (0..threads).map(|at| (at * share).min(extent)..((at + 1) * share).min(extent));
+            return rows
+                .map(|rows| Share { work: rows.start as u64..rows.end as u64, rows })
+                .collect();
+        }
+        let tree = self.kernel_of(mode).tree();
+        let coords = &tree.levels()[0].coords;
+        let ranges = share_slices(tree, threads, row_work);
+        let begin = |slice: u64| match slice {
+            0 => 0,
+            _ if slice == coords.len() as u64 => extent,
+            _ => coords.get(slice as usize) as usize,
+        };
+        ranges
+            .into_iter()
+            .map(|work| Share { rows: begin(work.start)..begin(work.end), work })
+            .collect()
+    }
+
+    /// Shows `visit` the rows of the TTMc of `mode`, some at a time, each share with its own state;
+    /// returns the seconds of the kernel.  A whole result in the buffer is not computed again; of one in
+    /// windows only rows that are not empty are shown.
+    ///
+    /// # Errors
+    ///
+    /// If the factors do not fit the tensor and the ranks.
+    pub(crate) fn visit<S: Send>(
         &mut self,
         mode: usize,
         factors: &[Matrix<V>],
-        visit: &mut dyn FnMut(Range<usize>, &Rows<'_, V>),
+        shares: Vec<(Share, S)>,
+        visit: impl Fn(&mut S, &Rows<'_, V>) + Sync,
     ) -> Result<f64, TuckerError> {
         let shape = self.row_shape(mode);
-        let extent = self.extents[mode] as usize;
-        let step = match self.forming[mode] {
-            Forming::Whole => extent,
-            Forming::Windows(rows) => rows as usize,
-        };
-        let others: Vec<&Matrix<V>> = without(factors, mode).collect();
-        let mut seconds = 0.0;
-        for start in (0..extent).step_by(step.max(1)) {
-            let range = start..extent.min(start + step);
-            let window = &mut self.buffer.as_mut_slice()[..range.len() * shape.len];
-            if self.formed != Some(mode) {
-                let begun = Instant::now();
-                let part = match self.forming[mode] {
-                    Forming::Whole => Part::All,
-                    Forming::Windows(_) => Part::Rows(range.start as u64..range.end as u64),
-                };
-                self.kernels[mode].run_into(&others, part, window)?;
-                seconds += begun.elapsed().as_secs_f64();
-            }
-            visit(range, &Rows { values: window, shape });
+        if let Forming::Windows(most) = self.forming[mode] {
+            let tree = self.kernel_of(mode).shared_tree();
+            let coords = &tree.levels()[0].coords;
+            let others: Vec<&Matrix<V>> = without(factors, mode).collect();
+            let shares = shares.into_iter().map(|(share, state)| (share.work, state)).collect();
+            let show = |state: &mut S, slices: Range<u64>, values: &[V]| {
+                visit(state, &Rows { values, shape, places: Places::Listed(coords, slices) });
+            };
+            let kernel = self.of_mode[mode];
+            let seconds = self.kernels[kernel].run_windows(&others, most, shares, &show)?;
+            self.seconds[kernel].push(seconds);
+            return Ok(seconds);
         }
-        self.formed = self.is_whole(mode).then_some(mode);
+        let seconds = self.form(mode, factors)?;
+        let values = self.formed(mode);
+        shares.into_par_iter().for_each(|(share, mut state)| {
+            for first in share.rows.clone().step_by(block_rows(shape.width())) {
+                let end = share.rows.end.min(first + block_rows(shape.width()));
+                let values = &values[first * shape.len..end * shape.len];
+                visit(&mut state, &Rows { values, shape, places: Places::From(first) });
+            }
+        });
         Ok(seconds)
     }
 
     /// Returns how the rows of the TTMc of `mode` are stored.
     pub(crate) fn row_shape(&self, mode: usize) -> RowShape {
-        let stored = self.kernels[mode].stored();
+        let stored = self.kernel_of(mode).stored();
         let cols = stored.last().map_or(1, |&(_, extent)| extent) as usize;
         RowShape { len: self.row_len(mode), stride: padded(cols, V::BYTES), cols }
     }
@@ -130,7 +266,7 @@ impl<V: Value> Engine<V> {
     /// Returns, for each column index of the TTMc of `mode` as stored, the mode whose rank it is.
     pub(crate) fn columns(&self, mode: usize) -> Vec<usize> {
         let order = self.extents.len();
-        let stored = self.kernels[mode].stored();
+        let stored = self.kernel_of(mode).stored();
         let mode_of =
             |&(index, _): &(Index, u64)| (0..order).find(|&m| mode_rank_index(order, m) == index);
         stored.iter().filter_map(mode_of).collect()
@@ -148,9 +284,13 @@ impl<V: Value> Engine<V> {
         core: &DenseTensor<V>,
         out: &mut Matrix<V>,
     ) -> Result<(), TuckerError> {
-        let packed = self.kernels[mode].pack(factors.len() - 1, core)?;
+        let kernel = self.of_mode[mode];
+        let packed = self.kernels[kernel].pack(factors.len() - 1, core)?;
         let dense: Vec<&Matrix<V>> = without(factors, mode).chain([&packed]).collect();
-        Ok(self.kernels[mode].run(&dense, out)?)
+        let run = Instant::now();
+        self.kernels[kernel].run(&dense, out)?;
+        self.seconds[kernel].push(run.elapsed().as_secs_f64());
+        Ok(())
     }
 
     /// Computes the TTMc of all modes, `R_1 x ... x R_N` (nonnegative models).
@@ -162,22 +302,30 @@ impl<V: Value> Engine<V> {
         &mut self,
         factors: &[Matrix<V>],
     ) -> Result<DenseTensor<V>, TuckerError> {
-        let kernel = &mut self.kernels[factors.len()];
+        let at = self.of_mode[factors.len()];
+        let kernel = &mut self.kernels[at];
         let dense: Vec<&Matrix<V>> = factors.iter().collect();
         let mut output = kernel.output()?;
+        let run = Instant::now();
         kernel.run(&dense, &mut output)?;
+        self.seconds[at].push(run.elapsed().as_secs_f64());
         let not_dense = || CoreError::Internal("the core is not dense".into());
         Ok(kernel.dense(&output).ok_or_else(not_dense)?)
     }
 
+    fn kernel_of(&self, mode: usize) -> &Contraction<V> {
+        &self.kernels[self.of_mode[mode]]
+    }
+
     fn row_len(&self, mode: usize) -> usize {
-        (self.kernels[mode].output_len() / self.extents[mode].max(1)) as usize
+        (self.kernel_of(mode).output_len() / self.extents[mode].max(1)) as usize
     }
 
     fn buffer_len(&self, mode: usize) -> usize {
         let rows = match self.forming[mode] {
             Forming::Whole => self.extents[mode],
-            Forming::Windows(rows) => rows,
+            // Each thread has memory of its own for its windows.
+            Forming::Windows(_) => 0,
         };
         rows as usize * self.row_len(mode)
     }

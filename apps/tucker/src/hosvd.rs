@@ -10,12 +10,13 @@
 //! `||X - M|| <= eps ||X||`.  Sources: De Lathauwer, De Moor, Vandewalle, SIAM J. Matrix Anal. Appl.
 //! 21, 2000; Vannieuwenhoven, Vandebril, Meerbergen, SIAM J. Sci. Comput. 34, 2012.
 //!
-//! The unfoldings are multiplied fibre by fibre ([`unfolding_gram_product`]).  The truncated tensor
-//! of ST-HOSVD stays a list of entries: dense along the modes done, sparse along the others.  No
+//! The unfoldings are multiplied fibre by fibre ([`unfolding_gram_product`]): `X_(n) (X_(n)^T Q)` has two
+//! sparse operands, and as two kernels its intermediate has the pattern of the fibres; the core schedules
+//! neither.  The truncated tensor of ST-HOSVD stays a list of entries: dense along the modes done, sparse along the others.  No
 //! kernel has an output of that form, so `truncate` walks the fibres itself.
 
 use decompose_common::init::unfolding_gram_product;
-use decompose_common::linalg::{self, Leading, leading, leading_bytes, leading_of};
+use decompose_common::linalg::{self, Guess, Leading, leading, leading_bytes, leading_of};
 use decompose_formats::ints::Width;
 use decompose_formats::{Coo, Csf, Ints, Matrix, ModeOrder, Value};
 use ndarray::{Array2, ArrayView2};
@@ -179,7 +180,7 @@ fn leading_factor<V: Value>(
     let total: f64 = fibres.values().iter().map(|value| value.to_f64().powi(2)).sum();
     if extent <= FORMED {
         let gram = product(fibres, Array2::eye(extent).view())?;
-        let found = leading_of(gram.view(), extent, seed)?;
+        let found = leading_of(gram.view(), extent, Guess::Random(seed))?;
         let tail = |rank: usize| found.values.iter().skip(rank).sum::<f64>();
         let rank = match wanted {
             Wanted::Rank(rank) => rank,
@@ -192,7 +193,7 @@ fn leading_factor<V: Value>(
         Wanted::Tail(_) => FIRST_GUESS.min(extent),
     };
     loop {
-        let found = leading(extent, count, seed, &mut |q| product(fibres, q))?;
+        let found = leading(extent, count, Guess::Random(seed), &mut |q| product(fibres, q))?;
         let tail = |rank: usize| (total - found.values.iter().take(rank).sum::<f64>()).max(0.0);
         let rank = match wanted {
             Wanted::Rank(rank) => Some(rank),

@@ -14,6 +14,7 @@ pub mod plan;
 mod rows;
 mod solve;
 mod state;
+mod steps;
 mod subspace;
 
 pub use checkpoint::{saved_history, saved_ranks};
@@ -30,3 +31,4 @@ pub use hosvd::{Hosvd, Target, Truncation, hosvd, working_bytes};
 pub use outcome::TuckerOutcome;
 pub use plan::{Forming, PlanRequest, TuckerPlan, plan, whole_bytes};
 pub use solve::{history_layout, solve};
+pub use steps::Role;

@@ -1,25 +1,27 @@
 //! The plan of a run: trees, kernels, and how much of a TTMc result is formed at a time.
 //!
-//! The TTMc of mode `n` has `I_n x prod_{m != n} R_m` elements.  It is formed whole where it fits;
-//! above a limit it is formed in *windows* of rows, twice an update: once for the Gram matrix of
-//! its columns, once to multiply it by the vectors found.  Windows need a tree rooted at the mode.
+//! The TTMc of mode `n` has `I_n x prod_{m != n} R_m` elements.  It is formed whole, or in *windows* of
+//! rows that stay in the near cache, twice an update: once for the Gram matrix of its columns, once to
+//! multiply it by the vectors found.  Windows need a tree rooted at the mode.  They are taken above a
+//! limit of memory, and where the second run of the kernel is predicted to take less than writing a long
+//! result and reading it twice.
 
 use decompose_common::linalg::leading_bytes;
 use decompose_core::cost::Machine;
 use decompose_core::einsum::{Access, Expr, Extents};
 use decompose_core::error::CoreError;
 use decompose_core::kernels::{mode_index, mode_rank_index, ttmc};
-use decompose_core::schedule::{Conflict, OutputForm, Packing, Pattern, Problem, SparseOperand};
+use decompose_core::schedule::{Conflict, Pattern, Problem};
 use decompose_core::sweep::{
-    Merging, PlanOptions, Step, TreeLayout, TreePlan, Trees, plan_kernels,
+    Merging, PlanOptions, Step, TreeLayout, TreePlan, Trees, TtmcMerge, TtmcSweep, plan_kernels,
+    plan_ttmc_merges, posed,
 };
 use decompose_formats::ModeOrder;
 use decompose_formats::dense::padded;
 
 use crate::config::Method;
+use crate::rows::block_rows;
 
-/// Bytes of a window: large enough that the threads share its rows evenly.
-pub(crate) const WINDOW_BYTES: u64 = 64 << 20;
 /// Up to this size Gram matrices are formed; above it the subspace is found by products.
 pub(crate) const GRAM_MOST: usize = 4096;
 
@@ -40,6 +42,9 @@ pub struct PlanRequest<'a> {
     pub threads: usize,
     /// Which trees are kept.
     pub trees: Trees,
+    /// Which modes are merged so that HOOI's kernels share work; other methods, and modes formed in
+    /// windows, merge none.
+    pub merging: Merging,
     /// The most bytes for trees and private copies together; `None`: no limit.
     pub memory: Option<u64>,
     /// The most bytes of a TTMc result formed whole; `None`: no limit.
@@ -49,8 +54,15 @@ pub struct PlanRequest<'a> {
 /// The plan of a run.
 #[derive(Clone, Debug)]
 pub struct TuckerPlan {
-    /// Trees and kernels: a step a mode, and for nonnegative models one for the core.
+    /// Trees and kernels on the tensor itself: a step a mode that is not merged, and for nonnegative
+    /// models one for the core.
     pub kernels: TreePlan,
+    /// Modes that are taken as one, with their trees and kernels.
+    pub merges: Vec<TtmcMerge>,
+    /// Partitions of the modes that were considered.
+    pub considered: usize,
+    /// Predicted seconds of a sweep's kernels if nothing is merged.
+    pub plain_seconds: f64,
     /// How the TTMc of each mode is formed; empty for nonnegative models, which never form it.
     pub forming: Vec<Forming>,
     /// Bytes of the largest TTMc result, or window of one, with the matrices of its update.
@@ -76,21 +88,67 @@ pub enum Forming {
 pub fn plan(request: &PlanRequest<'_>, machine: &Machine) -> Result<TuckerPlan, CoreError> {
     let PlanRequest { extents, ranks, .. } = *request;
     let order = extents.len();
-    let forming: Vec<Forming> = match request.method {
+    let mut forming: Vec<Forming> = match request.method {
         Method::Nonnegative => Vec::new(),
         Method::Hooi | Method::Core => (0..order).map(|mode| forming(request, mode)).collect(),
     };
-    let kernels = plan_trees(request, &forming, machine)?;
+    let mut kernels = plan_trees(request, &forming, machine)?;
+    if prefer_windows(request, (&mut forming, &kernels), machine) {
+        kernels = plan_trees(request, &forming, machine)?;
+    }
+    let (plain_seconds, plain) = (kernels.seconds(), kernels);
+    let (merges, considered) = merges(request, (&forming, &plain), machine)?;
+    let kernels = match merges.is_empty() {
+        true => plain,
+        false => plan_unmerged(request, (&forming, &merges), machine)?,
+    };
     let update = |(mode, forming): (usize, &Forming)| {
         let (extent, rank) = (extents[mode], ranks[mode] as u64);
         let formed = match forming {
             Forming::Whole => result_bytes(request, mode),
-            Forming::Windows(rows) => rows * row_bytes(request, mode),
+            Forming::Windows(rows) => {
+                // One a thread, and the positions of the slices.
+                rows * row_bytes(request, mode) * request.threads as u64 + 8 * extent
+            }
         };
         formed.saturating_add(subspace_bytes(request, mode, extent.min(width(ranks, mode)), rank))
     };
     let work_bytes = forming.iter().enumerate().map(update).max().unwrap_or(0);
-    Ok(TuckerPlan { kernels, forming, work_bytes })
+    Ok(TuckerPlan { kernels, merges, considered, plain_seconds, forming, work_bytes })
+}
+
+/// Plans merges of modes that are formed whole, if the method updates them in turn.
+fn merges(
+    request: &PlanRequest<'_>,
+    (forming, plain): (&[Forming], &TreePlan),
+    machine: &Machine,
+) -> Result<(Vec<TtmcMerge>, usize), CoreError> {
+    if request.method != Method::Hooi {
+        return Ok((Vec::new(), 1));
+    }
+    let whole = |mode: &usize| forming[*mode] == Forming::Whole;
+    let modes: Vec<usize> = (0..forming.len()).filter(whole).collect();
+    let PlanRequest { extents, pattern, ranks, .. } = *request;
+    let sweep = TtmcSweep { extents, pattern, ranks, modes: &modes };
+    let mut options = options(request, request.trees.clone());
+    options.merging = request.merging.clone();
+    let (merges, considered) = plan_ttmc_merges(&sweep, &plain.steps, &options, machine)?;
+    let bytes: u64 = merges.iter().map(|merge| merge.tree_bytes() + merge.side_bytes()).sum();
+    // Where memory is short the tensor's own trees come first.
+    let fits = request.memory.is_none_or(|limit| plain.tree_bytes + bytes <= limit);
+    let keep = fits || matches!(request.merging, Merging::Given(_));
+    Ok((if keep { merges } else { Vec::new() }, considered))
+}
+
+/// Plans the kernels of the modes that are not merged.
+fn plan_unmerged(
+    request: &PlanRequest<'_>,
+    (forming, merges): (&[Forming], &[TtmcMerge]),
+    machine: &Machine,
+) -> Result<TreePlan, CoreError> {
+    let merged = |mode: &usize| merges.iter().any(|merge| merge.modes.contains(mode));
+    let modes: Vec<usize> = (0..forming.len()).filter(|mode| !merged(mode)).collect();
+    plan_modes(request, (forming, &modes), machine)
 }
 
 /// Plans all kernels together, but those that run in windows by themselves, each on its own tree: one
@@ -100,13 +158,38 @@ fn plan_trees(
     forming: &[Forming],
     machine: &Machine,
 ) -> Result<TreePlan, CoreError> {
+    let kernels: Vec<usize> = (0..expressions(request).len()).collect();
+    plan_modes(request, (forming, &kernels), machine)
+}
+
+/// Does the same for the kernels of the numbers `kernels`.
+fn plan_modes(
+    request: &PlanRequest<'_>,
+    (forming, kernels): (&[Forming], &[usize]),
+    machine: &Machine,
+) -> Result<TreePlan, CoreError> {
     let extents = request.extents;
     let exprs = expressions(request);
     let problems: Vec<Problem> = exprs.into_iter().map(|expr| problem(request, expr)).collect();
     let in_windows = |kernel: usize| matches!(forming.get(kernel), Some(Forming::Windows(_)));
     let (apart, together): (Vec<usize>, Vec<usize>) =
-        (0..problems.len()).partition(|&kernel| in_windows(kernel));
-    let options = |trees: Trees| PlanOptions {
+        kernels.iter().copied().partition(|&kernel| in_windows(kernel));
+    let mut parts = Vec::new();
+    if !together.is_empty() {
+        let chosen: Vec<Problem> =
+            together.iter().map(|&kernel| problems[kernel].clone()).collect();
+        let options = options(request, request.trees.clone());
+        let plan = plan_kernels(extents, &chosen, &options, machine)?;
+        parts.push((together, plan));
+    }
+    for kernel in apart {
+        parts.push((vec![kernel], plan_windows(request, kernel, machine)?));
+    }
+    Ok(join(parts))
+}
+
+fn options(request: &PlanRequest<'_>, trees: Trees) -> PlanOptions {
+    PlanOptions {
         rank: 0,
         value_bytes: request.value_bytes,
         threads: request.threads,
@@ -115,27 +198,22 @@ fn plan_trees(
         trees,
         merging: Merging::Never,
         updates: Vec::new(),
-    };
-    let mut parts = Vec::new();
-    if !together.is_empty() {
-        let chosen: Vec<Problem> =
-            together.iter().map(|&kernel| problems[kernel].clone()).collect();
-        let plan = plan_kernels(extents, &chosen, &options(request.trees.clone()), machine)?;
-        parts.push((together, plan));
     }
-    for kernel in apart {
-        let own = std::slice::from_ref(&problems[kernel]);
-        let mut plan = plan_kernels(extents, own, &options(request.trees.clone()), machine)?;
-        if !plan.steps.iter().all(owns_rows) && request.trees == Trees::Choose {
-            let rooted = options(Trees::Given(vec![rooted_at(kernel, extents.len())]));
-            plan = plan_kernels(extents, own, &rooted, machine)?;
-        }
-        if !plan.steps.iter().all(owns_rows) {
-            return Err(no_windows(request, kernel));
-        }
-        parts.push((vec![kernel], plan));
+}
+
+/// Plans the TTMc of `mode` by itself, on a tree that lets it own its rows.
+fn plan_windows(
+    request: &PlanRequest<'_>,
+    mode: usize,
+    machine: &Machine,
+) -> Result<TreePlan, CoreError> {
+    let own = [problem(request, ttmc(request.extents.len(), Some(mode)))];
+    let trees = |trees| plan_kernels(request.extents, &own, &options(request, trees), machine);
+    let mut plan = trees(request.trees.clone())?;
+    if !plan.steps.iter().all(owns_rows) && request.trees == Trees::Choose {
+        plan = trees(Trees::Given(vec![rooted_at(mode, request.extents.len())]))?;
     }
-    Ok(join(parts))
+    if plan.steps.iter().all(owns_rows) { Ok(plan) } else { Err(no_windows(request, mode)) }
 }
 
 /// Tells whether the tasks of a step write rows of their own.
@@ -196,13 +274,7 @@ fn problem(request: &PlanRequest<'_>, expr: Expr) -> Problem {
     for (mode, &rank) in request.ranks.iter().enumerate() {
         extents.set(mode_rank_index(order, mode), rank as u64);
     }
-    let levels = expr.inputs[0].indices.clone();
-    let sparse = SparseOperand { input: 0, levels, tail: 1, pattern: request.pattern.clone() };
-    let mut problem = Problem::new(expr, extents, sparse);
-    problem.output = OutputForm::Dense;
-    problem.packing = Packing::Named;
-    problem.value_bytes = request.value_bytes;
-    problem
+    posed(expr, extents, request.pattern.clone(), request.value_bytes)
 }
 
 /// Returns the bytes of the TTMc results of all modes, formed whole, largest first.
@@ -225,12 +297,43 @@ pub(crate) fn width(ranks: &[usize], mode: usize) -> u64 {
 
 fn forming(request: &PlanRequest<'_>, mode: usize) -> Forming {
     match request.most_whole {
-        Some(most) if result_bytes(request, mode) > most => {
-            let rows = WINDOW_BYTES / row_bytes(request, mode).max(1);
-            Forming::Windows(rows.clamp(1, request.extents[mode]))
-        }
+        Some(most) if result_bytes(request, mode) > most => in_windows(request, mode),
         _ => Forming::Whole,
     }
+}
+
+fn in_windows(request: &PlanRequest<'_>, mode: usize) -> Forming {
+    let width = usize::try_from(width(request.ranks, mode)).unwrap_or(usize::MAX);
+    Forming::Windows((block_rows(width) as u64).clamp(1, request.extents[mode]))
+}
+
+/// Changes whole results to windows where these are predicted to be faster; tells whether it did.
+fn prefer_windows(
+    request: &PlanRequest<'_>,
+    (forming, plan): (&mut [Forming], &TreePlan),
+    machine: &Machine,
+) -> bool {
+    let mut changed = false;
+    for (mode, forming) in forming.iter_mut().enumerate() {
+        let bytes = result_bytes(request, mode);
+        let given =
+            matches!(&request.merging, Merging::Given(sets) if sets.concat().contains(&mode));
+        if *forming != Forming::Whole || bytes <= machine.l3_bytes || given {
+            continue;
+        }
+        // Lines written, or read, once.
+        let pass = bytes as f64 / 64.0 * machine.stream_line / request.threads.max(1) as f64;
+        let Some(whole) = plan.steps.iter().find(|step| step.mode == mode) else { continue };
+        let Ok(rooted) = plan_windows(request, mode, machine) else { continue };
+        // A kernel is charged for reading and writing its result, which windows keep in cache; then
+        // the Gram matrix and the projection read a whole result once each.
+        let windows = 2.0 * (rooted.seconds() - 2.0 * pass).max(0.0);
+        if windows < whole.seconds + 2.0 * pass {
+            *forming = in_windows(request, mode);
+            changed = true;
+        }
+    }
+    changed
 }
 
 /// Bytes of a row of the TTMc result, with the most padding that any order of its columns brings.

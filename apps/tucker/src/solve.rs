@@ -97,6 +97,7 @@ fn iterate<V: Value>(
     config: &TuckerConfig,
     observer: &mut Observer<'_>,
 ) -> Result<StopReason, TuckerError> {
+    engine.forget();
     loop {
         if let Some(stop) = stop(run, config) {
             return Ok(stop);

@@ -1,10 +1,15 @@
 //! The update of a factor: leading left singular vectors of the TTMc result, by its size.
 //!
-//! | case                | method                                                          |
-//! |---------------------|-----------------------------------------------------------------|
-//! | `I_n <= P`, whole   | eigenvectors of `Y Y^T` (`I_n x I_n`)                           |
-//! | `P` small           | eigenvectors `V`, `S^2` of `Y^T Y` (`P x P`); `U = Y V S^-1`    |
-//! | both large          | the same vectors by products with `Y^T Y`, never formed         |
+//! | method       | what it does                                                    | flops                  |
+//! |--------------|-----------------------------------------------------------------|------------------------|
+//! | `RowGram`    | eigenvectors of `Y Y^T` (`I_n x I_n`)                           | `I_n^2 P` + eigen      |
+//! | `ColumnGram` | eigenvectors `V`, `S^2` of `Y^T Y` (`P x P`); `U = Y V S^-1`    | `I_n P^2` + eigen      |
+//! | `Products`   | the same vectors by products `Y^T (Y q)`, no Gram matrix        | `4 I_n P` a column `q` |
+//!
+//! The one that is predicted to take least is taken ([`Way::of`]).  All find eigenvectors of a squared
+//! matrix: singular values below `sqrt(eps)` of the largest are lost to any of them, and a vector is exact to
+//! `eps` times the squares' ratio of largest to gap.  The iterations begin near the factor that is to be
+//! replaced, since HOOI changes it less and less: at `U` itself, or at `Y^T U`.
 //!
 //! `U` is then made orthonormal again, since its columns come out as far from it as rounding
 //! grows by `S^-1`: by `U (U^T U)^-1/2` until `U^T U` is the identity to rounding.  Directions that
@@ -12,7 +17,9 @@
 
 use std::time::Instant;
 
-use decompose_common::linalg::{self, Leading, RowRule, leading, leading_of};
+use decompose_common::linalg::{
+    self, Guess, Leading, RowRule, leading, leading_columns, leading_of, leading_of_flops,
+};
 use decompose_common::rng::MatrixRng;
 use decompose_formats::{Matrix, Value};
 use ndarray::{Array2, ArrayView2};
@@ -20,13 +27,46 @@ use rayon::prelude::{IndexedParallelIterator, ParallelIterator, ParallelSliceMut
 
 use crate::engine::Engine;
 use crate::error::TuckerError;
-use crate::plan::GRAM_MOST;
-use crate::rows::{ColumnGram, Projection, WithCore, row_gram};
+use crate::plan::{Forming, GRAM_MOST};
+use crate::rows::{FactorRows, GramPart, Projection, Rows, WithCore, row_gram};
 
 /// Squared singular values below this share of the largest are rounding.
 const NEGLIGIBLE: f64 = 1e-13;
 /// The most passes that make columns orthonormal.
 const MOST_PASSES: usize = 4;
+
+/// How the leading singular vectors of `Y` (`I_n x P`) are found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// From the Gram matrix of its rows.
+    RowGram,
+    /// From the Gram matrix of its columns.
+    ColumnGram,
+    /// From products with it and its transpose.
+    Products,
+}
+
+/// What a flop of a product with some columns takes, where one of a Gram matrix takes 1: `Y` is packed
+/// and read anew for each block of columns.
+const PRODUCT_FLOP: f64 = 2.0;
+
+impl Way {
+    /// Chooses for `Y` of `extent x width`, of which `rank` vectors are wanted; `forming` says whether all
+    /// rows are at hand at a time.
+    ///
+    /// Windows of rows allow no Gram matrix of rows, and products would form them over and over.
+    pub(crate) fn of(extent: usize, width: usize, rank: usize, forming: Forming) -> Way {
+        let whole = forming == Forming::Whole;
+        let small = extent.min(width);
+        let gram = if whole && extent <= width { Way::RowGram } else { Way::ColumnGram };
+        let (size, cells) = (if whole { small } else { width }, extent as f64 * width as f64);
+        // A symmetric product computes half of its entries.
+        let by_gram = cells * size as f64 + leading_of_flops(size, rank);
+        let by_products = PRODUCT_FLOP * 4.0 * cells * leading_columns(rank);
+        let products = size > GRAM_MOST || whole && by_products < by_gram;
+        if products { Way::Products } else { gram }
+    }
+}
 
 /// What an update found and took.
 pub(crate) struct Update {
@@ -47,11 +87,12 @@ pub(crate) fn update<V: Value>(
     let begun = Instant::now();
     let (extent, width) = (factors[mode].rows(), engine.row_shape(mode).width());
     let mut factor = std::mem::replace(&mut factors[mode], Matrix::zeros(0, 0)?);
-    engine.invalidate();
+    engine.invalidate(mode);
     let pass = Pass { engine, factors, mode, seed, ttmc_seconds: 0.0 };
-    let updated = match extent <= width && extent <= GRAM_MOST && pass.engine.is_whole(mode) {
-        true => pass.by_rows(&mut factor, with_core),
-        false => pass.by_columns(&mut factor, with_core),
+    let way = Way::of(extent, width, factor.cols(), pass.engine.forming(mode));
+    let updated = match way {
+        Way::RowGram => pass.by_rows(&mut factor, with_core),
+        Way::ColumnGram | Way::Products => pass.by_columns(way, &mut factor, with_core),
     };
     factors[mode] = factor;
     let (core, ttmc_seconds) = updated?;
@@ -67,7 +108,7 @@ pub(crate) fn core<V: Value>(
 ) -> Result<Update, TuckerError> {
     let begun = Instant::now();
     let mut factor = std::mem::replace(&mut factors[mode], Matrix::zeros(0, 0)?);
-    engine.invalidate();
+    engine.invalidate(mode);
     let mut pass = Pass { engine, factors, mode, seed: 0, ttmc_seconds: 0.0 };
     let summed = pass.core_of(&mut factor);
     let ttmc_seconds = pass.ttmc_seconds;
@@ -91,11 +132,11 @@ type Found = Result<(Option<Array2<f64>>, f64), TuckerError>;
 impl<V: Value> Pass<'_, V> {
     /// Few rows: the eigenvectors of `Y Y^T` are the factor.
     fn by_rows(mut self, factor: &mut Matrix<V>, with_core: WithCore) -> Found {
-        let mut gram = Array2::zeros((0, 0));
-        let seconds =
-            self.engine.visit(self.mode, self.factors, &mut |_, rows| gram = row_gram(rows))?;
-        self.ttmc_seconds += seconds;
-        let found = leading_of(gram.view(), factor.cols(), self.seed)?;
+        self.ttmc_seconds += self.engine.form(self.mode, self.factors)?;
+        let gram = row_gram(self.engine.formed(self.mode), self.engine.row_shape(self.mode));
+        let near = factor.view().mapv(Value::to_f64);
+        let guess = Guess::Near(near.view(), self.seed);
+        let found = leading_of(gram.view(), factor.cols(), guess)?;
         let kept = kept(&found);
         for (mut row, vectors) in factor.view_mut().rows_mut().into_iter().zip(found.vectors.rows())
         {
@@ -113,17 +154,17 @@ impl<V: Value> Pass<'_, V> {
     }
 
     /// Few columns, or many of both: the eigenvectors of `Y^T Y`.
-    fn by_columns(mut self, factor: &mut Matrix<V>, with_core: WithCore) -> Found {
+    fn by_columns(mut self, way: Way, factor: &mut Matrix<V>, with_core: WithCore) -> Found {
         let width = self.engine.row_shape(self.mode).width();
-        let found = match width <= GRAM_MOST {
-            true => {
-                let mut gram = ColumnGram::new(width);
-                let seconds =
-                    self.engine.visit(self.mode, self.factors, &mut |_, rows| gram.add(rows))?;
-                self.ttmc_seconds += seconds;
-                leading_of(gram.finish().view(), factor.cols(), self.seed)?
+        let found = match way {
+            Way::Products => self.by_products(width, factor)?,
+            _ => {
+                let gram = self.column_gram(width)?;
+                let near = self.near(factor)?;
+                let guess = near.as_ref().map(|near| Guess::Near(near.t(), self.seed));
+                let guess = guess.unwrap_or(Guess::Random(self.seed));
+                leading_of(gram.view(), factor.cols(), guess)?
             }
-            false => self.by_products(width, factor)?,
         };
         let kept = kept(&found);
         let scale = |k: usize| if k < kept { found.values[k].sqrt().recip() } else { 0.0 };
@@ -141,16 +182,28 @@ impl<V: Value> Pass<'_, V> {
     }
 
     /// Finds the eigenvectors of `Y^T Y` by products `Y^T (Y q)`.
-    fn by_products(&mut self, width: usize, factor: &Matrix<V>) -> Result<Leading, TuckerError> {
-        let rows = factor.rows();
-        let seed = self.seed;
-        leading(width, factor.cols(), seed, &mut |q: ArrayView2<'_, f64>| {
+    fn by_products(
+        &mut self,
+        width: usize,
+        factor: &mut Matrix<V>,
+    ) -> Result<Leading, TuckerError> {
+        let (rows, seed) = (factor.rows(), self.seed);
+        let near = self.near(factor)?;
+        let guess = near.as_ref().map(|near| Guess::Near(near.t(), seed));
+        let guess = guess.unwrap_or(Guess::Random(seed));
+        leading(width, factor.cols(), guess, &mut |q: ArrayView2<'_, f64>| {
             let mut image = Matrix::<V>::zeros(rows, q.ncols())?;
             let (_, product) = self.project(q, &mut image, WithCore::Yes)?;
             Ok::<_, TuckerError>(
                 product.unwrap_or_default().reversed_axes().as_standard_layout().into_owned(),
             )
         })
+    }
+
+    /// Returns `U^T Y` of the factor to be replaced, `None` where that would form `Y` once more.
+    fn near(&mut self, factor: &mut Matrix<V>) -> Result<Option<Array2<f64>>, TuckerError> {
+        let whole = self.engine.forming(self.mode) == Forming::Whole;
+        whole.then(|| self.core_of(factor)).transpose()
     }
 
     /// Computes `U = Y W` into `factor`; returns `U^T U` and, if wanted, `U^T Y`.
@@ -161,31 +214,48 @@ impl<V: Value> Pass<'_, V> {
         with_core: WithCore,
     ) -> Result<(Array2<f64>, Option<Array2<f64>>), TuckerError> {
         let w = w.as_standard_layout();
-        let mut projection = Projection::new(w.view(), with_core);
-        self.pass(&mut projection, factor)?;
-        Ok(projection.finish())
+        self.pass(factor, w.ncols(), &|rows| Projection::new(w.view(), rows, with_core))
     }
 
     /// Returns `U^T Y`.
     fn core_of(&mut self, factor: &mut Matrix<V>) -> Result<Array2<f64>, TuckerError> {
-        let width = self.engine.row_shape(self.mode).width();
-        let mut projection = Projection::of_existing(width, factor.cols());
-        self.pass(&mut projection, factor)?;
-        Ok(projection.finish().1.unwrap_or_default())
+        let size = (self.engine.row_shape(self.mode).width(), factor.cols());
+        let summed = self.pass(factor, size.1, &|rows| Projection::of_existing(rows, size))?;
+        Ok(summed.1.unwrap_or_default())
     }
 
-    fn pass(
+    /// Returns `Y^T Y`.
+    fn column_gram(&mut self, width: usize) -> Result<Array2<f64>, TuckerError> {
+        // A row takes P^2 / 2 multiply-adds, a non-zero at least P in the kernel.
+        let shares = self.engine.shares(self.mode, width as f64 / 2.0);
+        let mut parts: Vec<GramPart> = shares.iter().map(|_| GramPart::new(width)).collect();
+        let shares = shares.into_iter().zip(&mut parts).collect();
+        let add = |part: &mut &mut GramPart, rows: &Rows<'_, V>| part.add(rows);
+        self.ttmc_seconds += self.engine.visit(self.mode, self.factors, shares, add)?;
+        Ok(GramPart::sum(parts))
+    }
+
+    /// Takes all rows of `Y` through projections, one a thread, that `part` makes for its rows of the
+    /// factor: `rank` multiply-adds an element.
+    fn pass<'a>(
         &mut self,
-        projection: &mut Projection<'_>,
-        factor: &mut Matrix<V>,
-    ) -> Result<(), TuckerError> {
+        factor: &'a mut Matrix<V>,
+        rank: usize,
+        part: &dyn Fn(FactorRows<'a, V>) -> Projection<'a, V>,
+    ) -> Result<(Array2<f64>, Option<Array2<f64>>), TuckerError> {
         let stride = factor.stride();
-        let out = factor.as_mut_slice();
-        let seconds = self.engine.visit(self.mode, self.factors, &mut |range, rows| {
-            projection.add(rows, &mut out[range.start * stride..range.end * stride], stride);
-        })?;
-        self.ttmc_seconds += seconds;
-        Ok(())
+        let shares = self.engine.shares(self.mode, rank as f64);
+        let mut rest = factor.as_mut_slice();
+        let mut parts = Vec::with_capacity(shares.len());
+        for share in &shares {
+            let (rows, after) = rest.split_at_mut(share.rows.len() * stride);
+            rest = after;
+            parts.push(part(FactorRows { rows, stride, first: share.rows.start }));
+        }
+        let shares = shares.into_iter().zip(&mut parts).collect();
+        let add = |part: &mut &mut Projection<'a, V>, rows: &Rows<'_, V>| part.add(rows);
+        self.ttmc_seconds += self.engine.visit(self.mode, self.factors, shares, add)?;
+        Ok(Projection::sum(parts))
     }
 
     /// Makes the first `kept` columns orthonormal, given their Gram matrix, and replaces the others,
@@ -293,4 +363,25 @@ pub(crate) fn random<V: Value>(
             Ok(factor)
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Way;
+    use crate::plan::Forming;
+
+    #[test]
+    fn the_way_follows_the_sizes() {
+        let whole = |extent, width, rank| Way::of(extent, width, rank, Forming::Whole);
+        assert_eq!(whole(183, 1000, 10), Way::RowGram);
+        assert_eq!(whole(1140, 1000, 10), Way::ColumnGram);
+        assert_eq!(whole(2_300_000, 256, 16), Way::ColumnGram);
+        // A Gram matrix of 4096 columns costs more than some hundred products.
+        assert_eq!(whole(6066, 4096, 16), Way::Products);
+        assert_eq!(whole(100_000, 65_536, 16), Way::Products);
+        // Windows keep to the Gram matrix, which needs them once, while it is small enough.
+        assert_eq!(Way::of(6066, 4096, 16, Forming::Windows(99)), Way::ColumnGram);
+        assert_eq!(Way::of(100, 4096, 16, Forming::Windows(99)), Way::ColumnGram);
+        assert_eq!(Way::of(100, 65_536, 16, Forming::Windows(99)), Way::Products);
+    }
 }

@@ -35,7 +35,7 @@ pub use choices::{Choice, Choices, Fingerprint};
 pub use preview::{nest_figure, preview};
 pub use question::Question;
 pub use race::{Entrant, RaceReport, RaceTime, race, random_operands};
-pub use set::build_all;
+pub use set::{build_all, build_merged};
 pub use shared::{Roots, best_tree};
 
 /// A scheduled expression bound to its sparse operand.
@@ -47,16 +47,6 @@ pub struct Contraction<V: Value> {
     expr: Expr,
     sparse: usize,
     executor: Executor<V>,
-}
-
-/// Which part of a result is computed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Part {
-    /// All of it.
-    All,
-    /// The blocks of these coordinates of the tree's root mode; the kernel must own its rows
-    /// ([`Contraction::row_len`]).
-    Rows(Range<u64>),
 }
 
 impl<V: Value> Contraction<V> {
@@ -112,7 +102,7 @@ impl<V: Value> Contraction<V> {
 
     /// Returns the tree of the sparse operand, shared.
     pub fn shared_tree(&self) -> Arc<Csf<V>> {
-        self.executor.shared_tree()
+        Arc::clone(self.executor.tree())
     }
 
     /// Tells whether dense operand number `operand` is stored as the expression names its indices:
@@ -184,24 +174,33 @@ impl<V: Value> Contraction<V> {
         self.executor.run(&slices, output.as_mut_slice())
     }
 
-    /// As [`Contraction::run`], on a part of the result and into memory of the caller, aligned to 64
-    /// bytes: the elements of [`Contraction::output`], or of the rows asked for.
+    /// As [`Contraction::run`], into memory of the caller, aligned to 64 bytes: the elements of
+    /// [`Contraction::output`].
     ///
     /// # Errors
     ///
-    /// [`CoreError::Operand`] if an operand or `output` does not fit, or rows are asked for of a
-    /// kernel that does not own any.
-    pub fn run_into(
+    /// [`CoreError::Operand`] if an operand or `output` does not fit.
+    pub fn run_into(&mut self, dense: &[&Matrix<V>], output: &mut [V]) -> Result<(), CoreError> {
+        let slices: Vec<&[V]> = dense.iter().map(|matrix| matrix.as_slice()).collect();
+        self.executor.run(&slices, output)
+    }
+
+    /// Computes the result a few rows at a time and shows them to `visit`: see
+    /// [`Executor::run_windows`].  A row is the block of a coordinate of the tree's root mode; the kernel
+    /// must own its rows ([`Contraction::row_len`]).  Returns the seconds of the kernel.
+    ///
+    /// # Errors
+    ///
+    /// As [`Executor::run_windows`].
+    pub fn run_windows<S: Send>(
         &mut self,
         dense: &[&Matrix<V>],
-        part: Part,
-        output: &mut [V],
-    ) -> Result<(), CoreError> {
+        most: u64,
+        shares: Vec<(Range<u64>, S)>,
+        visit: &(impl Fn(&mut S, Range<u64>, &[V]) + Sync),
+    ) -> Result<f64, CoreError> {
         let slices: Vec<&[V]> = dense.iter().map(|matrix| matrix.as_slice()).collect();
-        match part {
-            Part::All => self.executor.run(&slices, output),
-            Part::Rows(rows) => self.executor.run_rows(&slices, rows, output),
-        }
+        self.executor.run_windows(&slices, most, shares, visit)
     }
 
     /// Returns the elements of the output, padding included.

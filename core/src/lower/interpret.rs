@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use decompose_formats::{Csf, Value};
+use decompose_formats::{Csf, Ints, Value};
 
 use crate::einsum::Index;
 use crate::lower::ir::{Addressing, Mode, Place, Program, Stmt};
@@ -27,6 +27,19 @@ pub struct Operands<'a, V: Value> {
     pub boundary: Option<&'a mut [V]>,
     /// The nodes of each level that are visited.
     pub nodes: &'a [Range<u64>],
+    /// Taken for the coordinates of the root level, if given: rows of the output are then counted by
+    /// them.  No dense operand may have the root's index.
+    pub roots: Option<&'a Ints>,
+}
+
+impl<'a, V: Value> Operands<'a, V> {
+    /// Returns the coordinates of the nodes of a level, or what is taken for them.
+    pub fn coords(&self, level: usize) -> &'a Ints {
+        match self.roots {
+            Some(roots) if level == 0 => roots,
+            _ => &self.sparse.levels()[level].coords,
+        }
+    }
 }
 
 /// Runs `program` on `operands`.
@@ -87,7 +100,7 @@ impl<'a, V: Value> Interpreter<'a, V> {
             end = end.min(above.first_child(parent + 1));
         }
         let index = self.program.levels[level].index.number();
-        let coords = &tree.levels()[level].coords;
+        let coords = self.operands.coords(level);
         for position in begin..end {
             self.position[level] = position as usize;
             self.at[index] = coords.get(position as usize) as usize;

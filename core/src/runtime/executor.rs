@@ -7,20 +7,21 @@
 //! | privatise | each task has a copy of the output; copies are summed in order |
 //! | positions | each task holds the values at its own non-zeros                |
 //!
+//! Rows that are used at once are computed a few at a time: `windows`.
+//!
 //! How many tasks there are, [`Schedule::tasks_per_thread`](crate::schedule::Schedule) says.
 //! Which task does what depends on the number of threads only, and sums are taken in task order:
 //! the same number of threads gives the same bits.
 
-use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use decompose_formats::{Csf, Matrix, Value};
+use decompose_formats::{Csf, Ints, Matrix, Value};
 use rayon::prelude::*;
 
 use crate::error::CoreError;
 use crate::lower::{Addressing, Operands, Zeroing};
 use crate::runtime::kernel::Kernel;
-use crate::runtime::partition::{Cut, Task, partition, partition_rows};
+use crate::runtime::partition::{Cut, Task, partition};
 use crate::schedule::Conflict;
 
 /// A kernel bound to a tree, cut into tasks for the current number of threads.
@@ -30,18 +31,23 @@ pub struct Executor<V: Value> {
     tasks: Vec<Task>,
     /// Copies of the output, or rows of shared slices: one a task but the first.
     side: Vec<Matrix<V>>,
-    scratch: Pool<V>,
+    pub(super) scratch: Pool<V>,
+    /// The positions of the root slices, once windows have been asked for.
+    pub(super) numbers: Option<Ints>,
 }
 
 /// Scratch memory of tasks that run at the same time; a task that finds none makes its own.
-struct Pool<V: Value> {
+pub(super) struct Pool<V: Value> {
     len: usize,
     free: Mutex<Vec<Matrix<V>>>,
 }
 
 impl<V: Value> Pool<V> {
     /// Lends memory of `len` elements to `work`.
-    fn lend<T>(&self, work: impl FnOnce(&mut [V]) -> Result<T, CoreError>) -> Result<T, CoreError> {
+    pub(super) fn lend<T>(
+        &self,
+        work: impl FnOnce(&mut [V]) -> Result<T, CoreError>,
+    ) -> Result<T, CoreError> {
         if self.len == 0 {
             return work(&mut []);
         }
@@ -75,7 +81,8 @@ impl<V: Value> Executor<V> {
         };
         let tasks = partition(&tree, parts(&kernel), cut);
         let scratch = Pool { len: kernel.program().scratch().1 as usize, free: Mutex::default() };
-        let mut executor = Executor { kernel, tree, tasks, side: Vec::new(), scratch };
+        let (side, numbers) = (Vec::new(), None);
+        let mut executor = Executor { kernel, tree, tasks, side, scratch, numbers };
         executor.side = executor.side_matrices()?;
         Ok(executor)
     }
@@ -115,13 +122,8 @@ impl<V: Value> Executor<V> {
     }
 
     /// Returns the tree.
-    pub fn tree(&self) -> &Csf<V> {
+    pub fn tree(&self) -> &Arc<Csf<V>> {
         &self.tree
-    }
-
-    /// Returns the tree, shared.
-    pub fn shared_tree(&self) -> Arc<Csf<V>> {
-        Arc::clone(&self.tree)
     }
 
     /// Replaces `output` by the result of the kernel on `dense` operands, all laid out as the
@@ -159,41 +161,6 @@ impl<V: Value> Executor<V> {
         }
     }
 
-    /// Returns the elements of the output for each row, the block of a root coordinate; `None` if
-    /// the kernel's tasks do not own rows.
-    pub fn row_len(&self) -> Option<u64> {
-        let owned = matches!(self.conflict(), Conflict::Owner | Conflict::Boundary);
-        owned.then(|| self.kernel.slice_len())
-    }
-
-    /// Replaces `output` by the rows `rows` of the result, each of [`Executor::row_len`] elements.
-    ///
-    /// Tasks are cut between rows, so a row with most of the non-zeros is work for one thread.
-    ///
-    /// # Errors
-    ///
-    /// [`CoreError::Operand`] if an operand does not fit, or the kernel does not own rows.
-    pub fn run_rows(
-        &self,
-        dense: &[&[V]],
-        rows: Range<u64>,
-        output: &mut [V],
-    ) -> Result<(), CoreError> {
-        let want = self.row_len().map(|len| len * (rows.end - rows.start));
-        if want != Some(output.len() as u64) {
-            let operand = self.kernel.program().output.name.clone();
-            let why = format!("{} elements for rows {rows:?}", output.len());
-            return Err(CoreError::Operand { operand, why });
-        }
-        let tasks = partition_rows(&self.tree, rows, parts(&self.kernel));
-        if tasks.is_empty() {
-            output.fill(V::default());
-            return Ok(());
-        }
-        let values = self.tree.values();
-        self.run_tasks(&tasks, &mut [], (values, dense), output)
-    }
-
     fn conflict(&self) -> Conflict {
         self.kernel.program().conflict
     }
@@ -213,7 +180,9 @@ impl<V: Value> Executor<V> {
             let nodes = &task.nodes;
             let boundary = None;
             let (sparse, first_row) = (tree, 0);
-            let operands = Operands { sparse, values, dense, output, first_row, boundary, nodes };
+            let roots = None;
+            let operands =
+                Operands { sparse, values, dense, output, first_row, boundary, nodes, roots };
             scratch.lend(|scratch| kernel.run(operands, scratch))
         })?;
         for copy in &self.side {
@@ -276,7 +245,9 @@ impl<V: Value> Executor<V> {
             }
             let nodes = &task.nodes;
             let sparse = tree;
-            let operands = Operands { sparse, values, dense, output, first_row, boundary, nodes };
+            let roots = None;
+            let operands =
+                Operands { sparse, values, dense, output, first_row, boundary, nodes, roots };
             scratch.lend(|scratch| kernel.run(operands, scratch))
         })
     }

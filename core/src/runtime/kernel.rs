@@ -138,7 +138,9 @@ impl Kernel {
                 let leaf = at + 1 == program.levels.len();
                 let nodes = &operands.nodes[at];
                 let fused = param.fusion == Fusion::WithNext;
-                level.coords.width() == param.coords
+                let coords = operands.coords(at);
+                coords.width() == param.coords
+                    && coords.len() == level.coords.len()
                     && (leaf || fused == level.pointers.is_empty())
                     && (leaf || fused || level.pointers.width() == param.pointers)
                     && nodes.start <= nodes.end
@@ -160,7 +162,7 @@ impl Kernel {
                 if roots.end <= roots.start + apart {
                     return 0;
                 }
-                let last = operands.sparse.levels()[0].coords.get(roots.end as usize - 1);
+                let last = operands.coords(0).get(roots.end as usize - 1);
                 (last + 1).saturating_sub(first) * self.slice_len()
             }
             _ => output.len,
@@ -223,7 +225,7 @@ fn call<V: Value>(entry: Entry, program: &Program, operands: Operands<V>, scratc
     let mut inputs: Vec<*const c_void> = Vec::new();
     let last = program.levels.len() - 1;
     for (at, level) in operands.sparse.levels().iter().enumerate() {
-        inputs.push(pointer(&level.coords));
+        inputs.push(pointer(operands.coords(at)));
         if at < last && program.levels[at].fusion == Fusion::Separate {
             inputs.push(pointer(&level.pointers));
         }

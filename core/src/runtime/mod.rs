@@ -12,9 +12,11 @@ mod executor;
 mod kernel;
 mod partition;
 mod probe;
+mod windows;
 
 pub use compiler::{Compiler, Toolchain};
 pub use executor::Executor;
 pub use kernel::{Kernel, Origin};
 pub use partition::{Cut, Task, partition};
 pub use probe::{Probe, Probes, RowList};
+pub use windows::share_slices;

@@ -40,43 +40,14 @@ impl Task {
 ///
 /// Time `O(parts * order * log nnz)`.
 pub fn partition<V: Value>(tree: &Csf<V>, parts: usize, cut: Cut) -> Vec<Task> {
+    let count = tree.values().len() as u64;
     let extent = tree.extents()[tree.mode_order().modes()[0]];
-    cut_leaves(tree, (0..tree.values().len() as u64, 0..extent), parts, cut)
-}
-
-/// Cuts the root slices of `tree` whose coordinates are in `rows` into at most `parts` tasks of
-/// nearly equal numbers of non-zeros, between slices only; none if `rows` has no non-zero.
-///
-/// Time as [`partition`].
-pub(super) fn partition_rows<V: Value>(tree: &Csf<V>, rows: Range<u64>, parts: usize) -> Vec<Task> {
-    let coords = &tree.levels()[0].coords;
-    let at_or_after = |row: u64| {
-        let (mut low, mut high) = (0, coords.len());
-        while low < high {
-            let middle = low + (high - low) / 2;
-            if coords.get(middle) < row { low = middle + 1 } else { high = middle }
-        }
-        first_leaf(tree, low as u64)
-    };
-    let leaves = at_or_after(rows.start)..at_or_after(rows.end);
-    cut_leaves(tree, (leaves, rows), parts, Cut::Roots)
-}
-
-/// Cuts the non-zeros `leaves`, which are those of the root mode's `rows`.
-fn cut_leaves<V: Value>(
-    tree: &Csf<V>,
-    (leaves, rows): (Range<u64>, Range<u64>),
-    parts: usize,
-    cut: Cut,
-) -> Vec<Task> {
-    let count = leaves.end - leaves.start;
     let mut tasks: Vec<Task> = Vec::with_capacity(parts);
-    let mut begin = leaves.start;
+    let mut begin = 0;
     for part in 1..=parts as u64 {
-        let before = (u128::from(count) * u128::from(part) / parts as u128) as u64;
-        let wanted = leaves.start + before;
+        let wanted = (u128::from(count) * u128::from(part) / parts as u128) as u64;
         let end = match cut {
-            _ if part == parts as u64 => leaves.end,
+            _ if part == parts as u64 => count,
             Cut::Anywhere => wanted,
             Cut::Roots => slice_start(tree, wanted).max(begin),
         };
@@ -85,16 +56,27 @@ fn cut_leaves<V: Value>(
         }
         begin = end.max(begin);
     }
-    let mut next = rows.end;
+    let mut next = extent;
     for task in tasks.iter_mut().rev() {
         task.rows.end = next;
         task.rows.start = task.rows.start.min(next);
         next = task.rows.start;
     }
     if let Some(first) = tasks.first_mut() {
-        first.rows.start = rows.start;
+        first.rows.start = 0;
     }
     tasks
+}
+
+/// Returns the nodes of each level below the root nodes `roots`, these first.
+pub(super) fn nodes_below<V: Value>(tree: &Csf<V>, roots: Range<u64>) -> Vec<Range<u64>> {
+    let mut nodes = vec![roots.clone()];
+    let (mut start, mut end) = (roots.start, roots.end);
+    for level in &tree.levels()[..tree.levels().len() - 1] {
+        (start, end) = (level.first_child(start as usize), level.first_child(end as usize));
+        nodes.push(start..end);
+    }
+    nodes
 }
 
 /// The first non-zero of the root slice that holds non-zero `leaf`.

@@ -43,7 +43,7 @@ pub struct BuildReport {
 
 impl BuildReport {
     /// Adds what another part of the engine took.
-    pub(super) fn and(self, other: BuildReport) -> BuildReport {
+    pub(crate) fn and(self, other: BuildReport) -> BuildReport {
         BuildReport {
             build_seconds: self.build_seconds + other.build_seconds,
             compile_seconds: self.compile_seconds + other.compile_seconds,
@@ -109,7 +109,7 @@ impl<V: Value> TreeKernels<V> {
 
     /// Returns the tree that the kernel of each mode walks.
     pub(super) fn trees(&self) -> impl Iterator<Item = &Csf<V>> {
-        self.executors.iter().map(Executor::tree)
+        self.executors.iter().map(|executor| &**executor.tree())
     }
 }
 
@@ -161,7 +161,7 @@ fn trees<V: Value>(coo: Coo<V>, plan: &TreePlan) -> Result<Vec<Csf<V>>, CoreErro
     Ok(trees.into_iter().zip(&plan.trees).map(|(csf, tree)| csf.fuse(tree.tail)).collect())
 }
 
-pub(super) fn timed<T>(work: impl FnOnce() -> T) -> (T, f64) {
+pub(crate) fn timed<T>(work: impl FnOnce() -> T) -> (T, f64) {
     let start = Instant::now();
     let result = work();
     (result, start.elapsed().as_secs_f64())

@@ -2,11 +2,13 @@
 //!
 //! A sweep of CP-ALS needs one MTTKRP a mode.  [`plan`] decides which modes are merged so that
 //! kernels share work, which trees (CSF mode orders) to keep and which kernel runs on which tree;
-//! [`Engine`] builds the trees, compiles the kernels meanwhile, and runs them.
+//! [`Engine`] builds the trees, compiles the kernels meanwhile, and runs them.  Kernels of other solvers
+//! are planned by [`plan_kernels`], and those of a Tucker sweep may share work too: [`plan_ttmc_merges`].
 
 mod blocks;
 mod engine;
 mod kernels;
+mod partials;
 mod plan;
 mod trees;
 
@@ -16,10 +18,11 @@ use crate::error::CoreError;
 
 pub use engine::Engine;
 pub use kernels::BuildReport;
-pub(crate) use kernels::executors;
+pub(crate) use kernels::{executors, timed};
+pub use partials::{TtmcMerge, TtmcSweep, plan_ttmc_merges};
 pub use plan::{Merge, SweepPlan, plan};
 pub use trees::{
-    Merging, PlanOptions, Step, TreeLayout, TreePlan, Trees, plan_kernels, tree_bytes,
+    Merging, PlanOptions, Step, TreeLayout, TreePlan, Trees, plan_kernels, posed, tree_bytes,
 };
 
 /// The MTTKRPs of one sparse tensor, one a mode: all that CP-ALS needs to know of the non-zeros.

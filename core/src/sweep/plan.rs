@@ -117,7 +117,7 @@ impl SweepPlan {
     }
 }
 
-fn set_of(modes: &[usize]) -> IndexSet {
+pub(super) fn set_of(modes: &[usize]) -> IndexSet {
     modes.iter().map(|&mode| mode_index(mode)).collect()
 }
 
@@ -186,7 +186,7 @@ pub fn plan(
     Ok(SweepPlan { considered, plain_seconds, ..best })
 }
 
-fn wrong_merge(merged: &[Vec<usize>], order: usize) -> CoreError {
+pub(super) fn wrong_merge(merged: &[Vec<usize>], order: usize) -> CoreError {
     let sets: Vec<String> = merged.iter().map(|modes| joined(modes)).collect();
     let why = "list sets apart from each other, of at least two modes and not of all";
     CoreError::Operand {
@@ -203,7 +203,7 @@ struct Planner<'a> {
 }
 
 /// The most tuples, as a share of the non-zeros, that are worth a merge.
-const MOST_TUPLES: f64 = 0.5;
+pub(super) const MOST_TUPLES: f64 = 0.5;
 
 impl Planner<'_> {
     fn tuples(&self, modes: &[usize]) -> u64 {
@@ -273,7 +273,8 @@ impl Planner<'_> {
             _ => self.tuples(modes),
         });
         let extents: Vec<u64> = extents.collect();
-        let pattern = self.renamed(&blocks.iter().map(set_of).collect::<Vec<_>>());
+        let sets: Vec<IndexSet> = blocks.iter().map(set_of).collect();
+        let pattern = renamed((self.extents, self.pattern), &sets);
         let runs = blocks.runs(&self.options.updates);
         let plan = plan_mttkrps((&extents, &pattern), &runs.outer, self.options, self.machine)?;
         Ok((plan, runs.products))
@@ -286,28 +287,29 @@ impl Planner<'_> {
         let extents: Vec<u64> = extents.collect();
         // A tuple's number says all about it.
         let blocks = modes.iter().map(|&mode| set_of(&[mode])).chain([set_of(modes)]);
-        let pattern = self.renamed(&blocks.collect::<Vec<_>>());
+        let pattern = renamed((self.extents, self.pattern), &blocks.collect::<Vec<_>>());
         let runs: Vec<usize> = modes.iter().map(|_| 1).chain([products]).collect();
         let kernels = plan_mttkrps((&extents, &pattern), &runs, self.options, self.machine)?;
         let row = padded(self.options.rank, self.options.value_bytes) * self.options.value_bytes;
         Ok(Merge { modes: modes.to_vec(), tuples, kernels, matrix_bytes: tuples * row as u64 })
     }
+}
 
-    /// Counts the pattern of a tensor whose modes stand for `blocks` of this one's.
-    fn renamed(&self, blocks: &[IndexSet]) -> Pattern {
-        let extents = extents_of(self.extents, 1);
-        let sets = (1_u64..1 << blocks.len()).map(|bits| {
-            let inside = (0..blocks.len()).filter(|at| bits >> at & 1 == 1);
-            let set: IndexSet = inside.clone().map(mode_index).collect();
-            let modes = inside.fold(IndexSet::EMPTY, |modes, at| modes | blocks[at]);
-            (set, self.pattern.count(modes, &extents))
-        });
-        let single = blocks.iter().enumerate().filter(|(_, block)| block.len() == 1);
-        let coverages = single.filter_map(|(at, block)| {
-            Some((mode_index(at), self.pattern.coverage(block.iter().next()?)?.clone()))
-        });
-        coverages.fold(sets.collect(), |pattern: Pattern, (index, coverage)| {
-            pattern.with_coverage(index, coverage)
-        })
-    }
+/// Counts the pattern of a tensor whose modes stand for `blocks` of those of a tensor of `extents`, whose
+/// pattern is `pattern`.
+pub(super) fn renamed((extents, pattern): (&[u64], &Pattern), blocks: &[IndexSet]) -> Pattern {
+    let extents = extents_of(extents, 1);
+    let sets = (1_u64..1 << blocks.len()).map(|bits| {
+        let inside = (0..blocks.len()).filter(|at| bits >> at & 1 == 1);
+        let set: IndexSet = inside.clone().map(mode_index).collect();
+        let modes = inside.fold(IndexSet::EMPTY, |modes, at| modes | blocks[at]);
+        (set, pattern.count(modes, &extents))
+    });
+    let single = blocks.iter().enumerate().filter(|(_, block)| block.len() == 1);
+    let coverages = single.filter_map(|(at, block)| {
+        Some((mode_index(at), pattern.coverage(block.iter().next()?)?.clone()))
+    });
+    coverages.fold(sets.collect(), |renamed: Pattern, (index, coverage)| {
+        renamed.with_coverage(index, coverage)
+    })
 }

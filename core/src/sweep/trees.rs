@@ -18,7 +18,7 @@ use rayon::prelude::{IntoParallelRefIterator, ParallelIterator};
 
 use crate::autoschedule::{Candidate, LevelOrder, SCHEDULERS, SearchReport, storage_orders};
 use crate::cost::{Machine, on_threads};
-use crate::einsum::{Extents, Index, IndexSet};
+use crate::einsum::{Expr, Extents, Index, IndexSet};
 use crate::error::CoreError;
 use crate::kernels;
 use crate::schedule::{OutputForm, Packing, Pattern, Problem, SparseOperand};
@@ -204,18 +204,25 @@ pub(super) fn plan_mttkrps(
 ) -> Result<TreePlan, CoreError> {
     let problem = |mode| {
         let expr = kernels::mttkrp(extents.len(), mode);
-        let levels = expr.inputs[0].indices.clone();
-        let sparse = SparseOperand { input: 0, levels, tail: 1, pattern: pattern.clone() };
-        let mut problem = Problem::new(expr, extents_of(extents, options.rank), sparse);
-        // Of a vector the result has all indices, and is a matrix all the same.
-        problem.output = OutputForm::Dense;
-        // Factors belong to the solver, one row an index.
-        problem.packing = Packing::Named;
-        problem.value_bytes = options.value_bytes;
-        problem
+        let by_index = extents_of(extents, options.rank);
+        posed(expr, by_index, pattern.clone(), options.value_bytes)
     };
     let problems: Vec<Problem> = (0..extents.len()).map(problem).collect();
     plan_runs(extents, (&problems, runs), options, machine)
+}
+
+/// Poses a kernel of a solver: operand 0 of `expr` is the tensor, with the pattern `pattern` over its
+/// indices; the other operands belong to the solver and are stored as the expression names them; the
+/// result is dense.  Planning chooses how the tensor is stored.
+pub fn posed(expr: Expr, extents: Extents, pattern: Pattern, value_bytes: usize) -> Problem {
+    let levels = expr.inputs[0].indices.clone();
+    let sparse = SparseOperand { input: 0, levels, tail: 1, pattern };
+    let mut problem = Problem::new(expr, extents, sparse);
+    // Of a vector the result has all indices, and is a matrix all the same.
+    problem.output = OutputForm::Dense;
+    problem.packing = Packing::Named;
+    problem.value_bytes = value_bytes;
+    problem
 }
 
 /// Plans the kernels of `problems`, each run once a sweep, over one tensor of `extents`.
@@ -237,7 +244,7 @@ pub fn plan_kernels(
     plan_runs(extents, (problems, &vec![1; problems.len()]), options, machine)
 }
 
-fn plan_runs(
+pub(super) fn plan_runs(
     extents: &[u64],
     (problems, runs): (&[Problem], &[usize]),
     options: &PlanOptions,

@@ -30,7 +30,9 @@ use ndarray::{Array1, Array2, ArrayView2};
 
 pub use backend::{add_cross_gram, add_gram, eigh, multiply, qr, qr_r, svd};
 pub use inverse::{Inverse, invert_spd};
-pub use leading::{Leading, Product, leading, leading_bytes, leading_of};
+pub use leading::{
+    Guess, Leading, Product, leading, leading_bytes, leading_columns, leading_of, leading_of_flops,
+};
 pub use nonneg::NonNegative;
 pub use rows::{RowRule, RowSums, cross_gram, gram, update_rows};
 pub use spd::{descend_nonneg, solve_spd};

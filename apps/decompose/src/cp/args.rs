@@ -5,7 +5,6 @@ use std::str::FromStr;
 
 use clap::Args;
 use decompose_common::model::ModelFormat;
-use decompose_core::sweep::{Merging, TreeLayout};
 use decompose_cp::NonNegModes;
 use decompose_formats::ModeOrder;
 
@@ -15,6 +14,7 @@ use crate::run::args::{
     ComputeArgs, CourseArgs, OutputArgs, Switches, parse_count, parse_from_zero, parse_modes,
     parse_order,
 };
+use crate::run::plan::PlanArgs;
 
 /// CP decomposition by alternating least squares.
 ///
@@ -28,16 +28,8 @@ pub(crate) struct CpArgs {
     pub(crate) model: ModelArgs,
     #[command(flatten)]
     pub(crate) compute: ComputeArgs,
-    /// Trees of the tensor to keep: choose, or mode orders as 1-3-2, with fused last levels as
-    /// 1-3+2 (repeatable).
-    /// [default: choose]
-    #[arg(long, value_name = "ORDER", value_parser = parse_tree, help_heading = "Computation")]
-    pub(crate) trees: Vec<Tree>,
-    /// Modes merged so that kernels share work: auto, none, or sets of modes, as 1+2,3+4.
-    /// [default: auto]
-    #[arg(long, value_name = "auto|none|MODES", value_parser = parse_merging,
-          help_heading = "Computation")]
-    pub(crate) plan: Option<Merging>,
+    #[command(flatten)]
+    pub(crate) plan: PlanArgs,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
     /// Model files beside model.npz: splatt, ttb, csv (comma-separated).
@@ -95,15 +87,6 @@ pub(crate) enum Init {
     File(PathBuf),
 }
 
-/// A word of `--trees`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Tree {
-    /// The planner chooses.
-    Choose,
-    /// This tree is kept.
-    Layout(TreeLayout),
-}
-
 fn parse_nonneg(text: &str) -> Result<NonNegModes, String> {
     match text {
         "" | "all" => Ok(NonNegModes::All),
@@ -124,24 +107,4 @@ fn parse_init(text: &str) -> Result<Init, String> {
         "nvecs" => Init::Nvecs,
         file => Init::File(file.into()),
     })
-}
-
-fn parse_merging(text: &str) -> Result<Merging, String> {
-    match text {
-        "auto" => Ok(Merging::Choose),
-        "none" => Ok(Merging::Never),
-        sets => {
-            let set = |set: &str| {
-                let mut modes = parse_modes(set, '+')?;
-                modes.sort_unstable();
-                Ok(modes)
-            };
-            let sets = sets.split(',').map(set).collect::<Result<_, String>>();
-            sets.map(Merging::Given).map_err(|why| format!("{why}; or say auto or none"))
-        }
-    }
-}
-
-fn parse_tree(text: &str) -> Result<Tree, String> {
-    if text == "choose" { Ok(Tree::Choose) } else { text.parse().map(Tree::Layout) }
 }

@@ -11,6 +11,7 @@ use crate::cp::args::Init;
 use crate::cp::settings::{Settings, StartFrom};
 use crate::failure::Failure;
 use crate::run::memory::{FIGURE_BYTES, Forecast, Needs, sort_bytes};
+use crate::run::plan::with_merges;
 use crate::run::settings::Task;
 
 /// What to do about a run that does not fit.
@@ -81,20 +82,16 @@ pub(crate) fn plan<V: Value>(
     Ok(found)
 }
 
-/// Merging sorts the list, builds a tree that takes it over, and writes it anew; the trees are built
-/// from what it wrote.
 fn forecast<V: Value>(
     before: Forecast,
     tensor: &Coo<V>,
     pattern: &Pattern,
     plan: &SweepPlan,
 ) -> Forecast {
-    if plan.merges.is_empty() {
-        return before.with_trees(tensor, pattern, &plan.kernels.trees, plan.side_bytes());
+    match plan.merges.is_empty() {
+        true => before.with_trees(tensor, pattern, &plan.kernels.trees, plan.side_bytes()),
+        false => with_merges(before, tensor, (plan.tree_bytes(), plan.side_bytes()), 0),
     }
-    let (list, sorting, trees) = (before.list, sort_bytes(tensor), plan.tree_bytes());
-    let merging = (list + sorting.max(before.mapped)).max(2 * list);
-    before.with_built((trees, plan.side_bytes()), sorting, merging.max(list + trees + sorting))
 }
 
 fn factor_bytes<V: Value>(extents: &[u64], settings: &Settings) -> u64 {

@@ -1,6 +1,6 @@
 //! From a file to kernels that are ready to run.
 
-use decompose_core::sweep::{BuildReport, Engine, SweepPlan, Trees};
+use decompose_core::sweep::{BuildReport, Engine, SweepPlan};
 use decompose_cp::{CpError, Start};
 use decompose_formats::{Coo, PatternCounts, Value};
 use serde_json::json;
@@ -13,6 +13,7 @@ use crate::pattern;
 use crate::run::Phases;
 use crate::run::console::Console;
 use crate::run::memory::Forecast;
+use crate::run::plan::check_trees;
 use crate::run::tensor::{self, TensorFacts};
 
 /// A run about to begin.
@@ -79,13 +80,7 @@ pub(crate) fn prepare<V: Value>(
 fn check<V: Value>(settings: &Settings, tensor: &Coo<V>) -> Result<(), Failure> {
     let order = tensor.order();
     settings.config.check(order)?;
-    if let Trees::Given(orders) = &settings.trees
-        && let Some(wrong) = orders.iter().find(|tree| tree.order.modes().len() != order)
-    {
-        let why = format!("--trees {wrong} does not list each of the {order} modes once");
-        return Err(Failure::input(why));
-    }
-    Ok(())
+    check_trees(&settings.trees, order)
 }
 
 fn tell_plan(plan: &SweepPlan, forecast: &Forecast, console: &Console) -> Result<(), Failure> {

@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 
 use decompose_common::model::ModelFormat;
-use decompose_core::sweep::{Merging, Trees};
 use decompose_cp::{Arrangement, GramReport, NonNegModes, RestartReport};
 use decompose_formats::Value;
 use serde::Serialize;
@@ -15,6 +14,7 @@ use crate::cp::prepare::Facts;
 use crate::cp::settings::{Settings, StartFrom};
 use crate::cp::solve::Solved;
 use crate::failure::Failure;
+use crate::run::plan::{merging_typed, trees_typed};
 use crate::run::record::{self, Parts, SharedOptions, median};
 
 /// All that decides a run; modes count from 1.
@@ -120,26 +120,11 @@ pub(crate) fn options(settings: &Settings) -> Options<'_> {
         start_range: settings.range,
         dimorder: config.update_order.as_ref().map(ToString::to_string),
         arrange: config.arrangement == Arrangement::Sorted,
-        trees: match &settings.trees {
-            Trees::Choose => vec!["choose".into()],
-            Trees::ChoosePlain => vec!["choose-plain".to_owned()],
-            Trees::Given(orders) => orders.iter().map(ToString::to_string).collect(),
-        },
-        plan: match &settings.merging {
-            Merging::Choose => "auto".into(),
-            Merging::Never => "none".into(),
-            Merging::Given(sets) => merged_name(sets),
-        },
+        trees: trees_typed(&settings.trees),
+        plan: merging_typed(&settings.merging),
         compat: settings.compat,
         out_formats: settings.formats.iter().map(|&format| format_name(format)).collect(),
     }
-}
-
-fn merged_name(sets: &[Vec<usize>]) -> String {
-    let set = |set: &Vec<usize>| {
-        set.iter().map(|mode| (mode + 1).to_string()).collect::<Vec<_>>().join("+")
-    };
-    sets.iter().map(set).collect::<Vec<_>>().join(",")
 }
 
 fn format_name(format: ModelFormat) -> &'static str {

@@ -4,10 +4,10 @@ use std::ops::Deref;
 use std::path::PathBuf;
 
 use decompose_common::model::ModelFormat;
-use decompose_core::sweep::{Merging, TreeLayout, Trees};
+use decompose_core::sweep::{Merging, Trees};
 use decompose_cp::{Arrangement, CpConfig, NonNegModes};
 
-use crate::cp::args::{CpArgs, Init, Tree};
+use crate::cp::args::{CpArgs, Init};
 use crate::cp::compat::{Compat, Defaults, StartRange};
 use crate::failure::Failure;
 use crate::run::settings::{RunDefaults, RunSettings, SharedArgs};
@@ -81,8 +81,8 @@ impl Settings {
             start,
             range: defaults.range,
             compat: args.model.compat,
-            merging: merging(&args)?,
-            trees: trees(args.trees)?,
+            merging: args.plan.merging()?,
+            trees: args.plan.trees()?,
             formats,
             run,
         })
@@ -104,33 +104,4 @@ fn config(args: &CpArgs, defaults: &Defaults, rank: usize, run: &RunSettings) ->
         checkpoint: run.checkpoint(),
         ..CpConfig::new(rank)
     }
-}
-
-/// Given trees are trees of the tensor itself: nothing is merged.
-fn merging(args: &CpArgs) -> Result<Merging, Failure> {
-    let given = args.trees.iter().any(|tree| *tree != Tree::Choose);
-    match args.plan.clone().unwrap_or(Merging::Choose) {
-        Merging::Given(_) if given => {
-            Err(Failure::input("--plan merges modes, but --trees lists trees of single modes")
-                .help("give one of them"))
-        }
-        _ if given => Ok(Merging::Never),
-        merging => Ok(merging),
-    }
-}
-
-fn trees(words: Vec<Tree>) -> Result<Trees, Failure> {
-    let mut layouts: Vec<TreeLayout> = Vec::new();
-    let count = words.len();
-    for word in words {
-        match word {
-            Tree::Choose if count == 1 => return Ok(Trees::Choose),
-            Tree::Choose => {
-                return Err(Failure::input("--trees is `choose` or trees, not both"));
-            }
-            Tree::Layout(layout) if layouts.contains(&layout) => {}
-            Tree::Layout(layout) => layouts.push(layout),
-        }
-    }
-    Ok(if layouts.is_empty() { Trees::Choose } else { Trees::Given(layouts) })
 }

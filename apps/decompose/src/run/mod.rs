@@ -6,6 +6,7 @@
 //! console   lines and events       journal   history on disk, Ctrl-C
 //! record    run.json               figures   convergence, timing
 //! kernels   where their C lies     summary   the last lines
+//! plan      trees and merges
 //! ```
 //!
 //! A command adds its own options, its plan, its solver and its model files.
@@ -16,6 +17,7 @@ pub(crate) mod figures;
 pub(crate) mod journal;
 pub(crate) mod kernels;
 pub(crate) mod memory;
+pub(crate) mod plan;
 pub(crate) mod record;
 pub(crate) mod settings;
 pub(crate) mod summary;

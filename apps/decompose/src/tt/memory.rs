@@ -24,9 +24,6 @@ const PLANNED_SWEEPS: usize = 50;
 /// Bonds whose rank nothing but the tensor's values bounds are taken to need no more than this.
 const GUESSED_RANK: u64 = 64;
 
-/// Matrices of the size of an unfolding's Gram matrix that a step of `svd` works in.
-const MATRICES: u64 = 6;
-
 /// Points of the largest figure.
 const FIGURE_POINTS: u64 = 800 * 574;
 
@@ -71,7 +68,7 @@ pub(crate) fn needs<V: Value>(
             let unfolding = |k: usize| {
                 let rows = ends[k].saturating_mul(extent(k));
                 let columns = counts.count(ModeSet::of(&modes[k + 1..])).value;
-                rows.saturating_mul(8 * MATRICES).saturating_mul(rows.min(columns))
+                svd::matrix_bytes(rows, columns)
             };
             payloads.saturating_add((0..order - 1).map(unfolding).max().unwrap_or(0))
         }

@@ -6,6 +6,7 @@ use clap::{Args, ValueEnum};
 
 use crate::input::InputArgs;
 use crate::run::args::{ComputeArgs, CourseArgs, OutputArgs, Switches, parse_count};
+use crate::run::plan::PlanArgs;
 
 /// Tucker decomposition by higher-order orthogonal iteration.
 ///
@@ -20,6 +21,8 @@ pub(crate) struct TuckerArgs {
     pub(crate) model: ModelArgs,
     #[command(flatten)]
     pub(crate) compute: ComputeArgs,
+    #[command(flatten)]
+    pub(crate) plan: PlanArgs,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
     #[command(flatten)]

@@ -14,7 +14,7 @@ use crate::tucker::prepare::Facts;
 ///
 /// If standard output cannot be written.
 pub(crate) fn print<V: Value>(facts: &Facts, engine: &Engine<V>) -> Result<(), Failure> {
-    stdout::line(&facts.plan.kernels)?;
+    stdout::line(&facts.plan)?;
     for (forming, mode) in facts.plan.forming.iter().zip(1..) {
         stdout::line(match forming {
             Forming::Whole => format!("TTMc of mode {mode}: formed whole, once an iteration"),
@@ -23,12 +23,8 @@ pub(crate) fn print<V: Value>(facts: &Facts, engine: &Engine<V>) -> Result<(), F
             }
         })?;
     }
-    for (kernel, step) in engine.kernels().zip(&facts.plan.kernels.steps) {
-        let name = match step.mode < facts.ranks.len() {
-            true => format!("mode {}", step.mode + 1),
-            false => "the core".to_owned(),
-        };
-        stdout::line(origin(kernel, &name))?;
+    for (kernel, (role, ..)) in engine.kernels().zip(facts.plan.steps()) {
+        stdout::line(origin(kernel, &role.to_string()))?;
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 use decompose_core::cost::Machine;
 use decompose_core::error::CoreError;
 use decompose_core::schedule::Pattern;
-use decompose_core::sweep::Trees;
+use decompose_core::sweep::Merging;
 use decompose_formats::dense::padded;
 use decompose_formats::{Coo, Value};
 use decompose_tucker::working_bytes;
@@ -11,6 +11,7 @@ use decompose_tucker::{PlanRequest, Truncation, TuckerPlan, plan as plan_tucker,
 
 use crate::failure::Failure;
 use crate::run::memory::{FIGURE_BYTES, Forecast, Needs, sort_bytes};
+use crate::run::plan::with_merges;
 use crate::run::settings::Task;
 use crate::tucker::settings::{Settings, StartFrom};
 
@@ -89,15 +90,19 @@ pub(crate) fn plan<V: Value>(
         method: settings.solver(),
         value_bytes: V::BYTES,
         threads: settings.threads,
-        trees: Trees::Choose,
+        trees: settings.trees.clone(),
+        merging: settings.merging.clone(),
         memory: None,
         most_whole: None,
     };
     let try_plan = |request: &PlanRequest<'_>| -> Result<(TuckerPlan, Forecast), CoreError> {
         let plan = plan_tucker(request, Machine::here())?;
         let before = Forecast { work: plan.work_bytes, ..before };
-        let (trees, copies) = (&plan.kernels.trees, plan.kernels.side_bytes);
-        let forecast = before.with_trees(tensor, pattern, trees, copies);
+        let copies = plan.side_bytes();
+        let forecast = match plan.merges.is_empty() {
+            true => before.with_trees(tensor, pattern, &plan.kernels.trees, copies),
+            false => with_merges(before, tensor, (plan.tree_bytes(), copies), before.list),
+        };
         Ok((plan, forecast))
     };
     let mut found = try_plan(&request)?;
@@ -113,8 +118,9 @@ pub(crate) fn plan<V: Value>(
         request.most_whole = most_whole;
         request.memory = None;
         while !found.1.fits() {
-            let kernels = &found.0.kernels;
-            request.memory = Some((kernels.tree_bytes + kernels.side_bytes).saturating_sub(1));
+            let bytes = found.0.tree_bytes() + found.0.side_bytes();
+            request.memory = Some(bytes.saturating_sub(1));
+            request.merging = Merging::Never;
             found = match try_plan(&request) {
                 Err(CoreError::Memory { .. }) => break,
                 other => other?,

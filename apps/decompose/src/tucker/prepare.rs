@@ -11,6 +11,7 @@ use crate::pattern;
 use crate::run::Phases;
 use crate::run::console::Console;
 use crate::run::memory::Forecast;
+use crate::run::plan::check_trees;
 use crate::run::tensor::{self, TensorFacts};
 use crate::tucker::memory::{self, REMEDY};
 use crate::tucker::settings::{RanksFrom, Settings, StartFrom, times};
@@ -47,6 +48,7 @@ pub(crate) fn prepare<V: Value>(
     let mut phases = Phases::default();
     let loaded = tensor::load(settings, console, &mut phases, |tensor: &Coo<V>, format| {
         let ranks = settings.ranks(tensor.extents())?;
+        check_trees(&settings.trees, tensor.order())?;
         let needs = memory::needs(tensor, ranks.as_deref(), settings);
         let before = Forecast::before_plan(tensor, format, settings, needs);
         before.check(REMEDY)?;
@@ -126,11 +128,15 @@ fn make_start<V: Value>(
 
 fn tell_plan(plan: &TuckerPlan, ranks: &[usize], console: &Console) -> Result<(), Failure> {
     let trees: Vec<String> = plan.kernels.trees.iter().map(ToString::to_string).collect();
-    let seconds = plan.kernels.seconds();
+    let (seconds, merged) = (plan.seconds(), plan.merged());
+    let shared = match merged.is_empty() {
+        true => String::new(),
+        false => format!("modes {} merged, ", merged.join(" and ")),
+    };
     console.screen.line(format!(
-        "plan     ranks {}, trees of modes {}; {seconds:.2e} s of kernels an iteration expected",
+        "plan     ranks {}, {shared}trees of modes {}; {seconds:.2e} s of kernels an iteration expected",
         times(ranks),
-        trees.join(", ")
+        if trees.is_empty() { "none".to_owned() } else { trees.join(", ") }
     ));
     let windows = plan.forming.iter().zip(1..).filter_map(|(forming, mode)| match forming {
         decompose_tucker::Forming::Windows(rows) => Some(format!("mode {mode}: {rows} rows")),
@@ -141,7 +147,8 @@ fn tell_plan(plan: &TuckerPlan, ranks: &[usize], console: &Console) -> Result<()
         console.screen.line(format!("windows  {} at a time", windows.join(", ")));
     }
     let facts = json!({
-        "ranks": ranks, "trees": trees, "kernel_seconds": seconds, "forming": plan.forming,
+        "ranks": ranks, "merged": merged, "trees": trees, "kernel_seconds": seconds,
+        "forming": plan.forming,
     });
     console.event("plan", facts)
 }

@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use decompose_core::sweep::Step;
 use decompose_formats::Value;
-use decompose_tucker::{Forming, RestartReport, StopReason};
+use decompose_tucker::{Forming, RestartReport, Role, StopReason};
 use serde::Serialize;
 
 use crate::failure::Failure;
+use crate::run::plan::{merging_typed, trees_typed};
 use crate::run::record::{self, Parts, SharedOptions, median};
 use crate::tucker::args::MethodName;
 use crate::tucker::prepare::Facts;
@@ -22,27 +22,36 @@ pub(crate) struct Options<'a> {
     method: MethodName,
     nonneg: bool,
     init: String,
+    trees: Vec<String>,
+    plan: String,
     #[serde(flatten)]
     shared: SharedOptions<'a>,
 }
 
 #[derive(Serialize)]
 struct PlanRecord {
+    /// Sets of modes taken as one.
+    merged: Vec<String>,
+    /// Trees of the tensor itself, for the other modes.
     trees: Vec<String>,
     considered: usize,
+    partitions_considered: usize,
+    seconds_without_merging: f64,
     tree_bytes: u64,
     private_bytes: u64,
     work_bytes: u64,
     kernels_compiled: usize,
     kernels_cached: usize,
     kernels_interpreted: Option<String>,
-    modes: Vec<StepRecord>,
+    steps: Vec<StepRecord>,
 }
 
 #[derive(Serialize)]
 struct StepRecord {
-    /// The mode; one more than there are for the core of a nonnegative model.
-    mode: usize,
+    name: String,
+    /// The mode that is updated.
+    mode: Option<usize>,
+    runs_per_iteration: usize,
     tree: String,
     forming: Option<Forming>,
     expression: String,
@@ -106,36 +115,47 @@ pub(crate) fn options(settings: &Settings) -> Options<'_> {
             StartFrom::File(path) => path.display().to_string(),
             StartFrom::Checkpoint(folder) => format!("checkpoint of {}", folder.display()),
         },
+        trees: trees_typed(&settings.trees),
+        plan: merging_typed(&settings.merging),
         shared: settings.options(),
     }
 }
 
 fn plan<V: Value>(solved: &Solved<V>, facts: &Facts) -> PlanRecord {
     let (plan, build) = (&facts.plan.kernels, &facts.build);
-    let history = &solved.outcome.history;
-    let step = |(at, step): (usize, &Step)| StepRecord {
-        mode: step.mode + 1,
-        tree: plan.trees[step.tree].to_string(),
-        forming: facts.plan.forming.get(step.mode).copied(),
-        expression: step.problem.expr.to_string(),
-        schedule: step.candidate.schedule.text(&step.problem.expr),
-        flops: step.candidate.cost.flops,
-        predicted_seconds: step.seconds,
-        measured_seconds: median(
-            history.iter().filter_map(|record| record.detail("ttmc").get(step.mode).copied()),
-        ),
-        source: solved.sources.get(at).cloned().flatten(),
-    };
+    let done = solved.sources.iter().zip(&solved.kernel_seconds);
+    let steps = facts.plan.steps().zip(done).map(|((role, step, tree), (source, seconds))| {
+        let mode = if let Role::Mode(mode) = role { Some(mode) } else { None };
+        let forming = mode.and_then(|mode| facts.plan.forming.get(mode).copied());
+        // Windows are computed for the Gram matrix and again for the projection.
+        let times = if matches!(forming, Some(Forming::Windows(_))) { 2 } else { 1 };
+        StepRecord {
+            name: role.to_string(),
+            mode: mode.map(|mode| mode + 1),
+            runs_per_iteration: step.runs * times,
+            tree: tree.to_string(),
+            forming,
+            expression: step.problem.expr.to_string(),
+            schedule: step.candidate.schedule.text(&step.problem.expr),
+            flops: step.candidate.cost.flops,
+            predicted_seconds: step.seconds,
+            measured_seconds: median(seconds.iter().copied()),
+            source: source.clone(),
+        }
+    });
     PlanRecord {
+        merged: facts.plan.merged(),
         trees: plan.trees.iter().map(ToString::to_string).collect(),
         considered: plan.considered,
+        partitions_considered: facts.plan.considered,
+        seconds_without_merging: facts.plan.plain_seconds,
         tree_bytes: build.tree_bytes,
         private_bytes: build.side_bytes,
         work_bytes: facts.plan.work_bytes,
         kernels_compiled: build.compiled,
         kernels_cached: build.cached,
         kernels_interpreted: build.interpreted.clone(),
-        modes: plan.steps.iter().enumerate().map(step).collect(),
+        steps: steps.collect(),
     }
 }
 

@@ -3,6 +3,7 @@
 use std::ops::Deref;
 use std::path::PathBuf;
 
+use decompose_core::sweep::{Merging, Trees};
 use decompose_tucker::{Method, Truncation, check_order, check_ranks, saved_ranks};
 
 use crate::failure::Failure;
@@ -17,6 +18,8 @@ pub(crate) struct Settings {
     pub(crate) method: MethodName,
     pub(crate) nonneg: bool,
     pub(crate) start: StartFrom,
+    pub(crate) trees: Trees,
+    pub(crate) merging: Merging,
 }
 
 /// What decides the ranks.
@@ -79,7 +82,13 @@ impl Settings {
         let run = RunSettings::new(shared, defaults)?;
         let start = start(&args, &run, &ranks)?;
         let (method, nonneg) = (args.model.method, args.model.nonneg);
-        Ok(Settings { run, ranks, method, nonneg, start })
+        let (trees, merging) = (args.plan.trees()?, args.plan.merging()?);
+        if matches!(merging, Merging::Given(_)) && (nonneg || method != MethodName::Hooi) {
+            let why =
+                "--plan merges modes that hooi updates in turn; other methods have no such kernels";
+            return Err(Failure::input(why).help("leave out --plan, --method and --nonneg"));
+        }
+        Ok(Settings { run, ranks, method, nonneg, start, trees, merging })
     }
 
     /// Returns the solver's method.

@@ -18,6 +18,8 @@ pub(crate) struct Solved<V: Value> {
     pub(crate) outcome: TuckerOutcome<V>,
     /// The files of the kernels, by step of the plan; `None` where interpreted.
     pub(crate) sources: Vec<Option<PathBuf>>,
+    /// Seconds of every run of each kernel, in the same order.
+    pub(crate) kernel_seconds: Vec<Vec<f64>>,
     /// Seconds of this process in the solver.
     pub(crate) seconds: f64,
     pub(crate) done: Done,
@@ -52,5 +54,6 @@ pub(crate) fn solve<V: Value>(
     let done = if interrupted { Done::Interrupted } else { Done::Complete };
     let sources =
         engine.kernels().map(|kernel| kernel.origin().map(|o| o.source.clone())).collect();
-    Ok(Solved { outcome, sources, seconds, done })
+    let kernel_seconds = engine.seconds().map(<[f64]>::to_vec).collect();
+    Ok(Solved { outcome, sources, kernel_seconds, seconds, done })
 }

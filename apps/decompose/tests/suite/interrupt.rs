@@ -6,16 +6,27 @@ use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use crate::common::{data, json};
+use crate::common::{data, decompose, json};
 
 #[test]
 fn an_interrupted_run_writes_everything() {
+    interrupt("cp", "-r 8");
+}
+
+#[test]
+fn an_interrupted_tucker_run_leaves_a_usable_model() {
+    interrupt("tucker", "--ranks 8,8,6,2");
+}
+
+/// Interrupts a run of `command` and looks at what it leaves.
+fn interrupt(command: &str, ranks: &str) {
     let dir = tempfile::tempdir().unwrap();
     let program = assert_cmd::cargo::cargo_bin("decompose");
     let mut run = Command::new(program)
-        .arg("cp")
+        .arg(command)
         .arg(data("tz-transitions.tns.gz"))
-        .args("-r 8 --tol 0 --max-iters 100000000 -q -o run".split(' '))
+        .args(ranks.split(' '))
+        .args("--tol 0 --max-iters 100000000 -q -o run".split(' '))
         .current_dir(dir.path())
         .env("DECOMPOSE_CACHE", dir.path().join("cache"))
         .stdout(Stdio::null())
@@ -39,4 +50,8 @@ fn an_interrupted_run_writes_everything() {
     for name in ["model.npz", "convergence.png", "timing.svg"] {
         assert!(dir.path().join("run").join(name).is_file(), "{name}");
     }
+    let mut eval = decompose(dir.path());
+    eval.args(["eval", "run", "-q"]).arg(data("tz-transitions.tns.gz"));
+    let output = eval.assert().success().get_output().stdout.clone();
+    assert!(String::from_utf8(output).unwrap().contains("fit"));
 }

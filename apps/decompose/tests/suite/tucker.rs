@@ -53,9 +53,10 @@ fn a_run_leaves_model_history_record_and_figures() {
     let record = json(&folder.join("run.json"));
     assert_eq!(record["program"], "decompose tucker");
     assert_eq!(record["result"]["ranks"], serde_json::json!([2, 3, 3]));
-    for mode in record["plan"]["modes"].as_array().unwrap() {
-        assert_eq!(mode["forming"], "whole");
-        assert!(mode["measured_seconds"].as_f64().unwrap() > 0.0);
+    for step in record["plan"]["steps"].as_array().unwrap() {
+        // A partial product updates no mode.
+        assert!(step["mode"].is_null() || step["forming"] == "whole", "{step}");
+        assert!(step["measured_seconds"].as_f64().unwrap() > 0.0);
     }
     let history = fs::read_to_string(folder.join("history.csv")).unwrap();
     let header = history.lines().next().unwrap();
@@ -188,16 +189,23 @@ fn long_modes_come_in_windows_where_memory_is_short() {
         command.arg(out).args(options.split_whitespace()).assert().success();
         let record = json(&dir.path().join(out).join("run.json"));
         let peak = record["memory"]["predicted_peak"].as_u64().unwrap();
-        let forming = record["plan"]["modes"][0]["forming"].to_string();
+        let steps = record["plan"]["steps"].as_array().unwrap().iter();
+        let mut first = steps.filter(|step| step["name"] == "mode 1");
+        let forming = first.next().unwrap()["forming"].to_string();
         (peak, fit(&dir.path().join(out)), forming)
     };
-    // 60000 x 576 doubles are 264 MiB; a window is 64 MiB.
-    let (peak, whole, forming) = run("", "whole");
+    // 60000 x 576 doubles are 264 MiB, for 100000 non-zeros: forming them twice takes less.
+    let (small, windows, forming) = run("", "windows");
+    assert!(forming.contains("windows") && small < 100 << 20, "{forming} {small}");
+    // Merged modes are formed whole, where that fits.
+    let (peak, whole, forming) = run("--plan 1+2", "whole");
     assert_eq!(forming, "\"whole\"");
-    let (less, windows, forming) = run(&format!("--max-memory {}", peak - (8 << 20)), "windows");
-    assert!(forming.contains("windows") && less < peak, "{forming} {less} {peak}");
     assert!((whole - windows).abs() < 1e-12, "{whole} {windows}");
-    let stderr = refused(dir.path(), "x.dtb --ranks 4,24,24 --max-memory 40M -o none");
+    let (less, again, forming) =
+        run(&format!("--plan 1+2 --max-memory {}", peak - (8 << 20)), "less");
+    assert!(forming.contains("windows") && less < peak, "{forming} {less} {peak}");
+    assert_eq!(again, windows);
+    let stderr = refused(dir.path(), "x.dtb --ranks 4,24,24 --max-memory 12M -o none");
     assert!(stderr.contains("--max-memory"), "{stderr}");
 }
 
@@ -211,4 +219,45 @@ fn a_plan_is_explained_without_running() {
     let (stdout, _) = tucker(dir.path(), SUN, "--ranks 4 --nonneg --explain");
     assert!(stdout.contains("G(r,s,t)") && stdout.contains("generated C of the core"), "{stdout}");
     assert!(names(dir.path()).is_empty());
+}
+
+#[test]
+fn merged_modes_change_no_fit() {
+    let dir = tempfile::tempdir().unwrap();
+    let run = |name: &str, plan: &str| {
+        let options =
+            format!("--ranks 3,3,3,2 --out {name} -t 2 --max-iters 4 --tol 0 --plan {plan}");
+        tucker(dir.path(), ZONES, &options);
+        let record = json(&dir.path().join(name).join("run.json"));
+        assert_eq!(record["options"]["plan"], plan);
+        let steps = record["plan"]["steps"].as_array().unwrap();
+        for step in steps {
+            assert!(step["measured_seconds"].as_f64().unwrap() > 0.0);
+        }
+        let partials = steps.iter().filter(|step| step["mode"].is_null()).count();
+        let sets = plan.split(',').filter(|set| set.contains('+')).count();
+        assert!(plan == "auto" || partials == sets, "{plan}: {partials}");
+        fit(&dir.path().join(name))
+    };
+    let plain = run("plain", "none");
+    for (name, plan) in [("auto", "auto"), ("one", "1+2"), ("two", "1+3,2+4"), ("three", "1+2+4")] {
+        // Four iterations pass the different rounding of sums on.
+        assert!((run(name, plan) - plain).abs() < 1e-10, "{plan}");
+    }
+    let (stdout, _) = tucker(dir.path(), ZONES, "--ranks 2 --plan 1+2 --explain");
+    for word in ["merged modes 1+2", "P(i,t,u)", "generated C of partial of modes 1+2", "mode 3"] {
+        assert!(stdout.contains(word), "{word}: {stdout}");
+    }
+    let (stdout, _) = tucker(dir.path(), ZONES, "--ranks 2 --trees 4-3-2-1 --explain");
+    assert!(stdout.contains("tree 1: modes 4-3-2-1") && !stdout.contains("tree 2"), "{stdout}");
+    for (options, word) in [
+        ("--plan 1+5", "merged modes 1+5"),
+        ("--plan 1+2 --nonneg", "hooi"),
+        ("--plan 1+2 --trees 1-2-3-4", "one of them"),
+        ("--trees 1-2-3", "does not list each of the 4 modes"),
+    ] {
+        let file = data(ZONES).display().to_string();
+        let stderr = refused(dir.path(), &format!("{file} --ranks 2 -o bad {options}"));
+        assert!(stderr.contains(word) && !dir.path().join("bad").exists(), "{stderr}");
+    }
 }

@@ -33,6 +33,13 @@ use crate::spectrum::Accuracy;
 use crate::svd::unfolding::Unfolding;
 use crate::train::{Bond, Cut, Train};
 
+/// Returns the most bytes of dense matrices that a step of [`tt_svd`] works in, for an unfolding of
+/// `rows x columns` that are not empty.
+pub fn matrix_bytes(rows: u64, columns: u64) -> u64 {
+    let of = |accuracy| unfolding::matrix_bytes(rows, columns, accuracy);
+    of(Accuracy::Exact).max(of(Accuracy::Gram))
+}
+
 /// Called after each bond with its number, from 0; `Break` cuts all further bonds to rank 1.
 pub type BondObserver<'a> = dyn FnMut(usize, &Bond) -> ControlFlow<()> + 'a;
 

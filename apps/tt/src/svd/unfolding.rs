@@ -70,14 +70,9 @@ impl<'a, V: Value> Unfolding<'a, V> {
     /// Returns the bytes of the dense matrices of this step and of the payloads around it.
     pub(super) fn bytes(&self, accuracy: Accuracy, max_rank: usize) -> u64 {
         let (m, n) = (self.rows() as u64, self.columns() as u64);
-        let matrices = match accuracy {
-            // Sums of the groups, one sum more, its decomposition and the vectors.
-            _ if m <= n => (self.groups() as u64 + 4).saturating_mul(m.saturating_mul(m)),
-            _ => m.saturating_mul(n).saturating_mul(3),
-        };
         let rank = (max_rank as u64).min(m.min(n));
         let payloads = (self.payload.len() as u64).saturating_add(n.saturating_mul(rank));
-        matrices.saturating_add(payloads).saturating_mul(8)
+        matrix_bytes(m, n, accuracy).saturating_add(payloads.saturating_mul(8))
     }
 
     /// Computes the singular values and left singular vectors.
@@ -156,7 +151,7 @@ impl<'a, V: Value> Unfolding<'a, V> {
     }
 
     fn groups(&self) -> usize {
-        (self.columns() / (GROUP_COLUMNS * self.rows()).max(1)).clamp(1, GROUPS)
+        groups(self.rows() as u64, self.columns() as u64) as usize
     }
 
     /// Computes `sum` of each group of columns, in parallel, in their order.
@@ -238,11 +233,101 @@ impl<'a, V: Value> Unfolding<'a, V> {
     }
 }
 
+/// Returns the bytes of the dense matrices that a step works in, for an unfolding of `m x n`.
+///
+/// Of more columns than rows there is a matrix of `m x m` a group; while groups are summed each thread
+/// holds more: for triangles a block of columns, the two stacked, their copy and its factors.  The
+/// decomposition of the sum and the copies of its vectors need no more than that.
+pub(super) fn matrix_bytes(m: u64, n: u64, accuracy: Accuracy) -> u64 {
+    let square = m.saturating_mul(m);
+    let (groups, block) = (groups(m, n), (BLOCK as u64).max(m).min(n));
+    let threads = (rayon::current_num_threads() as u64).min(groups);
+    let stacked = square.saturating_add(m.saturating_mul(block));
+    let numbers = match accuracy {
+        // Matrix, copy, both kinds of vectors and the work of the decomposition.
+        _ if m > n => m.saturating_mul(n).saturating_mul(6),
+        Accuracy::Exact => square
+            .saturating_mul(groups + 2)
+            .saturating_add(stacked.saturating_mul(3).max(square.saturating_mul(5)) * threads),
+        Accuracy::Gram => square
+            .saturating_mul(groups + 6)
+            .saturating_add((BLOCK as u64).min(n).saturating_mul(m) * threads),
+    };
+    numbers.saturating_mul(8)
+}
+
+fn groups(m: u64, n: u64) -> u64 {
+    (n / (GROUP_COLUMNS as u64 * m).max(1)).clamp(1, GROUPS as u64)
+}
+
 /// The triangle of two matrices, one above the other.
 fn stacked(above: ArrayView2<'_, f64>, below: ArrayView2<'_, f64>) -> Array2<f64> {
     match concatenate(Axis(0), &[above, below]) {
         Ok(both) => qr_r(both.view()),
         // Both have as many columns as there are rows here.
         Err(_) => above.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use decompose_formats::{Coo, Csf};
+    use ndarray::Array2;
+
+    use super::{BLOCK, GROUPS, Unfolding};
+    use crate::spectrum::Accuracy;
+    use crate::svd::tree_order;
+
+    /// Entries at a share of the cells that a hash chooses, values in `[-0.5, 0.5)`.
+    fn tree(extents: [u64; 3], share: f64) -> Csf<f64> {
+        let hash = |cell: u64, salt: u64| {
+            let mixed = (cell * 2 + salt).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+            ((mixed ^ mixed >> 29).wrapping_mul(0xBF58_476D_1CE4_E5B9) >> 11) as f64
+                / (1_u64 << 53) as f64
+        };
+        let cells: Vec<u64> =
+            (0..extents.iter().product()).filter(|&cell| hash(cell, 0) < share).collect();
+        let column = |below: u64, extent: u64| {
+            cells.iter().map(|cell| (cell / below % extent) as u32).collect::<Vec<u32>>().into()
+        };
+        let coords = vec![
+            column(extents[1] * extents[2], extents[0]),
+            column(extents[2], extents[1]),
+            column(1, extents[2]),
+        ];
+        let values: Vec<f64> = cells.iter().map(|&cell| hash(cell, 1) - 0.5).collect();
+        let coo = Coo::new(extents.to_vec(), coords, values).unwrap();
+        Csf::build(coo, &tree_order(3)).unwrap()
+    }
+
+    #[test]
+    fn sums_over_groups_and_blocks_of_columns_are_those_of_the_whole() {
+        // Sparse and dense columns, more than a block in each of all groups, and a single group.
+        for (extents, share) in [([6, 50, 60], 0.1), ([6, 50, 60], 0.9), ([40, 9, 8], 0.3)] {
+            let tree = tree(extents, share);
+            let unfolding = Unfolding::new(&tree, 0, tree.values(), 1);
+            let (m, n) = (unfolding.rows(), unfolding.columns());
+            if extents[0] == 6 {
+                assert_eq!(unfolding.groups(), GROUPS);
+                assert!(n > GROUPS * BLOCK / 2, "{n}");
+            }
+            let mut whole = Array2::zeros((n, m));
+            unfolding.densify(0..n, whole.view_mut());
+            let want = whole.t().dot(&whole);
+            let close = |have: Array2<f64>, what: &str| {
+                let apart = (&have - &want).iter().fold(0.0, |a: f64, x| a.max(x.abs()));
+                // Sums of up to some thousand products below 1/4.
+                assert!(apart < 1e-11, "{extents:?} {share} {what}: {apart:e}");
+            };
+            close(unfolding.gram(), "Gram matrix");
+            let triangle = unfolding.triangle();
+            close(triangle.t().dot(&triangle), "triangle");
+            let (exact, _) = unfolding.left_vectors(Accuracy::Exact).unwrap();
+            let (by_gram, _) = unfolding.left_vectors(Accuracy::Gram).unwrap();
+            for (a, b) in exact.iter().zip(&by_gram) {
+                // Squares agree to rounding of the largest.
+                assert!((a * a - b * b).abs() < 1e-13 * exact[0] * exact[0] * m as f64, "{a} {b}");
+            }
+        }
     }
 }

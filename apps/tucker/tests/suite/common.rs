@@ -8,7 +8,7 @@ use decompose_core::cost::Machine;
 use decompose_core::kernels::mode_index;
 use decompose_core::runtime::Toolchain;
 use decompose_core::schedule::Pattern;
-use decompose_core::sweep::Trees;
+use decompose_core::sweep::{Merging, Trees};
 use decompose_formats::io::{self, Progress, ReadOptions, Source};
 use decompose_formats::{Coo, Ints, Matrix, ModeOrder, ModeSet, PatternCounts, Value};
 use decompose_tucker::{
@@ -110,6 +110,15 @@ pub(crate) fn engine<V: Value>(
     config: &TuckerConfig,
     most_whole: Option<u64>,
 ) -> Engine<V> {
+    merged_engine(coo, config, (most_whole, Merging::Choose))
+}
+
+/// The same, with the modes that `merging` says taken as one.
+pub(crate) fn merged_engine<V: Value>(
+    coo: Coo<V>,
+    config: &TuckerConfig,
+    (most_whole, merging): (Option<u64>, Merging),
+) -> Engine<V> {
     let counts = PatternCounts::of(&coo);
     let indices = |set: ModeSet| set.modes().map(mode_index).collect();
     let pattern: Pattern = counts.iter().map(|(set, n)| (indices(set), n.value)).collect();
@@ -122,6 +131,7 @@ pub(crate) fn engine<V: Value>(
         value_bytes: V::BYTES,
         threads: rayon::current_num_threads(),
         trees: Trees::Choose,
+        merging,
         memory: None,
         most_whole,
     };

@@ -36,9 +36,12 @@ fn nothing_is_negative_and_the_error_never_rises() {
 #[test]
 fn nonnegative_models_are_approached() {
     let coo = common::planted(&[15, 12, 10], &[2, 3, 2], 0.0, 1);
-    let outcome = common::run(&coo, Start::Random, &config(&[2, 3, 2], 400));
-    // Descent without a guarantee of the optimum; random starts get this far.
-    assert!(outcome.best().fit > 0.98, "{}", outcome.best().fit);
+    let mut config = config(&[2, 3, 2], 1500);
+    config.restarts = 5;
+    let outcome = common::run(&coo, Start::Random, &config);
+    // First-order descent on a problem that is not convex: of five starts one stays at a local
+    // optimum of 0.985, and the best comes to 3e-8 in 1500 iterations, 1e-5 in 400.
+    assert!(outcome.best().fit > 1.0 - 1e-6, "{}", outcome.best().fit);
 }
 
 #[test]

@@ -11,7 +11,7 @@ fn shrink(cells: &ArrayD<f64>, mode: usize, factor: &Array2<f64>) -> ArrayD<f64>
     let mut shape = cells.shape().to_vec();
     shape[mode] = factor.ncols();
     let mut out = ArrayD::zeros(IxDyn(&shape));
-    for (at, value) in cells.indexed_iter() {
+    for (at, value) in cells.indexed_iter().filter(|(_, value)| **value != 0.0) {
         let mut to = at.as_array_view().to_vec();
         for r in 0..factor.ncols() {
             let i = at[mode];
@@ -41,13 +41,17 @@ fn widened(factor: &decompose_formats::Matrix<f64>) -> Array2<f64> {
 
 #[test]
 fn one_iteration_is_that_of_dense_decompositions() {
-    // The long mode, the short ones, and one whose TTMc is wide.
-    for (extents, ranks) in [
-        (&[400_u64, 12, 10][..], &[5, 4, 4][..]),
-        (&[30, 30, 30], &[6, 6, 6]),
-        (&[10, 9, 8, 7], &[3, 3, 2, 3]),
+    // The long mode, the short ones, one whose TTMc is wide; Gram matrices large enough to iterate
+    // on, of columns and of rows; and sizes that are left to products.
+    for (extents, ranks, density) in [
+        (&[400_u64, 12, 10][..], &[5, 4, 4][..], 0.3),
+        (&[30, 30, 30], &[6, 6, 6], 0.3),
+        (&[10, 9, 8, 7], &[3, 3, 2, 3], 0.3),
+        (&[420, 24, 20], &[4, 20, 18], 0.1),
+        (&[300, 24, 20], &[4, 20, 18], 0.1),
+        (&[1000, 33, 33], &[1, 32, 32], 0.01),
     ] {
-        let coo = common::sparse::<f64>(extents, 0.3, 11);
+        let coo = common::sparse::<f64>(extents, density, 11);
         let start = common::run(&coo, Start::Random, &TuckerConfig::new(ranks.to_vec())).model;
         let mut config = TuckerConfig::new(ranks.to_vec());
         config.stop.max_iters = 1;

@@ -1,0 +1,143 @@
+//! The options that say how kernels of a sweep are planned, and the memory of sweeps with merges.
+
+use clap::Args;
+use decompose_core::sweep::{Merging, TreeLayout, Trees};
+use decompose_formats::{Coo, Value};
+
+use crate::failure::Failure;
+use crate::run::args::parse_modes;
+use crate::run::memory::{Forecast, sort_bytes};
+
+/// Which trees are kept, and which modes are merged.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Computation")]
+pub(crate) struct PlanArgs {
+    /// Trees of the tensor to keep: choose, or mode orders as 1-3-2, with fused last levels as
+    /// 1-3+2 (repeatable).
+    /// [default: choose]
+    #[arg(long, value_name = "ORDER", value_parser = parse_tree)]
+    pub(crate) trees: Vec<Tree>,
+    /// Modes merged so that kernels share work: auto, none, or sets of modes, as 1+2,3+4.
+    /// [default: auto]
+    #[arg(long, value_name = "auto|none|MODES", value_parser = parse_merging)]
+    pub(crate) plan: Option<Merging>,
+}
+
+/// A word of `--trees`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Tree {
+    /// The planner chooses.
+    Choose,
+    /// This tree is kept.
+    Layout(TreeLayout),
+}
+
+impl PlanArgs {
+    /// Returns which modes are merged.  Given trees are trees of the tensor itself: nothing is merged.
+    ///
+    /// # Errors
+    ///
+    /// If both are given.
+    pub(crate) fn merging(&self) -> Result<Merging, Failure> {
+        let given = self.trees.iter().any(|tree| *tree != Tree::Choose);
+        match self.plan.clone().unwrap_or(Merging::Choose) {
+            Merging::Given(_) if given => {
+                Err(Failure::input("--plan merges modes, but --trees lists trees of single modes")
+                    .help("give one of them"))
+            }
+            _ if given => Ok(Merging::Never),
+            merging => Ok(merging),
+        }
+    }
+
+    /// Returns which trees are kept.
+    ///
+    /// # Errors
+    ///
+    /// If `choose` and trees are given.
+    pub(crate) fn trees(&self) -> Result<Trees, Failure> {
+        let mut layouts: Vec<TreeLayout> = Vec::new();
+        for word in &self.trees {
+            match word {
+                Tree::Choose if self.trees.len() == 1 => return Ok(Trees::Choose),
+                Tree::Choose => {
+                    return Err(Failure::input("--trees is `choose` or trees, not both"));
+                }
+                Tree::Layout(layout) if layouts.contains(layout) => {}
+                Tree::Layout(layout) => layouts.push(layout.clone()),
+            }
+        }
+        Ok(if layouts.is_empty() { Trees::Choose } else { Trees::Given(layouts) })
+    }
+}
+
+/// Checks that given trees list the modes of a tensor of `order` modes.
+///
+/// # Errors
+///
+/// The tree that does not.
+pub(crate) fn check_trees(trees: &Trees, order: usize) -> Result<(), Failure> {
+    if let Trees::Given(orders) = trees
+        && let Some(wrong) = orders.iter().find(|tree| tree.order.modes().len() != order)
+    {
+        let why = format!("--trees {wrong} does not list each of the {order} modes once");
+        return Err(Failure::input(why));
+    }
+    Ok(())
+}
+
+/// Predicts the memory of trees of `tree_bytes` built with merges, and `copies` beside them: merging
+/// sorts the list, builds a tree from it, and writes it anew; the trees are built from what it wrote.
+/// `kept` bytes of lists are held all the while.
+pub(crate) fn with_merges<V: Value>(
+    before: Forecast,
+    tensor: &Coo<V>,
+    (tree_bytes, copies): (u64, u64),
+    kept: u64,
+) -> Forecast {
+    let (list, sorting) = (before.list, sort_bytes(tensor));
+    let merging = (list + sorting.max(before.mapped)).max(2 * list);
+    let building = kept + merging.max(list + tree_bytes + sorting);
+    before.with_built((tree_bytes, copies), sorting, building)
+}
+
+/// Writes trees as they are typed.
+pub(crate) fn trees_typed(trees: &Trees) -> Vec<String> {
+    match trees {
+        Trees::Choose => vec!["choose".into()],
+        Trees::ChoosePlain => vec!["choose-plain".to_owned()],
+        Trees::Given(orders) => orders.iter().map(ToString::to_string).collect(),
+    }
+}
+
+/// Writes merges as they are typed.
+pub(crate) fn merging_typed(merging: &Merging) -> String {
+    let set = |set: &Vec<usize>| {
+        set.iter().map(|mode| (mode + 1).to_string()).collect::<Vec<_>>().join("+")
+    };
+    match merging {
+        Merging::Choose => "auto".into(),
+        Merging::Never => "none".into(),
+        Merging::Given(sets) => sets.iter().map(set).collect::<Vec<_>>().join(","),
+    }
+}
+
+fn parse_merging(text: &str) -> Result<Merging, String> {
+    match text {
+        "auto" => Ok(Merging::Choose),
+        "none" => Ok(Merging::Never),
+        sets => {
+            let set = |set: &str| {
+                let mut modes = parse_modes(set, '+')?;
+                modes.sort_unstable();
+                Ok(modes)
+            };
+            let sets = sets.split(',').map(set).collect::<Result<_, String>>();
+            sets.map(Merging::Given).map_err(|why| format!("{why}; or say auto or none"))
+        }
+    }
+}
+
+fn parse_tree(text: &str) -> Result<Tree, String> {
+    if text == "choose" { Ok(Tree::Choose) } else { text.parse().map(Tree::Layout) }
+}
