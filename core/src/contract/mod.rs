@@ -110,11 +110,6 @@ impl<V: Value> Contraction<V> {
         self.executor.tree()
     }
 
-    /// Returns the tree of the sparse operand, shared.
-    pub fn shared_tree(&self) -> Arc<Csf<V>> {
-        self.executor.shared_tree()
-    }
-
     /// Tells whether dense operand number `operand` is stored as the expression names its indices:
     /// a matrix whose rows are the last index is then packed as it is.
     pub fn takes_as_named(&self, operand: usize) -> bool {

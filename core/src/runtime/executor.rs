@@ -119,11 +119,6 @@ impl<V: Value> Executor<V> {
         &self.tree
     }
 
-    /// Returns the tree, shared.
-    pub fn shared_tree(&self) -> Arc<Csf<V>> {
-        Arc::clone(&self.tree)
-    }
-
     /// Replaces `output` by the result of the kernel on `dense` operands, all laid out as the
     /// program's arrays; an output with the operand's pattern has a block for each of the tree's
     /// values, in their order.
