@@ -9,13 +9,26 @@ use std::time::{Duration, Instant};
 use crate::common::{data, json};
 
 #[test]
-fn an_interrupted_run_writes_everything() {
+fn an_interrupted_decomposition_writes_everything() {
+    interrupt("cp", "-r 8 --tol 0 --max-iters 100000000 -q -o run", "timing.svg", 0);
+}
+
+#[test]
+fn an_interrupted_completion_writes_everything() {
+    let options = "-r 8 --patience 100000000 --max-iters 100000000 -q -o run";
+    // The start is a line of its own.
+    interrupt("complete", options, "predictions.svg", 1);
+}
+
+/// Interrupts `command` in its third iteration or later; `more` are lines of the history beside its
+/// header and one an iteration.
+fn interrupt(command: &str, options: &str, figure: &str, more: u64) {
     let dir = tempfile::tempdir().unwrap();
     let program = assert_cmd::cargo::cargo_bin("decompose");
     let mut run = Command::new(program)
-        .arg("cp")
+        .arg(command)
         .arg(data("tz-transitions.tns.gz"))
-        .args("-r 8 --tol 0 --max-iters 100000000 -q -o run".split(' '))
+        .args(options.split(' '))
         .current_dir(dir.path())
         .env("DECOMPOSE_CACHE", dir.path().join("cache"))
         .stdout(Stdio::null())
@@ -35,8 +48,8 @@ fn an_interrupted_run_writes_everything() {
     let record = json(&dir.path().join("run/run.json"));
     assert_eq!(record["result"]["stop"], "interrupted");
     let iterations = record["result"]["iterations"].as_u64().unwrap();
-    assert_eq!(fs::read_to_string(&history).unwrap().lines().count() as u64, iterations + 1);
-    for name in ["model.npz", "convergence.png", "timing.svg"] {
+    assert_eq!(fs::read_to_string(&history).unwrap().lines().count() as u64, iterations + 1 + more);
+    for name in ["model.npz", "convergence.png", figure] {
         assert!(dir.path().join("run").join(name).is_file(), "{name}");
     }
 }
