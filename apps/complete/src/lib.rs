@@ -13,8 +13,8 @@
 //! also by alternation over the blocks, CP by coordinate descent and by stochastic steps.
 //!
 //! The work over the entries is contractions that [`decompose_core`] schedules: the model's values
-//! at the entries (TTTP), gradients (MTTKRP and its kin) and the matrices of row-wise normal
-//! equations.
+//! at the entries (TTTP) and gradients (MTTKRP and its kin).  Row-wise normal equations and stochastic
+//! steps are compiled loops of its `runtime`.
 //!
 //! Sources: Hong, Kolda, Duersch, "Generalized canonical polyadic tensor decomposition", SIAM
 //! Review 62, 2020 (losses, gradients); Smith, Park, Karypis, "An exploration of optimization

@@ -135,7 +135,7 @@ pub(crate) enum Alg {
     Als,
     /// Alternating least squares by conjugate gradients.
     AlsCg,
-    /// Coordinate descent (CCD++).
+    /// Coordinate descent in blocks of components (CCD++ for blocks of one).
     #[value(alias = "ccd++")]
     Ccd,
     /// Stochastic gradient steps.
