@@ -1,6 +1,6 @@
 // The normal equations of one row of a factor, from the entries of its slice.  Before this text
-// stand, as literals, OTHERS (modes beside that of the slice), ROW (elements of a row, padding
-// included) and LANES (elements of a vector; they divide ROW).
+// stand, as literals, OTHERS (modes beside that of the slice), RANK, ROW (elements of a row with its
+// padding) and LANES (elements of a vector; they divide ROW).
 //
 //     w = the rows of the other modes multiplied,   N = sum w w^T,   h = sum x w
 //
@@ -14,25 +14,27 @@
 typedef double vec __attribute__((vector_size(LANES * 8), may_alias));
 
 #define PARTS (ROW / LANES)
+// Elements of the last vector that are no padding.
+#define LAST (RANK - (PARTS - 1) * LANES)
 // Entries whose products wait in the first-level cache: tiles of N are loaded once for all of them.
 #define BATCH 32
 // Entries whose rows are asked for ahead.
 #define AHEAD 16
 
-// Adds the products of COLUMNS vectors from `q` on by the elements of vector `p` to a tile of N.
-#define TILE(COLUMNS)                                                                              \
+// Adds the products of COLUMNS vectors from `q` on by ROWS elements of vector `p` to a tile of N.
+#define TILE(ROWS, COLUMNS)                                                                        \
     {                                                                                              \
-        vec sum[LANES][COLUMNS];                                                                   \
-        _Pragma("GCC unroll 8") for (int r = 0; r < LANES; ++r)                                    \
+        vec sum[ROWS][COLUMNS];                                                                    \
+        _Pragma("GCC unroll 8") for (int r = 0; r < ROWS; ++r)                                     \
             _Pragma("GCC unroll 2") for (int c = 0; c < COLUMNS; ++c)                              \
                 sum[r][c] = normal[(p * LANES + r) * PARTS + q + c];                               \
         for (uint64_t b = 0; b < count; ++b) {                                                     \
             const double *const left = (const double *)&w[b][p];                                   \
-            _Pragma("GCC unroll 8") for (int r = 0; r < LANES; ++r)                                \
+            _Pragma("GCC unroll 8") for (int r = 0; r < ROWS; ++r)                                 \
                 _Pragma("GCC unroll 2") for (int c = 0; c < COLUMNS; ++c)                          \
                     sum[r][c] += left[r] * w[b][q + c];                                            \
         }                                                                                          \
-        _Pragma("GCC unroll 8") for (int r = 0; r < LANES; ++r)                                    \
+        _Pragma("GCC unroll 8") for (int r = 0; r < ROWS; ++r)                                     \
             _Pragma("GCC unroll 2") for (int c = 0; c < COLUMNS; ++c)                              \
                 normal[(p * LANES + r) * PARTS + q + c] = sum[r][c];                               \
     }
@@ -57,14 +59,16 @@ void decompose_kernel(const void *const *in, void *out, void *rhs, void *scratch
         for (uint64_t b = 0; b < count; ++b) {
             const uint64_t entry = first + b;
             const uint32_t *const here = rows + entry * OTHERS;
-            const uint32_t *const soon = rows + (entry + AHEAD < end ? entry + AHEAD : entry) * OTHERS;
+            const uint64_t later = entry + AHEAD < end ? entry + AHEAD : entry;
+            const uint32_t *const soon = rows + later * OTHERS;
             const vec *row[OTHERS];
 #pragma GCC unroll 8
             for (int n = 0; n < OTHERS; ++n) {
-                const vec *const next = (const vec *)((const double *)in[2 + n] + (size_t)soon[n] * ROW);
+                const double *const factor = in[2 + n];
+                const vec *const next = (const vec *)(factor + (size_t)soon[n] * ROW);
 #pragma GCC unroll 8
                 for (int p = 0; p < PARTS; ++p) __builtin_prefetch(next + p);
-                row[n] = (const vec *)((const double *)in[2 + n] + (size_t)here[n] * ROW);
+                row[n] = (const vec *)(factor + (size_t)here[n] * ROW);
             }
 #pragma GCC unroll 8
             for (int p = 0; p < PARTS; ++p) {
@@ -77,14 +81,19 @@ void decompose_kernel(const void *const *in, void *out, void *rhs, void *scratch
         }
         for (int p = 0; p < PARTS; ++p) {
             int q = 0;
-            for (; q + 1 <= p; q += 2) TILE(2)
-            if (q <= p) TILE(1)
+            if (p + 1 < PARTS) {
+                for (; q + 1 <= p; q += 2) TILE(LANES, 2)
+                if (q <= p) TILE(LANES, 1)
+            } else {
+                for (; q + 1 <= p; q += 2) TILE(LAST, 2)
+                if (q <= p) TILE(LAST, 1)
+            }
         }
     }
 #pragma GCC unroll 8
     for (int p = 0; p < PARTS; ++p) right[p] = sums[p];
     // The tiles above the diagonal.
     double *const n = out;
-    for (int r = 0; r < ROW; ++r)
-        for (int c = (r / LANES + 1) * LANES; c < ROW; ++c) n[r * ROW + c] = n[c * ROW + r];
+    for (int r = 0; r < RANK; ++r)
+        for (int c = (r / LANES + 1) * LANES; c < RANK; ++c) n[r * ROW + c] = n[c * ROW + r];
 }

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! `N` is symmetric, which no expression says, and rows of it are worth forming only in registers: a
-//! loop of its own takes a fifth of the time of the contraction `N(i,r,s) = X(i,j,k) B(j,r) C(k,r)
+//! loop of its own takes less than half the time of the contraction `N(i,r,s) = X(i,j,k) B(j,r) C(k,r)
 //! B(j,s) C(k,s)` as it is scheduled.
 #![expect(unsafe_code, reason = "calling compiled loops")]
 
@@ -120,7 +120,7 @@ impl Slices {
     pub fn new(rank: usize, order: usize, toolchain: &Toolchain) -> Slices {
         let (row, others) = (padded(rank, 8), order - 1);
         let source = format!(
-            "#define OTHERS {others}\n#define ROW {row}\n#define LANES {}\n{SOURCE}",
+            "#define OTHERS {others}\n#define RANK {rank}\n#define ROW {row}\n#define LANES {}\n{SOURCE}",
             row.min(8)
         );
         let built = match toolchain {
