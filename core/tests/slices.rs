@@ -32,7 +32,7 @@ fn factors(extents: &[u64], rank: usize) -> Vec<Matrix<f64>> {
 #[test]
 fn sums_of_every_slice_are_the_plain_ones() {
     let toolchains = [Toolchain::detect(), Toolchain::Interpreter("a test".into())];
-    let cases: [(&[u64], usize); 7] = [
+    let cases: [(&[u64], usize); 8] = [
         (&[5, 9], 1),
         (&[7, 5, 6], 3),
         (&[7, 5, 6], 8),
@@ -40,6 +40,8 @@ fn sums_of_every_slice_are_the_plain_ones() {
         (&[3, 4, 5], 17),
         (&[3, 2, 3, 2, 3], 24),
         (&[4, 5, 6], 50),
+        // Factors that outgrow the second-level cache.
+        (&[3, 4, 200_000], 10),
     ];
     for (extents, rank) in cases {
         let x = tensor(extents, 150);
@@ -49,7 +51,7 @@ fn sums_of_every_slice_are_the_plain_ones() {
         {
             let list = SliceList::new(&x, mode).expect("a list");
             assert_eq!(list.len() as u64, extents[mode]);
-            let kernel = Slices::new(rank, extents.len(), toolchain);
+            let kernel = Slices::new(rank, extents, toolchain);
             let others: Vec<&Matrix<f64>> =
                 all.iter().enumerate().filter(|(m, _)| *m != mode).map(|(_, f)| f).collect();
             let mut right = Matrix::zeros(1, rank).expect("memory");
@@ -84,7 +86,7 @@ fn sums_of_every_slice_are_the_plain_ones() {
 fn other_shapes_are_refused() {
     let x = tensor(&[4, 5, 6], 20);
     let list = SliceList::new(&x, 0).expect("a list");
-    let kernel = Slices::new(4, 3, &Toolchain::detect());
+    let kernel = Slices::new(4, &[4, 5, 6], &Toolchain::detect());
     let mut right = Matrix::zeros(1, 4).expect("memory");
     let mut normal = Matrix::zeros(4, 4).expect("memory");
     let mut run = |extents: &[u64], rank: usize, entries: std::ops::Range<usize>| {

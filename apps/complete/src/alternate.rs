@@ -40,7 +40,7 @@ impl Als {
         let offset = objective.offset();
         let centre = |rows: &Rows| rows.list().values().iter().map(|x| x - offset).collect();
         let centred = (offset != 0.0).then(|| modes.iter().map(centre).collect());
-        Ok(Als { kernel: Slices::new(rank, tensor.order(), toolchain), modes, centred, sign })
+        Ok(Als { kernel: Slices::new(rank, tensor.extents(), toolchain), modes, centred, sign })
     }
 }
 

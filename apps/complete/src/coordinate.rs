@@ -86,7 +86,7 @@ impl Ccd {
         Ok(Ccd {
             pair: BlockKernel::new(&asked[0], &tree, toolchain)?,
             values: BlockKernel::new(&asked[1], &tree, toolchain)?,
-            systems: Slices::new(block, tensor.order(), toolchain),
+            systems: Slices::new(block, tensor.extents(), toolchain),
             modes: modes.collect::<Result<_, _>>()?,
             residual: vec![0.0; nnz],
             sorted: vec![0.0; nnz],

@@ -1,6 +1,7 @@
 // The normal equations of one row of a factor, from the entries of its slice.  Before this text
 // stand, as literals, OTHERS (modes beside that of the slice), RANK, ROW (elements of a row with its
-// padding) and LANES (elements of a vector; they divide ROW).
+// padding), LANES (elements of a vector; they divide ROW) and AHEAD (how many entries ahead rows are
+// asked for; 0 where they are near).
 //
 //     w = the rows of the other modes multiplied,   N = sum w w^T,   h = sum x w
 //
@@ -18,8 +19,6 @@ typedef double vec __attribute__((vector_size(LANES * 8), may_alias));
 #define LAST (RANK - (PARTS - 1) * LANES)
 // Entries whose products wait in the first-level cache: tiles of N are loaded once for all of them.
 #define BATCH 32
-// Entries whose rows are asked for ahead.
-#define AHEAD 16
 
 // Adds the products of COLUMNS vectors from `q` on by ROWS elements of vector `p` to a tile of N.
 #define TILE(ROWS, COLUMNS)                                                                        \
@@ -59,15 +58,19 @@ void decompose_kernel(const void *const *in, void *out, void *rhs, void *scratch
         for (uint64_t b = 0; b < count; ++b) {
             const uint64_t entry = first + b;
             const uint32_t *const here = rows + entry * OTHERS;
+#if AHEAD
             const uint64_t later = entry + AHEAD < end ? entry + AHEAD : entry;
             const uint32_t *const soon = rows + later * OTHERS;
+#endif
             const vec *row[OTHERS];
 #pragma GCC unroll 8
             for (int n = 0; n < OTHERS; ++n) {
                 const double *const factor = in[2 + n];
+#if AHEAD
                 const vec *const next = (const vec *)(factor + (size_t)soon[n] * ROW);
 #pragma GCC unroll 8
                 for (int p = 0; p < PARTS; ++p) __builtin_prefetch(next + p);
+#endif
                 row[n] = (const vec *)(factor + (size_t)here[n] * ROW);
             }
 #pragma GCC unroll 8
