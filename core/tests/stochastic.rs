@@ -1,11 +1,28 @@
 //! Stochastic passes against gradients and by hand.
 
-use decompose_core::stochastic::{PassRule, Strata};
+use decompose_core::runtime::{Columns, StepShape, Steps, Toolchain, Values};
+use decompose_core::stochastic::{PassRule, Slope, Strata};
 use decompose_formats::mix::mix;
 use decompose_formats::{Coo, Ints, Matrix};
 
 fn draw(key: u64) -> f64 {
     (mix(key) >> 11) as f64 / (1_u64 << 53) as f64
+}
+
+fn squares(x: f64, m: f64) -> f64 {
+    2.0 * (m - x)
+}
+
+/// The compiled loop; none without a compiler.
+fn compiled(order: usize, rank: usize, columns: Columns, values: Values) -> Option<Steps> {
+    let shape = StepShape { order, row: Strata::row_len(rank), columns, values };
+    match Toolchain::detect() {
+        Toolchain::Interpreter(why) => {
+            eprintln!("compiled steps are left out: {why}");
+            None
+        }
+        native => Some(Steps::new(shape, &native).expect("compiled steps")),
+    }
 }
 
 /// A tensor of `nnz` distinct entries.
@@ -84,7 +101,9 @@ fn a_pass_of_short_steps_follows_the_gradient() {
     for (extents, rank) in cases {
         let x = tensor(extents, 60, 7);
         let ridge: Vec<f64> = (0..extents.len()).map(|mode| 0.1 * mode as f64).collect();
-        for threads in [1, 2, 3, 5] {
+        let steps = compiled(extents.len(), rank, Columns::All, Values::All);
+        let slopes = steps.iter().map(Slope::Squares).chain([Slope::Of(&squares)]);
+        for (slope, threads) in slopes.flat_map(|slope| [1, 2, 3, 5].map(|n| (slope, n))) {
             let before = factors(extents, rank);
             let want = gradient(&x, &before, &ridge, 0.25);
             let mut after = factors(extents, rank);
@@ -92,7 +111,7 @@ fn a_pass_of_short_steps_follows_the_gradient() {
             let free = vec![vec![1.0; rank]; extents.len()];
             let least = vec![f64::NEG_INFINITY; extents.len()];
             let rule = PassRule { step, offset: 0.25, ridge: &ridge, free: &free, least: &least };
-            strata.pass(&mut after, &rule, 1, |x, m| 2.0 * (m - x)).expect("a pass");
+            strata.pass(&mut after, &rule, 1, slope).expect("a pass");
             for (mode, want) in want.iter().enumerate() {
                 let scale = want.iter().fold(1.0, |a: f64, b| a.max(b.abs()));
                 for (at, want) in want.iter().enumerate() {
@@ -110,18 +129,23 @@ fn a_pass_of_short_steps_follows_the_gradient() {
 fn fixed_columns_stay_and_bounds_hold() {
     let extents = [8, 6, 7];
     let x = tensor(&extents, 80, 5);
-    let mut all = factors(&extents, 4);
     let before = factors(&extents, 4);
-    let mut strata = Strata::new(&x, 4, 2, 0).expect("strata");
-    assert_eq!(strata.parts(), 2);
-    let free = vec![vec![1.0, 1.0, 0.0, 1.0]; 3];
-    let ridge = [0.0; 3];
-    let rule = PassRule { step: 0.5, offset: 0.0, ridge: &ridge, free: &free, least: &[0.0; 3] };
-    for epoch in 0..3 {
-        strata.pass(&mut all, &rule, epoch, |x, m| (m - x).clamp(-1.0, 1.0)).expect("a pass");
-    }
+    let pass = |slope: Slope<'_>| {
+        let mut all = factors(&extents, 4);
+        let mut strata = Strata::new(&x, 4, 2, 0).expect("strata");
+        assert_eq!(strata.parts(), 2);
+        let free = vec![vec![1.0, 1.0, 0.0, 1.0]; 3];
+        let ridge = [0.1; 3];
+        let rule =
+            PassRule { step: 0.1, offset: 0.0, ridge: &ridge, free: &free, least: &[0.0; 3] };
+        for epoch in 0..3 {
+            strata.pass(&mut all, &rule, epoch, slope).expect("a pass");
+        }
+        all
+    };
+    let plain = pass(Slope::Of(&squares));
     let mut changed = false;
-    for (after, before) in all.iter().zip(&before) {
+    for (after, before) in plain.iter().zip(&before) {
         for row in 0..after.rows() {
             for r in 0..4 {
                 let (new, old) = (after.row(row)[r], before.row(row)[r]);
@@ -132,6 +156,26 @@ fn fixed_columns_stay_and_bounds_hold() {
         }
     }
     assert!(changed);
+    let Some(steps) = compiled(3, 4, Columns::Marked, Values::Bounded) else { return };
+    for (compiled, plain) in pass(Slope::Squares(&steps)).iter().zip(&plain) {
+        for (a, b) in compiled.as_slice().iter().zip(plain.as_slice()) {
+            // 240 steps in doubles, whose sums are rounded differently.
+            assert!((a - b).abs() < 1e-12 && *a >= 0.0, "{a} {b}");
+        }
+    }
+}
+
+#[test]
+fn a_loop_for_other_shapes_is_refused() {
+    let extents = [8, 6, 7];
+    let x = tensor(&extents, 80, 5);
+    let Some(steps) = compiled(3, 9, Columns::All, Values::All) else { return };
+    let mut all = factors(&extents, 4);
+    let mut strata = Strata::new(&x, 4, 2, 0).expect("strata");
+    let free = vec![vec![1.0; 4]; 3];
+    let rule = PassRule { step: 0.1, offset: 0.0, ridge: &[0.0; 3], free: &free, least: &[0.0; 3] };
+    let error = strata.pass(&mut all, &rule, 0, Slope::Squares(&steps)).expect_err("refused");
+    assert!(error.to_string().contains("other rows"), "{error}");
 }
 
 #[test]
@@ -148,7 +192,7 @@ fn the_same_seed_and_threads_give_the_same_bits() {
             let rule =
                 PassRule { step: 0.01, offset: 0.0, ridge: &[0.1; 3], free: &free, least: &least };
             for epoch in 0..4 {
-                strata.pass(&mut all, &rule, epoch, |x, m| 2.0 * (m - x)).expect("a pass");
+                strata.pass(&mut all, &rule, epoch, Slope::Of(&squares)).expect("a pass");
             }
             let bits =
                 |f: &Matrix<f64>| f.as_slice().iter().map(|x| x.to_bits()).collect::<Vec<_>>();

@@ -1,8 +1,10 @@
 //! What to fit, and how.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::time::Duration;
 
+use decompose_common::checkpoint::CheckpointRule;
 use decompose_formats::Matrix;
 
 use crate::error::CompleteError;
@@ -37,8 +39,15 @@ pub struct CompleteConfig {
     /// The length of the steps of SGD and Adam relative to the scale of the problem; see
     /// [`Algorithm`].  Default: the algorithm's own.
     pub step: Option<f64>,
-    /// Passes over the modes for each component of CCD++.  Default 1.
+    /// Passes over the modes for each block of components of CCD++.  Default 1.
     pub inner: usize,
+    /// Components that CCD++ updates together; 1 is the textbook's.  Default 8.
+    pub block: usize,
+    /// Starts, from `seed`, `seed + 1`, ...; the one with the least deciding error is kept.
+    /// Default 1.
+    pub restarts: usize,
+    /// Where and how often the state is saved.  Default: it is not.
+    pub checkpoint: Option<CheckpointRule>,
 }
 
 /// A model and its ranks.
@@ -71,7 +80,7 @@ pub enum Algorithm {
     /// Alternating least squares by conjugate gradients in every slice of a block; no matrix of
     /// `R x R` a row is stored.
     AlsCg,
-    /// Cyclic coordinate descent, component by component (CCD++).
+    /// Cyclic coordinate descent, some components at a time (CCD++ and its block form).
     Ccd,
     /// Stochastic gradient steps, in parallel without races.
     Sgd,
@@ -127,6 +136,8 @@ pub enum Start {
     Random,
     /// These blocks.
     Given(Vec<Matrix<f64>>),
+    /// Where the run saved in this folder stopped.
+    Checkpoint(PathBuf),
 }
 
 impl CompleteConfig {
@@ -145,6 +156,9 @@ impl CompleteConfig {
             max_time: None,
             step: None,
             inner: 1,
+            block: 8,
+            restarts: 1,
+            checkpoint: None,
         }
     }
 
@@ -180,7 +194,13 @@ impl CompleteConfig {
         {
             return fail(format!("huber-delta is {bend}; use a number above 0"));
         }
-        let counts = [("epochs", self.max_epochs), ("ccd-inner", self.inner)];
+        let counts = [
+            ("epochs", self.max_epochs),
+            ("ccd-inner", self.inner),
+            ("ccd-block", self.block),
+            ("restarts", self.restarts),
+            ("checkpoint-every", self.checkpoint.as_ref().map_or(1, |rule| rule.every)),
+        ];
         match counts.iter().find(|(_, count)| *count == 0) {
             Some((name, _)) => fail(format!("{name} is 0; use at least 1")),
             None => self.patience.check(),

@@ -15,8 +15,6 @@ pub(crate) struct BlockKernel {
     contraction: Contraction<f64>,
     /// The shape of each dense operand.
     shapes: Vec<Vec<usize>>,
-    /// The shape of a dense output.
-    output: Vec<usize>,
     /// Memory for an output that is stored otherwise than its block.
     scratch: Option<Matrix<f64>>,
 }
@@ -56,8 +54,7 @@ impl BlockKernel {
         };
         let inputs = question.expr.inputs.iter().skip(1);
         let shapes = inputs.map(|access| shape(&access.indices)).collect();
-        let output = shape(&question.expr.output.indices);
-        BlockKernel { contraction, shapes, output, scratch: None }
+        BlockKernel { contraction, shapes, scratch: None }
     }
 
     /// Returns the tree of the tensor.
@@ -84,26 +81,6 @@ impl BlockKernel {
         let packed = self.packed(blocks)?;
         let operands = operands(blocks, &packed);
         Ok(self.contraction.run_on_into(values, &operands, output)?)
-    }
-
-    /// Does what [`BlockKernel::write_block`] does with `values`, or those of the tree.
-    ///
-    /// # Errors
-    ///
-    /// If an operand does not fit.
-    pub(crate) fn contract(
-        &mut self,
-        values: Option<&[f64]>,
-        blocks: &[&Matrix<f64>],
-        output: &mut Matrix<f64>,
-    ) -> Result<(), CompleteError> {
-        match values {
-            Some(values) => self.write_block(values, blocks, output),
-            None => {
-                let tree = self.contraction.shared_tree();
-                self.write_block(tree.values(), blocks, output)
-            }
-        }
     }
 
     /// Computes a dense output into the matrix of a block.
@@ -137,41 +114,6 @@ impl BlockKernel {
         }
         self.scratch = Some(scratch);
         Ok(())
-    }
-
-    /// Computes a dense output into memory from [`BlockKernel::memory`], its indices in the order in
-    /// which the kernel stores them.
-    ///
-    /// # Errors
-    ///
-    /// If an operand does not fit.
-    pub(crate) fn write_memory(
-        &mut self,
-        values: &[f64],
-        blocks: &[&Matrix<f64>],
-        output: &mut Matrix<f64>,
-    ) -> Result<(), CompleteError> {
-        let packed = self.packed(blocks)?;
-        Ok(self.contraction.run_on(values, &operands(blocks, &packed), output)?)
-    }
-
-    /// Makes memory for [`BlockKernel::write_memory`].
-    ///
-    /// # Errors
-    ///
-    /// If there is none.
-    pub(crate) fn memory(&self) -> Result<Matrix<f64>, CompleteError> {
-        Ok(self.contraction.output()?)
-    }
-
-    /// Makes memory for a dense output, laid out as the expression names it.
-    ///
-    /// # Errors
-    ///
-    /// If there is none.
-    pub(crate) fn block(&self) -> Result<Matrix<f64>, CompleteError> {
-        let (cols, rows) = self.output.split_last().map_or((1, &[][..]), |(c, r)| (*c, r));
-        Ok(Matrix::zeros(rows.iter().product(), cols)?)
     }
 
     /// Stores the blocks that the kernel wants in another order of indices.

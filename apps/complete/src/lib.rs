@@ -13,8 +13,8 @@
 //! also by alternation over the blocks, CP by coordinate descent and by stochastic steps.
 //!
 //! The work over the entries is contractions that [`decompose_core`] schedules: the model's values
-//! at the entries (TTTP), gradients (MTTKRP and its kin) and the matrices of row-wise normal
-//! equations.
+//! at the entries (TTTP) and gradients (MTTKRP and its kin).  Row-wise normal equations and stochastic
+//! steps are compiled loops of its `runtime`.
 //!
 //! Sources: Hong, Kolda, Duersch, "Generalized canonical polyadic tensor decomposition", SIAM
 //! Review 62, 2020 (losses, gradients); Smith, Park, Karypis, "An exploration of optimization
@@ -23,9 +23,11 @@
 mod alternate;
 mod baseline;
 mod biases;
+mod checkpoint;
 pub mod config;
 mod conjugate;
 mod coordinate;
+mod data;
 mod entries;
 pub mod error;
 mod kernel;
@@ -37,6 +39,7 @@ pub mod network;
 mod objective;
 pub mod outcome;
 mod quasi_newton;
+mod rows;
 mod solve;
 pub mod split;
 mod start;
@@ -44,14 +47,16 @@ mod stochastic;
 mod stop;
 
 pub use baseline::{Baseline, baselines};
+pub use checkpoint::saved_history;
 pub use config::{Algorithm, Biases, CompleteConfig, ModelKind, Start};
+pub use data::Data;
 pub use entries::values_at;
 pub use error::CompleteError;
 pub use loss::{Loss, Range};
 pub use metrics::Scores;
 pub use network::Network;
 pub use objective::{Needs, Objective};
-pub use outcome::{CompleteOutcome, EpochRecord};
-pub use solve::{Data, Observer, solve};
+pub use outcome::{CompleteOutcome, EpochRecord, StartReport};
+pub use solve::{Observer, solve};
 pub use split::{Parts, Share, SplitRule, overlap, split, with_zeros};
 pub use stop::{Patience, StopReason};

@@ -1,5 +1,8 @@
 //! What all methods have in common: an epoch makes the blocks better.
 
+use std::io;
+
+use decompose_common::npz::{NpzIn, NpzOut};
 use decompose_core::runtime::Toolchain;
 use decompose_formats::{Coo, Matrix};
 
@@ -35,6 +38,24 @@ pub(crate) trait Method {
         blocks: &mut Vec<Matrix<f64>>,
         value: f64,
     ) -> Result<Progress, CompleteError>;
+
+    /// Writes what the next epoch depends on beside the blocks; nothing where it depends on no more.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be written.
+    fn save(&self, _out: &mut NpzOut<'_>) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// Reads what [`Method::save`] wrote.
+    ///
+    /// # Errors
+    ///
+    /// If an array is missing or of another type.
+    fn load(&mut self, _archive: &mut NpzIn) -> Result<(), CompleteError> {
+        Ok(())
+    }
 }
 
 /// Makes the method of `config` for the training entries `tensor`.
@@ -55,7 +76,7 @@ pub(crate) fn method(
         }
         Algorithm::Als | Algorithm::AlsCg => Box::new(AlsCg::new(objective)?),
         Algorithm::Ccd => Box::new(Ccd::new(tensor, objective, config, toolchain)?),
-        Algorithm::Sgd => Box::new(Sgd::new(tensor, objective, config)?),
+        Algorithm::Sgd => Box::new(Sgd::new(tensor, objective, config, toolchain)?),
         Algorithm::Adam => Box::new(Adam::new(objective, config)?),
         Algorithm::Lbfgs => Box::new(Lbfgs::new(objective, config.range())?),
     })

@@ -36,17 +36,35 @@ impl Scores {
     ///
     /// Time `O(n)`, for bernoulli `O(n log n)`; parallel.
     pub fn of(loss: Loss, observed: &[f64], model: &[f64], offset: f64) -> Scores {
-        let means: Vec<f64> = model.par_iter().map(|&m| loss.mean(m + offset)).collect();
-        Scores::of_means(loss, observed, &means)
+        let mean = |m: f64| loss.mean(m + offset);
+        let area = match loss {
+            Loss::Bernoulli => {
+                auc(observed, &model.par_iter().map(|&m| mean(m)).collect::<Vec<_>>())
+            }
+            _ => None,
+        };
+        Scores::judged(loss, (observed, model), mean, area)
     }
 
     /// Judges the means that something gives entries.
     pub fn of_means(loss: Loss, observed: &[f64], means: &[f64]) -> Scores {
+        let area = if loss == Loss::Bernoulli { auc(observed, means) } else { None };
+        Scores::judged(loss, (observed, means), |mean| mean, area)
+    }
+
+    /// Judges values that say `mean` of an entry; `auc` is the area under the ROC curve.
+    fn judged(
+        loss: Loss,
+        (observed, values): (&[f64], &[f64]),
+        mean: impl Fn(f64) -> f64 + Sync,
+        auc: Option<f64>,
+    ) -> Scores {
         let sums: Vec<[f64; 3]> = observed
             .par_chunks(BLOCK)
-            .zip(means.par_chunks(BLOCK))
-            .map(|(observed, means)| {
-                observed.iter().zip(means).fold([0.0; 3], |[square, far, deviance], (&x, &p)| {
+            .zip(values.par_chunks(BLOCK))
+            .map(|(observed, values)| {
+                observed.iter().zip(values).fold([0.0; 3], |[square, far, deviance], (&x, &m)| {
+                    let p = mean(m);
                     let error = x - p;
                     let unit = loss.deviance(x, p);
                     [square + error * error, far + error.abs(), deviance + unit]
@@ -54,15 +72,15 @@ impl Scores {
             })
             .collect();
         let count = observed.len().max(1) as f64;
-        let mean = |at: usize| sums.iter().map(|sums| sums[at]).sum::<f64>() / count;
-        let own = mean(2);
+        let average = |at: usize| sums.iter().map(|sums| sums[at]).sum::<f64>() / count;
+        let own = average(2);
         let bernoulli = loss == Loss::Bernoulli;
         Scores {
             entries: observed.len(),
-            rmse: mean(0).sqrt(),
-            mae: mean(1),
+            rmse: average(0).sqrt(),
+            mae: average(1),
             log_loss: bernoulli.then_some(own),
-            auc: if bernoulli { auc(observed, means) } else { None },
+            auc,
             deviance: matches!(loss, Loss::Poisson | Loss::Gamma).then_some(own),
         }
     }

@@ -9,8 +9,13 @@
 //! when the objective has not reached a new minimum for ten epochs.  An epoch is one step.  Source:
 //! Kingma, Ba, "Adam: a method for stochastic optimization", ICLR 2015, algorithm 1.
 
+use std::io;
+
+use decompose_common::checkpoint::fixed;
+use decompose_common::npz::{NpzIn, NpzOut};
 use decompose_formats::Matrix;
 
+use crate::checkpoint::{read_blocks, write_blocks};
 use crate::config::CompleteConfig;
 use crate::error::CompleteError;
 use crate::loss::Range;
@@ -26,7 +31,7 @@ const SQUARE: f64 = 0.999;
 /// Keeps quotients finite.
 const TINY: f64 = 1e-12;
 /// Epochs without a new minimum that halve the rate.
-const FAILS: u32 = 10;
+const FAILS: u64 = 10;
 
 /// The state of the method.
 pub(crate) struct Adam {
@@ -35,9 +40,9 @@ pub(crate) struct Adam {
     square: Vec<Matrix<f64>>,
     step: f64,
     rate: Option<f64>,
-    time: i32,
+    time: u32,
     least: f64,
-    fails: u32,
+    fails: u64,
     range: Range,
 }
 
@@ -87,7 +92,8 @@ impl Method for Adam {
         let rate = *rate;
         objective.gradient(blocks, &mut self.gradient)?;
         self.time += 1;
-        let (first, second) = (1.0 - MEAN.powi(self.time), 1.0 - SQUARE.powi(self.time));
+        let (first, second) =
+            (1.0 - MEAN.powi(self.time as i32), 1.0 - SQUARE.powi(self.time as i32));
         let moments = self.mean.iter_mut().zip(&mut self.square).zip(&self.gradient);
         for (block, ((mean, square), gradient)) in blocks.iter_mut().zip(moments) {
             let moments = mean.as_mut_slice().iter_mut().zip(square.as_mut_slice());
@@ -102,6 +108,23 @@ impl Method for Adam {
             }
         }
         Ok(Progress::Moved)
+    }
+
+    fn save(&self, out: &mut NpzOut<'_>) -> io::Result<()> {
+        write_blocks(out, "mean", &self.mean)?;
+        write_blocks(out, "square", &self.square)?;
+        out.numbers("adam", &[self.rate.unwrap_or(f64::NAN), self.least])?;
+        out.numbers("adam_counts", &[u64::from(self.time), self.fails])
+    }
+
+    fn load(&mut self, archive: &mut NpzIn) -> Result<(), CompleteError> {
+        self.mean = read_blocks(archive, "mean", self.mean.len())?;
+        self.square = read_blocks(archive, "square", self.square.len())?;
+        let [rate, least] = fixed::<f64, 2>(archive, "adam")?;
+        let [time, fails] = fixed::<u64, 2>(archive, "adam_counts")?;
+        self.rate = Some(rate).filter(|rate| !rate.is_nan());
+        (self.least, self.time, self.fails) = (least, time as u32, fails);
+        Ok(())
     }
 }
 

@@ -14,6 +14,8 @@ use crate::stop::StopReason;
 /// One epoch.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct EpochRecord {
+    /// The start, counted from 1.
+    pub restart: usize,
     /// The epoch, counted from 1; 0 is the start.
     pub epoch: usize,
     /// The objective, ridge included.
@@ -28,7 +30,7 @@ pub struct EpochRecord {
     pub seconds: f64,
     /// Seconds to judge it.
     pub judge_seconds: f64,
-    /// Seconds from the start, judging included.
+    /// Seconds from the first start (and before a resumption), judging included.
     pub total_seconds: f64,
 }
 
@@ -38,6 +40,19 @@ impl EpochRecord {
     pub fn deciding(&self) -> &Scores {
         self.val.as_ref().unwrap_or(&self.train)
     }
+}
+
+/// The end of one start.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StartReport {
+    /// Its seed.
+    pub seed: u64,
+    /// Its best epoch.
+    pub best: EpochRecord,
+    /// Epochs done.
+    pub epochs: usize,
+    /// Why it stopped.
+    pub stop: StopReason,
 }
 
 /// The best model of a run and how it came about.
@@ -50,12 +65,16 @@ pub struct CompleteOutcome {
     pub offset: f64,
     /// The components that are no biases; all of them without biases.
     pub rank: usize,
-    /// The record of the best epoch.
+    /// The record of the best epoch of the best start.
     pub best: EpochRecord,
-    /// Every epoch.
+    /// Every epoch of every start.
     pub history: Vec<EpochRecord>,
-    /// Why it stopped.
+    /// Why the best start stopped.
     pub stop: StopReason,
+    /// Every start.
+    pub starts: Vec<StartReport>,
+    /// The best of them, from 0; of equal errors the earliest.
+    pub best_start: usize,
     /// Predictions without a model.
     pub baselines: Vec<Baseline>,
     /// Slices without a training entry, by mode: the model knows nothing of them.
@@ -69,6 +88,11 @@ pub struct CompleteOutcome {
 }
 
 impl CompleteOutcome {
+    /// Returns the epochs of the best start.
+    pub fn course(&self) -> impl Iterator<Item = &EpochRecord> {
+        self.history.iter().filter(|record| record.restart == self.best_start + 1)
+    }
+
     /// Returns the model.
     ///
     /// A CP model has unit columns with their weights, the largest first, then a component for the

@@ -8,7 +8,10 @@
 //! of objective and gradient, seldom more.
 
 use std::collections::VecDeque;
+use std::io;
 
+use decompose_common::checkpoint::fixed;
+use decompose_common::npz::{NpzIn, NpzOut};
 use decompose_formats::Matrix;
 
 use crate::error::CompleteError;
@@ -176,6 +179,37 @@ impl Method for Lbfgs {
             }
             self.pairs.clear();
         }
+    }
+
+    fn save(&self, out: &mut NpzOut<'_>) -> io::Result<()> {
+        let inverses: Vec<f64> = self.pairs.iter().map(|(_, _, rho)| *rho).collect();
+        out.numbers("inverses", &inverses)?;
+        for ((step, change, _), at) in self.pairs.iter().zip(1..) {
+            out.numbers(&format!("step_{at}"), step)?;
+            out.numbers(&format!("change_{at}"), change)?;
+        }
+        let Some(Place { point, gradient, value }) = &self.here else { return Ok(()) };
+        out.numbers("point", point)?;
+        out.numbers("gradient", gradient)?;
+        out.numbers("value", &[*value])
+    }
+
+    fn load(&mut self, archive: &mut NpzIn) -> Result<(), CompleteError> {
+        let inverses: Vec<f64> = archive.numbers("inverses")?;
+        self.pairs.clear();
+        for (rho, at) in inverses.into_iter().zip(1..) {
+            let step = archive.numbers(&format!("step_{at}"))?;
+            self.pairs.push_back((step, archive.numbers(&format!("change_{at}"))?, rho));
+        }
+        self.here = match archive.has("point") {
+            true => {
+                let [value] = fixed::<f64, 1>(archive, "value")?;
+                let (point, gradient) = (archive.numbers("point")?, archive.numbers("gradient")?);
+                Some(Place { point, gradient, value })
+            }
+            false => None,
+        };
+        Ok(())
     }
 }
 

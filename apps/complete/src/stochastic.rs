@@ -5,9 +5,15 @@
 //! an entry exactly.  It grows by 5% with each epoch that made the objective smaller; one that did
 //! not is undone and halves it (the "bold driver": Battiti, 1989).
 
-use decompose_core::stochastic::{PassRule, Strata};
+use std::io;
+
+use decompose_common::checkpoint::fixed;
+use decompose_common::npz::{NpzIn, NpzOut};
+use decompose_core::runtime::{Columns, StepShape, Steps, Toolchain, Values};
+use decompose_core::stochastic::{PassRule, Slope, Strata};
 use decompose_formats::{Coo, Matrix};
 
+use crate::checkpoint::{read_blocks, write_blocks};
 use crate::config::CompleteConfig;
 use crate::error::CompleteError;
 use crate::loss::{Loss, Range};
@@ -24,6 +30,8 @@ const SMALLEST: f64 = 1e-9;
 /// The state of the method.
 pub(crate) struct Sgd {
     strata: Strata,
+    /// The steps on squares; `None` without a compiler.
+    steps: Option<Steps>,
     first: f64,
     step: f64,
     epoch: u64,
@@ -43,19 +51,24 @@ impl Sgd {
         tensor: &Coo<f64>,
         objective: &Objective,
         config: &CompleteConfig,
+        toolchain: &Toolchain,
     ) -> Result<Sgd, CompleteError> {
         let rank = objective.network().blocks()[0].matrix().1;
         let threads = rayon::current_num_threads();
         let strata = Strata::new(tensor, rank, threads, config.seed)?;
         let fixed = objective.fixed();
         let free = |mode| (0..rank).map(|c| f64::from(u8::from(!fixed.has(mode, c)))).collect();
-        let least = match config.range() {
-            Range::All => f64::NEG_INFINITY,
-            Range::NonNegative => 0.0,
+        let (least, values) = match config.range() {
+            Range::All => (f64::NEG_INFINITY, Values::All),
+            Range::NonNegative => (0.0, Values::Bounded),
         };
+        let columns = if fixed.any() { Columns::Marked } else { Columns::All };
+        let shape =
+            StepShape { order: tensor.order(), row: Strata::row_len(rank), columns, values };
         let first = config.step.unwrap_or(STEP);
         Ok(Sgd {
             strata,
+            steps: Steps::new(shape, toolchain).ok(),
             first,
             step: first,
             epoch: 0,
@@ -104,12 +117,34 @@ impl Method for Sgd {
         };
         self.epoch += 1;
         let epoch = self.epoch;
-        match loss {
-            // The usual loss has a loop of its own.
-            Loss::Gaussian => self.strata.pass(blocks, &rule, epoch, |x, m| 2.0 * (m - x))?,
-            _ => self.strata.pass(blocks, &rule, epoch, |x, m| loss.slope(x, m))?,
-        }
+        let slope = |x: f64, m: f64| loss.slope(x, m);
+        let slope = match &self.steps {
+            Some(steps) if loss == Loss::Gaussian => Slope::Squares(steps),
+            _ => Slope::Of(&slope),
+        };
+        self.strata.pass(blocks, &rule, epoch, slope)?;
         Ok(Progress::Moved)
+    }
+
+    fn save(&self, out: &mut NpzOut<'_>) -> io::Result<()> {
+        let least = self.before.as_ref().map_or(f64::NAN, |(_, least)| *least);
+        out.numbers("sgd", &[self.step, least])?;
+        out.numbers("sgd_epoch", &[self.epoch])?;
+        match &self.before {
+            Some((blocks, _)) => write_blocks(out, "before", blocks),
+            None => Ok(()),
+        }
+    }
+
+    fn load(&mut self, archive: &mut NpzIn) -> Result<(), CompleteError> {
+        let [step, least] = fixed::<f64, 2>(archive, "sgd")?;
+        [self.epoch] = fixed::<u64, 1>(archive, "sgd_epoch")?;
+        self.step = step;
+        self.before = match archive.has("before_1") {
+            true => Some((read_blocks(archive, "before", self.free.len())?, least)),
+            false => None,
+        };
+        Ok(())
     }
 }
 

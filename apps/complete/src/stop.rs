@@ -23,6 +23,18 @@ pub enum StopReason {
     Interrupted,
 }
 
+impl StopReason {
+    /// All of them, in the order in which checkpoints count them.
+    pub const ALL: [StopReason; 6] = [
+        StopReason::Settled,
+        StopReason::PerfectFit,
+        StopReason::Stationary,
+        StopReason::EpochLimit,
+        StopReason::TimeLimit,
+        StopReason::Interrupted,
+    ];
+}
+
 impl fmt::Display for StopReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -110,6 +122,20 @@ impl Watch {
     /// Tells whether the patience is at its end after `epoch`.
     pub(crate) fn settled(&self, epoch: usize, patience: &Patience) -> bool {
         self.mark.is_some_and(|(_, marked)| epoch >= marked + patience.epochs)
+    }
+
+    /// Returns its numbers, for a checkpoint; those that are not known yet are no numbers.
+    pub(crate) fn to_numbers(self) -> [f64; 4] {
+        let pair =
+            |pair: Option<(f64, usize)>| pair.map_or([f64::NAN; 2], |(e, at)| [e, at as f64]);
+        let ([a, b], [c, d]) = (pair(self.best), pair(self.mark));
+        [a, b, c, d]
+    }
+
+    /// Reads what [`Watch::to_numbers`] made.
+    pub(crate) fn from_numbers([a, b, c, d]: [f64; 4]) -> Watch {
+        let pair = |error, at: f64| (!at.is_nan()).then_some((error, at as usize));
+        Watch { best: pair(a, b), mark: pair(c, d) }
     }
 
     /// Returns the epoch with the least error.

@@ -165,14 +165,23 @@ impl Emitter<'_> {
     }
 
     /// Rows are assigned once only if the accumulator sits directly in the owned root loop, and
-    /// positions if it sits in the walk over all levels.
+    /// positions if it sits in the walk over all levels or nothing is summed into them.
     fn zeroing(&self) -> Zeroing {
         let owned = self.schedule.parallel.is_some_and(|p| p.conflict == Conflict::Boundary);
-        let Some(Accumulator { depth, .. }) = self.accumulator else { return Zeroing::All };
+        let Some(Accumulator { depth, .. }) = self.accumulator else {
+            return if self.assigns_positions() { Zeroing::Gaps } else { Zeroing::All };
+        };
         let levels = &self.problem.sparse[0].levels;
         let walk = self.orders.last().is_some_and(|order| order[..depth] == levels[..]);
         let positions = self.problem.has_pattern_output() && walk;
         if positions || owned && depth == 1 { Zeroing::Gaps } else { Zeroing::All }
+    }
+
+    /// Tells whether the last term meets every element of a pattern's output exactly once.
+    fn assigns_positions(&self) -> bool {
+        let output = self.problem.expr.output.set();
+        let once = |order: &Vec<Index>| order.iter().all(|&index| output.contains(index));
+        self.problem.has_pattern_output() && self.orders.last().is_some_and(once)
     }
 
     fn nodes(&self, nodes: &[Node], around: &mut Vec<Index>, program: &Program) -> Vec<Stmt> {
@@ -266,8 +275,10 @@ impl Emitter<'_> {
         }
         let accumulated = self.accumulator.as_ref().map(|a| Place::Buffer(a.buffer));
         debug_assert!(accumulated.is_none_or(|place| program.array(place).is_some()));
+        let once = accumulated.is_none() && self.assigns_positions();
+        let mode = if once { Mode::Assign } else { Mode::Add };
         let target = accumulated.unwrap_or(Place::Output);
-        Stmt::Product { target, factors, mode: Mode::Add, lanes }
+        Stmt::Product { target, factors, mode, lanes }
     }
 
     /// Writes the accumulator to the output.

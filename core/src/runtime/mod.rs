@@ -5,13 +5,16 @@
 //! Kernel + tree -> tasks of equal non-zeros -> Executor::run
 //! ```
 //!
-//! [`Probes`] are loops that measure what the machine can do, compiled in the same way.
+//! [`Probes`] are loops that measure what the machine can do, [`Slices`] those of normal equations and
+//! [`Steps`] those of stochastic descent, compiled in the same way.
 
 mod compiler;
 mod executor;
 mod kernel;
 mod partition;
 mod probe;
+mod slices;
+mod steps;
 mod windows;
 
 pub use compiler::{Compiler, Toolchain};
@@ -19,4 +22,6 @@ pub use executor::Executor;
 pub use kernel::{Kernel, Origin};
 pub use partition::{Cut, Task, partition};
 pub use probe::{Probe, Probes, RowList};
+pub use slices::{SliceList, Slices};
+pub use steps::{Columns, StepBlock, StepList, StepNumbers, StepShape, Steps, Values};
 pub use windows::share_slices;

@@ -12,10 +12,11 @@
 //! that share no part in any mode form a stratum and run at the same time, the strata one after
 //! another (Gemulla, Nijkamp, Haas, Sismanis, "Large-scale matrix factorization with distributed
 //! stochastic gradient descent", KDD 2011, for matrices; here for any order).  The result depends
-//! on the seed and the number of threads only.
+//! on the seed and the number of threads only.  Steps on squared distances are compiled for order and
+//! rank ([`Steps`](crate::runtime::Steps)).
 
 mod step;
 mod strata;
 
-pub use step::PassRule;
+pub use step::{PassRule, Slope};
 pub use strata::Strata;

@@ -1,8 +1,10 @@
 //! The steps of one task: a block of entries with the rows that they touch.
 
-use decompose_formats::wide;
+use decompose_formats::{Matrix, wide};
 
+use crate::error::CoreError;
 use crate::kernels::MAX_ORDER;
+use crate::runtime::{StepBlock, StepList, StepNumbers, Steps};
 
 /// Elements of a row that are handled together: a vector register of the widest kind.
 pub(super) const LANES: usize = 8;
@@ -26,41 +28,76 @@ pub struct PassRule<'a> {
     pub least: &'a [f64],
 }
 
+/// The derivative of the loss by the model's value.
+#[derive(Clone, Copy)]
+pub enum Slope<'a> {
+    /// That of `(x - m)^2`, compiled.
+    Squares(&'a Steps),
+    /// Any other, of the entry `x` and the model's value `m`.
+    Of(&'a (dyn Fn(f64, f64) -> f64 + Sync)),
+}
+
 /// The entries of a block and the rows of each mode's part.
 pub(super) struct Task<'a> {
-    pub(super) rows: &'a [u32],
-    pub(super) values: &'a [f64],
+    pub(super) list: &'a StepList,
     /// The entry to begin with; the pass goes round.
     pub(super) start: usize,
     pub(super) factors: Vec<&'a mut [f64]>,
     pub(super) shares: Vec<&'a [f64]>,
 }
 
-/// Takes a step at every entry of `task`.
+/// Takes a step at every entry of `task`; `free` marks the columns of each mode, padded.
+///
+/// # Errors
+///
+/// If the compiled loop was made for another shape.
 pub(super) fn visit(
+    task: Task<'_>,
+    rule: &PassRule<'_>,
+    free: &[Matrix<f64>],
+    slope: Slope<'_>,
+) -> Result<(), CoreError> {
+    let free: Vec<&[f64]> = free.iter().map(Matrix::as_slice).collect();
+    match slope {
+        Slope::Squares(steps) => visit_compiled(task, rule, &free, steps),
+        Slope::Of(derivative) => {
+            visit_plain(task, rule, &free, derivative);
+            Ok(())
+        }
+    }
+}
+
+fn visit_compiled(
     mut task: Task<'_>,
     rule: &PassRule<'_>,
-    stride: usize,
-    derivative: impl Fn(f64, f64) -> f64 + Copy,
+    free: &[&[f64]],
+    steps: &Steps,
+) -> Result<(), CoreError> {
+    let PassRule { step, offset, ridge, least, .. } = *rule;
+    let numbers = StepNumbers { step, offset, ridge, least };
+    for range in [task.start..task.list.len(), 0..task.start] {
+        let factors = task.factors.iter_mut().map(|factor| &mut **factor).collect();
+        let (list, shares) = (task.list, task.shares.clone());
+        steps.run(StepBlock { list, range, factors, shares, free: free.to_vec() }, &numbers)?;
+    }
+    Ok(())
+}
+
+fn visit_plain(
+    mut task: Task<'_>,
+    rule: &PassRule<'_>,
+    free: &[&[f64]],
+    derivative: &(dyn Fn(f64, f64) -> f64 + Sync),
 ) {
-    let free: Vec<Vec<f64>> = rule.free.iter().map(|free| padded(free, stride)).collect();
-    let free: Vec<&[f64]> = free.iter().map(Vec::as_slice).collect();
+    let stride = free.first().map_or(LANES, |free| free.len());
     let order = task.factors.len();
     let task = &mut task;
     wide::run(|| match order {
         // The usual orders have loops of constant length.
-        2 => steps::<2>(task, rule, &free, stride, derivative),
-        3 => steps::<3>(task, rule, &free, stride, derivative),
-        4 => steps::<4>(task, rule, &free, stride, derivative),
-        5 => steps::<5>(task, rule, &free, stride, derivative),
-        _ => steps::<MAX_ORDER>(task, rule, &free, stride, derivative),
+        3 => steps::<3>(task, rule, free, stride, derivative),
+        4 => steps::<4>(task, rule, free, stride, derivative),
+        _ => steps::<MAX_ORDER>(task, rule, free, stride, derivative),
     });
-}
-
-fn padded(free: &[f64], stride: usize) -> Vec<f64> {
-    let mut free = free.to_vec();
-    free.resize(stride, 0.0);
-    free
 }
 
 #[inline(always)]
@@ -72,7 +109,8 @@ fn steps<const MOST: usize>(
     derivative: impl Fn(f64, f64) -> f64,
 ) {
     let order = if MOST == MAX_ORDER { task.factors.len() } else { MOST };
-    let Task { rows, values, start, factors, shares } = task;
+    let Task { list, start, factors, shares } = task;
+    let (rows, values) = (list.rows(), list.values());
     let mut at = [0_usize; MOST];
     let mut keep = [0.0; MOST];
     for entry in (*start..values.len()).chain(0..*start) {

@@ -5,7 +5,8 @@ use decompose_formats::{Coo, Matrix};
 use rayon::prelude::{IntoParallelIterator, ParallelIterator};
 
 use crate::error::CoreError;
-use crate::stochastic::step::{LANES, PassRule, Task, visit};
+use crate::runtime::StepList;
+use crate::stochastic::step::{LANES, PassRule, Slope, Task, visit};
 
 /// The most strata: with more of them, threads would wait for each other more than they work.
 const MOST_STRATA: usize = 4096;
@@ -19,12 +20,14 @@ pub struct Strata {
     parts: usize,
     modes: Vec<Mode>,
     /// By part in the first mode, then in the second, ...: the last mode's part runs fastest.
-    blocks: Vec<Block>,
+    ///
+    /// In each, rows are places counted from the part's first, and entries in random order.
+    blocks: Vec<StepList>,
     seed: u64,
     /// Elements of a row of the copies.
     stride: usize,
     /// The factors with their rows in the order of their parts.
-    copies: Vec<Vec<f64>>,
+    copies: Vec<Matrix<f64>>,
 }
 
 /// How the rows of a mode are cut into parts.
@@ -35,14 +38,6 @@ struct Mode {
     starts: Vec<usize>,
     /// One over the entries of the row at each place; 0 for none.
     share: Vec<f64>,
-}
-
-/// The entries of one part in each mode, in random order.
-#[derive(Default)]
-struct Block {
-    /// Places counted from the part's first, `order` of them an entry.
-    rows: Vec<u32>,
-    values: Vec<f64>,
 }
 
 impl Strata {
@@ -72,10 +67,16 @@ impl Strata {
             parts -= 1;
         }
         let modes: Vec<Mode> = (0..extents.len()).map(|m| Mode::of(tensor, m, parts)).collect();
-        let stride = rank.next_multiple_of(LANES);
-        let copies = extents.iter().map(|&extent| vec![0.0; extent as usize * stride]).collect();
+        let stride = Strata::row_len(rank);
+        let copies = extents.iter().map(|&extent| Matrix::zeros(extent as usize, stride));
+        let copies = copies.collect::<Result<_, _>>()?;
         let blocks = blocks(tensor, &modes, parts, seed);
         Ok(Strata { extents, parts, modes, blocks, seed, stride, copies })
+    }
+
+    /// Returns the elements of a row as steps see it, for a model of `rank` components.
+    pub fn row_len(rank: usize) -> usize {
+        rank.next_multiple_of(LANES)
     }
 
     /// Returns how many blocks run at the same time.
@@ -85,20 +86,19 @@ impl Strata {
 
     /// Visits every entry once, in an order that `epoch` decides, and updates `factors`.
     ///
-    /// `derivative(x, m)` is the derivative of the loss of the model's value `m` where the tensor
-    /// has `x`.
-    ///
     /// # Errors
     ///
-    /// [`CoreError::Operand`] if a factor has another shape than the tensor and the rank.
+    /// [`CoreError::Operand`] if a factor has another shape than the tensor and the rank, or the
+    /// compiled loop was made for another.
     pub fn pass(
         &mut self,
         factors: &mut [Matrix<f64>],
         rule: &PassRule<'_>,
         epoch: u64,
-        derivative: impl Fn(f64, f64) -> f64 + Sync + Copy,
+        slope: Slope<'_>,
     ) -> Result<(), CoreError> {
         self.check(factors)?;
+        let free = rule.free.iter().map(|free| self.padded(free)).collect::<Result<Vec<_>, _>>()?;
         self.load(factors);
         let order = self.extents.len() as u32;
         let mut strata: Vec<usize> = (0..self.parts.pow(order - 1)).collect();
@@ -107,7 +107,7 @@ impl Strata {
         let mut copies = std::mem::take(&mut self.copies);
         for stratum in strata {
             let tasks = self.tasks(stratum, &mut copies, key);
-            tasks.into_par_iter().for_each(|task| visit(task, rule, self.stride, derivative));
+            tasks.into_par_iter().try_for_each(|task| visit(task, rule, &free, slope))?;
         }
         self.copies = copies;
         self.store(factors);
@@ -127,9 +127,21 @@ impl Strata {
         Err(CoreError::Operand { operand: "factors".into(), why })
     }
 
+    /// Returns the marks of columns as a row of the copies.
+    fn padded(&self, free: &[f64]) -> Result<Matrix<f64>, CoreError> {
+        let mut row = Matrix::zeros(1, self.stride)?;
+        row.row_mut(0).iter_mut().zip(free).for_each(|(to, from)| *to = *from);
+        Ok(row)
+    }
+
     /// Makes the tasks of a stratum: in task `t`, mode 0 has part `t` and each other mode the part
     /// `t` plus its shift.
-    fn tasks<'a>(&'a self, stratum: usize, copies: &'a mut [Vec<f64>], key: u64) -> Vec<Task<'a>> {
+    fn tasks<'a>(
+        &'a self,
+        stratum: usize,
+        copies: &'a mut [Matrix<f64>],
+        key: u64,
+    ) -> Vec<Task<'a>> {
         let order = self.extents.len();
         let parts = self.parts;
         let shift = |mode: usize| match mode {
@@ -139,10 +151,9 @@ impl Strata {
         let mut tasks: Vec<Task<'a>> = (0..parts)
             .map(|t| {
                 let block = (0..order).fold(0, |at, mode| at * parts + (t + shift(mode)) % parts);
-                let Block { rows, values } = &self.blocks[block];
-                let start = if values.is_empty() { 0 } else { mix(key ^ block as u64) };
-                let start = (start % values.len().max(1) as u64) as usize;
-                Task { rows, values, start, factors: Vec::new(), shares: Vec::new() }
+                let list = &self.blocks[block];
+                let start = (mix(key ^ block as u64) % list.len().max(1) as u64) as usize;
+                Task { list, start, factors: Vec::new(), shares: Vec::new() }
             })
             .collect();
         for (mode, copy) in copies.iter_mut().enumerate() {
@@ -167,7 +178,7 @@ impl Strata {
     fn load(&mut self, factors: &[Matrix<f64>]) {
         for ((copy, mode), factor) in self.copies.iter_mut().zip(&self.modes).zip(factors) {
             for (row, &place) in mode.place.iter().enumerate() {
-                let to = &mut copy[place as usize * self.stride..];
+                let to = copy.row_mut(place as usize);
                 to[..factor.cols()].copy_from_slice(factor.row(row));
             }
         }
@@ -177,8 +188,7 @@ impl Strata {
         for ((copy, mode), factor) in self.copies.iter().zip(&self.modes).zip(factors) {
             let cols = factor.cols();
             for (row, &place) in mode.place.iter().enumerate() {
-                let from = &copy[place as usize * self.stride..][..cols];
-                factor.row_mut(row).copy_from_slice(from);
+                factor.row_mut(row).copy_from_slice(&copy.row(place as usize)[..cols]);
             }
         }
     }
@@ -220,11 +230,11 @@ impl Mode {
 }
 
 /// Sorts the entries, shuffled, into their blocks.
-fn blocks(tensor: &Coo<f64>, modes: &[Mode], parts: usize, seed: u64) -> Vec<Block> {
+fn blocks(tensor: &Coo<f64>, modes: &[Mode], parts: usize, seed: u64) -> Vec<StepList> {
     let mut entries: Vec<usize> = (0..tensor.nnz()).collect();
     shuffle(&mut entries, mix(seed));
     let count = parts.pow(modes.len() as u32);
-    let mut blocks: Vec<Block> = (0..count).map(|_| Block::default()).collect();
+    let mut blocks: Vec<StepList> = (0..count).map(|_| StepList::default()).collect();
     let mut rows = vec![0; modes.len()];
     for entry in entries {
         let mut block = 0;
@@ -234,8 +244,7 @@ fn blocks(tensor: &Coo<f64>, modes: &[Mode], parts: usize, seed: u64) -> Vec<Blo
             block = block * parts + part;
             rows[m] = (place - mode.starts[part]) as u32;
         }
-        blocks[block].rows.extend_from_slice(&rows);
-        blocks[block].values.push(tensor.values()[entry]);
+        blocks[block].push(&rows, tensor.values()[entry]);
     }
     blocks
 }

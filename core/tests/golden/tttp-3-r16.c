@@ -13,7 +13,7 @@
 // |     for k in level 3 of X
 // |       T2 = 0
 // |       T2() += T1(r) * A3(k,r)   over lanes r
-// |       S() += X(i,j,k) * T2()
+// |       S() = X(i,j,k) * T2()
 #include <stddef.h>
 #include <stdint.h>
 typedef double value;
@@ -63,7 +63,7 @@ void decompose_kernel(const void *const *in, value *out, value *boundary, value 
                     const vec1 lanes_1 = ((vec1 *)&lanes_2)[0] + ((vec1 *)&lanes_2)[1];
                     T2 += lanes_1[0];
                 }
-                row[0] += nonzero[at_k] * T2;
+                row[0] = nonzero[at_k] * T2;
             }
         }
     }

@@ -3,6 +3,7 @@
 mod any;
 mod arrange;
 mod csv;
+mod mean;
 mod norm;
 mod npz;
 mod splatt;

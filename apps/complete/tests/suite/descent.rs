@@ -59,9 +59,9 @@ proptest! {
 }
 
 #[test]
-fn long_modes_are_solved_in_blocks_of_rows() {
-    // At rank 20 a block of rows has 8,738 matrices: five blocks, some rows without entries.
-    let tensor = noise(&[5, 3, 40_000], 0.1, 2);
+fn long_modes_and_long_slices_are_solved() {
+    // 40,000 rows in many groups, some without entries; slices of the others are cut into pieces.
+    let tensor = noise(&[5, 3, 40_000], 0.2, 2);
     let mut config = CompleteConfig::new(ModelKind::Cp { rank: 20 });
     (config.max_epochs, config.reg) = (2, vec![0.1]);
     falls(&config, &tensor);

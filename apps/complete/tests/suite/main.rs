@@ -6,3 +6,4 @@ mod gradients;
 mod options;
 mod planted;
 mod reference;
+mod resume;

@@ -85,7 +85,10 @@ pub(crate) struct FitArgs {
     /// size of the parameters).  [default: 0.03 for sgd, 0.05 for adam]
     #[arg(long, value_name = "X", value_parser = parse_from_zero)]
     pub(crate) step: Option<f64>,
-    /// Passes over the modes for each component of ccd.
+    /// Components that ccd updates together; 1 is the textbook's CCD++.
+    #[arg(long, value_name = "N", default_value = "8", value_parser = parse_count)]
+    pub(crate) ccd_block: usize,
+    /// Passes over the modes for each block of components of ccd.
     #[arg(long, value_name = "N", default_value = "1", value_parser = parse_count)]
     pub(crate) ccd_inner: usize,
 }
@@ -132,7 +135,7 @@ pub(crate) enum Alg {
     Als,
     /// Alternating least squares by conjugate gradients.
     AlsCg,
-    /// Coordinate descent (CCD++).
+    /// Coordinate descent in blocks of components (CCD++ for blocks of one).
     #[value(alias = "ccd++")]
     Ccd,
     /// Stochastic gradient steps.

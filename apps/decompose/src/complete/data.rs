@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use decompose_complete::{Algorithm, Network, Parts, overlap, split};
+use decompose_complete::{Algorithm, Biases, ModelKind, Network, Parts, overlap, split};
 use decompose_formats::dense::padded;
 use decompose_formats::io::{Base, Format};
 use decompose_formats::{Coo, Ints};
@@ -138,7 +138,7 @@ fn tell(parts: &Parts, console: &Console) -> Result<(), Failure> {
 }
 
 /// Returns what the fit needs: the parts, which are a list of their own beside that of the file, the
-/// trees with vectors over the entries, and what the last tree is built from.
+/// trees with vectors over the entries and lists of them, and what the last tree is built from.
 fn needs(settings: &Settings, tensor: &Coo<f64>) -> Needs {
     let (order, nnz) = (tensor.order() as u64, tensor.nnz() as u64);
     let config = settings.config(tensor.order(), 0);
@@ -148,14 +148,20 @@ fn needs(settings: &Settings, tensor: &Coo<f64>) -> Needs {
         (rows * padded(cols, 8) * 8) as u64
     });
     let blocks: u64 = blocks.sum();
-    let (trees, vectors) = match config.algorithm {
-        Algorithm::Als => (order + 1, 3),
-        _ => (2, 5),
+    let cp = matches!(config.model, ModelKind::Cp { .. });
+    let centred = if config.biases == Biases::Modes { order } else { 0 };
+    // Trees, vectors over the entries, and lists of them by slices or blocks.
+    let (trees, vectors, lists) = match config.algorithm {
+        Algorithm::Als if cp => (1, 3 + centred, order),
+        Algorithm::Ccd => (2, 7, order + 1),
+        Algorithm::Sgd => (1, 3, 1),
+        _ => (2, 5, 0),
     };
     let list = nnz * (8 + 4 * order);
     // Values, and a coordinate for each of the fused levels and for some of the nodes above.
     let tree = nnz * (8 + 4 * order.min(3));
-    let fit = trees * tree + vectors * 8 * nnz;
+    // A list also says where an entry stood.
+    let fit = trees * tree + vectors * 8 * nnz + lists * (list + 4 * nnz);
     let build = (trees - 1) * tree + 2 * 8 * nnz + list + sort_bytes(tensor);
     Needs {
         start: 0,

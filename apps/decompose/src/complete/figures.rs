@@ -38,12 +38,12 @@ pub(crate) fn draw(
 
 /// Errors on all parts against epochs and seconds, with the baselines.
 fn errors(solved: &Solved, title: &str) -> Curves {
-    let outcome = solved.outcome();
+    let outcome = &solved.outcome;
     let name = outcome.best.train.error_name();
     let held_out = |record: &EpochRecord| record.test.or(record.val);
     let part = |name: &str, of: &dyn Fn(&EpochRecord) -> Option<Scores>, by_time: bool| {
         let place = |r: &EpochRecord| if by_time { r.total_seconds } else { r.epoch as f64 };
-        let points = outcome.history.iter().filter_map(|r| Some((place(r), of(r)?.error())));
+        let points = outcome.course().filter_map(|r| Some((place(r), of(r)?.error())));
         let points: Vec<(f64, f64)> = points.collect();
         Curve { name: name.into(), points, look: CurveLook::Line }
     };

@@ -10,12 +10,13 @@ pub(crate) fn layout(loss: Loss, parts: &Parts) -> Vec<Detail> {
     details(loss, &[Some(none), part(&parts.val), part(&parts.test)], [0.0; 3])
 }
 
-/// Returns an epoch as an iteration of start `restart`; `size` is the norm of the training entries.
+/// Returns an epoch as an iteration; `last` is the one before it, and `size` the norm of the training
+/// entries.
 pub(crate) fn iteration(
     loss: Loss,
     record: &EpochRecord,
     last: Option<&EpochRecord>,
-    (restart, size): (usize, f64),
+    size: f64,
 ) -> IterationRecord {
     let relative = |record: &EpochRecord| {
         record.train.rmse * (record.train.entries as f64).sqrt() / size.max(f64::MIN_POSITIVE)
@@ -24,7 +25,7 @@ pub(crate) fn iteration(
     let parts = [Some(record.train), record.val, record.test];
     let numbers = [record.objective, record.seconds, record.judge_seconds];
     IterationRecord {
-        restart,
+        restart: record.restart,
         iteration: record.epoch,
         fit: 1.0 - relative_error,
         change: (relative_error - last.map_or(1.0, relative)).abs(),

@@ -77,7 +77,7 @@ fn finish(
     folder: Option<&OutputFolder>,
     console: &mut Console,
 ) -> Result<Done, Failure> {
-    let outcome = solved.outcome();
+    let outcome = &solved.outcome;
     if let Some(why) = &outcome.interpreted {
         console.screen.warn(format!("kernels run in the interpreter, many times slower: {why}"));
     }
@@ -101,7 +101,7 @@ fn finish(
         }
         None => Vec::new(),
     };
-    let result = record::result(settings, solved, &loaded);
+    let result = record::result(solved, &loaded);
     let event = run::record::result(settings, &loaded.forecast, &loaded.phases, &result);
     console.event("result", event)?;
     console.summary(summary::Summary { settings, solved, loaded: &loaded, files: &files })?;
@@ -116,7 +116,7 @@ fn write(
     folder: &OutputFolder,
 ) -> Result<Vec<String>, Failure> {
     let kind = settings.kind(loaded.parts.train.order());
-    let mut paths: Vec<PathBuf> = match solved.outcome().model(&kind)? {
+    let mut paths: Vec<PathBuf> = match solved.outcome.model(&kind)? {
         Model::Cp(cp) => model::write(&cp, folder.path(), ModelFormat::Npz)?,
         Model::Tucker(tucker) => vec![tucker.write(folder.path())?],
         Model::Tt(train) => vec![train.write(folder.path())?],

@@ -35,7 +35,7 @@ impl Predictions {
         else {
             return Ok(None);
         };
-        let outcome = solved.outcome();
+        let outcome = &solved.outcome;
         let (entries, values) =
             values_at(tensor, &outcome.network, &outcome.blocks, &settings.toolchain())?;
         let loss = settings.loss();

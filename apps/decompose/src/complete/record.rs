@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use decompose_complete::{
-    Algorithm, Baseline, Biases, CompleteConfig, EpochRecord, ModelKind, Range, StopReason,
+    Algorithm, Baseline, Biases, CompleteConfig, EpochRecord, ModelKind, Range, StartReport,
+    StopReason,
 };
 use serde::Serialize;
 use serde_json::{Value as Json, json};
@@ -26,6 +27,7 @@ pub(crate) struct Options<'a> {
     patience: usize,
     step: Option<f64>,
     ccd_inner: usize,
+    ccd_block: usize,
     held_out: Json,
     #[serde(flatten)]
     shared: SharedOptions<'a>,
@@ -85,7 +87,7 @@ pub(crate) fn write(
         command: "complete",
         options: options(settings, loaded.parts.train.order()),
         plan: plan(solved, loaded),
-        result: result(settings, solved, loaded),
+        result: result(solved, loaded),
     };
     let facts = (&loaded.tensor, loaded.forecast, &loaded.phases);
     record::write(settings, facts, parts, folder)
@@ -93,7 +95,7 @@ pub(crate) fn write(
 
 /// Returns the options of a run as they are recorded.
 pub(crate) fn options(settings: &Settings, order: usize) -> Options<'_> {
-    let CompleteConfig { model, algorithm, loss, reg, patience, step, inner, .. } =
+    let CompleteConfig { model, algorithm, loss, reg, patience, step, inner, block, .. } =
         settings.config(order, 0);
     let config = settings.config(order, 0);
     Options {
@@ -106,6 +108,7 @@ pub(crate) fn options(settings: &Settings, order: usize) -> Options<'_> {
         patience: patience.epochs,
         step,
         ccd_inner: inner,
+        ccd_block: block,
         held_out: match &settings.held_out {
             HeldOut::Split(share, rule) => json!({ "split": share, "by": rule }),
             HeldOut::Files { val, test } => json!({ "val": val, "test": test }),
@@ -115,7 +118,7 @@ pub(crate) fn options(settings: &Settings, order: usize) -> Options<'_> {
 }
 
 fn plan(solved: &Solved, loaded: &Loaded) -> Plan {
-    let outcome = solved.outcome();
+    let outcome = &solved.outcome;
     let count = |part: &Option<decompose_formats::Coo<f64>>| part.as_ref().map_or(0, |p| p.nnz());
     Plan {
         train_entries: loaded.parts.train.nnz(),
@@ -129,33 +132,29 @@ fn plan(solved: &Solved, loaded: &Loaded) -> Plan {
 }
 
 /// Returns the result of a run.
-pub(crate) fn result<'a>(
-    settings: &Settings,
-    solved: &'a Solved,
-    loaded: &Loaded,
-) -> ResultRecord<'a> {
-    let outcome = solved.outcome();
+pub(crate) fn result<'a>(solved: &'a Solved, loaded: &Loaded) -> ResultRecord<'a> {
+    let outcome = &solved.outcome;
     let norm = loaded.parts.train.norm_squared().sqrt().max(f64::MIN_POSITIVE);
     let relative = |best: &EpochRecord| best.train.rmse * (best.train.entries as f64).sqrt() / norm;
-    let start = |(at, outcome): (usize, &decompose_complete::CompleteOutcome)| StartRecord {
-        seed: settings.config(loaded.parts.train.order(), at).seed,
-        fit: 1.0 - relative(&outcome.best),
-        relative_error: relative(&outcome.best),
-        iterations: outcome.history.len() - 1,
-        stop: outcome.stop,
-        error: outcome.best.deciding().error(),
+    let start = |start: &StartReport| StartRecord {
+        seed: start.seed,
+        fit: 1.0 - relative(&start.best),
+        relative_error: relative(&start.best),
+        iterations: start.epochs,
+        stop: start.stop,
+        error: start.best.deciding().error(),
     };
     ResultRecord {
         fit: 1.0 - relative(&outcome.best),
         relative_error: relative(&outcome.best),
-        iterations: outcome.history.len() - 1,
+        iterations: outcome.starts[outcome.best_start].epochs,
         stop: outcome.stop,
-        best_start: solved.best + 1,
+        best_start: outcome.best_start + 1,
         best: &outcome.best,
         offset: outcome.offset,
         baselines: &outcome.baselines,
-        starts: solved.outcomes.iter().enumerate().map(start).collect(),
+        starts: outcome.starts.iter().map(start).collect(),
         solver_seconds: outcome.seconds,
-        seconds_per_epoch: median(outcome.history.iter().skip(1).map(|record| record.seconds)),
+        seconds_per_epoch: median(outcome.course().skip(1).map(|record| record.seconds)),
     }
 }

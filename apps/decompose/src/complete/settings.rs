@@ -71,10 +71,6 @@ impl Settings {
                 "completion works in double precision; use --precision f64",
             ));
         }
-        if run.resume.is_some() || run.checkpoint_every.is_some() {
-            let why = "completion cannot be resumed yet; an interrupted run writes its best model";
-            return Err(Failure::input(why).help("leave out --resume and --checkpoint-every"));
-        }
         let held_out = held_out(&args.data, run.seed)?;
         Ok(Settings { run, model, held_out })
     }
@@ -104,6 +100,7 @@ impl Settings {
             max_time: self.stop.max_time,
             step: fit.step,
             inner: fit.ccd_inner,
+            block: fit.ccd_block,
             ..CompleteConfig::new(self.kind(order))
         }
     }

@@ -1,8 +1,10 @@
 //! The starts of a fit, watched.
 
+use decompose_common::history::IterationRecord;
 use decompose_common::output::OutputFolder;
 use decompose_complete::{
-    CompleteError, CompleteOutcome, Data, EpochRecord, Parts, Start, StopReason,
+    CompleteConfig, CompleteOutcome, Data, EpochRecord, Loss, Parts, Start, StopReason,
+    saved_history,
 };
 
 use crate::cli::Done;
@@ -14,22 +16,12 @@ use crate::run::journal::{self, Course};
 
 /// The end of all starts.
 pub(crate) struct Solved {
-    /// One a start.
-    pub(crate) outcomes: Vec<CompleteOutcome>,
-    /// The start with the least deciding error.
-    pub(crate) best: usize,
+    pub(crate) outcome: CompleteOutcome,
     pub(crate) seconds: f64,
     pub(crate) done: Done,
 }
 
-impl Solved {
-    /// Returns the outcome of the best start.
-    pub(crate) fn outcome(&self) -> &CompleteOutcome {
-        &self.outcomes[self.best]
-    }
-}
-
-/// Runs every start.
+/// Runs every start, from the beginning or from where a checkpoint stopped.
 ///
 /// # Errors
 ///
@@ -43,34 +35,40 @@ pub(crate) fn solve(
     let Parts { train, val, test } = parts;
     let data = Data { train, val: val.as_ref(), test: test.as_ref() };
     let loss = settings.loss();
-    let layout = history::layout(loss, parts);
-    let course = Course { layout, earlier: Vec::new() };
     let size = train.norm_squared().sqrt();
+    let saved = settings.resume.as_deref().map(saved_history).transpose()?.unwrap_or_default();
+    let mut journal = Journal { loss, size, last: None };
+    let earlier: Vec<IterationRecord> =
+        saved.iter().map(|record| journal.iteration(record)).collect();
+    let course = Course { layout: history::layout(loss, parts), earlier };
+    let config = CompleteConfig {
+        restarts: settings.restarts,
+        checkpoint: settings.checkpoint(),
+        ..settings.config(train.order(), 0)
+    };
+    let start = settings.resume.clone().map_or(Start::Random, Start::Checkpoint);
     let toolchain = settings.toolchain();
-    let (outcomes, seconds) = journal::watch(settings, folder, course, console, |observer| {
-        let mut outcomes: Vec<CompleteOutcome> = Vec::new();
-        for restart in 0..settings.restarts {
-            let config = settings.config(train.order(), restart);
-            let mut last: Option<EpochRecord> = None;
-            let mut see = |record: &EpochRecord| {
-                let place = (restart + 1, size);
-                let seen = history::iteration(loss, record, last.as_ref(), place);
-                last = Some(record.clone());
-                observer(&seen)
-            };
-            let outcome =
-                decompose_complete::solve(data, Start::Random, &config, &toolchain, &mut see)?;
-            let cut = matches!(outcome.stop, StopReason::Interrupted | StopReason::TimeLimit);
-            outcomes.push(outcome);
-            if cut {
-                break;
-            }
-        }
-        Ok::<_, CompleteError>(outcomes)
+    let (outcome, seconds) = journal::watch(settings, folder, course, console, |observer| {
+        let mut see = |record: &EpochRecord| observer(&journal.iteration(record));
+        decompose_complete::solve(data, start, &config, &toolchain, &mut see)
     })?;
-    let error = |at: usize| outcomes[at].best.deciding().error();
-    let best = (0..outcomes.len()).min_by(|&a, &b| error(a).total_cmp(&error(b))).unwrap_or(0);
-    let interrupted = outcomes.iter().any(|outcome| outcome.stop == StopReason::Interrupted);
+    let interrupted = outcome.starts.iter().any(|start| start.stop == StopReason::Interrupted);
     let done = if interrupted { Done::Interrupted } else { Done::Complete };
-    Ok(Solved { outcomes, best, seconds, done })
+    Ok(Solved { outcome, seconds, done })
+}
+
+/// Tells epochs in the words of the shared history.
+struct Journal {
+    loss: Loss,
+    /// The norm of the training entries.
+    size: f64,
+    last: Option<EpochRecord>,
+}
+
+impl Journal {
+    fn iteration(&mut self, record: &EpochRecord) -> IterationRecord {
+        let last = self.last.replace(record.clone());
+        let before = last.as_ref().filter(|last| last.restart == record.restart);
+        history::iteration(self.loss, record, before, self.size)
+    }
 }

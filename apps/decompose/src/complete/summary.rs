@@ -19,7 +19,7 @@ pub(crate) struct Summary<'a> {
 
 impl fmt::Display for Summary<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let outcome = self.solved.outcome();
+        let outcome = &self.solved.outcome;
         let best = &outcome.best;
         let name = best.train.error_name();
         writeln!(f, "{name:<20}      training    validation          test")?;
@@ -48,10 +48,10 @@ impl fmt::Display for Summary<'_> {
         if judged.error() >= least {
             writeln!(f, "warning     the model predicts no better than a mean; try another rank")?;
         }
-        let epochs = outcome.history.len() - 1;
+        let epochs = outcome.starts[outcome.best_start].epochs;
         writeln!(f, "epochs      {epochs}, the best {}; {}", best.epoch, outcome.stop)?;
-        if self.solved.outcomes.len() > 1 {
-            let (number, count) = (self.solved.best + 1, self.solved.outcomes.len());
+        if outcome.starts.len() > 1 {
+            let (number, count) = (outcome.best_start + 1, outcome.starts.len());
             writeln!(f, "best start  {number} of {count}")?;
         }
         let (phases, forecast) = (&self.loaded.phases, &self.loaded.forecast);

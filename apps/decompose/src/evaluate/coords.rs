@@ -7,6 +7,7 @@ use std::path::Path;
 use decompose_formats::io::{Base, Compression, ReadReport};
 use decompose_formats::{Coo, Ints, Width};
 
+use crate::evaluate::predict::Unknown;
 use crate::failure::Failure;
 
 /// Returns the coordinates of a list as it was read, one array a mode of `extents`.
@@ -15,22 +16,24 @@ use crate::failure::Failure;
 ///
 /// # Errors
 ///
-/// A list of another order; a coordinate outside of the extents, with file, line and mode.
+/// A list of another order; with [`Unknown::Error`] a coordinate outside of the extents, with file,
+/// line and mode.
 pub(crate) fn of_list(
     list: Coo<f64>,
     report: &ReadReport,
     extents: &[u64],
+    unknown: Unknown,
 ) -> Result<Vec<Ints>, Failure> {
     let order = list.order();
     let (_, mut coords, values) = list.into_parts();
     if order + 1 == extents.len() && report.text.is_some() {
-        coords.push(last_column(&values, report, extents[order])?);
+        coords.push(last_column(&values, report, (extents[order], unknown))?);
     } else if order != extents.len() {
         let (file, want) = (&report.file, extents.len());
         return Err(Failure::input(format!("{file} is of order {order}, the model of {want}")));
     }
     for (mode, (column, &extent)) in coords.iter().zip(extents).enumerate() {
-        if column.max().is_some_and(|max| max >= extent) {
+        if unknown == Unknown::Error && column.max().is_some_and(|max| max >= extent) {
             let entry = column.iter().position(|index| index >= extent).unwrap_or(0);
             let (from, index) = (offset(report), column.get(entry));
             return Err(outside((index + from).to_string(), (entry, mode, extent), report));
@@ -39,15 +42,40 @@ pub(crate) fn of_list(
     Ok(coords)
 }
 
+/// Returns `coords` with the last index of `extents` in the place of all beyond it, and how many
+/// entries have that index in some mode.
+pub(crate) fn within(coords: &[Ints], extents: &[u64]) -> (Vec<Ints>, usize) {
+    let count = coords.first().map_or(0, Ints::len);
+    let mut outside = vec![false; count];
+    let one = |(column, &extent): (&Ints, &u64)| -> Ints {
+        let last = extent - 1;
+        column
+            .iter()
+            .zip(&mut outside)
+            .filter(|(index, _)| *index >= last)
+            .for_each(|(_, o)| *o = true);
+        column.iter().map(|index| index.min(last)).collect::<Vec<u64>>().into()
+    };
+    let inside = coords.iter().zip(extents).map(one).collect();
+    (inside, outside.into_iter().filter(|&outside| outside).count())
+}
+
 /// Takes the column that was read as values for coordinates.
-fn last_column(values: &[f64], report: &ReadReport, extent: u64) -> Result<Ints, Failure> {
+fn last_column(
+    values: &[f64],
+    report: &ReadReport,
+    (extent, unknown): (u64, Unknown),
+) -> Result<Ints, Failure> {
     let from = offset(report) as f64;
+    // Beyond this, doubles do not tell neighbours apart.
+    let end = if unknown == Unknown::Error { extent } else { 1 << 53 };
     let index = |(entry, &value): (usize, &f64)| match value - from {
-        index if index >= 0.0 && index.fract() == 0.0 && index < extent as f64 => Ok(index as u64),
+        index if index >= 0.0 && index.fract() == 0.0 && index < end as f64 => Ok(index as u64),
         _ => Err((entry, value)),
     };
     let indices: Result<Vec<u64>, (usize, f64)> = values.iter().enumerate().map(index).collect();
-    match (indices, Width::below(extent)) {
+    let largest = indices.iter().flatten().max().map_or(extent, |&max| extent.max(max + 1));
+    match (indices, Width::below(largest)) {
         (Ok(indices), Width::W64) => Ok(indices.into()),
         (Ok(indices), Width::W32) => {
             Ok(indices.into_iter().map(|i| i as u32).collect::<Vec<u32>>().into())
@@ -79,8 +107,12 @@ fn outside(
         None => format!("{}, entry {}", report.file, entry + 1),
     };
     let mode = mode + 1;
-    Failure::input(format!("{place}: index {index} in mode {mode} is outside of the model"))
-        .help(format!("the model has the extent {extent} in mode {mode}"))
+    Failure::input(format!("{place}: index {index} in mode {mode} is outside of the model")).help(
+        format!(
+            "the model has the extent {extent} in mode {mode}; `decompose predict --unknown mean` \
+             takes the mean of the mode for such indices"
+        ),
+    )
 }
 
 /// Returns the line of an entry in a plain text file, from 1.

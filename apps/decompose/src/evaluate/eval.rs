@@ -11,6 +11,7 @@ use serde::Serialize;
 use crate::cli::Done;
 use crate::convert::check_output;
 use crate::evaluate::coords;
+use crate::evaluate::predict::Unknown;
 use crate::evaluate::{ComputeArgs, ModelArg, read_model};
 use crate::failure::Failure;
 use crate::input::InputArgs;
@@ -74,7 +75,7 @@ pub(crate) fn run(args: &EvalArgs) -> Result<Done, Failure> {
         return Err(Failure::input(why));
     }
     // Before sorting, while entries are where the lines of the file are.
-    coords::of_list(input.tensor.clone(), &input.report, &model.extents())?;
+    coords::of_list(input.tensor.clone(), &input.report, &model.extents(), Unknown::Error)?;
     input.tidy(args.input.duplicates(), &mut screen)?;
     let (_, coords, values) = input.tensor.into_parts();
     let (copies, toolchain) = (coords.clone(), args.compute.toolchain());

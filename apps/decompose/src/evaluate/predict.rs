@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use decompose_common::evaluate::values_at;
 use decompose_common::files;
 use decompose_formats::io::{Dialect, Overwrite, WriteOptions, write as write_list};
@@ -32,8 +32,21 @@ pub(crate) struct PredictArgs {
     /// The file of the values: .tns, .mtx, .ttx, .dtb or .npy.
     #[arg(long, short, value_name = "FILE", required = true, help_heading = "Output")]
     out: PathBuf,
+    /// What an index outside of the model is: an error, or mean: the mean of the mode's other indices
+    /// stands for it, so that the value is the model's mean over that mode.
+    #[arg(long, value_name = "WHAT", default_value = "error")]
+    unknown: Unknown,
     #[command(flatten)]
     compute: ComputeArgs,
+}
+
+/// What becomes of an index outside of the model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Unknown {
+    /// It is refused.
+    Error,
+    /// The mean of the mode's indices stands for it.
+    Mean,
 }
 
 /// Runs the command.
@@ -48,13 +61,30 @@ pub(crate) fn run(args: &PredictArgs) -> Result<Done, Failure> {
     let mut screen = args.compute.screen();
     let model = read_model(&args.model.model, &screen)?;
     let input = args.input.read::<f64>(&mut screen)?;
-    let coords = coords::of_list(input.tensor, &input.report, &model.extents())?;
+    let extents = model.extents();
+    let coords = coords::of_list(input.tensor, &input.report, &extents, args.unknown)?;
+    let (model, asked) = match args.unknown {
+        Unknown::Error => (model, coords.clone()),
+        Unknown::Mean => {
+            let model = model.with_means()?;
+            let (asked, outside) = coords::within(&coords, &model.extents());
+            if outside > 0 {
+                screen.warn(format!(
+                    "{outside} coordinates are outside of the model: means over their modes stand \
+                     for them"
+                ));
+            }
+            (model, asked)
+        }
+    };
     let toolchain = args.compute.toolchain();
-    let copies = coords.clone();
-    let (values, seconds) = screen.phase("predict", || values_at(&model, copies, &toolchain));
+    let (values, seconds) = screen.phase("predict", || values_at(&model, asked, &toolchain));
     let values = values?;
     screen.line(format!("predict  {} values; {seconds:.2} s", values.len()));
-    write(&args.out, (model.extents(), coords, values), overwrite)?;
+    let needed =
+        |(column, extent): (&Ints, u64)| column.max().map_or(extent, |m| extent.max(m + 1));
+    let extents = coords.iter().zip(extents).map(needed).collect();
+    write(&args.out, (extents, coords, values), overwrite)?;
     screen.line(format!("write    {}", args.out.display()));
     Ok(Done::Complete)
 }

@@ -32,6 +32,10 @@ pub(crate) fn run(args: &RankArgs) -> Result<Done, Failure> {
     if settings.task == Task::Explain {
         return Err(Failure::input("--explain belongs to a fit; use it with `decompose complete`"));
     }
+    if settings.resume.is_some() || settings.checkpoint_every.is_some() {
+        let why = "a comparison of ranks cannot be resumed; an interrupted one reports its ranks";
+        return Err(Failure::input(why).help("leave out --resume and --checkpoint-every"));
+    }
     run::start_threads(settings.threads)?;
     let folder = settings.output()?;
     let mut console = Console::new(&settings);

@@ -10,11 +10,12 @@ use decompose_formats::ModeOrder;
 /// When to stop, and how often to start.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct CourseArgs {
-    /// The most iterations.  [default: 50]
+    /// The most iterations.  [default: 50; 500 epochs for complete and rank]
     #[arg(long, short = 'i', visible_aliases = ["maxiters", "iters"], value_name = "N",
           value_parser = parse_count)]
     pub(crate) max_iters: Option<usize>,
-    /// Stop when the fit changes by less than this.  [default: 1e-5]
+    /// Stop when the fit changes by less than this; for complete and rank, see --patience.
+    /// [default: 1e-5; 1e-4 for complete and rank]
     #[arg(long, value_name = "X", value_parser = parse_from_zero)]
     pub(crate) tol: Option<f64>,
     /// Stop after this many seconds (also 90s, 15m, 2h).

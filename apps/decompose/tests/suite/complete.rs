@@ -118,6 +118,77 @@ fn files_of_held_out_entries_and_zeros_count() {
 }
 
 #[test]
+fn resumed_runs_end_with_the_same_bytes() {
+    let dir = tempfile::tempdir().unwrap();
+    let counts = data("tz-transitions.tns.gz");
+    let cases = ["--rank 3 --alg als", "--rank 3 --alg sgd", "--model tt --ranks 2 --alg lbfgs"];
+    for case in cases {
+        let run = |options: &str| {
+            let options = format!("{case} --patience 50 --checkpoint-every 2 --quiet {options}");
+            complete(dir.path(), &counts, &options)
+        };
+        run("--max-iters 7 --restarts 2 --out whole");
+        run("--max-iters 4 --out part");
+        run("--max-iters 7 --restarts 2 --resume part");
+        let read = |path: &str| fs::read(dir.path().join(path)).unwrap();
+        for name in ["model.npz", "predictions.csv"] {
+            let same = read(&format!("whole/{name}")) == read(&format!("part/{name}"));
+            assert!(same, "{case}: {name} differs");
+        }
+        let errors = |path: &str| -> Vec<String> {
+            let text = String::from_utf8(read(path)).unwrap();
+            text.lines().map(|line| line.split(',').take(5).collect::<Vec<_>>().join(",")).collect()
+        };
+        assert_eq!(errors("whole/history.csv"), errors("part/history.csv"), "{case}");
+        assert_eq!(errors("whole/history.csv").len(), 1 + 2 * 8, "{case}");
+        let mut other = decompose(dir.path());
+        other.arg("complete").arg(&counts).args(case.split(' '));
+        let output = other.args("--resume part --seed 3".split(' ')).assert().code(2);
+        let stderr = String::from_utf8(output.get_output().stderr.clone()).unwrap();
+        // The seed of the split is another one too.
+        assert!(stderr.contains("part/checkpoint.npz: entries: saved ["), "{stderr}");
+        assert!(read("whole/model.npz") == read("part/model.npz"), "a refused run changes nothing");
+        for out in ["whole", "part"] {
+            fs::remove_dir_all(dir.path().join(out)).unwrap();
+        }
+    }
+}
+
+#[test]
+fn unknown_indices_are_refused_or_means() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("x.tns");
+    // An exact table: (1, 2, 3) x (1, 2, 4).
+    fs::write(&path, "1 1 1\n1 2 2\n1 3 4\n2 1 2\n2 2 4\n2 3 8\n3 1 3\n3 2 6\n3 3 12\n").unwrap();
+    complete(dir.path(), &path, "--rank 1 --split 1,0 --reg 0 --out run --quiet");
+    fs::write(dir.path().join("cells.tns"), "2 3 0\n5 2 0\n9 9 0\n").unwrap();
+    let predict = |options: &str| {
+        let mut command = decompose(dir.path());
+        command.args("predict run cells.tns --out values.tns".split(' '));
+        command.args(options.split_whitespace()).assert()
+    };
+    let refused = predict("").code(2).get_output().clone();
+    let stderr = String::from_utf8(refused.stderr).unwrap();
+    assert!(stderr.contains("cells.tns:2: index 5 in mode 1 is outside"), "{stderr}");
+    assert!(stderr.contains("--unknown mean"), "{stderr}");
+    assert!(!dir.path().join("values.tns").exists());
+    let output = predict("--unknown mean").success().get_output().clone();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(stderr.contains("2 coordinates are outside of the model"), "{stderr}");
+    let text = fs::read_to_string(dir.path().join("values.tns")).unwrap();
+    let rows: Vec<Vec<f64>> = text
+        .lines()
+        .map(|line| line.split_whitespace().map(|word| word.parse().unwrap()).collect())
+        .collect();
+    // 2 x 4; the mean of 2, 4, 6; the mean of all nine.  Alternation fits them to rounding.
+    let wanted = [[2.0, 3.0, 8.0], [5.0, 2.0, 4.0], [9.0, 9.0, 14.0 / 3.0]];
+    for (row, wanted) in rows.iter().zip(wanted) {
+        let close = row.iter().zip(wanted).all(|(have, want)| (have - want).abs() < 1e-6);
+        assert!(close && rows.len() == 3, "{rows:?}");
+    }
+}
+
+#[test]
 fn bad_input_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("x.tns");

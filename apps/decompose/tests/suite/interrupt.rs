@@ -9,24 +9,32 @@ use std::time::{Duration, Instant};
 use crate::common::{data, decompose, json};
 
 #[test]
-fn an_interrupted_run_writes_everything() {
-    interrupt("cp", "-r 8");
+fn an_interrupted_decomposition_writes_everything() {
+    interrupt("cp", "-r 8 --tol 0 --max-iters 100000000 -q -o run", "timing.svg", 0);
 }
 
 #[test]
 fn an_interrupted_tucker_run_leaves_a_usable_model() {
-    interrupt("tucker", "--ranks 8,8,6,2");
+    let options = "--ranks 8,8,6,2 --tol 0 --max-iters 100000000 -q -o run";
+    interrupt("tucker", options, "timing.svg", 0);
 }
 
-/// Interrupts a run of `command` and looks at what it leaves.
-fn interrupt(command: &str, ranks: &str) {
+#[test]
+fn an_interrupted_completion_writes_everything() {
+    let options = "-r 8 --patience 100000000 --max-iters 100000000 -q -o run";
+    // The start is a line of its own.
+    interrupt("complete", options, "predictions.svg", 1);
+}
+
+/// Interrupts `command` in its third iteration or later; `more` are lines of the history beside its
+/// header and one an iteration.
+fn interrupt(command: &str, options: &str, figure: &str, more: u64) {
     let dir = tempfile::tempdir().unwrap();
     let program = assert_cmd::cargo::cargo_bin("decompose");
     let mut run = Command::new(program)
         .arg(command)
         .arg(data("tz-transitions.tns.gz"))
-        .args(ranks.split(' '))
-        .args("--tol 0 --max-iters 100000000 -q -o run".split(' '))
+        .args(options.split(' '))
         .current_dir(dir.path())
         .env("DECOMPOSE_CACHE", dir.path().join("cache"))
         .stdout(Stdio::null())
@@ -46,8 +54,8 @@ fn interrupt(command: &str, ranks: &str) {
     let record = json(&dir.path().join("run/run.json"));
     assert_eq!(record["result"]["stop"], "interrupted");
     let iterations = record["result"]["iterations"].as_u64().unwrap();
-    assert_eq!(fs::read_to_string(&history).unwrap().lines().count() as u64, iterations + 1);
-    for name in ["model.npz", "convergence.png", "timing.svg"] {
+    assert_eq!(fs::read_to_string(&history).unwrap().lines().count() as u64, iterations + 1 + more);
+    for name in ["model.npz", "convergence.png", figure] {
         assert!(dir.path().join("run").join(name).is_file(), "{name}");
     }
     let mut eval = decompose(dir.path());
