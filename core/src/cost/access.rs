@@ -19,6 +19,17 @@ const BLOCK_SHARE: f64 = 0.5;
 /// A block that is added to stays in registers up to this many bytes: half of them.
 const REGISTER_BYTES: f64 = 16.0 * 64.0;
 
+/// What is done with what is reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    /// It is read.
+    Operand,
+    /// It is added to.
+    Sum,
+    /// It is added to in storage order, whatever the loops are.
+    SumInOrder,
+}
+
 /// An operand or output as a term inside loops reaches it.
 pub(super) struct Access<'a> {
     pub(super) problem: &'a Problem,
@@ -32,10 +43,8 @@ pub(super) struct Access<'a> {
     /// How often a row is moved: 1 if it is read, 2 if it is read and written, fewer if several
     /// nodes share it.
     pub(super) touches: f64,
-    /// Whether it is the output.
-    pub(super) sums: bool,
-    /// Whether rows come in storage order, whatever the loops are.
-    pub(super) in_order: bool,
+    /// What is done with it.
+    pub(super) role: Role,
 }
 
 impl Access<'_> {
@@ -57,7 +66,7 @@ impl Access<'_> {
         let pieces = if piece { fetches / block } else { fetches };
         // What comes in the order of the root is streamed, not gathered.
         let first = outside == 1 && rows.contains(self.order[0]);
-        let each = if self.in_order || first || end > 0 && outside == 0 {
+        let each = if self.role == Role::SumInOrder || first || end > 0 && outside == 0 {
             (bytes / LINE_BYTES).max(0.25) * self.machine.stream_line
         } else {
             gather_seconds(self.machine, &self.table(rows - self.fixed(), row_bytes), bytes)
@@ -72,7 +81,7 @@ impl Access<'_> {
     fn again_seconds(&self, rows: f64, bytes: f64) -> f64 {
         match bytes {
             // What is added to stays in registers while the walk goes on.
-            _ if self.sums && rows > 1.0 && bytes <= REGISTER_BYTES => 0.0,
+            _ if self.role != Role::Operand && rows > 1.0 && bytes <= REGISTER_BYTES => 0.0,
             _ if rows <= 1.0 || bytes <= NEAR_BYTES => self.machine.l1_line,
             _ => self.machine.l2_line,
         }

@@ -9,7 +9,7 @@ use std::fmt;
 use decompose_formats::dense::padded;
 
 use crate::cost::Machine;
-use crate::cost::access::Access;
+use crate::cost::access::{Access, Role};
 use crate::cost::batches::batched_nodes;
 use crate::cost::buffers::add_buffers;
 use crate::cost::walks::{add_walks, is_walk};
@@ -106,13 +106,14 @@ fn add_term(
         _ => None,
     });
     let outputs = last.then_some(&problem.expr.output.indices);
-    let inputs = inputs.map(|indices| (problem.operand_order(indices, order), 1.0, false, false));
+    let inputs = inputs.map(|indices| (problem.operand_order(indices, order), 1.0, Role::Operand));
     let outputs = outputs.map(|indices| {
         let touches = 2.0 / batched_nodes(problem, schedule, orders, position);
-        (problem.output_order(indices, order), touches, true, problem.has_pattern_output())
+        let role = if problem.has_pattern_output() { Role::SumInOrder } else { Role::Sum };
+        (problem.output_order(indices, order), touches, role)
     });
-    for (indices, touches, sums, in_order) in inputs.chain(outputs) {
-        Access { problem, machine, order, indices, lane, touches, sums, in_order }.add(cost);
+    for (indices, touches, role) in inputs.chain(outputs) {
+        Access { problem, machine, order, indices, lane, touches, role }.add(cost);
     }
 }
 
