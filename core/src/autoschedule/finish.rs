@@ -46,7 +46,7 @@ const ROOT_DISTANCE: u64 = 4;
 const SHORT_ROW_BYTES: u64 = 128;
 
 /// The same where a non-zero takes an outer product, which fills the processor's window so that it does
-/// not see the next rows: TTMc of rank 16 x 16 on 4 million non-zeros was 1.6 times faster with requests.
+/// not see the next rows: TTMc of rank 16 x 16 on 4 million non-zeros was faster with requests.
 const SHORT_ROW_BYTES_OF_PRODUCTS: u64 = 64;
 
 /// Rows of more than this many bytes are not requested: the processor sees a stream in them, and so

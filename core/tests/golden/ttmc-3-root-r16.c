@@ -4,6 +4,8 @@
 //   layout   i j k
 //   buffer   dense
 //   parallel i position boundary
+//   prefetch U2 16
+//   prefetch U3 16
 // | buffer T1 [16]
 // | buffer sum [16 x 16]
 // | for i in level 1 of X
@@ -56,9 +58,19 @@ void decompose_kernel(const void *const *in, value *out, value *boundary, value 
                     const uint64_t first_j = at_j;
                     const uint64_t at_j = first_j + 0;
                     const size_t j = coord_j[at_j];
+                    {
+                        const char *const ahead = (const char *)(U2 + (size_t)coord_j[smaller(at_j + 16, task[3] - 1)] * 16);
+                        __builtin_prefetch(ahead + 0);
+                        __builtin_prefetch(ahead + 64);
+                    }
                     T1_0 = T1_1 = (vec8){0};
                     for (uint64_t at_k = larger(task[4], child_j[at_j]), end_k = smaller(task[5], child_j[at_j + 1]); at_k < end_k; ++at_k) {
                         const size_t k = coord_k[at_k];
+                        {
+                            const char *const ahead = (const char *)(U3 + (size_t)coord_k[smaller(at_k + 16, task[5] - 1)] * 16);
+                            __builtin_prefetch(ahead + 0);
+                            __builtin_prefetch(ahead + 64);
+                        }
                         {
                             const value scale = nonzero[at_k];
                             const vec8 *const row_0 = (const vec8 *)(U3 + k * 16);
@@ -74,9 +86,19 @@ void decompose_kernel(const void *const *in, value *out, value *boundary, value 
                     const uint64_t first_j = at_j;
                     const uint64_t at_j = first_j + 1;
                     const size_t j = coord_j[at_j];
+                    {
+                        const char *const ahead = (const char *)(U2 + (size_t)coord_j[smaller(at_j + 16, task[3] - 1)] * 16);
+                        __builtin_prefetch(ahead + 0);
+                        __builtin_prefetch(ahead + 64);
+                    }
                     T1_0 = T1_1 = (vec8){0};
                     for (uint64_t at_k = larger(task[4], child_j[at_j]), end_k = smaller(task[5], child_j[at_j + 1]); at_k < end_k; ++at_k) {
                         const size_t k = coord_k[at_k];
+                        {
+                            const char *const ahead = (const char *)(U3 + (size_t)coord_k[smaller(at_k + 16, task[5] - 1)] * 16);
+                            __builtin_prefetch(ahead + 0);
+                            __builtin_prefetch(ahead + 64);
+                        }
                         {
                             const value scale = nonzero[at_k];
                             const vec8 *const row_0 = (const vec8 *)(U3 + k * 16);
@@ -92,9 +114,19 @@ void decompose_kernel(const void *const *in, value *out, value *boundary, value 
                     const uint64_t first_j = at_j;
                     const uint64_t at_j = first_j + 2;
                     const size_t j = coord_j[at_j];
+                    {
+                        const char *const ahead = (const char *)(U2 + (size_t)coord_j[smaller(at_j + 16, task[3] - 1)] * 16);
+                        __builtin_prefetch(ahead + 0);
+                        __builtin_prefetch(ahead + 64);
+                    }
                     T1_0 = T1_1 = (vec8){0};
                     for (uint64_t at_k = larger(task[4], child_j[at_j]), end_k = smaller(task[5], child_j[at_j + 1]); at_k < end_k; ++at_k) {
                         const size_t k = coord_k[at_k];
+                        {
+                            const char *const ahead = (const char *)(U3 + (size_t)coord_k[smaller(at_k + 16, task[5] - 1)] * 16);
+                            __builtin_prefetch(ahead + 0);
+                            __builtin_prefetch(ahead + 64);
+                        }
                         {
                             const value scale = nonzero[at_k];
                             const vec8 *const row_0 = (const vec8 *)(U3 + k * 16);
@@ -110,9 +142,19 @@ void decompose_kernel(const void *const *in, value *out, value *boundary, value 
                     const uint64_t first_j = at_j;
                     const uint64_t at_j = first_j + 3;
                     const size_t j = coord_j[at_j];
+                    {
+                        const char *const ahead = (const char *)(U2 + (size_t)coord_j[smaller(at_j + 16, task[3] - 1)] * 16);
+                        __builtin_prefetch(ahead + 0);
+                        __builtin_prefetch(ahead + 64);
+                    }
                     T1_0 = T1_1 = (vec8){0};
                     for (uint64_t at_k = larger(task[4], child_j[at_j]), end_k = smaller(task[5], child_j[at_j + 1]); at_k < end_k; ++at_k) {
                         const size_t k = coord_k[at_k];
+                        {
+                            const char *const ahead = (const char *)(U3 + (size_t)coord_k[smaller(at_k + 16, task[5] - 1)] * 16);
+                            __builtin_prefetch(ahead + 0);
+                            __builtin_prefetch(ahead + 64);
+                        }
                         {
                             const value scale = nonzero[at_k];
                             const vec8 *const row_0 = (const vec8 *)(U3 + k * 16);
@@ -136,9 +178,19 @@ void decompose_kernel(const void *const *in, value *out, value *boundary, value 
             }
             for (; at_j < end_j; ++at_j) {
                 const size_t j = coord_j[at_j];
+                {
+                    const char *const ahead = (const char *)(U2 + (size_t)coord_j[smaller(at_j + 16, task[3] - 1)] * 16);
+                    __builtin_prefetch(ahead + 0);
+                    __builtin_prefetch(ahead + 64);
+                }
                 T1_0 = T1_1 = (vec8){0};
                 for (uint64_t at_k = larger(task[4], child_j[at_j]), end_k = smaller(task[5], child_j[at_j + 1]); at_k < end_k; ++at_k) {
                     const size_t k = coord_k[at_k];
+                    {
+                        const char *const ahead = (const char *)(U3 + (size_t)coord_k[smaller(at_k + 16, task[5] - 1)] * 16);
+                        __builtin_prefetch(ahead + 0);
+                        __builtin_prefetch(ahead + 64);
+                    }
                     {
                         const value scale = nonzero[at_k];
                         const vec8 *const row_0 = (const vec8 *)(U3 + k * 16);
