@@ -70,6 +70,7 @@ fn machine() -> Machine {
         l3_share: 0.8,
         threads: 8,
         l1_line: 0.1e-9,
+        buffer_line: 0.2e-9,
         l2_line: 0.2e-9,
         l3_line: 0.7e-9,
         memory_line: 3.0e-9,
@@ -78,6 +79,7 @@ fn machine() -> Machine {
         stream_line: 1.6e-9,
         flop_pair: 0.02e-9,
         scalar_pair: 0.1e-9,
+        lane_sum: 0.0,
         scatter_line: 10.0e-9,
         loop_overhead: 1.4e-9,
     }

@@ -1,7 +1,8 @@
 //! What intermediates cost that leave the registers.
 //!
-//! A buffer is cleared in every iteration of its fused loops, its producer adds to a row in every
-//! iteration but those of its lanes, and its consumer reads one.  Lanes that follow each other in
+//! A buffer is cleared in every iteration of its fused loops; its producer adds to a row and its consumer
+//! reads one in every iteration of the loops down to the last one that indexes it, its lanes apart: below,
+//! the row stays in registers.  Lanes that follow each other in
 //! the buffer share lines; any other access touches a line of its own: a buffer over two levels of
 //! the tree that is built by walking it is updated at random places.
 
@@ -40,7 +41,7 @@ pub(super) fn add_buffers(
         let stored = |index: &&Index| buffer.stored.contains(**index);
         // The producer's loops give the storage order, so its last stored index is contiguous.
         let contiguous = producer.iter().rfind(stored).copied();
-        let here = Place { problem, machine, bytes, contiguous };
+        let here = Place { problem, machine, buffer: &buffer, bytes, contiguous };
         if is_summed(problem, &buffer, producer) {
             let fused = problem.iterations(buffer.fused.iter().copied().collect()) as f64;
             cost.seconds += fused * here.clear();
@@ -60,6 +61,7 @@ fn is_summed(problem: &Problem, buffer: &Buffer, order: &[Index]) -> bool {
 struct Place<'a> {
     problem: &'a Problem,
     machine: &'a Machine,
+    buffer: &'a Buffer,
     bytes: f64,
     contiguous: Option<Index>,
 }
@@ -80,13 +82,16 @@ impl Place<'_> {
         let machine = self.machine;
         let last = order.len().checked_sub(1).filter(|&at| !is_walk(self.problem, order, at));
         let lane = last.map(|at| order[at]).filter(|&index| Some(index) == self.contiguous);
-        let loops = order.iter().copied().filter(|&index| Some(index) != lane);
-        let rows = self.problem.iterations(loops.collect()) as f64;
+        let moves = |&index: &Index| self.buffer.stored.contains(index) && Some(index) != lane;
+        let end = order.iter().rposition(moves).map_or(0, |at| at + 1);
+        let end = end.max(self.buffer.fused.len());
+        let rows = self.problem.iterations(order[..end].iter().copied().collect()) as f64;
         let row = row_bytes(self.problem, lane);
         let lines = (row / LINE_BYTES).max(1.0);
         let line = match lane {
             // A value in the first-level cache is part of what a scalar multiply-add takes.
             None if self.bytes <= NEAR_BYTES => 0.0,
+            Some(_) if self.bytes <= NEAR_BYTES => machine.buffer_line,
             Some(_) => self.shares().line(machine, machine.memory_line),
             None => self.shares().line(machine, far / touches),
         };

@@ -98,6 +98,10 @@ fn add_term(
     // Without a vector loop every product is a loop iteration of its own.
     let pair = if lane.is_some() { machine.flop_pair } else { machine.scalar_pair };
     cost.seconds += pairs * pair;
+    if let Some(lane) = lane.filter(|&lane| !term.output.contains(lane)) {
+        let sums = pairs / problem.extents.of(lane) as f64;
+        cost.seconds += sums * machine.lane_sum;
+    }
     let last = position + 1 == schedule.path.terms.len();
     let inputs = term.inputs.iter().filter_map(|source| match *source {
         Source::Input(input) if problem.sparse.iter().all(|x| x.input != input) => {

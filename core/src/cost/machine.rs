@@ -12,7 +12,8 @@ use raw_cpuid::CacheType;
 /// generated kernels (MTTKRP, TTMc, TTTP, TTTc; six tensors; ranks 8 to 64) on two cores of a Zen 5
 /// server, so that the fastest of a few candidates ranks first.  Those of a scalar multiply-add and of
 /// a scattered one are fitted to loops in C that build a matrix of 3 and of 13 MB from a tensor of 11
-/// million non-zeros.  They rank schedules and are no promise of seconds.
+/// million non-zeros.  Those of a sum over lanes and of a line of a small buffer were set by hand, with
+/// TTTc of order 4 at ranks 8 and 16 in view.  They rank schedules and are no promise of seconds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Machine {
     /// The processor's name, as it reports itself.
@@ -32,6 +33,8 @@ pub struct Machine {
     pub threads: usize,
     /// Seconds to load a 64-byte line again that was just loaded.
     pub l1_line: f64,
+    /// Seconds to load or store a line of a buffer in the first-level cache.
+    pub buffer_line: f64,
     /// Seconds to gather a 64-byte line that is in the second-level cache.
     pub l2_line: f64,
     /// Seconds to gather a line from the last-level cache.
@@ -50,6 +53,8 @@ pub struct Machine {
     /// Seconds for one multiply-add of one value in a loop without vectors, its loads and stores in
     /// the first-level cache.
     pub scalar_pair: f64,
+    /// Seconds to add up the lanes of a vector.
+    pub lane_sum: f64,
     /// Seconds to add to a value at a random place in memory: its line is read and written, and its
     /// page's translation is missing too.
     pub scatter_line: f64,
@@ -76,6 +81,7 @@ fn detect() -> Machine {
         l3_share: 0.28,
         threads: std::thread::available_parallelism().map_or(1, usize::from),
         l1_line: 0.2e-9,
+        buffer_line: 0.1e-9,
         l2_line: 0.23e-9,
         l3_line: 1.2e-9,
         memory_line: 2.7e-9,
@@ -84,6 +90,7 @@ fn detect() -> Machine {
         stream_line: 3.8e-9,
         flop_pair: 0.01e-9,
         scalar_pair: 1.0e-9,
+        lane_sum: 2.3e-9,
         scatter_line: 13.0e-9,
         loop_overhead: 5.2e-9,
     }

@@ -180,10 +180,12 @@ impl TreeCost for CacheMisses {
 }
 
 /// The paper's own choice: the most independent dense loops with buffers of at most
-/// `problem.max_buffer_dims` indices; then the fewest flops, then the least buffer space.
+/// `problem.max_buffer_dims` indices; then the fewest flops, then the least buffer space, then the
+/// fewest sums over lanes.
 ///
 /// A dense loop is *independent* if it and all loops below are dense and surround one term: it can
-/// be a vector kernel.
+/// be a vector kernel.  Its lanes are the innermost loop; if the term's result lacks that index, the
+/// lanes are added up, which takes longer than the products.
 #[derive(Clone, Copy, Debug)]
 pub struct DenseLoops;
 
@@ -198,6 +200,8 @@ pub enum DenseLoopsCost {
         flops: u64,
         /// Elements of all buffers together.
         buffers: u64,
+        /// Terms whose innermost loop is dense and not in their result.
+        lane_sums: u64,
     },
     /// Some buffer exceeds the bound.
     Beyond,
@@ -207,22 +211,30 @@ impl TreeCost for DenseLoops {
     type Cost = DenseLoopsCost;
 
     fn nothing(&self) -> DenseLoopsCost {
-        DenseLoopsCost::Within { dense_loops: 0, flops: 0, buffers: 0 }
+        DenseLoopsCost::Within { dense_loops: 0, flops: 0, buffers: 0, lane_sums: 0 }
     }
 
     fn leaf(&self, site: Site) -> DenseLoopsCost {
-        DenseLoopsCost::Within { dense_loops: 0, flops: Flops.leaf(site), buffers: 0 }
+        let flops = Flops.leaf(site);
+        DenseLoopsCost::Within { dense_loops: 0, flops, buffers: 0, lane_sums: 0 }
     }
 
     fn tree(&self, site: Site, root: Index, body: DenseLoopsCost) -> DenseLoopsCost {
-        let open = site.path.terms[site.first].indices - site.done;
+        let term = &site.path.terms[site.first];
+        let open = term.indices - site.done;
         let sparse = site.problem.sparse_indices();
         let single = site.end - site.first == 1;
         match body {
-            DenseLoopsCost::Within { dense_loops, flops, buffers }
+            DenseLoopsCost::Within { dense_loops, flops, buffers, lane_sums }
                 if single && open.contains(root) && (open & sparse).is_empty() =>
             {
-                DenseLoopsCost::Within { dense_loops: dense_loops - 1, flops, buffers }
+                let sums = open.len() == 1 && !term.output.contains(root);
+                DenseLoopsCost::Within {
+                    dense_loops: dense_loops - 1,
+                    flops,
+                    buffers,
+                    lane_sums: lane_sums + u64::from(sums),
+                }
             }
             other => other,
         }
@@ -236,8 +248,8 @@ impl TreeCost for DenseLoops {
         rest: DenseLoopsCost,
     ) -> DenseLoopsCost {
         let (
-            DenseLoopsCost::Within { dense_loops: a, flops: f, buffers: b },
-            DenseLoopsCost::Within { dense_loops: c, flops: g, buffers: d },
+            DenseLoopsCost::Within { dense_loops: a, flops: f, buffers: b, lane_sums: s },
+            DenseLoopsCost::Within { dense_loops: c, flops: g, buffers: d, lane_sums: t },
         ) = (first, rest)
         else {
             return DenseLoopsCost::Beyond;
@@ -249,6 +261,11 @@ impl TreeCost for DenseLoops {
             }
             buffers = buffers.saturating_add(site.elements(stored));
         }
-        DenseLoopsCost::Within { dense_loops: a + c, flops: f.saturating_add(g), buffers }
+        DenseLoopsCost::Within {
+            dense_loops: a + c,
+            flops: f.saturating_add(g),
+            buffers,
+            lane_sums: s + t,
+        }
     }
 }
