@@ -7,7 +7,7 @@ use decompose_formats::ints::Width;
 
 use crate::codegen::batch::Batch;
 use crate::codegen::registers::{Kept, kept};
-use crate::codegen::vector;
+use crate::codegen::{rows, vector};
 use crate::einsum::Index;
 use crate::lower::{Addressing, Array, Mode, Place, Program, Stmt};
 use crate::schedule::{Conflict, Fusion};
@@ -150,6 +150,8 @@ impl Writer<'_> {
         for stmt in stmts {
             match stmt {
                 Stmt::Walk { level, body } => self.walk(*level, body),
+                Stmt::Range { index, extent, body }
+                    if rows::summed_rows(self, (*index, *extent), body) => {}
                 Stmt::Range { index, extent, body } => {
                     self.open(&format!(
                         "for (uint64_t {index} = 0; {index} < {extent}; ++{index}) {{"

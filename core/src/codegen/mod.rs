@@ -4,7 +4,8 @@
 //! the number of vectors of a row.  Rows are padded to whole vectors, so vector code has no
 //! remainders.  Buffers of one index live in vector registers while they fit
 //! ([`REGISTER_BUDGET`]); larger ones are arrays, and a walk that adds to such an array holds a
-//! tile of it in registers at a time.
+//! tile of it in registers at a time.  A loop that adds scaled rows to one row does so in several
+//! partial sums (`rows`).
 //!
 //! The code uses GCC's vector types, which clang has too; the compiler splits a 64-byte vector
 //! where the machine has narrower ones.
@@ -12,6 +13,7 @@
 mod batch;
 mod c;
 mod registers;
+mod rows;
 mod vector;
 
 pub use c::{ENTRY, emit_c};

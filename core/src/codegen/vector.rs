@@ -11,10 +11,10 @@ use crate::einsum::Index;
 use crate::lower::{Mode, Place, Program, Stmt};
 
 /// The most vectors of a row that are written out.
-const UNROLLED: u64 = 32;
+pub(super) const UNROLLED: u64 = 32;
 
-/// The most vectors of a tile held in registers by a walk that adds to an array.
-const TILE: u64 = 12;
+/// The most vectors of a tile held in registers by a loop that adds to an array.
+pub(super) const TILE: u64 = 12;
 
 /// Returns the vector lengths that the program's statements use.
 pub(super) fn lane_counts(program: &Program) -> BTreeSet<u64> {
@@ -150,10 +150,10 @@ pub(super) fn tiled_walk(c: &mut Writer, level: usize, body: &[Stmt]) -> bool {
 }
 
 /// A product over lanes, its row pointers and scalar factor declared.
-struct Shape {
+pub(super) struct Shape {
     target: Place,
     index: Index,
-    width: u64,
+    pub(super) width: u64,
     vectors: u64,
     /// The target lacks the index: lanes are added up.
     reduces: bool,
@@ -163,11 +163,10 @@ struct Shape {
     rows: Vec<(Place, String)>,
 }
 
-fn prepare(c: &mut Writer, target: Place, factors: &[Place], index: Index) -> Shape {
-    let has = |place: Place| {
-        c.program.array(place).filter(|array| array.indices.contains(&index)).map(|a| a.row())
-    };
-    let row = factors.iter().chain([&target]).filter_map(|&place| has(place)).min().unwrap_or(1);
+/// Declares the row pointers and the scalar factor of a product over the lanes of `index`.
+pub(super) fn prepare(c: &mut Writer, target: Place, factors: &[Place], index: Index) -> Shape {
+    let has = |place: Place| row_of(c, place, index);
+    let row = common_row(c, target, factors, index);
     let (long, short): (Vec<Place>, Vec<Place>) = factors.iter().partition(|f| has(**f).is_some());
     let width = lanes(row, c.program.value_bytes);
     let reduces = has(target).is_none();
@@ -188,6 +187,17 @@ fn prepare(c: &mut Writer, target: Place, factors: &[Place], index: Index) -> Sh
     Shape { target, index, width, vectors: row / width, reduces, scale, rows }
 }
 
+/// Returns the values of a row over `index` that `target` and `factors` all have.
+pub(super) fn common_row(c: &Writer, target: Place, factors: &[Place], index: Index) -> u64 {
+    let rows = factors.iter().chain([&target]).filter_map(|&place| row_of(c, place, index));
+    rows.min().unwrap_or(1)
+}
+
+fn row_of(c: &Writer, place: Place, index: Index) -> Option<u64> {
+    let array = c.program.array(place).filter(|array| array.indices.contains(&index));
+    array.map(|array| array.row())
+}
+
 /// Declares a pointer to the current row of `place`, unless it is in registers.
 fn bind_row(c: &mut Writer, place: Place, index: Index, (width, name): (u64, &str)) {
     if matches!(place, Place::Buffer(buffer) if c.registers.contains(&buffer)) {
@@ -203,7 +213,7 @@ fn bind_row(c: &mut Writer, place: Place, index: Index, (width, name): (u64, &st
 
 impl Shape {
     /// The product of vector `v` of every factor.
-    fn expression(&self, c: &Writer, v: &str) -> String {
+    pub(super) fn expression(&self, c: &Writer, v: &str) -> String {
         let scale = self.scale.map(str::to_owned).into_iter();
         let rows = self.rows.iter().map(|(place, name)| self.vector_of(c, *place, name, v));
         let factors: Vec<String> = scale.chain(rows).collect();
@@ -213,7 +223,8 @@ impl Shape {
         factors.join(" * ")
     }
 
-    fn target_at(&self, c: &Writer, v: &str) -> String {
+    /// Vector `v` of the target.
+    pub(super) fn target_at(&self, c: &Writer, v: &str) -> String {
         self.vector_of(c, self.target, "result", v)
     }
 
