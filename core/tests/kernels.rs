@@ -52,7 +52,11 @@ fn trees(order: usize) -> Vec<TreeLayout> {
 }
 
 fn check(expr: &Expr, order: usize, rank: u64) {
-    let x = sparse(order);
+    check_on(&sparse(order), expr, rank);
+}
+
+fn check_on(x: &Coo<f64>, expr: &Expr, rank: u64) {
+    let order = x.order();
     let modes = &expr.inputs[0].indices;
     let extent = |index: &Index| {
         modes.iter().position(|mode| mode == index).map_or(rank, |mode| x.extents()[mode])
@@ -71,11 +75,11 @@ fn check(expr: &Expr, order: usize, rank: u64) {
         })
         .collect();
     let operands: Vec<DenseTensor<f64>> =
-        std::iter::once(random::dense(&x)).chain(dense.iter().cloned()).collect();
+        std::iter::once(random::dense(x)).chain(dense.iter().cloned()).collect();
     let want = oracle::evaluate(expr, &operands);
     let sizes: Vec<DenseTensor<f64>> = operands.iter().map(|x| x.mapv(f64::abs)).collect();
     let scale = oracle::evaluate(expr, &sizes);
-    let question = Question::new(expr.clone(), 0, &PatternCounts::of(&x), &shapes).expect("asked");
+    let question = Question::new(expr.clone(), 0, &PatternCounts::of(x), &shapes).expect("asked");
     for tree in trees(order) {
         let problem = question.problem(&tree);
         let found = SCHEDULERS[0].search(&problem, Machine::here()).expect("a schedule");
@@ -151,6 +155,23 @@ fn ttmc_of_every_mode() {
             (0..order).for_each(|mode| check(&kernels::ttmc(order, Some(mode)), order, rank));
             check(&kernels::ttmc(order, None), order, rank.min(8));
         }
+    }
+}
+
+/// Slice `i` has `1 + i % 9` nodes: batches of every size, alone and after whole ones.
+#[test]
+fn ttmc_of_rows_of_few_nodes() {
+    let cells: Vec<[u32; 3]> = (0..36)
+        .flat_map(|i| (0..=i % 9).map(move |j| [i, j, (i + j) % 4]))
+        .flat_map(|[i, j, k]| [[i, j, k], [i, j, (k + 1 + j % 2) % 4]])
+        .collect();
+    let column = |mode: usize| cells.iter().map(|cell| cell[mode]).collect::<Vec<u32>>().into();
+    let values: Vec<f64> = (0..cells.len()).map(|n| (n as f64 * 0.7).sin()).collect();
+    let coords = (0..3).map(column).collect();
+    let mut x = Coo::new(vec![36, 9, 4], coords, values).expect("a tensor");
+    x.sum_duplicates().expect("merged");
+    for rank in [5, 16] {
+        (0..3).for_each(|mode| check_on(&x, &kernels::ttmc(3, Some(mode)), rank));
     }
 }
 

@@ -9,6 +9,9 @@
 //!
 //! An outer product loads and stores each vector of its target for one multiply-add; a batch of
 //! nodes shares the load and the store.
+//!
+//! A row of the output that is set to the sum of such a walk, of no more nodes than a batch, is set at
+//! once (`row_of_few`): otherwise its sum is cleared, read, written, and copied.
 
 use crate::codegen::c::Writer;
 use crate::codegen::registers::lanes;
@@ -65,11 +68,23 @@ impl<'a> Batch<'a> {
 
     /// Writes the loop over whole batches of the nodes of `level` from `at_<index>` on.
     pub(super) fn emit(&self, c: &mut Writer, level: usize) {
-        let Batch { outer, nodes, name, count, width } = self;
-        let walked = c.program.levels[level].index;
+        let (nodes, walked) = (self.nodes, c.program.levels[level].index);
         c.open(&format!(
             "for (; at_{walked} + {nodes} <= end_{walked}; at_{walked} += {nodes}) {{"
         ));
+        self.declare(c);
+        for node in 0..nodes {
+            c.open("{");
+            self.fetch(c, level, node);
+            c.close();
+        }
+        self.products(c, nodes, (self.outer.target, Mode::Add));
+        c.close();
+    }
+
+    /// Declares what is held for the nodes of a batch.
+    fn declare(&self, c: &mut Writer) {
+        let Batch { outer, nodes, name, count, width } = self;
         for node in 0..*nodes {
             let names: Vec<String> = (0..*count).map(|v| format!("{name}_{v}_of_{node}")).collect();
             c.line(&format!("vec{width} {};", names.join(", ")));
@@ -77,32 +92,32 @@ impl<'a> Batch<'a> {
         for scale in 0..outer.scales.len() {
             c.line(&format!("const value *scale_{scale}[{nodes}];"));
         }
-        for node in 0..*nodes {
-            c.open("{");
-            c.line(&format!("const uint64_t first_{walked} = at_{walked};"));
-            c.line(&format!("const uint64_t at_{walked} = first_{walked} + {node};"));
-            c.bind_node(level);
-            c.requests(level);
-            c.stmts(outer.before);
-            for v in 0..*count {
-                c.line(&format!("{name}_{v}_of_{node} = {name}_{v};"));
-            }
-            for (at, &scale) in outer.scales.iter().enumerate() {
-                let element = element_at_zero(c, scale, outer.index);
-                c.line(&format!("scale_{at}[{node}] = &{element};"));
-            }
-            c.close();
-        }
-        self.update(c);
-        c.close();
     }
 
-    /// Adds the products of all nodes of the batch to the target.
-    fn update(&self, c: &mut Writer) {
-        let Batch { outer, nodes, name, count, width } = self;
+    /// Writes what comes before the product, for a node of the batch.
+    fn fetch(&self, c: &mut Writer, level: usize, node: u64) {
+        let Batch { outer, name, count, .. } = self;
+        let walked = c.program.levels[level].index;
+        c.line(&format!("const uint64_t first_{walked} = at_{walked};"));
+        c.line(&format!("const uint64_t at_{walked} = first_{walked} + {node};"));
+        c.bind_node(level);
+        c.requests(level);
+        c.stmts(outer.before);
+        for v in 0..*count {
+            c.line(&format!("{name}_{v}_of_{node} = {name}_{v};"));
+        }
+        for (at, &scale) in outer.scales.iter().enumerate() {
+            let element = element_at_zero(c, scale, outer.index);
+            c.line(&format!("scale_{at}[{node}] = &{element};"));
+        }
+    }
+
+    /// Sets `target` to the products of the first `nodes` nodes, or adds them to it.
+    fn products(&self, c: &mut Writer, nodes: u64, (target, mode): (Place, Mode)) {
+        let Batch { outer, name, count, width, .. } = self;
         let index = outer.index;
         c.open(&format!("for (uint64_t {index} = 0; {index} < {}; ++{index}) {{", outer.extent));
-        for node in 0..*nodes {
+        for node in 0..nodes {
             let scales = outer.scales.iter().enumerate().map(|(at, &scale)| {
                 let stride = stride_of(c, scale, index);
                 format!("scale_{at}[{node}][{index} * {stride}]")
@@ -110,17 +125,87 @@ impl<'a> Batch<'a> {
             let scales: Vec<String> = scales.collect();
             c.line(&format!("const value scale_of_{node} = {};", scales.join(" * ")));
         }
-        if let Some(array) = c.program.array(outer.target) {
-            let offset = c.offset(outer.target, array, Some(outer.lanes));
-            let place = format!("{} + {offset}", c.base(outer.target));
+        if let Some(array) = c.program.array(target) {
+            let offset = c.offset(target, array, Some(outer.lanes));
+            let place = format!("{} + {offset}", c.base(target));
             c.line(&format!("vec{width} *const result = (vec{width} *)({place});"));
         }
+        let sign = if mode == Mode::Assign { "=" } else { "+=" };
         for v in 0..*count {
-            let products = (0..*nodes).map(|n| format!("scale_of_{n} * {name}_{v}_of_{n}"));
+            let products = (0..nodes).map(|n| format!("scale_of_{n} * {name}_{v}_of_{n}"));
             let products: Vec<String> = products.collect();
-            c.line(&format!("result[{v}] += {};", products.join(" + ")));
+            c.line(&format!("result[{v}] {sign} {};", products.join(" + ")));
         }
         c.close();
+    }
+
+    /// Writes the products of all `count` nodes of a short walk, of `level` from `at_<index>` on, into
+    /// the row of the output.
+    fn set_row(&self, c: &mut Writer, level: usize) {
+        self.declare(c);
+        c.line("switch (count) {");
+        for node in (0..self.nodes).rev() {
+            c.open(&format!("case {}: {{ // and all below", node + 1));
+            self.fetch(c, level, node);
+            c.close();
+        }
+        c.line("}");
+        c.line("switch (count) {");
+        for nodes in 1..=self.nodes {
+            c.open(&format!("case {nodes}: {{"));
+            self.products(c, nodes, (Place::Output, Mode::Assign));
+            c.line("break;");
+            c.close();
+        }
+        c.line("}");
+    }
+}
+
+/// Writes the body of the root's walk with a way of its own for rows of few nodes, if
+///
+/// 1. it clears a buffer, sums into it by one walk in batches, and sets the row to it;
+/// 2. the buffer is laid out as the row.
+///
+/// Returns whether it was of that form.
+pub(super) fn row_of_few(c: &mut Writer, body: &[Stmt]) -> bool {
+    let [Stmt::Clear { buffer }, Stmt::Walk { level, body: walk }, store] = body else {
+        return false;
+    };
+    let Some(batch) = Batch::of(c, *level, walk) else { return false };
+    let summed = batch.outer.target == Place::Buffer(*buffer) && sets_row(store, *buffer);
+    if !(summed && laid_out_as_row(c, *buffer)) {
+        return false;
+    }
+    let (index, (begin, end)) = (c.program.levels[*level].index, c.bounds(*level));
+    c.line(&format!("const uint64_t at_{index} = {begin};"));
+    c.line(&format!("const uint64_t count = {end} - at_{index};"));
+    c.open(&format!("if (0 < count && count <= {}) {{", batch.nodes));
+    batch.set_row(c, *level);
+    c.close();
+    c.open("else {");
+    c.stmts(body);
+    c.close();
+    true
+}
+
+/// Tells whether a buffer has the output's indices but the root's, in the same places.
+fn laid_out_as_row(c: &Writer, buffer: usize) -> bool {
+    let (sum, row) = (&c.program.buffers[buffer], &c.program.output);
+    let root = c.program.root_row().map(|(root, _)| root);
+    let rest = row.indices.get(1..).zip(row.strides.get(1..));
+    root.is_some()
+        && root == row.indices.first().copied()
+        && rest.is_some_and(|rest| rest == (&sum.indices[..], &sum.strides[..]))
+}
+
+/// Tells whether a statement sets the output to `buffer`.
+fn sets_row(stmt: &Stmt, buffer: usize) -> bool {
+    match stmt {
+        Stmt::Range { body, .. } => matches!(body.as_slice(), [one] if sets_row(one, buffer)),
+        Stmt::Product { target: Place::Output, factors, mode: Mode::Assign, .. } => {
+            factors == &[Place::Buffer(buffer)]
+        }
+        _ => false,
     }
 }
 

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use decompose_formats::ints::Width;
 
-use crate::codegen::batch::Batch;
+use crate::codegen::batch::{Batch, row_of_few};
 use crate::codegen::registers::{Kept, kept};
 use crate::codegen::{rows, vector};
 use crate::einsum::Index;
@@ -185,7 +185,9 @@ impl Writer<'_> {
             self.open_walk(level);
         }
         self.requests(level);
-        self.stmts(body);
+        if level > 0 || !row_of_few(self, body) {
+            self.stmts(body);
+        }
         self.close();
         if batch.is_some() {
             self.close();
@@ -215,7 +217,7 @@ impl Writer<'_> {
     }
 
     /// The first node of `level` below the current one above, and one past the last.
-    fn bounds(&self, level: usize) -> (String, String) {
+    pub(super) fn bounds(&self, level: usize) -> (String, String) {
         let (low, high) = (2 * level, 2 * level + 1);
         match level.checked_sub(1).map(|up| self.program.levels[up].index) {
             None => (format!("task[{low}]"), format!("task[{high}]")),

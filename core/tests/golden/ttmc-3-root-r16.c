@@ -44,139 +44,18 @@ void decompose_kernel(const void *const *in, value *out, value *boundary, value 
     for (uint64_t at_i = task[0], end_i = task[1]; at_i < end_i; ++at_i) {
         const size_t i = coord_i[at_i];
         value *const row = boundary && at_i == task[0] ? boundary : out + i * 256;
-        for (size_t q = 0; q < 256; ++q) sum[q] = 0;
-        {
-            uint64_t at_j = larger(task[2], child_i[at_i]);
-            const uint64_t end_j = smaller(task[3], child_i[at_i + 1]);
-            for (; at_j + 4 <= end_j; at_j += 4) {
-                vec8 T1_0_of_0, T1_1_of_0;
-                vec8 T1_0_of_1, T1_1_of_1;
-                vec8 T1_0_of_2, T1_1_of_2;
-                vec8 T1_0_of_3, T1_1_of_3;
-                const value *scale_0[4];
-                {
-                    const uint64_t first_j = at_j;
-                    const uint64_t at_j = first_j + 0;
-                    const size_t j = coord_j[at_j];
-                    {
-                        const char *const ahead = (const char *)(U2 + (size_t)coord_j[smaller(at_j + 16, task[3] - 1)] * 16);
-                        __builtin_prefetch(ahead + 0);
-                        __builtin_prefetch(ahead + 64);
-                    }
-                    T1_0 = T1_1 = (vec8){0};
-                    for (uint64_t at_k = larger(task[4], child_j[at_j]), end_k = smaller(task[5], child_j[at_j + 1]); at_k < end_k; ++at_k) {
-                        const size_t k = coord_k[at_k];
-                        {
-                            const char *const ahead = (const char *)(U3 + (size_t)coord_k[smaller(at_k + 16, task[5] - 1)] * 16);
-                            __builtin_prefetch(ahead + 0);
-                            __builtin_prefetch(ahead + 64);
-                        }
-                        {
-                            const value scale = nonzero[at_k];
-                            const vec8 *const row_0 = (const vec8 *)(U3 + k * 16);
-                            T1_0 += scale * row_0[0];
-                            T1_1 += scale * row_0[1];
-                        }
-                    }
-                    T1_0_of_0 = T1_0;
-                    T1_1_of_0 = T1_1;
-                    scale_0[0] = &U2[j * 16];
-                }
-                {
-                    const uint64_t first_j = at_j;
-                    const uint64_t at_j = first_j + 1;
-                    const size_t j = coord_j[at_j];
-                    {
-                        const char *const ahead = (const char *)(U2 + (size_t)coord_j[smaller(at_j + 16, task[3] - 1)] * 16);
-                        __builtin_prefetch(ahead + 0);
-                        __builtin_prefetch(ahead + 64);
-                    }
-                    T1_0 = T1_1 = (vec8){0};
-                    for (uint64_t at_k = larger(task[4], child_j[at_j]), end_k = smaller(task[5], child_j[at_j + 1]); at_k < end_k; ++at_k) {
-                        const size_t k = coord_k[at_k];
-                        {
-                            const char *const ahead = (const char *)(U3 + (size_t)coord_k[smaller(at_k + 16, task[5] - 1)] * 16);
-                            __builtin_prefetch(ahead + 0);
-                            __builtin_prefetch(ahead + 64);
-                        }
-                        {
-                            const value scale = nonzero[at_k];
-                            const vec8 *const row_0 = (const vec8 *)(U3 + k * 16);
-                            T1_0 += scale * row_0[0];
-                            T1_1 += scale * row_0[1];
-                        }
-                    }
-                    T1_0_of_1 = T1_0;
-                    T1_1_of_1 = T1_1;
-                    scale_0[1] = &U2[j * 16];
-                }
-                {
-                    const uint64_t first_j = at_j;
-                    const uint64_t at_j = first_j + 2;
-                    const size_t j = coord_j[at_j];
-                    {
-                        const char *const ahead = (const char *)(U2 + (size_t)coord_j[smaller(at_j + 16, task[3] - 1)] * 16);
-                        __builtin_prefetch(ahead + 0);
-                        __builtin_prefetch(ahead + 64);
-                    }
-                    T1_0 = T1_1 = (vec8){0};
-                    for (uint64_t at_k = larger(task[4], child_j[at_j]), end_k = smaller(task[5], child_j[at_j + 1]); at_k < end_k; ++at_k) {
-                        const size_t k = coord_k[at_k];
-                        {
-                            const char *const ahead = (const char *)(U3 + (size_t)coord_k[smaller(at_k + 16, task[5] - 1)] * 16);
-                            __builtin_prefetch(ahead + 0);
-                            __builtin_prefetch(ahead + 64);
-                        }
-                        {
-                            const value scale = nonzero[at_k];
-                            const vec8 *const row_0 = (const vec8 *)(U3 + k * 16);
-                            T1_0 += scale * row_0[0];
-                            T1_1 += scale * row_0[1];
-                        }
-                    }
-                    T1_0_of_2 = T1_0;
-                    T1_1_of_2 = T1_1;
-                    scale_0[2] = &U2[j * 16];
-                }
-                {
-                    const uint64_t first_j = at_j;
-                    const uint64_t at_j = first_j + 3;
-                    const size_t j = coord_j[at_j];
-                    {
-                        const char *const ahead = (const char *)(U2 + (size_t)coord_j[smaller(at_j + 16, task[3] - 1)] * 16);
-                        __builtin_prefetch(ahead + 0);
-                        __builtin_prefetch(ahead + 64);
-                    }
-                    T1_0 = T1_1 = (vec8){0};
-                    for (uint64_t at_k = larger(task[4], child_j[at_j]), end_k = smaller(task[5], child_j[at_j + 1]); at_k < end_k; ++at_k) {
-                        const size_t k = coord_k[at_k];
-                        {
-                            const char *const ahead = (const char *)(U3 + (size_t)coord_k[smaller(at_k + 16, task[5] - 1)] * 16);
-                            __builtin_prefetch(ahead + 0);
-                            __builtin_prefetch(ahead + 64);
-                        }
-                        {
-                            const value scale = nonzero[at_k];
-                            const vec8 *const row_0 = (const vec8 *)(U3 + k * 16);
-                            T1_0 += scale * row_0[0];
-                            T1_1 += scale * row_0[1];
-                        }
-                    }
-                    T1_0_of_3 = T1_0;
-                    T1_1_of_3 = T1_1;
-                    scale_0[3] = &U2[j * 16];
-                }
-                for (uint64_t s = 0; s < 16; ++s) {
-                    const value scale_of_0 = scale_0[0][s * 1];
-                    const value scale_of_1 = scale_0[1][s * 1];
-                    const value scale_of_2 = scale_0[2][s * 1];
-                    const value scale_of_3 = scale_0[3][s * 1];
-                    vec8 *const result = (vec8 *)(sum + s * 16);
-                    result[0] += scale_of_0 * T1_0_of_0 + scale_of_1 * T1_0_of_1 + scale_of_2 * T1_0_of_2 + scale_of_3 * T1_0_of_3;
-                    result[1] += scale_of_0 * T1_1_of_0 + scale_of_1 * T1_1_of_1 + scale_of_2 * T1_1_of_2 + scale_of_3 * T1_1_of_3;
-                }
-            }
-            for (; at_j < end_j; ++at_j) {
+        const uint64_t at_j = larger(task[2], child_i[at_i]);
+        const uint64_t count = smaller(task[3], child_i[at_i + 1]) - at_j;
+        if (0 < count && count <= 4) {
+            vec8 T1_0_of_0, T1_1_of_0;
+            vec8 T1_0_of_1, T1_1_of_1;
+            vec8 T1_0_of_2, T1_1_of_2;
+            vec8 T1_0_of_3, T1_1_of_3;
+            const value *scale_0[4];
+            switch (count) {
+            case 4: { // and all below
+                const uint64_t first_j = at_j;
+                const uint64_t at_j = first_j + 3;
                 const size_t j = coord_j[at_j];
                 {
                     const char *const ahead = (const char *)(U2 + (size_t)coord_j[smaller(at_j + 16, task[3] - 1)] * 16);
@@ -198,22 +77,312 @@ void decompose_kernel(const void *const *in, value *out, value *boundary, value 
                         T1_1 += scale * row_0[1];
                     }
                 }
-                for (uint64_t s = 0; s < 16; ++s) {
+                T1_0_of_3 = T1_0;
+                T1_1_of_3 = T1_1;
+                scale_0[3] = &U2[j * 16];
+            }
+            case 3: { // and all below
+                const uint64_t first_j = at_j;
+                const uint64_t at_j = first_j + 2;
+                const size_t j = coord_j[at_j];
+                {
+                    const char *const ahead = (const char *)(U2 + (size_t)coord_j[smaller(at_j + 16, task[3] - 1)] * 16);
+                    __builtin_prefetch(ahead + 0);
+                    __builtin_prefetch(ahead + 64);
+                }
+                T1_0 = T1_1 = (vec8){0};
+                for (uint64_t at_k = larger(task[4], child_j[at_j]), end_k = smaller(task[5], child_j[at_j + 1]); at_k < end_k; ++at_k) {
+                    const size_t k = coord_k[at_k];
                     {
-                        const value scale = U2[j * 16 + s];
+                        const char *const ahead = (const char *)(U3 + (size_t)coord_k[smaller(at_k + 16, task[5] - 1)] * 16);
+                        __builtin_prefetch(ahead + 0);
+                        __builtin_prefetch(ahead + 64);
+                    }
+                    {
+                        const value scale = nonzero[at_k];
+                        const vec8 *const row_0 = (const vec8 *)(U3 + k * 16);
+                        T1_0 += scale * row_0[0];
+                        T1_1 += scale * row_0[1];
+                    }
+                }
+                T1_0_of_2 = T1_0;
+                T1_1_of_2 = T1_1;
+                scale_0[2] = &U2[j * 16];
+            }
+            case 2: { // and all below
+                const uint64_t first_j = at_j;
+                const uint64_t at_j = first_j + 1;
+                const size_t j = coord_j[at_j];
+                {
+                    const char *const ahead = (const char *)(U2 + (size_t)coord_j[smaller(at_j + 16, task[3] - 1)] * 16);
+                    __builtin_prefetch(ahead + 0);
+                    __builtin_prefetch(ahead + 64);
+                }
+                T1_0 = T1_1 = (vec8){0};
+                for (uint64_t at_k = larger(task[4], child_j[at_j]), end_k = smaller(task[5], child_j[at_j + 1]); at_k < end_k; ++at_k) {
+                    const size_t k = coord_k[at_k];
+                    {
+                        const char *const ahead = (const char *)(U3 + (size_t)coord_k[smaller(at_k + 16, task[5] - 1)] * 16);
+                        __builtin_prefetch(ahead + 0);
+                        __builtin_prefetch(ahead + 64);
+                    }
+                    {
+                        const value scale = nonzero[at_k];
+                        const vec8 *const row_0 = (const vec8 *)(U3 + k * 16);
+                        T1_0 += scale * row_0[0];
+                        T1_1 += scale * row_0[1];
+                    }
+                }
+                T1_0_of_1 = T1_0;
+                T1_1_of_1 = T1_1;
+                scale_0[1] = &U2[j * 16];
+            }
+            case 1: { // and all below
+                const uint64_t first_j = at_j;
+                const uint64_t at_j = first_j + 0;
+                const size_t j = coord_j[at_j];
+                {
+                    const char *const ahead = (const char *)(U2 + (size_t)coord_j[smaller(at_j + 16, task[3] - 1)] * 16);
+                    __builtin_prefetch(ahead + 0);
+                    __builtin_prefetch(ahead + 64);
+                }
+                T1_0 = T1_1 = (vec8){0};
+                for (uint64_t at_k = larger(task[4], child_j[at_j]), end_k = smaller(task[5], child_j[at_j + 1]); at_k < end_k; ++at_k) {
+                    const size_t k = coord_k[at_k];
+                    {
+                        const char *const ahead = (const char *)(U3 + (size_t)coord_k[smaller(at_k + 16, task[5] - 1)] * 16);
+                        __builtin_prefetch(ahead + 0);
+                        __builtin_prefetch(ahead + 64);
+                    }
+                    {
+                        const value scale = nonzero[at_k];
+                        const vec8 *const row_0 = (const vec8 *)(U3 + k * 16);
+                        T1_0 += scale * row_0[0];
+                        T1_1 += scale * row_0[1];
+                    }
+                }
+                T1_0_of_0 = T1_0;
+                T1_1_of_0 = T1_1;
+                scale_0[0] = &U2[j * 16];
+            }
+            }
+            switch (count) {
+            case 1: {
+                for (uint64_t s = 0; s < 16; ++s) {
+                    const value scale_of_0 = scale_0[0][s * 1];
+                    vec8 *const result = (vec8 *)(row + s * 16);
+                    result[0] = scale_of_0 * T1_0_of_0;
+                    result[1] = scale_of_0 * T1_1_of_0;
+                }
+                break;
+            }
+            case 2: {
+                for (uint64_t s = 0; s < 16; ++s) {
+                    const value scale_of_0 = scale_0[0][s * 1];
+                    const value scale_of_1 = scale_0[1][s * 1];
+                    vec8 *const result = (vec8 *)(row + s * 16);
+                    result[0] = scale_of_0 * T1_0_of_0 + scale_of_1 * T1_0_of_1;
+                    result[1] = scale_of_0 * T1_1_of_0 + scale_of_1 * T1_1_of_1;
+                }
+                break;
+            }
+            case 3: {
+                for (uint64_t s = 0; s < 16; ++s) {
+                    const value scale_of_0 = scale_0[0][s * 1];
+                    const value scale_of_1 = scale_0[1][s * 1];
+                    const value scale_of_2 = scale_0[2][s * 1];
+                    vec8 *const result = (vec8 *)(row + s * 16);
+                    result[0] = scale_of_0 * T1_0_of_0 + scale_of_1 * T1_0_of_1 + scale_of_2 * T1_0_of_2;
+                    result[1] = scale_of_0 * T1_1_of_0 + scale_of_1 * T1_1_of_1 + scale_of_2 * T1_1_of_2;
+                }
+                break;
+            }
+            case 4: {
+                for (uint64_t s = 0; s < 16; ++s) {
+                    const value scale_of_0 = scale_0[0][s * 1];
+                    const value scale_of_1 = scale_0[1][s * 1];
+                    const value scale_of_2 = scale_0[2][s * 1];
+                    const value scale_of_3 = scale_0[3][s * 1];
+                    vec8 *const result = (vec8 *)(row + s * 16);
+                    result[0] = scale_of_0 * T1_0_of_0 + scale_of_1 * T1_0_of_1 + scale_of_2 * T1_0_of_2 + scale_of_3 * T1_0_of_3;
+                    result[1] = scale_of_0 * T1_1_of_0 + scale_of_1 * T1_1_of_1 + scale_of_2 * T1_1_of_2 + scale_of_3 * T1_1_of_3;
+                }
+                break;
+            }
+            }
+        }
+        else {
+            for (size_t q = 0; q < 256; ++q) sum[q] = 0;
+            {
+                uint64_t at_j = larger(task[2], child_i[at_i]);
+                const uint64_t end_j = smaller(task[3], child_i[at_i + 1]);
+                for (; at_j + 4 <= end_j; at_j += 4) {
+                    vec8 T1_0_of_0, T1_1_of_0;
+                    vec8 T1_0_of_1, T1_1_of_1;
+                    vec8 T1_0_of_2, T1_1_of_2;
+                    vec8 T1_0_of_3, T1_1_of_3;
+                    const value *scale_0[4];
+                    {
+                        const uint64_t first_j = at_j;
+                        const uint64_t at_j = first_j + 0;
+                        const size_t j = coord_j[at_j];
+                        {
+                            const char *const ahead = (const char *)(U2 + (size_t)coord_j[smaller(at_j + 16, task[3] - 1)] * 16);
+                            __builtin_prefetch(ahead + 0);
+                            __builtin_prefetch(ahead + 64);
+                        }
+                        T1_0 = T1_1 = (vec8){0};
+                        for (uint64_t at_k = larger(task[4], child_j[at_j]), end_k = smaller(task[5], child_j[at_j + 1]); at_k < end_k; ++at_k) {
+                            const size_t k = coord_k[at_k];
+                            {
+                                const char *const ahead = (const char *)(U3 + (size_t)coord_k[smaller(at_k + 16, task[5] - 1)] * 16);
+                                __builtin_prefetch(ahead + 0);
+                                __builtin_prefetch(ahead + 64);
+                            }
+                            {
+                                const value scale = nonzero[at_k];
+                                const vec8 *const row_0 = (const vec8 *)(U3 + k * 16);
+                                T1_0 += scale * row_0[0];
+                                T1_1 += scale * row_0[1];
+                            }
+                        }
+                        T1_0_of_0 = T1_0;
+                        T1_1_of_0 = T1_1;
+                        scale_0[0] = &U2[j * 16];
+                    }
+                    {
+                        const uint64_t first_j = at_j;
+                        const uint64_t at_j = first_j + 1;
+                        const size_t j = coord_j[at_j];
+                        {
+                            const char *const ahead = (const char *)(U2 + (size_t)coord_j[smaller(at_j + 16, task[3] - 1)] * 16);
+                            __builtin_prefetch(ahead + 0);
+                            __builtin_prefetch(ahead + 64);
+                        }
+                        T1_0 = T1_1 = (vec8){0};
+                        for (uint64_t at_k = larger(task[4], child_j[at_j]), end_k = smaller(task[5], child_j[at_j + 1]); at_k < end_k; ++at_k) {
+                            const size_t k = coord_k[at_k];
+                            {
+                                const char *const ahead = (const char *)(U3 + (size_t)coord_k[smaller(at_k + 16, task[5] - 1)] * 16);
+                                __builtin_prefetch(ahead + 0);
+                                __builtin_prefetch(ahead + 64);
+                            }
+                            {
+                                const value scale = nonzero[at_k];
+                                const vec8 *const row_0 = (const vec8 *)(U3 + k * 16);
+                                T1_0 += scale * row_0[0];
+                                T1_1 += scale * row_0[1];
+                            }
+                        }
+                        T1_0_of_1 = T1_0;
+                        T1_1_of_1 = T1_1;
+                        scale_0[1] = &U2[j * 16];
+                    }
+                    {
+                        const uint64_t first_j = at_j;
+                        const uint64_t at_j = first_j + 2;
+                        const size_t j = coord_j[at_j];
+                        {
+                            const char *const ahead = (const char *)(U2 + (size_t)coord_j[smaller(at_j + 16, task[3] - 1)] * 16);
+                            __builtin_prefetch(ahead + 0);
+                            __builtin_prefetch(ahead + 64);
+                        }
+                        T1_0 = T1_1 = (vec8){0};
+                        for (uint64_t at_k = larger(task[4], child_j[at_j]), end_k = smaller(task[5], child_j[at_j + 1]); at_k < end_k; ++at_k) {
+                            const size_t k = coord_k[at_k];
+                            {
+                                const char *const ahead = (const char *)(U3 + (size_t)coord_k[smaller(at_k + 16, task[5] - 1)] * 16);
+                                __builtin_prefetch(ahead + 0);
+                                __builtin_prefetch(ahead + 64);
+                            }
+                            {
+                                const value scale = nonzero[at_k];
+                                const vec8 *const row_0 = (const vec8 *)(U3 + k * 16);
+                                T1_0 += scale * row_0[0];
+                                T1_1 += scale * row_0[1];
+                            }
+                        }
+                        T1_0_of_2 = T1_0;
+                        T1_1_of_2 = T1_1;
+                        scale_0[2] = &U2[j * 16];
+                    }
+                    {
+                        const uint64_t first_j = at_j;
+                        const uint64_t at_j = first_j + 3;
+                        const size_t j = coord_j[at_j];
+                        {
+                            const char *const ahead = (const char *)(U2 + (size_t)coord_j[smaller(at_j + 16, task[3] - 1)] * 16);
+                            __builtin_prefetch(ahead + 0);
+                            __builtin_prefetch(ahead + 64);
+                        }
+                        T1_0 = T1_1 = (vec8){0};
+                        for (uint64_t at_k = larger(task[4], child_j[at_j]), end_k = smaller(task[5], child_j[at_j + 1]); at_k < end_k; ++at_k) {
+                            const size_t k = coord_k[at_k];
+                            {
+                                const char *const ahead = (const char *)(U3 + (size_t)coord_k[smaller(at_k + 16, task[5] - 1)] * 16);
+                                __builtin_prefetch(ahead + 0);
+                                __builtin_prefetch(ahead + 64);
+                            }
+                            {
+                                const value scale = nonzero[at_k];
+                                const vec8 *const row_0 = (const vec8 *)(U3 + k * 16);
+                                T1_0 += scale * row_0[0];
+                                T1_1 += scale * row_0[1];
+                            }
+                        }
+                        T1_0_of_3 = T1_0;
+                        T1_1_of_3 = T1_1;
+                        scale_0[3] = &U2[j * 16];
+                    }
+                    for (uint64_t s = 0; s < 16; ++s) {
+                        const value scale_of_0 = scale_0[0][s * 1];
+                        const value scale_of_1 = scale_0[1][s * 1];
+                        const value scale_of_2 = scale_0[2][s * 1];
+                        const value scale_of_3 = scale_0[3][s * 1];
                         vec8 *const result = (vec8 *)(sum + s * 16);
-                        result[0] += scale * T1_0;
-                        result[1] += scale * T1_1;
+                        result[0] += scale_of_0 * T1_0_of_0 + scale_of_1 * T1_0_of_1 + scale_of_2 * T1_0_of_2 + scale_of_3 * T1_0_of_3;
+                        result[1] += scale_of_0 * T1_1_of_0 + scale_of_1 * T1_1_of_1 + scale_of_2 * T1_1_of_2 + scale_of_3 * T1_1_of_3;
+                    }
+                }
+                for (; at_j < end_j; ++at_j) {
+                    const size_t j = coord_j[at_j];
+                    {
+                        const char *const ahead = (const char *)(U2 + (size_t)coord_j[smaller(at_j + 16, task[3] - 1)] * 16);
+                        __builtin_prefetch(ahead + 0);
+                        __builtin_prefetch(ahead + 64);
+                    }
+                    T1_0 = T1_1 = (vec8){0};
+                    for (uint64_t at_k = larger(task[4], child_j[at_j]), end_k = smaller(task[5], child_j[at_j + 1]); at_k < end_k; ++at_k) {
+                        const size_t k = coord_k[at_k];
+                        {
+                            const char *const ahead = (const char *)(U3 + (size_t)coord_k[smaller(at_k + 16, task[5] - 1)] * 16);
+                            __builtin_prefetch(ahead + 0);
+                            __builtin_prefetch(ahead + 64);
+                        }
+                        {
+                            const value scale = nonzero[at_k];
+                            const vec8 *const row_0 = (const vec8 *)(U3 + k * 16);
+                            T1_0 += scale * row_0[0];
+                            T1_1 += scale * row_0[1];
+                        }
+                    }
+                    for (uint64_t s = 0; s < 16; ++s) {
+                        {
+                            const value scale = U2[j * 16 + s];
+                            vec8 *const result = (vec8 *)(sum + s * 16);
+                            result[0] += scale * T1_0;
+                            result[1] += scale * T1_1;
+                        }
                     }
                 }
             }
-        }
-        for (uint64_t s = 0; s < 16; ++s) {
-            {
-                vec8 *const row_0 = (vec8 *)(sum + s * 16);
-                vec8 *const result = (vec8 *)(row + s * 16);
-                result[0] = row_0[0];
-                result[1] = row_0[1];
+            for (uint64_t s = 0; s < 16; ++s) {
+                {
+                    vec8 *const row_0 = (vec8 *)(sum + s * 16);
+                    vec8 *const result = (vec8 *)(row + s * 16);
+                    result[0] = row_0[0];
+                    result[1] = row_0[1];
+                }
             }
         }
     }
