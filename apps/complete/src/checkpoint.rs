@@ -15,7 +15,7 @@ use decompose_common::restarts::seed_of;
 use decompose_formats::{Coo, Matrix};
 use ndarray::{Array2, ArrayView1};
 
-use crate::config::{Algorithm, Biases, CompleteConfig, ModelKind};
+use crate::config::{Algorithm, Biases, CompleteConfig, ModelKind, Reg};
 use crate::data::Data;
 use crate::error::CompleteError;
 use crate::loss::{Loss, Range};
@@ -25,7 +25,7 @@ use crate::solve::Run;
 use crate::stop::{StopReason, Watch};
 
 /// The layout of the arrays; a reader refuses others.
-const VERSION: u64 = 1;
+const VERSION: u64 = 2;
 /// Numbers of a record besides its scores.
 const FIELDS: usize = 6;
 /// Numbers of the scores of a part.
@@ -65,7 +65,11 @@ fn identity(config: &CompleteConfig, data: Data<'_>) -> Identity {
 /// Returns the options that are fractions: the ridges, the step and the bend of the loss.
 fn fractions(config: &CompleteConfig) -> Vec<f64> {
     let bend = if let Loss::Huber(bend) = config.loss { bend } else { 0.0 };
-    config.reg.iter().copied().chain([config.step.unwrap_or(0.0), bend]).collect()
+    let reg = match &config.reg {
+        Reg::Given(numbers) => numbers.as_slice(),
+        Reg::Chosen => &[],
+    };
+    reg.iter().copied().chain([config.step.unwrap_or(0.0), bend]).collect()
 }
 
 /// Returns the sums of squares of all entries, by part; they differ where the data do.
@@ -88,6 +92,7 @@ pub(crate) fn save(
         out.numbers("norms", &norms(data))?;
         out.array("history", table(&run.history).view())?;
         out.array("finished", finished_table(run).view())?;
+        out.array("ridges", ridges(run).view())?;
         out.numbers("watch", &run.watch.to_numbers())?;
         out.numbers("seconds", &[run.seconds()])?;
         write_blocks(out, "block", &run.blocks)?;
@@ -153,17 +158,21 @@ pub(crate) fn load(run: &mut Run, archive: &mut NpzIn) -> Result<(), CompleteErr
     run.method.load(archive)
 }
 
-/// Reads the history and the reports of finished starts.
+/// Reads the history and the reports of finished rounds.
 pub(crate) fn read_course(
     archive: &mut NpzIn,
     seed: u64,
 ) -> Result<(Vec<EpochRecord>, Vec<StartReport>), CompleteError> {
     let history = read_history(archive)?;
     let table: Array2<u64> = archive.array("finished")?;
-    let report = |(start, line): (usize, ArrayView1<'_, u64>)| {
-        let [best, epochs, stop] = line.to_vec().try_into().ok()?;
+    let ridges: Array2<f64> = archive.array("ridges")?;
+    let report = |(round, line): (usize, ArrayView1<'_, u64>)| {
+        let [start, best, epochs, stop] = line.to_vec().try_into().ok()?;
+        let start = start as usize;
         Some(StartReport {
+            start,
             seed: seed_of(seed, start),
+            reg: (round < ridges.nrows()).then(|| ridges.row(round).to_vec())?,
             best: history.get(best as usize)?.clone(),
             epochs: epochs as usize,
             stop: *StopReason::ALL.get(stop as usize)?,
@@ -176,18 +185,29 @@ pub(crate) fn read_course(
     Ok((history, finished))
 }
 
-/// A line for each finished start: where its best epoch stands in the history, its epochs, and why
-/// it stopped.
+/// A line for each finished round: its start, where its best epoch stands in the history, its epochs,
+/// and why it stopped.
 fn finished_table(run: &Run) -> Array2<u64> {
-    let mut table = Array2::zeros((run.finished.len(), 3));
+    let mut table = Array2::zeros((run.finished.len(), 4));
     for (mut line, report) in table.rows_mut().into_iter().zip(&run.finished) {
         let place = |record: &EpochRecord| {
             (record.restart, record.epoch) == (report.best.restart, report.best.epoch)
         };
         let best = run.history.iter().position(place).unwrap_or(0);
         let stop = StopReason::ALL.iter().position(|&stop| stop == report.stop).unwrap_or(0);
-        let fields = [best as u64, report.epochs as u64, stop as u64];
+        let fields = [report.start as u64, best as u64, report.epochs as u64, stop as u64];
         line.iter_mut().zip(fields).for_each(|(to, from)| *to = from);
+    }
+    table
+}
+
+/// The ridge of each finished round, by block.
+fn ridges(run: &Run) -> Array2<f64> {
+    let all = run.finished.iter().map(|report| &report.reg);
+    let blocks = all.clone().next().map_or(0, Vec::len);
+    let mut table = Array2::zeros((run.finished.len(), blocks));
+    for (mut line, reg) in table.rows_mut().into_iter().zip(all) {
+        line.iter_mut().zip(reg).for_each(|(to, from)| *to = *from);
     }
     table
 }
