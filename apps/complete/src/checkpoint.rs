@@ -77,6 +77,54 @@ fn norms(data: Data<'_>) -> [f64; 3] {
     [Some(data.train), data.val, data.test].map(|part| part.map_or(0.0, Coo::norm_squared))
 }
 
+/// Writes what must agree when a run is resumed: the options that decide its course, and what the data
+/// are known by.
+///
+/// # Errors
+///
+/// If the file cannot be written.
+pub fn write_identity(
+    out: &mut NpzOut<'_>,
+    data: Data<'_>,
+    config: &CompleteConfig,
+) -> io::Result<()> {
+    let identity = identity(config, data);
+    identity.iter().try_for_each(|(name, numbers)| out.numbers(name, numbers))?;
+    out.numbers("fractions", &fractions(config))?;
+    out.numbers("norms", &norms(data))
+}
+
+/// Checks that `archive`, which [`write_identity`] wrote to, is of a run on the same data with the same
+/// options.
+///
+/// # Errors
+///
+/// [`CompleteError::Start`] with the first that differs, [`CompleteError::Common`] if an array is
+/// missing.
+pub fn check_identity(
+    archive: &mut NpzIn,
+    data: Data<'_>,
+    config: &CompleteConfig,
+) -> Result<(), CompleteError> {
+    let mut why = checkpoint::difference(archive, &identity(config, data))?;
+    let (saved, now): (Vec<f64>, _) = (archive.numbers("fractions")?, fractions(config));
+    if why.is_none() && saved != now {
+        why = Some(format!("reg, step, huber-delta: saved {saved:?}, now {now:?}"));
+    }
+    let saved = fixed::<f64, 3>(archive, "norms")?;
+    let pairs = saved.into_iter().zip(norms(data)).filter(|(saved, now)| saved != now);
+    let why = why.or_else(|| {
+        pairs.into_iter().find_map(|(saved, now)| checkpoint::norm_difference(saved, now))
+    });
+    match why {
+        Some(why) => {
+            let what = archive.path().display().to_string();
+            Err(CompleteError::Start { what, why })
+        }
+        None => Ok(()),
+    }
+}
+
 /// Saves the run between two epochs.
 pub(crate) fn save(
     run: &Run,
@@ -86,10 +134,7 @@ pub(crate) fn save(
 ) -> Result<(), CompleteError> {
     npz::write(&checkpoint::file(folder), |out| {
         out.numbers("version", &[VERSION])?;
-        let identity = identity(config, data);
-        identity.iter().try_for_each(|(name, numbers)| out.numbers(name, numbers))?;
-        out.numbers("fractions", &fractions(config))?;
-        out.numbers("norms", &norms(data))?;
+        write_identity(out, data, config)?;
         out.array("history", table(&run.history).view())?;
         out.array("finished", finished_table(run).view())?;
         out.array("ridges", ridges(run).view())?;
@@ -119,23 +164,8 @@ pub(crate) fn open(
     folder: &Path,
 ) -> Result<NpzIn, CompleteError> {
     let mut archive = checkpoint::open(folder, VERSION)?;
-    let mut why = checkpoint::difference(&mut archive, &identity(config, data))?;
-    let (saved, now): (Vec<f64>, _) = (archive.numbers("fractions")?, fractions(config));
-    if why.is_none() && saved != now {
-        why = Some(format!("reg, step, huber-delta: saved {saved:?}, now {now:?}"));
-    }
-    let saved = fixed::<f64, 3>(&mut archive, "norms")?;
-    let pairs = saved.into_iter().zip(norms(data)).filter(|(saved, now)| saved != now);
-    let why = why.or_else(|| {
-        pairs.into_iter().find_map(|(saved, now)| checkpoint::norm_difference(saved, now))
-    });
-    match why {
-        Some(why) => {
-            let what = checkpoint::file(folder).display().to_string();
-            Err(CompleteError::Start { what, why })
-        }
-        None => Ok(archive),
-    }
+    check_identity(&mut archive, data, config)?;
+    Ok(archive)
 }
 
 /// Takes the state in `archive` into `run`, whose method belongs to the start that was saved.

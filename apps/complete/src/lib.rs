@@ -50,7 +50,7 @@ mod stochastic;
 mod stop;
 
 pub use baseline::{Baseline, baselines};
-pub use checkpoint::saved_history;
+pub use checkpoint::{check_identity, saved_history, write_identity};
 pub use config::{Algorithm, Biases, CompleteConfig, ModelKind, Reg, Start};
 pub use data::Data;
 pub use entries::values_at;
