@@ -15,7 +15,7 @@ use decompose_common::restarts::seed_of;
 use decompose_formats::{Coo, Matrix};
 use ndarray::{Array2, ArrayView1};
 
-use crate::config::{Algorithm, Biases, CompleteConfig, ModelKind};
+use crate::config::{Algorithm, Biases, CompleteConfig, ModelKind, Reg};
 use crate::data::Data;
 use crate::error::CompleteError;
 use crate::loss::{Loss, Range};
@@ -25,7 +25,7 @@ use crate::solve::Run;
 use crate::stop::{StopReason, Watch};
 
 /// The layout of the arrays; a reader refuses others.
-const VERSION: u64 = 1;
+const VERSION: u64 = 2;
 /// Numbers of a record besides its scores.
 const FIELDS: usize = 6;
 /// Numbers of the scores of a part.
@@ -65,12 +65,64 @@ fn identity(config: &CompleteConfig, data: Data<'_>) -> Identity {
 /// Returns the options that are fractions: the ridges, the step and the bend of the loss.
 fn fractions(config: &CompleteConfig) -> Vec<f64> {
     let bend = if let Loss::Huber(bend) = config.loss { bend } else { 0.0 };
-    config.reg.iter().copied().chain([config.step.unwrap_or(0.0), bend]).collect()
+    let reg = match &config.reg {
+        Reg::Given(numbers) => numbers.as_slice(),
+        Reg::Chosen => &[],
+    };
+    reg.iter().copied().chain([config.step.unwrap_or(0.0), bend]).collect()
 }
 
 /// Returns the sums of squares of all entries, by part; they differ where the data do.
 fn norms(data: Data<'_>) -> [f64; 3] {
     [Some(data.train), data.val, data.test].map(|part| part.map_or(0.0, Coo::norm_squared))
+}
+
+/// Writes what must agree when a run is resumed: the options that decide its course, and what the data
+/// are known by.
+///
+/// # Errors
+///
+/// If the file cannot be written.
+pub fn write_identity(
+    out: &mut NpzOut<'_>,
+    data: Data<'_>,
+    config: &CompleteConfig,
+) -> io::Result<()> {
+    let identity = identity(config, data);
+    identity.iter().try_for_each(|(name, numbers)| out.numbers(name, numbers))?;
+    out.numbers("fractions", &fractions(config))?;
+    out.numbers("norms", &norms(data))
+}
+
+/// Checks that `archive`, which [`write_identity`] wrote to, is of a run on the same data with the same
+/// options.
+///
+/// # Errors
+///
+/// [`CompleteError::Start`] with the first that differs, [`CompleteError::Common`] if an array is
+/// missing.
+pub fn check_identity(
+    archive: &mut NpzIn,
+    data: Data<'_>,
+    config: &CompleteConfig,
+) -> Result<(), CompleteError> {
+    let mut why = checkpoint::difference(archive, &identity(config, data))?;
+    let (saved, now): (Vec<f64>, _) = (archive.numbers("fractions")?, fractions(config));
+    if why.is_none() && saved != now {
+        why = Some(format!("reg, step, huber-delta: saved {saved:?}, now {now:?}"));
+    }
+    let saved = fixed::<f64, 3>(archive, "norms")?;
+    let pairs = saved.into_iter().zip(norms(data)).filter(|(saved, now)| saved != now);
+    let why = why.or_else(|| {
+        pairs.into_iter().find_map(|(saved, now)| checkpoint::norm_difference(saved, now))
+    });
+    match why {
+        Some(why) => {
+            let what = archive.path().display().to_string();
+            Err(CompleteError::Start { what, why })
+        }
+        None => Ok(()),
+    }
 }
 
 /// Saves the run between two epochs.
@@ -82,12 +134,10 @@ pub(crate) fn save(
 ) -> Result<(), CompleteError> {
     npz::write(&checkpoint::file(folder), |out| {
         out.numbers("version", &[VERSION])?;
-        let identity = identity(config, data);
-        identity.iter().try_for_each(|(name, numbers)| out.numbers(name, numbers))?;
-        out.numbers("fractions", &fractions(config))?;
-        out.numbers("norms", &norms(data))?;
+        write_identity(out, data, config)?;
         out.array("history", table(&run.history).view())?;
         out.array("finished", finished_table(run).view())?;
+        out.array("ridges", ridges(run).view())?;
         out.numbers("watch", &run.watch.to_numbers())?;
         out.numbers("seconds", &[run.seconds()])?;
         write_blocks(out, "block", &run.blocks)?;
@@ -114,23 +164,8 @@ pub(crate) fn open(
     folder: &Path,
 ) -> Result<NpzIn, CompleteError> {
     let mut archive = checkpoint::open(folder, VERSION)?;
-    let mut why = checkpoint::difference(&mut archive, &identity(config, data))?;
-    let (saved, now): (Vec<f64>, _) = (archive.numbers("fractions")?, fractions(config));
-    if why.is_none() && saved != now {
-        why = Some(format!("reg, step, huber-delta: saved {saved:?}, now {now:?}"));
-    }
-    let saved = fixed::<f64, 3>(&mut archive, "norms")?;
-    let pairs = saved.into_iter().zip(norms(data)).filter(|(saved, now)| saved != now);
-    let why = why.or_else(|| {
-        pairs.into_iter().find_map(|(saved, now)| checkpoint::norm_difference(saved, now))
-    });
-    match why {
-        Some(why) => {
-            let what = checkpoint::file(folder).display().to_string();
-            Err(CompleteError::Start { what, why })
-        }
-        None => Ok(archive),
-    }
+    check_identity(&mut archive, data, config)?;
+    Ok(archive)
 }
 
 /// Takes the state in `archive` into `run`, whose method belongs to the start that was saved.
@@ -153,17 +188,21 @@ pub(crate) fn load(run: &mut Run, archive: &mut NpzIn) -> Result<(), CompleteErr
     run.method.load(archive)
 }
 
-/// Reads the history and the reports of finished starts.
+/// Reads the history and the reports of finished rounds.
 pub(crate) fn read_course(
     archive: &mut NpzIn,
     seed: u64,
 ) -> Result<(Vec<EpochRecord>, Vec<StartReport>), CompleteError> {
     let history = read_history(archive)?;
     let table: Array2<u64> = archive.array("finished")?;
-    let report = |(start, line): (usize, ArrayView1<'_, u64>)| {
-        let [best, epochs, stop] = line.to_vec().try_into().ok()?;
+    let ridges: Array2<f64> = archive.array("ridges")?;
+    let report = |(round, line): (usize, ArrayView1<'_, u64>)| {
+        let [start, best, epochs, stop] = line.to_vec().try_into().ok()?;
+        let start = start as usize;
         Some(StartReport {
+            start,
             seed: seed_of(seed, start),
+            reg: (round < ridges.nrows()).then(|| ridges.row(round).to_vec())?,
             best: history.get(best as usize)?.clone(),
             epochs: epochs as usize,
             stop: *StopReason::ALL.get(stop as usize)?,
@@ -176,18 +215,29 @@ pub(crate) fn read_course(
     Ok((history, finished))
 }
 
-/// A line for each finished start: where its best epoch stands in the history, its epochs, and why
-/// it stopped.
+/// A line for each finished round: its start, where its best epoch stands in the history, its epochs,
+/// and why it stopped.
 fn finished_table(run: &Run) -> Array2<u64> {
-    let mut table = Array2::zeros((run.finished.len(), 3));
+    let mut table = Array2::zeros((run.finished.len(), 4));
     for (mut line, report) in table.rows_mut().into_iter().zip(&run.finished) {
         let place = |record: &EpochRecord| {
             (record.restart, record.epoch) == (report.best.restart, report.best.epoch)
         };
         let best = run.history.iter().position(place).unwrap_or(0);
         let stop = StopReason::ALL.iter().position(|&stop| stop == report.stop).unwrap_or(0);
-        let fields = [best as u64, report.epochs as u64, stop as u64];
+        let fields = [report.start as u64, best as u64, report.epochs as u64, stop as u64];
         line.iter_mut().zip(fields).for_each(|(to, from)| *to = from);
+    }
+    table
+}
+
+/// The ridge of each finished round, by block.
+fn ridges(run: &Run) -> Array2<f64> {
+    let all = run.finished.iter().map(|report| &report.reg);
+    let blocks = all.clone().next().map_or(0, Vec::len);
+    let mut table = Array2::zeros((run.finished.len(), blocks));
+    for (mut line, reg) in table.rows_mut().into_iter().zip(all) {
+        line.iter_mut().zip(reg).for_each(|(to, from)| *to = *from);
     }
     table
 }

@@ -20,10 +20,8 @@ pub struct CompleteConfig {
     pub algorithm: Algorithm,
     /// What is minimised.  Default gaussian.
     pub loss: Loss,
-    /// The ridge `reg` of the objective: one for all blocks, or one a block.  Default 0.01.
-    ///
-    /// It is flat: a row bears the same ridge whether it has one entry or a thousand.
-    pub reg: Vec<f64>,
+    /// The ridge `reg` of the objective.  Default 0.01 for all blocks.
+    pub reg: Reg,
     /// Which parameters may be negative.  Default: all.
     pub sign: Range,
     /// Whether a CP model has a global offset and one for each index.  Default: it has not.
@@ -32,7 +30,7 @@ pub struct CompleteConfig {
     pub seed: u64,
     /// When the validation error (without validation entries, the training error) has settled.
     pub patience: Patience,
-    /// The most epochs.  Default 500.
+    /// The most epochs of a round.  Default 500.
     pub max_epochs: usize,
     /// The most time.
     pub max_time: Option<Duration>,
@@ -48,6 +46,19 @@ pub struct CompleteConfig {
     pub restarts: usize,
     /// Where and how often the state is saved.  Default: it is not.
     pub checkpoint: Option<CheckpointRule>,
+}
+
+/// The ridge of the objective.
+///
+/// It is flat: a row bears the same ridge whether it has one entry or a thousand.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reg {
+    /// One for all blocks, or one a block.
+    Given(Vec<f64>),
+    /// The one of a path from strong to weak whose validation error is the least
+    /// ([`solve`](crate::solve)).
+    Chosen,
 }
 
 /// A model and its ranks.
@@ -140,6 +151,21 @@ pub enum Start {
     Checkpoint(PathBuf),
 }
 
+impl Reg {
+    /// Checks the numbers for a model of so many blocks.
+    fn check(&self, blocks: usize) -> Result<(), CompleteError> {
+        let fail = |why: String| Err(CompleteError::Config(why));
+        let Reg::Given(numbers) = self else { return Ok(()) };
+        if numbers.len() != 1 && numbers.len() != blocks {
+            return fail(format!("reg has {} numbers; give 1, or {blocks}", numbers.len()));
+        }
+        match numbers.iter().find(|reg| !(**reg >= 0.0 && reg.is_finite())) {
+            Some(reg) => fail(format!("reg is {reg}; use numbers from 0 on")),
+            None => Ok(()),
+        }
+    }
+}
+
 impl CompleteConfig {
     /// Makes the default options for `model`.
     pub fn new(model: ModelKind) -> CompleteConfig {
@@ -147,7 +173,7 @@ impl CompleteConfig {
             model,
             algorithm: Algorithm::Als,
             loss: Loss::Gaussian,
-            reg: vec![1e-2],
+            reg: Reg::Given(vec![1e-2]),
             sign: Range::All,
             biases: Biases::None,
             seed: 0,
@@ -180,12 +206,7 @@ impl CompleteConfig {
         self.check_model(extents)?;
         self.check_algorithm()?;
         let blocks = extents.len() + usize::from(matches!(self.model, ModelKind::Tucker { .. }));
-        if self.reg.len() != 1 && self.reg.len() != blocks {
-            return fail(format!("reg has {} numbers; give 1, or {blocks}", self.reg.len()));
-        }
-        if let Some(reg) = self.reg.iter().find(|reg| !(**reg >= 0.0 && reg.is_finite())) {
-            return fail(format!("reg is {reg}; use numbers from 0 on"));
-        }
+        self.reg.check(blocks)?;
         if self.step.is_some_and(|step| !(step > 0.0 && step.is_finite())) {
             return fail("step must be above 0".into());
         }

@@ -9,7 +9,10 @@
 //! mode by mode ([`rows`](crate::rows)).  Exchanging blocks in the residual is a TTTP of two blocks:
 //! minus the one that is done, plus the next.  A block of one component is the coordinate descent of
 //! the source; larger ones fall faster and need fewer passes, and at the rank the method is
-//! alternating least squares.  The residual is kept in the order of one tree and gathered for the
+//! alternating least squares.  Blocks are the default since a single component does two operations
+//! for each number that it loads: an epoch then reads coordinates and residual `R (2 N + 1)` times, and
+//! brings the residual into the order of every mode `R N` times, a gather from an array that may not
+//! fit a cache.  A block of eight does each an eighth as often, with vectors for its arithmetic.  The residual is kept in the order of one tree and gathered for the
 //! slices of each mode.  Time an epoch for blocks of `G`: `O(R/G N nnz G^2)` in `R/G (2 N + 1)`
 //! passes.  Source: Yu, Hsieh, Si, Dhillon, "Scalable coordinate descent approaches to parallel
 //! matrix factorization for recommender systems", ICDM 2012.

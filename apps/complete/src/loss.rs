@@ -67,6 +67,17 @@ impl Loss {
         }
     }
 
+    /// Returns the curvature of the loss by `m`, where the model says `mean` of entries whose mean it
+    /// is.
+    pub fn curvature(self, mean: f64) -> f64 {
+        match self {
+            Loss::Gaussian | Loss::Huber(_) => 2.0,
+            Loss::Poisson => 1.0 / mean.max(TINY),
+            Loss::Bernoulli => 0.25,
+            Loss::Gamma => 1.0 / (mean * mean).max(TINY * TINY),
+        }
+    }
+
     /// Returns what the model's value `m` says of an entry: its mean.
     pub fn mean(self, m: f64) -> f64 {
         match self {

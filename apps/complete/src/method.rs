@@ -39,6 +39,9 @@ pub(crate) trait Method {
         value: f64,
     ) -> Result<Progress, CompleteError>;
 
+    /// Forgets the course so far: the objective, or the place, is another one now.
+    fn forget(&mut self) {}
+
     /// Writes what the next epoch depends on beside the blocks; nothing where it depends on no more.
     ///
     /// # Errors

@@ -110,6 +110,14 @@ impl Method for Adam {
         Ok(Progress::Moved)
     }
 
+    fn forget(&mut self) {
+        for matrix in self.mean.iter_mut().chain(&mut self.square) {
+            matrix.as_mut_slice().fill(0.0);
+        }
+        (self.rate, self.time) = (None, 0);
+        (self.least, self.fails) = (f64::INFINITY, 0);
+    }
+
     fn save(&self, out: &mut NpzOut<'_>) -> io::Result<()> {
         write_blocks(out, "mean", &self.mean)?;
         write_blocks(out, "square", &self.square)?;

@@ -119,6 +119,11 @@ impl Objective {
         self.offset
     }
 
+    /// Changes the ridge of each block.
+    pub(crate) fn set_reg(&mut self, reg: &[f64]) {
+        self.reg.copy_from_slice(reg);
+    }
+
     /// Returns the ridge of each block.
     pub(crate) fn reg(&self) -> &[f64] {
         &self.reg

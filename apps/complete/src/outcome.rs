@@ -14,7 +14,7 @@ use crate::stop::StopReason;
 /// One epoch.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct EpochRecord {
-    /// The start, counted from 1.
+    /// The round, counted from 1: a start or, where the ridge is chosen, a start at one ridge.
     pub restart: usize,
     /// The epoch, counted from 1; 0 is the start.
     pub epoch: usize,
@@ -42,11 +42,15 @@ impl EpochRecord {
     }
 }
 
-/// The end of one start.
+/// The end of one round.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StartReport {
-    /// Its seed.
+    /// Its start, from 0.
+    pub start: usize,
+    /// The seed of the start.
     pub seed: u64,
+    /// The ridge, by block.
+    pub reg: Vec<f64>,
     /// Its best epoch.
     pub best: EpochRecord,
     /// Epochs done.
@@ -65,16 +69,19 @@ pub struct CompleteOutcome {
     pub offset: f64,
     /// The components that are no biases; all of them without biases.
     pub rank: usize,
-    /// The record of the best epoch of the best start.
+    /// The record of the best epoch of the best round.
     pub best: EpochRecord,
-    /// Every epoch of every start.
+    /// Every epoch of every round.
     pub history: Vec<EpochRecord>,
-    /// Why the best start stopped.
+    /// Why the best round stopped.
     pub stop: StopReason,
-    /// Every start.
+    /// Every round.
     pub starts: Vec<StartReport>,
     /// The best of them, from 0; of equal errors the earliest.
     pub best_start: usize,
+    /// How many training entries were held out to choose the ridge by; the model was fitted to all of
+    /// them in the last round, unless the run was cut short.
+    pub held_out: Option<usize>,
     /// Predictions without a model.
     pub baselines: Vec<Baseline>,
     /// Slices without a training entry, by mode: the model knows nothing of them.
@@ -88,7 +95,7 @@ pub struct CompleteOutcome {
 }
 
 impl CompleteOutcome {
-    /// Returns the epochs of the best start.
+    /// Returns the epochs of the best round.
     pub fn course(&self) -> impl Iterator<Item = &EpochRecord> {
         self.history.iter().filter(|record| record.restart == self.best_start + 1)
     }
@@ -143,13 +150,25 @@ impl CompleteOutcome {
         let mut weights: Vec<f64> =
             order.iter().map(|&r| if r < self.rank { weight(r) } else { 1.0 }).collect();
         weights.extend((0..constant).map(|_| self.offset));
+        // What stands for ones in a fit.
+        let level = |mode: usize, column: usize| -> f64 {
+            let others = self.blocks.iter().enumerate().filter(|(other, _)| *other != mode);
+            others.map(|(_, block)| block.row(0)[column]).product()
+        };
+        let bias = |mode: usize, column: usize, value: f64| {
+            if column == self.rank + mode { value * level(mode, column) } else { 1.0 }
+        };
         let factor = |(mode, block): (usize, &Matrix<f64>)| {
             let mut factor = Matrix::zeros(block.rows(), columns + constant)?;
             for row in 0..block.rows() {
                 let (to, from) = (factor.row_mut(row), block.row(row));
                 for (to, &r) in to.iter_mut().zip(&order) {
                     let norm = norms[mode][r];
-                    *to = if r < self.rank && norm > 0.0 { from[r] / norm } else { from[r] };
+                    *to = match r < self.rank {
+                        true if norm > 0.0 => from[r] / norm,
+                        true => from[r],
+                        false => bias(mode, r, from[r]),
+                    };
                 }
                 to[columns..].fill(1.0);
             }
@@ -175,7 +194,8 @@ fn shapeless(error: ShapeError) -> CompleteError {
     CompleteError::Data(error.to_string())
 }
 
-fn column_norms(block: &Matrix<f64>) -> Vec<f64> {
+/// Returns the norms of the columns of a block.
+pub(crate) fn column_norms(block: &Matrix<f64>) -> Vec<f64> {
     let mut sums = vec![0.0; block.cols()];
     for row in 0..block.rows() {
         sums.iter_mut().zip(block.row(row)).for_each(|(sum, value)| *sum += value * value);

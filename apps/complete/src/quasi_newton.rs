@@ -181,6 +181,11 @@ impl Method for Lbfgs {
         }
     }
 
+    fn forget(&mut self) {
+        self.pairs.clear();
+        self.here = None;
+    }
+
     fn save(&self, out: &mut NpzOut<'_>) -> io::Result<()> {
         let inverses: Vec<f64> = self.pairs.iter().map(|(_, _, rho)| *rho).collect();
         out.numbers("inverses", &inverses)?;

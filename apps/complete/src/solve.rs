@@ -1,5 +1,4 @@
-//! Epochs until the error on held-out entries settles, from one start or several; the best model
-//! is kept.
+//! Epochs until the error on held-out entries settles, round by round; the best model is kept.
 
 use std::ops::ControlFlow;
 use std::time::Instant;
@@ -9,17 +8,19 @@ use decompose_core::runtime::Toolchain;
 use decompose_formats::{Coo, Matrix};
 
 use crate::baseline::baselines;
-use crate::biases::Fixed;
 use crate::checkpoint;
-use crate::config::{Algorithm, Biases, CompleteConfig, ModelKind, Start};
+use crate::config::{CompleteConfig, ModelKind, Reg, Start};
 use crate::data::{Data, check, unseen};
 use crate::entries::Entries;
 use crate::error::CompleteError;
 use crate::method::{Method, Progress, method};
 use crate::metrics::Scores;
 use crate::network::Network;
-use crate::objective::{Needs, Objective};
+use crate::objective::Objective;
 use crate::outcome::{CompleteOutcome, EpochRecord, StartReport};
+use crate::problem::objective;
+use crate::refit::choose_and_refit;
+use crate::rounds::{Round, Rounds};
 use crate::start;
 use crate::stop::{StopReason, Verdict, Watch};
 
@@ -32,9 +33,14 @@ const ROUNDING: f64 = 1e-14;
 /// Fits a model to the training entries of `data` until its error on the validation entries
 /// settles, from every start, and keeps the one with the least.
 ///
-/// `observer` sees each start as epoch 0 and every epoch.  The result depends on the entries, the
-/// options and the number of threads only; a run that is resumed from its checkpoint ends with the
-/// same bits.
+/// With [`Reg::Chosen`] every start is fitted at one ridge after the other, from strong to weak, and
+/// the validation error decides on the ridge too.  Where there are no validation entries, a tenth of
+/// the training entries, drawn by the seed, takes their place; the best of these models is then
+/// fitted to all training entries with the ridge that was chosen.  Test entries decide nothing.
+///
+/// `observer` sees each round - a start, at one ridge - as epoch 0 and every epoch.  The result
+/// depends on the entries, the options and the number of threads only; a run that is resumed from its
+/// checkpoint ends with the same bits.
 ///
 /// # Errors
 ///
@@ -47,21 +53,41 @@ pub fn solve(
     toolchain: &Toolchain,
     observer: &mut Observer<'_>,
 ) -> Result<CompleteOutcome, CompleteError> {
+    match (&config.reg, data.val) {
+        (Reg::Chosen, None) => choose_and_refit(data, start, config, toolchain, observer),
+        _ => fit(data, start, config, toolchain, observer),
+    }
+}
+
+/// Runs all rounds on entries as they are given.
+///
+/// # Errors
+///
+/// As [`solve`].
+pub(crate) fn fit(
+    data: Data<'_>,
+    start: Start,
+    config: &CompleteConfig,
+    toolchain: &Toolchain,
+    observer: &mut Observer<'_>,
+) -> Result<CompleteOutcome, CompleteError> {
     let begin = Instant::now();
     let mut run = Run::begin(data, start, config, toolchain)?;
     let build_seconds = begin.elapsed().as_secs_f64();
     run.clock = Instant::now();
     loop {
         let stop = run.iterate(data, config, observer)?;
-        let cut_short = matches!(stop, StopReason::TimeLimit | StopReason::Interrupted);
-        if cut_short || run.finished.len() + 1 >= config.restarts {
+        let report = run.report(stop, config)?;
+        let next = run.rounds.after(run.finished.iter().chain([&report]));
+        if stop.is_cut_short() || next.start >= config.restarts {
             if let Some(rule) = &config.checkpoint {
                 checkpoint::save(&run, data, config, &rule.folder)?;
             }
-            return run.conclude(data, config, (stop, build_seconds));
+            run.finish(report)?;
+            return run.conclude(data, config, build_seconds);
         }
-        run.finish(stop, config)?;
-        run.restart(data.train, config, toolchain)?;
+        run.finish(report)?;
+        run.begin_round(next, data.train, (config, toolchain))?;
     }
 }
 
@@ -72,13 +98,15 @@ pub(crate) struct Run {
     /// Validation and test entries.
     judges: [Option<Entries>; 2],
     pub(crate) blocks: Vec<Matrix<f64>>,
-    /// The best of this start.
+    /// The best of this round.
     pub(crate) best: Vec<Matrix<f64>>,
-    /// The best of the finished starts; none before there is one.
+    /// The best of the finished rounds; none before there is one.
     pub(crate) kept: Vec<Matrix<f64>>,
     pub(crate) history: Vec<EpochRecord>,
     pub(crate) finished: Vec<StartReport>,
     pub(crate) watch: Watch,
+    rounds: Rounds,
+    round: Round,
     /// The root mean square of the training entries.
     size: f64,
     /// When this process began.
@@ -102,8 +130,11 @@ impl Run {
         };
         let course = archive.as_mut().map(|archive| checkpoint::read_course(archive, config.seed));
         let (history, finished) = course.transpose()?.unwrap_or_default();
-        let seed = seed_of(config.seed, finished.len());
         let mut objective = objective(data.train, config, toolchain)?;
+        let rounds = Rounds::new(config, &mut objective);
+        let round = rounds.after(finished.iter());
+        objective.set_reg(rounds.ridge(round));
+        let seed = seed_of(config.seed, round.start);
         let judge = |part: Option<&Coo<f64>>| {
             part.map(|part| Entries::new(part, objective.network(), toolchain)).transpose()
         };
@@ -115,7 +146,7 @@ impl Run {
                 start::random(&mut objective, seed, config.range())?
             }
         };
-        let best = blocks.iter().map(Matrix::try_clone).collect::<Result<_, _>>()?;
+        let best = copies(&blocks)?;
         let size = (data.train.norm_squared() / data.train.nnz() as f64).sqrt();
         let (kept, watch, clock) = (Vec::new(), Watch::new(), Instant::now());
         let mut run = Run {
@@ -128,6 +159,8 @@ impl Run {
             history,
             finished,
             watch,
+            rounds,
+            round,
             size,
             clock,
             earlier_seconds: 0.0,
@@ -143,7 +176,7 @@ impl Run {
         self.earlier_seconds + self.clock.elapsed().as_secs_f64()
     }
 
-    /// Returns the last epoch of this start, if it was judged.
+    /// Returns the last epoch of this round, if it was judged.
     fn last(&self) -> Option<&EpochRecord> {
         self.history.last().filter(|record| record.restart == self.finished.len() + 1)
     }
@@ -241,74 +274,96 @@ impl Run {
         Ok(&self.history[self.history.len() - 1])
     }
 
-    /// Takes this start into the reports, and its best blocks if they are the best of all.
-    fn finish(&mut self, stop: StopReason, config: &CompleteConfig) -> Result<(), CompleteError> {
-        let number = self.finished.len();
+    /// Reports on this round as it ends.
+    fn report(
+        &self,
+        stop: StopReason,
+        config: &CompleteConfig,
+    ) -> Result<StartReport, CompleteError> {
+        let number = self.finished.len() + 1;
         let best = self.watch.best_epoch();
-        let mut course = self.history.iter().filter(|record| record.restart == number + 1);
+        let mut course = self.history.iter().filter(|record| record.restart == number);
         let none = || CompleteError::Data("no epoch was recorded".into());
-        self.finished.push(StartReport {
-            seed: seed_of(config.seed, number),
+        Ok(StartReport {
+            start: self.round.start,
+            seed: seed_of(config.seed, self.round.start),
+            reg: self.objective.reg().to_vec(),
             best: course.clone().find(|record| record.epoch == best).ok_or_else(none)?.clone(),
             epochs: course.next_back().map_or(0, |record| record.epoch),
             stop,
-        });
-        if best_of(&self.finished) == number {
-            self.kept = std::mem::take(&mut self.best);
+        })
+    }
+
+    /// Takes the report of this round, and its best blocks if they are the best of all.
+    fn finish(&mut self, report: StartReport) -> Result<(), CompleteError> {
+        self.finished.push(report);
+        if best_of(&self.finished) + 1 == self.finished.len() {
+            self.kept = copies(&self.best)?;
         }
         Ok(())
     }
 
-    /// Begins the next start.
-    fn restart(
+    /// Begins the next round: a new start, or where the one before ended.
+    fn begin_round(
         &mut self,
+        round: Round,
         train: &Coo<f64>,
-        config: &CompleteConfig,
-        toolchain: &Toolchain,
+        (config, toolchain): (&CompleteConfig, &Toolchain),
     ) -> Result<(), CompleteError> {
-        let seed = seed_of(config.seed, self.finished.len());
-        self.method = method(&seeded(config, seed), train, &self.objective, toolchain)?;
-        self.blocks = start::random(&mut self.objective, seed, config.range())?;
-        self.best = self.blocks.iter().map(Matrix::try_clone).collect::<Result<_, _>>()?;
-        self.watch = Watch::new();
+        let seed = seed_of(config.seed, round.start);
+        self.objective.set_reg(self.rounds.ridge(round));
+        if round.step == 0 {
+            self.method = method(&seeded(config, seed), train, &self.objective, toolchain)?;
+            self.blocks = start::random(&mut self.objective, seed, config.range())?;
+        } else {
+            self.method.forget();
+            let elements = || self.blocks.iter().flat_map(Matrix::as_slice);
+            if !elements().all(|element| element.is_finite()) {
+                self.blocks = copies(&self.best)?;
+            }
+            start::revive(&mut self.objective, &mut self.blocks, (seed, config))?;
+        }
+        self.best = copies(&self.blocks)?;
+        (self.round, self.watch) = (round, Watch::new());
         Ok(())
     }
 
-    /// Ends the last start and returns the best.
+    /// Returns the best of all rounds.
     fn conclude(
-        mut self,
+        self,
         data: Data<'_>,
         config: &CompleteConfig,
-        (stop, build_seconds): (StopReason, f64),
+        build_seconds: f64,
     ) -> Result<CompleteOutcome, CompleteError> {
         let seconds = self.seconds();
-        self.finish(stop, config)?;
         let best_start = best_of(&self.finished);
         let StartReport { best, stop, .. } = self.finished[best_start].clone();
+        let mut objective = self.objective;
         let rank = match config.model {
             ModelKind::Cp { rank } => rank,
             ModelKind::Tucker { .. } | ModelKind::Train { .. } => 0,
         };
         Ok(CompleteOutcome {
-            network: self.objective.network().clone(),
+            network: objective.network().clone(),
             blocks: self.kept,
-            offset: self.objective.offset(),
+            offset: objective.offset(),
             rank,
             best,
             history: self.history,
             stop,
             starts: self.finished,
             best_start,
+            held_out: None,
             baselines: baselines(config.loss, data.train, data.val, data.test),
             unseen: (0..data.train.order()).map(|mode| unseen(data.train, mode)).collect(),
-            interpreted: self.objective.entries().interpreted().map(str::to_owned),
+            interpreted: objective.entries().interpreted().map(str::to_owned),
             build_seconds,
             seconds,
         })
     }
 }
 
-/// Returns the start with the least deciding error; of equal ones, the earliest.
+/// Returns the round with the least deciding error; of equal ones, the earliest.
 fn best_of(starts: &[StartReport]) -> usize {
     let error = |at: usize| starts[at].best.deciding().error();
     (0..starts.len()).min_by(|&a, &b| error(a).total_cmp(&error(b))).unwrap_or(0)
@@ -319,38 +374,8 @@ fn seeded(config: &CompleteConfig, seed: u64) -> CompleteConfig {
     CompleteConfig { seed, ..config.clone() }
 }
 
-/// Schedules the kernels that the algorithm needs on the training entries.
-fn objective(
-    train: &Coo<f64>,
-    config: &CompleteConfig,
-    toolchain: &Toolchain,
-) -> Result<Objective, CompleteError> {
-    let (kind, fixed, offset) = augmented(config, train);
-    let network = Network::new(&kind, train.extents());
-    let reg = match config.reg.as_slice() {
-        [one] => vec![*one; network.blocks().len()],
-        each => each.to_vec(),
-    };
-    let needs = match config.algorithm {
-        Algorithm::Adam | Algorithm::Lbfgs | Algorithm::AlsCg => Needs::Gradients,
-        Algorithm::Als if !matches!(kind, ModelKind::Cp { .. }) => Needs::Gradients,
-        _ => Needs::Values,
-    };
-    let objective = Objective::new(train, network, config.loss, (reg, needs), toolchain)?;
-    Ok(objective.with_biases(offset, fixed))
-}
-
-/// Returns the model with its biases as components, which of its columns stay, and the offset.
-fn augmented(config: &CompleteConfig, train: &Coo<f64>) -> (ModelKind, Fixed, f64) {
-    match (&config.model, config.biases) {
-        (ModelKind::Cp { rank }, Biases::Modes) => {
-            let order = train.order();
-            let mean = train.sum() / train.nnz().max(1) as f64;
-            let kind = ModelKind::Cp { rank: rank + order };
-            (kind, Fixed::ones(*rank, order), config.loss.link(mean))
-        }
-        (kind, _) => (kind.clone(), Fixed::none(), 0.0),
-    }
+fn copies(blocks: &[Matrix<f64>]) -> Result<Vec<Matrix<f64>>, CompleteError> {
+    Ok(blocks.iter().map(Matrix::try_clone).collect::<Result<_, _>>()?)
 }
 
 fn fitting(blocks: Vec<Matrix<f64>>, network: &Network) -> Result<Vec<Matrix<f64>>, CompleteError> {

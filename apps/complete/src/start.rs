@@ -3,10 +3,17 @@
 use decompose_common::rng::MatrixRng;
 use decompose_formats::Matrix;
 
+use crate::config::{CompleteConfig, ModelKind};
 use crate::error::CompleteError;
 use crate::loss::{Loss, Range};
 use crate::network::Network;
 use crate::objective::Objective;
+use crate::outcome::column_norms;
+use crate::problem::size;
+
+/// Of the weight of the strongest component, what a component has that is still alive; the share of
+/// their size that values of a model have that is.
+const ALIVE: f64 = 1e-6;
 
 /// Makes random blocks, scaled so that the model's values at the training entries have the root
 /// mean square of the entries (of 1 for log odds).
@@ -26,20 +33,14 @@ pub(crate) fn random(
     let observed = objective.entries().observed();
     let signed = range == Range::All && observed.iter().any(|&x| x < offset);
     let signed = signed || loss == Loss::Bernoulli;
-    let squares: f64 = observed.iter().map(|&x| (x - offset) * (x - offset)).sum();
-    let target = match loss {
-        Loss::Bernoulli => 1.0,
-        _ => (squares / observed.len().max(1) as f64).sqrt(),
-    };
+    let target = size(loss, observed, offset);
     let fixed = objective.fixed().clone();
     let least = if signed { -1.0 } else { 0.0 };
     let mut blocks = blocks(objective.network(), seed, least)?;
     // Biases must not count: they are set to zero first.
     fixed.start(&mut blocks);
     let model = objective.entries().evaluate(&blocks.iter().collect::<Vec<_>>())?;
-    let squares: f64 = model.iter().map(|m| m * m).sum();
-    let size = (squares / model.len().max(1) as f64).sqrt();
-    let scale = (target / size).powf(1.0 / blocks.len() as f64);
+    let scale = (target / root_mean_square(model)).powf(1.0 / blocks.len() as f64);
     if scale.is_normal() {
         for block in &mut blocks {
             block.as_mut_slice().iter_mut().for_each(|value| *value *= scale);
@@ -47,6 +48,58 @@ pub(crate) fn random(
         fixed.start(&mut blocks);
     }
     Ok(blocks)
+}
+
+/// Gives what a strong ridge has put out in `blocks` a new start, under a weaker one.
+///
+/// Zero in two blocks stays zero whatever the method, since its gradient is.  Components of a CP model
+/// that are so become random, but zero in the first block: the model's values stay as they are.
+/// Other models become random as a whole where all their values are zero.
+///
+/// # Errors
+///
+/// If there is no memory.
+pub(crate) fn revive(
+    objective: &mut Objective,
+    blocks: &mut Vec<Matrix<f64>>,
+    (seed, config): (u64, &CompleteConfig),
+) -> Result<(), CompleteError> {
+    if !matches!(config.model, ModelKind::Cp { .. }) {
+        let (offset, loss) = (objective.offset(), objective.loss());
+        let target = size(loss, objective.entries().observed(), offset);
+        let model = objective.entries().evaluate(&blocks.iter().collect::<Vec<_>>())?;
+        if root_mean_square(model) <= ALIVE * target {
+            *blocks = random(objective, seed, config.range())?;
+        }
+        return Ok(());
+    }
+    let fixed = objective.fixed();
+    let norms: Vec<Vec<f64>> = blocks.iter().map(column_norms).collect();
+    let weights: Vec<(usize, f64)> = (0..norms[0].len())
+        .filter(|&column| (0..blocks.len()).all(|mode| !fixed.has(mode, column)))
+        .map(|column| (column, norms.iter().map(|norms| norms[column]).product()))
+        .collect();
+    let strongest = weights.iter().map(|(_, weight)| *weight).fold(0.0, f64::max);
+    let dead: Vec<usize> = weights
+        .into_iter()
+        .filter(|(_, weight)| *weight <= ALIVE * strongest)
+        .map(|(column, _)| column)
+        .collect();
+    if !dead.is_empty() {
+        let fresh = random(objective, seed, config.range())?;
+        for (mode, (block, fresh)) in blocks.iter_mut().zip(&fresh).enumerate() {
+            for row in 0..block.rows() {
+                let (to, from) = (block.row_mut(row), fresh.row(row));
+                dead.iter().for_each(|&at| to[at] = if mode == 0 { 0.0 } else { from[at] });
+            }
+        }
+    }
+    Ok(())
+}
+
+fn root_mean_square(values: &[f64]) -> f64 {
+    let squares: f64 = values.iter().map(|value| value * value).sum();
+    (squares / values.len().max(1) as f64).sqrt()
 }
 
 /// Makes blocks with elements uniform from `least` to 1.

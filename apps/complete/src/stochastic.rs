@@ -106,7 +106,8 @@ impl Method for Sgd {
         }
         let loss = objective.loss();
         let observed = objective.entries().observed();
-        let curvature = curvature(loss, observed);
+        let mean = observed.iter().sum::<f64>() / observed.len().max(1) as f64;
+        let curvature = loss.curvature(mean);
         let step = self.step / (curvature * pull(blocks)).max(f64::MIN_POSITIVE);
         let rule = PassRule {
             step,
@@ -124,6 +125,10 @@ impl Method for Sgd {
         };
         self.strata.pass(blocks, &rule, epoch, slope)?;
         Ok(Progress::Moved)
+    }
+
+    fn forget(&mut self) {
+        (self.step, self.before) = (self.first, None);
     }
 
     fn save(&self, out: &mut NpzOut<'_>) -> io::Result<()> {
@@ -151,17 +156,6 @@ impl Method for Sgd {
 fn copy(from: &[Matrix<f64>], to: &mut [Matrix<f64>]) {
     for (from, to) in from.iter().zip(to) {
         to.as_mut_slice().copy_from_slice(from.as_slice());
-    }
-}
-
-/// The curvature of the loss at a model that is right on average.
-fn curvature(loss: Loss, observed: &[f64]) -> f64 {
-    let mean = observed.iter().sum::<f64>() / observed.len().max(1) as f64;
-    match loss {
-        Loss::Gaussian | Loss::Huber(_) => 2.0,
-        Loss::Poisson => 1.0 / mean.max(1e-10),
-        Loss::Bernoulli => 0.25,
-        Loss::Gamma => 1.0 / (mean * mean).max(1e-20),
     }
 }
 

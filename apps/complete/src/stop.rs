@@ -35,6 +35,13 @@ impl StopReason {
     ];
 }
 
+impl StopReason {
+    /// Tells whether the user, or a limit that he set, ended the whole run.
+    pub(crate) fn is_cut_short(self) -> bool {
+        matches!(self, StopReason::TimeLimit | StopReason::Interrupted)
+    }
+}
+
 impl fmt::Display for StopReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

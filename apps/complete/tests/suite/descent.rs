@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use decompose_complete::{
-    Algorithm, Biases, CompleteConfig, Loss, ModelKind, Needs, Objective, Range,
+    Algorithm, Biases, CompleteConfig, Loss, ModelKind, Needs, Objective, Range, Reg,
 };
 use decompose_core::runtime::Toolchain;
 use decompose_formats::Coo;
@@ -44,7 +44,7 @@ proptest! {
             for algorithm in [Algorithm::Als, Algorithm::Ccd, Algorithm::AlsCg] {
                 let mut config = CompleteConfig::new(ModelKind::Cp { rank });
                 (config.algorithm, config.max_epochs, config.seed) = (algorithm, 6, seed);
-                config.reg = vec![0.1];
+                config.reg = Reg::Given(vec![0.1]);
                 falls(&config, &tensor);
                 config.biases = Biases::Modes;
                 falls(&config, &tensor);
@@ -63,7 +63,7 @@ fn long_modes_and_long_slices_are_solved() {
     // 40,000 rows in many groups, some without entries; slices of the others are cut into pieces.
     let tensor = noise(&[5, 3, 40_000], 0.2, 2);
     let mut config = CompleteConfig::new(ModelKind::Cp { rank: 20 });
-    (config.max_epochs, config.reg) = (2, vec![0.1]);
+    (config.max_epochs, config.reg) = (2, Reg::Given(vec![0.1]));
     falls(&config, &tensor);
     let outcome = fit(&tensor, None, &config).unwrap();
     assert_eq!(outcome.best.epoch, 2);

@@ -1,4 +1,5 @@
-//! Tests of completion: gradients, descent, planted models, reference errors on real data.
+//! Tests of completion: gradients, descent, planted models, ridges that are chosen, reference
+//! errors on real data.
 
 mod common;
 mod descent;
@@ -7,3 +8,4 @@ mod options;
 mod planted;
 mod reference;
 mod resume;
+mod ridge;

@@ -2,7 +2,9 @@
 
 use std::ops::ControlFlow;
 
-use decompose_complete::{Algorithm, Biases, CompleteConfig, Loss, ModelKind, Range, StopReason};
+use decompose_complete::{
+    Algorithm, Biases, CompleteConfig, Loss, ModelKind, Range, Reg, StopReason,
+};
 
 use crate::common::{fit, fit_seen, planted, sample, with_values};
 
@@ -19,8 +21,8 @@ fn options_that_make_no_sense_are_refused() {
     change(&|c| c.model = ModelKind::Cp { rank: 0 }, "rank is 0");
     change(&|c| c.model = ModelKind::Tucker { ranks: vec![2, 2] }, "2 ranks");
     change(&|c| c.model = ModelKind::Tucker { ranks: vec![2, 2, 4] }, "exceeds its extent 3");
-    change(&|c| c.reg = vec![-1.0], "reg is -1");
-    change(&|c| c.reg = vec![0.1, 0.1], "2 numbers");
+    change(&|c| c.reg = Reg::Given(vec![-1.0]), "reg is -1");
+    change(&|c| c.reg = Reg::Given(vec![0.1, 0.1]), "2 numbers");
     change(&|c| c.max_epochs = 0, "epochs is 0");
     change(&|c| c.patience.epochs = 0, "patience is 0");
     change(&|c| c.loss = Loss::Poisson, "als minimises the gaussian loss");

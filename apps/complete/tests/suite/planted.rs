@@ -2,7 +2,7 @@
 
 use decompose_common::model::Model;
 use decompose_complete::{
-    Algorithm, Biases, CompleteConfig, Data, Loss, ModelKind, Range, Start, StopReason, solve,
+    Algorithm, Biases, CompleteConfig, Data, Loss, ModelKind, Range, Reg, Start, StopReason, solve,
 };
 use decompose_core::runtime::Toolchain;
 use decompose_formats::Coo;
@@ -37,7 +37,7 @@ fn als_completes_planted_tensors_from_five_percent() {
         let (train, test) =
             (all.filtered(|entry| entry % 2 == 0), all.filtered(|entry| entry % 2 == 1));
         let mut config = CompleteConfig::new(kind);
-        config.reg = vec![0.0];
+        config.reg = Reg::Given(vec![0.0]);
         config.max_epochs = 3000;
         config.patience.epochs = 100;
         // Starts may end in local minima, which the training error tells.
@@ -68,7 +68,7 @@ fn every_algorithm_finds_a_planted_model() {
             }
             let mut config = CompleteConfig::new(kind.clone());
             (config.algorithm, config.sign, config.max_epochs) = (algorithm, sign, 2000);
-            config.reg = vec![0.0];
+            config.reg = Reg::Given(vec![0.0]);
             config.patience.epochs = 50;
             let outcome = fit(&train, Some(&test), &config).unwrap();
             let spread = outcome.baselines[0].test.unwrap().rmse;
@@ -97,7 +97,7 @@ fn tucker_and_trains_are_found() {
         for algorithm in [Algorithm::Als, Algorithm::Lbfgs] {
             let mut config = CompleteConfig::new(kind.clone());
             (config.algorithm, config.max_epochs) = (algorithm, 1000);
-            config.reg = vec![0.0];
+            config.reg = Reg::Given(vec![0.0]);
             let (best, rmse) = best_of(&train, &test, &config, 6);
             let spread = (test.norm_squared() / test.nnz() as f64).sqrt();
             assert!(rmse < 1e-3 * spread, "{kind:?} {algorithm}: {rmse} of {spread}, {best}");
@@ -119,7 +119,7 @@ fn biases_find_offsets() {
     for algorithm in [Algorithm::Als, Algorithm::AlsCg, Algorithm::Ccd, Algorithm::Lbfgs] {
         let mut config = CompleteConfig::new(ModelKind::Cp { rank: 1 });
         (config.algorithm, config.biases) = (algorithm, Biases::Modes);
-        config.reg = vec![1e-6];
+        config.reg = Reg::Given(vec![1e-6]);
         let outcome = fit(&train, Some(&test), &config).unwrap();
         let rmse = outcome.best.test.unwrap().rmse;
         assert!(rmse < 1e-2, "{algorithm}: {rmse}");

@@ -6,7 +6,7 @@ use std::path::Path;
 use decompose_common::checkpoint::CheckpointRule;
 use decompose_complete::{
     Algorithm, Biases, CompleteConfig, CompleteError, CompleteOutcome, Data, EpochRecord, Loss,
-    ModelKind, Start, StopReason, saved_history, solve,
+    ModelKind, Observer, Reg, Start, StopReason, saved_history, solve,
 };
 use decompose_core::runtime::Toolchain;
 use decompose_formats::{Coo, Matrix};
@@ -89,6 +89,38 @@ fn every_algorithm_resumes_bit_by_bit() {
 }
 
 #[test]
+fn a_path_of_ridges_resumes_bit_by_bit() {
+    let all = tensor();
+    let mut config = CompleteConfig::new(ModelKind::Cp { rank: 2 });
+    (config.reg, config.biases) = (Reg::Chosen, Biases::Modes);
+    (config.max_epochs, config.restarts) = (30, 2);
+    for val in [true, false] {
+        let fit = |start, config: &CompleteConfig, observer: &mut Observer<'_>| {
+            let train = all.filtered(|entry| entry % 4 != 0);
+            let held_out = all.filtered(|entry| entry % 4 == 0);
+            let data = Data { train: &train, val: val.then_some(&held_out), test: None };
+            solve(data, start, config, &Toolchain::detect(), observer).expect("a fit")
+        };
+        let mut quiet = |_: &EpochRecord| ControlFlow::Continue(());
+        let whole = fit(Start::Random, &config, &mut quiet);
+        let dir = tempfile::tempdir().expect("a folder");
+        // Cut in the third round, and in the tenth.
+        for (round, start) in [(3, Start::Random), (10, Start::Checkpoint(dir.path().into()))] {
+            let mut cut = |record: &EpochRecord| match (record.restart, record.epoch) {
+                at if at == (round, 4) => ControlFlow::Break(()),
+                _ => ControlFlow::Continue(()),
+            };
+            let part = fit(start, &saved(&config, dir.path(), 2), &mut cut);
+            assert_eq!(part.starts.len(), round);
+        }
+        let resume = Start::Checkpoint(dir.path().to_owned());
+        let rest = fit(resume, &saved(&config, dir.path(), 50), &mut quiet);
+        assert!(essence(&whole) == essence(&rest), "validation {val}");
+        assert_eq!(rest.held_out.is_some(), !val);
+    }
+}
+
+#[test]
 fn a_checkpoint_of_another_run_is_refused() {
     let all = tensor();
     let dir = tempfile::tempdir().expect("a folder");
@@ -104,7 +136,7 @@ fn a_checkpoint_of_another_run_is_refused() {
     refused(&all, CompleteConfig { seed: 1, ..config.clone() }, "seed: saved [0], now [1]");
     let other = CompleteConfig { algorithm: Algorithm::Ccd, ..config.clone() };
     refused(&all, other, "algorithm: saved [0], now [2]");
-    let other = CompleteConfig { reg: vec![0.5], ..config.clone() };
+    let other = CompleteConfig { reg: Reg::Given(vec![0.5]), ..config.clone() };
     refused(&all, other, "reg, step, huber-delta: saved [0.01");
     let other = CompleteConfig { model: ModelKind::Cp { rank: 3 }, ..config.clone() };
     refused(&all, other, "ranks: saved [2], now [3]");

@@ -1,6 +1,7 @@
 //! What the user typed after `decompose complete`, checked word by word only.
 
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
 
@@ -65,10 +66,17 @@ pub(crate) struct FitArgs {
     #[arg(long, value_name = "X", default_value = "1", value_parser = parse_from_zero)]
     pub(crate) huber_delta: f64,
     /// The ridge: one number, or one for each mode (and the core of a Tucker model).  It is flat: a
-    /// row bears it once, however many entries it has.
-    #[arg(long, visible_alias = "penalty", value_name = "X[,X...]", value_delimiter = ',',
-          default_value = "0.01", value_parser = parse_from_zero)]
-    pub(crate) reg: Vec<f64>,
+    /// row bears it once, however many entries it has.  With `auto` the validation error chooses it;
+    /// without validation entries, a tenth of the training entries does, and the model is then fitted
+    /// to all of them.
+    #[arg(
+        long,
+        visible_alias = "penalty",
+        value_name = "X[,X...]|auto",
+        value_delimiter = ',',
+        default_value = "0.01"
+    )]
+    pub(crate) reg: Vec<Ridge>,
     /// No parameter may be negative (so for the losses poisson and gamma anyway).
     #[arg(long)]
     pub(crate) nonneg: bool,
@@ -91,6 +99,28 @@ pub(crate) struct FitArgs {
     /// Passes over the modes for each block of components of ccd.
     #[arg(long, value_name = "N", default_value = "1", value_parser = parse_count)]
     pub(crate) ccd_inner: usize,
+}
+
+/// A ridge as typed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Ridge {
+    /// This one.
+    Number(f64),
+    /// The one that the validation error chooses.
+    Auto,
+}
+
+impl FromStr for Ridge {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Ridge, String> {
+        match text {
+            "auto" => Ok(Ridge::Auto),
+            _ => {
+                parse_from_zero(text).map(Ridge::Number).map_err(|why| format!("{why}, or `auto`"))
+            }
+        }
+    }
 }
 
 /// Which entries are held out.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use decompose_complete::{Algorithm, Biases, ModelKind, Network, Parts, overlap, split};
+use decompose_complete::{Algorithm, Biases, ModelKind, Network, Parts, Reg, overlap, split};
 use decompose_formats::dense::padded;
 use decompose_formats::io::{Base, Format};
 use decompose_formats::{Coo, Ints};
@@ -71,7 +71,7 @@ pub(crate) fn load(
         }
     };
     phases.add("split", seconds);
-    tell(&parts, console)?;
+    tell(settings, &parts, console)?;
     Ok(Loaded { parts, tensor: facts, forecast, phases, whole })
 }
 
@@ -112,7 +112,7 @@ fn common_extents(parts: Parts) -> Result<Parts, Failure> {
 }
 
 /// Says how the entries are divided, and warns of those that are in two parts.
-fn tell(parts: &Parts, console: &Console) -> Result<(), Failure> {
+fn tell(settings: &Settings, parts: &Parts, console: &Console) -> Result<(), Failure> {
     let count = |part: &Option<Coo<f64>>| part.as_ref().map_or(0, Coo::nnz);
     let (train, val, test) = (parts.train.nnz(), count(&parts.val), count(&parts.test));
     let text = format!("split    {train} training, {val} validation, {test} test entries");
@@ -129,7 +129,12 @@ fn tell(parts: &Parts, console: &Console) -> Result<(), Failure> {
             ));
         }
     }
-    if val == 0 {
+    if val == 0 && settings.reg == Reg::Chosen {
+        console.screen.line(
+            "         a tenth of the training entries chooses the ridge; the model is then fitted to all"
+                .to_owned(),
+        );
+    } else if val == 0 {
         let why = "there are no validation entries: the training error ends the fit and chooses the \
                    model, which may then fit noise";
         console.screen.warn(why);
@@ -162,11 +167,17 @@ fn needs(settings: &Settings, tensor: &Coo<f64>) -> Needs {
     let tree = nnz * (8 + 4 * order.min(3));
     // A list also says where an entry stood.
     let fit = trees * tree + vectors * 8 * nnz + lists * (list + 4 * nnz);
+    // Training entries divided once more, to choose a ridge by.
+    let unheld = match &settings.held_out {
+        HeldOut::Split(share, _) => share.val == 0.0,
+        HeldOut::Files { val, .. } => val.is_none(),
+    };
+    let divided = if unheld && settings.reg == Reg::Chosen { list } else { 0 };
     let build = (trees - 1) * tree + 2 * 8 * nnz + list + sort_bytes(tensor);
     Needs {
         start: 0,
         factors: 4 * blocks,
-        work: list + fit.max(build),
+        work: list + divided + fit.max(build),
         figures: FIGURE_BYTES * 828 * 460,
     }
 }

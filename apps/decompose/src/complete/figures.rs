@@ -62,11 +62,14 @@ fn errors(solved: &Solved, title: &str) -> Curves {
         let best = levels.iter().skip(1).cloned().min_by(|a, b| a.1.total_cmp(&b.1));
         levels.truncate(1);
         levels.extend(best);
+        // A fit that is perfect from the start has no error that a logarithm could show.
+        let points = curves.iter().flat_map(|curve| &curve.points);
+        let shown = points.map(|point| point.1).any(|error| error > 0.0 && error.is_finite());
         CurvePanel {
             x_name: x_name.into(),
             y_name: if by_time { String::new() } else { name.into() },
             x: ScaleKind::Linear,
-            y: ScaleKind::Log,
+            y: if shown { ScaleKind::Log } else { ScaleKind::Linear },
             curves: curves.into_iter().filter(|curve| !curve.points.is_empty()).collect(),
             levels,
             mark: CurveMark::None,

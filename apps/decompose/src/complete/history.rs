@@ -1,28 +1,38 @@
 //! Epochs in the words of the shared history.
 
 use decompose_common::history::{Detail, IterationRecord};
-use decompose_complete::{EpochRecord, Loss, Parts, Scores};
+use decompose_complete::{EpochRecord, Loss, Parts, Reg, Scores};
 
 /// Returns the details of an epoch of a fit of `parts`, all zero.
-pub(crate) fn layout(loss: Loss, parts: &Parts) -> Vec<Detail> {
+pub(crate) fn layout(loss: Loss, parts: &Parts, reg: &Reg) -> Vec<Detail> {
     let none = Scores::of_means(loss, &[], &[]);
     let part = |part: &Option<_>| part.as_ref().map(|_| none);
-    details(loss, &[Some(none), part(&parts.val), part(&parts.test)], [0.0; 3])
+    let val = part(&parts.val).or(unjudged(reg));
+    details(loss, &[Some(none), val, part(&parts.test)], [0.0; 3])
 }
 
-/// Returns an epoch as an iteration; `last` is the one before it, and `size` the norm of the training
-/// entries.
+/// Returns what stands for the scores of the validation entries where there are none: scores that are
+/// no numbers if training entries choose the ridge, since in most rounds there are some then.
+pub(crate) fn unjudged(reg: &Reg) -> Option<Scores> {
+    let (entries, none) = (0, f64::NAN);
+    let scores =
+        Scores { entries, rmse: none, mae: none, log_loss: None, auc: None, deviance: None };
+    (*reg == Reg::Chosen).then_some(scores)
+}
+
+/// Returns an epoch as an iteration; `last` is the one before it, `size` the norm of the training
+/// entries, and `unjudged` stands for scores of validation entries where it has none.
 pub(crate) fn iteration(
     loss: Loss,
     record: &EpochRecord,
     last: Option<&EpochRecord>,
-    size: f64,
+    (size, unjudged): (f64, Option<Scores>),
 ) -> IterationRecord {
     let relative = |record: &EpochRecord| {
         record.train.rmse * (record.train.entries as f64).sqrt() / size.max(f64::MIN_POSITIVE)
     };
     let relative_error = relative(record);
-    let parts = [Some(record.train), record.val, record.test];
+    let parts = [Some(record.train), record.val.or(unjudged), record.test];
     let numbers = [record.objective, record.seconds, record.judge_seconds];
     IterationRecord {
         restart: record.restart,

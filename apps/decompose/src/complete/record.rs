@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use decompose_complete::{
-    Algorithm, Baseline, Biases, CompleteConfig, EpochRecord, ModelKind, Range, StartReport,
+    Algorithm, Baseline, Biases, CompleteConfig, EpochRecord, ModelKind, Range, Reg, StartReport,
     StopReason,
 };
 use serde::Serialize;
@@ -21,7 +21,8 @@ pub(crate) struct Options<'a> {
     model: ModelKind,
     algorithm: Algorithm,
     loss: Json,
-    reg: Vec<f64>,
+    /// As typed: numbers, or `auto`.
+    reg: Json,
     nonneg: bool,
     biases: Biases,
     patience: usize,
@@ -53,6 +54,10 @@ pub(crate) struct ResultRecord<'a> {
     iterations: usize,
     stop: StopReason,
     best_start: usize,
+    /// The ridge of the model, by block.
+    reg: &'a [f64],
+    /// Training entries that chose the ridge before the model was fitted to all.
+    held_out_to_choose: Option<usize>,
     best: &'a EpochRecord,
     offset: f64,
     baselines: &'a [Baseline],
@@ -61,10 +66,11 @@ pub(crate) struct ResultRecord<'a> {
     seconds_per_epoch: Option<f64>,
 }
 
-/// The end of one start.
+/// The end of one round: of a start or, where the ridge is chosen, of a start at one ridge.
 #[derive(Serialize)]
 struct StartRecord {
     seed: u64,
+    reg: Vec<f64>,
     fit: f64,
     relative_error: f64,
     iterations: usize,
@@ -102,7 +108,10 @@ pub(crate) fn options(settings: &Settings, order: usize) -> Options<'_> {
         model,
         algorithm,
         loss: json!(loss),
-        reg,
+        reg: match reg {
+            Reg::Given(numbers) => json!(numbers),
+            Reg::Chosen => json!("auto"),
+        },
         nonneg: config.range() == Range::NonNegative,
         biases: config.biases,
         patience: patience.epochs,
@@ -138,6 +147,7 @@ pub(crate) fn result<'a>(solved: &'a Solved, loaded: &Loaded) -> ResultRecord<'a
     let relative = |best: &EpochRecord| best.train.rmse * (best.train.entries as f64).sqrt() / norm;
     let start = |start: &StartReport| StartRecord {
         seed: start.seed,
+        reg: start.reg.clone(),
         fit: 1.0 - relative(&start.best),
         relative_error: relative(&start.best),
         iterations: start.epochs,
@@ -150,6 +160,8 @@ pub(crate) fn result<'a>(solved: &'a Solved, loaded: &Loaded) -> ResultRecord<'a
         iterations: outcome.starts[outcome.best_start].epochs,
         stop: outcome.stop,
         best_start: outcome.best_start + 1,
+        reg: &outcome.starts[outcome.best_start].reg,
+        held_out_to_choose: outcome.held_out,
         best: &outcome.best,
         offset: outcome.offset,
         baselines: &outcome.baselines,

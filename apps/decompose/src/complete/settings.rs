@@ -4,10 +4,12 @@ use std::ops::Deref;
 use std::path::PathBuf;
 
 use decompose_complete::{
-    Algorithm, Biases, CompleteConfig, Loss, ModelKind, Patience, Range, Share, SplitRule,
+    Algorithm, Biases, CompleteConfig, Loss, ModelKind, Patience, Range, Reg, Share, SplitRule,
 };
 
-use crate::complete::args::{Alg, CompleteArgs, DataArgs, Kind, LossName, ModelArgs, SplitBy};
+use crate::complete::args::{
+    Alg, CompleteArgs, DataArgs, Kind, LossName, ModelArgs, Ridge, SplitBy,
+};
 use crate::failure::Failure;
 use crate::run::args::Precision;
 use crate::run::settings::{RunDefaults, RunSettings, SharedArgs};
@@ -24,6 +26,7 @@ pub(crate) struct Settings {
     /// With the ranks as typed: see [`Settings::config`].
     model: ModelArgs,
     pub(crate) held_out: HeldOut,
+    pub(crate) reg: Reg,
 }
 
 /// Which entries are held out.
@@ -72,7 +75,8 @@ impl Settings {
             ));
         }
         let held_out = held_out(&args.data, run.seed)?;
-        Ok(Settings { run, model, held_out })
+        let reg = reg(&model.fit.reg)?;
+        Ok(Settings { run, model, held_out, reg })
     }
 
     /// Returns the options of the fit of a tensor of `order` modes, start number `restart`.
@@ -91,7 +95,7 @@ impl Settings {
         CompleteConfig {
             algorithm,
             loss,
-            reg: fit.reg.clone(),
+            reg: self.reg.clone(),
             sign: if fit.nonneg { Range::NonNegative } else { Range::All },
             biases: if fit.biases { Biases::Modes } else { Biases::None },
             seed: decompose_common::restarts::seed_of(self.run.seed, restart),
@@ -167,6 +171,19 @@ fn name(model: &ModelArgs) -> Result<String, Failure> {
         (Kind::Tt, None, ranks) => ("tt", ranks.join("x")),
     };
     Ok(format!("{kind}-r{rank}"))
+}
+
+fn reg(words: &[Ridge]) -> Result<Reg, Failure> {
+    let number = |word: &Ridge| match *word {
+        Ridge::Number(number) => Some(number),
+        Ridge::Auto => None,
+    };
+    match (words.iter().map(number).collect(), words) {
+        (Some(numbers), _) => Ok(Reg::Given(numbers)),
+        (None, [_]) => Ok(Reg::Chosen),
+        (None, _) => Err(Failure::input("--reg auto chooses one ridge for all modes")
+            .help("leave out the numbers, or give a number for each mode")),
+    }
 }
 
 fn held_out(data: &DataArgs, seed: u64) -> Result<HeldOut, Failure> {

@@ -3,7 +3,7 @@
 use decompose_common::history::IterationRecord;
 use decompose_common::output::OutputFolder;
 use decompose_complete::{
-    CompleteConfig, CompleteOutcome, Data, EpochRecord, Loss, Parts, Start, StopReason,
+    CompleteConfig, CompleteOutcome, Data, EpochRecord, Loss, Parts, Scores, Start, StopReason,
     saved_history,
 };
 
@@ -37,10 +37,11 @@ pub(crate) fn solve(
     let loss = settings.loss();
     let size = train.norm_squared().sqrt();
     let saved = settings.resume.as_deref().map(saved_history).transpose()?.unwrap_or_default();
-    let mut journal = Journal { loss, size, last: None };
+    let unjudged = history::unjudged(&settings.reg);
+    let mut journal = Journal { loss, size, unjudged, last: None };
     let earlier: Vec<IterationRecord> =
         saved.iter().map(|record| journal.iteration(record)).collect();
-    let course = Course { layout: history::layout(loss, parts), earlier };
+    let course = Course { layout: history::layout(loss, parts, &settings.reg), earlier };
     let config = CompleteConfig {
         restarts: settings.restarts,
         checkpoint: settings.checkpoint(),
@@ -62,6 +63,8 @@ struct Journal {
     loss: Loss,
     /// The norm of the training entries.
     size: f64,
+    /// Scores of validation entries where there are none.
+    unjudged: Option<Scores>,
     last: Option<EpochRecord>,
 }
 
@@ -69,6 +72,6 @@ impl Journal {
     fn iteration(&mut self, record: &EpochRecord) -> IterationRecord {
         let last = self.last.replace(record.clone());
         let before = last.as_ref().filter(|last| last.restart == record.restart);
-        history::iteration(self.loss, record, before, self.size)
+        history::iteration(self.loss, record, before, (self.size, self.unjudged))
     }
 }

@@ -2,8 +2,9 @@
 
 use std::fmt;
 
-use decompose_complete::Scores;
+use decompose_complete::{Reg, Scores};
 
+use crate::cli::Done;
 use crate::complete::data::Loaded;
 use crate::complete::settings::Settings;
 use crate::complete::solve::Solved;
@@ -50,12 +51,33 @@ impl fmt::Display for Summary<'_> {
         }
         let epochs = outcome.starts[outcome.best_start].epochs;
         writeln!(f, "epochs      {epochs}, the best {}; {}", best.epoch, outcome.stop)?;
-        if outcome.starts.len() > 1 {
-            let (number, count) = (outcome.best_start + 1, outcome.starts.len());
-            writeln!(f, "best start  {number} of {count}")?;
+        let best = &outcome.starts[outcome.best_start];
+        let count = outcome.starts.last().map_or(0, |last| last.start + 1);
+        if self.settings.restarts > 1 {
+            writeln!(f, "best start  {} of {count}", best.start + 1)?;
+        }
+        if self.settings.reg == Reg::Chosen {
+            writeln!(f, "ridge       {}", self.choice())?;
         }
         let (phases, forecast) = (&self.loaded.phases, &self.loaded.forecast);
         write!(f, "{}", Footer { settings: self.settings, phases, forecast, files: self.files })
+    }
+}
+
+impl Summary<'_> {
+    /// Says which ridge was chosen and by what.
+    fn choice(&self) -> String {
+        let outcome = &self.solved.outcome;
+        let ridge = number(outcome.starts[outcome.best_start].reg.first().copied().unwrap_or(0.0));
+        let rounds = outcome.starts.len();
+        match outcome.held_out {
+            None => format!("{ridge}, chosen of {rounds} fits by the validation error"),
+            Some(entries) if self.solved.done == Done::Complete => format!(
+                "{ridge}, chosen of {} fits by {entries} of the training entries, then fitted to all",
+                rounds - 1
+            ),
+            Some(entries) => format!("{ridge}, so far, by {entries} of the training entries"),
+        }
     }
 }
 

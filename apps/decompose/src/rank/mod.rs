@@ -1,10 +1,11 @@
 //! `decompose rank`: which rank to choose.
 
 mod args;
+mod checkpoint;
 mod report;
 mod scan;
 
-use decompose_complete::with_zeros;
+use decompose_complete::{Data, Parts, with_zeros};
 use serde_json::json;
 
 use crate::cli::Done;
@@ -12,6 +13,7 @@ use crate::complete::data;
 use crate::complete::settings::{HeldOut, Settings};
 use crate::failure::Failure;
 use crate::rank::args::Method;
+use crate::rank::checkpoint::Signature;
 use crate::rank::report::Report;
 use crate::run;
 use crate::run::console::Console;
@@ -26,15 +28,11 @@ pub(crate) use crate::rank::args::RankArgs;
 /// Bad options or input before anything is written; a fault of the machine or this program.
 pub(crate) fn run(args: &RankArgs) -> Result<Done, Failure> {
     let mut settings = Settings::new(&args.completion())?;
-    if args.output.out.is_none() {
+    if args.output.out.is_none() && settings.resume.is_none() {
         settings.run.folder = format!("decompose-{}-rank", settings.input.name()).into();
     }
     if settings.task == Task::Explain {
         return Err(Failure::input("--explain belongs to a fit; use it with `decompose complete`"));
-    }
-    if settings.resume.is_some() || settings.checkpoint_every.is_some() {
-        let why = "a comparison of ranks cannot be resumed; an interrupted one reports its ranks";
-        return Err(Failure::input(why).help("leave out --resume and --checkpoint-every"));
     }
     run::start_threads(settings.threads)?;
     let folder = settings.output()?;
@@ -54,8 +52,17 @@ pub(crate) fn run(args: &RankArgs) -> Result<Done, Failure> {
     };
     let begun = std::time::Instant::now();
     let whole = loaded.whole.take();
-    let ranks = &args.ranks.0;
-    let scan = scan::scan(&settings, ranks, &loaded.parts, whole.as_ref(), &mut console)?;
+    let Parts { train, val, test } = &loaded.parts;
+    let data = Data { train, val: val.as_ref(), test: test.as_ref() };
+    let signature = Signature::new(&settings, args.method, data);
+    let resumed = settings.resume.as_deref().map(|folder| checkpoint::load(folder, &signature));
+    let state = resumed.transpose()?.unwrap_or_default();
+    if let Some(folder) = folder.as_ref().filter(|_| settings.checkpoint_every.is_some()) {
+        folder.create()?;
+    }
+    let task =
+        scan::Task { settings: &settings, parts: &loaded.parts, whole: whole.as_ref(), signature };
+    let scan = scan::scan(&task, &args.ranks.0, state, &mut console)?;
     loaded.phases.add("fit", begun.elapsed().as_secs_f64());
     if scan.rows.is_empty() {
         return Ok(Done::Interrupted);
@@ -64,6 +71,9 @@ pub(crate) fn run(args: &RankArgs) -> Result<Done, Failure> {
     let files = match &folder {
         Some(folder) => {
             folder.create()?;
+            if settings.checkpoint_every.is_none() && settings.resume.is_none() {
+                folder.clear([run::CHECKPOINT])?;
+            }
             report.write(&settings, &loaded, folder.path()).map_err(Failure::while_writing)?
         }
         None => Vec::new(),

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use decompose_common::interrupt;
 use decompose_common::model::{CpModel, Model};
 use decompose_common::score::factor_match_score;
-use decompose_complete::{CompleteOutcome, Data, Parts, Start};
+use decompose_complete::{CompleteOutcome, Data, ModelKind, Parts, Scores, Start};
 use decompose_core::cost::Machine;
 use decompose_core::sweep::{self, Engine, Merging, PlanOptions, Trees};
 use decompose_cp::CpConfig;
@@ -14,6 +14,7 @@ use decompose_formats::{Coo, PatternCounts};
 use crate::complete::settings::Settings;
 use crate::failure::Failure;
 use crate::pattern;
+use crate::rank::checkpoint::{self, Signature, State};
 use crate::run::console::Console;
 
 /// What was found at one rank: errors are those of the start with the least deciding error.
@@ -40,6 +41,26 @@ impl RankRow {
     pub(crate) fn deciding(&self) -> f64 {
         self.val.unwrap_or(self.train)
     }
+
+    /// Returns its numbers, for a checkpoint; what there is not is no number.
+    pub(crate) fn to_numbers(&self) -> [f64; 9] {
+        let optional = |value: Option<f64>| value.unwrap_or(f64::NAN);
+        let RankRow { rank, train, val, test, worst, mean_of_all, fit, matched, seconds } = self;
+        let [val, test, matched] = [*val, *test, *matched].map(optional);
+        [*rank as f64, *train, val, test, *worst, *mean_of_all, *fit, matched, *seconds]
+    }
+
+    /// Reads what [`RankRow::to_numbers`] made.
+    pub(crate) fn from_numbers(numbers: [f64; 9]) -> RankRow {
+        let [rank, train, val, test, worst, mean_of_all, fit, matched, seconds] = numbers;
+        let [val, test, matched] = [val, test, matched].map(known);
+        let rank = rank as usize;
+        RankRow { rank, train, val, test, worst, mean_of_all, fit, matched, seconds }
+    }
+}
+
+fn known(number: f64) -> Option<f64> {
+    Some(number).filter(|number| !number.is_nan())
 }
 
 /// The rows of a scan, and whether the user stopped it.
@@ -50,99 +71,178 @@ pub(crate) struct Scan {
     pub(crate) error_name: &'static str,
 }
 
-/// Fits every rank by completion of `parts`; with `whole`, fit and match are those of CP
-/// decompositions of that tensor.
+/// What a scan keeps of a fit.
+pub(crate) struct Fitted {
+    train: f64,
+    val: Option<f64>,
+    test: Option<f64>,
+    /// The RMSE on the training entries, whatever the loss.
+    rmse: f64,
+    mean_of_all: f64,
+    seconds: f64,
+    pub(crate) model: CpModel<f64>,
+}
+
+impl Fitted {
+    fn of(outcome: &CompleteOutcome, kind: &ModelKind, seconds: f64) -> Result<Fitted, Failure> {
+        let Model::Cp(model) = outcome.model(kind)? else {
+            return Err(Failure::internal("ranks are of CP models"));
+        };
+        let (best, plain) = (&outcome.best, &outcome.baselines[0]);
+        Ok(Fitted {
+            train: best.train.error(),
+            val: best.val.map(|scores| scores.error()),
+            test: best.test.map(|scores| scores.error()),
+            rmse: best.train.rmse,
+            mean_of_all: plain.val.unwrap_or(plain.train).error(),
+            seconds,
+            model,
+        })
+    }
+
+    /// Returns the error that decides.
+    fn deciding(&self) -> f64 {
+        self.val.unwrap_or(self.train)
+    }
+
+    /// Returns all but the model, for a checkpoint; what there is not is no number.
+    pub(crate) fn to_numbers(&self) -> [f64; 6] {
+        let optional = |value: Option<f64>| value.unwrap_or(f64::NAN);
+        let Fitted { train, val, test, rmse, mean_of_all, seconds, .. } = self;
+        [*train, optional(*val), optional(*test), *rmse, *mean_of_all, *seconds]
+    }
+
+    /// Reads what [`Fitted::to_numbers`] made.
+    pub(crate) fn from_numbers(numbers: [f64; 6], model: CpModel<f64>) -> Fitted {
+        let [train, val, test, rmse, mean_of_all, seconds] = numbers;
+        Fitted { train, val: known(val), test: known(test), rmse, mean_of_all, seconds, model }
+    }
+}
+
+/// A scan: its options and data, and where its state is saved.
+pub(crate) struct Task<'a> {
+    pub(crate) settings: &'a Settings,
+    pub(crate) parts: &'a Parts,
+    /// The tensor whose CP decompositions give fit and match, if that is what is compared.
+    pub(crate) whole: Option<&'a Coo<f64>>,
+    pub(crate) signature: Signature<'a>,
+}
+
+/// Fits every rank by completion, from where `state` stands; each fit is one of the checkpoint's
+/// iterations.
 ///
 /// # Errors
 ///
-/// If a fit fails.
+/// If a fit fails, or a checkpoint cannot be written.
 pub(crate) fn scan(
-    settings: &Settings,
+    task: &Task<'_>,
     ranks: &[usize],
-    parts: &Parts,
-    whole: Option<&Coo<f64>>,
+    mut state: State,
     console: &mut Console,
 ) -> Result<Scan, Failure> {
     interrupt::install();
-    let mut scan = Scan { rows: Vec::new(), flow: ControlFlow::Continue(()), error_name: "RMSE" };
+    let settings = task.settings;
+    let error_name = Scores::of_means(settings.loss(), &[], &[]).error_name();
+    let mut scan = Scan { rows: Vec::new(), flow: ControlFlow::Continue(()), error_name };
     for &rank in ranks {
+        if let Some(row) = state.rows.iter().find(|row| row.rank == rank) {
+            scan.rows.push(row.clone());
+            continue;
+        }
+        scan.flow = task.fit_starts(rank, &mut state)?;
+        if scan.flow.is_break() {
+            break;
+        }
         let begun = std::time::Instant::now();
-        let outcomes = completions(&settings.with_rank(rank), parts)?;
-        if interrupt::requested() {
+        let mut row = row(rank, &state.fits, task.parts)?;
+        if let Some(whole) = task.whole {
+            (row.fit, row.matched) = decomposition(settings, rank, whole)?;
+        }
+        // An interrupt cut the decompositions short; the fits are kept.
+        if interrupt::requested() && task.whole.is_some() {
             scan.flow = ControlFlow::Break(());
             break;
         }
-        let mut row = row(rank, settings, &outcomes, parts)?;
-        if let Some(whole) = whole {
-            (row.fit, row.matched) = decomposition(settings, rank, whole)?;
-        }
-        row.seconds = begun.elapsed().as_secs_f64();
-        scan.error_name = outcomes[0].best.train.error_name();
+        row.seconds += begun.elapsed().as_secs_f64();
         console.screen.line(format!(
-            "rank {rank:>4}  {} {:.6} on held-out entries, fit {:.6}, {:.2} s",
-            scan.error_name,
+            "rank {rank:>4}  {error_name} {:.6} on held-out entries, fit {:.6}, {:.2} s",
             row.deciding(),
             row.fit,
             row.seconds
         ));
+        state.rows.push(row.clone());
         scan.rows.push(row);
+        (state.rank, state.fits) = (0, Vec::new());
+    }
+    if let Some(rule) = settings.checkpoint() {
+        checkpoint::save(&state, &task.signature, &rule.folder)?;
     }
     Ok(scan)
 }
 
-fn completions(settings: &Settings, parts: &Parts) -> Result<Vec<CompleteOutcome>, Failure> {
-    let data = Data { train: &parts.train, val: parts.val.as_ref(), test: parts.test.as_ref() };
-    let toolchain = settings.toolchain();
-    let mut see = |_: &_| match interrupt::requested() {
-        true => ControlFlow::Break(()),
-        false => ControlFlow::Continue(()),
-    };
-    let one = |restart| {
-        let config = settings.config(parts.train.order(), restart);
-        let outcome = decompose_complete::solve(data, Start::Random, &config, &toolchain, &mut see);
-        Ok(outcome?)
-    };
-    (0..settings.restarts).map(one).collect()
+impl Task<'_> {
+    /// Fits the starts of `rank` that are not in `state`, and saves it as often as is asked for.
+    fn fit_starts(&self, rank: usize, state: &mut State) -> Result<ControlFlow<()>, Failure> {
+        let settings = self.settings.with_rank(rank);
+        let Parts { train, val, test } = self.parts;
+        let data = Data { train, val: val.as_ref(), test: test.as_ref() };
+        let toolchain = settings.toolchain();
+        if state.rank != rank {
+            (state.rank, state.fits) = (rank, Vec::new());
+        }
+        for restart in state.fits.len()..settings.restarts {
+            let begun = std::time::Instant::now();
+            let config = settings.config(train.order(), restart);
+            let start = Start::Random;
+            let outcome = decompose_complete::solve(data, start, &config, &toolchain, &mut watch)?;
+            if interrupt::requested() {
+                return Ok(ControlFlow::Break(()));
+            }
+            let seconds = begun.elapsed().as_secs_f64();
+            state.fits.push(Fitted::of(&outcome, &config.model, seconds)?);
+            let done = state.rows.len() * settings.restarts + state.fits.len();
+            if let Some(rule) = settings.checkpoint().filter(|rule| done.is_multiple_of(rule.every))
+            {
+                checkpoint::save(state, &self.signature, &rule.folder)?;
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
 }
 
-fn row(
-    rank: usize,
-    settings: &Settings,
-    outcomes: &[CompleteOutcome],
-    parts: &Parts,
-) -> Result<RankRow, Failure> {
-    let error = |outcome: &&CompleteOutcome| outcome.best.deciding().error();
-    let by_error = |a: &&CompleteOutcome, b: &&CompleteOutcome| error(a).total_cmp(&error(b));
-    let none = || Failure::internal("a rank without a start");
-    let best = outcomes.iter().min_by(by_error).ok_or_else(none)?;
-    let worst = outcomes.iter().max_by(by_error).ok_or_else(none)?;
-    let plain = &best.baselines[0];
-    let size = (parts.train.norm_squared() / parts.train.nnz() as f64).sqrt();
-    let least = outcomes.iter().map(|o| o.best.train.rmse).fold(f64::INFINITY, f64::min);
-    let kind = settings.with_rank(rank).kind(parts.train.order());
-    let mut models = Vec::new();
-    for outcome in outcomes {
-        if let Model::Cp(model) = outcome.model(&kind)? {
-            models.push(model);
-        }
+/// Stops a fit when the user asks for it.
+fn watch<T>(_: &T) -> ControlFlow<()> {
+    match interrupt::requested() {
+        true => ControlFlow::Break(()),
+        false => ControlFlow::Continue(()),
     }
+}
+
+fn row(rank: usize, fits: &[Fitted], parts: &Parts) -> Result<RankRow, Failure> {
+    let by_error = |a: &&Fitted, b: &&Fitted| a.deciding().total_cmp(&b.deciding());
+    let none = || Failure::internal("a rank without a start");
+    let best = fits.iter().min_by(by_error).ok_or_else(none)?;
+    let worst = fits.iter().max_by(by_error).ok_or_else(none)?;
+    let size = (parts.train.norm_squared() / parts.train.nnz() as f64).sqrt();
+    let least = fits.iter().map(|fit| fit.rmse).fold(f64::INFINITY, f64::min);
+    let models: Vec<&CpModel<f64>> = fits.iter().map(|fit| &fit.model).collect();
     Ok(RankRow {
         rank,
-        train: best.best.train.error(),
-        val: best.best.val.map(|scores| scores.error()),
-        test: best.best.test.map(|scores| scores.error()),
-        worst: error(&worst),
-        mean_of_all: plain.val.unwrap_or(plain.train).error(),
+        train: best.train,
+        val: best.val,
+        test: best.test,
+        worst: worst.deciding(),
+        mean_of_all: best.mean_of_all,
         fit: 1.0 - least / size.max(f64::MIN_POSITIVE),
         matched: matched(&models),
-        seconds: 0.0,
+        seconds: fits.iter().map(|fit| fit.seconds).sum(),
     })
 }
 
 /// The mean factor match score of all pairs.
-fn matched(models: &[CpModel<f64>]) -> Option<f64> {
+fn matched(models: &[&CpModel<f64>]) -> Option<f64> {
     let pairs = (0..models.len()).flat_map(|a| (a + 1..models.len()).map(move |b| (a, b)));
-    let scores = pairs.filter_map(|(a, b)| factor_match_score(&models[a], &models[b]));
+    let scores = pairs.filter_map(|(a, b)| factor_match_score(models[a], models[b]));
     let scores: Vec<f64> = scores.collect();
     (!scores.is_empty()).then(|| scores.iter().sum::<f64>() / scores.len() as f64)
 }
@@ -169,11 +269,7 @@ fn decomposition(
     let plan = sweep::plan(tensor.extents(), &counts, &options, Machine::here())?;
     let (mut engine, _) = Engine::build(tensor.clone(), &plan, &settings.toolchain())?;
     let start = decompose_cp::Start::Random;
-    let mut see = |_: &_| match interrupt::requested() {
-        true => ControlFlow::Break(()),
-        false => ControlFlow::Continue(()),
-    };
-    let outcome = decompose_cp::solve(&mut engine, start, &config, &mut see)?;
+    let outcome = decompose_cp::solve(&mut engine, start, &config, &mut watch)?;
     let scores = &outcome.match_scores;
     let count = scores.nrows();
     let pairs = (count * count.saturating_sub(1)) as f64;

@@ -213,6 +213,36 @@ fn bad_input_is_refused() {
 }
 
 #[test]
+fn a_ridge_is_chosen() {
+    let dir = tempfile::tempdir().unwrap();
+    let sun = data("sun-elevation.tns.gz");
+    let options = "--rank 1 --reg auto --biases --max-iters 15 --seed 3";
+    let run = |split: &str, out: &str| {
+        let options = format!("{options} --split {split} --out {out}");
+        let (stdout, _) = complete(dir.path(), &sun, &options);
+        (stdout, json(&dir.path().join(out).join("run.json")))
+    };
+    let (stdout, record) = run("0.1,0.1,0.8", "with");
+    assert!(stdout.contains("by the validation error"), "{stdout}");
+    assert_eq!(record["options"]["reg"], "auto");
+    let starts = record["result"]["starts"].as_array().unwrap();
+    let error = |start: &serde_json::Value| start["error"].as_f64().unwrap();
+    let least = starts.iter().min_by(|a, b| error(a).total_cmp(&error(b))).unwrap();
+    assert_eq!(least["reg"], record["result"]["reg"]);
+    assert!(starts.len() > 3 && record["result"]["held_out_to_choose"].is_null());
+    let (stdout, record) = run("0.1,0.9", "without");
+    let held_out = record["result"]["held_out_to_choose"].as_u64().unwrap();
+    assert!(stdout.contains(&format!("by {held_out} of the training entries, then fitted to all")));
+    let text = refused(dir.path(), &sun, "--rank 2 --reg auto,0.1,0.1");
+    assert!(text.contains("one ridge for all modes"), "{text}");
+    let text = refused(dir.path(), &sun, "--rank 2 --reg some");
+    assert!(text.contains("`some` is not a number from 0 on, or `auto`"), "{text}");
+    // Entries that are all one are fitted by the offset alone, which is no error of figures.
+    let ones = data("tz-transitions.tns.gz");
+    complete(dir.path(), &ones, "--rank 1 --reg auto --biases --max-iters 2 --out ones");
+}
+
+#[test]
 fn time_holds_out_the_latest_days() {
     let dir = tempfile::tempdir().unwrap();
     let counts = data("tz-transitions.tns.gz");

@@ -26,6 +26,43 @@ fn an_interrupted_completion_writes_everything() {
     interrupt("complete", options, "predictions.svg", 1);
 }
 
+#[test]
+fn an_interrupted_comparison_of_ranks_is_resumed() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = "--restarts 3 --patience 150 --max-iters 150 --threads 2 -q";
+    let command = |more: &str| {
+        let mut run = Command::new(assert_cmd::cargo::cargo_bin("decompose"));
+        run.arg("rank").arg(data("tz-transitions.tns.gz")).args(options.split(' '));
+        run.args(more.split(' ')).current_dir(dir.path());
+        run.env("DECOMPOSE_CACHE", dir.path().join("cache")).stdout(Stdio::null());
+        run
+    };
+    assert!(command("--ranks 2:5 -o whole").status().unwrap().success());
+    let mut run = command("--ranks 2:5 -o part --checkpoint-every 1").spawn().unwrap();
+    let begun = Instant::now();
+    // The first fit is done, eleven are not.
+    while !dir.path().join("part/checkpoint.npz").exists() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "no fit within a minute");
+        sleep(Duration::from_millis(5));
+    }
+    let killed = Command::new("kill").args(["-INT", &run.id().to_string()]).status().unwrap();
+    assert!(killed.success());
+    assert_eq!(run.wait().unwrap().code(), Some(130));
+    // Other options are refused and change nothing; other ranks are fine.
+    let refused = command("--ranks 2:5 --resume part --tol 1e-3").output().unwrap();
+    let stderr = String::from_utf8(refused.stderr).unwrap();
+    assert!(stderr.contains("tolerance in 1e-15: saved"), "{stderr}");
+    assert!(command("--ranks 2:3 --resume part --checkpoint-every 2").status().unwrap().success());
+    assert!(command("--ranks 2:5 --resume part").status().unwrap().success());
+    let numbers = |folder: &str| -> Vec<String> {
+        let text = fs::read_to_string(dir.path().join(folder).join("rank.csv")).unwrap();
+        let timeless = |line: &str| line.rsplit_once(',').unwrap().0.to_owned();
+        text.lines().map(timeless).collect()
+    };
+    assert_eq!(numbers("part"), numbers("whole"));
+    assert_eq!(numbers("part").len(), 5);
+}
+
 /// Interrupts `command` in its third iteration or later; `more` are lines of the history beside its
 /// header and one an iteration.
 fn interrupt(command: &str, options: &str, figure: &str, more: u64) {
