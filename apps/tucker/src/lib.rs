@@ -30,5 +30,5 @@ pub use error::TuckerError;
 pub use hosvd::{Hosvd, Target, Truncation, hosvd, working_bytes};
 pub use outcome::TuckerOutcome;
 pub use plan::{Forming, PlanRequest, TuckerPlan, plan, whole_bytes};
-pub use solve::{history_layout, solve};
+pub use solve::{history_layout, solve, solve_above};
 pub use steps::Role;

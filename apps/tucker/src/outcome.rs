@@ -11,10 +11,12 @@ pub struct TuckerOutcome<V> {
     pub model: TuckerModel<V>,
     /// The number of its restart, counted from 0, in `restarts`.
     pub best: usize,
-    /// Every start, in order.
+    /// Every start, in order; last the one from a HOSVD, if all others ended below it.
     pub restarts: Vec<RestartReport>,
     /// Every iteration of every restart.
     pub history: Vec<IterationRecord>,
+    /// The fit of the HOSVD below which the run does not end, if one was given beside the start.
+    pub hosvd_fit: Option<f64>,
     /// Seconds of the solver, with the part before a resumption.
     pub seconds: f64,
 }

@@ -65,11 +65,45 @@ pub fn solve<V: Value>(
     config: &TuckerConfig,
     observer: &mut Observer<'_>,
 ) -> Result<TuckerOutcome<V>, TuckerError> {
+    run_starts(engine, (start, None), config, observer)
+}
+
+/// Does the same with HOOI, and ends with no lower fit than that of `hosvd`, orthonormal factors
+/// (`I_n x R_n`) as [`hosvd`](crate::hosvd) finds them.
+///
+/// From a HOSVD the fit can only rise, from another start it may end below.  The fit of `hosvd` is measured
+/// first, by one TTMc; where the best of the starts ends below it, one more begins from it.  A
+/// checkpoint is of the starts before that one, which a resumed run makes again.
+///
+/// # Errors
+///
+/// As [`solve`]; [`TuckerError::Config`] for another method than [`Method::Hooi`].
+pub fn solve_above<V: Value>(
+    engine: &mut Engine<V>,
+    (start, hosvd): (Start<V>, Vec<Matrix<V>>),
+    config: &TuckerConfig,
+    observer: &mut Observer<'_>,
+) -> Result<TuckerOutcome<V>, TuckerError> {
+    if config.method != Method::Hooi {
+        return Err(TuckerError::Config("a HOSVD bounds the fit of HOOI only".into()));
+    }
+    check_fit(&hosvd, engine.extents(), config)?;
+    run_starts(engine, (start, Some(hosvd)), config, observer)
+}
+
+fn run_starts<V: Value>(
+    engine: &mut Engine<V>,
+    (start, hosvd): (Start<V>, Option<Vec<Matrix<V>>>),
+    config: &TuckerConfig,
+    observer: &mut Observer<'_>,
+) -> Result<TuckerOutcome<V>, TuckerError> {
     config.check(engine.extents())?;
     if engine.norm_squared() <= 0.0 {
         return Err(TuckerError::ZeroTensor);
     }
     let mut run = begin(engine, start, config)?;
+    let floor = hosvd.map(|factors| measured(engine, factors, config)).transpose()?;
+    let floor_fit = floor.as_ref().map(|floor| floor.fit);
     loop {
         let stop = iterate(engine, &mut run, config, observer)?;
         let cut_short = matches!(stop, StopReason::TimeLimit | StopReason::Interrupted);
@@ -78,7 +112,8 @@ pub fn solve<V: Value>(
             if let Some(rule) = &config.checkpoint {
                 checkpoint::save(&run, config, &rule.folder)?;
             }
-            return conclude(run, stop, config);
+            let stop = rise_above(engine, (&mut run, floor, stop), config, observer)?;
+            return Ok(TuckerOutcome { hosvd_fit: floor_fit, ..conclude(run, stop, config)? });
         }
         let next = random_state(engine.extents(), config, number + 1)?;
         let ended = std::mem::replace(&mut run.state, next);
@@ -89,6 +124,37 @@ pub fn solve<V: Value>(
             checkpoint::save_finished(model, number, &rule.folder)?;
         }
     }
+}
+
+/// Makes a state of factors with their core and fit, no iteration done.
+fn measured<V: Value>(
+    engine: &mut Engine<V>,
+    factors: Vec<Matrix<V>>,
+    config: &TuckerConfig,
+) -> Result<State<V>, TuckerError> {
+    engine.forget();
+    let mut state = state_of(factors, None, config);
+    hooi::sweep(engine, &mut state, Method::Core, config.seed)?;
+    Ok(State { iteration: 0, change: f64::INFINITY, ..state })
+}
+
+/// Continues from `floor` where all starts of `run` ended below it; returns why the last start stopped.
+fn rise_above<V: Value>(
+    engine: &mut Engine<V>,
+    (run, floor, stop): (&mut Run<V>, Option<State<V>>, StopReason),
+    config: &TuckerConfig,
+    observer: &mut Observer<'_>,
+) -> Result<StopReason, TuckerError> {
+    let fits = run.finished.iter().map(|start| start.fit);
+    let best = fits.fold(run.state.fit, f64::max);
+    let Some(floor) = floor.filter(|floor| floor.fit > best) else { return Ok(stop) };
+    let ended = std::mem::replace(&mut run.state, floor);
+    finish(run, ended, stop, config)?;
+    if stop == StopReason::Interrupted {
+        return Ok(stop);
+    }
+    let config = TuckerConfig { checkpoint: None, ..config.clone() };
+    iterate(engine, run, &config, observer)
 }
 
 fn iterate<V: Value>(
@@ -251,5 +317,6 @@ fn conclude<V: Value>(
     finish(&mut run, state, stop, config)?;
     let model = run.best.ok_or(TuckerError::ZeroTensor)?;
     let best = restarts::best(&run.finished);
-    Ok(TuckerOutcome { model, best, restarts: run.finished, history: run.history, seconds })
+    let (restarts, history) = (run.finished, run.history);
+    Ok(TuckerOutcome { model, best, restarts, history, hosvd_fit: None, seconds })
 }

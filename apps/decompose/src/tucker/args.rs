@@ -53,6 +53,11 @@ pub(crate) struct ModelArgs {
     /// file or folder of an earlier run.  [default: random; hosvd with --eps]
     #[arg(long, value_name = "HOW|FILE", value_parser = parse_init, conflicts_with = "resume")]
     pub(crate) init: Option<Init>,
+    /// Whether hooi, begun elsewhere, ends no lower than a HOSVD of the same ranks: that is computed
+    /// too, and continued from where all starts end below it.  auto: for tensors of up to 500,000
+    /// non-zeros; of larger ones a HOSVD takes longer than the iterations.
+    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    pub(crate) above_hosvd: AboveHosvd,
 }
 
 /// How factors are found.
@@ -65,6 +70,18 @@ pub(crate) enum MethodName {
     Hosvd,
     /// Sequentially truncated.
     StHosvd,
+}
+
+/// Whether a run is held above the HOSVD.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum AboveHosvd {
+    /// For tensors of few non-zeros.
+    Auto,
+    /// Always.
+    Yes,
+    /// Never.
+    No,
 }
 
 /// Where a run starts.

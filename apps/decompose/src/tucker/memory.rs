@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use crate::run::memory::{FIGURE_BYTES, Forecast, Needs, sort_bytes};
 use crate::run::plan::with_merges;
 use crate::run::settings::Task;
-use crate::tucker::settings::{Settings, StartFrom};
+use crate::tucker::settings::{Floor, Settings, StartFrom};
 
 /// What to do about a run that does not fit.
 pub(crate) const REMEDY: &str = "lower --ranks, use --precision f32 or fewer --threads";
@@ -25,17 +25,24 @@ const ASSUMED_RANK: u64 = 16;
 pub(crate) fn needs<V: Value>(
     tensor: &Coo<V>,
     ranks: Option<&[usize]>,
-    settings: &Settings,
+    (settings, floor): (&Settings, Floor),
 ) -> Needs {
     // The figure of timing is the largest: a row of its list for each mode.
     let height = 520 + 26 * tensor.order() as u64;
     let figures = if settings.task == Task::Write { FIGURE_BYTES * 800 * height } else { 0 };
-    let factors = ranks.map_or(0, |ranks| factor_bytes::<V>(tensor.extents(), ranks, settings));
-    Needs { start: start_bytes(tensor, ranks, settings), factors, work: 0, figures }
+    let factors =
+        ranks.map_or(0, |ranks| factor_bytes::<V>(tensor.extents(), ranks, (settings, floor)));
+    Needs { start: start_bytes(tensor, ranks, (settings, floor)), factors, work: 0, figures }
 }
 
-fn factor_bytes<V: Value>(extents: &[u64], ranks: &[usize], settings: &Settings) -> u64 {
-    let models = if settings.restarts > 1 { 2 } else { 1 };
+/// The factors of the start, of the best model of others, and of a HOSVD that is compared.
+fn factor_bytes<V: Value>(
+    extents: &[u64],
+    ranks: &[usize],
+    (settings, floor): (&Settings, Floor),
+) -> u64 {
+    let compared = floor == Floor::Hosvd;
+    let models = 1 + u64::from(settings.restarts > 1 || compared) + u64::from(compared);
     let modes = extents.iter().zip(ranks).map(|(&extent, &rank)| {
         let row = (padded(rank.min(usize::MAX >> 8), V::BYTES) * V::BYTES) as u64;
         extent.saturating_mul(row)
@@ -44,8 +51,16 @@ fn factor_bytes<V: Value>(extents: &[u64], ranks: &[usize], settings: &Settings)
 }
 
 /// The upper levels of a tree, the copy of a sort, the matrices of the iteration.
-fn start_bytes<V: Value>(tensor: &Coo<V>, ranks: Option<&[usize]>, settings: &Settings) -> u64 {
-    let StartFrom::Hosvd(truncation) = settings.start else { return 0 };
+fn start_bytes<V: Value>(
+    tensor: &Coo<V>,
+    ranks: Option<&[usize]>,
+    (settings, floor): (&Settings, Floor),
+) -> u64 {
+    let truncation = match settings.start {
+        StartFrom::Hosvd(truncation) => truncation,
+        _ if floor == Floor::Hosvd => Truncation::AtOnce,
+        _ => return 0,
+    };
     let nnz = tensor.nnz() as u64;
     let working = tensor.extents().iter().enumerate().map(|(mode, &extent)| {
         let rank = ranks.and_then(|ranks| ranks.get(mode)).map_or(ASSUMED_RANK, |&r| r as u64);
@@ -79,9 +94,9 @@ pub(crate) fn plan<V: Value>(
     tensor: &Coo<V>,
     (pattern, ranks): (&Pattern, &[usize]),
     before: Forecast,
-    settings: &Settings,
+    (settings, floor): (&Settings, Floor),
 ) -> Result<(TuckerPlan, Forecast), Failure> {
-    let factors = factor_bytes::<V>(tensor.extents(), ranks, settings);
+    let factors = factor_bytes::<V>(tensor.extents(), ranks, (settings, floor));
     let before = Forecast { factors, ..before };
     let mut request = PlanRequest {
         extents: tensor.extents(),

@@ -58,8 +58,8 @@ fn run_in<V: Value>(settings: &Settings) -> Result<Done, Failure> {
         explain::print(&prepared.facts, &prepared.engine)?;
         return Ok(Done::Complete);
     }
-    let Prepared { engine, start, mut facts } = prepared;
-    let parts = (engine, start, facts.ranks.clone());
+    let Prepared { engine, start, floor, mut facts } = prepared;
+    let parts = (engine, start, floor, facts.ranks.clone());
     let solved = solve::solve(settings, parts, folder.as_ref(), &mut console)?;
     facts.phases.add("solve", solved.seconds);
     finish(settings, &solved, facts, folder.as_ref(), &mut console)

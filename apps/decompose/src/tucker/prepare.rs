@@ -2,8 +2,10 @@
 
 use decompose_common::model::Model;
 use decompose_core::sweep::BuildReport;
-use decompose_formats::{Coo, PatternCounts, Value};
-use decompose_tucker::{Engine, Start, Target, TuckerError, TuckerModel, TuckerPlan, hosvd};
+use decompose_formats::{Coo, Matrix, PatternCounts, Value};
+use decompose_tucker::{
+    Engine, Start, Target, Truncation, TuckerError, TuckerModel, TuckerPlan, hosvd,
+};
 use serde_json::json;
 
 use crate::failure::Failure;
@@ -13,13 +15,16 @@ use crate::run::console::Console;
 use crate::run::memory::Forecast;
 use crate::run::plan::check_trees;
 use crate::run::tensor::{self, TensorFacts};
+use crate::tucker::args::AboveHosvd;
 use crate::tucker::memory::{self, REMEDY};
-use crate::tucker::settings::{RanksFrom, Settings, StartFrom, times};
+use crate::tucker::settings::{Floor, RanksFrom, Settings, StartFrom, times};
 
 /// A run about to begin.
 pub(crate) struct Prepared<V: Value> {
     pub(crate) engine: Engine<V>,
     pub(crate) start: Start<V>,
+    /// The factors of a HOSVD to end above.
+    pub(crate) floor: Option<Vec<Matrix<V>>>,
     pub(crate) facts: Facts,
 }
 
@@ -49,20 +54,32 @@ pub(crate) fn prepare<V: Value>(
     let loaded = tensor::load(settings, console, &mut phases, |tensor: &Coo<V>, format| {
         let ranks = settings.ranks(tensor.extents())?;
         check_trees(&settings.trees, tensor.order())?;
-        let needs = memory::needs(tensor, ranks.as_deref(), settings);
-        let before = Forecast::before_plan(tensor, format, settings, needs);
+        let forecast = |floor| {
+            let needs = memory::needs(tensor, ranks.as_deref(), (settings, floor));
+            Forecast::before_plan(tensor, format, settings, needs)
+        };
+        let mut floor = settings.floor(tensor.nnz());
+        let mut before = forecast(floor);
+        if !before.fits() && settings.above_hosvd == AboveHosvd::Auto {
+            floor = Floor::None;
+            before = forecast(floor);
+        }
         before.check(REMEDY)?;
-        Ok((ranks, before))
+        Ok((ranks, floor, before))
     });
-    let (mut tensor, facts, (ranks, before)) = loaded?;
+    let (mut tensor, facts, (ranks, floor, before)) = loaded?;
     if tensor.norm_squared() <= 0.0 {
         return Err(TuckerError::ZeroTensor.into());
     }
     let made = make_start(settings, (given, ranks), &mut tensor, (console, &mut phases))?;
     let (start, ranks, bound) = made;
+    let factors = match floor {
+        Floor::Hosvd => Some(make_floor(settings, &ranks, &mut tensor, (console, &mut phases))?),
+        Floor::None => None,
+    };
     let (planned, seconds) = console.screen.phase("plan", || {
         let counts = pattern::of(&PatternCounts::of(&tensor));
-        memory::plan(&tensor, (&counts, &ranks), before, settings)
+        memory::plan(&tensor, (&counts, &ranks), before, (settings, floor))
     });
     let (plan, forecast) = planned?;
     phases.add("plan", seconds);
@@ -75,7 +92,7 @@ pub(crate) fn prepare<V: Value>(
     phases.add("build", seconds);
     console.build(&build)?;
     let facts = Facts { tensor: facts, ranks, bound, plan, build, forecast, phases };
-    Ok(Prepared { engine, start, facts })
+    Ok(Prepared { engine, start, floor: factors, facts })
 }
 
 /// Reads the model that `--init` names.
@@ -124,6 +141,20 @@ fn make_start<V: Value>(
     console.screen.line(format!("start    HOSVD of ranks {shown}: error at most {bound:.3e}"));
     console.event("hosvd", json!({ "ranks": ranks, "bound": bound, "seconds": seconds }))?;
     Ok((Start::Factors(found.factors), ranks, Some(bound)))
+}
+
+/// Makes the factors of a HOSVD beside the start.
+fn make_floor<V: Value>(
+    settings: &Settings,
+    ranks: &[usize],
+    tensor: &mut Coo<V>,
+    (console, phases): (&mut Console, &mut Phases),
+) -> Result<Vec<Matrix<V>>, Failure> {
+    let target = Target::Ranks(ranks.to_vec());
+    let make = || hosvd(tensor, &target, Truncation::AtOnce, settings.seed);
+    let (found, seconds) = console.screen.phase("compare", make);
+    phases.add("compare", seconds);
+    Ok(found?.factors)
 }
 
 fn tell_plan(plan: &TuckerPlan, ranks: &[usize], console: &Console) -> Result<(), Failure> {

@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::failure::Failure;
 use crate::run::plan::{merging_typed, trees_typed};
 use crate::run::record::{self, Parts, SharedOptions, median};
-use crate::tucker::args::MethodName;
+use crate::tucker::args::{AboveHosvd, MethodName};
 use crate::tucker::prepare::Facts;
 use crate::tucker::settings::{RanksFrom, Settings, StartFrom};
 use crate::tucker::solve::Solved;
@@ -22,6 +22,7 @@ pub(crate) struct Options<'a> {
     method: MethodName,
     nonneg: bool,
     init: String,
+    above_hosvd: AboveHosvd,
     trees: Vec<String>,
     plan: String,
     #[serde(flatten)]
@@ -69,6 +70,8 @@ pub(crate) struct ResultRecord<'a> {
     relative_error: f64,
     ranks: &'a [usize],
     hosvd_bound: Option<f64>,
+    /// The fit of the HOSVD that the starts were compared with.
+    hosvd_fit: Option<f64>,
     iterations: usize,
     stop: StopReason,
     best_start: usize,
@@ -115,6 +118,7 @@ pub(crate) fn options(settings: &Settings) -> Options<'_> {
             StartFrom::File(path) => path.display().to_string(),
             StartFrom::Checkpoint(folder) => format!("checkpoint of {}", folder.display()),
         },
+        above_hosvd: settings.above_hosvd,
         trees: trees_typed(&settings.trees),
         plan: merging_typed(&settings.merging),
         shared: settings.options(),
@@ -168,6 +172,7 @@ pub(crate) fn result<'a, V: Value>(solved: &'a Solved<V>, facts: &'a Facts) -> R
         relative_error: best.relative_error,
         ranks: &facts.ranks,
         hosvd_bound: facts.bound,
+        hosvd_fit: outcome.hosvd_fit,
         iterations: best.iterations,
         stop: best.stop,
         best_start: outcome.best + 1,

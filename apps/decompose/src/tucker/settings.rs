@@ -8,7 +8,10 @@ use decompose_tucker::{Method, Truncation, check_order, check_ranks, saved_ranks
 
 use crate::failure::Failure;
 use crate::run::settings::{RunDefaults, RunSettings, SharedArgs};
-use crate::tucker::args::{Init, MethodName, TuckerArgs};
+use crate::tucker::args::{AboveHosvd, Init, MethodName, TuckerArgs};
+
+/// Non-zeros up to which a run is compared with a HOSVD, which then takes a second at most.
+const COMPARED_NNZ: usize = 500_000;
 
 /// All decisions about a run.
 #[derive(Clone, Debug)]
@@ -18,6 +21,7 @@ pub(crate) struct Settings {
     pub(crate) method: MethodName,
     pub(crate) nonneg: bool,
     pub(crate) start: StartFrom,
+    pub(crate) above_hosvd: AboveHosvd,
     pub(crate) trees: Trees,
     pub(crate) merging: Merging,
 }
@@ -46,6 +50,15 @@ pub(crate) enum StartFrom {
     Checkpoint(PathBuf),
 }
 
+/// Below what a run does not end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Floor {
+    /// The fit of a HOSVD, computed beside the start.
+    Hosvd,
+    /// Nothing.
+    None,
+}
+
 impl Deref for Settings {
     type Target = RunSettings;
 
@@ -70,6 +83,11 @@ impl Settings {
             let why = "--init is where hooi starts; hosvd and st-hosvd have no start";
             return Err(Failure::input(why));
         }
+        let iterates = args.model.method == MethodName::Hooi && !args.model.nonneg;
+        if args.model.above_hosvd == AboveHosvd::Yes && !iterates {
+            let why = "--above-hosvd is for hooi without --nonneg";
+            return Err(Failure::input(why).help("leave it out"));
+        }
         let shared = SharedArgs {
             input: args.input.clone(),
             course: &args.model.course,
@@ -88,7 +106,8 @@ impl Settings {
                 "--plan merges modes that hooi updates in turn; other methods have no such kernels";
             return Err(Failure::input(why).help("leave out --plan, --method and --nonneg"));
         }
-        Ok(Settings { run, ranks, method, nonneg, start, trees, merging })
+        let above_hosvd = args.model.above_hosvd;
+        Ok(Settings { run, ranks, method, nonneg, start, above_hosvd, trees, merging })
     }
 
     /// Returns the solver's method.
@@ -115,6 +134,18 @@ impl Settings {
         };
         check_ranks(extents, &ranks)?;
         Ok(Some(ranks))
+    }
+
+    /// Tells whether a HOSVD is wanted beside the start of a run on `nnz` non-zeros.
+    pub(crate) fn floor(&self, nnz: usize) -> Floor {
+        let wanted = match self.above_hosvd {
+            AboveHosvd::Auto => nnz <= COMPARED_NNZ,
+            AboveHosvd::Yes => true,
+            AboveHosvd::No => false,
+        };
+        // From a HOSVD the fit rises anyway.
+        let below = self.solver() == Method::Hooi && !matches!(self.start, StartFrom::Hosvd(_));
+        if wanted && below { Floor::Hosvd } else { Floor::None }
     }
 
     /// Returns the name of the method for people.

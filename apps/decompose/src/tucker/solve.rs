@@ -4,8 +4,10 @@ use std::path::PathBuf;
 
 use decompose_common::output::OutputFolder;
 use decompose_common::stopping::StopReason;
-use decompose_formats::Value;
-use decompose_tucker::{Engine, Start, TuckerConfig, TuckerOutcome, history_layout, saved_history};
+use decompose_formats::{Matrix, Value};
+use decompose_tucker::{
+    Engine, Start, TuckerConfig, TuckerOutcome, history_layout, saved_history, solve_above,
+};
 
 use crate::cli::Done;
 use crate::failure::Failure;
@@ -25,6 +27,9 @@ pub(crate) struct Solved<V: Value> {
     pub(crate) done: Done,
 }
 
+/// The engine, the start, the factors of a HOSVD to end above, and the ranks.
+type Parts<V> = (Engine<V>, Start<V>, Option<Vec<Matrix<V>>>, Vec<usize>);
+
 /// Runs the solver.
 ///
 /// # Errors
@@ -32,7 +37,7 @@ pub(crate) struct Solved<V: Value> {
 /// As [`journal::watch`].
 pub(crate) fn solve<V: Value>(
     settings: &Settings,
-    (mut engine, start, ranks): (Engine<V>, Start<V>, Vec<usize>),
+    (mut engine, start, floor, ranks): Parts<V>,
     folder: Option<&OutputFolder>,
     console: &mut Console,
 ) -> Result<Solved<V>, Failure> {
@@ -47,9 +52,11 @@ pub(crate) fn solve<V: Value>(
     };
     let earlier = settings.resume.as_deref().map(saved_history).transpose()?.unwrap_or_default();
     let course = Course { layout: history_layout(engine.extents().len(), method), earlier };
-    let (outcome, seconds) = journal::watch(settings, folder, course, console, |observer| {
-        decompose_tucker::solve(&mut engine, start, &config, observer)
-    })?;
+    let (outcome, seconds) =
+        journal::watch(settings, folder, course, console, |observer| match floor {
+            Some(hosvd) => solve_above(&mut engine, (start, hosvd), &config, observer),
+            None => decompose_tucker::solve(&mut engine, start, &config, observer),
+        })?;
     let interrupted = outcome.restarts.iter().any(|start| start.stop == StopReason::Interrupted);
     let done = if interrupted { Done::Interrupted } else { Done::Complete };
     let sources =

@@ -28,6 +28,12 @@ impl<V: Value> fmt::Display for Summary<'_, V> {
                 "bound       relative error at most {bound:.3e}, by the singular values left out"
             )?;
         }
+        let followed = outcome.restarts.len() > self.settings.restarts;
+        if let Some(fit) = outcome.hosvd_fit {
+            let how =
+                if followed { "all starts ended below, so it was continued from" } else { "below" };
+            writeln!(f, "HOSVD       fit {fit:.9}; {how}")?;
+        }
         let cells = outcome.model.extents().iter().map(|&e| e as f64).product::<f64>();
         let numbers = outcome.model.core().len() as f64
             + outcome.model.factors().iter().map(|u| (u.rows() * u.cols()) as f64).sum::<f64>();
@@ -39,7 +45,9 @@ impl<V: Value> fmt::Display for Summary<'_, V> {
         let count = outcome.restarts.len();
         if count > 1 {
             let number = outcome.best + 1;
-            writeln!(f, "best start  {number} of {count}, seed {}", best.seed)?;
+            let from =
+                if followed { "from the HOSVD".into() } else { format!("seed {}", best.seed) };
+            writeln!(f, "best start  {number} of {count}, {from}")?;
         }
         writeln!(f, "iterations  {}; {}", best.iterations, best.stop)?;
         let (phases, forecast) = (&self.facts.phases, &self.facts.forecast);
