@@ -25,6 +25,9 @@ use crate::rows::block_rows;
 /// Up to this size Gram matrices are formed; above it the subspace is found by products.
 pub(crate) const GRAM_MOST: usize = 4096;
 
+/// What dense products and the allocator hold beside the matrices: 4 to 9 MB were seen.
+const SCRATCH: u64 = 12 << 20;
+
 /// What a plan is made for.
 #[derive(Clone, Debug)]
 pub struct PlanRequest<'a> {
@@ -86,8 +89,7 @@ pub enum Forming {
 /// [`CoreError::Memory`] if not even one tree keeps the limit, or if the kernel of a mode whose
 /// TTMc is formed in windows owns its rows on none of the given trees; [`CoreError::NoSchedule`].
 pub fn plan(request: &PlanRequest<'_>, machine: &Machine) -> Result<TuckerPlan, CoreError> {
-    let PlanRequest { extents, ranks, .. } = *request;
-    let order = extents.len();
+    let order = request.extents.len();
     let mut forming: Vec<Forming> = match request.method {
         Method::Nonnegative => Vec::new(),
         Method::Hooi | Method::Core => (0..order).map(|mode| forming(request, mode)).collect(),
@@ -102,19 +104,29 @@ pub fn plan(request: &PlanRequest<'_>, machine: &Machine) -> Result<TuckerPlan, 
         true => plain,
         false => plan_unmerged(request, (&forming, &merges), machine)?,
     };
+    let work_bytes = work_bytes(request, &forming);
+    Ok(TuckerPlan { kernels, merges, considered, plain_seconds, forming, work_bytes })
+}
+
+/// Bytes of the largest whole result, for which there is memory throughout, and of what the update of a
+/// mode takes beside it.
+fn work_bytes(request: &PlanRequest<'_>, forming: &[Forming]) -> u64 {
+    let whole = forming.iter().enumerate().filter(|(_, forming)| **forming == Forming::Whole);
+    let whole = whole.map(|(mode, _)| result_bytes(request, mode)).max().unwrap_or(0);
     let update = |(mode, forming): (usize, &Forming)| {
-        let (extent, rank) = (extents[mode], ranks[mode] as u64);
-        let formed = match forming {
-            Forming::Whole => result_bytes(request, mode),
+        let (extent, rank) = (request.extents[mode], request.ranks[mode] as u64);
+        let windows = match forming {
+            Forming::Whole => 0,
+            // One a thread, and the positions of the slices.
             Forming::Windows(rows) => {
-                // One a thread, and the positions of the slices.
-                rows * row_bytes(request, mode) * request.threads as u64 + 8 * extent
+                let window = rows.saturating_mul(row_bytes(request, mode));
+                window.saturating_mul(request.threads as u64).saturating_add(8 * extent)
             }
         };
-        formed.saturating_add(subspace_bytes(request, mode, extent.min(width(ranks, mode)), rank))
+        let small = extent.min(width(request.ranks, mode));
+        windows.saturating_add(subspace_bytes(request, mode, small, rank))
     };
-    let work_bytes = forming.iter().enumerate().map(update).max().unwrap_or(0);
-    Ok(TuckerPlan { kernels, merges, considered, plain_seconds, forming, work_bytes })
+    whole.saturating_add(forming.iter().enumerate().map(update).max().unwrap_or(0))
 }
 
 /// Plans merges of modes that are formed whole, if the method updates them in turn.
@@ -356,6 +368,8 @@ fn result_bytes(request: &PlanRequest<'_>, mode: usize) -> u64 {
 fn subspace_bytes(request: &PlanRequest<'_>, mode: usize, small: u64, rank: u64) -> u64 {
     let threads = request.threads as u64;
     let width = width(request.ranks, mode);
+    let rows = block_rows(usize::try_from(width).unwrap_or(usize::MAX)) as u64;
+    let packed = rows.saturating_mul(width).saturating_mul(8 * threads);
     let vectors = leading_bytes(small, rank);
     let projection = width.saturating_mul(rank).saturating_mul(8 * (threads + 1));
     let gram = match small <= GRAM_MOST as u64 {
@@ -363,7 +377,7 @@ fn subspace_bytes(request: &PlanRequest<'_>, mode: usize, small: u64, rank: u64)
         // The image of a block of vectors, one row an index of the mode.
         false => request.extents[mode].saturating_mul((rank + 16) * request.value_bytes as u64),
     };
-    gram.saturating_add(vectors).saturating_add(projection)
+    gram.saturating_add(vectors).saturating_add(projection).saturating_add(packed + SCRATCH)
 }
 
 /// Returns the expressions of a sweep: a TTMc a mode; for nonnegative models a TTMc times the core

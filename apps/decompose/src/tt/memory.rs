@@ -35,15 +35,14 @@ pub(crate) struct Planned {
     pub(crate) seconds: Option<f64>,
 }
 
-/// Returns what is needed beside list and trees by a train with `ordering`.
-pub(crate) fn needs<V: Value>(
+/// Returns what is needed beside list and trees by a train with `ordering` of the ranks `ranks`.
+fn needs<V: Value>(
     tensor: &Coo<V>,
     counts: &PatternCounts,
-    ordering: &Ordering,
+    (ordering, ranks): (&Ordering, &[u64]),
     settings: &Settings,
 ) -> Needs {
-    let ranks: Vec<u64> = guessed(ordering, settings).iter().map(|&rank| rank as u64).collect();
-    let ends = [&[1], ranks.as_slice(), &[1]].concat();
+    let ends = [&[1], ranks, &[1]].concat();
     let extent = |k: usize| tensor.extents()[ordering.order.modes()[k]];
     let core = |k: usize| ends[k].saturating_mul(extent(k)).saturating_mul(ends[k + 1]);
     let order = tensor.order();
@@ -61,21 +60,58 @@ pub(crate) fn needs<V: Value>(
             };
             (0..order - 1).map(pair).max().unwrap_or(0).saturating_mul(2 * value + 48)
         }
-        // Payloads of two levels of the tree, and the dense matrices of the largest unfolding.
+        // Payloads of two levels of the tree, and the dense matrices of the unfolding between them.
         Method::Svd => {
-            let payloads = (tensor.nnz() as u64).saturating_mul(8 * (1 + ends[1]));
             let modes = ordering.order.modes();
-            let unfolding = |k: usize| {
-                let rows = ends[k].saturating_mul(extent(k));
-                let columns = counts.count(ModeSet::of(&modes[k + 1..])).value;
-                svd::matrix_bytes(rows, columns)
+            let nodes = |k: usize| counts.count(ModeSet::of(&modes[k..])).value;
+            let step = |k: usize| {
+                let payloads = nodes(k).saturating_mul(ends[k]);
+                let payloads = payloads.saturating_add(nodes(k + 1).saturating_mul(ends[k + 1]));
+                let matrices = svd::matrix_bytes(ends[k].saturating_mul(extent(k)), nodes(k + 1));
+                matrices.saturating_add(payloads.saturating_mul(8))
             };
-            payloads.saturating_add((0..order - 1).map(unfolding).max().unwrap_or(0))
+            (0..order - 1).map(step).max().unwrap_or(0)
         }
     };
     let figures = if settings.task == Task::Write { FIGURE_BYTES * FIGURE_POINTS } else { 0 };
     // The cores, and those that a kernel multiplies by, padded and packed.
     Needs { start: 0, factors: cores.saturating_mul(8 + 2 * value), work, figures }
+}
+
+/// Adds what a train with `ordering` needs beside list and trees.
+///
+/// TT-SVD under a bound on the error may take all the ranks that the tensor allows.  Where these do not fit,
+/// it may grow up to the limit, at which a step is refused, and that is the peak.
+pub(crate) fn with_needs<V: Value>(
+    before: Forecast,
+    tensor: &Coo<V>,
+    counts: &PatternCounts,
+    (ordering, settings): (&Ordering, &Settings),
+) -> Forecast {
+    let of = |ranks: &[u64]| {
+        let Needs { factors, work, figures, .. } =
+            needs(tensor, counts, (ordering, ranks), settings);
+        let matrices = factors.saturating_add(figures.max(work));
+        let peak = before.peak.max(before.base.saturating_add(matrices));
+        Forecast { factors, work, figures, peak, ..before }
+    };
+    let guessed: Vec<u64> = guessed(ordering, settings).iter().map(|&rank| rank as u64).collect();
+    let open = settings.config.method == Method::Svd && settings.config.ranks.bound().is_some();
+    if !open {
+        return of(&guessed);
+    }
+    let most = of(&ordering.ranks);
+    let tree = list_bytes(tensor);
+    if before.limit.is_none_or(|limit| most.peak.saturating_add(tree) <= limit) {
+        return most;
+    }
+    let least = of(&guessed);
+    Forecast { peak: least.peak.max(before.limit.unwrap_or(0)), ..least }
+}
+
+/// Bytes of the list, which its one tree does not exceed by more than its pointers.
+fn list_bytes<V: Value>(tensor: &Coo<V>) -> u64 {
+    tensor.nnz() as u64 * (8 * tensor.order() + V::BYTES) as u64
 }
 
 /// Plans the trees of the tensor, its modes in train order; where the best do not fit, ever fewer.

@@ -149,10 +149,7 @@ fn plan<V: Value>(
     before: Forecast,
     mut ordering: Ordering,
 ) -> Result<PlannedTensor<V>, Failure> {
-    let Needs { factors, work, figures, .. } = memory::needs(&tensor, &counts, &ordering, settings);
-    let matrices = factors.saturating_add(figures.max(work));
-    let peak = before.peak.max(before.base.saturating_add(matrices));
-    let before = Forecast { factors, work, figures, peak, ..before };
+    let before = memory::with_needs(before, &tensor, &counts, (&ordering, settings));
     let tensor = tensor.permute_modes(&ordering.order)?;
     let counts = counts.permute_modes(&ordering.order);
     settings.config.check(tensor.extents())?;

@@ -45,6 +45,20 @@ fn train(folder: &Path) -> TtModel<f64> {
 }
 
 #[test]
+fn no_more_memory_is_held_than_was_foreseen() {
+    let dir = tempfile::tempdir().unwrap();
+    run(dir.path(), "generate uniform --dims 60,50,40,30 --nnz 20000 -o x.dtb");
+    // Noise has nearly all the ranks that its shape allows.
+    for (number, options) in ["--eps 0.1", "--eps 0.9", "--ranks 40,60,20"].iter().enumerate() {
+        run(dir.path(), &format!("tt --method svd {options} -q -t 2 x.dtb -o run{number}"));
+        let record = json(&dir.path().join(format!("run{number}/run.json")));
+        let bytes = |name: &str| record["memory"][name].as_u64().unwrap();
+        let (peak, foreseen) = (bytes("actual_peak"), bytes("predicted_peak"));
+        assert!(peak <= foreseen, "{options}: {peak} {}", record["memory"]);
+    }
+}
+
+#[test]
 fn every_method_finds_the_two_terms_of_the_sun() {
     let dir = tempfile::tempdir().unwrap();
     for (options, folder) in [

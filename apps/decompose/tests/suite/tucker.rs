@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use decompose_common::model::{Model, TuckerModel};
+use serde_json::Value as Json;
 
 use crate::common::{data, decompose, fit, json, names, solve};
 
@@ -185,7 +186,10 @@ fn long_modes_come_in_windows_where_memory_is_short() {
     generate.assert().success();
     let run = |options: &str, out: &str| -> (u64, f64, String) {
         let mut command = decompose(dir.path());
-        command.args("tucker x.dtb --ranks 4,24,24 --max-iters 2 --tol 0 -q -t 1 -o".split(' '));
+        command.args(
+            "tucker x.dtb --ranks 4,24,24 --above-hosvd no --max-iters 2 --tol 0 -q -t 1 -o"
+                .split(' '),
+        );
         command.arg(out).args(options.split_whitespace()).assert().success();
         let record = json(&dir.path().join(out).join("run.json"));
         let peak = record["memory"]["predicted_peak"].as_u64().unwrap();
@@ -207,6 +211,61 @@ fn long_modes_come_in_windows_where_memory_is_short() {
     assert_eq!(again, windows);
     let stderr = refused(dir.path(), "x.dtb --ranks 4,24,24 --max-memory 12M -o none");
     assert!(stderr.contains("--max-memory"), "{stderr}");
+}
+
+#[test]
+fn no_run_ends_below_the_hosvd() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut generate = decompose(dir.path());
+    generate.args("generate uniform --dims 30,20,10 --nnz 200 -o x.dtb".split(' '));
+    generate.assert().success();
+    let run = |options: &str, out: &str| -> Json {
+        let mut command = decompose(dir.path());
+        command.args("tucker x.dtb --ranks 4,3,2 -q -o".split(' ')).arg(out);
+        command.args(options.split_whitespace()).assert().success();
+        json(&dir.path().join(out).join("run.json"))
+    };
+    let hosvd = run("--method hosvd", "hosvd")["result"]["fit"].as_f64().unwrap();
+    let mut followed = 0;
+    for seed in 0..8 {
+        let options = format!("--max-iters 1 --seed {seed}");
+        let record = run(&options, &format!("run{seed}"));
+        let result = &record["result"];
+        let fit = result["fit"].as_f64().unwrap();
+        // The same factors, and kernels that may sum in another order.
+        assert!((result["hosvd_fit"].as_f64().unwrap() - hosvd).abs() < 1e-12, "{result}");
+        assert!(fit >= hosvd - 1e-12, "seed {seed}: {fit} {hosvd}");
+        let starts = result["starts"].as_array().unwrap();
+        let alone = &run(&format!("{options} --above-hosvd no"), &format!("alone{seed}"))["result"];
+        assert_eq!(starts[0]["fit"], alone["fit"]);
+        assert!(alone["hosvd_fit"].is_null() && alone["starts"].as_array().unwrap().len() == 1);
+        if alone["fit"].as_f64().unwrap() < hosvd {
+            followed += 1;
+            assert_eq!((starts.len(), result["best_start"].as_u64()), (2, Some(2)));
+        }
+    }
+    assert!(followed > 0, "one iteration from a random start should end below now and then");
+    let words = "x.dtb --ranks 2 --nonneg --above-hosvd yes -o none";
+    assert!(refused(dir.path(), words).contains("for hooi without --nonneg"));
+}
+
+#[test]
+fn no_more_memory_is_held_than_was_foreseen() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut generate = decompose(dir.path());
+    generate.args("generate uniform --dims 60000,300,200 --nnz 300000 -o x.dtb".split(' '));
+    generate.assert().success();
+    // Windows beside whole results; a HOSVD beside the start, or none.
+    for (number, options) in ["", "--above-hosvd no", "--init hosvd"].iter().enumerate() {
+        let mut command = decompose(dir.path());
+        let out = format!("run{number}");
+        command.args("tucker x.dtb --ranks 12 --max-iters 2 --tol 0 -q -t 2 -o".split(' '));
+        command.arg(&out).args(options.split_whitespace()).assert().success();
+        let memory = json(&dir.path().join(&out).join("run.json"))["memory"].clone();
+        let bytes = |name: &str| memory[name].as_u64().unwrap();
+        let (peak, foreseen) = (bytes("actual_peak"), bytes("predicted_peak"));
+        assert!(peak <= foreseen, "{options}: {peak} {memory}");
+    }
 }
 
 #[test]
