@@ -25,9 +25,6 @@ use crate::rows::block_rows;
 /// Up to this size Gram matrices are formed; above it the subspace is found by products.
 pub(crate) const GRAM_MOST: usize = 4096;
 
-/// What dense products and the allocator hold beside the matrices: 4 to 9 MB were seen.
-const SCRATCH: u64 = 12 << 20;
-
 /// What a plan is made for.
 #[derive(Clone, Debug)]
 pub struct PlanRequest<'a> {
@@ -377,7 +374,7 @@ fn subspace_bytes(request: &PlanRequest<'_>, mode: usize, small: u64, rank: u64)
         // The image of a block of vectors, one row an index of the mode.
         false => request.extents[mode].saturating_mul((rank + 16) * request.value_bytes as u64),
     };
-    gram.saturating_add(vectors).saturating_add(projection).saturating_add(packed + SCRATCH)
+    gram.saturating_add(vectors).saturating_add(projection).saturating_add(packed)
 }
 
 /// Returns the expressions of a sweep: a TTMc a mode; for nonnegative models a TTMc times the core
