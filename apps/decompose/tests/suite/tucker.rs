@@ -33,7 +33,7 @@ fn model(folder: &Path) -> TuckerModel<f64> {
 #[test]
 fn a_run_leaves_model_history_record_and_figures() {
     let dir = tempfile::tempdir().unwrap();
-    let (stdout, stderr) = tucker(dir.path(), SUN, "--ranks 2,3,3");
+    let (stdout, stderr) = tucker(dir.path(), SUN, "--ranks 2,3,3 --init hosvd");
     let folder = dir.path().join("decompose-sun-elevation-tucker-r2x3x3");
     assert_eq!(
         names(&folder),
