@@ -69,7 +69,7 @@ pub fn solve<V: Value>(
 }
 
 /// Does the same with HOOI, and ends with no lower fit than that of `hosvd`, orthonormal factors
-/// (`I_n x R_n`) as [`hosvd`](crate::hosvd) finds them.
+/// (`I_n x R_n`) as [`hosvd`](crate::hosvd()) finds them.
 ///
 /// From a HOSVD the fit can only rise, from another start it may end below.  The fit of `hosvd` is measured
 /// first, by one TTMc; where the best of the starts ends below it, one more begins from it.  A
