@@ -8,12 +8,11 @@ use raw_cpuid::CacheType;
 /// Sizes and speeds of one core and its caches.
 ///
 /// The sizes are read from the processor.  The times are throughputs with prefetching and some
-/// independent work in flight; they and the shares of the caches are fitted to 1,339 runs of
-/// generated kernels (MTTKRP, TTMc, TTTP, TTTc; six tensors; ranks 8 to 64) on two cores of a Zen 5
-/// server, so that the fastest of a few candidates ranks first.  Those of a scalar multiply-add and of
-/// a scattered one are fitted to loops in C that build a matrix of 3 and of 13 MB from a tensor of 11
-/// million non-zeros.  Those of a sum over lanes and of a line of a small buffer were set by hand, with
-/// TTTc of order 4 at ranks 8 and 16 in view.  They rank schedules and are no promise of seconds.
+/// independent work in flight; they and the shares of the caches are fitted to 1,419 generated kernels
+/// (MTTKRP, TTMc, TTTP, TTTc; six tensors; ranks 8 to 64), each the median of three rounds, on two cores
+/// of a Zen 5 server, so that the fastest of a few candidates ranks first.  Those of a scalar multiply-add
+/// and of a scattered one are fitted to loops in C that build a matrix of 3 and of 13 MB from a tensor of
+/// 11 million non-zeros.  They rank schedules and are no promise of seconds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Machine {
     /// The processor's name, as it reports itself.
@@ -77,20 +76,20 @@ fn detect() -> Machine {
         l1_bytes,
         l2_bytes,
         l3_bytes,
-        l2_share: 0.9,
-        l3_share: 0.28,
+        l2_share: 0.842,
+        l3_share: 0.305,
         threads: std::thread::available_parallelism().map_or(1, usize::from),
-        l1_line: 0.2e-9,
+        l1_line: 0.213e-9,
         buffer_line: 0.1e-9,
-        l2_line: 0.23e-9,
-        l3_line: 1.2e-9,
-        memory_line: 2.7e-9,
-        l3_wait: 0.3e-9,
-        memory_wait: 3.4e-9,
-        stream_line: 3.8e-9,
-        flop_pair: 0.01e-9,
+        l2_line: 0.305e-9,
+        l3_line: 0.958e-9,
+        memory_line: 2.85e-9,
+        l3_wait: 0.193e-9,
+        memory_wait: 3.44e-9,
+        stream_line: 4.21e-9,
+        flop_pair: 0.00675e-9,
         scalar_pair: 1.0e-9,
-        lane_sum: 2.3e-9,
+        lane_sum: 1.91e-9,
         scatter_line: 13.0e-9,
         loop_overhead: 5.2e-9,
     }
