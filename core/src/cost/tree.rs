@@ -185,7 +185,7 @@ impl TreeCost for CacheMisses {
 ///
 /// A dense loop is *independent* if it and all loops below are dense and surround one term: it can
 /// be a vector kernel.  Its lanes are the innermost loop; if the term's result lacks that index, the
-/// lanes are added up, which takes longer than the products.
+/// lanes are added up, which costs extra.
 #[derive(Clone, Copy, Debug)]
 pub struct DenseLoops;
 
