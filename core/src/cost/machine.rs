@@ -11,8 +11,9 @@ use raw_cpuid::CacheType;
 /// independent work in flight; they and the shares of the caches are fitted to 1,419 generated kernels
 /// (MTTKRP, TTMc, TTTP, TTTc; six tensors; ranks 8 to 64), each the median of up to seven rounds, on two
 /// cores of a Zen 5 server, so that the fastest of a few candidates ranks first.  That of a line of a small
-/// buffer was set by hand, with TTTc of order 4 in view.  Those of a scalar multiply-add and of a scattered one are fitted to loops in C that build a matrix of 3 and of 13 MB from a tensor of
-/// 11 million non-zeros.  They rank schedules and are no promise of seconds.
+/// buffer was set by hand, with TTTc of order 4 in view.  Those of a scalar multiply-add and of a scattered
+/// one are fitted to loops in C that build a matrix of 3 and of 13 MB from a tensor of 11 million
+/// non-zeros.  They rank schedules and are no promise of seconds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Machine {
     /// The processor's name, as it reports itself.
