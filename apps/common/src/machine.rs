@@ -29,6 +29,24 @@ impl MachineFacts {
     }
 }
 
+/// Has freed blocks of a MiB and more handed back to the system at once.
+///
+/// glibc learns from every large block that is freed to keep the next: up to 32 MiB then stay with
+/// each thread that had such a block, and what a process holds at its peak depends on how its
+/// threads happened to run.
+pub fn return_large_blocks() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    {
+        const LARGE: libc::c_int = 1 << 20;
+        for setting in [libc::M_MMAP_THRESHOLD, libc::M_TRIM_THRESHOLD] {
+            // SAFETY: both settings take any number of bytes; the call locks the allocator.
+            #[expect(unsafe_code, reason = "the allocator's settings have no safe binding")]
+            // A refusal changes nothing but the peak.
+            let _ = unsafe { libc::mallopt(setting, LARGE) };
+        }
+    }
+}
+
 /// Returns the bytes of main memory this process holds now.
 pub fn resident_bytes() -> Option<u64> {
     kib_after("/proc/self/status", "VmRSS")

@@ -79,6 +79,7 @@ pub(crate) fn main() -> ExitCode {
     panic::set_hook(Box::new(|info| {
         Failure::internal(info.to_string()).print();
     }));
+    decompose_common::machine::return_large_blocks();
     match panic::catch_unwind(|| dispatch(cli.command)) {
         Ok(Ok(Done::Complete)) => ExitCode::SUCCESS,
         Ok(Ok(Done::Interrupted)) => ExitCode::from(decompose_common::interrupt::EXIT_CODE),

@@ -10,6 +10,7 @@ mod limits;
 mod measured;
 mod orders;
 mod paths;
+mod prefetch;
 mod spttn;
 
 use std::fmt;

@@ -11,7 +11,7 @@ use decompose_formats::stats::Coverage;
 use crate::cost::Machine;
 
 /// A cache line.
-pub(super) const LINE_BYTES: f64 = 64.0;
+pub(crate) const LINE_BYTES: f64 = 64.0;
 
 /// Arrays of up to this many bytes are taken to stay in the first-level cache: half of one.
 pub(super) const NEAR_BYTES: f64 = 16_384.0;
@@ -63,13 +63,13 @@ impl Shares {
 
 /// A table whose rows are gathered.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Table<'a> {
+pub(crate) struct Table<'a> {
     /// Bytes of the rows that are ever asked for.
-    pub(super) bytes: f64,
+    pub(crate) bytes: f64,
     /// How skewed they are asked for, if that is known: by slice of one mode.
-    pub(super) coverage: Option<&'a Coverage>,
+    pub(crate) coverage: Option<&'a Coverage>,
     /// Slices of that mode that are used.
-    pub(super) slices: f64,
+    pub(crate) slices: f64,
 }
 
 /// Returns the seconds to gather one row of `row_bytes` from `table`.
@@ -78,4 +78,9 @@ pub(super) fn gather_seconds(machine: &Machine, table: &Table<'_>, row_bytes: f6
     let shares = Shares::skewed(machine, table);
     let wait = shares.mid * machine.l3_wait + shares.far * machine.memory_wait;
     wait + lines * shares.line(machine, machine.memory_line)
+}
+
+/// Returns the share of the rows gathered from `table` that come from memory.
+pub(crate) fn far_share(machine: &Machine, table: &Table<'_>) -> f64 {
+    Shares::skewed(machine, table).far
 }

@@ -1,0 +1,103 @@
+//! Which gathered rows are requested before their use, and how early.
+//!
+//! A request must be made a latency before the use.  What happens meanwhile grows with the row: a
+//! distance is therefore given as bytes underway, and short rows are requested more positions ahead.
+
+use crate::cost::{LINE_BYTES, Machine, Table, far_share};
+use crate::einsum::{Index, IndexSet};
+use crate::path::Path;
+use crate::schedule::{Prefetch, Problem};
+
+/// Positions between the request of a row from the last-level cache and its use.  Of 4, 8, 16 and 32
+/// the best on one tensor of short fibres at rank 50, and a few percent better than no requests.
+const DISTANCE: u64 = 16;
+
+/// Bytes of rows that come from memory between request and use, and the most positions.  With 128
+/// instead of 16 positions at rank 16 a TTTP whose last operand has 31 MB took 10 instead of 24 ms, at
+/// rank 32 with 64 positions 14 instead of 23 ms, and more gained nothing.
+const FAR_BYTES: f64 = 16_384.0;
+const FAR_DISTANCE: f64 = 128.0;
+
+/// Rows of a line count as coming from memory if this share of them does; longer ones, with which
+/// there is more to do meanwhile, if a share as many times as large does.
+const FAR_SHARE: f64 = 0.025;
+
+/// The distance for the operand of the root, whose rows follow each other, but so much later that the
+/// processor sees no stream.
+const ROOT_DISTANCE: u64 = 4;
+
+/// Rows of up to this many bytes are not requested from the last-level cache where a non-zero takes a few
+/// multiply-adds a row: the processor looks far enough ahead by itself, and requests were slower at
+/// rank 16 on the same tensor.
+const SHORT_ROW_BYTES: u64 = 128;
+
+/// The same where a non-zero takes an outer product, which fills the processor's window so that it does
+/// not see the next rows: TTMc of rank 16 x 16 on 4 million non-zeros was faster with requests.
+const SHORT_ROW_BYTES_OF_PRODUCTS: u64 = 64;
+
+/// Rows of more than this many bytes are not requested: the processor sees a stream in them, and so
+/// many requests would stall.
+const LONG_ROW_BYTES: u64 = 2048;
+
+/// Returns the requests for the dense operands that are gathered by one mode and leave the second-level
+/// cache.
+pub(super) fn prefetches(problem: &Problem, path: &Path, machine: &Machine) -> Vec<Prefetch> {
+    let Some(x) = problem.sparse.first() else { return Vec::new() };
+    let dense = |indices: IndexSet| (indices - problem.sparse_indices()).len();
+    let products = path.terms.iter().any(|term| dense(term.indices) > 1);
+    let walk = Walk { problem, machine, products };
+    let root = x.levels.first().copied();
+    let inputs = problem.expr.inputs.iter().enumerate();
+    let gathered = inputs.filter(|(input, _)| *input != x.input);
+    let requests = gathered.filter_map(|(input, access)| {
+        let at_root = root.is_some_and(|root| access.set().contains(root));
+        let distance = walk.distance(access.set())?;
+        Some(Prefetch { input, distance: if at_root { ROOT_DISTANCE } else { distance } })
+    });
+    requests.collect()
+}
+
+/// A walk of the tree in which rows are gathered.
+struct Walk<'a> {
+    problem: &'a Problem,
+    machine: &'a Machine,
+    /// Whether a non-zero takes an outer product.
+    products: bool,
+}
+
+impl Walk<'_> {
+    /// Returns how early the rows of an operand over `indices` are requested, if they are.
+    fn distance(&self, indices: IndexSet) -> Option<u64> {
+        let Walk { problem, machine, products } = *self;
+        let x = problem.sparse.first()?;
+        let sparse = indices & problem.sparse_indices();
+        let mode = sparse.iter().next().filter(|_| sparse.len() == 1)?;
+        let row = (indices - sparse).iter().map(|index| problem.extents.of(index)).product::<u64>();
+        let row_bytes = row * problem.value_bytes as u64;
+        let slices = x.pattern.count(sparse, &problem.extents) as f64;
+        let bytes = slices * row_bytes as f64;
+        let table = Table { bytes, coverage: x.pattern.coverage(mode), slices };
+        let far = far_share(machine, &table) >= FAR_SHARE * row_bytes as f64 / LINE_BYTES;
+        let short = if products { SHORT_ROW_BYTES_OF_PRODUCTS } else { SHORT_ROW_BYTES };
+        let near = bytes <= machine.l2_bytes as f64 / 2.0 || row_bytes <= short && !far;
+        if near || row_bytes > LONG_ROW_BYTES {
+            return None;
+        }
+        if !far || products {
+            return Some(DISTANCE);
+        }
+        let ahead = FAR_BYTES / (row_bytes as f64 * self.below(mode));
+        Some(ahead.clamp(DISTANCE as f64, FAR_DISTANCE) as u64)
+    }
+
+    /// Returns the non-zeros below a node of the level of `mode`, on average.
+    fn below(&self, mode: Index) -> f64 {
+        let Some(x) = self.problem.sparse.first() else { return 1.0 };
+        let depth = x.levels.iter().position(|&level| level == mode).map_or(0, |at| at + 1);
+        let count = |levels: &[Index]| {
+            let levels = levels.iter().copied().collect();
+            x.pattern.count(levels, &self.problem.extents).max(1) as f64
+        };
+        count(&x.levels) / count(&x.levels[..depth])
+    }
+}
