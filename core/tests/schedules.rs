@@ -50,6 +50,7 @@ fn every_rule_refuses_what_breaks_it() {
         ),
         ("parallel i", "parallel j", Rule::Parallel),
         ("prefetch A3", "prefetch X", Rule::Prefetch),
+        ("prefetch A3", "prefetch A1", Rule::Prefetch),
         ("buffer dense", "buffer sparse", Rule::Lowered),
         ("layout i j k", "layout i j+ k", Rule::Layout),
         ("layout i j k", "layout i+ j+ k", Rule::Lowered),

@@ -6,7 +6,7 @@
 use crate::cost::{LINE_BYTES, Machine, Table, far_share};
 use crate::einsum::{Index, IndexSet};
 use crate::path::Path;
-use crate::schedule::{Prefetch, Problem};
+use crate::schedule::{Prefetch, Problem, Requested};
 
 /// Positions between the request of a row from the last-level cache and its use.  Of 4, 8, 16 and 32
 /// the best on one tensor of short fibres at rank 50, and a few percent better than no requests.
@@ -31,9 +31,11 @@ const ROOT_DISTANCE: u64 = 4;
 /// rank 16 on the same tensor.
 const SHORT_ROW_BYTES: u64 = 128;
 
-/// The same where a non-zero takes an outer product, which fills the processor's window so that it does
-/// not see the next rows: TTMc of rank 16 x 16 on 4 million non-zeros was faster with requests.
-const SHORT_ROW_BYTES_OF_PRODUCTS: u64 = 64;
+/// The same where the processor does not look so far: where a non-zero takes an outer product, which
+/// fills its window (TTMc of rank 16 x 16 on 4 million non-zeros was faster with requests), and of rows
+/// that are added to.  Requests took MTTKRPs that scatter from 23 to 14 ms (3 million non-zeros of
+/// order 4, rank 50), from 155 to 58 ms (5 million, rank 50) and from 8.4 to 5.8 ms (the first, rank 16).
+const SHORT_ROW_BYTES_OF_WORK: u64 = 64;
 
 /// Rows of more than this many bytes are not requested: the processor sees a stream in them, and so
 /// many requests would stall.
@@ -46,15 +48,19 @@ pub(super) fn prefetches(problem: &Problem, path: &Path, machine: &Machine) -> V
     let dense = |indices: IndexSet| (indices - problem.sparse_indices()).len();
     let products = path.terms.iter().any(|term| dense(term.indices) > 1);
     let walk = Walk { problem, machine, products };
+    let short = if products { SHORT_ROW_BYTES_OF_WORK } else { SHORT_ROW_BYTES };
     let root = x.levels.first().copied();
     let inputs = problem.expr.inputs.iter().enumerate();
     let gathered = inputs.filter(|(input, _)| *input != x.input);
-    let requests = gathered.filter_map(|(input, access)| {
+    let inputs = gathered.filter_map(|(input, access)| {
         let at_root = root.is_some_and(|root| access.set().contains(root));
-        let distance = walk.distance(access.set())?;
-        Some(Prefetch { input, distance: if at_root { ROOT_DISTANCE } else { distance } })
+        let distance = walk.distance(access.set(), short)?;
+        let distance = if at_root { ROOT_DISTANCE } else { distance };
+        Some(Prefetch { of: Requested::Input(input), distance })
     });
-    requests.collect()
+    let output = Some(problem.expr.output.set()).filter(|_| problem.scatters());
+    let output = output.and_then(|set| walk.distance(set, SHORT_ROW_BYTES_OF_WORK));
+    inputs.chain(output.map(|distance| Prefetch { of: Requested::Output, distance })).collect()
 }
 
 /// A walk of the tree in which rows are gathered.
@@ -66,8 +72,9 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// Returns how early the rows of an operand over `indices` are requested, if they are.
-    fn distance(&self, indices: IndexSet) -> Option<u64> {
+    /// Returns how early the rows of an operand over `indices` are requested, if they are: rows of up
+    /// to `short` bytes only if they come from memory.
+    fn distance(&self, indices: IndexSet, short: u64) -> Option<u64> {
         let Walk { problem, machine, products } = *self;
         let x = problem.sparse.first()?;
         let sparse = indices & problem.sparse_indices();
@@ -78,7 +85,6 @@ impl Walk<'_> {
         let bytes = slices * row_bytes as f64;
         let table = Table { bytes, coverage: x.pattern.coverage(mode), slices };
         let far = far_share(machine, &table) >= FAR_SHARE * row_bytes as f64 / LINE_BYTES;
-        let short = if products { SHORT_ROW_BYTES_OF_PRODUCTS } else { SHORT_ROW_BYTES };
         let near = bytes <= machine.l2_bytes as f64 / 2.0 || row_bytes <= short && !far;
         if near || row_bytes > LONG_ROW_BYTES {
             return None;

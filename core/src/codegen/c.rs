@@ -261,18 +261,19 @@ impl Writer<'_> {
         }
     }
 
-    /// Asks for the rows that a later node of `level` will read.
+    /// Asks for the rows that a later node of `level` will read or add to.
     pub(super) fn requests(&mut self, level: usize) {
         for request in self.program.requests.iter().filter(|r| r.level == level) {
             let index = self.program.levels[level].index;
-            let array = &self.program.dense[request.dense];
+            let Some(array) = self.program.array(request.place) else { continue };
             let (distance, last) = (request.distance, 2 * level + 1);
             let ahead = format!("smaller(at_{index} + {distance}, task[{last}] - 1)");
             // Indices before this one are those of loops around the walk.
             let at = array.indices.iter().position(|&i| i == index).unwrap_or(0);
             let outer = array.indices[..at].iter().zip(&array.strides);
             let outer: String = outer.map(|(index, by)| format!(" + {index} * {by}")).collect();
-            let (name, stride) = (&array.name, array.strides[at]);
+            let (name, stride) = (self.base(request.place), array.strides[at]);
+            let written = if request.place == Place::Output { ", 1" } else { "" };
             let bytes = stride * self.program.value_bytes as u64;
             self.open("{");
             self.line(&format!(
@@ -280,7 +281,7 @@ impl Writer<'_> {
                  (size_t)coord_{index}[{ahead}] * {stride});"
             ));
             for offset in (0..bytes.max(1)).step_by(64) {
-                self.line(&format!("__builtin_prefetch(ahead + {offset});"));
+                self.line(&format!("__builtin_prefetch(ahead + {offset}{written});"));
             }
             self.close();
         }

@@ -23,7 +23,7 @@ use crate::lower::ir::{
 };
 use crate::nest::{Buffer, Node, buffers};
 use crate::path::{Source, Term};
-use crate::schedule::{Conflict, Prefetch, Problem, Schedule};
+use crate::schedule::{Conflict, Prefetch, Problem, Requested, Schedule};
 
 /// Output blocks of up to this many bytes are accumulated in a buffer: half a first-level cache.
 const MAX_ACCUMULATOR_BYTES: u64 = 16 << 10;
@@ -125,14 +125,19 @@ impl Emitter<'_> {
         }
     }
 
-    /// Returns the prefetches, of dense operands by their place among `dense`.
+    /// Returns the prefetches, where `dense` are the dense inputs.
     fn requests(&self, dense: &[usize]) -> Vec<Request> {
         let levels = &self.problem.sparse[0].levels;
         let request = |prefetch: &Prefetch| {
-            let place = dense.iter().position(|&input| input == prefetch.input)?;
-            let set = self.problem.expr.inputs[prefetch.input].set();
+            let (place, set) = match prefetch.of {
+                Requested::Output => (Place::Output, self.problem.expr.output.set()),
+                Requested::Input(input) => {
+                    let place = dense.iter().position(|&dense| dense == input)?;
+                    (Place::Dense(place), self.problem.expr.inputs[input].set())
+                }
+            };
             let level = levels.iter().position(|&level| set.contains(level))?;
-            Some(Request { level, dense: place, distance: prefetch.distance })
+            Some(Request { level, place, distance: prefetch.distance })
         };
         self.schedule.prefetches.iter().filter_map(request).collect()
     }

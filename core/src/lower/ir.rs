@@ -127,13 +127,13 @@ pub enum Zeroing {
     All,
 }
 
-/// Rows of a dense operand requested while a level is walked.
+/// Rows of a dense operand or of the output requested while a level is walked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
     /// The level whose coordinates address the rows.
     pub level: usize,
-    /// The dense operand.
-    pub dense: usize,
+    /// Whose rows.
+    pub place: Place,
     /// How many positions ahead.
     pub distance: u64,
 }

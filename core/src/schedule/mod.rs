@@ -173,11 +173,20 @@ pub enum Conflict {
     Positions,
 }
 
-/// Rows of a dense operand requested ahead of their use.
+/// Rows requested ahead of their use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Prefetch {
-    /// The operand: an input of the expression, by position.
-    pub input: usize,
+    /// Whose rows.
+    pub of: Requested,
     /// How many iterations ahead.
     pub distance: u64,
+}
+
+/// What rows may be requested of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Requested {
+    /// A dense input of the expression, by position.
+    Input(usize),
+    /// The output, addressed by coordinates that do not follow the root.
+    Output,
 }

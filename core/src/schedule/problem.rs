@@ -103,6 +103,15 @@ impl Problem {
         self.output == OutputForm::Pattern
     }
 
+    /// Tells whether rows of the output are added to in another order than that of the root.
+    pub fn scatters(&self) -> bool {
+        let root = self.sparse.first().and_then(|x| x.levels.first().copied());
+        let rows = self.expr.output.set() & self.sparse_indices();
+        !self.has_pattern_output()
+            && !rows.is_empty()
+            && root.is_none_or(|root| !rows.contains(root))
+    }
+
     /// Tells whether a buffer over `stored` keeps both bounds.
     pub fn allows_buffer(&self, stored: IndexSet) -> bool {
         stored.len() <= self.max_buffer_dims && self.buffer_bytes(stored) <= self.max_buffer_bytes

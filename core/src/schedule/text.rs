@@ -19,7 +19,8 @@ use crate::einsum::{Expr, Index, IndexSet};
 use crate::error::CoreError;
 use crate::path::{Path, Source, Term};
 use crate::schedule::{
-    BufferKind, Conflict, Fusion, Layout, LayoutLevel, Parallel, Prefetch, Schedule, Space, Tile,
+    BufferKind, Conflict, Fusion, Layout, LayoutLevel, Parallel, Prefetch, Requested, Schedule,
+    Space, Tile,
 };
 
 impl Schedule {
@@ -54,7 +55,10 @@ impl Schedule {
             line("parallel", format!("{} {space} {conflict}", parallel.index));
         }
         for prefetch in &self.prefetches {
-            let name = &names[prefetch.input];
+            let name = match prefetch.of {
+                Requested::Input(input) => &names[input],
+                Requested::Output => &expr.output.tensor,
+            };
             line("prefetch", format!("{name} {}", prefetch.distance));
         }
         text
@@ -118,9 +122,11 @@ fn decide(schedule: &mut Schedule, key: &str, rest: &str, expr: &Expr) -> Result
         }
         ("prefetch", [name, distance]) => {
             let input = expr.operand_names().iter().position(|operand| operand == name);
-            let input = input.ok_or_else(|| format!("there is no operand `{name}`"))?;
+            let output = (expr.output.tensor == *name).then_some(Requested::Output);
+            let of = input.map(Requested::Input).or(output);
+            let of = of.ok_or_else(|| format!("there is no operand `{name}`"))?;
             let distance = distance.parse().map_err(|_| format!("`{distance}` is no distance"))?;
-            schedule.prefetches.push(Prefetch { input, distance });
+            schedule.prefetches.push(Prefetch { of, distance });
         }
         _ => return Err(format!("`{key}` is not a decision that is written like this")),
     }

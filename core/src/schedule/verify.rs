@@ -5,7 +5,7 @@ use std::fmt;
 use crate::einsum::{Index, IndexSet};
 use crate::error::CoreError;
 use crate::path::Source;
-use crate::schedule::{BufferKind, Conflict, Problem, Schedule, SparseOperand};
+use crate::schedule::{BufferKind, Conflict, Problem, Requested, Schedule, SparseOperand};
 
 /// The rules that every schedule keeps, numbered as messages quote them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -30,7 +30,7 @@ pub enum Rule {
     ///    there if they may share a row; they own positions exactly if the output has the operand's
     ///    pattern.
     Conflict = 8,
-    /// 9. A prefetched operand is a dense input.
+    /// 9. What is prefetched is a dense input, or an output into which tasks scatter.
     Prefetch = 9,
     /// 10. What lowering does not do: several sparse operands, bit slices of modes, fused
     ///     levels above separate ones, sparse buffers, tiles.
@@ -48,7 +48,7 @@ impl fmt::Display for Rule {
             Rule::BufferBound => "a buffer takes no more indices and bytes than allowed",
             Rule::Parallel => "the parallel loop walks the first level of the sparse operand",
             Rule::Conflict => "tasks own only what no other task writes",
-            Rule::Prefetch => "a prefetched operand is a dense input",
+            Rule::Prefetch => "what is prefetched is a dense input or a scattered output",
             Rule::Lowered => "it must be something that lowering can do",
         };
         write!(f, "rule {}: {text}", *self as u8)
@@ -66,13 +66,26 @@ impl Schedule {
         self.check_layouts(problem, &orders)?;
         self.check_buffers(problem)?;
         self.check_parallel(problem)?;
+        self.check_prefetches(problem)?;
+        self.check_lowered(problem)
+    }
+
+    fn check_prefetches(&self, problem: &Problem) -> Result<(), CoreError> {
         let dense = |input: usize| {
             input < problem.expr.inputs.len() && problem.sparse.iter().all(|x| x.input != input)
         };
-        match self.prefetches.iter().find(|p| !dense(p.input)) {
-            Some(prefetch) => broken(Rule::Prefetch, format!("input {}", prefetch.input + 1)),
-            None => self.check_lowered(problem),
+        for prefetch in &self.prefetches {
+            match prefetch.of {
+                Requested::Input(input) if !dense(input) => {
+                    return broken(Rule::Prefetch, format!("input {}", input + 1));
+                }
+                Requested::Output if !problem.scatters() => {
+                    return broken(Rule::Prefetch, "the output".into());
+                }
+                _ => {}
+            }
         }
+        Ok(())
     }
 
     fn check_nest(&self, problem: &Problem) -> Result<Vec<Vec<Index>>, CoreError> {
