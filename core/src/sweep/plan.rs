@@ -179,7 +179,8 @@ pub fn plan(
     let considered = partitions.len() + 1;
     // Where the plain plan needs too much memory, any other is better.
     let plain_seconds = plain.as_ref().map_or(f64::INFINITY, TreePlan::seconds);
-    let best = match planner.merged(partitions, plain_seconds) {
+    let building = plain.as_ref().map_or(0.0, |plan| planner.spread_seconds(plan.tree_bytes));
+    let best = match planner.merged(partitions, plain_seconds + building) {
         Some(plan) => plan,
         None => planner.assemble(Blocks::single(order), plain?, &[])?,
     };
@@ -218,7 +219,7 @@ impl Planner<'_> {
         partitions(order, |block| self.tuples(block) <= most)
     }
 
-    /// The best plan with merges that takes less than `plain` seconds a sweep.
+    /// The best plan with merges that takes less than `plain` seconds a sweep, building included.
     fn merged(&self, partitions: Vec<Blocks>, plain: f64) -> Option<SweepPlan> {
         let outer = partitions.into_iter().filter_map(|blocks| {
             let (kernels, products) = self.outer(&blocks).ok()?;
@@ -233,7 +234,8 @@ impl Planner<'_> {
                 break;
             }
             let Ok(plan) = self.assemble(blocks, kernels, &products) else { continue };
-            let seconds = plan.seconds() + self.merging_seconds(&plan);
+            let building = self.spread_seconds(plan.tree_bytes()) + self.merging_seconds(&plan);
+            let seconds = plan.seconds() + building;
             if seconds < least && self.fits(&plan) {
                 (least, best) = (seconds, Some(plan));
             }
@@ -262,7 +264,12 @@ impl Planner<'_> {
 
     /// Seconds to merge modes, spread over the sweeps: each merge sorts the list and writes it anew.
     fn merging_seconds(&self, plan: &SweepPlan) -> f64 {
-        let bytes = plan.kernels.tree_bytes * 2 * plan.merges.len() as u64;
+        let list = plan.kernels.tree_bytes / plan.kernels.trees.len().max(1) as u64;
+        self.spread_seconds(list * 2 * plan.merges.len() as u64)
+    }
+
+    /// Seconds to build trees of `bytes`, spread over the sweeps.
+    fn spread_seconds(&self, bytes: u64) -> f64 {
         building_seconds(bytes, self.machine) / self.options.sweeps.max(1) as f64
     }
 
