@@ -4,6 +4,7 @@
 //   layout   i j k
 //   buffer   dense
 //   parallel i position privatise
+//   prefetch A2 16
 // | buffer T1 [16]
 // | for i in level 1 of X
 // |   for j in level 2 of X
@@ -38,6 +39,11 @@ void decompose_kernel(const void *const *in, value *out, value *boundary, value 
         const size_t i = coord_i[at_i];
         for (uint64_t at_j = larger(task[2], child_i[at_i]), end_j = smaller(task[3], child_i[at_i + 1]); at_j < end_j; ++at_j) {
             const size_t j = coord_j[at_j];
+            {
+                const char *const ahead = (const char *)(out + (size_t)coord_j[smaller(at_j + 16, task[3] - 1)] * 16);
+                __builtin_prefetch(ahead + 0, 1);
+                __builtin_prefetch(ahead + 64, 1);
+            }
             T1_0 = T1_1 = (vec8){0};
             for (uint64_t at_k = larger(task[4], child_j[at_j]), end_k = smaller(task[5], child_j[at_j + 1]); at_k < end_k; ++at_k) {
                 const size_t k = coord_k[at_k];
