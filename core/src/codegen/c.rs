@@ -285,8 +285,7 @@ impl Writer<'_> {
             let outer = outer.map(|(at, index)| format!(" + {index} * {}", stride(at)));
             let (outer, name) = (outer.collect::<String>(), self.base(request.place));
             let written = if request.place == Place::Output { ", 1" } else { "" };
-            let (stride, bytes) =
-                (stride(at), array.strides[at] * self.program.value_bytes as u64);
+            let (stride, bytes) = (stride(at), array.strides[at] * self.program.value_bytes as u64);
             self.open("{");
             self.line(&format!(
                 "const char *const ahead = (const char *)({name}{outer} + \
