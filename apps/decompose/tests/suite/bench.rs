@@ -152,20 +152,32 @@ fn every_technique_is_left_out_in_turn() {
     for word in techniques.iter().chain(&["all of them", "2 threads", "tz-transitions, rank 4"]) {
         assert!(figure.contains(word), "{word}");
     }
-    // By program, threads and round: the seconds of an iteration.
-    let (_, samples) = table(&out.join("raw.csv"));
-    let seconds = |program: &str, threads: u64, round: usize| -> f64 {
-        let wanted = [round.to_string(), program.to_owned(), threads.to_string()];
-        let found =
-            |s: &&Vec<String>| [&s[0], &s[1], &s[4]] == [&wanted[0], &wanted[1], &wanted[2]];
-        let found = samples.iter().filter(found).find(|sample| sample[6] == "iteration");
-        found.unwrap()[7].parse().unwrap()
-    };
     let record = json(&out.join("bench.json"));
     assert_eq!(record["options"]["ablation"], true);
     assert_eq!(record["options"]["what"], serde_json::json!(["sweep"]));
     let ablation = record["ablation"].as_array().unwrap();
     assert_eq!(ablation.len(), 2 * (techniques.len() + 1));
+    check_ratios(&out, ablation);
+    let plan = |program: &str| -> String {
+        let plans = record["plans"].as_array().unwrap().iter();
+        let of = |plan: &&serde_json::Value| plan["program"] == program;
+        plans.filter(of).map(|plan| plan["text"].as_str().unwrap()).collect()
+    };
+    assert!(plan("decompose").contains("merged modes"));
+    for without in ["merging", "all"] {
+        assert!(!plan(&format!("decompose-without-{without}")).contains("merged modes"));
+    }
+    assert!(plan("decompose-without-all").contains("modes 4-3-2-1"), "rooted, short modes first");
+}
+
+/// Checks that ratios follow from the samples alone: of the same round, then their median and extremes.
+fn check_ratios(out: &Path, ablation: &[serde_json::Value]) {
+    let (_, samples) = table(&out.join("raw.csv"));
+    let seconds = |program: &str, threads: u64, round: usize| -> f64 {
+        let wanted = [&round.to_string(), program, &threads.to_string()];
+        let found = |s: &&Vec<String>| [&s[0], &s[1], &s[4]] == wanted && s[6] == "iteration";
+        samples.iter().find(found).unwrap()[7].parse().unwrap()
+    };
     for one in ablation {
         let without = one["without"].as_array().unwrap();
         let name = if without.len() > 1 { "all" } else { without[0].as_str().unwrap() };
@@ -180,16 +192,6 @@ fn every_technique_is_left_out_in_turn() {
             assert!((have - ratios[want]).abs() <= 1e-12 * have, "{one}: {ratios:?}");
         }
     }
-    let plan = |program: &str| -> String {
-        let plans = record["plans"].as_array().unwrap().iter();
-        let of = |plan: &&serde_json::Value| plan["program"] == program;
-        plans.filter(of).map(|plan| plan["text"].as_str().unwrap()).collect()
-    };
-    assert!(plan("decompose").contains("merged modes"));
-    for without in ["merging", "all"] {
-        assert!(!plan(&format!("decompose-without-{without}")).contains("merged modes"));
-    }
-    assert!(plan("decompose-without-all").contains("modes 4-3-2-1"), "rooted, short modes first");
 }
 
 #[test]
