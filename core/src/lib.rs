@@ -24,3 +24,4 @@ pub mod runtime;
 pub mod schedule;
 pub mod stochastic;
 pub mod sweep;
+pub mod technique;

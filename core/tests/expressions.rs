@@ -11,6 +11,8 @@ use std::sync::Arc;
 use decompose_core::contract::{Contraction, Question};
 use decompose_core::einsum::oracle;
 use decompose_core::runtime::Toolchain;
+use decompose_core::schedule::Problem;
+use decompose_core::technique::{Technique, Techniques};
 use decompose_formats::{Coo, Csf, DenseTensor, Matrix, PatternCounts};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
@@ -68,29 +70,41 @@ fn check(case: &Case, toolchains: &[&Toolchain], pools: &[ThreadPool]) {
     let tree = Arc::new(tree);
     for toolchain in toolchains {
         for pool in pools {
-            let got = pool.install(|| {
-                let mut contraction =
-                    Contraction::build(&problem, &case.schedule, Arc::clone(&tree), toolchain)
-                        .unwrap_or_else(|e| panic!("{case}: {e}"));
-                let native = matches!(toolchain, Toolchain::Native(_));
-                let interpreted = contraction.kernel().interpreted();
-                assert_eq!(interpreted.is_none(), native, "{case}: {interpreted:?}");
-                let mut output = contraction.output().expect("memory");
-                let packed: Vec<Matrix<f64>> = (0..)
-                    .zip(&case.dense)
-                    .map(|(at, x)| contraction.pack(at, x).expect("packed"))
-                    .collect();
-                let packed: Vec<&Matrix<f64>> = packed.iter().collect();
-                // What an earlier run left must not matter.
-                output.as_mut_slice().fill(7.0);
-                contraction.run(&packed, &mut output).unwrap_or_else(|e| panic!("{case}: {e}"));
-                match contraction.dense(&output) {
-                    Some(dense) => dense,
-                    None => random::dense(&result_list(&contraction, &output)),
-                }
-            });
+            let got = pool.install(|| run(case, &problem, Arc::clone(&tree), toolchain));
             compare(case, &got, &want, &scale);
         }
+    }
+    // Every other case once more, generated without a technique.
+    let left_out = [Technique::Constants, Technique::Registers];
+    if let Some(&technique) = left_out.get(case.seed as usize % 4) {
+        let problem = Problem { techniques: Techniques::all_but([technique]), ..problem };
+        let got = pools[1].install(|| run(case, &problem, tree, toolchains[0]));
+        compare(case, &got, &want, &scale);
+    }
+}
+
+/// Computes the case.
+fn run(
+    case: &Case,
+    problem: &Problem,
+    tree: Arc<Csf<f64>>,
+    toolchain: &Toolchain,
+) -> DenseTensor<f64> {
+    let mut contraction = Contraction::build(problem, &case.schedule, tree, toolchain)
+        .unwrap_or_else(|e| panic!("{case}: {e}"));
+    let native = matches!(toolchain, Toolchain::Native(_));
+    let interpreted = contraction.kernel().interpreted();
+    assert_eq!(interpreted.is_none(), native, "{case}: {interpreted:?}");
+    let mut output = contraction.output().expect("memory");
+    let packed = (0..).zip(&case.dense).map(|(at, x)| contraction.pack(at, x).expect("packed"));
+    let packed: Vec<Matrix<f64>> = packed.collect();
+    let packed: Vec<&Matrix<f64>> = packed.iter().collect();
+    // What an earlier run left must not matter.
+    output.as_mut_slice().fill(7.0);
+    contraction.run(&packed, &mut output).unwrap_or_else(|e| panic!("{case}: {e}"));
+    match contraction.dense(&output) {
+        Some(dense) => dense,
+        None => random::dense(&result_list(&contraction, &output)),
     }
 }
 

@@ -9,6 +9,7 @@ use decompose_core::einsum::{Expr, Extents, IndexSet};
 use decompose_core::kernels;
 use decompose_core::lower::lower;
 use decompose_core::schedule::{Pattern, Problem, SparseOperand};
+use decompose_core::technique::{Technique, Techniques};
 use decompose_formats::ints::Width;
 
 /// A machine that does not depend on where the test runs.
@@ -28,6 +29,11 @@ fn machine() -> Machine {
 /// Schedules `expr` for a tensor of 10,000 a mode, its dense extents `rank`, on the tree of its own
 /// mode order with the last `tail` levels fused.
 fn check(name: &str, expr: Expr, tail: usize, rank: u64) {
+    check_limited(name, expr, (tail, rank), Techniques::default());
+}
+
+/// The same with these techniques only.
+fn check_limited(name: &str, expr: Expr, (tail, rank): (usize, u64), techniques: Techniques) {
     let levels = expr.inputs[0].indices.clone();
     let order = levels.len();
     let extent = |index| if levels.contains(&index) { 10_000 } else { rank };
@@ -37,7 +43,9 @@ fn check(name: &str, expr: Expr, tail: usize, rank: u64) {
         (set, 10_000u64.pow(n.min(2) as u32) / if n > 1 { 20 } else { 1 } * n as u64)
     });
     let pattern = Pattern::from_iter(counts);
-    let problem = Problem::new(expr, extents, SparseOperand { input: 0, levels, tail, pattern });
+    let mut problem =
+        Problem::new(expr, extents, SparseOperand { input: 0, levels, tail, pattern });
+    problem.techniques = techniques;
     let found = SCHEDULERS[0].search(&problem, &machine()).expect("a schedule");
     let widths = vec![(Width::W32, Width::W32); order];
     let program = lower(&problem, &found.candidates[0].schedule, &widths).expect("a program");
@@ -53,6 +61,15 @@ fn check(name: &str, expr: Expr, tail: usize, rank: u64) {
 #[test]
 fn mttkrp_at_the_root() {
     check("mttkrp-3-root-r16", kernels::mttkrp(3, 0), 1, 16);
+}
+
+#[test]
+fn mttkrp_without_techniques() {
+    for technique in [Technique::Constants, Technique::Registers] {
+        let name = format!("mttkrp-3-root-r16-without-{}", technique.name());
+        let techniques = Techniques::all_but([technique]);
+        check_limited(&name, kernels::mttkrp(3, 0), (1, 16), techniques);
+    }
 }
 
 #[test]

@@ -27,6 +27,7 @@ use decompose_core::plot::NestNode;
 use decompose_core::plot::PlotError;
 use decompose_core::plot::Race;
 use decompose_core::plot::RaceCandidate;
+use decompose_core::plot::Ratios;
 use decompose_core::plot::ScaleKind;
 use decompose_core::plot::Scatter;
 use decompose_core::plot::ScatterPoint;
@@ -185,6 +186,7 @@ fn other_figures_have_their_words() {
     let marks = Some(Marks { name: String::new(), values: Vec::new() });
     let error = save(&Bars { marks, ..bars }, tempdir().unwrap().path(), "bars").unwrap_err();
     assert!(error.to_string().contains("0 marks for 1 groups"), "{error}");
+    check_ratios();
     let points = vec![
         ScatterPoint { x: 1.0, y: 2.0, label: Some("best".to_owned()) },
         ScatterPoint { x: 0.0, y: 2.0, label: None },
@@ -198,6 +200,29 @@ fn other_figures_have_their_words() {
     check(&scatter, &["best", "1 point, 1 left out", "predicted time (s)"]);
     let scores = matrix(vec![vec![1.0, 0.25], vec![f64::NAN, 1.0]]);
     check(&scores, &["0.25", "–", "restart 2", "factor match score"]);
+}
+
+/// Two tensors without two techniques, and what they cost in the mean: the root of 1.5 times 6.
+fn check_ratios() {
+    let group = |name: &str, values: [f64; 2]| BarGroup {
+        name: name.to_owned(),
+        bars: values.map(|value| Some(Bar { value, low: 0.9 * value, high: value })).to_vec(),
+    };
+    let ratios = Ratios {
+        title: "Ablation".to_owned(),
+        ratio_name: "time without, over time with".to_owned(),
+        series_name: "tensor".to_owned(),
+        series: vec!["nell-2".to_owned(), "uber".to_owned()],
+        groups: vec![group("registers", [1.5, 6.0]), group("prefetch", [0.97, 1.0])],
+    };
+    let words = ["registers", "uber", "1.50×", "6.00×", "mean 3.00×", "0.97×", "1.00×"];
+    check(&ratios, &words);
+    let one = Ratios { series: vec!["uber".to_owned()], ..ratios.clone() };
+    let error = save(&one, tempdir().unwrap().path(), "ratios").unwrap_err();
+    assert!(error.to_string().contains("`registers` has 2 bars for 1 series"), "{error}");
+    let none = Ratios { groups: Vec::new(), ..ratios };
+    let error = save(&none, tempdir().unwrap().path(), "ratios").unwrap_err();
+    assert!(error.to_string().contains("no bar has a ratio"), "{error}");
 }
 
 fn curves(points: &[(f64, f64)]) -> Curves {

@@ -4,8 +4,8 @@ use std::{fs, path::Path};
 
 /// The pipeline, bottom first: a module may use only itself and the modules before it.
 const LAYERS: &[&str] = &[
-    "einsum", "kernels", "path", "nest", "schedule", "lower", "codegen", "cost", "runtime",
-    "roofline", "autoschedule", "sweep", "contract", "stochastic",
+    "technique", "einsum", "kernels", "path", "nest", "schedule", "lower", "codegen", "cost",
+    "runtime", "roofline", "autoschedule", "sweep", "contract", "stochastic",
 ];
 
 /// The longest file allowed, unit tests included.

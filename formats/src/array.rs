@@ -1,21 +1,20 @@
 //! Arrays that are either owned or views of a mapped file.
 //!
-//! Large arrays made here lie in memory of their own that asks the system for huge pages: to touch
-//! 40 000 small pages for the first time costs as much as to parse the text that fills them.
+//! Large arrays made here lie in memory of their own that asks the system for huge pages
+//! ([`Pages`](crate::pages::Pages)).
 
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
 use bytemuck::Pod;
-use memmap2::Advice;
 use memmap2::Mmap;
 use memmap2::MmapMut;
 use rayon::iter::{IndexedParallelIterator, ParallelIterator};
 use rayon::slice::{ParallelSlice, ParallelSliceMut};
 
-/// Arrays from this size on ask for huge pages: two of them, in bytes.
-const HUGE_PAGES_FROM: usize = 4 << 20;
+use crate::pages::{self, HUGE_PAGES_FROM};
+
 /// Numbers that one task copies.
 const PART: usize = 1 << 16;
 
@@ -45,8 +44,7 @@ impl<T: Pod> Array<T> {
         if bytes >= HUGE_PAGES_FROM
             && let Ok(memory) = MmapMut::map_anon(bytes)
         {
-            // A refusal costs speed only.
-            let _ = memory.advise(Advice::HugePage);
+            pages::ask(&memory);
             return Array(Storage::Huge { memory, len });
         }
         Array::from(bytemuck::zeroed_vec(len))

@@ -1,9 +1,10 @@
 //! Dense arrays: factor matrices laid out for vector code, and small dense tensors.
 
-use memmap2::{Advice, MmapMut};
+use memmap2::MmapMut;
 use ndarray::{ArrayD, ArrayView2, ArrayViewMut2, ShapeBuilder};
 
 use crate::error::FormatError;
+use crate::pages::{self, HUGE_PAGES_FROM};
 use crate::value::Value;
 
 /// A dense tensor of any order, row-major: the form of `.npy` files and of test oracles.
@@ -23,9 +24,6 @@ pub struct Matrix<V> {
     value: std::marker::PhantomData<V>,
 }
 
-/// Matrices from this size on ask for huge pages: two of them, in bytes.
-const HUGE_PAGES_FROM: usize = 4 << 20;
-
 impl<V: Value> Matrix<V> {
     /// Makes a zero matrix of `rows x cols`; a page of memory is taken when it is first written.
     ///
@@ -43,8 +41,7 @@ impl<V: Value> Matrix<V> {
             return Err(FormatError::NotATensor(why));
         };
         if memory.len() >= HUGE_PAGES_FROM {
-            // A refusal costs speed only.
-            let _ = memory.advise(Advice::HugePage);
+            pages::ask(&memory);
         }
         Ok(Matrix { rows, cols, stride, memory, value: std::marker::PhantomData })
     }

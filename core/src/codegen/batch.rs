@@ -60,7 +60,7 @@ impl<'a> Batch<'a> {
         }
         let outer = outer_product(c, c.program.levels[level].index, body)?;
         let array = &c.program.buffers[outer.vectors];
-        let width = lanes(array.len, c.program.value_bytes);
+        let width = lanes(c.program, array.len);
         let count = array.len / width;
         let nodes = (BATCH_VECTORS / count).min(MOST_NODES);
         (nodes > 1).then(|| Batch { outer, nodes, name: array.name.clone(), count, width })

@@ -7,6 +7,7 @@ use decompose_formats::ints::Width;
 
 use crate::codegen::batch::{Batch, row_of_few};
 use crate::codegen::registers::{Kept, kept};
+use crate::codegen::sizes::named;
 use crate::codegen::{rows, vector};
 use crate::einsum::Index;
 use crate::lower::{Addressing, Array, Mode, Place, Program, Stmt};
@@ -19,8 +20,8 @@ use crate::schedule::{Conflict, Fusion};
 ///                       const uint64_t *task);
 /// ```
 ///
-/// `in` holds coordinates and pointers of each level (pointers not for the last), the values, and
-/// the dense operands.  `out` is the output; `boundary`, if not null, takes the first root slice
+/// `in` holds coordinates and pointers of each level (pointers not for the last), the values, the
+/// dense operands, and where numbers are no literals those of [`sizes`](crate::codegen::sizes).  `out` is the output; `boundary`, if not null, takes the first root slice
 /// instead.  `scratch` is the memory of large buffers ([`Program::scratch`]).  `task` holds the
 /// first node and one past the last node of each level.
 pub const ENTRY: &str = "decompose_kernel";
@@ -119,6 +120,12 @@ impl Writer<'_> {
         for array in &self.program.dense {
             bind(self, "value", &array.name);
         }
+        if !self.literal() {
+            self.line(&format!("const uint64_t *const sizes = in[{slot}];"));
+        }
+        for (at, (name, _)) in named(self.program).iter().enumerate() {
+            self.line(&format!("const uint64_t {name} = sizes[{at}];"));
+        }
         if self.program.conflict != Conflict::Boundary {
             self.line("(void)boundary;");
         }
@@ -135,6 +142,7 @@ impl Writer<'_> {
             } else if array.indices.is_empty() {
                 self.line(&format!("value {} = 0;", array.name));
             } else if let Some(start) = starts[buffer] {
+                let start = self.start(buffer, start);
                 self.line(&format!("value *restrict const {} = scratch + {start};", array.name));
             } else {
                 let (name, len) = (&array.name, array.len);
@@ -153,8 +161,9 @@ impl Writer<'_> {
                 Stmt::Range { index, extent, body }
                     if rows::summed_rows(self, (*index, *extent), body) => {}
                 Stmt::Range { index, extent, body } => {
+                    let end = self.extent(*index, *extent);
                     self.open(&format!(
-                        "for (uint64_t {index} = 0; {index} < {extent}; ++{index}) {{"
+                        "for (uint64_t {index} = 0; {index} < {end}; ++{index}) {{"
                     ));
                     self.stmts(body);
                     self.close();
@@ -241,8 +250,9 @@ impl Writer<'_> {
 
     /// Points `row` at the output row of the current root slice.
     fn bind_row(&mut self) {
-        let Some((root, stride)) = self.program.root_row() else { return };
-        let place = format!("out + {root} * {stride}");
+        let Some((root, _)) = self.program.root_row() else { return };
+        let at = self.program.output.indices.iter().position(|&index| index == root);
+        let place = format!("out + {root} * {}", self.stride(Place::Output, at.unwrap_or(0)));
         if self.program.conflict == Conflict::Boundary {
             self.line(&format!(
                 "value *const row = boundary && at_{root} == task[0] ? boundary : {place};"
@@ -256,7 +266,7 @@ impl Writer<'_> {
     fn bind_position(&mut self, level: usize) {
         let positions = self.program.addressing == Addressing::Positions;
         if positions && level + 1 == self.program.levels.len() {
-            let (index, len) = (self.program.levels[level].index, self.program.output.len);
+            let (index, len) = (self.program.levels[level].index, self.len(Place::Output));
             self.line(&format!("value *const row = out + at_{index} * {len};"));
         }
     }
@@ -270,18 +280,24 @@ impl Writer<'_> {
             let ahead = format!("smaller(at_{index} + {distance}, task[{last}] - 1)");
             // Indices before this one are those of loops around the walk.
             let at = array.indices.iter().position(|&i| i == index).unwrap_or(0);
-            let outer = array.indices[..at].iter().zip(&array.strides);
-            let outer: String = outer.map(|(index, by)| format!(" + {index} * {by}")).collect();
-            let (name, stride) = (self.base(request.place), array.strides[at]);
+            let outer = array.indices[..at].iter().enumerate();
+            let stride = |at: usize| self.stride(request.place, at);
+            let outer = outer.map(|(at, index)| format!(" + {index} * {}", stride(at)));
+            let (outer, name) = (outer.collect::<String>(), self.base(request.place));
             let written = if request.place == Place::Output { ", 1" } else { "" };
-            let bytes = stride * self.program.value_bytes as u64;
+            let (stride, bytes) = (stride(at), array.strides[at] * self.program.value_bytes as u64);
             self.open("{");
             self.line(&format!(
                 "const char *const ahead = (const char *)({name}{outer} + \
                  (size_t)coord_{index}[{ahead}] * {stride});"
             ));
-            for offset in (0..bytes.max(1)).step_by(64) {
-                self.line(&format!("__builtin_prefetch(ahead + {offset}{written});"));
+            if self.literal() {
+                for offset in (0..bytes.max(1)).step_by(64) {
+                    self.line(&format!("__builtin_prefetch(ahead + {offset}{written});"));
+                }
+            } else {
+                self.line(&format!("for (size_t at = 0; at < {stride} * sizeof(value); at += 64)"));
+                self.line(&format!("    __builtin_prefetch(ahead + at{written});"));
             }
             self.close();
         }
@@ -293,7 +309,7 @@ impl Writer<'_> {
             return;
         }
         let array = &self.program.buffers[buffer];
-        let (name, len) = (array.name.clone(), array.len);
+        let (name, len) = (array.name.clone(), self.len(Place::Buffer(buffer)));
         if array.indices.is_empty() {
             self.line(&format!("{name} = 0;"));
         } else {
@@ -340,15 +356,15 @@ impl Writer<'_> {
     pub(super) fn offset(&self, place: Place, array: &Array, lanes: Option<Index>) -> String {
         let root = self.program.root_row().map(|(root, _)| root);
         let mut offset = String::new();
-        for (&index, stride) in array.indices.iter().zip(&array.strides) {
+        for (at, &index) in array.indices.iter().enumerate() {
             if place == Place::Output && Some(index) == root || Some(index) == lanes {
                 continue;
             }
             let plus = if offset.is_empty() { "" } else { " + " };
             // Writing to a string cannot fail.
-            let _ = match stride {
-                1 => write!(offset, "{plus}{index}"),
-                _ => write!(offset, "{plus}{index} * {stride}"),
+            let _ = match self.stride(place, at).as_str() {
+                "1" => write!(offset, "{plus}{index}"),
+                stride => write!(offset, "{plus}{index} * {stride}"),
             };
         }
         if offset.is_empty() { "0".to_owned() } else { offset }

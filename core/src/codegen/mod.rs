@@ -1,11 +1,13 @@
 //! From a program to C.
 //!
-//! Everything that is known before the kernel runs is a literal: ranks, strides, buffer sizes,
-//! the number of vectors of a row.  Rows are padded to whole vectors, so vector code has no
+//! Everything that is known before the kernel runs is a literal (`sizes`): ranks, strides, buffer
+//! sizes, the number of vectors of a row.  Rows are padded to whole vectors, so vector code has no
 //! remainders.  Buffers of one index live in vector registers while they fit
 //! ([`REGISTER_BUDGET`]); larger ones are arrays, and a walk that adds to such an array holds a
 //! tile of it in registers at a time.  A loop that adds scaled rows to one row does so in several
 //! partial sums (`rows`).
+//!
+//! Which of this is left out, the program says ([`Technique`](crate::technique::Technique)).
 //!
 //! The code uses GCC's vector types, which clang has too; the compiler splits a 64-byte vector
 //! where the machine has narrower ones.
@@ -14,9 +16,11 @@ mod batch;
 mod c;
 mod registers;
 mod rows;
+mod sizes;
 mod vector;
 
 pub use c::{ENTRY, emit_c};
+pub use sizes::sizes;
 
 /// Vector registers that buffers may take together: of the 32 of AVX-512, some are left for
 /// operands.

@@ -4,13 +4,19 @@ use std::collections::BTreeSet;
 
 use crate::codegen::{DEEP_BUDGET, REGISTER_BUDGET};
 use crate::lower::{Place, Program, Stmt};
+use crate::technique::Technique;
 
 /// Bytes of a vector: a cache line, the widest register of any machine.
 const VECTOR_BYTES: u64 = 64;
 
-/// Returns the values in a vector over rows of `row` values: a whole line, or a shorter row.
-pub(super) fn lanes(row: u64, value_bytes: usize) -> u64 {
-    row.min(VECTOR_BYTES / value_bytes as u64)
+/// Returns the values in a vector over rows of `row` values: a whole line, or a shorter row; a single
+/// value of a shorter row whose length must not be known.
+pub(super) fn lanes(program: &Program, row: u64) -> u64 {
+    let line = VECTOR_BYTES / program.value_bytes as u64;
+    match row < line && !program.techniques.has(Technique::Constants) {
+        true => 1,
+        false => row.min(line),
+    }
 }
 
 /// Where the buffers that vector registers could hold are kept.
@@ -24,8 +30,14 @@ pub(super) struct Kept {
 }
 
 /// Returns where buffers are kept: in registers those of one index, used in vector statements over it
-/// only, smallest first while the budget lasts; of equal ones the inner first.
+/// only, smallest first while the budget lasts; of equal ones the inner first.  Without
+/// [`Technique::Registers`] all are in memory.
 pub(super) fn kept(program: &Program) -> Kept {
+    if !program.techniques.keeps_registers() {
+        let arrays = program.buffers.iter().enumerate();
+        let memory = arrays.filter(|(_, array)| !array.indices.is_empty()).map(|(at, _)| at);
+        return Kept { registers: BTreeSet::new(), memory: memory.collect() };
+    }
     let mut candidates: Vec<(u64, usize)> = program
         .buffers
         .iter()
@@ -33,7 +45,7 @@ pub(super) fn kept(program: &Program) -> Kept {
         .filter(|(buffer, array)| {
             array.indices.len() == 1 && only_vectors(program, &program.body, *buffer)
         })
-        .map(|(buffer, array)| (array.len / lanes(array.len, program.value_bytes), buffer))
+        .map(|(buffer, array)| (array.len / lanes(program, array.len), buffer))
         .collect();
     candidates.sort_unstable();
     let deep = candidates.len() > 2;

@@ -12,7 +12,8 @@
 
 use crate::codegen::c::Writer;
 use crate::codegen::registers::lanes;
-use crate::codegen::vector::{TILE, UNROLLED, common_row, prepare};
+use crate::codegen::sizes::common_row;
+use crate::codegen::vector::{TILE, UNROLLED, prepare};
 use crate::einsum::Index;
 use crate::lower::{Mode, Place, Stmt};
 
@@ -25,12 +26,15 @@ pub(super) fn summed_rows(c: &mut Writer, (index, extent): (Index, u64), body: &
     let [Stmt::Product { target, factors, mode: Mode::Add, lanes: Some(over) }] = body else {
         return false;
     };
+    if !c.program.techniques.keeps_registers() {
+        return false;
+    }
     let Some(array) = c.program.array(*target) else { return false };
     if array.indices.contains(&index) || array.indices.last() != Some(over) {
         return false;
     }
-    let row = common_row(c, *target, factors, *over);
-    let width = lanes(row, c.program.value_bytes);
+    let row = common_row(c.program, *target, factors, *over);
+    let width = lanes(c.program, row);
     let vectors = row / width;
     if vectors > UNROLLED {
         return false;

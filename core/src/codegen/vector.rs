@@ -1,12 +1,14 @@
 //! Vector statements.
 //!
 //! A statement over lanes is written out vector by vector, so that every vector of a buffer in
-//! registers is a variable of its own.  Rows of more than [`UNROLLED`] vectors are looped over.
+//! registers is a variable of its own.  Rows of more than [`UNROLLED`] vectors are looped over, and
+//! rows whose length must not be known.
 
 use std::collections::BTreeSet;
 
 use crate::codegen::c::Writer;
 use crate::codegen::registers::lanes;
+use crate::codegen::sizes::common_row;
 use crate::einsum::Index;
 use crate::lower::{Mode, Place, Program, Stmt};
 
@@ -19,7 +21,7 @@ pub(super) const TILE: u64 = 12;
 /// Returns the vector lengths that the program's statements use.
 pub(super) fn lane_counts(program: &Program) -> BTreeSet<u64> {
     let arrays = program.dense.iter().chain(&program.buffers).chain([&program.output]);
-    let widest = arrays.map(|array| lanes(array.row(), program.value_bytes)).max().unwrap_or(1);
+    let widest = arrays.map(|array| lanes(program, array.row())).max().unwrap_or(1);
     // Sums over lanes go through all shorter ones.
     std::iter::successors(Some(widest), |&width| (width > 1).then_some(width / 2)).collect()
 }
@@ -40,7 +42,7 @@ pub(super) fn clear(c: &mut Writer, buffer: usize) {
 
 fn shape_of(c: &Writer, buffer: usize) -> (u64, u64, String) {
     let array = &c.program.buffers[buffer];
-    (array.len, lanes(array.len, c.program.value_bytes), array.name.clone())
+    (array.len, lanes(c.program, array.len), array.name.clone())
 }
 
 /// Writes a product over the lanes of `index`.
@@ -51,18 +53,19 @@ pub(super) fn product(c: &mut Writer, target: Place, factors: &[Place], mode: Mo
         && c.memory.contains(&buffer)
     {
         // It is in memory here, says an empty instruction.
-        let name = c.program.buffers[buffer].name.clone();
-        c.line(&format!("__asm__(\"\" : \"+m\"({name}));"));
+        let array = array_of(c, buffer);
+        c.line(&format!("__asm__(\"\" : \"+m\"({array}));"));
     }
     let sign = if mode == Mode::Assign { "=" } else { "+=" };
-    if !shape.reduces && shape.vectors <= UNROLLED {
+    if !shape.reduces && shape.written_out(c) {
         for v in 0..shape.vectors {
             let text = shape.expression(c, &v.to_string());
             let target = shape.target_at(c, &v.to_string());
             c.line(&format!("{target} {sign} {text};"));
         }
     } else if !shape.reduces {
-        c.line(&format!("for (size_t v = 0; v < {}; ++v)", shape.vectors));
+        let vectors = c.vectors(index, shape.vectors);
+        c.line(&format!("for (size_t v = 0; v < {vectors}; ++v)"));
         let text = shape.expression(c, "v");
         let target = shape.target_at(c, "v");
         c.line(&format!("    {target} {sign} {text};"));
@@ -72,18 +75,28 @@ pub(super) fn product(c: &mut Writer, target: Place, factors: &[Place], mode: Mo
     c.close();
 }
 
+/// A buffer as an array, wherever it is.
+fn array_of(c: &Writer, buffer: usize) -> String {
+    let name = &c.program.buffers[buffer].name;
+    match c.program.scratch().0[buffer] {
+        None => name.clone(),
+        Some(_) => format!("*(value (*)[{}]){name}", c.len(Place::Buffer(buffer))),
+    }
+}
+
 /// Adds up a product over its lanes.
 fn reduce(c: &mut Writer, shape: &Shape, sign: &str) {
     let width = shape.width;
     c.line(&format!("vec{width} lanes = {{0}};"));
-    if shape.vectors <= UNROLLED {
+    if shape.written_out(c) {
         for v in 0..shape.vectors {
             let text = shape.expression(c, &v.to_string());
             c.line(&format!("lanes += {text};"));
         }
     } else {
         let text = shape.expression(c, "v");
-        c.line(&format!("for (size_t v = 0; v < {}; ++v) lanes += {text};", shape.vectors));
+        let vectors = c.vectors(shape.index, shape.vectors);
+        c.line(&format!("for (size_t v = 0; v < {vectors}; ++v) lanes += {text};"));
     }
     let target = c.element(shape.target);
     let sum = halved(c, width);
@@ -113,7 +126,8 @@ pub(super) fn tiled_walk(c: &mut Writer, level: usize, body: &[Stmt]) -> bool {
     let Place::Buffer(buffer) = *target else { return false };
     let walked = c.program.levels[level].index;
     let array = &c.program.buffers[buffer];
-    if c.registers.contains(&buffer)
+    if !c.program.techniques.keeps_registers()
+        || c.registers.contains(&buffer)
         || array.indices.last() != Some(index)
         || array.indices.contains(&walked)
     {
@@ -121,7 +135,7 @@ pub(super) fn tiled_walk(c: &mut Writer, level: usize, body: &[Stmt]) -> bool {
     }
     let (row, name) = (array.row(), array.name.clone());
     let offset = c.offset(*target, array, Some(*index));
-    let width = lanes(row, c.program.value_bytes);
+    let width = lanes(c.program, row);
     let vectors = row / width;
     let tiles = vectors.div_ceil(TILE);
     for tile in 0..tiles {
@@ -165,11 +179,11 @@ pub(super) struct Shape {
 
 /// Declares the row pointers and the scalar factor of a product over the lanes of `index`.
 pub(super) fn prepare(c: &mut Writer, target: Place, factors: &[Place], index: Index) -> Shape {
-    let has = |place: Place| row_of(c, place, index);
-    let row = common_row(c, target, factors, index);
-    let (long, short): (Vec<Place>, Vec<Place>) = factors.iter().partition(|f| has(**f).is_some());
-    let width = lanes(row, c.program.value_bytes);
-    let reduces = has(target).is_none();
+    let has = |place: Place| has_index(c, place, index);
+    let row = common_row(c.program, target, factors, index);
+    let (long, short): (Vec<Place>, Vec<Place>) = factors.iter().partition(|f| has(**f));
+    let width = lanes(c.program, row);
+    let reduces = !has(target);
     let scale = (!short.is_empty()).then_some("scale");
     if scale.is_some() {
         let names: Vec<String> = short.iter().map(|&place| c.element(place)).collect();
@@ -187,15 +201,8 @@ pub(super) fn prepare(c: &mut Writer, target: Place, factors: &[Place], index: I
     Shape { target, index, width, vectors: row / width, reduces, scale, rows }
 }
 
-/// Returns the values of a row over `index` that `target` and `factors` all have.
-pub(super) fn common_row(c: &Writer, target: Place, factors: &[Place], index: Index) -> u64 {
-    let rows = factors.iter().chain([&target]).filter_map(|&place| row_of(c, place, index));
-    rows.min().unwrap_or(1)
-}
-
-fn row_of(c: &Writer, place: Place, index: Index) -> Option<u64> {
-    let array = c.program.array(place).filter(|array| array.indices.contains(&index));
-    array.map(|array| array.row())
+fn has_index(c: &Writer, place: Place, index: Index) -> bool {
+    c.program.array(place).is_some_and(|array| array.indices.contains(&index))
 }
 
 /// Declares a pointer to the current row of `place`, unless it is in registers.
@@ -212,6 +219,11 @@ fn bind_row(c: &mut Writer, place: Place, index: Index, (width, name): (u64, &st
 }
 
 impl Shape {
+    /// Tells whether the statement is written out vector by vector.
+    fn written_out(&self, c: &Writer) -> bool {
+        c.literal() && self.vectors <= UNROLLED
+    }
+
     /// The product of vector `v` of every factor.
     pub(super) fn expression(&self, c: &Writer, v: &str) -> String {
         let scale = self.scale.map(str::to_owned).into_iter();

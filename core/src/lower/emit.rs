@@ -121,6 +121,7 @@ impl Emitter<'_> {
             tasks_per_thread: self.schedule.tasks_per_thread(),
             zeroing: Zeroing::All,
             requests: self.requests(&dense_inputs),
+            techniques: self.problem.techniques,
             body: Vec::new(),
         }
     }

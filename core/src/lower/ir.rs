@@ -17,6 +17,7 @@ use decompose_formats::ints::Width;
 
 use crate::einsum::Index;
 use crate::schedule::{Conflict, Fusion};
+use crate::technique::{Technique, Techniques};
 
 /// A kernel as loops.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,6 +49,8 @@ pub struct Program {
     pub zeroing: Zeroing,
     /// Rows requested ahead.
     pub requests: Vec<Request>,
+    /// What generated code makes use of.
+    pub techniques: Techniques,
     /// The statements.
     pub body: Vec<Stmt>,
 }
@@ -202,11 +205,12 @@ const STACK_BYTES: u64 = 16 << 10;
 
 impl Program {
     /// Returns where each buffer begins in a task's scratch memory, `None` for one on the stack,
-    /// and the number of elements of that memory.
+    /// and the number of elements of that memory.  Where sizes are no constants, no array is on the stack.
     pub fn scratch(&self) -> (Vec<Option<u64>>, u64) {
         let mut len = 0;
         let mut place = |array: &Array| {
-            let large = array.len * self.value_bytes as u64 > STACK_BYTES;
+            let sized = !self.techniques.has(Technique::Constants) && !array.indices.is_empty();
+            let large = sized || array.len * self.value_bytes as u64 > STACK_BYTES;
             let start = large.then_some(len);
             if large {
                 len += array.len.next_multiple_of(64 / self.value_bytes as u64);

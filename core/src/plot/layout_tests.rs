@@ -20,6 +20,7 @@ use crate::plot::NestFigure;
 use crate::plot::NestNode;
 use crate::plot::Race;
 use crate::plot::RaceCandidate;
+use crate::plot::Ratios;
 use crate::plot::ScaleKind;
 use crate::plot::Scatter;
 use crate::plot::ScatterPoint;
@@ -191,6 +192,32 @@ fn bars() {
                 series: ["decompose", "bound", LONG, "c"].map(str::to_owned).to_vec(),
                 groups: (0..groups).map(group).collect(),
                 marks: Some(Marks { name: "bound".to_owned(), values: vec![Some(0.3); groups] }),
+            });
+        }
+    }
+}
+
+#[test]
+fn ratios() {
+    let bar = |value: f64| Some(Bar { value, low: 0.9 * value, high: 1.3 * value });
+    for (series, groups) in [(1, 1), (1, 8), (2, 1), (4, 8), (14, 3)] {
+        for least in [1e-3, 0.8, 1.1] {
+            let group = |at: usize| BarGroup {
+                name: if at.is_multiple_of(2) { LONG.to_owned() } else { "registers".to_owned() },
+                bars: (0..series)
+                    .map(|n| match (n, at) {
+                        (1, 1) => None,
+                        (2, _) => Some(Bar::exact(f64::NAN)),
+                        _ => bar(least * (1 + at + n) as f64),
+                    })
+                    .collect(),
+            };
+            check(&Ratios {
+                title: LONG.to_owned(),
+                ratio_name: "time without, over time with".to_owned(),
+                series_name: LONG.to_owned(),
+                series: vec![LONG.to_owned(); series],
+                groups: (0..groups).map(group).collect(),
             });
         }
     }

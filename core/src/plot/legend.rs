@@ -15,6 +15,8 @@ use crate::plot::style::SOFT_INK;
 const LINE: f64 = SMALL + 5.5;
 /// Side of the square of colour.
 const SQUARE: f64 = 10.0;
+/// From the left edge of the square to the name.
+const START: f64 = SQUARE + 6.0;
 
 /// One line of a legend.
 #[derive(Clone, Debug)]
@@ -58,25 +60,45 @@ pub(crate) fn draw_legend(
     entries: &[Entry],
 ) -> f64 {
     let style = TextStyle::SMALL;
-    let longest = |text: fn(&Entry) -> &str| {
-        entries.iter().map(|entry| style.width(text(entry))).fold(0.0, f64::max)
-    };
-    let start = SQUARE + 6.0;
-    let notes = longest(|entry| &entry.note);
-    let gap = if notes > 0.0 { 8.0 } else { 0.0 };
-    let names = longest(|entry| &entry.name).min(width - start - gap - notes);
-    let pitch = start + names + gap + notes + 22.0;
-    let columns = (((width + 22.0) / pitch) as usize).clamp(1, entries.len().max(1));
+    let Grid { names, gap, pitch, columns } = grid(width, entries);
     for (at, entry) in entries.iter().enumerate() {
         let x = corner.0 + pitch * (at % columns) as f64;
         let y = corner.1 + LINE * (at / columns) as f64;
         let middle = y + SQUARE / 2.0;
         draw_sign(canvas, (x, y), entry);
-        canvas.text_centred((x + start, middle), style.fit(&entry.name, names), style);
-        let note = (x + start + names + gap, middle);
+        canvas.text_centred((x + START, middle), style.fit(&entry.name, names), style);
+        let note = (x + START + names + gap, middle);
         canvas.text_centred(note, entry.note.clone(), style.color(SOFT_INK));
     }
     corner.1 + LINE * entries.len().div_ceil(columns) as f64
+}
+
+/// Returns the height of the entries in this width.
+pub(crate) fn legend_height(width: f64, entries: &[Entry]) -> f64 {
+    LINE * entries.len().div_ceil(grid(width, entries).columns) as f64
+}
+
+/// The columns of a legend.
+struct Grid {
+    /// Room for names.
+    names: f64,
+    /// Between a name and its note.
+    gap: f64,
+    /// From column to column.
+    pitch: f64,
+    columns: usize,
+}
+
+fn grid(width: f64, entries: &[Entry]) -> Grid {
+    let longest = |text: fn(&Entry) -> &str| {
+        entries.iter().map(|entry| TextStyle::SMALL.width(text(entry))).fold(0.0, f64::max)
+    };
+    let notes = longest(|entry| &entry.note);
+    let gap = if notes > 0.0 { 8.0 } else { 0.0 };
+    let names = longest(|entry| &entry.name).min(width - START - gap - notes);
+    let pitch = START + names + gap + notes + 22.0;
+    let columns = (((width + 22.0) / pitch) as usize).clamp(1, entries.len().max(1));
+    Grid { names, gap, pitch, columns }
 }
 
 /// Draws the sign of an entry into the square at `corner`.

@@ -9,6 +9,7 @@
 //! | [`Components`] | the strongest components, one panel for each mode |
 //! | [`Curves`] | errors by epoch and time, predicted against observed, residuals |
 //! | [`Bars`] | measured values beside bounds and other programs, as bars or lines |
+//! | [`Ratios`] | ratios to one configuration, such as everything but one technique to everything |
 //! | [`Scatter`] | predicted against measured |
 //! | [`Race`] | predicted against measured seconds of the schedules a search has chosen from |
 //! | [`NestFigure`] | the loops around the terms of a kernel, and what is stored between them |
@@ -43,6 +44,7 @@ mod png;
 mod profile;
 mod profile_panel;
 mod race;
+mod ratios;
 mod save;
 mod scale;
 mod scatter;
@@ -84,6 +86,7 @@ pub use crate::plot::profile::Profile;
 pub use crate::plot::profile::ProfileEntry;
 pub use crate::plot::race::Race;
 pub use crate::plot::race::RaceCandidate;
+pub use crate::plot::ratios::Ratios;
 pub use crate::plot::save::Figure;
 pub use crate::plot::save::save;
 pub use crate::plot::scale::ScaleKind;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use decompose_formats::{Ints, Value};
 use libloading::Library;
 
-use crate::codegen::{ENTRY, emit_c};
+use crate::codegen::{ENTRY, emit_c, sizes};
 use crate::error::CoreError;
 use crate::lower::{Addressing, Operands, Program, interpret};
 use crate::runtime::compiler::Toolchain;
@@ -23,6 +23,8 @@ pub(super) type Entry =
 pub struct Kernel {
     program: Arc<Program>,
     code: Code,
+    /// The numbers that the compiled code reads.
+    sizes: Arc<[u64]>,
 }
 
 #[derive(Clone)]
@@ -54,7 +56,8 @@ impl Kernel {
             }),
         };
         let code = code.unwrap_or_else(|why| Code::Interpreted { why });
-        Kernel { program: Arc::new(program), code }
+        let sizes = sizes(&program).into();
+        Kernel { program: Arc::new(program), code, sizes }
     }
 
     /// Returns the program.
@@ -199,7 +202,9 @@ impl Kernel {
         }
         match &self.code {
             Code::Interpreted { .. } => interpret(&self.program, operands),
-            Code::Native { entry, .. } => call(*entry, &self.program, operands, scratch),
+            Code::Native { entry, .. } => {
+                call(*entry, (&self.program, &self.sizes), operands, scratch);
+            }
         }
         Ok(())
     }
@@ -221,7 +226,12 @@ pub(super) fn open(object: &Path) -> Result<(Entry, Arc<Library>), String> {
     Ok((*entry, Arc::new(library)))
 }
 
-fn call<V: Value>(entry: Entry, program: &Program, operands: Operands<V>, scratch: &mut [V]) {
+fn call<V: Value>(
+    entry: Entry,
+    (program, sizes): (&Program, &[u64]),
+    operands: Operands<V>,
+    scratch: &mut [V],
+) {
     let mut inputs: Vec<*const c_void> = Vec::new();
     let last = program.levels.len() - 1;
     for (at, level) in operands.sparse.levels().iter().enumerate() {
@@ -232,6 +242,7 @@ fn call<V: Value>(entry: Entry, program: &Program, operands: Operands<V>, scratc
     }
     inputs.push(operands.values.as_ptr().cast());
     inputs.extend(operands.dense.iter().map(|slice| slice.as_ptr().cast::<c_void>()));
+    inputs.push(sizes.as_ptr().cast());
     let task: Vec<u64> = operands.nodes.iter().flat_map(|r| [r.start, r.end]).collect();
     let stride = match program.addressing {
         Addressing::Positions => program.output.len,
@@ -242,7 +253,7 @@ fn call<V: Value>(entry: Entry, program: &Program, operands: Operands<V>, scratc
     let shift = (operands.first_row * stride) as usize;
     let output = operands.output.as_mut_ptr().wrapping_sub(shift).cast();
     let boundary = operands.boundary.map_or(std::ptr::null_mut(), |row| row.as_mut_ptr().cast());
-    // SAFETY: `check` has compared every array with the program; coordinates are below their
+    // SAFETY: `check` has compared every array with the program, whose `sizes` these are; coordinates are below their
     // extents and pointers ascend (invariants of `Csf`), so the kernel stays inside them.  Slices
     // written to are borrowed mutably, and no other task holds them.
     unsafe { entry(inputs.as_ptr(), output, boundary, scratch.as_mut_ptr().cast(), task.as_ptr()) }

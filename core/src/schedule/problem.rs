@@ -2,6 +2,7 @@
 
 use crate::einsum::{Expr, Extents, Index, IndexSet};
 use crate::schedule::Pattern;
+use crate::technique::Techniques;
 
 /// An expression with the facts that a search may use.
 #[derive(Clone, Debug)]
@@ -22,6 +23,8 @@ pub struct Problem {
     pub max_buffer_bytes: u64,
     /// Size of a value in bytes: 8 or 4.
     pub value_bytes: usize,
+    /// What generated code may make use of; no search looks at it.
+    pub techniques: Techniques,
 }
 
 /// How an output is stored.
@@ -95,6 +98,7 @@ impl Problem {
             max_buffer_dims: MAX_BUFFER_DIMS,
             max_buffer_bytes: MAX_BUFFER_BYTES,
             value_bytes: 8,
+            techniques: Techniques::default(),
         }
     }
 

@@ -8,6 +8,7 @@
 mod blocks;
 mod engine;
 mod kernels;
+mod limited;
 mod partials;
 mod plan;
 mod trees;
@@ -19,6 +20,7 @@ use crate::error::CoreError;
 pub use engine::Engine;
 pub use kernels::BuildReport;
 pub(crate) use kernels::{executors, timed};
+pub use limited::plan_limited;
 pub use partials::{TtmcMerge, TtmcSweep, plan_ttmc_merges};
 pub use plan::{Merge, SweepPlan, plan};
 pub use trees::{

@@ -91,14 +91,6 @@ impl SweepPlan {
         self.merges.iter().map(|merge| joined(&merge.modes)).collect()
     }
 
-    /// Returns the plan without requests ahead of use: gathered rows are left to the processor.
-    pub fn without_prefetches(mut self) -> SweepPlan {
-        let merges = self.merges.iter_mut().flat_map(|merge| &mut merge.kernels.steps);
-        let steps = self.kernels.steps.iter_mut().chain(merges);
-        steps.for_each(|step| step.candidate.schedule.prefetches.clear());
-        self
-    }
-
     /// Returns every step with a name for what it computes.
     pub fn steps(&self) -> impl Iterator<Item = (String, &Step)> {
         let outer = self.blocks.iter().zip(&self.kernels.steps).map(|(block, step)| {

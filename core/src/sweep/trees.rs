@@ -62,6 +62,8 @@ pub enum Trees {
     Choose,
     /// Those that the planner chooses among trees without fused levels.
     ChoosePlain,
+    /// One a kernel: plain CSF rooted at the first mode of its result, the other modes from short to long.
+    Rooted,
     /// These, whatever they cost.
     Given(Vec<TreeLayout>),
 }
@@ -258,6 +260,7 @@ pub(super) fn plan_runs(
             let trees = candidate_trees(extents, pattern).into_iter();
             trees.filter(|tree| tree.tail == 1).collect()
         }
+        Trees::Rooted => problems.iter().map(|problem| rooted(extents, problem)).collect(),
         Trees::Given(trees) => trees.clone(),
     };
     let steps = Vec::new();
@@ -265,7 +268,7 @@ pub(super) fn plan_runs(
     table.fill()?;
     let chosen = match &options.trees {
         Trees::Choose | Trees::ChoosePlain => table.choose()?,
-        Trees::Given(trees) => table.keep(trees.len())?,
+        Trees::Rooted | Trees::Given(_) => table.keep(table.trees.len())?,
     };
     Ok(table.into_plan(&chosen))
 }
@@ -297,6 +300,15 @@ fn candidate_trees(extents: &[u64], pattern: &Pattern) -> Vec<TreeLayout> {
     let mut trees: Vec<TreeLayout> = stored.into_iter().filter_map(tree).collect();
     trees.sort();
     trees
+}
+
+/// The tree of plain CSF for one kernel: its root the first mode of the result, the others from short to
+/// long.
+fn rooted(extents: &[u64], problem: &Problem) -> TreeLayout {
+    let output = &problem.expr.output.indices;
+    let place = |mode: usize| output.iter().position(|&index| index == kernels::mode_index(mode));
+    let root = (0..extents.len()).min_by_key(|&mode| place(mode).unwrap_or(usize::MAX));
+    TreeLayout { order: ModeOrder::rooted(root.unwrap_or(0), extents), tail: 1 }
 }
 
 /// The schedules of all kernels on all candidate orders.
@@ -386,7 +398,10 @@ impl Table<'_> {
     fn best_steps(&self, trees: &[usize]) -> Vec<Step> {
         let best = (0..self.problems.len()).filter_map(|mode| {
             let steps = trees.iter().enumerate().map(|(at, &tree)| (at, &self.steps[tree][mode]));
-            let (at, step) = steps.min_by(|a, b| a.1.seconds.total_cmp(&b.1.seconds))?;
+            let own = self.options.trees == Trees::Rooted;
+            let (at, step) = steps
+                .filter(|&(at, _)| !own || at == mode)
+                .min_by(|a, b| a.1.seconds.total_cmp(&b.1.seconds))?;
             Some(Step { tree: at, ..step.clone() })
         });
         best.collect()

@@ -22,10 +22,11 @@ mod key;
 mod leaf;
 mod radix;
 
-use memmap2::{Advice, MmapMut};
+use memmap2::MmapMut;
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
 use crate::error::FormatError;
+use crate::pages;
 use crate::sort::key::{Word, pack};
 use crate::sort::radix::Run;
 use crate::value::Value;
@@ -76,8 +77,8 @@ fn sort_keys<W: Word, V: Value>(
     let Ok(mut memory) = MmapMut::map_anon(bytes.max(1)) else {
         return Err(FormatError::NotATensor(format!("no memory to sort it: {bytes} bytes")));
     };
-    // Scattered writes over small pages would miss the translation buffer; a refusal costs speed.
-    let _ = memory.advise(Advice::HugePage);
+    // Scattered writes over small pages would miss the translation buffer.
+    pages::ask(&memory);
     let entries = bytemuck::cast_slice_mut(&mut memory[..bytes]);
     radix::sort::<W, V>(Run { columns, values, entries }, layout, layout.bits());
     Ok(())

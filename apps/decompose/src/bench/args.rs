@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use decompose_core::technique::Technique;
 
-use crate::bench::settings::{Part, What};
-use crate::run::args::{Precision, parse_count};
+use crate::bench::settings::What;
+use crate::run::args::{Precision, parse_count, technique};
 
 /// Measures ingest, kernels and CP-ALS iterations, and what the machine could do at best.
 ///
@@ -14,6 +15,7 @@ use crate::run::args::{Precision, parse_count};
 /// limits of the machine, which are measured in the same run.  Writes bench.json, raw.csv,
 /// summary.csv and a figure.  Leave the machine alone meanwhile.
 #[derive(Args, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "one a switch, as typed; `Settings` names them")]
 pub(crate) struct BenchArgs {
     /// The tensors, as `decompose cp` reads them.
     #[arg(value_name = "FILE")]
@@ -25,13 +27,8 @@ pub(crate) struct BenchArgs {
     /// Scale the non-zeros and long modes of --like.
     #[arg(long, value_name = "S", default_value = "1", requires = "like")]
     pub(crate) scale: f64,
-    /// What is measured: ingest, kernels, sweep.
-    #[arg(
-        long,
-        value_name = "WHAT,...",
-        value_delimiter = ',',
-        default_value = "ingest,kernels,sweep"
-    )]
+    /// What is measured: ingest, kernels, sweep.  [default: all; sweep with --ablation]
+    #[arg(long, value_name = "WHAT,...", value_delimiter = ',')]
     pub(crate) what: Vec<What>,
     /// The kernels: mttkrp, ttmc (each in every mode), tttp.
     #[arg(long, value_name = "NAME,...", value_delimiter = ',', default_value = "mttkrp",
@@ -50,10 +47,15 @@ pub(crate) struct BenchArgs {
     /// The precision of values and factors.
     #[arg(long, value_name = "TYPE", default_value = "f64")]
     pub(crate) precision: Precision,
-    /// Run sweeps also without these, each left out in turn: merging (modes taken together), fusing
-    /// (of the last levels of trees), prefetch (of gathered rows).
-    #[arg(long, value_name = "PART,...", value_delimiter = ',')]
-    pub(crate) without: Vec<Part>,
+    /// Run sweeps also without these techniques, each left out in turn: constants (ranks and sizes in
+    /// generated code), registers (that hold sums), prefetch (of gathered rows), huge-pages, merging
+    /// (of modes), fusing (of the last levels of trees), layouts (that are chosen).
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',', value_parser = technique(),
+          hide_possible_values = true)]
+    pub(crate) without: Vec<Technique>,
+    /// Run sweeps also without each technique in turn, and without all of them.
+    #[arg(long, conflicts_with = "without")]
+    pub(crate) ablation: bool,
     /// Recorded results of other programs, to be shown beside: a CSV file with the columns program,
     /// tensor, rank, threads, quantity, value.
     #[arg(long, value_name = "FILE")]

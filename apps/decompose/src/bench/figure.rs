@@ -2,6 +2,7 @@
 
 use decompose_core::plot::{Bar, BarGroup, BarLook, Bars, Marks, ScaleKind};
 
+use crate::bench::names::Names;
 use crate::bench::record::{Key, PROGRAM};
 use crate::bench::settings::{Settings, What};
 use crate::bench::summary::Line;
@@ -22,17 +23,11 @@ pub(crate) fn of(settings: &Settings, lines: &[Line]) -> Option<Bars> {
             series.push(program.clone());
         }
     }
-    let several = |of: fn(&Key) -> String| own.iter().any(|line| of(&line.key) != of(&own[0].key));
-    let parts = [
-        several(|key| key.tensor.clone()),
-        several(|key| key.quantity.clone()),
-        several(|key| format!("{:?}", key.rank)),
-        several(|key| key.threads.to_string()),
-    ];
+    let names = Names::of(own.iter().map(|line| &line.key))?;
     let groups: Vec<BarGroup> = own
         .iter()
         .map(|line| BarGroup {
-            name: name(&line.key, parts),
+            name: names.name(&line.key),
             bars: series.iter().map(|program| bar(settings, &shown, line, program)).collect(),
         })
         .collect();
@@ -43,9 +38,9 @@ pub(crate) fn of(settings: &Settings, lines: &[Line]) -> Option<Bars> {
     let scale = if high > LINEAR_RANGE * low { ScaleKind::Log } else { ScaleKind::Linear };
     let bounded = values.iter().any(Option::is_some);
     Some(Bars {
-        title: format!("{title}{}", common(&own[0].key, parts)),
+        title: format!("{title}{}", names.common()),
         value_name: "time (s), median and extremes".to_owned(),
-        group_name: legend(parts),
+        group_name: names.legend(),
         scale,
         look: BarLook::Bars,
         series,
@@ -79,52 +74,4 @@ fn bar(settings: &Settings, shown: &[&Line], line: &Line, program: &str) -> Opti
     let peer =
         || settings.peers.iter().find(|peer| peer.program == program && peer.is_of(&line.key));
     ours.or_else(|| peer().map(|peer| Bar::exact(peer.value)))
-}
-
-/// What tells a group from the others: those of tensor, quantity, rank and threads that differ.
-fn name(key: &Key, parts: [bool; 4]) -> String {
-    let words = [
-        key.tensor.clone(),
-        key.quantity.clone(),
-        key.rank.map_or_else(String::new, |rank| rank.to_string()),
-        key.threads.to_string(),
-    ];
-    let told = words.into_iter().zip(parts).filter(|(_, told)| *told);
-    match parts {
-        [false, false, false, _] => count(key.threads),
-        [false, false, true, false] => told.map(|(rank, _)| format!("rank {rank}")).collect(),
-        _ => told.map(|(word, _)| word).collect::<Vec<_>>().join(SEPARATOR),
-    }
-}
-
-/// Between the words of a name.
-const SEPARATOR: &str = " · ";
-
-/// What the words of names are, where there are several.
-fn legend(parts: [bool; 4]) -> String {
-    let words = ["tensor", "quantity", "rank", "threads"].into_iter().zip(parts);
-    let told: Vec<&str> = words.filter(|(_, told)| *told).map(|(word, _)| word).collect();
-    if told.len() > 1 { told.join(SEPARATOR) } else { String::new() }
-}
-
-/// What all groups have in common, for the title.
-fn common(key: &Key, [tensor, quantity, rank, threads]: [bool; 4]) -> String {
-    let mut words = Vec::new();
-    if !tensor {
-        words.push(key.tensor.clone());
-    }
-    if !quantity && key.quantity != "iteration" {
-        words.push(key.quantity.clone());
-    }
-    if let Some(r) = key.rank.filter(|_| !rank) {
-        words.push(format!("rank {r}"));
-    }
-    if !threads {
-        words.push(count(key.threads));
-    }
-    if words.is_empty() { String::new() } else { format!(", {}", words.join(", ")) }
-}
-
-fn count(threads: usize) -> String {
-    if threads == 1 { "1 thread".to_owned() } else { format!("{threads} threads") }
 }

@@ -7,15 +7,22 @@ use decompose_core::cost::Machine;
 use decompose_core::plot;
 use serde_json::{Value as Json, json};
 
+use crate::bench::ablation::{self, Ablation};
 use crate::bench::figure;
 use crate::bench::record::Record;
-use crate::bench::settings::Settings;
+use crate::bench::settings::{Settings, Without};
 use crate::bench::summary::Line;
 use crate::cli::Done;
 use crate::failure::Failure;
 use crate::run::args::Precision;
 
-/// Writes raw.csv, summary.csv, bench.json and the figure; returns their paths.
+/// All files that a run may write.
+const FILES: [&str; 7] = [
+    "raw.csv", "summary.csv", "bench.json", "bench.svg", "bench.png", "ablation.svg",
+    "ablation.png",
+];
+
+/// Writes raw.csv, summary.csv, bench.json and the figures; returns their paths.
 ///
 /// # Errors
 ///
@@ -23,22 +30,25 @@ use crate::run::args::Precision;
 pub(crate) fn write(
     settings: &Settings,
     record: &Record,
-    lines: &[Line],
+    (lines, ablation): (&[Line], &[Ablation]),
     done: Done,
 ) -> Result<Vec<PathBuf>, Failure> {
     settings.folder.create()?;
     let folder = settings.folder.path();
-    settings.folder.clear(["raw.csv", "summary.csv", "bench.json", "bench.svg", "bench.png"])?;
+    settings.folder.clear(FILES)?;
     let (raw, summary) = (folder.join("raw.csv"), folder.join("summary.csv"));
     write_raw(&raw, settings, record).map_err(|error| failed(&raw, error))?;
     write_summary(&summary, settings, lines).map_err(|error| failed(&summary, error))?;
     let path = folder.join("bench.json");
-    let text = serde_json::to_string_pretty(&whole(settings, record, lines, done));
+    let text = serde_json::to_string_pretty(&whole(settings, record, (lines, ablation), done));
     let text = text.map_err(|error| Failure::internal(format!("cannot write JSON: {error}")))?;
     std::fs::write(&path, text + "\n").map_err(|error| failed(&path, error))?;
     let mut written = vec![raw, summary, path];
     if let Some(bars) = figure::of(settings, lines) {
         written.extend(plot::save(&bars, folder, "bench")?);
+    }
+    if let Some(ratios) = ablation::figure(ablation) {
+        written.extend(plot::save(&ratios, folder, "ablation")?);
     }
     Ok(written)
 }
@@ -107,7 +117,12 @@ fn write_summary(path: &Path, settings: &Settings, lines: &[Line]) -> csv::Resul
 }
 
 /// Everything in one object.
-fn whole(settings: &Settings, record: &Record, lines: &[Line], done: Done) -> Json {
+fn whole(
+    settings: &Settings,
+    record: &Record,
+    (lines, ablation): (&[Line], &[Ablation]),
+    done: Done,
+) -> Json {
     let machine = Machine::here();
     let limits =
         record.limits.iter().map(|(rank, limits)| json!({ "rank": rank, "limits": limits }));
@@ -121,7 +136,8 @@ fn whole(settings: &Settings, record: &Record, lines: &[Line], done: Done) -> Js
             "threads": threads,
             "rounds": settings.rounds,
             "precision": precision(settings),
-            "without": settings.without,
+            "without": settings.without.each(),
+            "ablation": settings.without == Without::EachAndAll,
             "peer": settings.peer_file,
         },
         "complete": done == Done::Complete,
@@ -134,6 +150,7 @@ fn whole(settings: &Settings, record: &Record, lines: &[Line], done: Done) -> Js
         "limits": limits.collect::<Vec<_>>(),
         "tensors": record.tensors,
         "results": lines.iter().map(result).collect::<Vec<_>>(),
+        "ablation": ablation,
         "peers": settings.peers,
         "plans": record.plans,
     })

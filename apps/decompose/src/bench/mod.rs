@@ -1,10 +1,12 @@
 //! `decompose bench`: how fast ingest, kernels and iterations are, beside what the machine could do.
 
+mod ablation;
 mod args;
 mod figure;
 mod files;
 mod ingest;
 mod kernels;
+mod names;
 mod peers;
 mod record;
 mod settings;
@@ -56,10 +58,14 @@ fn run_in<V: Value>(settings: &Settings) -> Result<Done, Failure> {
         return measured;
     }
     let lines = summary::lines(&record);
+    let ablation = ablation::of(settings, &record);
     // What was measured before a failure is kept.
     let done = *measured.as_ref().unwrap_or(&Done::Interrupted);
-    let written = files::write(settings, &record, &lines, done)?;
+    let written = files::write(settings, &record, (&lines, &ablation), done)?;
     stdout::line(table::of(settings, &lines))?;
+    if let Some(table) = ablation::table(&ablation) {
+        stdout::line(table)?;
+    }
     for path in written {
         screen.line(format!("write    {}", path.display()));
     }

@@ -1,8 +1,7 @@
 //! What was measured and what it is held against.
 
 use decompose_core::roofline::{Bound, Limits, Work};
-
-use crate::bench::settings::Part;
+use decompose_core::technique::{Technique, Techniques};
 
 /// The name of this program in records.
 pub(crate) const PROGRAM: &str = "decompose";
@@ -24,11 +23,13 @@ impl Key {
         Key { quantity: quantity.into(), ..self.clone() }
     }
 
-    /// Returns the name of this program without `part`.
-    pub(crate) fn program(part: Option<Part>) -> String {
-        match part {
-            None => PROGRAM.to_owned(),
-            Some(part) => format!("{PROGRAM}-without-{}", part.name()),
+    /// Returns the name of this program with these `techniques` only.
+    pub(crate) fn program(techniques: Techniques) -> String {
+        let names: Vec<&str> = techniques.left_out().map(Technique::name).collect();
+        match names.len() {
+            0 => PROGRAM.to_owned(),
+            count if count == Technique::ALL.len() => format!("{PROGRAM}-without-all"),
+            _ => format!("{PROGRAM}-without-{}", names.join("+")),
         }
     }
 }

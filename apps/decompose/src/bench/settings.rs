@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 use decompose_common::output::{Existing, OutputFolder};
 use decompose_core::runtime::Toolchain;
+use decompose_core::technique::Technique;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::bench::args::BenchArgs;
@@ -24,7 +25,7 @@ pub(crate) struct Settings {
     pub(crate) pools: Vec<(usize, ThreadPool)>,
     pub(crate) rounds: usize,
     pub(crate) precision: Precision,
-    pub(crate) without: Vec<Part>,
+    pub(crate) without: Without,
     pub(crate) peers: Vec<Peer>,
     pub(crate) peer_file: Option<PathBuf>,
     pub(crate) folder: OutputFolder,
@@ -43,25 +44,21 @@ pub(crate) enum What {
     Sweep,
 }
 
-/// What a sweep can do without.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, serde::Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum Part {
-    /// Modes taken together.
-    Merging,
-    /// Trees with fused last levels.
-    Fusing,
-    /// Requests for rows ahead of their use.
-    Prefetch,
+/// Which techniques sweeps do without, beside those with all.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Without {
+    /// Each of these in turn.
+    Each(Vec<Technique>),
+    /// Each of all in turn, and all together.
+    EachAndAll,
 }
 
-impl Part {
-    /// Returns its name, as it is typed.
-    pub(crate) fn name(self) -> &'static str {
+impl Without {
+    /// Returns those that are left out by themselves.
+    pub(crate) fn each(&self) -> &[Technique] {
         match self {
-            Part::Merging => "merging",
-            Part::Fusing => "fusing",
-            Part::Prefetch => "prefetch",
+            Without::Each(listed) => listed,
+            Without::EachAndAll => &Technique::ALL,
         }
     }
 }
@@ -88,15 +85,19 @@ impl Settings {
                 if args.scale == 1.0 { name.clone() } else { format!("{name}*{}", args.scale) };
             Ok(Source::Like { name, config })
         });
+        let without = match args.ablation {
+            true => Without::EachAndAll,
+            false => Without::Each(distinct(args.without)),
+        };
         Ok(Settings {
             sources: files.chain(generated).collect::<Result<_, Failure>>()?,
-            what: args.what,
+            what: what(args.what, &without)?,
             kernels: args.kernels,
             ranks: distinct(args.rank),
             pools: pools(distinct(args.threads))?,
             rounds: args.rounds,
             precision: args.precision,
-            without: args.without,
+            without,
             peers,
             peer_file: args.peer,
             folder,
@@ -107,6 +108,20 @@ impl Settings {
     /// Tells whether `what` is to be measured.
     pub(crate) fn asks(&self, what: What) -> bool {
         self.what.contains(&what)
+    }
+}
+
+/// What is measured if the user asks for `asked`.
+fn what(asked: Vec<What>, without: &Without) -> Result<Vec<What>, Failure> {
+    let ablation = *without == Without::EachAndAll;
+    match asked.is_empty() {
+        true if ablation => Ok(vec![What::Sweep]),
+        true => Ok(vec![What::Ingest, What::Kernels, What::Sweep]),
+        false if ablation && !asked.contains(&What::Sweep) => {
+            Err(Failure::input("--ablation compares sweeps, but --what leaves them out")
+                .help("add sweep to --what"))
+        }
+        false => Ok(asked),
     }
 }
 
@@ -125,11 +140,11 @@ fn pools(mut threads: Vec<usize>) -> Result<Vec<(usize, ThreadPool)>, Failure> {
 }
 
 /// Leaves out what came before.
-fn distinct(numbers: Vec<usize>) -> Vec<usize> {
+fn distinct<T: PartialEq>(items: Vec<T>) -> Vec<T> {
     let mut kept = Vec::new();
-    for number in numbers {
-        if !kept.contains(&number) {
-            kept.push(number);
+    for item in items {
+        if !kept.contains(&item) {
+            kept.push(item);
         }
     }
     kept

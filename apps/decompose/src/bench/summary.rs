@@ -62,7 +62,7 @@ pub(crate) fn lines(record: &Record) -> Vec<Line> {
 }
 
 /// Returns the middle of sorted numbers; of an even number, the mean of the two in the middle.
-fn median(sorted: &[f64]) -> f64 {
+pub(crate) fn median(sorted: &[f64]) -> f64 {
     let at = |place: usize| sorted.get(place).copied().unwrap_or(f64::NAN);
     let half = sorted.len() / 2;
     match sorted.len() {

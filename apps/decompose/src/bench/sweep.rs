@@ -8,15 +8,15 @@ use decompose_common::stopping::StopRule;
 use decompose_core::cost::Machine;
 use decompose_core::roofline::{Bound, Caches, Limits, Work};
 use decompose_core::sweep::{
-    Engine, Merging, MttkrpSweep, PlanOptions, SweepPlan, Trees, plan as plan_sweep,
+    Engine, Merging, MttkrpSweep, PlanOptions, SweepPlan, Trees, plan_limited,
 };
 use decompose_cp::{CpConfig, Start};
-use decompose_formats::Value;
 use decompose_formats::dense::padded;
+use decompose_formats::{Pages, Value};
 use rayon::ThreadPool;
 
 use crate::bench::record::{Key, PlanText, Record, Task};
-use crate::bench::settings::{Part, Settings};
+use crate::bench::settings::Settings;
 use crate::bench::tensors::Subject;
 use crate::bench::turns::{self, Runner};
 use crate::cli::Done;
@@ -28,8 +28,8 @@ const PLANNED_SWEEPS: usize = 50;
 /// Iterations a round; the last is measured, when factors and caches are in their stride.
 const ITERATIONS: usize = 2;
 
-/// Measures iterations on each number of threads, with and without each part that is to be left
-/// out, all in turn.
+/// Measures iterations on each number of threads, with all techniques and without those that are to be
+/// left out, all in turn.
 ///
 /// # Errors
 ///
@@ -41,7 +41,7 @@ pub(crate) fn measure<V: Value>(
     screen: &mut Screen,
 ) -> Result<Done, Failure> {
     let plans = plans(settings, subject, rank)?;
-    let trees: u64 = plans.iter().map(|(_, _, plan)| plan.tree_bytes() + plan.side_bytes()).sum();
+    let trees: u64 = plans.iter().map(|p| p.plan.tree_bytes() + p.plan.side_bytes()).sum();
     let extents = subject.tensor.extents();
     let row = (padded(rank, V::BYTES) * V::BYTES) as u64;
     let factors = extents.iter().sum::<u64>().saturating_mul(row);
@@ -49,11 +49,12 @@ pub(crate) fn measure<V: Value>(
     let need = factors.saturating_mul(2).saturating_add(trees + 2 * list);
     check_memory(need, &format!("{} configurations of sweeps at rank {rank}", plans.len()))?;
     let mut runners: Vec<Box<dyn Runner + '_>> = Vec::new();
-    for (key, pool, plan) in plans {
-        let built = screen.phase("build", || {
+    for Planned { key, pool, pages, plan } in plans {
+        let build = || {
             let tensor = subject.tensor.clone();
             pool.install(|| Engine::build(tensor, &plan, &settings.toolchain))
-        });
+        };
+        let built = screen.phase("build", || pages.during(build));
         let (engine, report) = built.0?;
         if let Some(why) = report.interpreted {
             screen.warn(format!("kernels run in the interpreter, many times slower: {why}"));
@@ -74,7 +75,7 @@ pub(crate) fn measure<V: Value>(
         let stop = StopRule { tol: 0.0, max_iters: ITERATIONS, ..StopRule::default() };
         let config = CpConfig { stop, ..CpConfig::new(rank) };
         let steps = plan.steps().map(|(name, step)| (quantity(&name), step.runs)).collect();
-        runners.push(Box::new(SweepRun { pool, key, steps, engine, config }));
+        runners.push(Box::new(SweepRun { pool, key, pages, steps, engine, config }));
     }
     turns::take(&mut runners, settings.rounds, record, screen)
 }
@@ -96,8 +97,13 @@ pub(crate) fn check_memory(need: u64, what: &str) -> Result<(), Failure> {
     }
 }
 
-/// A plan with its name and the threads that run it.
-type Planned<'a> = (Key, &'a ThreadPool, SweepPlan);
+/// A plan with its name, the threads that run it, and the pages of its memory.
+struct Planned<'a> {
+    key: Key,
+    pool: &'a ThreadPool,
+    pages: Pages,
+    plan: SweepPlan,
+}
 
 /// Plans every configuration.
 fn plans<'a, V: Value>(
@@ -105,36 +111,30 @@ fn plans<'a, V: Value>(
     subject: &Subject<V>,
     rank: usize,
 ) -> Result<Vec<Planned<'a>>, Failure> {
-    let parts = std::iter::once(None).chain(settings.without.iter().copied().map(Some));
     let (pattern, extents) = (pattern::of(&subject.counts), subject.tensor.extents());
     let mut plans = Vec::new();
-    for part in parts {
+    for techniques in settings.configurations() {
         for (threads, pool) in &settings.pools {
-            let fusing =
-                if part == Some(Part::Fusing) { Trees::ChoosePlain } else { Trees::Choose };
-            let never = part == Some(Part::Merging);
             let options = PlanOptions {
                 rank,
                 value_bytes: V::BYTES,
                 threads: *threads,
                 memory: None,
                 sweeps: PLANNED_SWEEPS,
-                trees: fusing,
-                merging: if never { Merging::Never } else { Merging::Choose },
+                trees: Trees::Choose,
+                merging: Merging::Choose,
                 updates: (0..extents.len()).collect(),
             };
-            let mut plan = plan_sweep(extents, &pattern, &options, Machine::here())?;
-            if part == Some(Part::Prefetch) {
-                plan = plan.without_prefetches();
-            }
+            let tensor = (extents, &pattern);
+            let plan = plan_limited(tensor, &options, techniques, Machine::here())?;
             let key = Key {
-                program: Key::program(part),
+                program: Key::program(techniques),
                 tensor: subject.name.clone(),
                 rank: Some(rank),
                 threads: *threads,
                 quantity: "iteration".to_owned(),
             };
-            plans.push((key, pool, plan));
+            plans.push(Planned { key, pool, pages: techniques.pages(), plan });
         }
     }
     Ok(plans)
@@ -200,6 +200,7 @@ fn dense_work(caches: &Caches, extent: u64, rank: usize, value_bytes: usize) -> 
 struct SweepRun<'a, V: Value> {
     pool: &'a ThreadPool,
     key: Key,
+    pages: Pages,
     /// What the kernels compute, and how often each runs in a sweep.
     steps: Vec<(String, usize)>,
     engine: Engine<V>,
@@ -209,11 +210,12 @@ struct SweepRun<'a, V: Value> {
 impl<V: Value> Runner for SweepRun<'_, V> {
     fn run(&mut self) -> Result<Vec<(Key, f64)>, Failure> {
         let (engine, config, key) = (&mut self.engine, &self.config, &self.key);
-        let solved = self.pool.install(|| {
+        let solve = || {
             let observer = &mut |_: &_| ControlFlow::Continue(());
             engine.forget();
             decompose_cp::solve(engine, Start::Random, config, observer)
-        })?;
+        };
+        let solved = self.pages.during(|| self.pool.install(solve))?;
         let iteration = solved.history.last().map_or(0.0, |record| record.seconds);
         // The last runs of each kernel are those of the last iteration.
         let steps = self.steps.iter().zip(engine.seconds()).map(|((name, runs), seconds)| {

@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use clap::Args;
 use decompose_common::model::ModelFormat;
+use decompose_core::technique::Technique;
 use decompose_cp::NonNegModes;
 use decompose_formats::ModeOrder;
 
@@ -12,7 +13,7 @@ use crate::cp::compat::Compat;
 use crate::input::InputArgs;
 use crate::run::args::{
     ComputeArgs, CourseArgs, OutputArgs, Switches, parse_count, parse_from_zero, parse_modes,
-    parse_order,
+    parse_order, technique,
 };
 use crate::run::plan::PlanArgs;
 
@@ -30,6 +31,12 @@ pub(crate) struct CpArgs {
     pub(crate) compute: ComputeArgs,
     #[command(flatten)]
     pub(crate) plan: PlanArgs,
+    /// Do without techniques, to see what they bring: constants (ranks and sizes in generated code),
+    /// registers (that hold sums), prefetch (of gathered rows), huge-pages, merging (of modes), fusing
+    /// (of the last levels of trees), layouts (that are chosen).  Results differ by rounding.
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',', value_parser = technique(),
+          hide_possible_values = true, help_heading = "Computation")]
+    pub(crate) without: Vec<Technique>,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
     /// Model files beside model.npz: splatt, ttb, csv (comma-separated).

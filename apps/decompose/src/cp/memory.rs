@@ -58,7 +58,8 @@ pub(crate) fn plan<V: Value>(
         updates: settings.config.modes(tensor.order()),
     };
     let try_plan = |options: &PlanOptions| -> Result<(SweepPlan, Forecast), CoreError> {
-        let plan = sweep::plan(tensor.extents(), pattern, options, Machine::here())?;
+        let source = (tensor.extents(), pattern);
+        let plan = sweep::plan_limited(source, options, settings.techniques, Machine::here())?;
         let forecast = forecast(before, tensor, pattern, &plan);
         Ok((plan, forecast))
     };

@@ -37,10 +37,10 @@ pub(crate) use crate::cp::args::CpArgs;
 pub(crate) fn run(args: CpArgs) -> Result<Done, Failure> {
     let settings = Settings::new(args)?;
     run::start_threads(settings.threads)?;
-    match settings.precision {
+    settings.techniques.pages().during(|| match settings.precision {
         Precision::F64 => run_in::<f64>(&settings),
         Precision::F32 => run_in::<f32>(&settings),
-    }
+    })
 }
 
 fn run_in<V: Value + Into<f64>>(settings: &Settings) -> Result<Done, Failure> {

@@ -1,6 +1,7 @@
 //! From a file to kernels that are ready to run.
 
 use decompose_core::sweep::{BuildReport, Engine, SweepPlan};
+use decompose_core::technique::Technique;
 use decompose_cp::{CpError, Start};
 use decompose_formats::{Coo, PatternCounts, Value};
 use serde_json::json;
@@ -60,6 +61,7 @@ pub(crate) fn prepare<V: Value>(
     });
     let (plan, forecast) = planned?;
     phases.add("plan", seconds);
+    tell_without(settings, console);
     tell_plan(&plan, &forecast, console)?;
     let (made, seconds) = console.screen.phase("start", || start::make(settings, given, &tensor));
     let start = made?;
@@ -81,6 +83,14 @@ fn check<V: Value>(settings: &Settings, tensor: &Coo<V>) -> Result<(), Failure> 
     let order = tensor.order();
     settings.config.check(order)?;
     check_trees(&settings.trees, order)
+}
+
+/// Says which techniques are left out.
+fn tell_without(settings: &Settings, console: &Console) {
+    let names: Vec<&str> = settings.techniques.left_out().map(Technique::name).collect();
+    if !names.is_empty() {
+        console.screen.line(format!("without  {}", names.join(", ")));
+    }
 }
 
 fn tell_plan(plan: &SweepPlan, forecast: &Forecast, console: &Console) -> Result<(), Failure> {

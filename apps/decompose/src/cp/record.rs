@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use decompose_common::model::ModelFormat;
+use decompose_core::technique::Technique;
 use decompose_cp::{Arrangement, GramReport, NonNegModes, RestartReport};
 use decompose_formats::Value;
 use serde::Serialize;
@@ -31,6 +32,8 @@ pub(crate) struct Options<'a> {
     arrange: bool,
     trees: Vec<String>,
     plan: String,
+    /// Techniques that were left out.
+    without: Vec<Technique>,
     compat: Option<Compat>,
     out_formats: Vec<&'static str>,
 }
@@ -122,6 +125,7 @@ pub(crate) fn options(settings: &Settings) -> Options<'_> {
         arrange: config.arrangement == Arrangement::Sorted,
         trees: trees_typed(&settings.trees),
         plan: merging_typed(&settings.merging),
+        without: settings.techniques.left_out().collect(),
         compat: settings.compat,
         out_formats: settings.formats.iter().map(|&format| format_name(format)).collect(),
     }

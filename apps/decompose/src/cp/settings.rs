@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use decompose_common::model::ModelFormat;
 use decompose_core::sweep::{Merging, Trees};
+use decompose_core::technique::{Technique, Techniques};
 use decompose_cp::{Arrangement, CpConfig, NonNegModes};
 
 use crate::cp::args::{CpArgs, Init};
@@ -22,6 +23,7 @@ pub(crate) struct Settings {
     pub(crate) compat: Option<Compat>,
     pub(crate) trees: Trees,
     pub(crate) merging: Merging,
+    pub(crate) techniques: Techniques,
     pub(crate) formats: Vec<ModelFormat>,
 }
 
@@ -76,16 +78,44 @@ impl Settings {
         let asked = args.out_format.iter().copied();
         let wanted = if args.out_format.is_empty() { Some(defaults.format) } else { None };
         formats.extend(asked.chain(wanted).filter(|&format| format != ModelFormat::Npz));
+        let (trees, merging) = (args.plan.trees()?, args.plan.merging()?);
+        let techniques = Techniques::all_but(args.without.iter().copied());
+        check_techniques(techniques, &trees, &merging)?;
         Ok(Settings {
             config: config(&args, &defaults, rank, &run),
             start,
             range: defaults.range,
             compat: args.model.compat,
-            merging: args.plan.merging()?,
-            trees: args.plan.trees()?,
+            merging,
+            trees,
+            techniques,
             formats,
             run,
         })
+    }
+}
+
+/// Refuses plans that have what is to be left out.
+fn check_techniques(
+    techniques: Techniques,
+    trees: &Trees,
+    merging: &Merging,
+) -> Result<(), Failure> {
+    let refused = |name: &str, option: &str| {
+        let why = format!("--without {name} leaves out what {option} asks for");
+        Err(Failure::input(why).help("give one of them"))
+    };
+    let lacks = |technique| !techniques.has(technique);
+    match trees {
+        Trees::Given(_) if lacks(Technique::Layouts) => return refused("layouts", "--trees"),
+        Trees::Given(trees) if lacks(Technique::Fusing) && trees.iter().any(|t| t.tail > 1) => {
+            return refused("fusing", "--trees");
+        }
+        _ => {}
+    }
+    match merging {
+        Merging::Given(_) if lacks(Technique::Merging) => refused("merging", "--plan"),
+        _ => Ok(()),
     }
 }
 

@@ -3,8 +3,10 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use decompose_common::machine::parse_size;
+use decompose_core::technique::Technique;
 use decompose_formats::ModeOrder;
 
 /// When to stop, and how often to start.
@@ -132,6 +134,12 @@ pub(crate) enum Precision {
     F64,
     /// Single.
     F32,
+}
+
+/// Parses the name of a technique; an error lists all.
+pub(crate) fn technique() -> impl TypedValueParser<Value = Technique> {
+    let names = PossibleValuesParser::new(Technique::ALL.map(Technique::name));
+    names.try_map(|name| name.parse::<Technique>())
 }
 
 /// Parses an integer from 1 on.

@@ -106,6 +106,7 @@ pub(crate) fn trees_typed(trees: &Trees) -> Vec<String> {
     match trees {
         Trees::Choose => vec!["choose".into()],
         Trees::ChoosePlain => vec!["choose-plain".to_owned()],
+        Trees::Rooted => vec!["rooted".to_owned()],
         Trees::Given(orders) => orders.iter().map(ToString::to_string).collect(),
     }
 }

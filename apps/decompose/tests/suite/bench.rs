@@ -53,7 +53,10 @@ fn everything_is_measured_and_summed_up() {
         ),
     );
     let out = dir.path().join("out");
-    let files = ["bench.json", "bench.png", "bench.svg", "raw.csv", "summary.csv"];
+    let files = [
+        "ablation.png", "ablation.svg", "bench.json", "bench.png", "bench.svg", "raw.csv",
+        "summary.csv",
+    ];
     assert_eq!(names(&out), files);
     for word in ["limits ", "GFLOP/s", "triad", "ns a line"] {
         assert!(stderr.contains(word), "{word}: {stderr}");
@@ -134,6 +137,64 @@ fn check_json(record: &serde_json::Value) {
 }
 
 #[test]
+fn every_technique_is_left_out_in_turn() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = data("tz-transitions.tns.gz");
+    let options = format!("{} --ablation --rank 4 --threads 1,2 --out out", file.display());
+    let (stdout, _) = bench(dir.path(), &options);
+    let techniques =
+        ["constants", "registers", "prefetch", "huge-pages", "merging", "fusing", "layouts"];
+    for word in techniques.iter().chain(&["all of them", "mean", "2 threads"]) {
+        assert!(stdout.lines().any(|line| line.contains(word)), "{word}: {stdout}");
+    }
+    let out = dir.path().join("out");
+    let figure = fs::read_to_string(out.join("ablation.svg")).unwrap();
+    for word in techniques.iter().chain(&["all of them", "2 threads", "tz-transitions, rank 4"]) {
+        assert!(figure.contains(word), "{word}");
+    }
+    let record = json(&out.join("bench.json"));
+    assert_eq!(record["options"]["ablation"], true);
+    assert_eq!(record["options"]["what"], serde_json::json!(["sweep"]));
+    let ablation = record["ablation"].as_array().unwrap();
+    assert_eq!(ablation.len(), 2 * (techniques.len() + 1));
+    check_ratios(&out, ablation);
+    let plan = |program: &str| -> String {
+        let plans = record["plans"].as_array().unwrap().iter();
+        let of = |plan: &&serde_json::Value| plan["program"] == program;
+        plans.filter(of).map(|plan| plan["text"].as_str().unwrap()).collect()
+    };
+    assert!(plan("decompose").contains("merged modes"));
+    for without in ["merging", "all"] {
+        assert!(!plan(&format!("decompose-without-{without}")).contains("merged modes"));
+    }
+    assert!(plan("decompose-without-all").contains("modes 4-3-2-1"), "rooted, short modes first");
+}
+
+/// Checks that ratios follow from the samples alone: of the same round, then their median and extremes.
+fn check_ratios(out: &Path, ablation: &[serde_json::Value]) {
+    let (_, samples) = table(&out.join("raw.csv"));
+    let seconds = |program: &str, threads: u64, round: usize| -> f64 {
+        let wanted = [&round.to_string(), program, &threads.to_string()];
+        let found = |s: &&Vec<String>| [&s[0], &s[1], &s[4]] == wanted && s[6] == "iteration";
+        samples.iter().find(found).unwrap()[7].parse().unwrap()
+    };
+    for one in ablation {
+        let without = one["without"].as_array().unwrap();
+        let name = if without.len() > 1 { "all" } else { without[0].as_str().unwrap() };
+        let threads = one["key"]["threads"].as_u64().unwrap();
+        let program = format!("decompose-without-{name}");
+        let ratio =
+            |round| seconds(&program, threads, round) / seconds("decompose", threads, round);
+        let mut ratios: Vec<f64> = (1..=5).map(ratio).collect();
+        ratios.sort_by(f64::total_cmp);
+        for (name, want) in [("lowest", 0), ("ratio", 2), ("highest", 4)] {
+            let have = one[name].as_f64().unwrap();
+            assert!((have - ratios[want]).abs() <= 1e-12 * have, "{one}: {ratios:?}");
+        }
+    }
+}
+
+#[test]
 fn tensors_are_generated() {
     let dir = tempfile::tempdir().unwrap();
     let options = "--like uber --scale 0.003 --what ingest --threads 1 --precision f32 --out out";
@@ -177,7 +238,9 @@ fn bad_options_are_refused() {
     for (options, expected) in [
         ("--rounds 4", "fewer than 5 rounds"),
         ("--what everything", "[possible values: ingest, kernels, sweep]"),
-        ("--without luck", "[possible values: merging, fusing, prefetch]"),
+        ("--without luck", "[possible values: constants, registers, prefetch, huge-pages, merging"),
+        ("--ablation --without prefetch", "cannot be used with"),
+        ("--ablation --what ingest", "add sweep to --what"),
         ("--kernels gemm", "[possible values: mttkrp, ttmc, tttp]"),
         ("--rank 0", "--rank"),
         ("--threads 0", "--threads"),

@@ -35,6 +35,47 @@ fn starts_can_be_given() {
 }
 
 #[test]
+fn techniques_can_be_left_out() {
+    let dir = tempfile::tempdir().unwrap();
+    let techniques =
+        ["constants", "registers", "prefetch", "huge-pages", "merging", "fusing", "layouts"];
+    let all = techniques.join(",");
+    for threads in [1, 2] {
+        let run = |name: &str, options: &str| {
+            let options = format!("-r 5 --max-iters 8 --tol 0 -t {threads} -o {name} {options}");
+            let (_, stderr) = cp(dir.path(), "tz-transitions.tns.gz", &options);
+            (fit(&dir.path().join(name)), stderr)
+        };
+        let (full, stderr) = run(&format!("full-{threads}"), "");
+        assert!(!stderr.contains("without"), "{stderr}");
+        for left_out in techniques.iter().copied().chain([all.as_str()]) {
+            let name = format!("{threads}-{}", left_out.len());
+            let (fit, stderr) = run(&name, &format!("--overwrite --without {left_out}"));
+            // Sums are taken in another order; eight sweeps amplify that little.
+            assert!((fit - full).abs() <= 1e-10, "without {left_out}: {fit} for {full}");
+            let names = left_out.replace(',', ", ");
+            assert!(stderr.contains(&format!("without  {names}")), "{stderr}");
+            let record = json(&dir.path().join(&name).join("run.json"));
+            let list: Vec<&str> = left_out.split(',').collect();
+            assert_eq!(record["options"]["without"], serde_json::json!(list));
+        }
+    }
+    for (options, expected) in [
+        ("--without luck", "[possible values: constants, registers"),
+        ("--without layouts --trees 1-2-3-4", "what --trees asks for"),
+        ("--without fusing --trees 1-2-3+4", "what --trees asks for"),
+        ("--without merging --plan 1+2", "what --plan asks for"),
+    ] {
+        let mut command = decompose(dir.path());
+        command.arg("cp").arg(data("tz-transitions.tns.gz")).args(["-r", "2", "-o", "refused"]);
+        let output = command.args(options.split(' ')).assert().code(2).get_output().clone();
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert!(stderr.contains(expected), "{options}: {stderr}");
+        assert!(!dir.path().join("refused").exists());
+    }
+}
+
+#[test]
 fn constraints_hold() {
     let dir = tempfile::tempdir().unwrap();
     let run = |options: &str| cp(dir.path(), "sun-elevation.tns.gz", options);

@@ -1,0 +1,130 @@
+//! Numbers that are known before a kernel runs: strides, lengths, extents, vectors of a row.
+//!
+//! They are literals. Without [`Technique::Constants`] they are names, and the kernel reads their
+//! values when it begins: [`sizes`] says which it expects, in the order of its declarations.
+//!
+//! ```c
+//! const uint64_t *const sizes = in[7];
+//! const uint64_t stride_A2_0 = sizes[0];
+//! ```
+
+use crate::codegen::c::Writer;
+use crate::codegen::registers::lanes;
+use crate::einsum::Index;
+use crate::lower::{Place, Program, Stmt};
+use crate::technique::Technique;
+
+/// Returns the numbers that the kernel of `program` reads when it begins; none where they are literals.
+pub fn sizes(program: &Program) -> Vec<u64> {
+    named(program).into_iter().map(|(_, size)| size).collect()
+}
+
+/// Returns these numbers with their names.
+pub(super) fn named(program: &Program) -> Vec<(String, u64)> {
+    let mut named = Vec::new();
+    if literal(program) {
+        return named;
+    }
+    let dense = (0..program.dense.len()).map(Place::Dense);
+    let buffers = (0..program.buffers.len()).map(Place::Buffer);
+    for place in dense.chain(buffers).chain([Place::Output]) {
+        let Some(array) = program.array(place) else { continue };
+        let name = name_of(program, place);
+        let outer = array.strides.iter().take(array.strides.len().saturating_sub(1));
+        named.extend(outer.enumerate().map(|(at, &by)| (format!("stride_{name}_{at}"), by)));
+        if !matches!(place, Place::Dense(_)) {
+            named.push((format!("len_{name}"), array.len));
+        }
+    }
+    for (array, start) in program.buffers.iter().zip(program.scratch().0) {
+        named.extend(start.map(|start| (format!("start_{}", array.name), start)));
+    }
+    add_loops(program, &program.body, &mut named);
+    named
+}
+
+/// Adds the extents of loops and the vectors of rows in `stmts`.
+fn add_loops(program: &Program, stmts: &[Stmt], named: &mut Vec<(String, u64)>) {
+    let add = |named: &mut Vec<(String, u64)>, name: String, size: u64| {
+        if named.iter().all(|(other, _)| *other != name) {
+            named.push((name, size));
+        }
+    };
+    for stmt in stmts {
+        match stmt {
+            Stmt::Walk { body, .. } => add_loops(program, body, named),
+            Stmt::Range { index, extent, body } => {
+                add(named, format!("extent_{index}"), *extent);
+                add_loops(program, body, named);
+            }
+            Stmt::Product { target, factors, lanes: Some(index), .. } => {
+                let row = common_row(program, *target, factors, *index);
+                add(named, format!("vectors_{index}"), row / lanes(program, row));
+            }
+            Stmt::Clear { .. } | Stmt::Product { lanes: None, .. } => {}
+        }
+    }
+}
+
+/// Returns the values of a row over `index` that `target` and `factors` all have.
+pub(super) fn common_row(program: &Program, target: Place, factors: &[Place], index: Index) -> u64 {
+    let arrays = factors.iter().chain([&target]).filter_map(|&place| program.array(place));
+    let rows = arrays.filter(|array| array.indices.contains(&index)).map(|array| array.row());
+    rows.min().unwrap_or(1)
+}
+
+/// Tells whether numbers are literals.
+fn literal(program: &Program) -> bool {
+    program.techniques.has(Technique::Constants)
+}
+
+fn name_of(program: &Program, place: Place) -> &str {
+    match program.array(place) {
+        Some(array) if place != Place::Output => &array.name,
+        _ => "out",
+    }
+}
+
+impl Writer<'_> {
+    /// Tells whether numbers are literals.
+    pub(super) fn literal(&self) -> bool {
+        literal(self.program)
+    }
+
+    /// A number that is `size` or has this name.
+    fn size(&self, size: u64, name: impl FnOnce() -> String) -> String {
+        if self.literal() { size.to_string() } else { name() }
+    }
+
+    /// The distance between neighbours along index number `at` of an array; along the last it is 1.
+    pub(super) fn stride(&self, place: Place, at: usize) -> String {
+        let strides = self.program.array(place).map_or(&[][..], |array| &array.strides);
+        match strides.get(at) {
+            Some(&by) if at + 1 < strides.len() => {
+                self.size(by, || format!("stride_{}_{at}", name_of(self.program, place)))
+            }
+            _ => "1".to_owned(),
+        }
+    }
+
+    /// The elements of an array.
+    pub(super) fn len(&self, place: Place) -> String {
+        let len = self.program.array(place).map_or(1, |array| array.len);
+        self.size(len, || format!("len_{}", name_of(self.program, place)))
+    }
+
+    /// Where a buffer begins in scratch memory.
+    pub(super) fn start(&self, buffer: usize, start: u64) -> String {
+        self.size(start, || format!("start_{}", self.program.buffers[buffer].name))
+    }
+
+    /// The iterations of a dense loop.
+    pub(super) fn extent(&self, index: Index, extent: u64) -> String {
+        self.size(extent, || format!("extent_{index}"))
+    }
+
+    /// The vectors of a row over `index`.
+    pub(super) fn vectors(&self, index: Index, vectors: u64) -> String {
+        self.size(vectors, || format!("vectors_{index}"))
+    }
+}

@@ -1,0 +1,55 @@
+//! Plans that do without some techniques.
+//!
+//! | left out | the plan |
+//! |---|---|
+//! | constants, registers | the same; kernels are generated without |
+//! | prefetch | the same, its requests removed |
+//! | merging | no modes are merged |
+//! | fusing | chosen among trees of plain CSF |
+//! | layouts | a tree of plain CSF for each mode, rooted at it |
+//! | huge pages | the same; [`Techniques::pages`] is for whoever makes memory |
+
+use crate::cost::Machine;
+use crate::error::CoreError;
+use crate::schedule::Pattern;
+use crate::sweep::plan::{SweepPlan, plan};
+use crate::sweep::trees::{Merging, PlanOptions, Trees};
+use crate::technique::{Technique, Techniques};
+
+/// Plans a sweep as [`plan`] does, with these `techniques` only; trees that the options give stay.
+///
+/// # Errors
+///
+/// As [`plan`].
+pub fn plan_limited(
+    (extents, pattern): (&[u64], &Pattern),
+    options: &PlanOptions,
+    techniques: Techniques,
+    machine: &Machine,
+) -> Result<SweepPlan, CoreError> {
+    let mut options = options.clone();
+    if !techniques.has(Technique::Merging) {
+        options.merging = Merging::Never;
+    }
+    if options.trees == Trees::Choose {
+        options.trees = trees(techniques);
+    }
+    let mut plan = plan(extents, pattern, &options, machine)?;
+    let merges = plan.merges.iter_mut().flat_map(|merge| &mut merge.kernels.steps);
+    for step in plan.kernels.steps.iter_mut().chain(merges) {
+        step.problem.techniques = techniques;
+        if !techniques.has(Technique::Prefetch) {
+            step.candidate.schedule.prefetches.clear();
+        }
+    }
+    Ok(plan)
+}
+
+/// The trees from which a plan with `techniques` chooses.
+fn trees(techniques: Techniques) -> Trees {
+    match (techniques.has(Technique::Layouts), techniques.has(Technique::Fusing)) {
+        (false, _) => Trees::Rooted,
+        (true, false) => Trees::ChoosePlain,
+        (true, true) => Trees::Choose,
+    }
+}

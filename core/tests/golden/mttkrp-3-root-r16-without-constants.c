@@ -1,0 +1,83 @@
+// A1(i,r) = X(i,j,k) * A2(j,r) * A3(k,r)
+//   path     X*A3 T1*A2
+//   nest     i{ j{ k{ r{ T1 } } r{ T2 } } }
+//   layout   i j k
+//   buffer   dense
+//   parallel i position boundary
+// | buffer T1 [16]
+// | buffer sum [16]
+// | for i in level 1 of X
+// |   sum = 0
+// |   for j in level 2 of X
+// |     T1 = 0
+// |     for k in level 3 of X
+// |       T1(r) += X(i,j,k) * A3(k,r)   over lanes r
+// |     sum(r) += T1(r) * A2(j,r)   over lanes r
+// |   A1(i,r) = sum(r)   over lanes r
+#include <stddef.h>
+#include <stdint.h>
+typedef double value;
+typedef value vec1 __attribute__((vector_size(8), may_alias));
+typedef value vec2 __attribute__((vector_size(16), may_alias));
+typedef value vec4 __attribute__((vector_size(32), may_alias));
+typedef value vec8 __attribute__((vector_size(64), may_alias));
+static inline uint64_t larger(uint64_t a, uint64_t b) { return a > b ? a : b; }
+static inline uint64_t smaller(uint64_t a, uint64_t b) { return a < b ? a : b; }
+
+void decompose_kernel(const void *const *in, value *out, value *boundary, value *scratch, const uint64_t *task)
+{
+    const uint32_t *restrict coord_i = in[0];
+    const uint32_t *restrict child_i = in[1];
+    const uint32_t *restrict coord_j = in[2];
+    const uint32_t *restrict child_j = in[3];
+    const uint32_t *restrict coord_k = in[4];
+    const value *restrict nonzero = in[5];
+    const value *restrict A2 = in[6];
+    const value *restrict A3 = in[7];
+    const uint64_t *const sizes = in[8];
+    const uint64_t stride_A2_0 = sizes[0];
+    const uint64_t stride_A3_0 = sizes[1];
+    const uint64_t len_T1 = sizes[2];
+    const uint64_t len_sum = sizes[3];
+    const uint64_t stride_out_0 = sizes[4];
+    const uint64_t len_out = sizes[5];
+    const uint64_t start_T1 = sizes[6];
+    const uint64_t start_sum = sizes[7];
+    const uint64_t vectors_r = sizes[8];
+    value *restrict const T1 = scratch + start_T1;
+    value *restrict const sum = scratch + start_sum;
+    for (uint64_t at_i = task[0], end_i = task[1]; at_i < end_i; ++at_i) {
+        const size_t i = coord_i[at_i];
+        value *const row = boundary && at_i == task[0] ? boundary : out + i * stride_out_0;
+        for (size_t q = 0; q < len_sum; ++q) sum[q] = 0;
+        for (uint64_t at_j = larger(task[2], child_i[at_i]), end_j = smaller(task[3], child_i[at_i + 1]); at_j < end_j; ++at_j) {
+            const size_t j = coord_j[at_j];
+            for (size_t q = 0; q < len_T1; ++q) T1[q] = 0;
+            for (uint64_t at_k = larger(task[4], child_j[at_j]), end_k = smaller(task[5], child_j[at_j + 1]); at_k < end_k; ++at_k) {
+                const size_t k = coord_k[at_k];
+                {
+                    const value scale = nonzero[at_k];
+                    const vec8 *const row_0 = (const vec8 *)(A3 + k * stride_A3_0);
+                    vec8 *const result = (vec8 *)(T1 + 0);
+                    __asm__("" : "+m"(*(value (*)[len_T1])T1));
+                    for (size_t v = 0; v < vectors_r; ++v)
+                        result[v] += scale * row_0[v];
+                }
+            }
+            {
+                vec8 *const row_0 = (vec8 *)(T1 + 0);
+                const vec8 *const row_1 = (const vec8 *)(A2 + j * stride_A2_0);
+                vec8 *const result = (vec8 *)(sum + 0);
+                __asm__("" : "+m"(*(value (*)[len_sum])sum));
+                for (size_t v = 0; v < vectors_r; ++v)
+                    result[v] += row_0[v] * row_1[v];
+            }
+        }
+        {
+            vec8 *const row_0 = (vec8 *)(sum + 0);
+            vec8 *const result = (vec8 *)(row + 0);
+            for (size_t v = 0; v < vectors_r; ++v)
+                result[v] = row_0[v];
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! Which pages large memory asks the system for.
+//!
+//! Gathers of rows from many small pages miss the translation buffer, and to touch 40 000 small pages
+//! for the first time costs as much as to parse the text that fills them.  So arrays of some size ask for
+//! huge pages.  [`Pages::Small`] refuses these, whatever the system's default, to see what they bring.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use memmap2::{Advice, MmapMut};
+
+/// Arrays from this size on ask for huge pages: two of them, in bytes.
+pub(crate) const HUGE_PAGES_FROM: usize = 4 << 20;
+
+/// Whether memory asks for small pages.
+static SMALL: AtomicBool = AtomicBool::new(false);
+
+/// Which pages large arrays, matrices and the memory of sorts ask for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Pages {
+    /// Huge ones, usually of 2 MiB.
+    #[default]
+    Huge,
+    /// Those of the processor's usual size, usually 4 KiB.
+    Small,
+}
+
+impl Pages {
+    /// Does `work`, whose memory asks for these pages, as does all memory that the process makes
+    /// meanwhile; afterwards what held before holds again.
+    pub fn during<T>(self, work: impl FnOnce() -> T) -> T {
+        let _restored = Restored(SMALL.swap(self == Pages::Small, Ordering::Relaxed));
+        work()
+    }
+}
+
+/// Restores what held before, even after a panic.
+struct Restored(bool);
+
+impl Drop for Restored {
+    fn drop(&mut self) {
+        SMALL.store(self.0, Ordering::Relaxed);
+    }
+}
+
+/// Asks the system for the pages that are wanted; a refusal costs speed only.
+pub(crate) fn ask(memory: &MmapMut) {
+    let small = SMALL.load(Ordering::Relaxed);
+    let _ = memory.advise(if small { Advice::NoHugePage } else { Advice::HugePage });
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use memmap2::MmapMut;
+
+    use super::{HUGE_PAGES_FROM, Pages, ask};
+
+    /// The flags that the system keeps for the mapping at `memory`.
+    fn flags(memory: &MmapMut) -> Vec<String> {
+        let maps = std::fs::read_to_string("/proc/self/smaps").unwrap();
+        let start = memory.as_ptr() as usize;
+        let holds = |line: &str| {
+            let range = line.split(' ').next().and_then(|range| range.split_once('-'));
+            let ends =
+                range.map(|(a, b)| (usize::from_str_radix(a, 16), usize::from_str_radix(b, 16)));
+            matches!(ends, Some((Ok(first), Ok(end))) if (first..end).contains(&start))
+        };
+        let flags = maps.lines().skip_while(|line| !holds(line)).find(|l| l.starts_with("VmFlags"));
+        flags.unwrap_or_default().split_whitespace().map(str::to_owned).collect()
+    }
+
+    /// Both ways in one test, since the setting is that of the process.
+    #[test]
+    fn memory_asks_for_the_pages_that_are_wanted() {
+        if !Path::new("/sys/kernel/mm/transparent_hugepage").exists() {
+            eprintln!("skipped: the system has no transparent huge pages");
+            return;
+        }
+        let made = || {
+            let memory = MmapMut::map_anon(HUGE_PAGES_FROM).unwrap();
+            ask(&memory);
+            memory
+        };
+        let (huge, small) = (made(), Pages::Small.during(made));
+        let nested = Pages::Small.during(|| Pages::Huge.during(made));
+        assert!(flags(&small).contains(&"nh".to_owned()), "{:?}", flags(&small));
+        for memory in [huge, nested, made()] {
+            assert!(!flags(&memory).contains(&"nh".to_owned()), "{:?}", flags(&memory));
+        }
+    }
+}
