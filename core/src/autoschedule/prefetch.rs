@@ -3,7 +3,7 @@
 //! A request must be made a latency before the use.  What happens meanwhile grows with the row: a
 //! distance is therefore given as bytes underway, and short rows are requested more positions ahead.
 
-use crate::cost::{LINE_BYTES, Machine, Table, far_share};
+use crate::cost::{LINE_BYTES, Machine, Table, near_and_far};
 use crate::einsum::{Index, IndexSet};
 use crate::path::Path;
 use crate::schedule::{Prefetch, Problem, Requested};
@@ -21,6 +21,10 @@ const FAR_DISTANCE: f64 = 128.0;
 /// Rows of a line count as coming from memory if this share of them does; longer ones, with which
 /// there is more to do meanwhile, if a share as many times as large does.
 const FAR_SHARE: f64 = 0.025;
+
+/// Rows are left alone if at least this share of them comes from the second-level cache: requests cost
+/// more than they save.
+const NEAR_SHARE: f64 = 0.9;
 
 /// The distance for the operand of the root, whose rows follow each other, but so much later that the
 /// processor sees no stream.
@@ -84,9 +88,9 @@ impl Walk<'_> {
         let slices = x.pattern.count(sparse, &problem.extents) as f64;
         let bytes = slices * row_bytes as f64;
         let table = Table { bytes, coverage: x.pattern.coverage(mode), slices };
-        let far = far_share(machine, &table) >= FAR_SHARE * row_bytes as f64 / LINE_BYTES;
-        let near = bytes <= machine.l2_bytes as f64 / 2.0 || row_bytes <= short && !far;
-        if near || row_bytes > LONG_ROW_BYTES {
+        let (near, far) = near_and_far(machine, &table);
+        let far = far >= FAR_SHARE * row_bytes as f64 / LINE_BYTES;
+        if near >= NEAR_SHARE || row_bytes <= short && !far || row_bytes > LONG_ROW_BYTES {
             return None;
         }
         if !far || products {

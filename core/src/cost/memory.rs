@@ -80,7 +80,9 @@ pub(super) fn gather_seconds(machine: &Machine, table: &Table<'_>, row_bytes: f6
     wait + lines * shares.line(machine, machine.memory_line)
 }
 
-/// Returns the share of the rows gathered from `table` that come from memory.
-pub(crate) fn far_share(machine: &Machine, table: &Table<'_>) -> f64 {
-    Shares::skewed(machine, table).far
+/// Returns the shares of the rows gathered from `table` that come from the second-level cache and
+/// from memory.
+pub(crate) fn near_and_far(machine: &Machine, table: &Table<'_>) -> (f64, f64) {
+    let shares = Shares::skewed(machine, table);
+    (shares.near, shares.far)
 }

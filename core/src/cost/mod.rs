@@ -16,5 +16,5 @@ mod walks;
 
 pub use estimate::{Cost, estimate};
 pub use machine::Machine;
-pub(crate) use memory::{LINE_BYTES, Table, far_share};
+pub(crate) use memory::{LINE_BYTES, Table, near_and_far};
 pub use threads::{ThreadedCost, on_threads};
