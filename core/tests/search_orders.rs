@@ -92,18 +92,3 @@ fn no_order_is_no_schedule() {
     let error = found.expect_err("nothing to search").to_string();
     assert!(error.contains("no order of the levels"), "{error}");
 }
-
-#[test]
-#[ignore = "times need an idle machine: run with --ignored"]
-fn order_4_is_quick() {
-    for name in ["mttkrp:4:2", "ttmc:4:2", "ttmc:4", "tttp:4", "tttc:4:2", "tttc:4", "ttmc:5:2"] {
-        let problem = pose(name, &[300, 200, 100, 50, 40], 1_000_000);
-        let start = std::time::Instant::now();
-        let found = search(&problem).expect("a schedule");
-        let seconds = start.elapsed().as_secs_f64();
-        let best = &found.candidates[0];
-        let (order, nest) = (&best.order, &best.candidate.schedule.nest);
-        eprintln!("{name} {:.1} ms {} {order:?}\n   {nest}", seconds * 1e3, found.report);
-        assert!(seconds < 0.1, "{name}: {seconds} s");
-    }
-}

@@ -1,0 +1,108 @@
+//! Measures how long the searches take, as the summary of a record has it.
+//!
+//! ```text
+//! cargo run --release -p decompose-core --example search_times -- [ROUNDS]
+//! ```
+//!
+//! Every kernel is searched ROUNDS times (9 unless given) on the given tree and, up to order 6, over all
+//! orders of the tree's levels on all threads.  The tensor is a description only: 100,000 non-zeros in
+//! extents of 100, 110, 120, ..., ranks of 16.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+use std::time::Instant;
+
+use decompose_core::autoschedule::{SCHEDULERS, SearchLimits, search_orders, storage_orders};
+use decompose_core::cost::Machine;
+use decompose_core::einsum::{Extents, IndexSet};
+use decompose_core::error::CoreError;
+use decompose_core::kernels::{self, mode_index};
+use decompose_core::schedule::{Pattern, Problem, SparseOperand};
+
+const RANK: u64 = 16;
+const NNZ: u64 = 100_000;
+const ROUNDS: usize = 9;
+/// The highest order whose levels are put in all orders.
+const ORDERS_UP_TO: usize = 6;
+
+/// Kernels of which every mode is searched, with their order.
+const EACH_MODE: [(&str, usize); 6] =
+    [("mttkrp", 3), ("mttkrp", 5), ("ttmc", 4), ("ttmc", 5), ("tttc", 4), ("tttc", 6)];
+/// Kernels of all modes, and single modes of high orders.
+const SINGLE: [&str; 10] = [
+    "ttmc:4", "ttmc:5", "tttp:4", "tttp:5", "tttc:4", "tttc:6", "tttc:8:8", "tttp:8",
+    "mttkrp:10:4", "mttkrp:15:3",
+];
+
+fn main() -> ExitCode {
+    let rounds = std::env::args().nth(1).map_or(Ok(ROUNDS), |word| word.parse());
+    let Some(rounds) = rounds.ok().filter(|&rounds| rounds > 0) else {
+        eprintln!("usage: search_times [ROUNDS], a number above 0");
+        return ExitCode::from(2);
+    };
+    match table(rounds) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            eprintln!("error: {why}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Prints the table, a kernel after the other.
+fn table(rounds: usize) -> Result<(), Box<dyn std::error::Error>> {
+    let modes = EACH_MODE
+        .iter()
+        .flat_map(|(name, order)| (1..=*order).map(move |mode| format!("{name}:{order}:{mode}")));
+    let names: Vec<String> = modes.chain(SINGLE.map(str::to_owned)).collect();
+    let mut out = io::stdout();
+    writeln!(
+        out,
+        "program,tensor,rank,threads,precision,quantity,median,lowest,highest,rounds,unit"
+    )?;
+    for name in names {
+        let problem = pose(&name)?;
+        let given =
+            measure(rounds, || SCHEDULERS[0].search(&problem, Machine::here()).map(|_| ()))?;
+        writeln!(out, "decompose,described,{RANK},1,f64,search {name},{given}")?;
+        let levels = &problem.sparse[0].levels;
+        if levels.len() > ORDERS_UP_TO {
+            continue;
+        }
+        let orders = storage_orders(levels, &problem.extents, &problem.sparse[0].pattern);
+        let limits = SearchLimits::default();
+        let all = measure(rounds, || {
+            search_orders(SCHEDULERS[0], &problem, &orders, Machine::here(), &limits).map(|_| ())
+        })?;
+        let threads = rayon::current_num_threads();
+        writeln!(out, "decompose,described,{RANK},{threads},f64,search {name} all orders,{all}")?;
+    }
+    Ok(())
+}
+
+/// Poses the named kernel on the described tensor.
+fn pose(name: &str) -> Result<Problem, CoreError> {
+    let expr = kernels::parse(name)?;
+    let levels = expr.inputs[0].indices.clone();
+    let mode_of = |index| (0..levels.len()).find(|&mode| mode_index(mode) == index);
+    let extent = |index| mode_of(index).map_or(RANK, |mode| 100 + 10 * mode as u64);
+    let extents: Extents = expr.all().iter().map(|index| (index, extent(index))).collect();
+    let pattern = Pattern::from_iter([(levels.iter().copied().collect::<IndexSet>(), NNZ)]);
+    Ok(Problem::new(expr, extents, SparseOperand { input: 0, levels, tail: 1, pattern }))
+}
+
+/// Runs `search` in `rounds` and returns the columns from `median` on, in seconds.
+fn measure(
+    rounds: usize,
+    mut search: impl FnMut() -> Result<(), CoreError>,
+) -> Result<String, CoreError> {
+    let mut seconds = Vec::with_capacity(rounds);
+    for _ in 0..rounds {
+        let start = Instant::now();
+        search()?;
+        seconds.push(start.elapsed().as_secs_f64());
+    }
+    seconds.sort_by(f64::total_cmp);
+    let (median, highest) = (seconds[rounds / 2], seconds[rounds - 1]);
+    Ok(format!("{median:.3e},{:.3e},{highest:.3e},{rounds},s", seconds[0]))
+}
