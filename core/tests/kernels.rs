@@ -111,16 +111,20 @@ fn check_on(x: &Coo<f64>, expr: &Expr, rank: u64) {
             let close = (got - want).abs() <= TOLERANCE * scale;
             assert!(close, "{expr}, rank {rank}, tree {tree}: {got} for {want}\n{text}");
         }
-        check_windows(&mut contraction, &packed, &output);
+        check_windows(&mut contraction, expr, &packed, &output);
     }
 }
 
 /// Rows of a result, shown a few at a time, are those of the whole.
-fn check_windows(contraction: &mut Contraction<f64>, packed: &[Matrix<f64>], whole: &Matrix<f64>) {
+fn check_windows(
+    contraction: &mut Contraction<f64>,
+    expr: &Expr,
+    packed: &[Matrix<f64>],
+    whole: &Matrix<f64>,
+) {
     let Some(len) = contraction.row_len() else { return };
     let dense: Vec<&Matrix<f64>> = packed.iter().collect();
     let coords = contraction.shared_tree().levels()[0].coords.iter().collect::<Vec<u64>>();
-    let expr = contraction.expr().to_string();
     for parts in [1, 3] {
         let ranges = share_slices(contraction.tree(), parts, 2.5);
         assert_eq!((ranges[0].start, ranges[parts - 1].end), (0, coords.len() as u64));

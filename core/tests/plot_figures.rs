@@ -29,9 +29,6 @@ use decompose_core::plot::Race;
 use decompose_core::plot::RaceCandidate;
 use decompose_core::plot::Ratios;
 use decompose_core::plot::ScaleKind;
-use decompose_core::plot::Scatter;
-use decompose_core::plot::ScatterPoint;
-use decompose_core::plot::ScatterSeries;
 use decompose_core::plot::ScoreMatrix;
 use decompose_core::plot::Spectra;
 use decompose_core::plot::Spectrum;
@@ -187,17 +184,6 @@ fn other_figures_have_their_words() {
     let error = save(&Bars { marks, ..bars }, tempdir().unwrap().path(), "bars").unwrap_err();
     assert!(error.to_string().contains("0 marks for 1 groups"), "{error}");
     check_ratios();
-    let points = vec![
-        ScatterPoint { x: 1.0, y: 2.0, label: Some("best".to_owned()) },
-        ScatterPoint { x: 0.0, y: 2.0, label: None },
-    ];
-    let scatter = Scatter {
-        title: "Schedules".to_owned(),
-        x_name: "predicted time (s)".to_owned(),
-        y_name: "measured time (s)".to_owned(),
-        series: vec![ScatterSeries { name: String::new(), points }],
-    };
-    check(&scatter, &["best", "1 point, 1 left out", "predicted time (s)"]);
     let scores = matrix(vec![vec![1.0, 0.25], vec![f64::NAN, 1.0]]);
     check(&scores, &["0.25", "–", "restart 2", "factor match score"]);
 }
@@ -264,7 +250,6 @@ fn empty_figures_are_refused_with_a_remedy() {
     refuse(&convergence(&[f64::NAN]), "no run has a finite fit; give");
     refuse(&Timing::default(), "give one run");
     refuse(&Components::default(), "give one of each");
-    refuse(&Scatter::default(), "give one or more");
     refuse(&matrix(vec![vec![1.0]]), "1 rows of scores for 2 names");
     refuse(&matrix(vec![vec![1.0, 1.0], vec![1.0]]), "row 2 has 1 scores for 2 columns");
     refuse(&ScoreMatrix { range: (1.0, 1.0), ..matrix(vec![vec![1.0; 2]; 2]) }, "no range");

@@ -12,7 +12,7 @@ use decompose_core::cost::tree::{
 };
 use decompose_core::einsum::{Access, Expr, Extents, Index, IndexSet, indices};
 use decompose_core::nest::{Forest, buffers};
-use decompose_core::path::{Arity, Path, enumerate_of};
+use decompose_core::path::{Arity, Path, enumerate};
 use decompose_core::schedule::{Pattern, Problem, SparseOperand};
 
 /// Cases drawn.
@@ -135,7 +135,7 @@ fn the_dynamic_program_is_optimal() {
     let (mut checked, mut largest) = (0, 0);
     for _ in 0..CASES {
         let problem = problem(&mut draw);
-        let (mut paths, _) = enumerate_of(&problem.expr, Arity::Any);
+        let (mut paths, _) = enumerate(&problem.expr, Arity::Any);
         draw.shuffle(&mut paths);
         paths.retain(|path| forest_count(&problem, path) <= MAX_FORESTS);
         for path in paths.iter().take(PATHS) {

@@ -186,13 +186,10 @@ fn policies_keep_the_first_or_refuse() {
 }
 
 #[test]
-fn zeros_are_counted_and_dropped() {
+fn zeros_of_both_signs_are_counted() {
     let list = [(vec![0, 0], 0.0), (vec![0, 1], 3.0), (vec![1, 1], -0.0)];
-    let mut coo = coo(&[2, 2], &list);
-    assert_eq!(coo.zeros(), 2);
-    assert_eq!(coo.drop_zeros(), 2);
-    assert_eq!(entries(&coo), [(vec![0, 1], 3.0)]);
-    assert_eq!((coo.zeros(), coo.drop_zeros()), (0, 0));
+    assert_eq!(coo(&[2, 2], &list).zeros(), 2);
+    assert_eq!(coo(&[2, 2], &list[1..2]).zeros(), 0);
 }
 
 #[test]
@@ -202,24 +199,16 @@ fn parts_of_a_list_keep_their_order() {
     let odd = coo.filtered(|entry| entry % 2 == 1);
     assert_eq!(entries(&odd), [(vec![1, 0], 2.0), (vec![2, 2], 4.0)]);
     assert_eq!(odd.extents(), [4, 3]);
-    let rows = coo.rows(0, 1..3);
-    assert_eq!(
-        (rows.extents(), entries(&rows)),
-        (&[2, 3][..], vec![(vec![0, 0], 2.0), (vec![1, 2], 4.0)])
-    );
-    assert_eq!(coo.rows(1, 0..0).nnz(), 0);
 }
 
 #[test]
-fn values_are_summed_up_and_converted() {
+fn values_are_summed_up() {
     let list: Vec<Entry> = (0..50_000).map(|i| (vec![i], i as f64 - 100.0)).collect();
     let coo = coo(&[50_000], &list);
     let norm: f64 = list.iter().map(|(_, v)| v * v).sum();
     assert!((coo.norm_squared() - norm).abs() < 1e-12 * norm);
     assert_eq!(coo.value_range(), Some((-100.0, 49_899.0)));
     assert_eq!(coo.sum(), list.iter().map(|(_, v)| v).sum::<f64>());
-    let single = coo.convert::<f32>();
-    assert_eq!(single.values()[1], -99.0f32);
 }
 
 #[test]

@@ -1,10 +1,7 @@
 //! Synthetic tensors: determinism, counts, distributions.
 
-use decompose_formats::stats::slice_stats;
-use decompose_formats::synth::{
-    LowRank, Pattern, Support, SynthConfig, Values, generate, low_rank,
-};
-use decompose_formats::{Coo, ModeOrder};
+use decompose_formats::synth::{LowRank, Pattern, SynthConfig, Values, generate, low_rank};
+use decompose_formats::{Coo, ModeOrder, TensorStats};
 
 fn config(extents: &[u64], nnz: u64, pattern: Pattern) -> SynthConfig {
     let values = Values::Uniform { low: -1.0, high: 1.0 };
@@ -44,7 +41,7 @@ fn strong_skew_still_gives_the_count() {
 #[test]
 fn the_number_of_threads_changes_nothing() {
     let skewed = config(&[3000, 200, 50], 400_000, Pattern::PowerLaw(vec![1.0, 0.8, 0.0]));
-    let model = LowRank { rank: 3, noise: 0.1, support: Support::Sampled };
+    let model = LowRank { rank: 3, noise: 0.1 };
     let run = |threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool");
         pool.install(|| {
@@ -70,8 +67,8 @@ fn seeds_give_different_tensors() {
 fn exponents_skew_their_modes_only() {
     let pattern = Pattern::PowerLaw(vec![1.0, 0.0]);
     let coo = generate::<f64>(&config(&[500, 5000], 50_000, pattern)).expect("fits");
-    assert!(slice_stats(&coo, 0).largest > 1500, "{:?}", slice_stats(&coo, 0));
-    assert!(slice_stats(&coo, 1).largest < 40, "{:?}", slice_stats(&coo, 1));
+    let slices = TensorStats::of(&coo, 0).slices;
+    assert!(slices[0].largest > 1500 && slices[1].largest < 40, "{slices:?}");
 }
 
 #[test]
@@ -94,33 +91,29 @@ fn values_follow_their_distribution() {
 #[test]
 fn planted_models_are_what_the_factors_say() {
     let config = config(&[40, 30, 20], 2000, Pattern::Uniform);
-    for support in [Support::Sampled, Support::Blocks] {
-        let model = LowRank { rank: 4, noise: 0.0, support };
-        let planted = low_rank::<f64>(&config, &model).expect("fits");
-        let (coo, factors) = (&planted.tensor, &planted.factors);
-        let model = |coords: [usize; 3]| -> f64 {
-            let part = |r: usize| -> f64 { (0..3).map(|m| factors[m][[coords[m], r]]).product() };
-            (0..4).map(part).sum()
-        };
-        let mut rest = 0.0;
-        for i in 0..coo.nnz() {
-            let at: Vec<usize> = (0..3).map(|m| coo.coords(m).get(i) as usize).collect();
-            let value = model([at[0], at[1], at[2]]);
-            assert!((coo.values()[i] - value).abs() < 1e-12);
-            rest += value * value;
-        }
-        let cells = (0..40 * 30 * 20).map(|c| model([c / 600, c / 20 % 30, c % 20]).powi(2));
-        let zeros_too = (cells.sum::<f64>() - rest).abs() < 1e-9 * rest;
-        assert_eq!(zeros_too, support == Support::Blocks);
-        assert!((1500..=2300).contains(&coo.nnz()), "{}", coo.nnz());
+    let planted = low_rank::<f64>(&config, &LowRank { rank: 4, noise: 0.0 }).expect("fits");
+    let (coo, factors) = (&planted.tensor, &planted.factors);
+    let model = |coords: [usize; 3]| -> f64 {
+        let part = |r: usize| -> f64 { (0..3).map(|m| factors[m][[coords[m], r]]).product() };
+        (0..4).map(part).sum()
+    };
+    let mut listed = 0.0;
+    for i in 0..coo.nnz() {
+        let at: Vec<usize> = (0..3).map(|m| coo.coords(m).get(i) as usize).collect();
+        let value = model([at[0], at[1], at[2]]);
+        assert!((coo.values()[i] - value).abs() < 1e-12);
+        listed += value * value;
     }
+    let cells = (0..40 * 30 * 20).map(|c| model([c / 600, c / 20 % 30, c % 20]).powi(2));
+    assert!((cells.sum::<f64>() - listed).abs() < 1e-9 * listed, "zero where nothing is listed");
+    assert!((1500..=2300).contains(&coo.nnz()), "{}", coo.nnz());
 }
 
 #[test]
 fn noise_has_the_norm_asked_for() {
     let config = config(&[200, 300, 200], 50_000, Pattern::Uniform);
     let run = |noise: f64| {
-        let model = LowRank { rank: 2, noise, support: Support::Sampled };
+        let model = LowRank { rank: 2, noise };
         low_rank::<f64>(&config, &model).expect("fits").tensor
     };
     let (exact, noisy) = (run(0.0), run(0.5));
@@ -144,6 +137,6 @@ fn impossible_requests_are_refused() {
     fails(&bad, "mean above 1");
     bad.values = Values::Uniform { low: 1.0, high: 1.0 };
     fails(&bad, "lower one first");
-    let model = LowRank { rank: 0, noise: 0.0, support: Support::Blocks };
+    let model = LowRank { rank: 0, noise: 0.0 };
     assert!(low_rank::<f64>(&bad, &model).is_err());
 }

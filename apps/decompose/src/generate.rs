@@ -7,7 +7,7 @@ use decompose_common::progress::{Screen, Verbosity};
 use decompose_formats::catalog::{self, Shape};
 use decompose_formats::io::{self, Dialect, Overwrite, WriteOptions};
 use decompose_formats::synth::{
-    self, LowRank, Pattern, Support, SynthConfig, Values, generate as generate_pattern,
+    self, LowRank, Pattern, SynthConfig, Values, generate as generate_pattern,
 };
 use decompose_formats::{Coo, FormatError};
 
@@ -143,8 +143,7 @@ fn generate(args: &GenerateArgs, config: &SynthConfig) -> Result<Coo<f64>, Forma
     match args.kind {
         Kind::Uniform | Kind::PowerLaw => generate_pattern(config),
         Kind::LowRank => {
-            let (rank, noise) = (args.rank, args.noise);
-            let model = LowRank { rank, noise, support: Support::Blocks };
+            let model = LowRank { rank: args.rank, noise: args.noise };
             Ok(synth::low_rank(config, &model)?.tensor)
         }
     }

@@ -15,16 +15,12 @@ use crate::nest::{Forest, Node};
 use crate::path::Path;
 use crate::schedule::Problem;
 
-/// The scheduler `exhaustive`.
+/// The scheduler `exhaustive`: every fully fused nest, ranked by predicted seconds; slow beyond five operands.
 pub(super) struct Exhaustive;
 
 impl Scheduler for Exhaustive {
     fn name(&self) -> &'static str {
         "exhaustive"
-    }
-
-    fn about(&self) -> &'static str {
-        "every fully fused nest, ranked by predicted seconds; slow beyond five operands"
     }
 
     fn search_within(

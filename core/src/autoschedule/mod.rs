@@ -34,9 +34,6 @@ pub trait Scheduler: Sync {
     /// Returns the name on the command line.
     fn name(&self) -> &'static str;
 
-    /// Returns one sentence about what it searches and minimises, with its source.
-    fn about(&self) -> &'static str;
-
     /// Returns legal schedules of `problem` within `limits`, best first, judged for `machine`.
     ///
     /// If no path within the limits keeps the buffer bounds of the problem, the search is widened

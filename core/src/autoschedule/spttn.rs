@@ -23,17 +23,13 @@ use crate::nest::{Forest, Node};
 use crate::path::Path;
 use crate::schedule::Problem;
 
-/// The scheduler `spttn`.
+/// The scheduler `spttn`: a dynamic program over fully fused nests, for the most independent dense loops
+/// under the buffer bound; paths are ranked by predicted seconds.
 pub(super) struct Spttn;
 
 impl Scheduler for Spttn {
     fn name(&self) -> &'static str {
         "spttn"
-    }
-
-    fn about(&self) -> &'static str {
-        "dynamic program over fully fused nests: most independent dense loops under the buffer \
-         bound, paths ranked by predicted seconds (Kanakagiri, Solomonik, SPAA 2024)"
     }
 
     fn search_within(

@@ -118,11 +118,6 @@ impl<V: Value> Contraction<V> {
         self.kernel().program().output.indices == self.expr.output.indices
     }
 
-    /// Returns the expression.
-    pub fn expr(&self) -> &Expr {
-        &self.expr
-    }
-
     /// Returns the kernel.
     pub fn kernel(&self) -> &Kernel {
         self.executor.kernel()

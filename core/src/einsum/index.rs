@@ -145,11 +145,6 @@ impl Extents {
         self.0.insert(index, extent)
     }
 
-    /// Returns the extent of `index`; `None` if it was never set.
-    pub fn get(&self, index: Index) -> Option<u64> {
-        self.0.get(&index).copied()
-    }
-
     /// Returns the extent of `index`.
     ///
     /// # Panics

@@ -27,15 +27,6 @@ pub struct Access {
 }
 
 impl Access {
-    /// Makes an access from a name and letters, as `Access::new("A", "ir")`.
-    ///
-    /// # Panics
-    ///
-    /// If `letters` holds something else than letters.
-    pub fn new(tensor: &str, letters: &str) -> Access {
-        Access { tensor: tensor.to_owned(), indices: indices(letters) }
-    }
-
     /// Returns the set of its indices.
     pub fn set(&self) -> IndexSet {
         self.indices.iter().copied().collect()
@@ -62,7 +53,7 @@ impl fmt::Display for Access {
 ///
 /// let mttkrp: Expr = "A(i,r) = X(i,j,k) * B(j,r) * C(k,r)".parse()?;
 /// assert_eq!(mttkrp.inputs.len(), 3);
-/// assert_eq!(mttkrp.summed().to_string(), "jk");
+/// assert_eq!(mttkrp.all().to_string(), "ijkr");
 /// # Ok::<(), decompose_core::error::CoreError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -92,11 +83,6 @@ impl Expr {
             false => access.tensor.clone(),
         };
         self.inputs.iter().enumerate().map(name).collect()
-    }
-
-    /// Returns the indices that are summed over: those of the inputs that the output lacks.
-    pub fn summed(&self) -> IndexSet {
-        self.all() - self.output.set()
     }
 }
 

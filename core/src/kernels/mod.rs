@@ -12,8 +12,8 @@
 //! spmm    Y(i,r)    = X(i,j) * B(j,r)
 //! ```
 //!
-//! Input 0 is the sparse tensor everywhere; the dense inputs follow by mode.  A kernel is found by
-//! its name with [`named`], and [`parse`] reads `mttkrp:3:1`, as the command line takes it.
+//! Input 0 is the sparse tensor everywhere; the dense inputs follow by mode.  [`parse`] finds a
+//! kernel by its name, as `mttkrp:3:1`.
 //! Source of the first four: Kanakagiri, Solomonik, SPAA 2024, section 2.3.
 
 mod named;
@@ -22,7 +22,7 @@ use std::ops::Range;
 
 use crate::einsum::{Access, Expr, Index};
 
-pub use named::{KERNELS, Kernel, ModeUse, named, parse};
+pub use named::{KERNELS, Kernel, ModeUse, parse};
 
 /// The letters of the modes of a sparse tensor, in order; `r` is kept for the rank.
 const MODE_LETTERS: &str = "ijklmnopqstuvwxyzabcdefgh";

@@ -9,8 +9,6 @@ use crate::kernels::{MAX_ORDER, mttkrp, normal, spmm, spmv, ttm, ttmc, tttc, ttt
 pub struct Kernel {
     /// Its name on the command line.
     pub name: &'static str,
-    /// One sentence about what it computes.
-    pub about: &'static str,
     /// The only order it has; `None`: any.
     pub order: Option<usize>,
     /// What it does with a mode.
@@ -32,65 +30,39 @@ pub enum ModeUse {
 
 /// All named kernels.
 pub const KERNELS: &[Kernel] = &[
-    of_mode("mttkrp", "tensor times the Khatri-Rao product of all factors but one (CP)", |n, m| {
-        mttkrp(n, m.unwrap_or(0))
-    }),
-    of_all("ttmc", "tensor times a chain of matrices: all modes but one, or all (Tucker)", ttmc),
-    Kernel {
-        name: "tttp",
-        about: "tensor times the tensor product of vectors, on the tensor's pattern (completion)",
-        order: None,
-        mode: ModeUse::None,
-        make: |order, _| tttp(order),
-    },
-    of_all("tttc", "tensor times a chain of tensors: all cores but one, or all (train)", tttc),
-    of_mode(
-        "normal",
-        "the matrices of row-wise least squares over entries (completion)",
-        |n, m| normal(n, m.unwrap_or(0)),
-    ),
-    of_mode("ttv", "tensor times a vector in one mode", |n, m| ttv(n, m.unwrap_or(0))),
-    of_mode("ttm", "tensor times a matrix in one mode", |n, m| ttm(n, m.unwrap_or(0))),
-    of_matrix("sddmm", "product of two dense matrices where a sparse one has entries", |_, _| {
-        tttp(2)
-    }),
-    of_matrix("spmv", "sparse matrix times a vector", |_, _| spmv()),
-    of_matrix("spmm", "sparse matrix times a dense matrix", |_, _| spmm()),
+    // Tensor times the Khatri-Rao product of all factors but one (CP).
+    of_mode("mttkrp", |n, m| mttkrp(n, m.unwrap_or(0))),
+    // Tensor times a chain of matrices: all modes but one, or all (Tucker).
+    of_all("ttmc", ttmc),
+    // Tensor times the tensor product of vectors, on the tensor's pattern (completion).
+    Kernel { name: "tttp", order: None, mode: ModeUse::None, make: |order, _| tttp(order) },
+    // Tensor times a chain of tensors: all cores but one, or all (train).
+    of_all("tttc", tttc),
+    // The matrices of row-wise least squares over entries (completion).
+    of_mode("normal", |n, m| normal(n, m.unwrap_or(0))),
+    // Tensor times a vector in one mode.
+    of_mode("ttv", |n, m| ttv(n, m.unwrap_or(0))),
+    // Tensor times a matrix in one mode.
+    of_mode("ttm", |n, m| ttm(n, m.unwrap_or(0))),
+    // Product of two dense matrices where a sparse one has entries.
+    of_matrix("sddmm", |_, _| tttp(2)),
+    of_matrix("spmv", |_, _| spmv()),
+    of_matrix("spmm", |_, _| spmm()),
 ];
 
 /// Makes the expression of an order and a mode.
 type Make = fn(usize, Option<usize>) -> Expr;
 
-const fn of_mode(name: &'static str, about: &'static str, make: Make) -> Kernel {
-    Kernel { name, about, order: None, mode: ModeUse::Needed, make }
+const fn of_mode(name: &'static str, make: Make) -> Kernel {
+    Kernel { name, order: None, mode: ModeUse::Needed, make }
 }
 
-const fn of_all(name: &'static str, about: &'static str, make: Make) -> Kernel {
-    Kernel { name, about, order: None, mode: ModeUse::Optional, make }
+const fn of_all(name: &'static str, make: Make) -> Kernel {
+    Kernel { name, order: None, mode: ModeUse::Optional, make }
 }
 
-const fn of_matrix(name: &'static str, about: &'static str, make: Make) -> Kernel {
-    Kernel { name, about, order: Some(2), mode: ModeUse::None, make }
-}
-
-/// Returns the kernel called `name` for a sparse tensor of `order` modes; `mode` counts from 0.
-///
-/// # Errors
-///
-/// [`CoreError::Expression`] if there is no such kernel, or it does not have that order or mode.
-///
-/// # Example
-///
-/// ```
-/// use decompose_core::kernels::named;
-///
-/// let core = named("ttmc", 3, None)?;
-/// assert_eq!(core.to_string(), "Y(r,s,t) = X(i,j,k) * U1(i,r) * U2(j,s) * U3(k,t)");
-/// # Ok::<(), decompose_core::error::CoreError>(())
-/// ```
-pub fn named(name: &str, order: usize, mode: Option<usize>) -> Result<Expr, CoreError> {
-    let mode_text = mode.map(|mode| format!(":{}", mode + 1)).unwrap_or_default();
-    make(name, order, mode).map_err(|why| refused(&format!("{name}:{order}{mode_text}"), why))
+const fn of_matrix(name: &'static str, make: Make) -> Kernel {
+    Kernel { name, order: Some(2), mode: ModeUse::None, make }
 }
 
 /// Reads a named kernel: its name, its order and a mode counted from 1, as `mttkrp:3:1`, `ttmc:4`
@@ -98,7 +70,18 @@ pub fn named(name: &str, order: usize, mode: Option<usize>) -> Result<Expr, Core
 ///
 /// # Errors
 ///
-/// [`CoreError::Expression`] as [`named`], or if a number is none.
+/// [`CoreError::Expression`] if there is no such kernel, it does not have that order or mode, or a number
+/// is none.
+///
+/// # Example
+///
+/// ```
+/// use decompose_core::kernels::parse;
+///
+/// let core = parse("ttmc:3")?;
+/// assert_eq!(core.to_string(), "Y(r,s,t) = X(i,j,k) * U1(i,r) * U2(j,s) * U3(k,t)");
+/// # Ok::<(), decompose_core::error::CoreError>(())
+/// ```
 pub fn parse(text: &str) -> Result<Expr, CoreError> {
     let read = || {
         let mut words = text.trim().split(':');
@@ -150,7 +133,7 @@ fn make(name: &str, order: usize, mode: Option<usize>) -> Result<Expr, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{KERNELS, ModeUse, named, parse};
+    use super::{KERNELS, ModeUse, make, parse};
     use crate::einsum::Expr;
     use crate::kernels::MAX_ORDER;
 
@@ -202,7 +185,7 @@ mod tests {
                 let all = (kernel.mode != ModeUse::Needed).then_some(None);
                 let each = (0..order).filter(|_| kernel.mode != ModeUse::None).map(Some);
                 for mode in all.into_iter().chain(each) {
-                    let made = named(kernel.name, order, mode);
+                    let made = make(kernel.name, order, mode);
                     assert_eq!(made.is_ok(), kernel.order.is_none_or(|only| only == order));
                     let Ok(expr) = made else { continue };
                     assert_eq!(expr.to_string().parse::<Expr>().unwrap(), expr);

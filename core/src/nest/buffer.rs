@@ -76,11 +76,11 @@ mod tests {
     use super::buffers;
     use crate::kernels;
     use crate::nest::Forest;
-    use crate::path::enumerate;
+    use crate::path::{Arity, enumerate};
 
     fn stored(forest: &str) -> String {
         let expr = kernels::mttkrp(3, 0);
-        let (paths, _) = enumerate(&expr);
+        let (paths, _) = enumerate(&expr, Arity::Binary);
         let text = "T1(i,j,r) = X(i,j,k) * A3(k,r)\nA1(i,r) = T1(i,j,r) * A2(j,r)";
         let path = paths.iter().find(|p| p.display(&expr).to_string() == text).unwrap();
         let forest: Forest = forest.parse().unwrap();

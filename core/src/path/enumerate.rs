@@ -13,18 +13,13 @@ pub fn unfactorised(expr: &Expr) -> Path {
     Path { terms: vec![Term { inputs, output: expr.output.set(), indices }] }
 }
 
-/// Returns every path of two inputs a term; see [`enumerate_of`].
-pub fn enumerate(expr: &Expr) -> (Vec<Path>, bool) {
-    enumerate_of(expr, Arity::Binary)
-}
-
 /// Returns every path of `arity`: every tree of contractions, in every depth-first postorder.
 ///
 /// An expression of one input has the path of one term.  Past 50,000 paths, or more operands than
 /// [`Arity::max_operands`], the list is cut, and the second value says so.
 ///
 /// Postorders matter because only neighbouring terms can share loops.
-pub fn enumerate_of(expr: &Expr, arity: Arity) -> (Vec<Path>, bool) {
+pub fn enumerate(expr: &Expr, arity: Arity) -> (Vec<Path>, bool) {
     let Some(space) = PathSpace::new(expr, arity) else {
         return (vec![unfactorised(expr)], expr.inputs.len() > 1);
     };
@@ -88,7 +83,7 @@ fn in_postorder(terms: &[Term]) -> Path {
 mod tests {
     use std::collections::HashSet;
 
-    use super::{enumerate_of, greedy};
+    use super::{enumerate, greedy};
     use crate::einsum::Expr;
     use crate::kernels;
     use crate::path::{Arity, PathSpace, Source};
@@ -113,7 +108,7 @@ mod tests {
         for (operands, binary, any) in known {
             let expr = kernels::mttkrp(operands, 0);
             for (arity, trees) in [(Arity::Binary, binary), (Arity::Any, any)] {
-                let (paths, cut) = enumerate_of(&expr, arity);
+                let (paths, cut) = enumerate(&expr, arity);
                 assert!(!cut);
                 let distinct: HashSet<_> = paths.iter().map(tree).collect();
                 assert_eq!(distinct.len(), trees, "{operands} operands");
@@ -130,7 +125,7 @@ mod tests {
     #[test]
     fn terms_sum_away_what_nobody_needs() {
         let expr = kernels::mttkrp(3, 0);
-        let (paths, _) = enumerate_of(&expr, Arity::Any);
+        let (paths, _) = enumerate(&expr, Arity::Any);
         let texts: Vec<String> = paths.iter().map(|p| p.display(&expr).to_string()).collect();
         for wanted in [
             "T1(i,j,r) = X(i,j,k) * A3(k,r)\nA1(i,r) = T1(i,j,r) * A2(j,r)",

@@ -19,7 +19,7 @@ use std::fmt;
 
 use crate::einsum::{Expr, IndexSet};
 
-pub use enumerate::{enumerate, enumerate_of, greedy, unfactorised};
+pub use enumerate::{enumerate, greedy, unfactorised};
 pub use listing::{Link, Listing, Wanted};
 pub use space::{Arity, PathSpace};
 

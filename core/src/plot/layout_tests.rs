@@ -22,9 +22,6 @@ use crate::plot::Race;
 use crate::plot::RaceCandidate;
 use crate::plot::Ratios;
 use crate::plot::ScaleKind;
-use crate::plot::Scatter;
-use crate::plot::ScatterPoint;
-use crate::plot::ScatterSeries;
 use crate::plot::ScoreMatrix;
 use crate::plot::Spectra;
 use crate::plot::Spectrum;
@@ -221,21 +218,6 @@ fn ratios() {
             });
         }
     }
-}
-
-#[test]
-fn scatters() {
-    let figure = |points: Vec<ScatterPoint>| Scatter {
-        title: LONG.to_owned(),
-        x_name: "predicted time (s)".to_owned(),
-        y_name: "measured time (s)".to_owned(),
-        series: vec![ScatterSeries { name: LONG.to_owned(), points }],
-    };
-    let point = |x: f64, y: f64| ScatterPoint { x, y, label: Some(format!("{x:.3}")) };
-    check(&figure(vec![point(1.0, 1.0)]));
-    check(&figure(vec![point(2.0, 2.0); 20]));
-    check(&figure(vec![point(1e-9, 1e9), point(0.0, 1.0), point(1.0, f64::NAN)]));
-    check(&figure((1..500).map(|k| point(f64::from(k), f64::from(k * 17 % 499 + 1))).collect()));
 }
 
 #[test]

@@ -10,7 +10,6 @@
 //! | [`Curves`] | errors by epoch and time, predicted against observed, residuals |
 //! | [`Bars`] | measured values beside bounds and other programs, as bars or lines |
 //! | [`Ratios`] | ratios to one configuration, such as everything but one technique to everything |
-//! | [`Scatter`] | predicted against measured |
 //! | [`Race`] | predicted against measured seconds of the schedules a search has chosen from |
 //! | [`NestFigure`] | the loops around the terms of a kernel, and what is stored between them |
 //! | [`Spectra`] | singular values by number, and how many were kept |
@@ -47,7 +46,6 @@ mod race;
 mod ratios;
 mod save;
 mod scale;
-mod scatter;
 mod series;
 mod spectra;
 mod stack;
@@ -90,9 +88,6 @@ pub use crate::plot::ratios::Ratios;
 pub use crate::plot::save::Figure;
 pub use crate::plot::save::save;
 pub use crate::plot::scale::ScaleKind;
-pub use crate::plot::scatter::Scatter;
-pub use crate::plot::scatter::ScatterPoint;
-pub use crate::plot::scatter::ScatterSeries;
 pub use crate::plot::spectra::Spectra;
 pub use crate::plot::spectra::Spectrum;
 pub use crate::plot::timing::Timing;

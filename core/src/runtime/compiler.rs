@@ -98,11 +98,6 @@ pub(super) struct Built {
 }
 
 impl Compiler {
-    /// Returns the compiler's program.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
     /// Returns the first line of the compiler's version.
     pub fn version(&self) -> &str {
         &self.version

@@ -1,14 +1,12 @@
 //! Entries that share their coordinates, and entries of value zero.
 
 use std::fmt;
-use std::ops::Range;
 
 use crate::coo::Coo;
 use crate::coo::mask::Mask;
 use crate::coo::mask::heads;
 use crate::dims::ModeOrder;
 use crate::error::FormatError;
-use crate::ints::Ints;
 use crate::value::Value;
 
 /// What becomes of several entries with the same coordinates.
@@ -93,16 +91,6 @@ impl<V: Value> Coo<V> {
         (self.nnz() - self.non_zeros().count()) as u64
     }
 
-    /// Removes the entries of value zero; returns how many there were.
-    pub fn drop_zeros(&mut self) -> u64 {
-        let mask = self.non_zeros();
-        let dropped = self.nnz() - mask.count();
-        if dropped > 0 {
-            self.retain(&mask);
-        }
-        dropped as u64
-    }
-
     /// Keeps the entries whose position passes `test`.
     pub(crate) fn keep(&mut self, test: impl Fn(usize) -> bool + Sync) {
         let bit = |(bit, position)| u64::from(test(position)) << bit;
@@ -123,25 +111,6 @@ impl<V: Value> Coo<V> {
             sorted_by: self.sorted_by.clone(),
             distinct: self.distinct,
         }
-    }
-
-    /// Returns the entries whose coordinate in `mode` lies in `rows`, which becomes the range of
-    /// that mode: its extent is the length of `rows`, and coordinates count from its start.
-    ///
-    /// # Panics
-    ///
-    /// If there is no such mode, or `rows` leaves its extent.
-    pub fn rows(&self, mode: usize, rows: Range<u64>) -> Coo<V> {
-        assert!(rows.start <= rows.end && rows.end <= self.extents[mode], "{rows:?}");
-        let column = &self.coords[mode];
-        let mut part = self.filtered(|position| rows.contains(&column.get(position)));
-        part.extents[mode] = rows.end - rows.start;
-        let shifted = part.coords[mode].iter().map(|coord| coord - rows.start);
-        part.coords[mode] = match &part.coords[mode] {
-            Ints::U32(_) => shifted.map(|coord| coord as u32).collect::<Vec<u32>>().into(),
-            Ints::U64(_) => shifted.collect::<Vec<u64>>().into(),
-        };
-        part
     }
 
     fn non_zeros(&self) -> Mask {

@@ -40,13 +40,6 @@ impl<V: Value> Coo<V> {
         self.values.par_iter().all(|value| test(value.to_f64()))
     }
 
-    /// Returns the tensor with its values rounded to `U`; coordinates are moved, not copied.
-    pub fn convert<U: Value>(self) -> Coo<U> {
-        let Coo { extents, coords, values, sorted_by, distinct } = self;
-        let values: Vec<U> = values.par_iter().map(|value| U::from_f64(value.to_f64())).collect();
-        Coo { extents, coords, values: Array::from(values), sorted_by, distinct }
-    }
-
     /// Returns a copy of the values, made by all threads.
     pub(crate) fn copy_values(&self) -> Array<V> {
         self.values.copy()

@@ -163,12 +163,6 @@ impl PatternCounts {
         &self.coverages[mode]
     }
 
-    /// Returns the counts of the first mode, the first two, ..., all modes of `order`.
-    pub fn prefix_counts(&self, order: &ModeOrder) -> Vec<u64> {
-        let modes = order.modes();
-        (1..=modes.len()).map(|len| self.count(ModeSet::of(&modes[..len])).value).collect()
-    }
-
     /// Iterates over the sets that were looked at.
     pub fn iter(&self) -> impl Iterator<Item = (ModeSet, Count)> + '_ {
         self.counts.iter().map(|(&set, &count)| (set, count))

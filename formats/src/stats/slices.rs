@@ -34,19 +34,10 @@ impl SliceStats {
     }
 }
 
-/// Counts the entries of the slices of `mode`.
+/// Counts the entries of the slices of `mode`, and how often the rows of the slices are found near.
 ///
 /// Exact and parallel.  Time `O(nnz + extent)`, memory 4 bytes a slice; where the extent is far
 /// above nnz, a copy of the column is sorted instead.
-///
-/// # Panics
-///
-/// If `mode` is not below the order.
-pub fn slice_stats<V: Value>(coo: &Coo<V>, mode: usize) -> SliceStats {
-    slices(coo, mode).0
-}
-
-/// Counts as [`slice_stats`], and how often the rows of the slices are found near.
 pub(super) fn slices<V: Value>(coo: &Coo<V>, mode: usize) -> (SliceStats, Coverage) {
     let extent = coo.extents()[mode];
     let Summary { used, largest, coverage } = match coo.coords(mode) {

@@ -7,7 +7,7 @@ use crate::coo::Coo;
 use crate::dims::ModeOrder;
 use crate::dims::ModeSet;
 use crate::stats::forecast::{cp_bytes, csf_bytes, tucker_bytes};
-use crate::stats::patterns::{Certainty, Count, PatternCounts};
+use crate::stats::patterns::{Count, PatternCounts};
 use crate::stats::slices::SliceStats;
 use crate::value::Value;
 
@@ -120,11 +120,6 @@ impl TensorStats {
     pub fn tucker_forecast(&self, ranks: &[u64]) -> u64 {
         let trees = self.csf_bytes.saturating_mul(self.extents.len() as u64);
         tucker_bytes(&self.extents, ranks, self.value_bytes).saturating_add(trees)
-    }
-
-    /// Tells whether all prefix counts are exact.
-    pub fn prefixes_are_exact(&self) -> bool {
-        self.prefix_counts.iter().all(|count| count.certainty == Certainty::Exact)
     }
 }
 

@@ -11,28 +11,16 @@ use crate::synth::random::Stream;
 use crate::value::Value;
 
 /// The model to plant: `X(i, j, ...) = sum_r A(i, r) B(j, r) ... + noise`.
+///
+/// The model has sparse factors, so the whole tensor, zeros included, is of low rank.  Each component
+/// fills a block of random slices; the blocks have about `nnz` cells together, fewer where they overlap.
+/// Factors are uniform in `0.5..1.5` within the block.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 pub struct LowRank {
     /// The number of components, from 1.
     pub rank: usize,
     /// The norm of the noise over the norm of the model, from 0; normal noise on the non-zeros.
     pub noise: f64,
-    /// Where the non-zeros lie.
-    pub support: Support,
-}
-
-/// Where the non-zeros of a planted model lie.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Support {
-    /// At the cells of the configured pattern, whatever the model is elsewhere: observations for
-    /// completion.  Factors are uniform in `0..1`.
-    Sampled,
-    /// Where the model is not zero, and the model has sparse factors: the whole tensor, zeros
-    /// included, is of low rank.  Each component fills a block of random slices; the blocks have
-    /// about `nnz` cells together, fewer where they overlap.  Factors are uniform in `0.5..1.5`
-    /// within the block.  The configured pattern is not used.
-    Blocks,
 }
 
 /// A tensor and what was planted in it.
@@ -44,7 +32,7 @@ pub struct Planted<V: Value> {
     pub factors: Vec<Array2<f64>>,
 }
 
-/// Generates a tensor with a planted model; the configured values are not used.
+/// Generates a tensor with a planted model; the configured pattern and values are not used.
 ///
 /// Parallel; time `O(nnz * order * rank)`.
 ///
@@ -63,13 +51,7 @@ pub fn low_rank<V: Value>(
         );
         return Err(FormatError::NotATensor(why));
     }
-    let (pattern, factors) = match model.support {
-        Support::Sampled => {
-            let entry = |stream: Stream, cell: u64| stream.unit(cell);
-            (config.draw_pattern()?, factors(config, model.rank, entry))
-        }
-        Support::Blocks => blocks(config, model.rank)?,
-    };
+    let (pattern, factors) = blocks(config, model.rank)?;
     let exact = evaluate(&pattern, &factors);
     let power = exact.iter().map(|value| value * value).sum::<f64>() / exact.len().max(1) as f64;
     let (stream, scale) = (Stream::new(config.seed, "noise"), model.noise * power.sqrt());
@@ -78,14 +60,11 @@ pub fn low_rank<V: Value>(
     Ok(Planted { tensor: pattern.with_values(values), factors })
 }
 
-fn factors(
-    config: &SynthConfig,
-    rank: usize,
-    entry: impl Fn(Stream, u64) -> f64,
-) -> Vec<Array2<f64>> {
+/// Draws factors without zeros.
+fn factors(config: &SynthConfig, rank: usize) -> Vec<Array2<f64>> {
     let factor = |(mode, &extent): (usize, &u64)| {
         let stream = Stream::new(config.seed, "factors").part(mode as u64);
-        let cell = |(row, col)| entry(stream, (row * rank + col) as u64);
+        let cell = |(row, col)| 0.5 + stream.unit((row * rank + col) as u64);
         Array2::from_shape_fn((extent as usize, rank), cell)
     };
     config.extents.iter().enumerate().map(factor).collect()
@@ -96,7 +75,7 @@ fn blocks(config: &SynthConfig, rank: usize) -> Result<(Coo<f32>, Vec<Array2<f64
     let order = config.extents.len();
     let cells: f64 = config.extents.iter().map(|&extent| extent as f64).product();
     let share = (config.nnz as f64 / rank as f64 / cells).powf(1.0 / order as f64).min(1.0);
-    let mut factors = factors(config, rank, |stream, cell| 0.5 + stream.unit(cell));
+    let mut factors = factors(config, rank);
     let mut columns: Vec<Vec<u64>> = vec![Vec::new(); order];
     for component in 0..rank {
         let sides: Vec<Vec<u64>> = (0..order)

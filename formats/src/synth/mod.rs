@@ -18,7 +18,7 @@ use crate::synth::random::Stream;
 use crate::synth::zipf::Zipf;
 use crate::value::Value;
 
-pub use crate::synth::low_rank::{LowRank, Planted, Support, low_rank};
+pub use crate::synth::low_rank::{LowRank, Planted, low_rank};
 
 /// What to generate.
 ///

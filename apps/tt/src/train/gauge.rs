@@ -5,21 +5,6 @@ use decompose_common::linalg::qr;
 use crate::train::{Train, core_of, left_matrix, right_matrix};
 
 impl Train {
-    /// Makes core `k` left-orthogonal; what it carried goes into its right neighbour.
-    ///
-    /// Time `O(I_k r^3)`.
-    ///
-    /// # Panics
-    ///
-    /// If there is no right neighbour.
-    pub fn shift_right(&mut self, k: usize) {
-        let rest = self.make_left_orthogonal(k);
-        let next = &self.cores[k + 1];
-        let (_, extent, right) = next.dim();
-        let moved = rest.dot(&right_matrix(next.view()));
-        self.cores[k + 1] = core_of(moved, (rest.nrows(), extent, right));
-    }
-
     /// Makes core `k` right-orthogonal; what it carried goes into its left neighbour.
     ///
     /// Time `O(I_k r^3)`.
@@ -96,10 +81,6 @@ mod tests {
             let before = train.head(extents.len());
             train.centre_first();
             prop_assert!(train.orthogonality_defect(0) < 1e-12);
-            for k in 0..extents.len() - 1 {
-                train.shift_right(k);
-                prop_assert!(train.orthogonality_defect(k + 1) < 1e-12);
-            }
             let after = train.head(extents.len());
             let size = before.iter().fold(1e-300_f64, |m, x| m.max(x.abs()));
             let off = before.iter().zip(&after).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);

@@ -126,6 +126,6 @@ pub(crate) fn shared(set: &str, name: &str) -> Option<Coo<f64>> {
     let options = ReadOptions { extents, ..ReadOptions::default() };
     let (mut coo, _) = io::read(&Source::new(&path), &options, &Progress::new()).unwrap();
     coo.sum_duplicates().unwrap();
-    coo.drop_zeros();
-    Some(coo)
+    let values = coo.values();
+    Some(coo.filtered(|entry| values[entry] != 0.0))
 }
