@@ -22,6 +22,8 @@ pub mod progress;
 pub mod restarts;
 pub mod rng;
 pub mod score;
+mod solver_error;
 pub mod stopping;
 
 pub use error::CommonError;
+pub use solver_error::SolverError;

@@ -4,10 +4,10 @@
 //! Source: Zhou, Wilkinson, Schreiber, Pan, "Large-scale parallel collaborative filtering for the
 //! Netflix prize", AAIM 2008, for matrices.
 
+use decompose_common::SolverError;
 use decompose_core::runtime::{Slices, Toolchain};
 use decompose_formats::{Coo, Matrix};
 
-use crate::error::CompleteError;
 use crate::loss::Range;
 use crate::method::{Method, Progress};
 use crate::objective::{Objective, others};
@@ -33,7 +33,7 @@ impl Als {
         objective: &Objective,
         sign: Range,
         toolchain: &Toolchain,
-    ) -> Result<Als, CompleteError> {
+    ) -> Result<Als, SolverError> {
         let rank = objective.network().blocks()[0].matrix().1;
         let modes = (0..tensor.order()).map(|mode| Rows::new(tensor, mode));
         let modes = modes.collect::<Result<Vec<_>, _>>()?;
@@ -50,7 +50,7 @@ impl Method for Als {
         objective: &mut Objective,
         blocks: &mut Vec<Matrix<f64>>,
         _: f64,
-    ) -> Result<Progress, CompleteError> {
+    ) -> Result<Progress, SolverError> {
         for (mode, rows) in self.modes.iter().enumerate() {
             let cols = blocks[mode].cols();
             let reg = objective.reg()[mode];

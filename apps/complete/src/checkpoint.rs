@@ -8,16 +8,15 @@
 use std::io;
 use std::path::Path;
 
-use decompose_common::CommonError;
 use decompose_common::checkpoint::{self, Identity, fixed};
 use decompose_common::npz::{self, NpzIn, NpzOut};
 use decompose_common::restarts::seed_of;
+use decompose_common::{CommonError, SolverError};
 use decompose_formats::{Coo, Matrix};
 use ndarray::{Array2, ArrayView1};
 
 use crate::config::{Algorithm, Biases, CompleteConfig, ModelKind, Reg};
 use crate::data::Data;
-use crate::error::CompleteError;
 use crate::loss::{Loss, Range};
 use crate::metrics::Scores;
 use crate::outcome::{EpochRecord, StartReport};
@@ -99,13 +98,13 @@ pub fn write_identity(
 ///
 /// # Errors
 ///
-/// [`CompleteError::Start`] with the first that differs, [`CompleteError::Common`] if an array is
+/// [`SolverError::Start`] with the first that differs, [`SolverError::Common`] if an array is
 /// missing.
 pub fn check_identity(
     archive: &mut NpzIn,
     data: Data<'_>,
     config: &CompleteConfig,
-) -> Result<(), CompleteError> {
+) -> Result<(), SolverError> {
     let mut why = checkpoint::difference(archive, &identity(config, data))?;
     let (saved, now): (Vec<f64>, _) = (archive.numbers("fractions")?, fractions(config));
     if why.is_none() && saved != now {
@@ -119,7 +118,7 @@ pub fn check_identity(
     match why {
         Some(why) => {
             let what = archive.path().display().to_string();
-            Err(CompleteError::Start { what, why })
+            Err(SolverError::Start { what, why })
         }
         None => Ok(()),
     }
@@ -131,7 +130,7 @@ pub(crate) fn save(
     data: Data<'_>,
     config: &CompleteConfig,
     folder: &Path,
-) -> Result<(), CompleteError> {
+) -> Result<(), SolverError> {
     npz::write(&checkpoint::file(folder), |out| {
         out.numbers("version", &[VERSION])?;
         write_identity(out, data, config)?;
@@ -152,8 +151,8 @@ pub(crate) fn save(
 ///
 /// # Errors
 ///
-/// [`CompleteError::Common`] if there is no readable checkpoint in `folder`.
-pub fn saved_history(folder: &Path) -> Result<Vec<EpochRecord>, CompleteError> {
+/// [`SolverError::Common`] if there is no readable checkpoint in `folder`.
+pub fn saved_history(folder: &Path) -> Result<Vec<EpochRecord>, SolverError> {
     read_history(&mut checkpoint::open(folder, VERSION)?)
 }
 
@@ -162,14 +161,14 @@ pub(crate) fn open(
     data: Data<'_>,
     config: &CompleteConfig,
     folder: &Path,
-) -> Result<NpzIn, CompleteError> {
+) -> Result<NpzIn, SolverError> {
     let mut archive = checkpoint::open(folder, VERSION)?;
     check_identity(&mut archive, data, config)?;
     Ok(archive)
 }
 
 /// Takes the state in `archive` into `run`, whose method belongs to the start that was saved.
-pub(crate) fn load(run: &mut Run, archive: &mut NpzIn) -> Result<(), CompleteError> {
+pub(crate) fn load(run: &mut Run, archive: &mut NpzIn) -> Result<(), SolverError> {
     let count = run.blocks.len();
     let shape = |block: &Matrix<f64>| (block.rows(), block.cols());
     for (name, kept) in [("block", &mut run.blocks), ("best", &mut run.best)] {
@@ -192,7 +191,7 @@ pub(crate) fn load(run: &mut Run, archive: &mut NpzIn) -> Result<(), CompleteErr
 pub(crate) fn read_course(
     archive: &mut NpzIn,
     seed: u64,
-) -> Result<(Vec<EpochRecord>, Vec<StartReport>), CompleteError> {
+) -> Result<(Vec<EpochRecord>, Vec<StartReport>), SolverError> {
     let history = read_history(archive)?;
     let table: Array2<u64> = archive.array("finished")?;
     let ridges: Array2<f64> = archive.array("ridges")?;
@@ -266,7 +265,7 @@ fn table(history: &[EpochRecord]) -> Array2<f64> {
     table
 }
 
-fn read_history(archive: &mut NpzIn) -> Result<Vec<EpochRecord>, CompleteError> {
+fn read_history(archive: &mut NpzIn) -> Result<Vec<EpochRecord>, SolverError> {
     let table: Array2<f64> = archive.array("history")?;
     if table.ncols() != FIELDS + 3 * SCORES {
         let why = format!("array `history` has {} columns", table.ncols());
@@ -324,7 +323,7 @@ pub(crate) fn read_blocks(
     archive: &mut NpzIn,
     name: &str,
     count: usize,
-) -> Result<Vec<Matrix<f64>>, CompleteError> {
+) -> Result<Vec<Matrix<f64>>, SolverError> {
     let blocks = (1..=count).map(|at| archive.matrix(&format!("{name}_{at}")));
     Ok(blocks.collect::<Result<_, _>>()?)
 }

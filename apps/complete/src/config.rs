@@ -4,10 +4,10 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use decompose_common::SolverError;
 use decompose_common::checkpoint::CheckpointRule;
 use decompose_formats::Matrix;
 
-use crate::error::CompleteError;
 use crate::loss::{Loss, Range};
 use crate::stop::Patience;
 
@@ -153,8 +153,8 @@ pub enum Start {
 
 impl Reg {
     /// Checks the numbers for a model of so many blocks.
-    fn check(&self, blocks: usize) -> Result<(), CompleteError> {
-        let fail = |why: String| Err(CompleteError::Config(why));
+    fn check(&self, blocks: usize) -> Result<(), SolverError> {
+        let fail = |why: String| Err(SolverError::Config(why));
         let Reg::Given(numbers) = self else { return Ok(()) };
         if numbers.len() != 1 && numbers.len() != blocks {
             return fail(format!("reg has {} numbers; give 1, or {blocks}", numbers.len()));
@@ -197,9 +197,9 @@ impl CompleteConfig {
     ///
     /// # Errors
     ///
-    /// [`CompleteError::Config`] with the option, its value and the remedy.
-    pub fn check(&self, extents: &[u64]) -> Result<(), CompleteError> {
-        let fail = |why: String| Err(CompleteError::Config(why));
+    /// [`SolverError::Config`] with the option, its value and the remedy.
+    pub fn check(&self, extents: &[u64]) -> Result<(), SolverError> {
+        let fail = |why: String| Err(SolverError::Config(why));
         if extents.len() < 2 {
             return fail("a tensor of one mode has no structure to complete it by".into());
         }
@@ -228,8 +228,8 @@ impl CompleteConfig {
         }
     }
 
-    fn check_model(&self, extents: &[u64]) -> Result<(), CompleteError> {
-        let fail = |why: String| Err(CompleteError::Config(why));
+    fn check_model(&self, extents: &[u64]) -> Result<(), SolverError> {
+        let fail = |why: String| Err(SolverError::Config(why));
         let order = extents.len();
         let (ranks, want) = match &self.model {
             ModelKind::Cp { rank } => (std::slice::from_ref(rank), 1),
@@ -264,25 +264,25 @@ impl CompleteConfig {
         Ok(())
     }
 
-    fn check_algorithm(&self) -> Result<(), CompleteError> {
+    fn check_algorithm(&self) -> Result<(), SolverError> {
         let (name, loss) = (self.algorithm.name(), self.loss);
         let least_squares =
             matches!(self.algorithm, Algorithm::Als | Algorithm::AlsCg | Algorithm::Ccd);
         if least_squares && !loss.is_quadratic() {
-            return Err(CompleteError::Config(format!(
+            return Err(SolverError::Config(format!(
                 "{name} minimises the gaussian loss; use lbfgs, adam or sgd for {loss}"
             )));
         }
         let cp = matches!(self.model, ModelKind::Cp { .. });
         if !cp && matches!(self.algorithm, Algorithm::Ccd | Algorithm::Sgd) {
-            return Err(CompleteError::Config(format!(
+            return Err(SolverError::Config(format!(
                 "{name} fits CP models; use als, lbfgs or adam for others"
             )));
         }
         let unbounded =
             self.algorithm == Algorithm::AlsCg || (!cp && self.algorithm == Algorithm::Als);
         if unbounded && self.range() == Range::NonNegative {
-            return Err(CompleteError::Config(format!(
+            return Err(SolverError::Config(format!(
                 "{name} cannot keep parameters from being negative here; use lbfgs or adam, or als \
                  with a CP model"
             )));

@@ -14,10 +14,10 @@
 //! Ma, Solomonik, "Distributed-memory tensor completion for generalized loss functions in Python
 //! using new sparse tensor kernels", JPDC 169, 2022.
 
+use decompose_common::SolverError;
 use decompose_formats::Matrix;
 
 use crate::biases::Fixed;
-use crate::error::CompleteError;
 use crate::method::{Method, Progress};
 use crate::objective::Objective;
 
@@ -40,8 +40,8 @@ impl AlsCg {
     /// # Errors
     ///
     /// If there is no memory.
-    pub(crate) fn new(objective: &Objective) -> Result<AlsCg, CompleteError> {
-        let room = |(rows, cols)| -> Result<[Matrix<f64>; 3], CompleteError> {
+    pub(crate) fn new(objective: &Objective) -> Result<AlsCg, SolverError> {
+        let room = |(rows, cols)| -> Result<[Matrix<f64>; 3], SolverError> {
             let make = || Matrix::zeros(rows, cols);
             Ok([make()?, make()?, make()?])
         };
@@ -56,7 +56,7 @@ impl AlsCg {
         at: usize,
         objective: &mut Objective,
         blocks: &mut [Matrix<f64>],
-    ) -> Result<(), CompleteError> {
+    ) -> Result<(), SolverError> {
         let shape = &objective.network().blocks()[at];
         let (slices, len) = (shape.slices(), shape.slice_len());
         let slice = Slices { slices, rows: shape.matrix().0 / slices };
@@ -113,7 +113,7 @@ impl AlsCg {
         &mut self,
         objective: &mut Objective,
         blocks: &[Matrix<f64>],
-    ) -> Result<(), CompleteError> {
+    ) -> Result<(), SolverError> {
         let offset = objective.offset();
         let entries = objective.entries();
         entries.evaluate(&blocks.iter().collect::<Vec<_>>())?;
@@ -130,7 +130,7 @@ impl Method for AlsCg {
         objective: &mut Objective,
         blocks: &mut Vec<Matrix<f64>>,
         _: f64,
-    ) -> Result<Progress, CompleteError> {
+    ) -> Result<Progress, SolverError> {
         self.refresh(objective, blocks)?;
         for at in 0..blocks.len() {
             self.update(at, objective, blocks)?;

@@ -19,6 +19,7 @@
 
 use std::ops::Range;
 
+use decompose_common::SolverError;
 use decompose_core::contract::{Roots, best_tree};
 use decompose_core::cost::Machine;
 use decompose_core::runtime::{Slices, Toolchain};
@@ -30,7 +31,6 @@ use rayon::prelude::{
 
 use crate::config::{CompleteConfig, ModelKind};
 use crate::entries::tree;
-use crate::error::CompleteError;
 use crate::kernel::{BlockKernel, question};
 use crate::loss::Range as Sign;
 use crate::method::{Method, Progress};
@@ -72,7 +72,7 @@ impl Ccd {
         objective: &Objective,
         config: &CompleteConfig,
         toolchain: &Toolchain,
-    ) -> Result<Ccd, CompleteError> {
+    ) -> Result<Ccd, SolverError> {
         let counts = PatternCounts::of(tensor);
         let all = objective.network();
         let block = config.block.min(all.blocks()[0].matrix().1);
@@ -102,7 +102,7 @@ impl Ccd {
     }
 
     /// Sets the residual to the entries less the model.
-    fn restart(&mut self, blocks: &[Matrix<f64>], offset: f64) -> Result<(), CompleteError> {
+    fn restart(&mut self, blocks: &[Matrix<f64>], offset: f64) -> Result<(), SolverError> {
         let operands: Vec<&Matrix<f64>> = blocks.iter().collect();
         self.values.at_entries(&self.ones, &operands, &mut self.change)?;
         let observed = self.values.tree().values();
@@ -120,7 +120,7 @@ impl Ccd {
         &mut self,
         done: Option<&[Matrix<f64>]>,
         next: &[Matrix<f64>],
-    ) -> Result<(), CompleteError> {
+    ) -> Result<(), SolverError> {
         let mut pairs = Vec::with_capacity(next.len());
         for (mode, next) in next.iter().enumerate() {
             let mut pair = Matrix::zeros(next.rows(), 2 * self.block)?;
@@ -150,7 +150,7 @@ impl Ccd {
         mode: usize,
         columns: &mut [Matrix<f64>],
         rule: &RowRule,
-    ) -> Result<(), CompleteError> {
+    ) -> Result<(), SolverError> {
         let rows = &self.modes[mode];
         let residual = &self.residual;
         let places = rows.list().places().par_iter();
@@ -173,7 +173,7 @@ impl Method for Ccd {
         objective: &mut Objective,
         blocks: &mut Vec<Matrix<f64>>,
         _: f64,
-    ) -> Result<Progress, CompleteError> {
+    ) -> Result<Progress, SolverError> {
         self.restart(blocks, objective.offset())?;
         let rank = blocks.first().map_or(0, Matrix::cols);
         let fixed = objective.fixed().clone();
@@ -207,7 +207,7 @@ fn columns_of(
     blocks: &[Matrix<f64>],
     range: &Range<usize>,
     width: usize,
-) -> Result<Vec<Matrix<f64>>, CompleteError> {
+) -> Result<Vec<Matrix<f64>>, SolverError> {
     let of_block = |block: &Matrix<f64>| {
         let mut columns = Matrix::zeros(block.rows(), width)?;
         for row in 0..block.rows() {

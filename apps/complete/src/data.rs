@@ -1,8 +1,8 @@
 //! The entries of a completion.
 
+use decompose_common::SolverError;
 use decompose_formats::Coo;
 
-use crate::error::CompleteError;
 use crate::loss::Loss;
 
 /// The entries of a completion, without duplicates.
@@ -17,24 +17,24 @@ pub struct Data<'a> {
 }
 
 /// Checks the parts against each other and the loss.
-pub(crate) fn check(data: Data<'_>, loss: Loss) -> Result<(), CompleteError> {
+pub(crate) fn check(data: Data<'_>, loss: Loss) -> Result<(), SolverError> {
     let extents = data.train.extents();
     let parts = [("training", Some(data.train)), ("validation", data.val), ("test", data.test)];
     for (name, part) in parts {
         let Some(part) = part else { continue };
         if part.nnz() == 0 {
-            return Err(CompleteError::Data(format!("there are no {name} entries")));
+            return Err(SolverError::Data(format!("there are no {name} entries")));
         }
         if part.extents() != extents {
             let (have, want) = (part.extents(), extents);
             let why = format!("the {name} entries have extents {have:?}, the training {want:?}");
-            return Err(CompleteError::Data(why));
+            return Err(SolverError::Data(why));
         }
         if let Some(entry) = part.values().iter().position(|&x| !loss.allows(x)) {
             let at: Vec<String> = (0..part.order())
                 .map(|mode| (part.coords(mode).get(entry) + 1).to_string())
                 .collect();
-            return Err(CompleteError::Data(format!(
+            return Err(SolverError::Data(format!(
                 "the {name} entry at {} is {}; the {loss} loss is for {}",
                 at.join(" "),
                 part.values()[entry],

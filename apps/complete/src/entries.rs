@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
+use decompose_common::SolverError;
 use decompose_core::contract::{Roots, best_tree};
 use decompose_core::cost::Machine;
 use decompose_core::runtime::Toolchain;
 use decompose_core::sweep::TreeLayout;
 use decompose_formats::{Coo, Csf, Matrix, PatternCounts};
 
-use crate::error::CompleteError;
 use crate::kernel::{BlockKernel, question};
 use crate::network::Network;
 
@@ -30,7 +30,7 @@ impl Entries {
         tensor: &Coo<f64>,
         network: &Network,
         toolchain: &Toolchain,
-    ) -> Result<Entries, CompleteError> {
+    ) -> Result<Entries, SolverError> {
         let counts = PatternCounts::of(tensor);
         let asked = question(network.values(), &counts, &network.shapes())?;
         let (layout, _) = best_tree(std::slice::from_ref(&asked), Roots::Any, Machine::here())?;
@@ -65,7 +65,7 @@ impl Entries {
     /// # Errors
     ///
     /// If the blocks do not fit.
-    pub(crate) fn evaluate(&mut self, blocks: &[&Matrix<f64>]) -> Result<&[f64], CompleteError> {
+    pub(crate) fn evaluate(&mut self, blocks: &[&Matrix<f64>]) -> Result<&[f64], SolverError> {
         self.kernel.at_entries(&self.ones, blocks, &mut self.model)?;
         Ok(&self.model)
     }
@@ -81,7 +81,7 @@ impl Entries {
 /// # Errors
 ///
 /// If there is no memory.
-pub(crate) fn tree(tensor: &Coo<f64>, layout: &TreeLayout) -> Result<Arc<Csf<f64>>, CompleteError> {
+pub(crate) fn tree(tensor: &Coo<f64>, layout: &TreeLayout) -> Result<Arc<Csf<f64>>, SolverError> {
     Ok(Arc::new(Csf::build(tensor.clone(), &layout.order)?.fuse(layout.tail)))
 }
 
@@ -96,7 +96,7 @@ pub fn values_at(
     network: &Network,
     blocks: &[Matrix<f64>],
     toolchain: &Toolchain,
-) -> Result<(Coo<f64>, Vec<f64>), CompleteError> {
+) -> Result<(Coo<f64>, Vec<f64>), SolverError> {
     let mut entries = Entries::new(tensor, network, toolchain)?;
     entries.evaluate(&blocks.iter().collect::<Vec<_>>())?;
     Ok((entries.tree().to_coo(), entries.model))

@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
+use decompose_common::SolverError;
 use decompose_core::contract::{Contraction, Question};
 use decompose_core::einsum::{Expr, Index};
 use decompose_core::runtime::Toolchain;
 use decompose_formats::{Csf, DenseTensor, Matrix, PatternCounts};
 use ndarray::IxDyn;
-
-use crate::error::CompleteError;
 
 /// A contraction with the shapes of its dense operands.
 pub(crate) struct BlockKernel {
@@ -29,7 +28,7 @@ pub(crate) fn question(
     expr: Expr,
     counts: &PatternCounts,
     shapes: &[Vec<u64>],
-) -> Result<Question, CompleteError> {
+) -> Result<Question, SolverError> {
     Ok(Question::new(expr, 0, counts, shapes)?)
 }
 
@@ -43,7 +42,7 @@ impl BlockKernel {
         question: &Question,
         tree: &Arc<Csf<f64>>,
         toolchain: &Toolchain,
-    ) -> Result<BlockKernel, CompleteError> {
+    ) -> Result<BlockKernel, SolverError> {
         let contraction = Contraction::scheduled(question, Arc::clone(tree), toolchain)?;
         Ok(BlockKernel::of(contraction, question))
     }
@@ -77,7 +76,7 @@ impl BlockKernel {
         values: &[f64],
         blocks: &[&Matrix<f64>],
         output: &mut [f64],
-    ) -> Result<(), CompleteError> {
+    ) -> Result<(), SolverError> {
         let packed = self.packed(blocks)?;
         let operands = operands(blocks, &packed);
         Ok(self.contraction.run_on_into(values, &operands, output)?)
@@ -93,7 +92,7 @@ impl BlockKernel {
         values: &[f64],
         blocks: &[&Matrix<f64>],
         output: &mut Matrix<f64>,
-    ) -> Result<(), CompleteError> {
+    ) -> Result<(), SolverError> {
         let packed = self.packed(blocks)?;
         let operands = operands(blocks, &packed);
         if self.contraction.gives_as_named() {
@@ -117,7 +116,7 @@ impl BlockKernel {
     }
 
     /// Stores the blocks that the kernel wants in another order of indices.
-    fn packed(&self, blocks: &[&Matrix<f64>]) -> Result<Vec<Option<Matrix<f64>>>, CompleteError> {
+    fn packed(&self, blocks: &[&Matrix<f64>]) -> Result<Vec<Option<Matrix<f64>>>, SolverError> {
         let one = |(at, block): (usize, &&Matrix<f64>)| {
             if self.contraction.takes_as_named(at) {
                 return Ok(None);
@@ -125,7 +124,7 @@ impl BlockKernel {
             let elements = (0..block.rows()).flat_map(|row| block.row(row).iter().copied());
             let shape = IxDyn(&self.shapes[at]);
             let dense = DenseTensor::from_shape_vec(shape, elements.collect());
-            let dense = dense.map_err(|e| CompleteError::Data(e.to_string()))?;
+            let dense = dense.map_err(|e| SolverError::Data(e.to_string()))?;
             Ok(Some(self.contraction.pack(at, &dense)?))
         };
         blocks.iter().enumerate().map(one).collect()

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use decompose_common::SolverError;
 use decompose_common::npz::{NpzIn, NpzOut};
 use decompose_core::runtime::Toolchain;
 use decompose_formats::{Coo, Matrix};
@@ -10,7 +11,6 @@ use crate::alternate::Als;
 use crate::config::{Algorithm, CompleteConfig};
 use crate::conjugate::AlsCg;
 use crate::coordinate::Ccd;
-use crate::error::CompleteError;
 use crate::moments::Adam;
 use crate::objective::Objective;
 use crate::quasi_newton::Lbfgs;
@@ -37,7 +37,7 @@ pub(crate) trait Method {
         objective: &mut Objective,
         blocks: &mut Vec<Matrix<f64>>,
         value: f64,
-    ) -> Result<Progress, CompleteError>;
+    ) -> Result<Progress, SolverError>;
 
     /// Forgets the course so far: the objective, or the place, is another one now.
     fn forget(&mut self) {}
@@ -56,7 +56,7 @@ pub(crate) trait Method {
     /// # Errors
     ///
     /// If an array is missing or of another type.
-    fn load(&mut self, _archive: &mut NpzIn) -> Result<(), CompleteError> {
+    fn load(&mut self, _archive: &mut NpzIn) -> Result<(), SolverError> {
         Ok(())
     }
 }
@@ -71,7 +71,7 @@ pub(crate) fn method(
     tensor: &Coo<f64>,
     objective: &Objective,
     toolchain: &Toolchain,
-) -> Result<Box<dyn Method>, CompleteError> {
+) -> Result<Box<dyn Method>, SolverError> {
     let row_wise = matches!(config.model, crate::config::ModelKind::Cp { .. });
     Ok(match config.algorithm {
         Algorithm::Als if row_wise => {

@@ -11,13 +11,13 @@
 
 use std::io;
 
+use decompose_common::SolverError;
 use decompose_common::checkpoint::fixed;
 use decompose_common::npz::{NpzIn, NpzOut};
 use decompose_formats::Matrix;
 
 use crate::checkpoint::{read_blocks, write_blocks};
 use crate::config::CompleteConfig;
-use crate::error::CompleteError;
 use crate::loss::Range;
 use crate::method::{Method, Progress};
 use crate::objective::Objective;
@@ -52,12 +52,9 @@ impl Adam {
     /// # Errors
     ///
     /// If there is no memory.
-    pub(crate) fn new(
-        objective: &Objective,
-        config: &CompleteConfig,
-    ) -> Result<Adam, CompleteError> {
+    pub(crate) fn new(objective: &Objective, config: &CompleteConfig) -> Result<Adam, SolverError> {
         let blocks = || objective.network().blocks().iter().map(|block| block.matrix());
-        let room = || -> Result<Vec<Matrix<f64>>, CompleteError> {
+        let room = || -> Result<Vec<Matrix<f64>>, SolverError> {
             Ok(blocks().map(|(rows, cols)| Matrix::zeros(rows, cols)).collect::<Result<_, _>>()?)
         };
         Ok(Adam {
@@ -80,7 +77,7 @@ impl Method for Adam {
         objective: &mut Objective,
         blocks: &mut Vec<Matrix<f64>>,
         value: f64,
-    ) -> Result<Progress, CompleteError> {
+    ) -> Result<Progress, SolverError> {
         let start = self.step * size(blocks);
         let rate = self.rate.get_or_insert(start);
         self.fails = if value < self.least { 0 } else { self.fails + 1 };
@@ -125,7 +122,7 @@ impl Method for Adam {
         out.numbers("adam_counts", &[u64::from(self.time), self.fails])
     }
 
-    fn load(&mut self, archive: &mut NpzIn) -> Result<(), CompleteError> {
+    fn load(&mut self, archive: &mut NpzIn) -> Result<(), SolverError> {
         self.mean = read_blocks(archive, "mean", self.mean.len())?;
         self.square = read_blocks(archive, "square", self.square.len())?;
         let [rate, least] = fixed::<f64, 2>(archive, "adam")?;

@@ -9,6 +9,7 @@
 //! One tree serves the model's values and all gradients.  Time of an evaluation: one TTTP and one
 //! contraction a block.
 
+use decompose_common::SolverError;
 use decompose_core::contract::{Question, Roots, best_tree};
 use decompose_core::cost::Machine;
 use decompose_core::runtime::Toolchain;
@@ -20,7 +21,6 @@ use rayon::prelude::{
 
 use crate::biases::Fixed;
 use crate::entries::{Entries, tree};
-use crate::error::CompleteError;
 use crate::kernel::{BlockKernel, question};
 use crate::loss::Loss;
 use crate::network::Network;
@@ -65,7 +65,7 @@ impl Objective {
         loss: Loss,
         (reg, needs): (Vec<f64>, Needs),
         toolchain: &Toolchain,
-    ) -> Result<Objective, CompleteError> {
+    ) -> Result<Objective, SolverError> {
         let counts = PatternCounts::of(tensor);
         let shapes = network.shapes();
         let mut asked: Vec<Question> = vec![question(network.values(), &counts, &shapes)?];
@@ -77,7 +77,7 @@ impl Objective {
         }
         let (layout, _) = best_tree(&asked, Roots::Any, Machine::here())?;
         let tree = tree(tensor, &layout)?;
-        let kernels: Result<Vec<BlockKernel>, CompleteError> =
+        let kernels: Result<Vec<BlockKernel>, SolverError> =
             asked.par_iter().map(|asked| BlockKernel::new(asked, &tree, toolchain)).collect();
         let mut kernels = kernels?;
         let values = kernels.remove(0);
@@ -144,7 +144,7 @@ impl Objective {
     /// # Errors
     ///
     /// If the blocks do not fit.
-    pub fn value(&mut self, blocks: &[Matrix<f64>]) -> Result<f64, CompleteError> {
+    pub fn value(&mut self, blocks: &[Matrix<f64>]) -> Result<f64, SolverError> {
         self.entries.evaluate(&blocks.iter().collect::<Vec<_>>())?;
         let (loss, offset) = (self.loss, self.offset);
         let pairs = self.entries.observed().par_chunks(BLOCK);
@@ -164,7 +164,7 @@ impl Objective {
         &mut self,
         blocks: &[Matrix<f64>],
         gradient: &mut [Matrix<f64>],
-    ) -> Result<f64, CompleteError> {
+    ) -> Result<f64, SolverError> {
         let value = self.value(blocks)?;
         let (loss, offset) = (self.loss, self.offset);
         let slopes = self.slopes.par_chunks_mut(BLOCK);
@@ -193,7 +193,7 @@ impl Objective {
         values: &[f64],
         blocks: &[Matrix<f64>],
         output: &mut Matrix<f64>,
-    ) -> Result<(), CompleteError> {
+    ) -> Result<(), SolverError> {
         self.gradients[block].write_block(values, &others(blocks, block), output)
     }
 
@@ -208,7 +208,7 @@ impl Objective {
         block: usize,
         blocks: &[Matrix<f64>],
         output: &mut Matrix<f64>,
-    ) -> Result<(), CompleteError> {
+    ) -> Result<(), SolverError> {
         self.entries.evaluate(&blocks.iter().collect::<Vec<_>>())?;
         self.gradients[block].write_block(self.entries.model(), &others(blocks, block), output)
     }

@@ -1,12 +1,12 @@
 //! What a completion returns.
 
+use decompose_common::SolverError;
 use decompose_common::model::{CpModel, Model, TtModel, TuckerModel};
 use decompose_formats::{Matrix, ModeOrder};
 use ndarray::{Array3, ArrayD, IxDyn, ShapeError};
 
 use crate::baseline::Baseline;
 use crate::config::ModelKind;
-use crate::error::CompleteError;
 use crate::metrics::Scores;
 use crate::network::Network;
 use crate::stop::StopReason;
@@ -108,7 +108,7 @@ impl CompleteOutcome {
     /// # Errors
     ///
     /// If there is no memory.
-    pub fn model(&self, kind: &ModelKind) -> Result<Model<f64>, CompleteError> {
+    pub fn model(&self, kind: &ModelKind) -> Result<Model<f64>, SolverError> {
         Ok(match kind {
             ModelKind::Cp { .. } => Model::Cp(self.cp_model()?),
             ModelKind::Tucker { ranks } => {
@@ -132,14 +132,14 @@ impl CompleteOutcome {
                         .into_owned())
                 };
                 let cores = self.blocks.iter().enumerate().map(core);
-                let cores = cores.collect::<Result<Vec<_>, CompleteError>>()?;
+                let cores = cores.collect::<Result<Vec<_>, SolverError>>()?;
                 let order = ModeOrder::natural(cores.len());
                 Model::Tt(TtModel::new(cores, order)?)
             }
         })
     }
 
-    fn cp_model(&self) -> Result<CpModel<f64>, CompleteError> {
+    fn cp_model(&self) -> Result<CpModel<f64>, SolverError> {
         let columns = self.blocks.first().map_or(0, Matrix::cols);
         let norms: Vec<Vec<f64>> = self.blocks.iter().map(column_norms).collect();
         let weight = |r: usize| norms.iter().map(|norms| norms[r]).product::<f64>();
@@ -175,7 +175,7 @@ impl CompleteOutcome {
             Ok(factor)
         };
         let factors = self.blocks.iter().enumerate().map(factor);
-        let factors = factors.collect::<Result<Vec<_>, CompleteError>>()?;
+        let factors = factors.collect::<Result<Vec<_>, SolverError>>()?;
         Ok(CpModel::new(weights, factors)?)
     }
 }
@@ -185,13 +185,13 @@ fn elements(block: &Matrix<f64>) -> Vec<f64> {
     (0..block.rows()).flat_map(|row| block.row(row).iter().copied()).collect()
 }
 
-fn no_block() -> CompleteError {
-    CompleteError::Data("a model without blocks".into())
+fn no_block() -> SolverError {
+    SolverError::Data("a model without blocks".into())
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "the signature that `map_err` asks for")]
-fn shapeless(error: ShapeError) -> CompleteError {
-    CompleteError::Data(error.to_string())
+fn shapeless(error: ShapeError) -> SolverError {
+    SolverError::Data(error.to_string())
 }
 
 /// Returns the norms of the columns of a block.

@@ -1,11 +1,11 @@
 //! The objective that options pose on the training entries.
 
+use decompose_common::SolverError;
 use decompose_core::runtime::Toolchain;
 use decompose_formats::Coo;
 
 use crate::biases::Fixed;
 use crate::config::{Algorithm, Biases, CompleteConfig, ModelKind, Reg};
-use crate::error::CompleteError;
 use crate::loss::Loss;
 use crate::network::Network;
 use crate::objective::{Needs, Objective};
@@ -19,7 +19,7 @@ pub(crate) fn objective(
     train: &Coo<f64>,
     config: &CompleteConfig,
     toolchain: &Toolchain,
-) -> Result<Objective, CompleteError> {
+) -> Result<Objective, SolverError> {
     let (kind, fixed, offset) = augmented(config, train);
     let network = Network::new(&kind, train.extents());
     let reg = match &config.reg {

@@ -10,11 +10,11 @@
 use std::collections::VecDeque;
 use std::io;
 
+use decompose_common::SolverError;
 use decompose_common::checkpoint::fixed;
 use decompose_common::npz::{NpzIn, NpzOut};
 use decompose_formats::Matrix;
 
-use crate::error::CompleteError;
 use crate::loss::Range;
 use crate::method::{Method, Progress};
 use crate::objective::Objective;
@@ -51,7 +51,7 @@ impl Lbfgs {
     /// # Errors
     ///
     /// If there is no memory.
-    pub(crate) fn new(objective: &Objective, range: Range) -> Result<Lbfgs, CompleteError> {
+    pub(crate) fn new(objective: &Objective, range: Range) -> Result<Lbfgs, SolverError> {
         let blocks = objective.network().blocks().iter().map(|block| block.matrix());
         let gradient = blocks.map(|(rows, cols)| Matrix::zeros(rows, cols));
         let gradient = gradient.collect::<Result<_, _>>()?;
@@ -63,7 +63,7 @@ impl Lbfgs {
         objective: &mut Objective,
         blocks: &mut [Matrix<f64>],
         point: Vec<f64>,
-    ) -> Result<Place, CompleteError> {
+    ) -> Result<Place, SolverError> {
         scatter(&point, blocks);
         let value = objective.gradient(blocks, &mut self.gradient)?;
         Ok(Place { point, gradient: gather(&self.gradient), value })
@@ -110,7 +110,7 @@ impl Lbfgs {
         blocks: &mut [Matrix<f64>],
         place: &Place,
         direction: &[f64],
-    ) -> Result<Option<Place>, CompleteError> {
+    ) -> Result<Option<Place>, SolverError> {
         let slope = dot(direction, &place.gradient);
         if slope >= 0.0 {
             return Ok(None);
@@ -156,7 +156,7 @@ impl Method for Lbfgs {
         objective: &mut Objective,
         blocks: &mut Vec<Matrix<f64>>,
         _: f64,
-    ) -> Result<Progress, CompleteError> {
+    ) -> Result<Progress, SolverError> {
         let place = match self.here.take() {
             Some(place) => place,
             None => {
@@ -199,7 +199,7 @@ impl Method for Lbfgs {
         out.numbers("value", &[*value])
     }
 
-    fn load(&mut self, archive: &mut NpzIn) -> Result<(), CompleteError> {
+    fn load(&mut self, archive: &mut NpzIn) -> Result<(), SolverError> {
         let inverses: Vec<f64> = archive.numbers("inverses")?;
         self.pairs.clear();
         for (rho, at) in inverses.into_iter().zip(1..) {

@@ -7,11 +7,11 @@
 
 use std::time::Instant;
 
+use decompose_common::SolverError;
 use decompose_core::runtime::Toolchain;
 
 use crate::config::{CompleteConfig, Reg, Start};
 use crate::data::Data;
-use crate::error::CompleteError;
 use crate::outcome::{CompleteOutcome, EpochRecord};
 use crate::solve::{Observer, fit};
 use crate::split::{Share, SplitRule, split};
@@ -30,7 +30,7 @@ pub(crate) fn choose_and_refit(
     config: &CompleteConfig,
     toolchain: &Toolchain,
     observer: &mut Observer<'_>,
-) -> Result<CompleteOutcome, CompleteError> {
+) -> Result<CompleteOutcome, SolverError> {
     let begin = Instant::now();
     config.check(data.train.extents())?;
     // Another stream than that of a split of the whole, which this part may be of.

@@ -11,12 +11,12 @@
 
 use std::ops::Range;
 
+use decompose_common::SolverError;
 use decompose_common::linalg::{descend_nonneg, solve_spd};
 use decompose_core::runtime::{SliceList, Slices};
 use decompose_formats::{Coo, Matrix};
 use rayon::prelude::{IntoParallelIterator, IntoParallelRefIterator, ParallelIterator};
 
-use crate::error::CompleteError;
 use crate::loss::Range as Sign;
 
 /// Entries of a piece of a slice, and about those of a group.
@@ -58,7 +58,7 @@ impl Rows {
     /// # Errors
     ///
     /// If there are too many entries or rows.
-    pub(crate) fn new(tensor: &Coo<f64>, mode: usize) -> Result<Rows, CompleteError> {
+    pub(crate) fn new(tensor: &Coo<f64>, mode: usize) -> Result<Rows, SolverError> {
         let list = SliceList::new(tensor, mode)?;
         let (mut groups, mut first, mut work) = (Vec::new(), 0, 0);
         for row in 0..list.len() {
@@ -88,7 +88,7 @@ impl Rows {
         values: &[f64],
         others: &[&Matrix<f64>],
         (rule, target): (&RowRule, &mut Matrix<f64>),
-    ) -> Result<(), CompleteError> {
+    ) -> Result<(), SolverError> {
         let (stride, cols) = (target.stride(), target.cols());
         let mut rest = target.as_mut_slice();
         let mut work = Vec::with_capacity(self.groups.len());
@@ -118,7 +118,7 @@ impl Rows {
         (values, row): (&[f64], usize),
         others: &[&Matrix<f64>],
         system: &mut System,
-    ) -> Result<(), CompleteError> {
+    ) -> Result<(), SolverError> {
         let entries = self.list.slice(row);
         let (normal, right) = (&mut system.normal, &mut system.right);
         if entries.len() <= 2 * PIECE {
@@ -126,7 +126,7 @@ impl Rows {
         }
         let cols = right.cols();
         let starts: Vec<usize> = entries.clone().step_by(PIECE).collect();
-        let piece = |&start: &usize| -> Result<System, CompleteError> {
+        let piece = |&start: &usize| -> Result<System, SolverError> {
             let mut part = System::new(cols)?;
             let entries = start..entries.end.min(start + PIECE);
             let (normal, right) = (&mut part.normal, &mut part.right);
@@ -160,14 +160,14 @@ struct System {
 }
 
 impl System {
-    fn new(cols: usize) -> Result<System, CompleteError> {
+    fn new(cols: usize) -> Result<System, SolverError> {
         let right = Matrix::zeros(1, cols)?;
         let normal = Matrix::zeros(right.stride(), cols)?;
         let [a, b, x, work] = [const { Vec::new() }; 4];
         Ok(System { normal, right, a, b, x, work })
     }
 
-    fn solve(&mut self, rule: &RowRule, row: &mut [f64]) -> Result<(), CompleteError> {
+    fn solve(&mut self, rule: &RowRule, row: &mut [f64]) -> Result<(), SolverError> {
         let System { normal, right, a, b, x, work } = self;
         a.clear();
         b.clear();

@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 use std::time::Instant;
 
+use decompose_common::SolverError;
 use decompose_common::restarts::seed_of;
 use decompose_core::runtime::Toolchain;
 use decompose_formats::{Coo, Matrix};
@@ -12,7 +13,6 @@ use crate::checkpoint;
 use crate::config::{CompleteConfig, ModelKind, Reg, Start};
 use crate::data::{Data, check, unseen};
 use crate::entries::Entries;
-use crate::error::CompleteError;
 use crate::method::{Method, Progress, method};
 use crate::metrics::Scores;
 use crate::network::Network;
@@ -44,7 +44,7 @@ const ROUNDING: f64 = 1e-14;
 ///
 /// # Errors
 ///
-/// [`CompleteError`]: options that make no sense, entries outside the domain of the loss, no memory,
+/// [`SolverError`]: options that make no sense, entries outside the domain of the loss, no memory,
 /// overflow at the start, a checkpoint of another run or one that cannot be written.
 pub fn solve(
     data: Data<'_>,
@@ -52,7 +52,7 @@ pub fn solve(
     config: &CompleteConfig,
     toolchain: &Toolchain,
     observer: &mut Observer<'_>,
-) -> Result<CompleteOutcome, CompleteError> {
+) -> Result<CompleteOutcome, SolverError> {
     match (&config.reg, data.val) {
         (Reg::Chosen, None) => choose_and_refit(data, start, config, toolchain, observer),
         _ => fit(data, start, config, toolchain, observer),
@@ -70,7 +70,7 @@ pub(crate) fn fit(
     config: &CompleteConfig,
     toolchain: &Toolchain,
     observer: &mut Observer<'_>,
-) -> Result<CompleteOutcome, CompleteError> {
+) -> Result<CompleteOutcome, SolverError> {
     let begin = Instant::now();
     let mut run = Run::begin(data, start, config, toolchain)?;
     let build_seconds = begin.elapsed().as_secs_f64();
@@ -121,7 +121,7 @@ impl Run {
         start: Start,
         config: &CompleteConfig,
         toolchain: &Toolchain,
-    ) -> Result<Run, CompleteError> {
+    ) -> Result<Run, SolverError> {
         config.check(data.train.extents())?;
         check(data, config.loss)?;
         let mut archive = match &start {
@@ -186,7 +186,7 @@ impl Run {
         data: Data<'_>,
         config: &CompleteConfig,
         observer: &mut Observer<'_>,
-    ) -> Result<StopReason, CompleteError> {
+    ) -> Result<StopReason, SolverError> {
         let mut epoch = self.last().map_or(0, |record| record.epoch);
         let mut flow = ControlFlow::Continue(());
         if self.last().is_none() {
@@ -236,15 +236,18 @@ impl Run {
         epoch: usize,
         seconds: f64,
         config: &CompleteConfig,
-    ) -> Result<&EpochRecord, CompleteError> {
+    ) -> Result<&EpochRecord, SolverError> {
         let before = Instant::now();
         let (loss, offset) = (config.loss, self.objective.offset());
         let objective = self.objective.value(&self.blocks)?;
         if epoch == 0 && !objective.is_finite() {
-            return Err(CompleteError::NotFinite { epoch, remedy: "scale the entries" });
+            return Err(SolverError::NotFinite {
+                what: format!("epoch {epoch}: the model"),
+                remedy: "scale the entries",
+            });
         }
         let blocks: Vec<&Matrix<f64>> = self.blocks.iter().collect();
-        let scores = |entries: &mut Entries| -> Result<Scores, CompleteError> {
+        let scores = |entries: &mut Entries| -> Result<Scores, SolverError> {
             entries.evaluate(&blocks)?;
             Ok(Scores::of(loss, entries.observed(), entries.model(), offset))
         };
@@ -279,11 +282,11 @@ impl Run {
         &self,
         stop: StopReason,
         config: &CompleteConfig,
-    ) -> Result<StartReport, CompleteError> {
+    ) -> Result<StartReport, SolverError> {
         let number = self.finished.len() + 1;
         let best = self.watch.best_epoch();
         let mut course = self.history.iter().filter(|record| record.restart == number);
-        let none = || CompleteError::Data("no epoch was recorded".into());
+        let none = || SolverError::Data("no epoch was recorded".into());
         Ok(StartReport {
             start: self.round.start,
             seed: seed_of(config.seed, self.round.start),
@@ -295,7 +298,7 @@ impl Run {
     }
 
     /// Takes the report of this round, and its best blocks if they are the best of all.
-    fn finish(&mut self, report: StartReport) -> Result<(), CompleteError> {
+    fn finish(&mut self, report: StartReport) -> Result<(), SolverError> {
         self.finished.push(report);
         if best_of(&self.finished) + 1 == self.finished.len() {
             self.kept = copies(&self.best)?;
@@ -309,7 +312,7 @@ impl Run {
         round: Round,
         train: &Coo<f64>,
         (config, toolchain): (&CompleteConfig, &Toolchain),
-    ) -> Result<(), CompleteError> {
+    ) -> Result<(), SolverError> {
         let seed = seed_of(config.seed, round.start);
         self.objective.set_reg(self.rounds.ridge(round));
         if round.step == 0 {
@@ -334,7 +337,7 @@ impl Run {
         data: Data<'_>,
         config: &CompleteConfig,
         build_seconds: f64,
-    ) -> Result<CompleteOutcome, CompleteError> {
+    ) -> Result<CompleteOutcome, SolverError> {
         let seconds = self.seconds();
         let best_start = best_of(&self.finished);
         let StartReport { best, stop, .. } = self.finished[best_start].clone();
@@ -374,16 +377,16 @@ fn seeded(config: &CompleteConfig, seed: u64) -> CompleteConfig {
     CompleteConfig { seed, ..config.clone() }
 }
 
-fn copies(blocks: &[Matrix<f64>]) -> Result<Vec<Matrix<f64>>, CompleteError> {
+fn copies(blocks: &[Matrix<f64>]) -> Result<Vec<Matrix<f64>>, SolverError> {
     Ok(blocks.iter().map(Matrix::try_clone).collect::<Result<_, _>>()?)
 }
 
-fn fitting(blocks: Vec<Matrix<f64>>, network: &Network) -> Result<Vec<Matrix<f64>>, CompleteError> {
+fn fitting(blocks: Vec<Matrix<f64>>, network: &Network) -> Result<Vec<Matrix<f64>>, SolverError> {
     let have: Vec<(usize, usize)> = blocks.iter().map(|b| (b.rows(), b.cols())).collect();
     let want: Vec<(usize, usize)> = network.blocks().iter().map(|b| b.matrix()).collect();
     if have == want {
         return Ok(blocks);
     }
     let why = format!("its blocks are {have:?}, wanted are {want:?}");
-    Err(CompleteError::Start { what: "the given model".into(), why })
+    Err(SolverError::Start { what: "the given model".into(), why })
 }

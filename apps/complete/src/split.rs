@@ -2,10 +2,9 @@
 
 use std::fmt;
 
+use decompose_common::SolverError;
 use decompose_common::rng::MatrixRng;
 use decompose_formats::{Coo, Duplicates, Ints, ModeOrder};
-
-use crate::error::CompleteError;
 
 /// The parts of a tensor's entries.
 #[derive(Clone, Debug, PartialEq)]
@@ -52,14 +51,14 @@ impl Share {
     ///
     /// # Errors
     ///
-    /// [`CompleteError::Config`] unless they add up to 1 and none is negative, training above 0.
-    pub fn new(numbers: &[f64]) -> Result<Share, CompleteError> {
+    /// [`SolverError::Config`] unless they add up to 1 and none is negative, training above 0.
+    pub fn new(numbers: &[f64]) -> Result<Share, SolverError> {
         let share = match *numbers {
             [train, test] => Share { train, val: 0.0, test },
             [train, val, test] => Share { train, val, test },
             _ => {
                 let why = format!("a split has 2 or 3 shares, not {}", numbers.len());
-                return Err(CompleteError::Config(why));
+                return Err(SolverError::Config(why));
             }
         };
         let sum: f64 = numbers.iter().sum();
@@ -68,7 +67,7 @@ impl Share {
             return Ok(share);
         }
         let why = format!("split {share} adds up to {sum}; use shares as 0.8,0.1,0.1");
-        Err(CompleteError::Config(why))
+        Err(SolverError::Config(why))
     }
 }
 
@@ -90,8 +89,8 @@ enum Part {
 ///
 /// # Errors
 ///
-/// [`CompleteError::Data`] if a part with a share comes out empty.
-pub fn split(tensor: &Coo<f64>, share: Share, rule: SplitRule) -> Result<Parts, CompleteError> {
+/// [`SolverError::Data`] if a part with a share comes out empty.
+pub fn split(tensor: &Coo<f64>, share: Share, rule: SplitRule) -> Result<Parts, SolverError> {
     let parts: Vec<Part> = match rule {
         SplitRule::Random { seed } => at_random(tensor, share, seed),
         SplitRule::Time { mode } => by_time(tensor, share, mode)?,
@@ -105,14 +104,14 @@ pub fn split(tensor: &Coo<f64>, share: Share, rule: SplitRule) -> Result<Parts, 
                 let why = format!(
                     "the {name} part is empty: a share of {share} of {nnz} entries; give it more"
                 );
-                Err(CompleteError::Data(why))
+                Err(SolverError::Data(why))
             }
             (true, _) => Ok(Some(picked)),
         }
     };
     let val = pick(Part::Val, share.val, "validation")?;
     let test = pick(Part::Test, share.test, "test")?;
-    let empty = || CompleteError::Data("the training part is empty; give it more".into());
+    let empty = || SolverError::Data("the training part is empty; give it more".into());
     let train = pick(Part::Train, share.train, "training")?.ok_or_else(empty)?;
     Ok(Parts { train, val, test })
 }
@@ -137,11 +136,11 @@ fn at_random(tensor: &Coo<f64>, share: Share, seed: u64) -> Vec<Part> {
     (0..tensor.nnz()).map(part).collect()
 }
 
-fn by_time(tensor: &Coo<f64>, share: Share, mode: usize) -> Result<Vec<Part>, CompleteError> {
+fn by_time(tensor: &Coo<f64>, share: Share, mode: usize) -> Result<Vec<Part>, SolverError> {
     if mode >= tensor.order() {
         let (mode, order) = (mode + 1, tensor.order());
         let why = format!("time mode {mode} of a tensor of {order} modes; modes count from 1");
-        return Err(CompleteError::Config(why));
+        return Err(SolverError::Config(why));
     }
     let mut counts = vec![0_u64; tensor.extents()[mode] as usize];
     tensor.coords(mode).iter().for_each(|time| counts[time as usize] += 1);
@@ -172,7 +171,7 @@ fn by_time(tensor: &Coo<f64>, share: Share, mode: usize) -> Result<Vec<Part>, Co
 /// # Errors
 ///
 /// If there is no memory.
-pub fn with_zeros(tensor: &Coo<f64>, count: u64, seed: u64) -> Result<Coo<f64>, CompleteError> {
+pub fn with_zeros(tensor: &Coo<f64>, count: u64, seed: u64) -> Result<Coo<f64>, SolverError> {
     let rng = MatrixRng::new(seed, u64::MAX - 1);
     let listed = tensor.nnz() as u64;
     let column = |mode: usize| -> Ints {
@@ -199,8 +198,8 @@ pub fn with_zeros(tensor: &Coo<f64>, count: u64, seed: u64) -> Result<Coo<f64>, 
 pub fn overlap(
     train: &Coo<f64>,
     part: &Coo<f64>,
-) -> Result<Option<(usize, Vec<u64>)>, CompleteError> {
-    let sorted = |tensor: &Coo<f64>| -> Result<Coo<f64>, CompleteError> {
+) -> Result<Option<(usize, Vec<u64>)>, SolverError> {
+    let sorted = |tensor: &Coo<f64>| -> Result<Coo<f64>, SolverError> {
         let mut tensor = tensor.clone();
         tensor.sort(&ModeOrder::natural(tensor.order()))?;
         Ok(tensor)

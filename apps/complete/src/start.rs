@@ -1,10 +1,10 @@
 //! Where a fit starts.
 
+use decompose_common::SolverError;
 use decompose_common::rng::MatrixRng;
 use decompose_formats::Matrix;
 
 use crate::config::{CompleteConfig, ModelKind};
-use crate::error::CompleteError;
 use crate::loss::{Loss, Range};
 use crate::network::Network;
 use crate::objective::Objective;
@@ -28,7 +28,7 @@ pub(crate) fn random(
     objective: &mut Objective,
     seed: u64,
     range: Range,
-) -> Result<Vec<Matrix<f64>>, CompleteError> {
+) -> Result<Vec<Matrix<f64>>, SolverError> {
     let (offset, loss) = (objective.offset(), objective.loss());
     let observed = objective.entries().observed();
     let signed = range == Range::All && observed.iter().any(|&x| x < offset);
@@ -63,7 +63,7 @@ pub(crate) fn revive(
     objective: &mut Objective,
     blocks: &mut Vec<Matrix<f64>>,
     (seed, config): (u64, &CompleteConfig),
-) -> Result<(), CompleteError> {
+) -> Result<(), SolverError> {
     if !matches!(config.model, ModelKind::Cp { .. }) {
         let (offset, loss) = (objective.offset(), objective.loss());
         let target = size(loss, objective.entries().observed(), offset);
@@ -103,7 +103,7 @@ fn root_mean_square(values: &[f64]) -> f64 {
 }
 
 /// Makes blocks with elements uniform from `least` to 1.
-fn blocks(network: &Network, seed: u64, least: f64) -> Result<Vec<Matrix<f64>>, CompleteError> {
+fn blocks(network: &Network, seed: u64, least: f64) -> Result<Vec<Matrix<f64>>, SolverError> {
     let one = |(at, (rows, cols)): (usize, (usize, usize))| {
         let rng = MatrixRng::new(seed, at as u64);
         let mut matrix = Matrix::zeros(rows, cols)?;

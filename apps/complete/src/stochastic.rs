@@ -7,6 +7,7 @@
 
 use std::io;
 
+use decompose_common::SolverError;
 use decompose_common::checkpoint::fixed;
 use decompose_common::npz::{NpzIn, NpzOut};
 use decompose_core::runtime::{Columns, StepShape, Steps, Toolchain, Values};
@@ -15,7 +16,6 @@ use decompose_formats::{Coo, Matrix};
 
 use crate::checkpoint::{read_blocks, write_blocks};
 use crate::config::CompleteConfig;
-use crate::error::CompleteError;
 use crate::loss::{Loss, Range};
 use crate::method::{Method, Progress};
 use crate::objective::Objective;
@@ -52,7 +52,7 @@ impl Sgd {
         objective: &Objective,
         config: &CompleteConfig,
         toolchain: &Toolchain,
-    ) -> Result<Sgd, CompleteError> {
+    ) -> Result<Sgd, SolverError> {
         let rank = objective.network().blocks()[0].matrix().1;
         let threads = rayon::current_num_threads();
         let strata = Strata::new(tensor, rank, threads, config.seed)?;
@@ -85,7 +85,7 @@ impl Method for Sgd {
         objective: &mut Objective,
         blocks: &mut Vec<Matrix<f64>>,
         value: f64,
-    ) -> Result<Progress, CompleteError> {
+    ) -> Result<Progress, SolverError> {
         match &mut self.before {
             Some((best, least)) if value.is_nan() || value > *least => {
                 copy(best, blocks);
@@ -141,7 +141,7 @@ impl Method for Sgd {
         }
     }
 
-    fn load(&mut self, archive: &mut NpzIn) -> Result<(), CompleteError> {
+    fn load(&mut self, archive: &mut NpzIn) -> Result<(), SolverError> {
         let [step, least] = fixed::<f64, 2>(archive, "sgd")?;
         [self.epoch] = fixed::<u64, 1>(archive, "sgd_epoch")?;
         self.step = step;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::error::CompleteError;
+use decompose_common::SolverError;
 
 /// Why a fit stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
@@ -78,14 +78,14 @@ impl Patience {
     ///
     /// # Errors
     ///
-    /// [`CompleteError::Config`] with the one that makes no sense.
-    pub(crate) fn check(&self) -> Result<(), CompleteError> {
+    /// [`SolverError::Config`] with the one that makes no sense.
+    pub(crate) fn check(&self) -> Result<(), SolverError> {
         if !(self.tol >= 0.0 && self.tol < 1.0) {
             let why = format!("tol is {}; use a number from 0 to below 1", self.tol);
-            return Err(CompleteError::Config(why));
+            return Err(SolverError::Config(why));
         }
         match self.epochs {
-            0 => Err(CompleteError::Config("patience is 0; use at least 1 epoch".into())),
+            0 => Err(SolverError::Config("patience is 0; use at least 1 epoch".into())),
             _ => Ok(()),
         }
     }

@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 use std::time::Instant;
 
+use decompose_common::SolverError;
 use decompose_common::history::{Detail, IterationRecord, Observer};
 use decompose_common::stopping::{Standing, StopReason, error_floor};
 use decompose_core::sweep::MttkrpSweep;
@@ -10,7 +11,6 @@ use decompose_formats::Value;
 
 use crate::checkpoint;
 use crate::config::CpConfig;
-use crate::error::CpError;
 use crate::solve::Run;
 use crate::state::State;
 use crate::update::update_mode;
@@ -21,7 +21,7 @@ pub(crate) fn iterate<V: Value>(
     run: &mut Run<V>,
     config: &CpConfig,
     observer: &mut Observer<'_>,
-) -> Result<StopReason, CpError> {
+) -> Result<StopReason, SolverError> {
     sweep.forget();
     loop {
         if let Some(stop) = config.stop.check(&standing(run)) {
@@ -57,7 +57,7 @@ fn sweep_modes<V: Value>(
     sweep: &mut dyn MttkrpSweep<V>,
     run: &mut Run<V>,
     config: &CpConfig,
-) -> Result<IterationRecord, CpError> {
+) -> Result<IterationRecord, SolverError> {
     let start = Instant::now();
     let order = run.state.factors.len();
     let mut mttkrp_seconds = vec![0.0; order];

@@ -10,18 +10,17 @@ use std::fs;
 use std::path::Path;
 use std::time::Instant;
 
-use decompose_common::CommonError;
 use decompose_common::checkpoint::{self, Identity, fixed};
 use decompose_common::history::IterationRecord;
 use decompose_common::model::{self, CpModel, ModelFormat};
 use decompose_common::npz::{self, NpzIn};
 use decompose_common::restarts::RestartReport;
+use decompose_common::{CommonError, SolverError};
 use decompose_core::sweep::MttkrpSweep;
 use decompose_formats::Value;
 
 use crate::als::history_layout;
 use crate::config::CpConfig;
-use crate::error::CpError;
 use crate::outcome::GramReport;
 use crate::solve::{Finished, Run};
 use crate::state::State;
@@ -49,7 +48,7 @@ pub(crate) fn save_finished<V: Value>(
     model: &CpModel<V>,
     restart: usize,
     folder: &Path,
-) -> Result<(), CpError> {
+) -> Result<(), SolverError> {
     let folder = checkpoint::restart_folder(folder, restart);
     fs::create_dir_all(&folder).map_err(|source| CommonError::io("create", &folder, source))?;
     model::write(model, &folder, ModelFormat::Npz)?;
@@ -61,7 +60,7 @@ pub(crate) fn save<V: Value>(
     run: &Run<V>,
     config: &CpConfig,
     folder: &Path,
-) -> Result<(), CpError> {
+) -> Result<(), SolverError> {
     let state = &run.state;
     let extents: Vec<u64> = state.factors.iter().map(|factor| factor.rows() as u64).collect();
     let measures = [state.fit, state.change, state.relative_error];
@@ -90,8 +89,8 @@ pub(crate) fn save<V: Value>(
 ///
 /// # Errors
 ///
-/// [`CpError::Common`] if there is no readable checkpoint in `folder`.
-pub fn saved_history(folder: &Path) -> Result<Vec<IterationRecord>, CpError> {
+/// [`SolverError::Common`] if there is no readable checkpoint in `folder`.
+pub fn saved_history(folder: &Path) -> Result<Vec<IterationRecord>, SolverError> {
     let mut archive = checkpoint::open(folder, VERSION)?;
     let extents: Vec<u64> = archive.numbers("extents")?;
     Ok(checkpoint::read_history(&mut archive, &history_layout(extents.len()))?)
@@ -102,7 +101,7 @@ pub(crate) fn load<V: Value>(
     sweep: &dyn MttkrpSweep<V>,
     config: &CpConfig,
     folder: &Path,
-) -> Result<Run<V>, CpError> {
+) -> Result<Run<V>, SolverError> {
     let mut archive = checkpoint::open(folder, VERSION)?;
     let extents = sweep.extents();
     if let Some(why) = checkpoint::difference(&mut archive, &identity::<V>(config, extents))? {
@@ -154,11 +153,15 @@ fn read_state<V: Value>(archive: &mut NpzIn, order: usize) -> Result<State<V>, C
     Ok(state)
 }
 
-fn mismatch(folder: &Path, why: String) -> CpError {
-    CpError::Start { what: checkpoint::file(folder).display().to_string(), why }
+fn mismatch(folder: &Path, why: String) -> SolverError {
+    SolverError::Start { what: checkpoint::file(folder).display().to_string(), why }
 }
 
-fn check_shapes<V: Value>(state: &State<V>, extents: &[u64], folder: &Path) -> Result<(), CpError> {
+fn check_shapes<V: Value>(
+    state: &State<V>,
+    extents: &[u64],
+    folder: &Path,
+) -> Result<(), SolverError> {
     let rank = state.weights.len();
     let fits = |mode: usize| {
         let factor = &state.factors[mode];

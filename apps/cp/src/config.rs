@@ -2,12 +2,11 @@
 
 use std::path::PathBuf;
 
+use decompose_common::SolverError;
 use decompose_common::checkpoint::CheckpointRule;
 use decompose_common::model::{Arrangement, CpModel};
 use decompose_common::stopping::StopRule;
 use decompose_formats::ModeOrder;
-
-use crate::error::CpError;
 
 /// The options of a CP decomposition.
 #[derive(Clone, Debug)]
@@ -88,9 +87,9 @@ impl CpConfig {
     ///
     /// # Errors
     ///
-    /// [`CpError::Config`] with the option, its value and the remedy.
-    pub fn check(&self, order: usize) -> Result<(), CpError> {
-        let fail = |why: String| Err(CpError::Config(why));
+    /// [`SolverError::Config`] with the option, its value and the remedy.
+    pub fn check(&self, order: usize) -> Result<(), SolverError> {
+        let fail = |why: String| Err(SolverError::Config(why));
         let counts =
             [("rank", self.rank), ("restarts", self.restarts), ("max_iters", self.stop.max_iters)];
         if let Some((name, _)) = counts.iter().find(|(_, count)| *count == 0) {

@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use decompose_common::SolverError;
 use decompose_common::history::{IterationRecord, Observer};
 use decompose_common::init;
 use decompose_common::model::CpModel;
@@ -15,7 +16,6 @@ use ndarray::Array2;
 use crate::als;
 use crate::checkpoint;
 use crate::config::{CpConfig, Start};
-use crate::error::CpError;
 use crate::outcome::{CpOutcome, GramReport};
 use crate::state::State;
 
@@ -54,17 +54,17 @@ impl<V> Run<V> {
 ///
 /// # Errors
 ///
-/// [`CpError`]: options that make no sense, a start that does not fit, a tensor of zeros,
+/// [`SolverError`]: options that make no sense, a start that does not fit, a tensor of zeros,
 /// overflow, a failed kernel, a checkpoint that cannot be written or read.
 pub fn solve<V: Value>(
     sweep: &mut dyn MttkrpSweep<V>,
     start: Start<V>,
     config: &CpConfig,
     observer: &mut Observer<'_>,
-) -> Result<CpOutcome<V>, CpError> {
+) -> Result<CpOutcome<V>, SolverError> {
     config.check(sweep.extents().len())?;
     if sweep.norm_squared() <= 0.0 {
-        return Err(CpError::ZeroTensor);
+        return Err(SolverError::ZeroTensor);
     }
     let mut run = begin(sweep, start, config)?;
     loop {
@@ -96,8 +96,8 @@ pub fn solve<V: Value>(
 ///
 /// # Errors
 ///
-/// [`CpError::Format`] or [`CpError::Common`] if there is no memory or numbers overflow.
-pub fn nvecs_start<V: Value>(coo: &Coo<V>, config: &CpConfig) -> Result<Start<V>, CpError> {
+/// [`SolverError::Format`] or [`SolverError::Common`] if there is no memory or numbers overflow.
+pub fn nvecs_start<V: Value>(coo: &Coo<V>, config: &CpConfig) -> Result<Start<V>, SolverError> {
     let order = coo.order();
     config.check(order)?;
     let mut factors = init::random(coo.extents(), config.rank, config.seed)?;
@@ -116,7 +116,7 @@ fn begin<V: Value>(
     sweep: &dyn MttkrpSweep<V>,
     start: Start<V>,
     config: &CpConfig,
-) -> Result<Run<V>, CpError> {
+) -> Result<Run<V>, SolverError> {
     let factors = match start {
         Start::Checkpoint(folder) => return checkpoint::load(sweep, config, &folder),
         Start::Random => init::random(sweep.extents(), config.rank, config.seed)?,
@@ -128,7 +128,7 @@ fn begin<V: Value>(
                     model.rank(),
                     config.rank
                 );
-                return Err(CpError::Start { what: "the given model".into(), why });
+                return Err(SolverError::Start { what: "the given model".into(), why });
             }
             model.into_parts().1
         }
@@ -150,7 +150,7 @@ fn finish<V: Value>(
     stop: StopReason,
     restart: usize,
     config: &CpConfig,
-) -> Result<Finished<V>, CpError> {
+) -> Result<Finished<V>, SolverError> {
     let report = RestartReport {
         seed: seed_of(config.seed, restart),
         fit: state.fit,
@@ -168,7 +168,7 @@ fn conclude<V: Value>(
     run: Run<V>,
     stop: StopReason,
     config: &CpConfig,
-) -> Result<CpOutcome<V>, CpError> {
+) -> Result<CpOutcome<V>, SolverError> {
     let seconds = run.seconds();
     let mut finished = run.finished;
     finished.push(finish(run.state, stop, finished.len(), config)?);

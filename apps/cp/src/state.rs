@@ -11,13 +11,13 @@
 //! `A_n^T A_n = diag(1/s_n) (B_n^T B_n) diag(1/s_n)`, and whatever multiplies rows of `B_n` next
 //! takes the scales along.
 
+use decompose_common::SolverError;
 use decompose_common::linalg;
 use decompose_common::model::CpModel;
 use decompose_formats::{Matrix, Value};
 use ndarray::{Array1, Array2};
 
 use crate::config::NonNegModes;
-use crate::error::CpError;
 
 /// Everything that one start of the iteration carries from update to update.
 pub(crate) struct State<V> {
@@ -96,7 +96,7 @@ impl<V: Value> State<V> {
     }
 
     /// Makes the model, with the weights and scales that belong to the factors in memory.
-    pub(crate) fn into_model(self) -> Result<CpModel<V>, CpError> {
+    pub(crate) fn into_model(self) -> Result<CpModel<V>, SolverError> {
         let scales = self.scales.iter().fold(Array1::<f64>::ones(self.weights.len()), |p, s| p * s);
         Ok(CpModel::new((self.weights / scales).to_vec(), self.factors)?)
     }

@@ -16,13 +16,13 @@
 
 use std::time::Instant;
 
+use decompose_common::SolverError;
 use decompose_common::linalg::{self, NonNegative, RowRule, RowSums};
 use decompose_core::sweep::MttkrpSweep;
 use decompose_formats::Value;
 use ndarray::{Array1, Array2, Zip};
 
 use crate::config::CpConfig;
-use crate::error::CpError;
 use crate::outcome::{Deficiency, GramReport};
 use crate::state::State;
 
@@ -40,7 +40,7 @@ pub(crate) fn update_mode<V: Value>(
     mode: usize,
     config: &CpConfig,
     scratch: (&mut Vec<V>, &mut GramReport),
-) -> Result<ModeUpdate, CpError> {
+) -> Result<ModeUpdate, SolverError> {
     let (previous, report) = scratch;
     let start = Instant::now();
     if config.nonneg.contains(mode) {
@@ -65,7 +65,7 @@ pub(crate) fn update_mode<V: Value>(
     normalise(state, mode, &sums, &scaling.column);
     state.grams[mode] = sums.gram;
     if !inner.is_finite() || state.weights.iter().any(|weight| !weight.is_finite()) {
-        return Err(CpError::NotFinite { iteration: state.iteration + 1, mode: mode + 1 });
+        return Err(SolverError::factor_overflow(state.iteration + 1, mode + 1));
     }
     Ok(ModeUpdate {
         mttkrp_seconds: (multiplied - copied).as_secs_f64(),
@@ -104,7 +104,7 @@ fn pass<V: Value>(
     mode: usize,
     equations: (Array2<f64>, &Scaling),
     report: &mut GramReport,
-) -> Result<RowSums, CpError> {
+) -> Result<RowSums, SolverError> {
     let (normal, scaling) = equations;
     let inverse = linalg::invert_spd(normal.view())?;
     let full = inverse.rank == state.weights.len();

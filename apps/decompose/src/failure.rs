@@ -4,14 +4,10 @@ use std::fmt;
 use std::io::Write;
 use std::process::ExitCode;
 
-use decompose_common::CommonError;
-use decompose_complete::CompleteError;
+use decompose_common::{CommonError, SolverError};
 use decompose_core::error::CoreError;
 use decompose_core::plot::PlotError;
-use decompose_cp::CpError;
 use decompose_formats::FormatError;
-use decompose_tt::TtError;
-use decompose_tucker::TuckerError;
 
 /// The exit code after a fault of this program.
 pub(crate) const INTERNAL: u8 = 1;
@@ -112,45 +108,12 @@ impl From<CoreError> for Failure {
     }
 }
 
-impl From<CpError> for Failure {
-    fn from(error: CpError) -> Failure {
+impl From<SolverError> for Failure {
+    fn from(error: SolverError) -> Failure {
         match error {
-            CpError::Core(inner) => inner.into(),
-            CpError::Common(inner) => inner.into(),
-            CpError::Format(inner) => inner.into(),
-            other => Failure::input(other.to_string()),
-        }
-    }
-}
-
-impl From<TtError> for Failure {
-    fn from(error: TtError) -> Failure {
-        match error {
-            TtError::Core(inner) => inner.into(),
-            TtError::Common(inner) => inner.into(),
-            TtError::Format(inner) => inner.into(),
-            other => Failure::input(other.to_string()),
-        }
-    }
-}
-
-impl From<TuckerError> for Failure {
-    fn from(error: TuckerError) -> Failure {
-        match error {
-            TuckerError::Core(inner) => inner.into(),
-            TuckerError::Common(inner) => inner.into(),
-            TuckerError::Format(inner) => inner.into(),
-            other => Failure::input(other.to_string()),
-        }
-    }
-}
-
-impl From<CompleteError> for Failure {
-    fn from(error: CompleteError) -> Failure {
-        match error {
-            CompleteError::Core(inner) => inner.into(),
-            CompleteError::Common(inner) => inner.into(),
-            CompleteError::Format(inner) => inner.into(),
+            SolverError::Core(inner) => inner.into(),
+            SolverError::Common(inner) => inner.into(),
+            SolverError::Format(inner) => inner.into(),
             other => Failure::input(other.to_string()),
         }
     }

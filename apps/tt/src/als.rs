@@ -14,16 +14,16 @@
 
 use std::time::Instant;
 
+use decompose_common::SolverError;
 use decompose_core::error::CoreError;
 use decompose_formats::Value;
 use ndarray::{Array3, Ix3};
 
-use crate::error::TtError;
 use crate::kernels::{Kernels, LeftOut};
 use crate::state::{Run, Seconds};
 
 /// Runs one sweep; the centre is at the first core before and behind.
-pub(crate) fn sweep<V: Value>(kernels: &mut Kernels<V>, run: &mut Run) -> Result<(), TtError> {
+pub(crate) fn sweep<V: Value>(kernels: &mut Kernels<V>, run: &mut Run) -> Result<(), SolverError> {
     let start = Instant::now();
     let order = kernels.extents().len();
     let mut seconds = Seconds { contract: vec![0.0; order], dense: 0.0 };
@@ -53,11 +53,11 @@ fn update<V: Value>(
     run: &mut Run,
     k: usize,
     seconds: &mut Seconds,
-) -> Result<(), TtError> {
+) -> Result<(), SolverError> {
     let (environment, kernel) = kernels.environment(LeftOut::core(k), &run.state.train)?;
     seconds.contract[k] += kernel;
     if environment.iter().any(|x| !x.is_finite()) {
-        return Err(TtError::NotFinite { core: k + 1 });
+        return Err(SolverError::overflow(format!("core {}", k + 1)));
     }
     let core: Array3<f64> = environment
         .into_dimensionality::<Ix3>()

@@ -6,16 +6,15 @@
 use std::path::Path;
 use std::time::Instant;
 
-use decompose_common::CommonError;
 use decompose_common::checkpoint::{
     Identity, difference, file, fixed, norm_difference, open, read_history, write_common,
 };
 use decompose_common::history::IterationRecord;
 use decompose_common::npz;
+use decompose_common::{CommonError, SolverError};
 use decompose_formats::Value;
 
 use crate::config::{Method, TtConfig};
-use crate::error::TtError;
 use crate::kernels::Kernels;
 use crate::state::{Run, State, layout};
 use crate::train::Train;
@@ -24,7 +23,7 @@ use crate::train::Train;
 const VERSION: u64 = 1;
 
 /// Returns the options that decide the course of a run, by name.
-fn identity<V: Value>(config: &TtConfig, extents: &[u64]) -> Result<Identity, TtError> {
+fn identity<V: Value>(config: &TtConfig, extents: &[u64]) -> Result<Identity, SolverError> {
     let ranks = config.ranks.largest(extents)?.iter().map(|&rank| rank as u64).collect();
     Ok(vec![
         ("extents", extents.to_vec()),
@@ -42,7 +41,11 @@ pub(crate) fn contractions(method: Method, order: usize) -> usize {
 }
 
 /// Saves a run between two sweeps.
-pub(crate) fn save<V: Value>(run: &Run, config: &TtConfig, folder: &Path) -> Result<(), TtError> {
+pub(crate) fn save<V: Value>(
+    run: &Run,
+    config: &TtConfig,
+    folder: &Path,
+) -> Result<(), SolverError> {
     let state = &run.state;
     let identity = identity::<V>(config, &state.train.extents())?;
     npz::write(&file(folder), |out| {
@@ -60,12 +63,12 @@ pub(crate) fn save<V: Value>(run: &Run, config: &TtConfig, folder: &Path) -> Res
 ///
 /// # Errors
 ///
-/// [`TtError::Common`] if there is no readable checkpoint in `folder`.
+/// [`SolverError::Common`] if there is no readable checkpoint in `folder`.
 pub fn saved_history(
     folder: &Path,
     method: Method,
     order: usize,
-) -> Result<Vec<IterationRecord>, TtError> {
+) -> Result<Vec<IterationRecord>, SolverError> {
     let mut archive = open(folder, VERSION)?;
     Ok(read_history(&mut archive, &layout(contractions(method, order)))?)
 }
@@ -75,11 +78,11 @@ pub(crate) fn load<V: Value>(
     kernels: &Kernels<V>,
     config: &TtConfig,
     folder: &Path,
-) -> Result<Run, TtError> {
+) -> Result<Run, SolverError> {
     let mut archive = open(folder, VERSION)?;
     let extents = kernels.extents();
     let mismatch =
-        |why: String| Err(TtError::Start { what: file(folder).display().to_string(), why });
+        |why: String| Err(SolverError::Start { what: file(folder).display().to_string(), why });
     if let Some(why) = difference(&mut archive, &identity::<V>(config, extents)?)? {
         return mismatch(why);
     }

@@ -4,11 +4,11 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use decompose_common::SolverError;
 use decompose_common::checkpoint::CheckpointRule;
 use decompose_common::stopping::StopRule;
 
 use crate::bonds;
-use crate::error::TtError;
 use crate::train::Train;
 
 /// How the train is found.
@@ -75,10 +75,10 @@ impl Ranks {
     ///
     /// # Errors
     ///
-    /// [`TtError::Config`] if a rank is 0, the list has not one rank a bond, or lists more than a
+    /// [`SolverError::Config`] if a rank is 0, the list has not one rank a bond, or lists more than a
     /// bond can have: the product of the extents on either side, and a neighbour's rank times the
     /// extent between.
-    pub fn largest(&self, extents: &[u64]) -> Result<Vec<usize>, TtError> {
+    pub fn largest(&self, extents: &[u64]) -> Result<Vec<usize>, SolverError> {
         let bonds = extents.len().saturating_sub(1);
         let (asked, listed) = match self {
             Ranks::Uniform(rank) => (vec![*rank; bonds], false),
@@ -86,11 +86,11 @@ impl Ranks {
             Ranks::Error { max_rank, .. } => (vec![max_rank.unwrap_or(usize::MAX); bonds], false),
         };
         if asked.contains(&0) {
-            return Err(TtError::Config("a rank is 0; use at least 1".into()));
+            return Err(SolverError::Config("a rank is 0; use at least 1".into()));
         }
         if asked.len() != bonds {
             let (have, order) = (asked.len(), extents.len());
-            return Err(TtError::Config(format!(
+            return Err(SolverError::Config(format!(
                 "{have} ranks for a tensor of order {order}, whose train has {bonds} bonds; list \
                  one rank a bond, or one for all"
             )));
@@ -98,7 +98,7 @@ impl Ranks {
         let possible = bonds::possible(&asked, extents);
         match (0..bonds).find(|&bond| listed && possible[bond] < asked[bond]) {
             None => Ok(possible),
-            Some(bond) => Err(TtError::Config(format!(
+            Some(bond) => Err(SolverError::Config(format!(
                 "rank {} of bond {} is more than the {} that the extents around it and the other \
                  ranks allow",
                 asked[bond],
@@ -157,9 +157,9 @@ impl TtConfig {
     ///
     /// # Errors
     ///
-    /// [`TtError::Config`] with the option, its value and the remedy.
-    pub fn check(&self, extents: &[u64]) -> Result<(), TtError> {
-        let fail = |why: String| Err(TtError::Config(why));
+    /// [`SolverError::Config`] with the option, its value and the remedy.
+    pub fn check(&self, extents: &[u64]) -> Result<(), SolverError> {
+        let fail = |why: String| Err(SolverError::Config(why));
         let order = extents.len();
         if order < 2 {
             return fail("a tensor of order 1 is a vector: a train needs two modes".into());

@@ -20,12 +20,12 @@
 
 use std::time::Instant;
 
+use decompose_common::SolverError;
 use decompose_common::machine::size;
 use decompose_core::error::CoreError;
 use decompose_formats::Value;
 use ndarray::ArrayView2;
 
-use crate::error::TtError;
 use crate::kernels::{Kernels, LeftOut};
 use crate::spectrum::{Split, split};
 use crate::state::{Run, Seconds};
@@ -65,7 +65,7 @@ pub(crate) fn sweep<V: Value>(
     kernels: &mut Kernels<V>,
     run: &mut Run,
     goal: &Goal<'_>,
-) -> Result<(), TtError> {
+) -> Result<(), SolverError> {
     let start = Instant::now();
     let mut seconds = Seconds { contract: vec![0.0; goal.cuts.len()], dense: 0.0 };
     let (last, ranks) = (goal.cuts.len() - 1, run.state.train.ranks());
@@ -92,14 +92,14 @@ fn decompose<V: Value>(
     run: &Run,
     k: usize,
     (goal, seconds): (&Goal<'_>, &mut Seconds),
-) -> Result<Split, TtError> {
+) -> Result<Split, SolverError> {
     let cores = run.state.train.cores();
     let (left, first, rank) = cores[k].dim();
     let (_, second, right) = cores[k + 1].dim();
     let (rows, cols) = (left * first, second * right);
     let bytes = (rows as u64).saturating_mul(cols as u64).saturating_mul(8 * COPIES);
     if let Some(limit) = goal.memory.filter(|&limit| bytes > limit) {
-        return Err(TtError::Memory {
+        return Err(SolverError::Memory {
             what: format!("the pair of cores {} and {}, {rows} x {cols},", k + 1, k + 2),
             need: size(bytes),
             limit: size(limit),
@@ -109,7 +109,7 @@ fn decompose<V: Value>(
     let (pair, kernel) = kernels.environment(LeftOut::pair(k), &run.state.train)?;
     seconds.contract[k] += kernel;
     if pair.iter().any(|x| !x.is_finite()) {
-        return Err(TtError::NotFinite { core: k + 1 });
+        return Err(SolverError::overflow(format!("core {}", k + 1)));
     }
     let numbers = pair.as_slice().unwrap_or(&[]);
     let matrix = ArrayView2::from_shape((rows, cols), numbers)

@@ -28,7 +28,6 @@ pub mod bonds;
 mod checkpoint;
 pub mod config;
 mod dmrg;
-pub mod error;
 pub mod kernels;
 pub mod outcome;
 mod solve;
@@ -40,7 +39,7 @@ pub mod verify;
 
 pub use checkpoint::saved_history;
 pub use config::{Method, Ranks, Start, TtConfig};
-pub use error::TtError;
+pub use decompose_common::SolverError;
 pub use kernels::{BondSizes, KernelNote, Kernels, LeftOut};
 pub use outcome::TtOutcome;
 pub use solve::{history_layout, solve, solve_svd};

@@ -1,10 +1,10 @@
 //! What a decomposition returns.
 
+use decompose_common::SolverError;
 use decompose_common::history::IterationRecord;
 use decompose_common::restarts::{RestartReport, best};
 use decompose_formats::{ModeOrder, Value};
 
-use crate::error::TtError;
 use crate::kernels::Kernels;
 use crate::train::Train;
 use crate::verify::{Verified, verify};
@@ -54,7 +54,7 @@ impl TtOutcome {
         kernels: &mut Kernels<V>,
         found: Found,
         bound: Option<f64>,
-    ) -> Result<TtOutcome, TtError> {
+    ) -> Result<TtOutcome, SolverError> {
         let natural = ModeOrder::natural(found.train.order());
         let train = Train::of_model(&found.train.to_model::<V>(natural)?);
         let spectra = match found.spectra {

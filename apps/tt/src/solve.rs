@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Instant;
 
+use decompose_common::SolverError;
 use decompose_common::history::{Detail, IterationRecord, Observer};
 use decompose_common::restarts::{RestartReport, best, seed_of};
 use decompose_common::stopping::StopReason;
@@ -14,7 +15,6 @@ use decompose_formats::{Coo, Csf, PatternCounts, Value};
 use crate::bonds;
 use crate::checkpoint;
 use crate::config::{Method, Start, TtConfig};
-use crate::error::TtError;
 use crate::kernels::{BondSizes, Kernels};
 use crate::outcome::{Found, TtOutcome};
 use crate::state::{Run, State};
@@ -33,17 +33,17 @@ const DMRG_START: usize = 4;
 ///
 /// # Errors
 ///
-/// [`TtError`]: options that make no sense, a start that does not fit, a tensor of zeros,
+/// [`SolverError`]: options that make no sense, a start that does not fit, a tensor of zeros,
 /// overflow, no memory, a failed kernel, a checkpoint that cannot be written or read.
 pub fn solve<V: Value>(
     kernels: &mut Kernels<V>,
     start: Start,
     config: &TtConfig,
     observer: &mut Observer<'_>,
-) -> Result<TtOutcome, TtError> {
+) -> Result<TtOutcome, SolverError> {
     config.check(kernels.extents())?;
     if kernels.norm_squared() <= 0.0 {
-        return Err(TtError::ZeroTensor);
+        return Err(SolverError::ZeroTensor);
     }
     let adapting = config.method == Method::Dmrg;
     kernels.set_sizes(if adapting { BondSizes::Coarse } else { BondSizes::Exact });
@@ -88,12 +88,12 @@ pub fn solve_svd<V: Value>(
     config: &TtConfig,
     toolchain: Toolchain,
     observer: &mut Observer<'_>,
-) -> Result<(TtOutcome, Kernels<V>), TtError> {
+) -> Result<(TtOutcome, Kernels<V>), SolverError> {
     let extents = coo.extents().to_vec();
     config.check(&extents)?;
     let square = coo.norm_squared();
     if square <= 0.0 {
-        return Err(TtError::ZeroTensor);
+        return Err(SolverError::ZeroTensor);
     }
     let layout = TreeLayout { order: tree_order(extents.len()), tail: 1 };
     let tree = Arc::new(Csf::build(coo, &layout.order)?);
@@ -152,13 +152,17 @@ pub fn history_layout(method: Method, order: usize) -> Vec<Detail> {
 }
 
 /// Makes one cut a bond of what `config` asks for, for a tensor of norm `norm`.
-fn cuts(config: &TtConfig, extents: &[u64], norm: f64) -> Result<Vec<Cut>, TtError> {
+fn cuts(config: &TtConfig, extents: &[u64], norm: f64) -> Result<Vec<Cut>, SolverError> {
     let eps = config.ranks.bound().unwrap_or(0.0);
     let ranks = config.ranks.largest(extents)?;
     Ok(ranks.into_iter().map(|rank| Cut::within(eps, norm, extents.len(), rank)).collect())
 }
 
-fn begin<V: Value>(kernels: &Kernels<V>, start: Start, config: &TtConfig) -> Result<Run, TtError> {
+fn begin<V: Value>(
+    kernels: &Kernels<V>,
+    start: Start,
+    config: &TtConfig,
+) -> Result<Run, SolverError> {
     let extents = kernels.extents();
     let train = random_start(extents, config, config.seed)?;
     let ranks = train.ranks();
@@ -173,7 +177,7 @@ fn begin<V: Value>(kernels: &Kernels<V>, start: Start, config: &TtConfig) -> Res
                     "it has ranks {bonds:?} and extents {have:?} in train order, wanted are ranks \
                      {ranks:?} and extents {extents:?}"
                 );
-                return Err(TtError::Start { what: "the given train".into(), why });
+                return Err(SolverError::Start { what: "the given train".into(), why });
             }
             train
         }
@@ -182,7 +186,7 @@ fn begin<V: Value>(kernels: &Kernels<V>, start: Start, config: &TtConfig) -> Res
 }
 
 /// Makes a train of random numbers with the ranks from which the method starts.
-fn random_start(extents: &[u64], config: &TtConfig, seed: u64) -> Result<Train, TtError> {
+fn random_start(extents: &[u64], config: &TtConfig, seed: u64) -> Result<Train, SolverError> {
     let mut ranks = config.ranks.largest(extents)?;
     if config.method == Method::Dmrg {
         ranks.iter_mut().for_each(|rank| *rank = (*rank).min(DMRG_START));
@@ -201,7 +205,7 @@ fn iterate<V: Value>(
     run: &mut Run,
     config: &TtConfig,
     observer: &mut Observer<'_>,
-) -> Result<StopReason, TtError> {
+) -> Result<StopReason, SolverError> {
     let cuts = cuts(config, kernels.extents(), kernels.norm_squared().sqrt())?;
     let (bound, memory) = (config.ranks.bound(), config.memory);
     let rounding = run.standing::<V>().error_floor.powi(2);

@@ -11,12 +11,12 @@
 
 use std::ops::Range;
 
+use decompose_common::SolverError;
 use decompose_common::stopping::error_floor;
 use decompose_formats::{Coo, ModeOrder, Value};
 use ndarray::{Array2, s};
 use rayon::prelude::{IntoParallelIterator, ParallelIterator};
 
-use crate::error::TtError;
 use crate::kernels::{Kernels, LeftOut};
 use crate::train::Train;
 
@@ -66,8 +66,8 @@ impl Verified {
 ///
 /// # Errors
 ///
-/// [`TtError::Core`] if the train does not fit the tensor.
-pub fn verify<V: Value>(kernels: &mut Kernels<V>, train: &Train) -> Result<Verified, TtError> {
+/// [`SolverError::Core`] if the train does not fit the tensor.
+pub fn verify<V: Value>(kernels: &mut Kernels<V>, train: &Train) -> Result<Verified, SolverError> {
     let last = train.order() - 1;
     let (environment, _) = kernels.environment(LeftOut::core(last), train)?;
     let inner: f64 = environment.iter().zip(&train.cores()[last]).map(|(z, g)| z * g).sum();

@@ -6,12 +6,12 @@
 //! Matrix Anal. Appl. 21, 2000).  The entry of every column that is largest in magnitude, the first
 //! of several, is positive.
 
+use decompose_common::SolverError;
 use decompose_common::linalg::{self, RowRule};
 use decompose_formats::{Matrix, Value};
 use ndarray::{Array2, ArrayD};
 
 use crate::dense::{mode_product, unfold};
-use crate::error::TuckerError;
 
 /// Brings a core and orthonormal factors to normal form.  Time `O(sum I_n R_n^2)` and that of one
 /// eigenvalue decomposition of `R_n x R_n` a mode.
@@ -22,7 +22,7 @@ use crate::error::TuckerError;
 pub(crate) fn arrange<V: Value>(
     core: &mut ArrayD<f64>,
     factors: &mut [Matrix<V>],
-) -> Result<(), TuckerError> {
+) -> Result<(), SolverError> {
     for (mode, factor) in factors.iter_mut().enumerate() {
         let unfolded = unfold(core, mode);
         let gram = linalg::matmul(unfolded.view(), unfolded.t());

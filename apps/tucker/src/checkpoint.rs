@@ -10,17 +10,16 @@ use std::fs;
 use std::path::Path;
 use std::time::Instant;
 
-use decompose_common::CommonError;
 use decompose_common::checkpoint::{self, Identity, fixed};
 use decompose_common::history::IterationRecord;
 use decompose_common::model::{Model, TuckerModel};
 use decompose_common::npz::{self, NpzIn};
 use decompose_common::restarts;
+use decompose_common::{CommonError, SolverError};
 use decompose_formats::Value;
 
 use crate::config::{Method, TuckerConfig};
 use crate::engine::Engine;
-use crate::error::TuckerError;
 use crate::solve::{Run, history_layout};
 use crate::state::State;
 
@@ -48,7 +47,7 @@ pub(crate) fn save_finished<V: Value>(
     model: &TuckerModel<V>,
     restart: usize,
     folder: &Path,
-) -> Result<(), TuckerError> {
+) -> Result<(), SolverError> {
     let folder = checkpoint::restart_folder(folder, restart);
     fs::create_dir_all(&folder).map_err(|source| CommonError::io("create", &folder, source))?;
     model.write(&folder)?;
@@ -60,7 +59,7 @@ pub(crate) fn save<V: Value>(
     run: &Run<V>,
     config: &TuckerConfig,
     folder: &Path,
-) -> Result<(), TuckerError> {
+) -> Result<(), SolverError> {
     let state = &run.state;
     let extents: Vec<u64> = state.factors.iter().map(|factor| factor.rows() as u64).collect();
     let measures = [state.fit, state.change, state.relative_error];
@@ -81,8 +80,8 @@ pub(crate) fn save<V: Value>(
 ///
 /// # Errors
 ///
-/// [`TuckerError::Common`] if there is no readable checkpoint in `folder`.
-pub fn saved_history(folder: &Path) -> Result<Vec<IterationRecord>, TuckerError> {
+/// [`SolverError::Common`] if there is no readable checkpoint in `folder`.
+pub fn saved_history(folder: &Path) -> Result<Vec<IterationRecord>, SolverError> {
     let mut archive = checkpoint::open(folder, VERSION)?;
     let extents: Vec<u64> = archive.numbers("extents")?;
     let [method] = fixed::<u64, 1>(&mut archive, "method")?;
@@ -94,8 +93,8 @@ pub fn saved_history(folder: &Path) -> Result<Vec<IterationRecord>, TuckerError>
 ///
 /// # Errors
 ///
-/// [`TuckerError::Common`] if there is no readable checkpoint in `folder`.
-pub fn saved_ranks(folder: &Path) -> Result<Vec<usize>, TuckerError> {
+/// [`SolverError::Common`] if there is no readable checkpoint in `folder`.
+pub fn saved_ranks(folder: &Path) -> Result<Vec<usize>, SolverError> {
     let ranks: Vec<u64> = checkpoint::open(folder, VERSION)?.numbers("ranks")?;
     Ok(ranks.into_iter().map(|rank| rank as usize).collect())
 }
@@ -105,7 +104,7 @@ pub(crate) fn load<V: Value>(
     engine: &Engine<V>,
     config: &TuckerConfig,
     folder: &Path,
-) -> Result<Run<V>, TuckerError> {
+) -> Result<Run<V>, SolverError> {
     let mut archive = checkpoint::open(folder, VERSION)?;
     let extents = engine.extents();
     if let Some(why) = checkpoint::difference(&mut archive, &identity::<V>(config, extents))? {
@@ -148,7 +147,7 @@ fn read_state<V: Value>(archive: &mut NpzIn, order: usize) -> Result<State<V>, C
     Ok(State { factors, core, iteration: iteration as usize, fit, change, relative_error })
 }
 
-fn read_best<V: Value>(folder: &Path, restart: usize) -> Result<TuckerModel<V>, TuckerError> {
+fn read_best<V: Value>(folder: &Path, restart: usize) -> Result<TuckerModel<V>, SolverError> {
     let path = checkpoint::restart_folder(folder, restart).join("model.npz");
     match Model::read(&path)? {
         Model::Tucker(model) => Ok(model),
@@ -156,6 +155,6 @@ fn read_best<V: Value>(folder: &Path, restart: usize) -> Result<TuckerModel<V>, 
     }
 }
 
-fn mismatch(folder: &Path, why: String) -> TuckerError {
-    TuckerError::Start { what: checkpoint::file(folder).display().to_string(), why }
+fn mismatch(folder: &Path, why: String) -> SolverError {
+    SolverError::Start { what: checkpoint::file(folder).display().to_string(), why }
 }

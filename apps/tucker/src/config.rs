@@ -2,12 +2,11 @@
 
 use std::path::PathBuf;
 
+use decompose_common::SolverError;
 use decompose_common::checkpoint::CheckpointRule;
 use decompose_common::model::TuckerModel;
 use decompose_common::stopping::StopRule;
 use decompose_formats::Matrix;
-
-use crate::error::TuckerError;
 
 /// The options of a Tucker decomposition.
 #[derive(Clone, Debug)]
@@ -71,10 +70,10 @@ impl TuckerConfig {
     ///
     /// # Errors
     ///
-    /// [`TuckerError::Config`] with the option, its value and the remedy.
-    pub fn check(&self, extents: &[u64]) -> Result<(), TuckerError> {
+    /// [`SolverError::Config`] with the option, its value and the remedy.
+    pub fn check(&self, extents: &[u64]) -> Result<(), SolverError> {
         check_ranks(extents, &self.ranks)?;
-        let fail = |why: String| Err(TuckerError::Config(why));
+        let fail = |why: String| Err(SolverError::Config(why));
         let counts = [("restarts", self.restarts), ("max_iters", self.stop.max_iters)];
         if let Some((name, _)) = counts.iter().find(|(_, count)| *count == 0) {
             return fail(format!("{name} is 0; use at least 1"));
@@ -93,10 +92,10 @@ impl TuckerConfig {
 ///
 /// # Errors
 ///
-/// [`TuckerError::Config`]: an order below 2, ranks of the wrong count, a rank of 0, above its
+/// [`SolverError::Config`]: an order below 2, ranks of the wrong count, a rank of 0, above its
 /// extent, or above the product of the others.
-pub fn check_ranks(extents: &[u64], ranks: &[usize]) -> Result<(), TuckerError> {
-    let fail = |why: String| Err(TuckerError::Config(why));
+pub fn check_ranks(extents: &[u64], ranks: &[usize]) -> Result<(), SolverError> {
+    let fail = |why: String| Err(SolverError::Config(why));
     let order = extents.len();
     check_order(order)?;
     if ranks.len() != order {
@@ -134,12 +133,12 @@ pub fn check_ranks(extents: &[u64], ranks: &[usize]) -> Result<(), TuckerError> 
 ///
 /// # Errors
 ///
-/// [`TuckerError::Config`] if `order` is below 2.
-pub fn check_order(order: usize) -> Result<(), TuckerError> {
+/// [`SolverError::Config`] if `order` is below 2.
+pub fn check_order(order: usize) -> Result<(), SolverError> {
     if order >= 2 {
         return Ok(());
     }
     let why = "a tensor of order 1 has no Tucker decomposition but itself; give one of order 2 or \
                more";
-    Err(TuckerError::Config(why.into()))
+    Err(SolverError::Config(why.into()))
 }

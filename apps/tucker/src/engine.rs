@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::time::Instant;
 
+use decompose_common::SolverError;
 use decompose_core::contract::{Contraction, build_merged};
 use decompose_core::einsum::Index;
 use decompose_core::error::CoreError;
@@ -13,7 +14,6 @@ use decompose_formats::dense::padded;
 use decompose_formats::{Coo, DenseTensor, Matrix, Value};
 use rayon::prelude::{IntoParallelIterator, ParallelIterator};
 
-use crate::error::TuckerError;
 use crate::plan::{Forming, TuckerPlan};
 use crate::rows::{Places, RowShape, Rows, block_rows};
 use crate::steps::Role;
@@ -64,7 +64,7 @@ impl<V: Value> Engine<V> {
         coo: Coo<V>,
         plan: &TuckerPlan,
         toolchain: &Toolchain,
-    ) -> Result<(Engine<V>, BuildReport), TuckerError> {
+    ) -> Result<(Engine<V>, BuildReport), SolverError> {
         let extents = coo.extents().to_vec();
         let norm_squared = coo.norm_squared();
         let (kernels, mut report) = build_merged(coo, &plan.kernels, &plan.merges, toolchain)?;
@@ -143,7 +143,7 @@ impl<V: Value> Engine<V> {
     /// # Errors
     ///
     /// If the factors do not fit the tensor and the ranks.
-    pub(crate) fn form(&mut self, mode: usize, factors: &[Matrix<V>]) -> Result<f64, TuckerError> {
+    pub(crate) fn form(&mut self, mode: usize, factors: &[Matrix<V>]) -> Result<f64, SolverError> {
         if self.formed == Some(mode) {
             return Ok(0.0);
         }
@@ -170,7 +170,7 @@ impl<V: Value> Engine<V> {
     }
 
     /// Makes a partial product of the factors outside its modes, unless it is held.
-    fn make_partial(&mut self, at: usize, factors: &[Matrix<V>]) -> Result<(), TuckerError> {
+    fn make_partial(&mut self, at: usize, factors: &[Matrix<V>]) -> Result<(), SolverError> {
         let Partial { modes, kernel, matrix, held } = &mut self.partials[at];
         if *held {
             return Ok(());
@@ -229,7 +229,7 @@ impl<V: Value> Engine<V> {
         factors: &[Matrix<V>],
         shares: Vec<(Share, S)>,
         visit: impl Fn(&mut S, &Rows<'_, V>) + Sync,
-    ) -> Result<f64, TuckerError> {
+    ) -> Result<f64, SolverError> {
         let shape = self.row_shape(mode);
         if let Forming::Windows(most) = self.forming[mode] {
             let tree = self.kernel_of(mode).shared_tree();
@@ -283,7 +283,7 @@ impl<V: Value> Engine<V> {
         factors: &[Matrix<V>],
         core: &DenseTensor<V>,
         out: &mut Matrix<V>,
-    ) -> Result<(), TuckerError> {
+    ) -> Result<(), SolverError> {
         let kernel = self.of_mode[mode];
         let packed = self.kernels[kernel].pack(factors.len() - 1, core)?;
         let dense: Vec<&Matrix<V>> = without(factors, mode).chain([&packed]).collect();
@@ -301,7 +301,7 @@ impl<V: Value> Engine<V> {
     pub(crate) fn all_modes(
         &mut self,
         factors: &[Matrix<V>],
-    ) -> Result<DenseTensor<V>, TuckerError> {
+    ) -> Result<DenseTensor<V>, SolverError> {
         let at = self.of_mode[factors.len()];
         let kernel = &mut self.kernels[at];
         let dense: Vec<&Matrix<V>> = factors.iter().collect();

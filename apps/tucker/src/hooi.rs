@@ -12,13 +12,13 @@
 
 use std::time::Instant;
 
+use decompose_common::SolverError;
 use decompose_common::history::Detail;
 use decompose_formats::Value;
 
 use crate::config::Method;
 use crate::dense::{fold, square};
 use crate::engine::Engine;
-use crate::error::TuckerError;
 use crate::rows::WithCore;
 use crate::state::State;
 use crate::subspace::{self, Update};
@@ -50,7 +50,7 @@ pub(crate) fn sweep<V: Value>(
     state: &mut State<V>,
     method: Method,
     seed: u64,
-) -> Result<Vec<Detail>, TuckerError> {
+) -> Result<Vec<Detail>, SolverError> {
     let begun = Instant::now();
     let order = state.factors.len();
     let last = order - 1;
@@ -73,7 +73,7 @@ pub(crate) fn sweep<V: Value>(
     }
     let captured = square(&state.core);
     if !captured.is_finite() {
-        return Err(TuckerError::NotFinite { iteration: state.iteration + 1, mode: order });
+        return Err(SolverError::factor_overflow(state.iteration + 1, order));
     }
     state.measure(engine.norm_squared() - captured, engine.norm_squared());
     let inside: f64 = steps.ttmc.iter().chain(&steps.subspace).sum();

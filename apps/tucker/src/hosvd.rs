@@ -15,6 +15,7 @@
 //! neither.  The truncated tensor of ST-HOSVD stays a list of entries: dense along the modes done, sparse along the others.  No
 //! kernel has an output of that form, so `truncate` walks the fibres itself.
 
+use decompose_common::SolverError;
 use decompose_common::init::unfolding_gram_product;
 use decompose_common::linalg::{self, Guess, Leading, leading, leading_bytes, leading_of};
 use decompose_formats::ints::Width;
@@ -22,7 +23,6 @@ use decompose_formats::{Coo, Csf, Ints, Matrix, ModeOrder, Value};
 use ndarray::{Array2, ArrayView2};
 
 use crate::config::check_order;
-use crate::error::TuckerError;
 use crate::subspace::orthonormalise;
 
 /// Up to this extent the Gram matrix of an unfolding is formed: its tails are then exact.
@@ -61,10 +61,10 @@ impl Target {
     ///
     /// # Errors
     ///
-    /// [`TuckerError::Config`] for an error that is not between 0 and 1.
-    pub fn check(&self) -> Result<(), TuckerError> {
+    /// [`SolverError::Config`] for an error that is not between 0 and 1.
+    pub fn check(&self) -> Result<(), SolverError> {
         match self {
-            Target::Error(eps) if !(*eps > 0.0 && *eps < 1.0) => Err(TuckerError::Config(format!(
+            Target::Error(eps) if !(*eps > 0.0 && *eps < 1.0) => Err(SolverError::Config(format!(
                 "eps is {eps}; the relative error must be above 0 and below 1, as 0.05"
             ))),
             _ => Ok(()),
@@ -80,13 +80,13 @@ impl Target {
 ///
 /// # Errors
 ///
-/// [`TuckerError::Config`] for a target out of range, [`TuckerError::Format`] if there is no memory.
+/// [`SolverError::Config`] for a target out of range, [`SolverError::Format`] if there is no memory.
 pub fn hosvd<V: Value>(
     coo: &mut Coo<V>,
     target: &Target,
     truncation: Truncation,
     seed: u64,
-) -> Result<Hosvd<V>, TuckerError> {
+) -> Result<Hosvd<V>, SolverError> {
     let order = coo.order();
     check_order(order)?;
     target.check()?;
@@ -124,7 +124,7 @@ fn reduce<V: Value>(
     coo: &mut Coo<V>,
     factors: &mut [Matrix<V>],
     seed: u64,
-) -> Result<(), TuckerError> {
+) -> Result<(), SolverError> {
     let product = |mode: usize| {
         let others = factors.iter().enumerate().filter(|&(m, _)| m != mode);
         others.fold(1_usize, |product, (_, factor)| product.saturating_mul(factor.cols()))
@@ -174,7 +174,7 @@ fn leading_factor<V: Value>(
     fibres: &Csf<V>,
     wanted: Wanted,
     seed: u64,
-) -> Result<(Matrix<V>, f64), TuckerError> {
+) -> Result<(Matrix<V>, f64), SolverError> {
     let mode = fibres.mode_order().modes().last().copied().unwrap_or(0);
     let extent = fibres.extents()[mode] as usize;
     let total: f64 = fibres.values().iter().map(|value| value.to_f64().powi(2)).sum();
@@ -208,13 +208,13 @@ fn leading_factor<V: Value>(
 }
 
 /// Returns the Gram matrix of the unfolding times `q`.
-fn product<V: Value>(fibres: &Csf<V>, q: ArrayView2<'_, f64>) -> Result<Array2<f64>, TuckerError> {
+fn product<V: Value>(fibres: &Csf<V>, q: ArrayView2<'_, f64>) -> Result<Array2<f64>, SolverError> {
     let mut block = Matrix::zeros(q.nrows(), q.ncols())?;
     block.view_mut().assign(&q);
     Ok(unfolding_gram_product(fibres, &block)?.view().to_owned())
 }
 
-fn factor<V: Value>(found: &Leading, rank: usize) -> Result<Matrix<V>, TuckerError> {
+fn factor<V: Value>(found: &Leading, rank: usize) -> Result<Matrix<V>, SolverError> {
     let largest = found.values.first().copied().unwrap_or(0.0);
     let mut factor = Matrix::zeros(found.vectors.nrows(), rank)?;
     for (mut to, from) in factor.view_mut().rows_mut().into_iter().zip(found.vectors.rows()) {
@@ -237,7 +237,7 @@ fn truncate<V: Value>(
     fibres: &Csf<V>,
     mode: usize,
     factor: &Matrix<V>,
-) -> Result<Coo<V>, TuckerError> {
+) -> Result<Coo<V>, SolverError> {
     let rank = factor.cols();
     let parents = &fibres.levels()[fibres.levels().len() - 2].pointers;
     let leaves = &fibres.levels()[fibres.levels().len() - 1].coords;

@@ -13,6 +13,7 @@
 
 use std::time::Instant;
 
+use decompose_common::SolverError;
 use decompose_common::history::Detail;
 use decompose_common::linalg::{self, NonNegative, RowRule, matmul};
 use decompose_common::rng::MatrixRng;
@@ -21,7 +22,6 @@ use ndarray::{Array1, Array2, ArrayD, IxDyn};
 
 use crate::dense::{mode_product, unfold};
 use crate::engine::Engine;
-use crate::error::TuckerError;
 use crate::state::State;
 
 /// Multiplicative updates of the core an iteration: they cost nothing beside the kernels.
@@ -71,7 +71,7 @@ pub(crate) fn begin<V: Value>(
 pub(crate) fn sweep<V: Value>(
     engine: &mut Engine<V>,
     state: &mut State<V>,
-) -> Result<Vec<Detail>, TuckerError> {
+) -> Result<Vec<Detail>, SolverError> {
     let begun = Instant::now();
     let order = state.factors.len();
     let (mut ttmc, mut rows) = (vec![0.0; order], vec![0.0; order]);
@@ -95,7 +95,7 @@ pub(crate) fn sweep<V: Value>(
         };
         let gram = linalg::update_rows(&mut factor, &RowRule::NonNegative(rule)).gram;
         if gram.iter().any(|g| !g.is_finite()) {
-            return Err(TuckerError::NotFinite { iteration: state.iteration + 1, mode: mode + 1 });
+            return Err(SolverError::factor_overflow(state.iteration + 1, mode + 1));
         }
         grams[mode] = normalise(&mut factor, gram, &mut state.core, mode);
         state.factors[mode] = factor;

@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 use std::time::Instant;
 
+use decompose_common::SolverError;
 use decompose_common::history::{Detail, IterationRecord, Observer};
 use decompose_common::init;
 use decompose_common::model::TuckerModel;
@@ -14,7 +15,6 @@ use ndarray::{ArrayD, IxDyn};
 use crate::checkpoint;
 use crate::config::{Method, Start, TuckerConfig};
 use crate::engine::Engine;
-use crate::error::TuckerError;
 use crate::hooi::{self, Steps};
 use crate::nonneg;
 use crate::outcome::TuckerOutcome;
@@ -57,14 +57,14 @@ pub fn history_layout(order: usize, method: Method) -> Vec<Detail> {
 ///
 /// # Errors
 ///
-/// [`TuckerError`]: options that make no sense, a start that does not fit, a tensor of zeros,
+/// [`SolverError`]: options that make no sense, a start that does not fit, a tensor of zeros,
 /// overflow, a failed kernel, a checkpoint that cannot be written or read.
 pub fn solve<V: Value>(
     engine: &mut Engine<V>,
     start: Start<V>,
     config: &TuckerConfig,
     observer: &mut Observer<'_>,
-) -> Result<TuckerOutcome<V>, TuckerError> {
+) -> Result<TuckerOutcome<V>, SolverError> {
     run_starts(engine, (start, None), config, observer)
 }
 
@@ -77,15 +77,15 @@ pub fn solve<V: Value>(
 ///
 /// # Errors
 ///
-/// As [`solve`]; [`TuckerError::Config`] for another method than [`Method::Hooi`].
+/// As [`solve`]; [`SolverError::Config`] for another method than [`Method::Hooi`].
 pub fn solve_above<V: Value>(
     engine: &mut Engine<V>,
     (start, hosvd): (Start<V>, Vec<Matrix<V>>),
     config: &TuckerConfig,
     observer: &mut Observer<'_>,
-) -> Result<TuckerOutcome<V>, TuckerError> {
+) -> Result<TuckerOutcome<V>, SolverError> {
     if config.method != Method::Hooi {
-        return Err(TuckerError::Config("a HOSVD bounds the fit of HOOI only".into()));
+        return Err(SolverError::Config("a HOSVD bounds the fit of HOOI only".into()));
     }
     check_fit(&hosvd, engine.extents(), config)?;
     run_starts(engine, (start, Some(hosvd)), config, observer)
@@ -96,10 +96,10 @@ fn run_starts<V: Value>(
     (start, hosvd): (Start<V>, Option<Vec<Matrix<V>>>),
     config: &TuckerConfig,
     observer: &mut Observer<'_>,
-) -> Result<TuckerOutcome<V>, TuckerError> {
+) -> Result<TuckerOutcome<V>, SolverError> {
     config.check(engine.extents())?;
     if engine.norm_squared() <= 0.0 {
-        return Err(TuckerError::ZeroTensor);
+        return Err(SolverError::ZeroTensor);
     }
     let mut run = begin(engine, start, config)?;
     let floor = hosvd.map(|factors| measured(engine, factors, config)).transpose()?;
@@ -131,7 +131,7 @@ fn measured<V: Value>(
     engine: &mut Engine<V>,
     factors: Vec<Matrix<V>>,
     config: &TuckerConfig,
-) -> Result<State<V>, TuckerError> {
+) -> Result<State<V>, SolverError> {
     engine.forget();
     let mut state = state_of(factors, None, config);
     hooi::sweep(engine, &mut state, Method::Core, config.seed)?;
@@ -144,7 +144,7 @@ fn rise_above<V: Value>(
     (run, floor, stop): (&mut Run<V>, Option<State<V>>, StopReason),
     config: &TuckerConfig,
     observer: &mut Observer<'_>,
-) -> Result<StopReason, TuckerError> {
+) -> Result<StopReason, SolverError> {
     let fits = run.finished.iter().map(|start| start.fit);
     let best = fits.fold(run.state.fit, f64::max);
     let Some(floor) = floor.filter(|floor| floor.fit > best) else { return Ok(stop) };
@@ -162,7 +162,7 @@ fn iterate<V: Value>(
     run: &mut Run<V>,
     config: &TuckerConfig,
     observer: &mut Observer<'_>,
-) -> Result<StopReason, TuckerError> {
+) -> Result<StopReason, SolverError> {
     engine.forget();
     loop {
         if let Some(stop) = stop(run, config) {
@@ -212,7 +212,7 @@ fn begin<V: Value>(
     engine: &Engine<V>,
     start: Start<V>,
     config: &TuckerConfig,
-) -> Result<Run<V>, TuckerError> {
+) -> Result<Run<V>, SolverError> {
     let extents = engine.extents();
     let state = match start {
         Start::Checkpoint(folder) => return checkpoint::load(engine, config, &folder),
@@ -242,7 +242,7 @@ fn check_fit<V: Value>(
     factors: &[Matrix<V>],
     extents: &[u64],
     config: &TuckerConfig,
-) -> Result<(), TuckerError> {
+) -> Result<(), SolverError> {
     let have: Vec<(u64, usize)> = factors.iter().map(|f| (f.rows() as u64, f.cols())).collect();
     let want: Vec<(u64, usize)> =
         extents.iter().copied().zip(config.ranks.iter().copied()).collect();
@@ -250,7 +250,7 @@ fn check_fit<V: Value>(
         return Ok(());
     }
     let why = format!("its factors have rows and columns {have:?}, wanted are {want:?}");
-    Err(TuckerError::Start { what: "the given model".into(), why })
+    Err(SolverError::Start { what: "the given model".into(), why })
 }
 
 fn state_of<V: Value>(
@@ -268,7 +268,7 @@ fn random_state<V: Value>(
     extents: &[u64],
     config: &TuckerConfig,
     restart: usize,
-) -> Result<State<V>, TuckerError> {
+) -> Result<State<V>, SolverError> {
     let seed = seed_of(config.seed, restart);
     if config.method != Method::Nonnegative {
         let factors = subspace::random(extents, &config.ranks, seed)?;
@@ -281,7 +281,7 @@ fn random_state<V: Value>(
         let mut factors = init::random(&[extent], rank, seed)?;
         Ok(factors.remove(0))
     });
-    Ok(nonneg::begin(factors.collect::<Result<_, TuckerError>>()?, None, seed))
+    Ok(nonneg::begin(factors.collect::<Result<_, SolverError>>()?, None, seed))
 }
 
 /// Takes a start that has ended into the run's reports, and its model if it is the best.
@@ -290,7 +290,7 @@ fn finish<V: Value>(
     state: State<V>,
     stop: StopReason,
     config: &TuckerConfig,
-) -> Result<(), TuckerError> {
+) -> Result<(), SolverError> {
     let number = run.finished.len();
     run.finished.push(RestartReport {
         seed: seed_of(config.seed, number),
@@ -310,12 +310,12 @@ fn conclude<V: Value>(
     mut run: Run<V>,
     stop: StopReason,
     config: &TuckerConfig,
-) -> Result<TuckerOutcome<V>, TuckerError> {
+) -> Result<TuckerOutcome<V>, SolverError> {
     let seconds = run.seconds();
     let empty = State::new(Vec::new(), ArrayD::zeros(IxDyn(&[])));
     let state = std::mem::replace(&mut run.state, empty);
     finish(&mut run, state, stop, config)?;
-    let model = run.best.ok_or(TuckerError::ZeroTensor)?;
+    let model = run.best.ok_or(SolverError::ZeroTensor)?;
     let best = restarts::best(&run.finished);
     let (restarts, history) = (run.finished, run.history);
     Ok(TuckerOutcome { model, best, restarts, history, hosvd_fit: None, seconds })

@@ -1,12 +1,12 @@
 //! What one start carries from iteration to iteration.
 
+use decompose_common::SolverError;
 use decompose_common::model::TuckerModel;
 use decompose_formats::{Matrix, Value};
 use ndarray::ArrayD;
 
 use crate::arrange::arrange;
 use crate::config::Method;
-use crate::error::TuckerError;
 
 /// A model in the making.
 pub(crate) struct State<V> {
@@ -43,7 +43,7 @@ impl<V: Value> State<V> {
     }
 
     /// Makes the model, in normal form.
-    pub(crate) fn into_model(mut self, method: Method) -> Result<TuckerModel<V>, TuckerError> {
+    pub(crate) fn into_model(mut self, method: Method) -> Result<TuckerModel<V>, SolverError> {
         if method != Method::Nonnegative {
             arrange(&mut self.core, &mut self.factors)?;
         }

@@ -17,6 +17,7 @@
 
 use std::time::Instant;
 
+use decompose_common::SolverError;
 use decompose_common::linalg::{
     self, Guess, Leading, RowRule, leading, leading_columns, leading_of, leading_of_flops,
 };
@@ -26,7 +27,6 @@ use ndarray::{Array2, ArrayView2};
 use rayon::prelude::{IndexedParallelIterator, ParallelIterator, ParallelSliceMut};
 
 use crate::engine::Engine;
-use crate::error::TuckerError;
 use crate::plan::{Forming, GRAM_MOST};
 use crate::rows::{FactorRows, GramPart, Projection, Rows, WithCore, row_gram};
 
@@ -83,7 +83,7 @@ pub(crate) fn update<V: Value>(
     mode: usize,
     with_core: WithCore,
     seed: u64,
-) -> Result<Update, TuckerError> {
+) -> Result<Update, SolverError> {
     let begun = Instant::now();
     let (extent, width) = (factors[mode].rows(), engine.row_shape(mode).width());
     let mut factor = std::mem::replace(&mut factors[mode], Matrix::zeros(0, 0)?);
@@ -105,7 +105,7 @@ pub(crate) fn core<V: Value>(
     engine: &mut Engine<V>,
     factors: &mut [Matrix<V>],
     mode: usize,
-) -> Result<Update, TuckerError> {
+) -> Result<Update, SolverError> {
     let begun = Instant::now();
     let mut factor = std::mem::replace(&mut factors[mode], Matrix::zeros(0, 0)?);
     engine.invalidate(mode);
@@ -127,7 +127,7 @@ struct Pass<'a, V: Value> {
     ttmc_seconds: f64,
 }
 
-type Found = Result<(Option<Array2<f64>>, f64), TuckerError>;
+type Found = Result<(Option<Array2<f64>>, f64), SolverError>;
 
 impl<V: Value> Pass<'_, V> {
     /// Few rows: the eigenvectors of `Y Y^T` are the factor.
@@ -186,7 +186,7 @@ impl<V: Value> Pass<'_, V> {
         &mut self,
         width: usize,
         factor: &mut Matrix<V>,
-    ) -> Result<Leading, TuckerError> {
+    ) -> Result<Leading, SolverError> {
         let (rows, seed) = (factor.rows(), self.seed);
         let near = self.near(factor)?;
         let guess = near.as_ref().map(|near| Guess::Near(near.t(), seed));
@@ -194,14 +194,14 @@ impl<V: Value> Pass<'_, V> {
         leading(width, factor.cols(), guess, &mut |q: ArrayView2<'_, f64>| {
             let mut image = Matrix::<V>::zeros(rows, q.ncols())?;
             let (_, product) = self.project(q, &mut image, WithCore::Yes)?;
-            Ok::<_, TuckerError>(
+            Ok::<_, SolverError>(
                 product.unwrap_or_default().reversed_axes().as_standard_layout().into_owned(),
             )
         })
     }
 
     /// Returns `U^T Y` of the factor to be replaced, `None` where that would form `Y` once more.
-    fn near(&mut self, factor: &mut Matrix<V>) -> Result<Option<Array2<f64>>, TuckerError> {
+    fn near(&mut self, factor: &mut Matrix<V>) -> Result<Option<Array2<f64>>, SolverError> {
         let whole = self.engine.forming(self.mode) == Forming::Whole;
         whole.then(|| self.core_of(factor)).transpose()
     }
@@ -212,20 +212,20 @@ impl<V: Value> Pass<'_, V> {
         w: ArrayView2<'_, f64>,
         factor: &mut Matrix<V>,
         with_core: WithCore,
-    ) -> Result<(Array2<f64>, Option<Array2<f64>>), TuckerError> {
+    ) -> Result<(Array2<f64>, Option<Array2<f64>>), SolverError> {
         let w = w.as_standard_layout();
         self.pass(factor, w.ncols(), &|rows| Projection::new(w.view(), rows, with_core))
     }
 
     /// Returns `U^T Y`.
-    fn core_of(&mut self, factor: &mut Matrix<V>) -> Result<Array2<f64>, TuckerError> {
+    fn core_of(&mut self, factor: &mut Matrix<V>) -> Result<Array2<f64>, SolverError> {
         let size = (self.engine.row_shape(self.mode).width(), factor.cols());
         let summed = self.pass(factor, size.1, &|rows| Projection::of_existing(rows, size))?;
         Ok(summed.1.unwrap_or_default())
     }
 
     /// Returns `Y^T Y`.
-    fn column_gram(&mut self, width: usize) -> Result<Array2<f64>, TuckerError> {
+    fn column_gram(&mut self, width: usize) -> Result<Array2<f64>, SolverError> {
         // A row takes P^2 / 2 multiply-adds, a non-zero at least P in the kernel.
         let shares = self.engine.shares(self.mode, width as f64 / 2.0);
         let mut parts: Vec<GramPart> = shares.iter().map(|_| GramPart::new(width)).collect();
@@ -242,7 +242,7 @@ impl<V: Value> Pass<'_, V> {
         factor: &'a mut Matrix<V>,
         rank: usize,
         part: &dyn Fn(FactorRows<'a, V>) -> Projection<'a, V>,
-    ) -> Result<(Array2<f64>, Option<Array2<f64>>), TuckerError> {
+    ) -> Result<(Array2<f64>, Option<Array2<f64>>), SolverError> {
         let stride = factor.stride();
         let shares = self.engine.shares(self.mode, rank as f64);
         let mut rest = factor.as_mut_slice();
@@ -265,7 +265,7 @@ impl<V: Value> Pass<'_, V> {
         factor: &mut Matrix<V>,
         gram: Array2<f64>,
         kept: usize,
-    ) -> Result<Array2<f64>, TuckerError> {
+    ) -> Result<Array2<f64>, SolverError> {
         let turned = orthonormalise(factor, gram)?;
         if kept < factor.cols() {
             complete(factor, kept, MatrixRng::new(self.seed, self.mode as u64))?;
@@ -285,7 +285,7 @@ fn kept(found: &Leading) -> usize {
 pub(crate) fn orthonormalise<V: Value>(
     factor: &mut Matrix<V>,
     gram: Array2<f64>,
-) -> Result<Array2<f64>, TuckerError> {
+) -> Result<Array2<f64>, SolverError> {
     let rank = factor.cols();
     let rounding = if V::BYTES == 4 { f64::from(f32::EPSILON) } else { f64::EPSILON };
     let mut gram = gram;
@@ -313,7 +313,7 @@ fn complete<V: Value>(
     factor: &mut Matrix<V>,
     kept: usize,
     rng: MatrixRng,
-) -> Result<(), TuckerError> {
+) -> Result<(), SolverError> {
     let (rows, cols) = (factor.rows(), factor.cols());
     let mut fresh = Matrix::<V>::zeros(rows, cols - kept)?;
     fill(&mut fresh, kept, rng);
@@ -352,7 +352,7 @@ pub(crate) fn random<V: Value>(
     extents: &[u64],
     ranks: &[usize],
     seed: u64,
-) -> Result<Vec<Matrix<V>>, TuckerError> {
+) -> Result<Vec<Matrix<V>>, SolverError> {
     let modes = extents.iter().zip(ranks).enumerate();
     modes
         .map(|(mode, (&extent, &rank))| {

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use decompose_common::rng::MatrixRng;
 use decompose_complete::{
-    CompleteConfig, CompleteError, CompleteOutcome, Data, EpochRecord, ModelKind, Network, Start,
+    CompleteConfig, CompleteOutcome, Data, EpochRecord, ModelKind, Network, SolverError, Start,
     solve, values_at,
 };
 use decompose_core::runtime::Toolchain;
@@ -86,7 +86,7 @@ pub(crate) fn fit(
     train: &Coo<f64>,
     test: Option<&Coo<f64>>,
     config: &CompleteConfig,
-) -> Result<CompleteOutcome, CompleteError> {
+) -> Result<CompleteOutcome, SolverError> {
     fit_seen(train, test, config, &mut |_| ControlFlow::Continue(()))
 }
 
@@ -96,7 +96,7 @@ pub(crate) fn fit_seen(
     test: Option<&Coo<f64>>,
     config: &CompleteConfig,
     observer: &mut dyn FnMut(&EpochRecord) -> ControlFlow<()>,
-) -> Result<CompleteOutcome, CompleteError> {
+) -> Result<CompleteOutcome, SolverError> {
     let data = Data { train, val: None, test };
     solve(data, Start::Random, config, &Toolchain::detect(), observer)
 }

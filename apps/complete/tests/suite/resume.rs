@@ -5,8 +5,8 @@ use std::path::Path;
 
 use decompose_common::checkpoint::CheckpointRule;
 use decompose_complete::{
-    Algorithm, Biases, CompleteConfig, CompleteError, CompleteOutcome, Data, EpochRecord, Loss,
-    ModelKind, Observer, Reg, Start, StopReason, saved_history, solve,
+    Algorithm, Biases, CompleteConfig, CompleteOutcome, Data, EpochRecord, Loss, ModelKind,
+    Observer, Reg, SolverError, Start, StopReason, saved_history, solve,
 };
 use decompose_core::runtime::Toolchain;
 use decompose_formats::{Coo, Matrix};
@@ -21,7 +21,7 @@ fn run(
     all: &Coo<f64>,
     start: Start,
     config: &CompleteConfig,
-) -> Result<CompleteOutcome, CompleteError> {
+) -> Result<CompleteOutcome, SolverError> {
     let train = all.filtered(|entry| entry % 4 != 0);
     let val = all.filtered(|entry| entry % 4 == 0);
     let data = Data { train: &train, val: Some(&val), test: None };

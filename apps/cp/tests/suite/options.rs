@@ -1,7 +1,7 @@
 //! Ridge, non-negativity, update order, starts: each does what it says.
 
 use decompose_common::init;
-use decompose_cp::{Arrangement, CpConfig, CpError, CpModel, NonNegModes, Start, nvecs_start};
+use decompose_cp::{Arrangement, CpConfig, CpModel, NonNegModes, SolverError, Start, nvecs_start};
 use decompose_formats::{Coo, ModeOrder};
 
 use crate::common::{self, NaiveSweep};
@@ -91,7 +91,7 @@ fn leading_vectors_start_better_than_chance() {
 #[test]
 fn options_that_make_no_sense_are_named() {
     let message = |config: CpConfig| match config.check(3) {
-        Err(CpError::Config(why)) => why,
+        Err(SolverError::Config(why)) => why,
         other => panic!("{other:?}"),
     };
     let base = config(2);

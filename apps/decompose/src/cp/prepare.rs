@@ -2,7 +2,7 @@
 
 use decompose_core::sweep::{BuildReport, Engine, SweepPlan};
 use decompose_core::technique::Technique;
-use decompose_cp::{CpError, Start};
+use decompose_cp::{SolverError, Start};
 use decompose_formats::{Coo, PatternCounts, Value};
 use serde_json::json;
 
@@ -53,7 +53,7 @@ pub(crate) fn prepare<V: Value>(
     });
     let (tensor, facts, before) = loaded?;
     if tensor.norm_squared() <= 0.0 {
-        return Err(CpError::ZeroTensor.into());
+        return Err(SolverError::ZeroTensor.into());
     }
     let (planned, seconds) = console.screen.phase("plan", || {
         let counts = pattern::of(&PatternCounts::of(&tensor));

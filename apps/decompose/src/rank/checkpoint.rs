@@ -6,7 +6,7 @@ use decompose_common::CommonError;
 use decompose_common::checkpoint::{self, Identity};
 use decompose_common::model::CpModel;
 use decompose_common::npz::{self, NpzIn};
-use decompose_complete::{CompleteConfig, CompleteError, Data, check_identity, write_identity};
+use decompose_complete::{CompleteConfig, Data, SolverError, check_identity, write_identity};
 use ndarray::Array2;
 
 use crate::complete::settings::Settings;
@@ -84,7 +84,7 @@ pub(crate) fn load(folder: &Path, signature: &Signature<'_>) -> Result<State, Fa
     check_identity(&mut archive, signature.data, &signature.config)?;
     if let Some(why) = checkpoint::difference(&mut archive, &signature.course)? {
         let what = checkpoint::file(folder).display().to_string();
-        return Err(CompleteError::Start { what, why }.into());
+        return Err(SolverError::Start { what, why }.into());
     }
     let order = signature.data.train.order();
     let rows = table::<9>(&mut archive, "rows")?.into_iter().map(RankRow::from_numbers).collect();

@@ -4,7 +4,7 @@ use decompose_common::model::Model;
 use decompose_core::sweep::TreeLayout;
 use decompose_formats::{Coo, ModeOrder, PatternCounts, Value};
 use decompose_tt::bonds::{self, Ordering};
-use decompose_tt::{Kernels, Method, Ranks, Start, Train, TtConfig, TtError, kernels};
+use decompose_tt::{Kernels, Method, Ranks, SolverError, Start, Train, TtConfig, kernels};
 use serde_json::json;
 
 use crate::failure::Failure;
@@ -61,7 +61,7 @@ pub(crate) fn prepare<V: Value>(
     });
     let (tensor, facts, before) = loaded?;
     if tensor.norm_squared() <= 0.0 {
-        return Err(TtError::ZeroTensor.into());
+        return Err(SolverError::ZeroTensor.into());
     }
     let (planned, seconds) = console.screen.phase("plan", || {
         let counts = PatternCounts::of(&tensor);

@@ -45,7 +45,7 @@ pub(crate) fn solve<V: Value>(
             Work::Direct(tensor, counts) => {
                 let toolchain = settings.toolchain();
                 let solved = decompose_tt::solve_svd(tensor, counts, config, toolchain, observer)?;
-                Ok::<_, decompose_tt::TtError>((solved.0, solved.1.notes()))
+                Ok::<_, decompose_tt::SolverError>((solved.0, solved.1.notes()))
             }
         })?;
     let interrupted = outcome.restarts.iter().any(|start| start.stop == StopReason::Interrupted);

@@ -4,7 +4,7 @@ use decompose_common::model::Model;
 use decompose_core::sweep::BuildReport;
 use decompose_formats::{Coo, Matrix, PatternCounts, Value};
 use decompose_tucker::{
-    Engine, Start, Target, Truncation, TuckerError, TuckerModel, TuckerPlan, hosvd,
+    Engine, SolverError, Start, Target, Truncation, TuckerModel, TuckerPlan, hosvd,
 };
 use serde_json::json;
 
@@ -69,7 +69,7 @@ pub(crate) fn prepare<V: Value>(
     });
     let (mut tensor, facts, (ranks, floor, before)) = loaded?;
     if tensor.norm_squared() <= 0.0 {
-        return Err(TuckerError::ZeroTensor.into());
+        return Err(SolverError::ZeroTensor.into());
     }
     let made = make_start(settings, (given, ranks), &mut tensor, (console, &mut phases))?;
     let (start, ranks, bound) = made;

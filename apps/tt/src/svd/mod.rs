@@ -24,11 +24,11 @@ mod unfolding;
 
 use std::ops::ControlFlow;
 
+use decompose_common::SolverError;
 use decompose_common::machine::size;
 use decompose_formats::{Csf, ModeOrder, Value};
 use ndarray::{Array2, Array3, s};
 
-use crate::error::TtError;
 use crate::spectrum::Accuracy;
 use crate::svd::unfolding::Unfolding;
 use crate::train::{Bond, Cut, Train};
@@ -65,8 +65,8 @@ pub fn tree_order(order: usize) -> ModeOrder {
 ///
 /// # Errors
 ///
-/// [`TtError::Memory`] if a step does not keep the bound; [`TtError::Common`] if a number is not
-/// finite; [`TtError::Config`] if the tree has other or fused levels.
+/// [`SolverError::Memory`] if a step does not keep the bound; [`SolverError::Common`] if a number is not
+/// finite; [`SolverError::Config`] if the tree has other or fused levels.
 ///
 /// # Panics
 ///
@@ -76,12 +76,12 @@ pub fn tt_svd<V: Value>(
     cuts: &[Cut],
     memory: Option<u64>,
     observer: &mut BondObserver<'_>,
-) -> Result<TtSvd, TtError> {
+) -> Result<TtSvd, SolverError> {
     let order = tree.levels().len();
     assert_eq!(cuts.len() + 1, order, "one cut a bond");
     if *tree.mode_order() != tree_order(order) || tree.tail() != 1 {
         let why = format!("TT-SVD walks plain trees of the order {}", tree_order(order));
-        return Err(TtError::Config(why));
+        return Err(SolverError::Config(why));
     }
     let norm = tree.values().iter().map(|x| x.to_f64() * x.to_f64()).sum::<f64>().sqrt();
     let mut payload: Vec<f64> = tree.values().iter().map(|x| x.to_f64()).collect();
@@ -120,13 +120,13 @@ fn check<V: Value>(
     cut: &Cut,
     (norm, memory): (f64, Option<u64>),
     k: usize,
-) -> Result<Accuracy, TtError> {
+) -> Result<Accuracy, SolverError> {
     let (m, n) = (unfolding.rows(), unfolding.columns());
     let accuracy = Accuracy::choose(m, n, cut, norm);
     let bytes = unfolding.bytes(accuracy, cut.max_rank);
     match memory.filter(|&limit| bytes > limit) {
         None => Ok(accuracy),
-        Some(limit) => Err(TtError::Memory {
+        Some(limit) => Err(SolverError::Memory {
             what: format!("the unfolding at bond {}, {m} x {n} without empty rows,", k + 1),
             need: size(bytes),
             limit: size(limit),

@@ -8,7 +8,7 @@ use decompose_core::sweep::{Merging, PlanOptions, Trees};
 use decompose_formats::io::{self, Progress, ReadOptions, Source};
 use decompose_formats::{Coo, Ints, PatternCounts, Value};
 use decompose_tt::{
-    Kernels, Method, Start, Train, TtConfig, TtError, TtOutcome, kernels, solve, solve_svd,
+    Kernels, Method, SolverError, Start, Train, TtConfig, TtOutcome, kernels, solve, solve_svd,
 };
 
 /// Decomposes `coo` by the method of `config` with compiled kernels.
@@ -16,7 +16,7 @@ pub(crate) fn run<V: Value>(
     coo: &Coo<V>,
     start: Start,
     config: &TtConfig,
-) -> Result<TtOutcome, TtError> {
+) -> Result<TtOutcome, SolverError> {
     let counts = PatternCounts::of(coo);
     let mut go_on = |_: &_| ControlFlow::Continue(());
     if config.method == Method::Svd {
@@ -27,7 +27,10 @@ pub(crate) fn run<V: Value>(
 }
 
 /// Plans and builds the kernels for `config`.
-pub(crate) fn compiled<V: Value>(coo: &Coo<V>, config: &TtConfig) -> Result<Kernels<V>, TtError> {
+pub(crate) fn compiled<V: Value>(
+    coo: &Coo<V>,
+    config: &TtConfig,
+) -> Result<Kernels<V>, SolverError> {
     let counts = PatternCounts::of(coo);
     config.check(coo.extents())?;
     let options = PlanOptions {

@@ -1,7 +1,7 @@
 //! Options that make no sense are refused with their value and the remedy.
 
 use decompose_formats::Coo;
-use decompose_tt::{Method, Ranks, Start, Train, TtConfig, TtError};
+use decompose_tt::{Method, Ranks, SolverError, Start, Train, TtConfig};
 
 use crate::common;
 
@@ -55,14 +55,14 @@ fn tensors_and_starts_that_do_not_fit_are_refused() {
     let config = TtConfig::new(Method::Als, Ranks::Uniform(2));
     let other = Train::random(&[3, 5, 6], &[2, 3], 0);
     let error = common::run(&coo, Start::Given(other), &config).unwrap_err();
-    assert!(matches!(error, TtError::Start { .. }), "{error}");
+    assert!(matches!(error, SolverError::Start { .. }), "{error}");
     assert!(error.to_string().contains("[2, 3]"), "{error}");
     let zero = Coo::new(vec![2, 2], vec![vec![0_u32].into(), vec![1_u32].into()], vec![0.0]);
     let zero = zero.unwrap();
     for method in [Method::Als, Method::Svd] {
         let config = TtConfig::new(method, Ranks::Uniform(1));
         let error = common::run(&zero, Start::Random, &config).unwrap_err();
-        assert!(matches!(error, TtError::ZeroTensor), "{error}");
+        assert!(matches!(error, SolverError::ZeroTensor), "{error}");
     }
 }
 

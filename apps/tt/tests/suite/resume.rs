@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use decompose_common::checkpoint::CheckpointRule;
-use decompose_tt::{Method, Ranks, Start, TtConfig, TtError, saved_history, solve};
+use decompose_tt::{Method, Ranks, SolverError, Start, TtConfig, saved_history, solve};
 
 use crate::common;
 
@@ -61,7 +61,7 @@ fn other_options_and_tensors_are_refused() {
     for (config, message) in [(seed, "seed"), (ranks, "ranks"), (config(Method::Dmrg, 3), "method")]
     {
         let error = refused(&coo, &config);
-        assert!(matches!(error, TtError::Start { .. }), "{error}");
+        assert!(matches!(error, SolverError::Start { .. }), "{error}");
         assert!(error.to_string().contains(message), "{error}");
     }
     let other = common::sparse(&[9, 8, 7], 0.4, 5);

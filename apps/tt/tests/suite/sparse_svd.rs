@@ -1,6 +1,6 @@
 //! TT-SVD on sparse tensors: the same as on dense ones, and refused where it does not fit.
 
-use decompose_tt::{Cut, Method, Ranks, Start, TtConfig, TtError};
+use decompose_tt::{Cut, Method, Ranks, SolverError, Start, TtConfig};
 use ndarray::Array2;
 
 use crate::common;
@@ -79,7 +79,7 @@ fn a_step_beyond_the_memory_limit_is_refused_with_its_size() {
         let mut config = TtConfig::new(method, Ranks::Error { eps: 1e-3, max_rank: None });
         config.memory = Some(10_000);
         let error = common::run(&coo, Start::Random, &config).unwrap_err();
-        assert!(matches!(error, TtError::Memory { .. }), "{error}");
+        assert!(matches!(error, SolverError::Memory { .. }), "{error}");
         assert!(error.to_string().contains("--method als"), "{error}");
     }
 }

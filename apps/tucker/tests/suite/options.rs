@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use decompose_tucker::{Start, TuckerConfig, TuckerError, check_ranks, solve};
+use decompose_tucker::{SolverError, Start, TuckerConfig, check_ranks, solve};
 
 use crate::common::{self, departure, true_error};
 
@@ -47,7 +47,7 @@ fn other_options_are_checked() {
     );
     let given =
         solve(&mut engine, Start::Given(other.model), &good, &mut |_| ControlFlow::Continue(()));
-    assert!(matches!(given, Err(TuckerError::Start { .. })));
+    assert!(matches!(given, Err(SolverError::Start { .. })));
 }
 
 #[test]
