@@ -36,7 +36,7 @@ pub(crate) use crate::complete::args::CompleteArgs;
 /// Bad options or input before anything is written; a fault of the machine or this program.
 pub(crate) fn run(args: &CompleteArgs) -> Result<Done, Failure> {
     let settings = Settings::new(args)?;
-    run::start_threads(settings.threads)?;
+    run::begin(settings.threads)?;
     let folder = settings.output()?;
     let mut console = Console::new(&settings);
     let version = env!("CARGO_PKG_VERSION");

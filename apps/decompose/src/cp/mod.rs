@@ -36,7 +36,7 @@ pub(crate) use crate::cp::args::CpArgs;
 /// Bad options or input before anything is written; a fault of the machine or this program.
 pub(crate) fn run(args: CpArgs) -> Result<Done, Failure> {
     let settings = Settings::new(args)?;
-    run::start_threads(settings.threads)?;
+    run::begin(settings.threads)?;
     settings.techniques.pages().during(|| match settings.precision {
         Precision::F64 => run_in::<f64>(&settings),
         Precision::F32 => run_in::<f32>(&settings),

@@ -34,7 +34,7 @@ pub(crate) fn run(args: &RankArgs) -> Result<Done, Failure> {
     if settings.task == Task::Explain {
         return Err(Failure::input("--explain belongs to a fit; use it with `decompose complete`"));
     }
-    run::start_threads(settings.threads)?;
+    run::begin(settings.threads)?;
     let folder = settings.output()?;
     let mut console = Console::new(&settings);
     let version = env!("CARGO_PKG_VERSION");

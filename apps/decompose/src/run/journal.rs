@@ -35,8 +35,8 @@ pub(crate) fn watch<T, E: Into<Failure>>(
     console: &mut Console,
     solve: impl FnOnce(&mut Observer<'_>) -> Result<T, E>,
 ) -> Result<(T, f64), Failure> {
-    let mut journal = folder.map(|folder| Journal::open(settings, folder, course)).transpose()?;
     interrupt::install();
+    let mut journal = folder.map(|folder| Journal::open(settings, folder, course)).transpose()?;
     console.screen.start_iterations(settings.stop.max_iters);
     let mut failed = None;
     let mut observer = |record: &IterationRecord| {

@@ -23,6 +23,7 @@ pub(crate) mod settings;
 pub(crate) mod summary;
 pub(crate) mod tensor;
 
+use decompose_common::interrupt;
 use rayon::ThreadPoolBuilder;
 
 use crate::failure::Failure;
@@ -48,6 +49,16 @@ impl Phases {
     pub(crate) fn add(&mut self, name: &'static str, seconds: f64) {
         self.0.push((name, seconds));
     }
+}
+
+/// Begins a run: from now on an interrupt says that nothing is written, and `threads` threads are there.
+///
+/// # Errors
+///
+/// If the system refuses the threads.
+pub(crate) fn begin(threads: usize) -> Result<(), Failure> {
+    interrupt::announce();
+    start_threads(threads)
 }
 
 /// Starts the threads of this process.

@@ -42,7 +42,7 @@ pub(crate) fn run(args: &TtArgs) -> Result<Done, Failure> {
         return round::run(args);
     }
     let settings = Settings::new(args)?;
-    run::start_threads(settings.threads)?;
+    run::begin(settings.threads)?;
     match settings.precision {
         Precision::F64 => run_in::<f64>(&settings),
         Precision::F32 => run_in::<f32>(&settings),

@@ -34,7 +34,7 @@ pub(crate) use crate::tucker::args::TuckerArgs;
 /// Bad options or input before anything is written; a fault of the machine or this program.
 pub(crate) fn run(args: TuckerArgs) -> Result<Done, Failure> {
     let settings = Settings::new(args)?;
-    run::start_threads(settings.threads)?;
+    run::begin(settings.threads)?;
     match settings.precision {
         Precision::F64 => run_in::<f64>(&settings),
         Precision::F32 => run_in::<f32>(&settings),

@@ -2,6 +2,7 @@
 #![cfg(unix)]
 
 use std::fs;
+use std::io::{BufRead, BufReader, Read};
 use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -61,6 +62,47 @@ fn an_interrupted_comparison_of_ranks_is_resumed() {
     };
     assert_eq!(numbers("part"), numbers("whole"));
     assert_eq!(numbers("part").len(), 5);
+}
+
+#[test]
+fn interrupted_before_the_first_iteration_everything_stays_as_it_was() {
+    for (command, options) in [
+        ("cp", "-r 8"),
+        ("tucker", "--ranks 8,8,6,2"),
+        ("tucker", "--ranks 8,8,6,2 --method hosvd"),
+        ("complete", "-r 8"),
+        ("tt", "--ranks 8"),
+        ("rank", "--ranks 2:5"),
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        let earlier = dir.path().join("run/model.npz");
+        fs::create_dir(dir.path().join("run")).unwrap();
+        fs::write(&earlier, "an earlier model").unwrap();
+        // A pipe that nobody writes to: the tensor is never read.
+        let pipe = dir.path().join("x.tns");
+        assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        let mut run = Command::new(assert_cmd::cargo::cargo_bin("decompose"))
+            .arg(command)
+            .arg(&pipe)
+            .args(options.split(' '))
+            .args(["-o", "run", "--overwrite"])
+            .current_dir(dir.path())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut stderr = BufReader::new(run.stderr.take().unwrap());
+        let mut text = String::new();
+        stderr.read_line(&mut text).unwrap();
+        assert!(text.starts_with("decompose "), "{command}: {text}");
+        let killed = Command::new("kill").args(["-INT", &run.id().to_string()]).status().unwrap();
+        assert!(killed.success());
+        stderr.read_to_string(&mut text).unwrap();
+        assert_eq!(run.wait().unwrap().code(), Some(130), "{command}: {text}");
+        assert!(text.contains("nothing was written"), "{command}: {text}");
+        assert_eq!(fs::read_to_string(&earlier).unwrap(), "an earlier model", "{command}");
+        assert_eq!(fs::read_dir(dir.path().join("run")).unwrap().count(), 1, "{command}");
+    }
 }
 
 /// Interrupts `command` in its third iteration or later; `more` are lines of the history beside its
