@@ -55,7 +55,7 @@ pub(crate) struct ModelArgs {
     pub(crate) init: Option<Init>,
     /// Whether hooi, begun elsewhere, ends no lower than a HOSVD of the same ranks: that is computed
     /// too, and continued from where all starts end below it.  auto: for tensors of up to 500,000
-    /// non-zeros; of larger ones a HOSVD takes longer than the iterations.
+    /// non-zeros; of larger ones a HOSVD may take longer than the iterations.
     #[arg(long, value_name = "WHEN", default_value = "auto")]
     pub(crate) above_hosvd: AboveHosvd,
 }

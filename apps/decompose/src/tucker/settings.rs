@@ -10,7 +10,8 @@ use crate::failure::Failure;
 use crate::run::settings::{RunDefaults, RunSettings, SharedArgs};
 use crate::tucker::args::{AboveHosvd, Init, MethodName, TuckerArgs};
 
-/// Non-zeros up to which a run is compared with a HOSVD, which then takes a second at most.
+/// Non-zeros up to which a run is compared with a HOSVD: about a second at ranks of 16 on two cores.  With
+/// millions it takes seconds to minutes, in part longer than the iterations.
 const COMPARED_NNZ: usize = 500_000;
 
 /// All decisions about a run.
