@@ -10,7 +10,6 @@ use serde_json::json;
 
 use crate::complete::settings::{HeldOut, Settings};
 use crate::failure::Failure;
-use crate::run::Phases;
 use crate::run::console::Console;
 use crate::run::memory::{FIGURE_BYTES, Forecast, Needs, sort_bytes};
 use crate::run::tensor::{self, TensorFacts};
@@ -23,7 +22,6 @@ pub(crate) struct Loaded {
     pub(crate) parts: Parts,
     pub(crate) tensor: TensorFacts,
     pub(crate) forecast: Forecast,
-    pub(crate) phases: Phases,
     /// What `prepare` kept.
     pub(crate) whole: Option<Coo<f64>>,
 }
@@ -39,14 +37,13 @@ pub(crate) fn load(
     console: &mut Console,
     prepare: impl FnOnce(Coo<f64>) -> Result<(Coo<f64>, Option<Coo<f64>>), Failure>,
 ) -> Result<Loaded, Failure> {
-    let mut phases = Phases::default();
     let admit = |tensor: &Coo<f64>, format: Format| {
         settings.config(tensor.order(), 0).check(tensor.extents())?;
         let forecast = Forecast::before_plan(tensor, format, settings, needs(settings, tensor));
         forecast.check(REMEDY)?;
         Ok((forecast, format))
     };
-    let (tensor, facts, (forecast, format)) = tensor::load(settings, console, &mut phases, admit)?;
+    let (tensor, facts, (forecast, format)) = tensor::load(settings, console, admit)?;
     forecast.tell(console)?;
     if format == Format::Npy {
         let why = "zeros of a dense array are taken to be missing; list them in a .tns file if they \
@@ -70,9 +67,9 @@ pub(crate) fn load(
             (parts, begun.elapsed().as_secs_f64())
         }
     };
-    phases.add("split", seconds);
+    console.phases.add("split", seconds);
     tell(settings, &parts, console)?;
-    Ok(Loaded { parts, tensor: facts, forecast, phases, whole })
+    Ok(Loaded { parts, tensor: facts, forecast, whole })
 }
 
 /// Reads a file of held-out entries, its indices counted as those of the training entries.

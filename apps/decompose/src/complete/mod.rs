@@ -10,7 +10,7 @@ pub(crate) mod settings;
 mod solve;
 pub(crate) mod summary;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use decompose_common::model::{self, Model, ModelFormat};
 use decompose_common::output::OutputFolder;
@@ -47,15 +47,14 @@ pub(crate) fn run(args: &CompleteArgs) -> Result<Done, Failure> {
         settings.seed,
         settings.threads,
     ));
-    let mut loaded = data::load(&settings, &mut console, |tensor| Ok((tensor, None)))?;
+    let loaded = data::load(&settings, &mut console, |tensor| Ok((tensor, None)))?;
     let options = record::options(&settings, loaded.parts.train.order());
     console.event("start", json!({ "version": version, "options": options }))?;
     if settings.task == Task::Explain {
         return explain(&settings, &loaded);
     }
     let solved = solve::solve(&settings, &loaded.parts, folder.as_ref(), &mut console)?;
-    loaded.phases.add("solve", solved.seconds);
-    finish(&settings, &solved, loaded, folder.as_ref(), &mut console)
+    finish(&settings, &solved, &loaded, folder.as_ref(), &mut console)
 }
 
 /// Prints the expressions of the kernels; `decompose schedule` explains each.
@@ -73,7 +72,7 @@ fn explain(settings: &Settings, loaded: &Loaded) -> Result<Done, Failure> {
 fn finish(
     settings: &Settings,
     solved: &Solved,
-    mut loaded: Loaded,
+    loaded: &Loaded,
     folder: Option<&OutputFolder>,
     console: &mut Console,
 ) -> Result<Done, Failure> {
@@ -89,22 +88,13 @@ fn finish(
              nothing of them"
         ));
     }
-    let files = match folder {
-        Some(folder) => {
-            let (files, seconds) =
-                console.screen.phase("write", || write(settings, solved, &loaded, folder));
-            loaded.phases.add("write", seconds);
-            let mut files = files.map_err(Failure::while_writing)?;
-            let record = record::write(settings, solved, &loaded, folder.path());
-            files.push(record.map_err(Failure::while_writing)?);
-            files
-        }
-        None => Vec::new(),
-    };
-    let result = record::result(solved, &loaded);
-    let event = run::record::result(settings, &loaded.forecast, &loaded.phases, &result);
-    console.event("result", event)?;
-    console.summary(summary::Summary { settings, solved, loaded: &loaded, files: &files })?;
+    let (found, parts) =
+        ((&loaded.tensor, loaded.forecast), record::parts(settings, solved, loaded));
+    let files = run::finish(settings, found, &parts, folder, console, |_, folder| {
+        write(settings, solved, loaded, folder)
+    })?;
+    let phases = &console.phases;
+    console.summary(summary::Summary { settings, solved, loaded, phases, files: &files })?;
     Ok(solved.done)
 }
 
@@ -113,19 +103,19 @@ fn write(
     settings: &Settings,
     solved: &Solved,
     loaded: &Loaded,
-    folder: &OutputFolder,
+    folder: &Path,
 ) -> Result<Vec<String>, Failure> {
     let kind = settings.kind(loaded.parts.train.order());
     let mut paths: Vec<PathBuf> = match solved.outcome.model(&kind)? {
-        Model::Cp(cp) => model::write(&cp, folder.path(), ModelFormat::Npz)?,
-        Model::Tucker(tucker) => vec![tucker.write(folder.path())?],
-        Model::Tt(train) => vec![train.write(folder.path())?],
+        Model::Cp(cp) => model::write(&cp, folder, ModelFormat::Npz)?,
+        Model::Tucker(tucker) => vec![tucker.write(folder)?],
+        Model::Tt(train) => vec![train.write(folder)?],
     };
-    paths.push(folder.path().join("history.csv"));
+    paths.push(folder.join("history.csv"));
     let predictions = Predictions::of(settings, solved, &loaded.parts)?;
     if let Some(predictions) = &predictions {
-        paths.push(predictions.write(folder.path())?);
+        paths.push(predictions.write(folder)?);
     }
-    paths.extend(figures::draw(settings, solved, predictions.as_ref(), folder.path())?);
+    paths.extend(figures::draw(settings, solved, predictions.as_ref(), folder)?);
     Ok(names(&paths))
 }

@@ -1,7 +1,5 @@
 //! What a completion writes into `run.json`.
 
-use std::path::Path;
-
 use decompose_complete::{
     Algorithm, Baseline, Biases, CompleteConfig, EpochRecord, ModelKind, Range, Reg, StartReport,
     StopReason,
@@ -12,8 +10,7 @@ use serde_json::{Value as Json, json};
 use crate::complete::data::Loaded;
 use crate::complete::settings::{HeldOut, Settings};
 use crate::complete::solve::Solved;
-use crate::failure::Failure;
-use crate::run::record::{self, Parts, SharedOptions, median};
+use crate::run::record::{Parts, SharedOptions, median};
 
 /// All that decides a run; modes count from 1.
 #[derive(Serialize)]
@@ -46,9 +43,8 @@ struct Plan {
     build_seconds: f64,
 }
 
-/// The result of a run.
 #[derive(Serialize)]
-pub(crate) struct ResultRecord<'a> {
+struct ResultRecord<'a> {
     fit: f64,
     relative_error: f64,
     iterations: usize,
@@ -78,25 +74,18 @@ struct StartRecord {
     error: f64,
 }
 
-/// Writes `run.json` into `folder` and returns its name.
-///
-/// # Errors
-///
-/// If it cannot be written.
-pub(crate) fn write(
+/// Returns what `run.json` says of the run.
+pub(crate) fn parts(
     settings: &Settings,
     solved: &Solved,
     loaded: &Loaded,
-    folder: &Path,
-) -> Result<String, Failure> {
-    let parts = Parts {
+) -> Parts<impl Serialize, impl Serialize, impl Serialize> {
+    Parts {
         command: "complete",
         options: options(settings, loaded.parts.train.order()),
         plan: plan(solved, loaded),
         result: result(solved, loaded),
-    };
-    let facts = (&loaded.tensor, loaded.forecast, &loaded.phases);
-    record::write(settings, facts, parts, folder)
+    }
 }
 
 /// Returns the options of a run as they are recorded.
@@ -141,7 +130,7 @@ fn plan(solved: &Solved, loaded: &Loaded) -> Plan {
 }
 
 /// Returns the result of a run.
-pub(crate) fn result<'a>(solved: &'a Solved, loaded: &Loaded) -> ResultRecord<'a> {
+fn result<'a>(solved: &'a Solved, loaded: &Loaded) -> ResultRecord<'a> {
     let outcome = &solved.outcome;
     let norm = loaded.parts.train.norm_squared().sqrt().max(f64::MIN_POSITIVE);
     let relative = |best: &EpochRecord| best.train.rmse * (best.train.entries as f64).sqrt() / norm;

@@ -17,7 +17,6 @@ use crate::run::journal::{self, Course};
 /// The end of all starts.
 pub(crate) struct Solved {
     pub(crate) outcome: CompleteOutcome,
-    pub(crate) seconds: f64,
     pub(crate) done: Done,
 }
 
@@ -49,13 +48,13 @@ pub(crate) fn solve(
     };
     let start = settings.resume.clone().map_or(Start::Random, Start::Checkpoint);
     let toolchain = settings.toolchain();
-    let (outcome, seconds) = journal::watch(settings, folder, course, console, |observer| {
+    let outcome = journal::watch(settings, folder, course, console, |observer| {
         let mut see = |record: &EpochRecord| observer(&journal.iteration(record));
         decompose_complete::solve(data, start, &config, &toolchain, &mut see)
     })?;
     let interrupted = outcome.starts.iter().any(|start| start.stop == StopReason::Interrupted);
     let done = if interrupted { Done::Interrupted } else { Done::Complete };
-    Ok(Solved { outcome, seconds, done })
+    Ok(Solved { outcome, done })
 }
 
 /// Tells epochs in the words of the shared history.

@@ -8,6 +8,7 @@ use crate::cli::Done;
 use crate::complete::data::Loaded;
 use crate::complete::settings::Settings;
 use crate::complete::solve::Solved;
+use crate::run::Phases;
 use crate::run::summary::Footer;
 
 /// A finished run, shown by its `Display`.
@@ -15,6 +16,7 @@ pub(crate) struct Summary<'a> {
     pub(crate) settings: &'a Settings,
     pub(crate) solved: &'a Solved,
     pub(crate) loaded: &'a Loaded,
+    pub(crate) phases: &'a Phases,
     pub(crate) files: &'a [String],
 }
 
@@ -59,7 +61,7 @@ impl fmt::Display for Summary<'_> {
         if self.settings.reg == Reg::Chosen {
             writeln!(f, "ridge       {}", self.choice())?;
         }
-        let (phases, forecast) = (&self.loaded.phases, &self.loaded.forecast);
+        let (phases, forecast) = (self.phases, &self.loaded.forecast);
         write!(f, "{}", Footer { settings: self.settings, phases, forecast, files: self.files })
     }
 }

@@ -24,14 +24,9 @@ pub(crate) fn draw<V: Value + Into<f64>>(
 ) -> Result<Vec<PathBuf>, Failure> {
     let outcome = &solved.outcome;
     let title = format!("{}, CP-ALS, rank {}", settings.input.name(), outcome.model.rank());
-    let mut paths = Vec::new();
-    let history = &outcome.history;
-    let names = (title.as_str(), format!("rank {}", outcome.model.rank()));
-    let tolerance = settings.config.stop.tol;
-    let convergence =
-        figures::convergence(&outcome.restarts, history, (names.0, &names.1), tolerance);
-    paths.extend(plot::save(&convergence, folder, "convergence")?);
-    paths.extend(plot::save(&figures::timing(history, phases, &title), folder, "timing")?);
+    let what = format!("rank {}", outcome.model.rank());
+    let starts = (outcome.restarts.as_slice(), settings.stop.tol);
+    let mut paths = figures::course(starts, &outcome.history, (&title, &what), phases, folder)?;
     paths.extend(plot::save(&components(solved, labels, &title)?, folder, "components")?);
     if outcome.restarts.len() > 1 {
         paths.extend(plot::save(&scores(solved, title), folder, "restarts")?);

@@ -18,7 +18,7 @@ use decompose_formats::Value;
 use serde_json::json;
 
 use crate::cli::Done;
-use crate::cp::prepare::Prepared;
+use crate::cp::prepare::{Facts, Prepared};
 use crate::cp::settings::Settings;
 use crate::cp::solve::Solved;
 use crate::failure::Failure;
@@ -60,39 +60,27 @@ fn run_in<V: Value + Into<f64>>(settings: &Settings) -> Result<Done, Failure> {
         explain::print(&prepared.facts, &prepared.engine)?;
         return Ok(Done::Complete);
     }
-    let Prepared { engine, start, mut facts } = prepared;
+    let Prepared { engine, start, facts } = prepared;
     let solved = solve::solve(settings, (engine, start), folder.as_ref(), &mut console)?;
-    facts.phases.add("solve", solved.seconds);
-    finish(settings, &solved, facts, folder.as_ref(), &mut console)
+    finish(settings, &solved, &facts, folder.as_ref(), &mut console)
 }
 
 /// Writes and tells the results.
 fn finish<V: Value + Into<f64>>(
     settings: &Settings,
     solved: &Solved<V>,
-    mut facts: prepare::Facts,
+    facts: &Facts,
     folder: Option<&OutputFolder>,
     console: &mut Console,
 ) -> Result<Done, Failure> {
     if let Some(warning) = solved.outcome.gram.warning() {
         console.screen.warn(warning);
     }
-    let files = match folder {
-        Some(folder) => {
-            let (files, seconds) = console
-                .screen
-                .phase("write", || write::all(settings, solved, &facts, folder.path()));
-            facts.phases.add("write", seconds);
-            let mut files = files.map_err(Failure::while_writing)?;
-            let record = record::write(settings, solved, &facts, folder.path());
-            files.push(record.map_err(Failure::while_writing)?);
-            files
-        }
-        None => Vec::new(),
-    };
-    let result = record::result(solved);
-    let event = run::record::result(settings, &facts.forecast, &facts.phases, &result);
-    console.event("result", event)?;
-    console.summary(summary::Summary { settings, solved, facts: &facts, files: &files })?;
+    let (found, parts) = ((&facts.tensor, facts.forecast), record::parts(settings, solved, facts));
+    let files = run::finish(settings, found, &parts, folder, console, |phases, folder| {
+        write::all(settings, solved, facts, phases, folder)
+    })?;
+    let phases = &console.phases;
+    console.summary(summary::Summary { settings, solved, facts, phases, files: &files })?;
     Ok(solved.done)
 }

@@ -11,7 +11,6 @@ use crate::cp::settings::Settings;
 use crate::cp::start;
 use crate::failure::Failure;
 use crate::pattern;
-use crate::run::Phases;
 use crate::run::console::Console;
 use crate::run::memory::Forecast;
 use crate::run::plan::check_trees;
@@ -30,7 +29,6 @@ pub(crate) struct Facts {
     pub(crate) plan: SweepPlan,
     pub(crate) build: BuildReport,
     pub(crate) forecast: Forecast,
-    pub(crate) phases: Phases,
 }
 
 /// Reads, sorts, counts, plans, makes the start and builds the engine.
@@ -43,8 +41,7 @@ pub(crate) fn prepare<V: Value>(
     console: &mut Console,
 ) -> Result<Prepared<V>, Failure> {
     let given = start::given(settings)?;
-    let mut phases = Phases::default();
-    let loaded = tensor::load(settings, console, &mut phases, |tensor: &Coo<V>, format| {
+    let loaded = tensor::load(settings, console, |tensor: &Coo<V>, format| {
         check(settings, tensor)?;
         let needs = memory::needs(tensor, settings);
         let before = Forecast::before_plan(tensor, format, settings, needs);
@@ -55,26 +52,23 @@ pub(crate) fn prepare<V: Value>(
     if tensor.norm_squared() <= 0.0 {
         return Err(SolverError::ZeroTensor.into());
     }
-    let (planned, seconds) = console.screen.phase("plan", || {
+    let planned = console.phase("plan", || {
         let counts = pattern::of(&PatternCounts::of(&tensor));
         memory::plan(&tensor, &counts, before, settings)
     });
     let (plan, forecast) = planned?;
-    phases.add("plan", seconds);
     tell_without(settings, console);
     tell_plan(&plan, &forecast, console)?;
     let (made, seconds) = console.screen.phase("start", || start::make(settings, given, &tensor));
     let start = made?;
     if forecast.start > 0 {
-        phases.add("start", seconds);
+        console.phases.add("start", seconds);
     }
     let toolchain = settings.toolchain();
-    let (built, seconds) =
-        console.screen.phase("build", || Engine::build(tensor, &plan, &toolchain));
+    let built = console.phase("build", || Engine::build(tensor, &plan, &toolchain));
     let (engine, build) = built?;
-    phases.add("build", seconds);
     console.build(&build)?;
-    let facts = Facts { tensor: facts, plan, build, forecast, phases };
+    let facts = Facts { tensor: facts, plan, build, forecast };
     Ok(Prepared { engine, start, facts })
 }
 

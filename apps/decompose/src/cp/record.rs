@@ -1,10 +1,8 @@
 //! What CP-ALS writes into `run.json`.
 
-use std::path::{Path, PathBuf};
-
 use decompose_common::model::ModelFormat;
 use decompose_core::technique::Technique;
-use decompose_cp::{Arrangement, GramReport, NonNegModes, RestartReport};
+use decompose_cp::{Arrangement, GramReport, NonNegModes};
 use decompose_formats::Value;
 use serde::Serialize;
 use serde_json::Value as Json;
@@ -14,9 +12,9 @@ use crate::cp::compat::{Compat, StartRange};
 use crate::cp::prepare::Facts;
 use crate::cp::settings::{Settings, StartFrom};
 use crate::cp::solve::Solved;
-use crate::failure::Failure;
+use crate::run::kernels::{BuildRecord, KernelRecord};
 use crate::run::plan::{merging_typed, trees_typed};
-use crate::run::record::{self, Parts, SharedOptions, median};
+use crate::run::record::{Parts, SharedOptions, StartsRecord, median};
 
 /// All that decides a run; modes count from 1.
 #[derive(Serialize)]
@@ -48,9 +46,8 @@ struct PlanRecord {
     seconds_without_merging: Option<f64>,
     tree_bytes: u64,
     private_bytes: u64,
-    kernels_compiled: usize,
-    kernels_cached: usize,
-    kernels_interpreted: Option<String>,
+    #[serde(flatten)]
+    kernels: BuildRecord,
     steps: Vec<StepRecord>,
 }
 
@@ -59,22 +56,16 @@ struct StepRecord {
     name: String,
     runs_per_iteration: usize,
     tree: String,
-    expression: String,
-    schedule: String,
-    flops: f64,
-    predicted_seconds: f64,
-    measured_seconds: Option<f64>,
-    source: Option<PathBuf>,
+    #[serde(flatten)]
+    kernel: KernelRecord,
 }
 
 #[derive(Serialize)]
-pub(crate) struct ResultRecord<'a> {
+struct ResultRecord<'a> {
     fit: f64,
     relative_error: f64,
-    iterations: usize,
-    stop: decompose_cp::StopReason,
-    best_start: usize,
-    starts: &'a [RestartReport],
+    #[serde(flatten)]
+    starts: StartsRecord<'a>,
     match_scores: Vec<Vec<f64>>,
     weights: &'a [f64],
     normal_equations: GramReport,
@@ -82,24 +73,18 @@ pub(crate) struct ResultRecord<'a> {
     seconds_per_iteration: Option<f64>,
 }
 
-/// Writes `run.json` into `folder` and returns its name.
-///
-/// # Errors
-///
-/// If it cannot be written.
-pub(crate) fn write<V: Value>(
+/// Returns what `run.json` says of the run.
+pub(crate) fn parts<V: Value>(
     settings: &Settings,
     solved: &Solved<V>,
     facts: &Facts,
-    folder: &Path,
-) -> Result<String, Failure> {
-    let parts = Parts {
+) -> Parts<impl Serialize, impl Serialize, impl Serialize> {
+    Parts {
         command: "cp",
         options: options(settings),
         plan: plan(solved, facts),
         result: result(solved),
-    };
-    record::write(settings, (&facts.tensor, facts.forecast, &facts.phases), parts, folder)
+    }
 }
 
 /// Returns the options of a run as they are recorded.
@@ -145,19 +130,13 @@ fn plan<V: Value>(solved: &Solved<V>, facts: &Facts) -> PlanRecord {
     let (plan, build) = (&facts.plan, &facts.build);
     let parts = plan.parts().flat_map(|part| part.steps.iter().map(move |step| (part, step)));
     let names = plan.steps().map(|(name, _)| name);
-    let done = solved.sources.iter().zip(&solved.kernel_seconds);
-    let steps =
-        parts.zip(names).zip(done).map(|(((part, step), name), (source, seconds))| StepRecord {
-            name,
-            runs_per_iteration: step.runs,
-            tree: part.trees[step.tree].to_string(),
-            expression: step.problem.expr.to_string(),
-            schedule: step.candidate.schedule.text(&step.problem.expr),
-            flops: step.candidate.cost.flops,
-            predicted_seconds: step.seconds,
-            measured_seconds: median(seconds.iter().copied()),
-            source: source.clone(),
-        });
+    let steps = parts.zip(names).zip(&solved.kernels);
+    let steps = steps.map(|(((part, step), name), runs)| StepRecord {
+        name,
+        runs_per_iteration: step.runs,
+        tree: part.trees[step.tree].to_string(),
+        kernel: KernelRecord::new(step, runs),
+    });
     PlanRecord {
         merged: plan.merged(),
         trees: plan.kernels.trees.iter().map(ToString::to_string).collect(),
@@ -165,24 +144,19 @@ fn plan<V: Value>(solved: &Solved<V>, facts: &Facts) -> PlanRecord {
         seconds_without_merging: Some(plan.plain_seconds).filter(|seconds| seconds.is_finite()),
         tree_bytes: build.tree_bytes,
         private_bytes: build.side_bytes,
-        kernels_compiled: build.compiled,
-        kernels_cached: build.cached,
-        kernels_interpreted: build.interpreted.clone(),
+        kernels: BuildRecord::new(build),
         steps: steps.collect(),
     }
 }
 
 /// Returns the result of a run.
-pub(crate) fn result<V: Value>(solved: &Solved<V>) -> ResultRecord<'_> {
+fn result<V: Value>(solved: &Solved<V>) -> ResultRecord<'_> {
     let outcome = &solved.outcome;
     let best = outcome.best();
     ResultRecord {
         fit: best.fit,
         relative_error: best.relative_error,
-        iterations: best.iterations,
-        stop: best.stop,
-        best_start: outcome.best + 1,
-        starts: &outcome.restarts,
+        starts: StartsRecord::new(&outcome.restarts, outcome.best),
         match_scores: outcome.match_scores.rows().into_iter().map(|row| row.to_vec()).collect(),
         weights: outcome.model.weights(),
         normal_equations: outcome.gram,

@@ -1,7 +1,5 @@
 //! The iterations of CP-ALS, watched.
 
-use std::path::PathBuf;
-
 use decompose_common::output::OutputFolder;
 use decompose_common::stopping::StopReason;
 use decompose_core::sweep::{Engine, MttkrpSweep};
@@ -13,16 +11,13 @@ use crate::cp::settings::Settings;
 use crate::failure::Failure;
 use crate::run::console::Console;
 use crate::run::journal::{self, Course};
+use crate::run::kernels::{self, KernelRuns};
 
 /// The end of the iterations.
 pub(crate) struct Solved<V: Value> {
     pub(crate) outcome: CpOutcome<V>,
-    /// The files of the kernels, in the order of the plan's steps; `None` where interpreted.
-    pub(crate) sources: Vec<Option<PathBuf>>,
-    /// The seconds of every run of each kernel.
-    pub(crate) kernel_seconds: Vec<Vec<f64>>,
-    /// Seconds of this process in the solver.
-    pub(crate) seconds: f64,
+    /// In the order of the plan's steps.
+    pub(crate) kernels: Vec<KernelRuns>,
     pub(crate) done: Done,
 }
 
@@ -40,13 +35,10 @@ pub(crate) fn solve<V: Value>(
     let earlier = settings.resume.as_deref().map(saved_history).transpose()?.unwrap_or_default();
     let course = Course { layout: history_layout(engine.extents().len()), earlier };
     let config = &settings.config;
-    let (outcome, seconds) = journal::watch(settings, folder, course, console, |observer| {
+    let outcome = journal::watch(settings, folder, course, console, |observer| {
         decompose_cp::solve(&mut engine, start, config, observer)
     })?;
     let interrupted = outcome.restarts.iter().any(|start| start.stop == StopReason::Interrupted);
     let done = if interrupted { Done::Interrupted } else { Done::Complete };
-    let sources =
-        engine.kernels().map(|kernel| kernel.origin().map(|o| o.source.clone())).collect();
-    let kernel_seconds = engine.seconds().map(<[f64]>::to_vec).collect();
-    Ok(Solved { outcome, sources, kernel_seconds, seconds, done })
+    Ok(Solved { outcome, kernels: kernels::runs(engine.kernels(), engine.seconds()), done })
 }

@@ -7,6 +7,7 @@ use decompose_formats::Value;
 use crate::cp::prepare::Facts;
 use crate::cp::settings::Settings;
 use crate::cp::solve::Solved;
+use crate::run::Phases;
 use crate::run::summary::Footer;
 
 /// A finished run, shown by its `Display`.
@@ -14,6 +15,7 @@ pub(crate) struct Summary<'a, V: Value> {
     pub(crate) settings: &'a Settings,
     pub(crate) solved: &'a Solved<V>,
     pub(crate) facts: &'a Facts,
+    pub(crate) phases: &'a Phases,
     pub(crate) files: &'a [String],
 }
 
@@ -33,7 +35,7 @@ impl<V: Value> fmt::Display for Summary<'_, V> {
             writeln!(f, "stability   {close} of {rest} other starts found the same components")?;
         }
         writeln!(f, "iterations  {}; {}", best.iterations, best.stop)?;
-        let (phases, forecast) = (&self.facts.phases, &self.facts.forecast);
+        let (phases, forecast) = (self.phases, &self.facts.forecast);
         write!(f, "{}", Footer { settings: self.settings, phases, forecast, files: self.files })
     }
 }

@@ -10,7 +10,7 @@ use crate::cp::prepare::Facts;
 use crate::cp::settings::Settings;
 use crate::cp::solve::Solved;
 use crate::failure::Failure;
-use crate::run::record;
+use crate::run::{Phases, record};
 
 /// Writes everything but the history, which is there already, and the record; returns the names
 /// of all files within the folder.
@@ -22,6 +22,7 @@ pub(crate) fn all<V: Value + Into<f64>>(
     settings: &Settings,
     solved: &Solved<V>,
     facts: &Facts,
+    phases: &Phases,
     folder: &Path,
 ) -> Result<Vec<String>, Failure> {
     let outcome = &solved.outcome;
@@ -33,6 +34,6 @@ pub(crate) fn all<V: Value + Into<f64>>(
     if outcome.restarts.len() > 1 {
         paths.push(record::restarts(&outcome.restarts, Some(&outcome.match_scores), folder)?);
     }
-    paths.extend(figures::draw(settings, solved, (&facts.phases, &facts.tensor.labels), folder)?);
+    paths.extend(figures::draw(settings, solved, (phases, &facts.tensor.labels), folder)?);
     Ok(record::names(&paths))
 }

@@ -63,7 +63,7 @@ pub(crate) fn run(args: &RankArgs) -> Result<Done, Failure> {
     let task =
         scan::Task { settings: &settings, parts: &loaded.parts, whole: whole.as_ref(), signature };
     let scan = scan::scan(&task, &args.ranks.0, state, &mut console)?;
-    loaded.phases.add("fit", begun.elapsed().as_secs_f64());
+    console.phases.add("fit", begun.elapsed().as_secs_f64());
     if scan.rows.is_empty() {
         return Ok(Done::Interrupted);
     }
@@ -74,11 +74,13 @@ pub(crate) fn run(args: &RankArgs) -> Result<Done, Failure> {
             if settings.checkpoint_every.is_none() && settings.resume.is_none() {
                 folder.clear([run::CHECKPOINT])?;
             }
-            report.write(&settings, &loaded, folder.path()).map_err(Failure::while_writing)?
+            report
+                .write(&settings, &loaded, &console.phases, folder.path())
+                .map_err(Failure::while_writing)?
         }
         None => Vec::new(),
     };
     console.event("result", json!(report.record()))?;
-    console.summary(report.summary(&settings, &loaded, &files))?;
+    console.summary(report.summary(&settings, (&loaded, &console.phases), &files))?;
     Ok(report.done())
 }

@@ -17,6 +17,7 @@ use crate::complete::summary::number;
 use crate::failure::Failure;
 use crate::rank::args::Method;
 use crate::rank::scan::{RankRow, Scan};
+use crate::run::Phases;
 use crate::run::record::{Parts, names};
 use crate::run::summary::Footer;
 
@@ -75,6 +76,7 @@ impl Report {
         &self,
         settings: &Settings,
         loaded: &Loaded,
+        phases: &Phases,
         folder: &Path,
     ) -> Result<Vec<String>, Failure> {
         let table = folder.join("rank.csv");
@@ -98,8 +100,8 @@ impl Report {
             plan: (),
             result: self.record(),
         };
-        let facts = (&loaded.tensor, loaded.forecast, &loaded.phases);
-        files.push(crate::run::record::write(settings, facts, parts, folder)?);
+        let facts = (&loaded.tensor, loaded.forecast, phases);
+        files.push(crate::run::record::write(settings, facts, &parts, folder)?);
         Ok(files)
     }
 
@@ -138,7 +140,12 @@ impl Report {
     }
 
     /// Returns the table for people.
-    pub(crate) fn summary(&self, settings: &Settings, loaded: &Loaded, files: &[String]) -> String {
+    pub(crate) fn summary(
+        &self,
+        settings: &Settings,
+        (loaded, phases): (&Loaded, &Phases),
+        files: &[String],
+    ) -> String {
         let column = |name: &str| format!("{name:>12}");
         let heads = ["training", "validation", "test", "worst start", "fit", "match"].map(column);
         let mut text = format!("rank {}   ({})\n", heads.join(""), self.error_name);
@@ -163,8 +170,8 @@ impl Report {
             "recommended {rank} (*): the smallest with 99% of what the best rank gains over the mean of \
              all entries"
         );
-        let (phases, forecast) = (&loaded.phases, &loaded.forecast);
-        let _ = write!(text, "{}", Footer { settings, phases, forecast, files });
+        let footer = Footer { settings, phases, forecast: &loaded.forecast, files };
+        let _ = write!(text, "{footer}");
         text
     }
 }

@@ -8,12 +8,15 @@ use decompose_core::sweep::BuildReport;
 use serde_json::{Value as Json, json};
 
 use crate::failure::Failure;
+use crate::run::Phases;
 use crate::run::settings::{Results, RunSettings};
 use crate::stdout;
 
-/// The voice of one run.
+/// The voice of one run, and its clock.
 pub(crate) struct Console {
     pub(crate) screen: Screen,
+    /// The phases that have ended.
+    pub(crate) phases: Phases,
     results: Results,
     print_every: usize,
     restart: usize,
@@ -25,11 +28,19 @@ impl Console {
     pub(crate) fn new(settings: &RunSettings) -> Console {
         Console {
             screen: Screen::new(settings.verbosity),
+            phases: Phases::default(),
             results: settings.results,
             print_every: settings.print_every,
             restart: 0,
             restarts: settings.restarts,
         }
+    }
+
+    /// Runs `work` under a bar, as the phase `name`, whose seconds are kept.
+    pub(crate) fn phase<T>(&mut self, name: &'static str, work: impl FnOnce() -> T) -> T {
+        let (result, seconds) = self.screen.phase(name, work);
+        self.phases.add(name, seconds);
+        result
     }
 
     /// Writes the event `name` with its facts if standard output takes JSON.

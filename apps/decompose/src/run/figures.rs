@@ -1,15 +1,38 @@
 //! The figures of every solver: convergence and timing.
 
+use std::path::{Path, PathBuf};
+
 use decompose_common::history::{Detail, IterationRecord, Measure};
 use decompose_common::restarts::RestartReport;
 use decompose_core::plot::{
-    Convergence, ConvergencePoint, ConvergenceRun, Timing, TimingComponent, TimingPhase, TimingRun,
+    self, Convergence, ConvergencePoint, ConvergenceRun, Timing, TimingComponent, TimingPhase,
+    TimingRun,
 };
 
+use crate::failure::Failure;
 use crate::run::Phases;
 
-/// Returns the figure of fits by iteration and time; `what` names a single start: `rank 10`.
-pub(crate) fn convergence(
+/// Draws how the starts went, as figures of convergence and timing, into `folder`; returns their files.
+/// `what` names a single start: `rank 10`.
+///
+/// # Errors
+///
+/// If a figure has nothing to show or cannot be written.
+pub(crate) fn course(
+    (restarts, tolerance): (&[RestartReport], f64),
+    history: &[IterationRecord],
+    (title, what): (&str, &str),
+    phases: &Phases,
+    folder: &Path,
+) -> Result<Vec<PathBuf>, Failure> {
+    let figure = convergence(restarts, history, (title, what), tolerance);
+    let mut paths = plot::save(&figure, folder, "convergence")?.to_vec();
+    paths.extend(plot::save(&timing(history, phases, title), folder, "timing")?);
+    Ok(paths)
+}
+
+/// Returns the figure of fits by iteration and time.
+fn convergence(
     restarts: &[RestartReport],
     history: &[IterationRecord],
     (title, what): (&str, &str),

@@ -22,7 +22,7 @@ pub(crate) struct Course {
 }
 
 /// Runs `solve` with an observer that shows every iteration, writes it to `history.csv` and stops
-/// the solver when the user asks for it; returns its outcome and seconds.
+/// the solver when the user asks for it; returns its outcome and keeps its seconds as the phase `solve`.
 ///
 /// # Errors
 ///
@@ -34,7 +34,7 @@ pub(crate) fn watch<T, E: Into<Failure>>(
     course: Course,
     console: &mut Console,
     solve: impl FnOnce(&mut Observer<'_>) -> Result<T, E>,
-) -> Result<(T, f64), Failure> {
+) -> Result<T, Failure> {
     interrupt::install();
     let mut journal = folder.map(|folder| Journal::open(settings, folder, course)).transpose()?;
     console.screen.start_iterations(settings.stop.max_iters);
@@ -52,7 +52,7 @@ pub(crate) fn watch<T, E: Into<Failure>>(
     };
     let begun = Instant::now();
     let solved = solve(&mut observer);
-    let seconds = begun.elapsed().as_secs_f64();
+    console.phases.add("solve", begun.elapsed().as_secs_f64());
     console.screen.stop();
     if let Some(failure) = failed {
         return Err(failure);
@@ -60,7 +60,7 @@ pub(crate) fn watch<T, E: Into<Failure>>(
     match (solved, journal) {
         (Ok(outcome), journal) => {
             journal.map_or(Ok(()), |mut journal| journal.begin())?;
-            Ok((outcome, seconds))
+            Ok(outcome)
         }
         (Err(error), journal) => {
             journal.into_iter().for_each(Journal::discard);

@@ -5,8 +5,8 @@
 //! tensor    file -> sorted list    memory    the forecast of the peak
 //! console   lines and events       journal   history on disk, Ctrl-C
 //! record    run.json               figures   convergence, timing
-//! kernels   where their C lies     summary   the last lines
-//! plan      trees and merges
+//! kernels   their C, their runs    finish    all files and the result
+//! plan      trees and merges       summary   the last lines
 //! ```
 //!
 //! A command adds its own options, its plan, its solver and its model files.
@@ -14,6 +14,7 @@
 pub(crate) mod args;
 pub(crate) mod console;
 pub(crate) mod figures;
+mod finish;
 pub(crate) mod journal;
 pub(crate) mod kernels;
 pub(crate) mod memory;
@@ -27,6 +28,8 @@ use decompose_common::interrupt;
 use rayon::ThreadPoolBuilder;
 
 use crate::failure::Failure;
+
+pub(crate) use crate::run::finish::finish;
 
 /// The file of a saved state.
 pub(crate) const CHECKPOINT: &str = "checkpoint.npz";

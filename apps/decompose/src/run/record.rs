@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use decompose_common::files;
 use decompose_common::machine::{self, MachineFacts};
 use decompose_common::restarts::RestartReport;
+use decompose_common::stopping::StopReason;
 use decompose_core::runtime::Toolchain;
 use decompose_formats::Duplicates;
 use decompose_formats::io::ReadReport;
@@ -85,6 +86,23 @@ impl RunSettings {
     }
 }
 
+/// The ends of all starts, as the result has them.
+#[derive(Serialize)]
+pub(crate) struct StartsRecord<'a> {
+    iterations: usize,
+    stop: StopReason,
+    best_start: usize,
+    starts: &'a [RestartReport],
+}
+
+impl StartsRecord<'_> {
+    /// Records `starts`, of which that at `best` is kept.
+    pub(crate) fn new(starts: &[RestartReport], best: usize) -> StartsRecord<'_> {
+        let RestartReport { iterations, stop, .. } = starts[best];
+        StartsRecord { iterations, stop, best_start: best + 1, starts }
+    }
+}
+
 #[derive(Serialize)]
 struct InputRecord<'a> {
     path: &'a Path,
@@ -116,7 +134,7 @@ struct PhaseRecord {
 pub(crate) fn write<O: Serialize, P: Serialize, R: Serialize>(
     settings: &RunSettings,
     (facts, forecast, phases): (&TensorFacts, Forecast, &Phases),
-    parts: Parts<O, P, R>,
+    parts: &Parts<O, P, R>,
     folder: &Path,
 ) -> Result<String, Failure> {
     let name = "run.json";
@@ -124,7 +142,7 @@ pub(crate) fn write<O: Serialize, P: Serialize, R: Serialize>(
         program: format!("decompose {}", parts.command),
         version: env!("CARGO_PKG_VERSION"),
         command: std::env::args().collect(),
-        options: parts.options,
+        options: &parts.options,
         machine: MachineFacts::here(),
         compiler: match settings.toolchain() {
             Toolchain::Native(compiler) => Some(compiler.version().to_owned()),
@@ -138,14 +156,14 @@ pub(crate) fn write<O: Serialize, P: Serialize, R: Serialize>(
             duplicates_merged: facts.merged,
             read: &facts.report,
         },
-        plan: parts.plan,
+        plan: &parts.plan,
         memory: MemoryRecord {
             predicted: forecast,
             predicted_peak: forecast.peak,
             actual_peak: machine::peak_bytes(),
         },
         phases: phase_records(phases),
-        result: parts.result,
+        result: &parts.result,
     };
     files::replace(&folder.join(name), |out| {
         serde_json::to_writer_pretty(&mut *out, &record)?;

@@ -7,7 +7,6 @@ use serde_json::json;
 use crate::failure::Failure;
 use crate::input::Input;
 use crate::labels::{self, ModeLabels};
-use crate::run::Phases;
 use crate::run::console::Console;
 use crate::run::settings::RunSettings;
 
@@ -34,17 +33,16 @@ pub(crate) struct TensorFacts {
 pub(crate) fn load<V: Value, T>(
     settings: &RunSettings,
     console: &mut Console,
-    phases: &mut Phases,
     admit: impl FnOnce(&Coo<V>, Format) -> Result<T, Failure>,
 ) -> Result<(Coo<V>, TensorFacts, T), Failure> {
     let mut input = settings.input.read::<V>(&mut console.screen)?;
     console.event("read", json!(input.report))?;
-    phases.add("hash", input.hash_seconds);
-    phases.add("read", input.read_seconds);
+    console.phases.add("hash", input.hash_seconds);
+    console.phases.add("read", input.read_seconds);
     let labels = labels(settings, &input.tensor, console)?;
     let admitted = admit(&input.tensor, input.report.format)?;
     let (merged, seconds) = input.tidy(settings.duplicates(), &mut console.screen)?;
-    phases.add("sort", seconds);
+    console.phases.add("sort", seconds);
     console.event("sort", json!({ "entries": input.tensor.nnz(), "merged": merged }))?;
     let Input { tensor, report, blake3, .. } = input;
     let facts = TensorFacts { report, blake3, nnz: tensor.nnz() as u64, merged, labels };

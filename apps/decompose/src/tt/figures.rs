@@ -25,20 +25,17 @@ pub(crate) fn draw(
     let ranks = joined(&outcome.train.ranks(), "-");
     let method = settings.config.method;
     let title = format!("{}, tensor train by {method}, ranks {ranks}", settings.input.name());
-    let mut paths = Vec::new();
-    if method != Method::Svd {
-        let names = (title.as_str(), format!("ranks {ranks}"));
-        let tolerance = settings.config.stop.tol;
-        let convergence = figures::convergence(
-            &outcome.restarts,
-            &outcome.history,
-            (names.0, &names.1),
-            tolerance,
-        );
-        paths.extend(plot::save(&convergence, folder, "convergence")?);
-    }
-    let timing = figures::timing(&outcome.history, phases, &title);
-    paths.extend(plot::save(&timing, folder, "timing")?);
+    let mut paths = match method {
+        Method::Svd => {
+            let timing = figures::timing(&outcome.history, phases, &title);
+            plot::save(&timing, folder, "timing")?.to_vec()
+        }
+        Method::Als | Method::Dmrg => {
+            let starts = (outcome.restarts.as_slice(), settings.stop.tol);
+            let what = format!("ranks {ranks}");
+            figures::course(starts, &outcome.history, (&title, &what), phases, folder)?
+        }
+    };
     let figure = spectra(title, &outcome.spectra, &outcome.train.ranks());
     paths.extend(plot::save(&figure, folder, "spectra")?);
     Ok(paths)

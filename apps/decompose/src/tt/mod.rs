@@ -67,18 +67,17 @@ fn run_in<V: Value>(settings: &Settings) -> Result<Done, Failure> {
         explain::print(&prepared)?;
         return Ok(Done::Complete);
     }
-    let Prepared { work, config, mut facts } = prepared;
+    let Prepared { work, config, facts } = prepared;
     let order = facts.ordering.order.modes().len();
     let solved = solve::solve(settings, (work, &config, order), folder.as_ref(), &mut console)?;
-    facts.phases.add("solve", solved.seconds);
-    finish::<V>(settings, &solved, facts, folder.as_ref(), &mut console)
+    finish::<V>(settings, &solved, &facts, folder.as_ref(), &mut console)
 }
 
 /// Writes and tells the results.
 fn finish<V: Value>(
     settings: &Settings,
     solved: &Solved,
-    mut facts: Facts,
+    facts: &Facts,
     folder: Option<&OutputFolder>,
     console: &mut Console,
 ) -> Result<Done, Failure> {
@@ -88,22 +87,11 @@ fn finish<V: Value>(
              --max-iters",
         );
     }
-    let files = match folder {
-        Some(folder) => {
-            let (files, seconds) = console
-                .screen
-                .phase("write", || write::all::<V>(settings, solved, &facts, folder.path()));
-            facts.phases.add("write", seconds);
-            let mut files = files.map_err(Failure::while_writing)?;
-            let record = record::write(settings, solved, &facts, folder.path());
-            files.push(record.map_err(Failure::while_writing)?);
-            files
-        }
-        None => Vec::new(),
-    };
-    let result = record::result(solved, &facts);
-    let event = run::record::result(settings, &facts.forecast, &facts.phases, &result);
-    console.event("result", event)?;
-    console.summary(summary::Summary { settings, solved, facts: &facts, files: &files })?;
+    let (found, parts) = ((&facts.tensor, facts.forecast), record::parts(settings, solved, facts));
+    let files = run::finish(settings, found, &parts, folder, console, |phases, folder| {
+        write::all::<V>(settings, solved, facts, phases, folder)
+    })?;
+    let phases = &console.phases;
+    console.summary(summary::Summary { settings, solved, facts, phases, files: &files })?;
     Ok(solved.done)
 }

@@ -8,7 +8,6 @@ use decompose_tt::{Kernels, Method, Ranks, SolverError, Start, Train, TtConfig, 
 use serde_json::json;
 
 use crate::failure::Failure;
-use crate::run::Phases;
 use crate::run::console::Console;
 use crate::run::memory::{Forecast, Needs};
 use crate::run::tensor::{self, TensorFacts};
@@ -39,7 +38,6 @@ pub(crate) struct Facts {
     pub(crate) trees: Vec<TreeLayout>,
     pub(crate) predicted_seconds: Option<f64>,
     pub(crate) forecast: Forecast,
-    pub(crate) phases: Phases,
 }
 
 /// Reads, sorts, counts, orders the modes, plans and builds.
@@ -52,8 +50,7 @@ pub(crate) fn prepare<V: Value>(
     console: &mut Console,
 ) -> Result<Prepared<V>, Failure> {
     let given = given(&settings.init)?;
-    let mut phases = Phases::default();
-    let loaded = tensor::load(settings, console, &mut phases, |tensor: &Coo<V>, format| {
+    let loaded = tensor::load(settings, console, |tensor: &Coo<V>, format| {
         check(settings, tensor.extents())?;
         let before = Forecast::before_plan(tensor, format, settings, Needs::default());
         before.check(REMEDY)?;
@@ -63,13 +60,12 @@ pub(crate) fn prepare<V: Value>(
     if tensor.norm_squared() <= 0.0 {
         return Err(SolverError::ZeroTensor.into());
     }
-    let (planned, seconds) = console.screen.phase("plan", || {
+    let planned = console.phase("plan", || {
         let counts = PatternCounts::of(&tensor);
         let ordering = ordering(settings, &counts, given.as_ref().map(|given| &given.1));
         plan(settings, (tensor, counts), before, ordering)
     });
     let (tensor, counts, ordering, planned) = planned?;
-    phases.add("plan", seconds);
     tell_plan(&ordering, &planned, settings, console)?;
     let Forecast { limit, base, trees, copies, factors, .. } = planned.forecast;
     let held = base.saturating_add(trees).saturating_add(copies).saturating_add(factors);
@@ -81,11 +77,11 @@ pub(crate) fn prepare<V: Value>(
     let (work, seconds) = console
         .screen
         .phase("build", || build(settings, (tensor, counts), &planned, (&ordering, start)));
-    phases.add("build", seconds);
+    console.phases.add("build", seconds);
     let work = work?;
     tell_build(&work, seconds, console)?;
     let Planned { trees, forecast, seconds: predicted_seconds } = planned;
-    let facts = Facts { tensor: facts, ordering, trees, predicted_seconds, forecast, phases };
+    let facts = Facts { tensor: facts, ordering, trees, predicted_seconds, forecast };
     Ok(Prepared { work, config, facts })
 }
 

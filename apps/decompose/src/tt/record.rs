@@ -1,15 +1,10 @@
 //! What a tensor train writes into `run.json`.
 
-use std::path::Path;
-
-use decompose_common::restarts::RestartReport;
-use decompose_common::stopping::StopReason;
 use decompose_tt::{KernelNote, Method, Ranks, Verified};
 use serde::Serialize;
 use serde_json::{Value as Json, json};
 
-use crate::failure::Failure;
-use crate::run::record::{self, Parts, SharedOptions, median};
+use crate::run::record::{Parts, SharedOptions, StartsRecord, median};
 use crate::tt::args::{Init, OrderChoice};
 use crate::tt::prepare::Facts;
 use crate::tt::settings::Settings;
@@ -39,7 +34,7 @@ struct PlanRecord<'a> {
 }
 
 #[derive(Serialize)]
-pub(crate) struct ResultRecord<'a> {
+struct ResultRecord<'a> {
     fit: f64,
     relative_error: f64,
     bound: Option<f64>,
@@ -49,25 +44,18 @@ pub(crate) struct ResultRecord<'a> {
     mode_order: String,
     parameters: usize,
     compression: f64,
-    iterations: usize,
-    stop: StopReason,
-    best_start: usize,
-    starts: &'a [RestartReport],
+    #[serde(flatten)]
+    starts: StartsRecord<'a>,
     solver_seconds: f64,
     seconds_per_iteration: Option<f64>,
 }
 
-/// Writes `run.json` into `folder` and returns its name.
-///
-/// # Errors
-///
-/// If it cannot be written.
-pub(crate) fn write(
+/// Returns what `run.json` says of the run.
+pub(crate) fn parts(
     settings: &Settings,
     solved: &Solved,
     facts: &Facts,
-    folder: &Path,
-) -> Result<String, Failure> {
+) -> Parts<impl Serialize, impl Serialize, impl Serialize> {
     let plan = PlanRecord {
         mode_order: facts.ordering.order.to_string(),
         trees: facts.trees.iter().map(ToString::to_string).collect(),
@@ -76,9 +64,7 @@ pub(crate) fn write(
         predicted_seconds: facts.predicted_seconds,
         kernels: &solved.kernels,
     };
-    let (options, result) = (options(settings), result(solved, facts));
-    let parts = Parts { command: "tt", options, plan, result };
-    record::write(settings, (&facts.tensor, facts.forecast, &facts.phases), parts, folder)
+    Parts { command: "tt", options: options(settings), plan, result: result(solved, facts) }
 }
 
 /// Returns the options of a run as they are recorded.
@@ -111,9 +97,8 @@ pub(crate) fn options(settings: &Settings) -> Options<'_> {
 }
 
 /// Returns the result of a run.
-pub(crate) fn result<'a>(solved: &'a Solved, facts: &Facts) -> ResultRecord<'a> {
+fn result<'a>(solved: &'a Solved, facts: &Facts) -> ResultRecord<'a> {
     let outcome = &solved.outcome;
-    let best = outcome.best();
     ResultRecord {
         fit: 1.0 - outcome.verified.relative_error,
         relative_error: outcome.verified.relative_error,
@@ -124,10 +109,7 @@ pub(crate) fn result<'a>(solved: &'a Solved, facts: &Facts) -> ResultRecord<'a> 
         mode_order: facts.ordering.order.to_string(),
         parameters: outcome.train.parameters(),
         compression: outcome.compression(),
-        iterations: best.iterations,
-        stop: best.stop,
-        best_start: outcome.best + 1,
-        starts: &outcome.restarts,
+        starts: StartsRecord::new(&outcome.restarts, outcome.best),
         solver_seconds: outcome.seconds,
         seconds_per_iteration: median(outcome.history.iter().map(|record| record.seconds)),
     }

@@ -16,8 +16,6 @@ use crate::tt::settings::Settings;
 pub(crate) struct Solved {
     pub(crate) outcome: TtOutcome,
     pub(crate) kernels: Vec<KernelNote>,
-    /// Seconds of this process in the solver, the verification included.
-    pub(crate) seconds: f64,
     pub(crate) done: Done,
 }
 
@@ -36,7 +34,7 @@ pub(crate) fn solve<V: Value>(
     let saved = settings.resume.as_deref().map(|folder| saved_history(folder, method, order));
     let earlier = saved.transpose()?.unwrap_or_default();
     let course = Course { layout: history_layout(method, order), earlier };
-    let ((outcome, kernels), seconds) =
+    let (outcome, kernels) =
         journal::watch(settings, folder, course, console, |observer| match work {
             Work::Sweeps(mut kernels, start) => {
                 let outcome = decompose_tt::solve(&mut kernels, start, config, observer)?;
@@ -50,5 +48,5 @@ pub(crate) fn solve<V: Value>(
         })?;
     let interrupted = outcome.restarts.iter().any(|start| start.stop == StopReason::Interrupted);
     let done = if interrupted { Done::Interrupted } else { Done::Complete };
-    Ok(Solved { outcome, kernels, seconds, done })
+    Ok(Solved { outcome, kernels, done })
 }

@@ -5,6 +5,7 @@ use std::fmt;
 use decompose_formats::stats::grouped;
 use decompose_tt::{Measured, Ranks, TtOutcome};
 
+use crate::run::Phases;
 use crate::run::summary::Footer;
 use crate::tt::prepare::Facts;
 use crate::tt::settings::{Settings, joined};
@@ -15,6 +16,7 @@ pub(crate) struct Summary<'a> {
     pub(crate) settings: &'a Settings,
     pub(crate) solved: &'a Solved,
     pub(crate) facts: &'a Facts,
+    pub(crate) phases: &'a Phases,
     pub(crate) files: &'a [String],
 }
 
@@ -30,7 +32,7 @@ impl fmt::Display for Summary<'_> {
             writeln!(f, "best start  {number} of {count}, seed {}", best.seed)?;
         }
         writeln!(f, "iterations  {}; {}", best.iterations, best.stop)?;
-        let (phases, forecast) = (&self.facts.phases, &self.facts.forecast);
+        let (phases, forecast) = (self.phases, &self.facts.forecast);
         write!(f, "{}", Footer { settings: self.settings, phases, forecast, files: self.files })
     }
 }

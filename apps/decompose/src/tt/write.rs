@@ -7,7 +7,7 @@ use decompose_common::files;
 use decompose_formats::Value;
 
 use crate::failure::Failure;
-use crate::run::record;
+use crate::run::{Phases, record};
 use crate::tt::figures;
 use crate::tt::prepare::Facts;
 use crate::tt::settings::Settings;
@@ -23,6 +23,7 @@ pub(crate) fn all<V: Value>(
     settings: &Settings,
     solved: &Solved,
     facts: &Facts,
+    phases: &Phases,
     folder: &Path,
 ) -> Result<Vec<String>, Failure> {
     let outcome = &solved.outcome;
@@ -32,7 +33,7 @@ pub(crate) fn all<V: Value>(
         paths.push(record::restarts(&outcome.restarts, None, folder)?);
     }
     paths.push(spectra(&outcome.spectra, &outcome.train.ranks(), folder)?);
-    paths.extend(figures::draw(settings, solved, &facts.phases, folder)?);
+    paths.extend(figures::draw(settings, solved, phases, folder)?);
     Ok(record::names(&paths))
 }
 

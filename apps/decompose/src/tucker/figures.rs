@@ -7,7 +7,7 @@ use decompose_formats::Value;
 use decompose_tucker::slice_norms;
 
 use crate::failure::Failure;
-use crate::run::figures;
+use crate::run::{Phases, figures};
 use crate::tucker::prepare::Facts;
 use crate::tucker::settings::{Settings, times};
 use crate::tucker::solve::Solved;
@@ -21,17 +21,14 @@ pub(crate) fn draw<V: Value>(
     settings: &Settings,
     solved: &Solved<V>,
     facts: &Facts,
+    phases: &Phases,
     folder: &Path,
 ) -> Result<Vec<PathBuf>, Failure> {
     let outcome = &solved.outcome;
     let what = format!("ranks {}", times(&facts.ranks));
     let title = format!("{}, {}, {what}", settings.input.name(), settings.method_name());
-    let (history, tolerance) = (&outcome.history, settings.stop.tol);
-    let convergence = figures::convergence(&outcome.restarts, history, (&title, &what), tolerance);
-    let mut paths = Vec::new();
-    paths.extend(plot::save(&convergence, folder, "convergence")?);
-    let timing = figures::timing(history, &facts.phases, &title);
-    paths.extend(plot::save(&timing, folder, "timing")?);
+    let starts = (outcome.restarts.as_slice(), settings.stop.tol);
+    let mut paths = figures::course(starts, &outcome.history, (&title, &what), phases, folder)?;
     let norms = slice_norms(outcome.model.core()).into_iter().zip(&facts.tensor.labels);
     let spectrum = |(values, mode): (Vec<f64>, &crate::labels::ModeLabels)| {
         let kept = values.len();

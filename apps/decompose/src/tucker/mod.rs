@@ -58,37 +58,25 @@ fn run_in<V: Value>(settings: &Settings) -> Result<Done, Failure> {
         explain::print(&prepared.facts, &prepared.engine)?;
         return Ok(Done::Complete);
     }
-    let Prepared { engine, start, floor, mut facts } = prepared;
+    let Prepared { engine, start, floor, facts } = prepared;
     let parts = (engine, start, floor, facts.ranks.clone());
     let solved = solve::solve(settings, parts, folder.as_ref(), &mut console)?;
-    facts.phases.add("solve", solved.seconds);
-    finish(settings, &solved, facts, folder.as_ref(), &mut console)
+    finish(settings, &solved, &facts, folder.as_ref(), &mut console)
 }
 
 /// Writes and tells the results.
 fn finish<V: Value>(
     settings: &Settings,
     solved: &Solved<V>,
-    mut facts: Facts,
+    facts: &Facts,
     folder: Option<&OutputFolder>,
     console: &mut Console,
 ) -> Result<Done, Failure> {
-    let files = match folder {
-        Some(folder) => {
-            let (files, seconds) = console
-                .screen
-                .phase("write", || write::all(settings, solved, &facts, folder.path()));
-            facts.phases.add("write", seconds);
-            let mut files = files.map_err(Failure::while_writing)?;
-            let record = record::write(settings, solved, &facts, folder.path());
-            files.push(record.map_err(Failure::while_writing)?);
-            files
-        }
-        None => Vec::new(),
-    };
-    let result = record::result(solved, &facts);
-    let event = run::record::result(settings, &facts.forecast, &facts.phases, &result);
-    console.event("result", event)?;
-    console.summary(summary::Summary { settings, solved, facts: &facts, files: &files })?;
+    let (found, parts) = ((&facts.tensor, facts.forecast), record::parts(settings, solved, facts));
+    let files = run::finish(settings, found, &parts, folder, console, |phases, folder| {
+        write::all(settings, solved, facts, phases, folder)
+    })?;
+    let phases = &console.phases;
+    console.summary(summary::Summary { settings, solved, facts, phases, files: &files })?;
     Ok(solved.done)
 }

@@ -10,7 +10,6 @@ use serde_json::json;
 
 use crate::failure::Failure;
 use crate::pattern;
-use crate::run::Phases;
 use crate::run::console::Console;
 use crate::run::memory::Forecast;
 use crate::run::plan::check_trees;
@@ -37,7 +36,6 @@ pub(crate) struct Facts {
     pub(crate) plan: TuckerPlan,
     pub(crate) build: BuildReport,
     pub(crate) forecast: Forecast,
-    pub(crate) phases: Phases,
 }
 
 /// Reads, sorts, counts, makes the start, plans and builds the engine.
@@ -50,8 +48,7 @@ pub(crate) fn prepare<V: Value>(
     console: &mut Console,
 ) -> Result<Prepared<V>, Failure> {
     let given = given(settings)?;
-    let mut phases = Phases::default();
-    let loaded = tensor::load(settings, console, &mut phases, |tensor: &Coo<V>, format| {
+    let loaded = tensor::load(settings, console, |tensor: &Coo<V>, format| {
         let ranks = settings.ranks(tensor.extents())?;
         check_trees(&settings.trees, tensor.order())?;
         let forecast = |floor| {
@@ -71,27 +68,24 @@ pub(crate) fn prepare<V: Value>(
     if tensor.norm_squared() <= 0.0 {
         return Err(SolverError::ZeroTensor.into());
     }
-    let made = make_start(settings, (given, ranks), &mut tensor, (console, &mut phases))?;
+    let made = make_start(settings, (given, ranks), &mut tensor, console)?;
     let (start, ranks, bound) = made;
     let factors = match floor {
-        Floor::Hosvd => Some(make_floor(settings, &ranks, &mut tensor, (console, &mut phases))?),
+        Floor::Hosvd => Some(make_floor(settings, &ranks, &mut tensor, console)?),
         Floor::None => None,
     };
-    let (planned, seconds) = console.screen.phase("plan", || {
+    let planned = console.phase("plan", || {
         let counts = pattern::of(&PatternCounts::of(&tensor));
         memory::plan(&tensor, (&counts, &ranks), before, (settings, floor))
     });
     let (plan, forecast) = planned?;
-    phases.add("plan", seconds);
     tell_plan(&plan, &ranks, console)?;
     forecast.tell(console)?;
     let toolchain = settings.toolchain();
-    let (built, seconds) =
-        console.screen.phase("build", || Engine::build(tensor, &plan, &toolchain));
+    let built = console.phase("build", || Engine::build(tensor, &plan, &toolchain));
     let (engine, build) = built?;
-    phases.add("build", seconds);
     console.build(&build)?;
-    let facts = Facts { tensor: facts, ranks, bound, plan, build, forecast, phases };
+    let facts = Facts { tensor: facts, ranks, bound, plan, build, forecast };
     Ok(Prepared { engine, start, floor: factors, facts })
 }
 
@@ -116,7 +110,7 @@ fn make_start<V: Value>(
     settings: &Settings,
     (given, ranks): (Option<TuckerModel<V>>, Option<Vec<usize>>),
     tensor: &mut Coo<V>,
-    (console, phases): (&mut Console, &mut Phases),
+    console: &mut Console,
 ) -> Result<Made<V>, Failure> {
     let StartFrom::Hosvd(truncation) = settings.start else {
         let start = match (&settings.start, given) {
@@ -135,7 +129,7 @@ fn make_start<V: Value>(
     let (found, seconds) =
         console.screen.phase("start", || hosvd(tensor, &target, truncation, seed));
     let found = found?;
-    phases.add("start", seconds);
+    console.phases.add("start", seconds);
     let ranks: Vec<usize> = found.factors.iter().map(|factor| factor.cols()).collect();
     let (shown, bound) = (times(&ranks), found.bound);
     console.screen.line(format!("start    HOSVD of ranks {shown}: error at most {bound:.3e}"));
@@ -148,13 +142,11 @@ fn make_floor<V: Value>(
     settings: &Settings,
     ranks: &[usize],
     tensor: &mut Coo<V>,
-    (console, phases): (&mut Console, &mut Phases),
+    console: &mut Console,
 ) -> Result<Vec<Matrix<V>>, Failure> {
     let target = Target::Ranks(ranks.to_vec());
     let make = || hosvd(tensor, &target, Truncation::AtOnce, settings.seed);
-    let (found, seconds) = console.screen.phase("compare", make);
-    phases.add("compare", seconds);
-    Ok(found?.factors)
+    Ok(console.phase("compare", make)?.factors)
 }
 
 fn tell_plan(plan: &TuckerPlan, ranks: &[usize], console: &Console) -> Result<(), Failure> {

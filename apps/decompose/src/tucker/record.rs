@@ -1,14 +1,12 @@
 //! What a Tucker decomposition writes into `run.json`.
 
-use std::path::{Path, PathBuf};
-
 use decompose_formats::Value;
-use decompose_tucker::{Forming, RestartReport, Role, StopReason};
+use decompose_tucker::{Forming, Role};
 use serde::Serialize;
 
-use crate::failure::Failure;
+use crate::run::kernels::{BuildRecord, KernelRecord};
 use crate::run::plan::{merging_typed, trees_typed};
-use crate::run::record::{self, Parts, SharedOptions, median};
+use crate::run::record::{Parts, SharedOptions, StartsRecord, median};
 use crate::tucker::args::{AboveHosvd, MethodName};
 use crate::tucker::prepare::Facts;
 use crate::tucker::settings::{RanksFrom, Settings, StartFrom};
@@ -41,9 +39,8 @@ struct PlanRecord {
     tree_bytes: u64,
     private_bytes: u64,
     work_bytes: u64,
-    kernels_compiled: usize,
-    kernels_cached: usize,
-    kernels_interpreted: Option<String>,
+    #[serde(flatten)]
+    kernels: BuildRecord,
     steps: Vec<StepRecord>,
 }
 
@@ -55,49 +52,36 @@ struct StepRecord {
     runs_per_iteration: usize,
     tree: String,
     forming: Option<Forming>,
-    expression: String,
-    schedule: String,
-    flops: f64,
-    predicted_seconds: f64,
-    measured_seconds: Option<f64>,
-    source: Option<PathBuf>,
+    #[serde(flatten)]
+    kernel: KernelRecord,
 }
 
-/// The result of a run.
 #[derive(Serialize)]
-pub(crate) struct ResultRecord<'a> {
+struct ResultRecord<'a> {
     fit: f64,
     relative_error: f64,
     ranks: &'a [usize],
     hosvd_bound: Option<f64>,
     /// The fit of the HOSVD that the starts were compared with.
     hosvd_fit: Option<f64>,
-    iterations: usize,
-    stop: StopReason,
-    best_start: usize,
-    starts: &'a [RestartReport],
+    #[serde(flatten)]
+    starts: StartsRecord<'a>,
     solver_seconds: f64,
     seconds_per_iteration: Option<f64>,
 }
 
-/// Writes `run.json` into `folder` and returns its name.
-///
-/// # Errors
-///
-/// If it cannot be written.
-pub(crate) fn write<V: Value>(
-    settings: &Settings,
-    solved: &Solved<V>,
-    facts: &Facts,
-    folder: &Path,
-) -> Result<String, Failure> {
-    let parts = Parts {
+/// Returns what `run.json` says of the run.
+pub(crate) fn parts<'a, V: Value>(
+    settings: &'a Settings,
+    solved: &'a Solved<V>,
+    facts: &'a Facts,
+) -> Parts<impl Serialize, impl Serialize, impl Serialize> {
+    Parts {
         command: "tucker",
         options: options(settings),
         plan: plan(solved, facts),
         result: result(solved, facts),
-    };
-    record::write(settings, (&facts.tensor, facts.forecast, &facts.phases), parts, folder)
+    }
 }
 
 /// Returns the options of a run as they are recorded.
@@ -127,8 +111,7 @@ pub(crate) fn options(settings: &Settings) -> Options<'_> {
 
 fn plan<V: Value>(solved: &Solved<V>, facts: &Facts) -> PlanRecord {
     let (plan, build) = (&facts.plan.kernels, &facts.build);
-    let done = solved.sources.iter().zip(&solved.kernel_seconds);
-    let steps = facts.plan.steps().zip(done).map(|((role, step, tree), (source, seconds))| {
+    let steps = facts.plan.steps().zip(&solved.kernels).map(|((role, step, tree), runs)| {
         let mode = if let Role::Mode(mode) = role { Some(mode) } else { None };
         let forming = mode.and_then(|mode| facts.plan.forming.get(mode).copied());
         // Windows are computed for the Gram matrix and again for the projection.
@@ -139,12 +122,7 @@ fn plan<V: Value>(solved: &Solved<V>, facts: &Facts) -> PlanRecord {
             runs_per_iteration: step.runs * times,
             tree: tree.to_string(),
             forming,
-            expression: step.problem.expr.to_string(),
-            schedule: step.candidate.schedule.text(&step.problem.expr),
-            flops: step.candidate.cost.flops,
-            predicted_seconds: step.seconds,
-            measured_seconds: median(seconds.iter().copied()),
-            source: source.clone(),
+            kernel: KernelRecord::new(step, runs),
         }
     });
     PlanRecord {
@@ -156,15 +134,13 @@ fn plan<V: Value>(solved: &Solved<V>, facts: &Facts) -> PlanRecord {
         tree_bytes: build.tree_bytes,
         private_bytes: build.side_bytes,
         work_bytes: facts.plan.work_bytes,
-        kernels_compiled: build.compiled,
-        kernels_cached: build.cached,
-        kernels_interpreted: build.interpreted.clone(),
+        kernels: BuildRecord::new(build),
         steps: steps.collect(),
     }
 }
 
 /// Returns the result of a run.
-pub(crate) fn result<'a, V: Value>(solved: &'a Solved<V>, facts: &'a Facts) -> ResultRecord<'a> {
+fn result<'a, V: Value>(solved: &'a Solved<V>, facts: &'a Facts) -> ResultRecord<'a> {
     let outcome = &solved.outcome;
     let best = outcome.best();
     ResultRecord {
@@ -173,10 +149,7 @@ pub(crate) fn result<'a, V: Value>(solved: &'a Solved<V>, facts: &'a Facts) -> R
         ranks: &facts.ranks,
         hosvd_bound: facts.bound,
         hosvd_fit: outcome.hosvd_fit,
-        iterations: best.iterations,
-        stop: best.stop,
-        best_start: outcome.best + 1,
-        starts: &outcome.restarts,
+        starts: StartsRecord::new(&outcome.restarts, outcome.best),
         solver_seconds: outcome.seconds,
         seconds_per_iteration: median(outcome.history.iter().map(|record| record.seconds)),
     }

@@ -4,6 +4,7 @@ use std::fmt;
 
 use decompose_formats::Value;
 
+use crate::run::Phases;
 use crate::run::summary::Footer;
 use crate::tucker::prepare::Facts;
 use crate::tucker::settings::{Settings, times};
@@ -14,6 +15,7 @@ pub(crate) struct Summary<'a, V: Value> {
     pub(crate) settings: &'a Settings,
     pub(crate) solved: &'a Solved<V>,
     pub(crate) facts: &'a Facts,
+    pub(crate) phases: &'a Phases,
     pub(crate) files: &'a [String],
 }
 
@@ -50,7 +52,7 @@ impl<V: Value> fmt::Display for Summary<'_, V> {
             writeln!(f, "best start  {number} of {count}, {from}")?;
         }
         writeln!(f, "iterations  {}; {}", best.iterations, best.stop)?;
-        let (phases, forecast) = (&self.facts.phases, &self.facts.forecast);
+        let (phases, forecast) = (self.phases, &self.facts.forecast);
         write!(f, "{}", Footer { settings: self.settings, phases, forecast, files: self.files })
     }
 }

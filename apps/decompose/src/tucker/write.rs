@@ -8,7 +8,7 @@ use decompose_formats::Value;
 use decompose_tucker::slice_norms;
 
 use crate::failure::Failure;
-use crate::run::record;
+use crate::run::{Phases, record};
 use crate::tucker::figures;
 use crate::tucker::prepare::Facts;
 use crate::tucker::settings::Settings;
@@ -24,6 +24,7 @@ pub(crate) fn all<V: Value>(
     settings: &Settings,
     solved: &Solved<V>,
     facts: &Facts,
+    phases: &Phases,
     folder: &Path,
 ) -> Result<Vec<String>, Failure> {
     let outcome = &solved.outcome;
@@ -32,7 +33,7 @@ pub(crate) fn all<V: Value>(
     if outcome.restarts.len() > 1 {
         paths.push(record::restarts(&outcome.restarts, None, folder)?);
     }
-    paths.extend(figures::draw(settings, solved, facts, folder)?);
+    paths.extend(figures::draw(settings, solved, facts, phases, folder)?);
     Ok(record::names(&paths))
 }
 
