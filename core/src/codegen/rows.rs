@@ -78,6 +78,7 @@ impl Rows<'_> {
         c.close();
         (whole..extent).for_each(|at| self.row(c, (at - whole, &at.to_string()), &tile));
         let shape = prepare(c, self.target, &[], self.over);
+        shape.bind_target(c);
         debug_assert_eq!(shape.width, self.width);
         for v in tile {
             let sum: Vec<String> = (0..parts).map(|part| format!("part_{part}_{v}")).collect();

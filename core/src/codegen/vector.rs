@@ -49,6 +49,7 @@ fn shape_of(c: &Writer, buffer: usize) -> (u64, u64, String) {
 pub(super) fn product(c: &mut Writer, target: Place, factors: &[Place], mode: Mode, index: Index) {
     c.open("{");
     let shape = prepare(c, target, factors, index);
+    shape.bind_target(c);
     if let Place::Buffer(buffer) = target
         && c.memory.contains(&buffer)
     {
@@ -163,7 +164,7 @@ pub(super) fn tiled_walk(c: &mut Writer, level: usize, body: &[Stmt]) -> bool {
     true
 }
 
-/// A product over lanes, its row pointers and scalar factor declared.
+/// A product over lanes, the row pointers of its factors and their scalar factor declared.
 pub(super) struct Shape {
     target: Place,
     index: Index,
@@ -177,7 +178,7 @@ pub(super) struct Shape {
     rows: Vec<(Place, String)>,
 }
 
-/// Declares the row pointers and the scalar factor of a product over the lanes of `index`.
+/// Declares the row pointers of the factors and the scalar factor of a product over the lanes of `index`.
 pub(super) fn prepare(c: &mut Writer, target: Place, factors: &[Place], index: Index) -> Shape {
     let has = |place: Place| has_index(c, place, index);
     let row = common_row(c.program, target, factors, index);
@@ -194,9 +195,6 @@ pub(super) fn prepare(c: &mut Writer, target: Place, factors: &[Place], index: I
         let name = format!("row_{at}");
         bind_row(c, place, index, (width, &name));
         rows.push((place, name));
-    }
-    if !reduces {
-        bind_row(c, target, index, (width, "result"));
     }
     Shape { target, index, width, vectors: row / width, reduces, scale, rows }
 }
@@ -238,6 +236,13 @@ impl Shape {
     /// Vector `v` of the target.
     pub(super) fn target_at(&self, c: &Writer, v: &str) -> String {
         self.vector_of(c, self.target, "result", v)
+    }
+
+    /// Declares the row pointer of the target, unless lanes are added up.
+    pub(super) fn bind_target(&self, c: &mut Writer) {
+        if !self.reduces {
+            bind_row(c, self.target, self.index, (self.width, "result"));
+        }
     }
 
     fn vector_of(&self, c: &Writer, place: Place, name: &str, v: &str) -> String {

@@ -157,7 +157,6 @@ void decompose_kernel(const void *const *in, value *out, value *boundary, value 
                         }
                         const value scale = nonzero[at_l];
                         const vec8 *const row_0 = (const vec8 *)(A4 + l * 200);
-                        vec8 *const result = (vec8 *)(T1 + 0);
                         tile_0 += scale * row_0[0];
                         tile_1 += scale * row_0[1];
                         tile_2 += scale * row_0[2];
@@ -190,7 +189,6 @@ void decompose_kernel(const void *const *in, value *out, value *boundary, value 
                         const size_t l = coord_l[at_l];
                         const value scale = nonzero[at_l];
                         const vec8 *const row_0 = (const vec8 *)(A4 + l * 200);
-                        vec8 *const result = (vec8 *)(T1 + 0);
                         tile_8 += scale * row_0[8];
                         tile_9 += scale * row_0[9];
                         tile_10 += scale * row_0[10];
@@ -224,7 +222,6 @@ void decompose_kernel(const void *const *in, value *out, value *boundary, value 
                         const size_t l = coord_l[at_l];
                         const value scale = nonzero[at_l];
                         const vec8 *const row_0 = (const vec8 *)(A4 + l * 200);
-                        vec8 *const result = (vec8 *)(T1 + 0);
                         tile_16 += scale * row_0[16];
                         tile_17 += scale * row_0[17];
                         tile_18 += scale * row_0[18];

@@ -84,7 +84,6 @@ void decompose_kernel(const void *const *in, value *out, value *boundary, value 
                         const size_t l = coord_l[at_l];
                         const value scale = nonzero[at_l];
                         const vec8 *const row_0 = (const vec8 *)(G4 + l * 8);
-                        vec8 *const result = (vec8 *)(T1 + 0);
                         tile_0 += scale * row_0[0];
                     }
                     sums[0] = tile_0;
