@@ -4,6 +4,8 @@ use std::panic;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use decompose_common::restarts::RestartReport;
+use decompose_common::stopping::StopReason;
 
 use crate::bench::BenchArgs;
 use crate::complete::CompleteArgs;
@@ -64,6 +66,14 @@ pub(crate) enum Done {
     Complete,
     /// The user stopped it; what there was is written.
     Interrupted,
+}
+
+impl Done {
+    /// Tells how a run of these starts ended.
+    pub(crate) fn after(starts: &[RestartReport]) -> Done {
+        let stopped = starts.iter().any(|start| start.stop == StopReason::Interrupted);
+        if stopped { Done::Interrupted } else { Done::Complete }
+    }
 }
 
 /// Runs the command line of this process.

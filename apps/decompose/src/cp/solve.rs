@@ -1,7 +1,6 @@
 //! The iterations of CP-ALS, watched.
 
 use decompose_common::output::OutputFolder;
-use decompose_common::stopping::StopReason;
 use decompose_core::sweep::{Engine, MttkrpSweep};
 use decompose_cp::{CpOutcome, Start, history_layout, saved_history};
 use decompose_formats::Value;
@@ -38,7 +37,6 @@ pub(crate) fn solve<V: Value>(
     let outcome = journal::watch(settings, folder, course, console, |observer| {
         decompose_cp::solve(&mut engine, start, config, observer)
     })?;
-    let interrupted = outcome.restarts.iter().any(|start| start.stop == StopReason::Interrupted);
-    let done = if interrupted { Done::Interrupted } else { Done::Complete };
+    let done = Done::after(&outcome.restarts);
     Ok(Solved { outcome, kernels: kernels::runs(engine.kernels(), engine.seconds()), done })
 }

@@ -1,7 +1,6 @@
 //! The method, watched.
 
 use decompose_common::output::OutputFolder;
-use decompose_common::stopping::StopReason;
 use decompose_formats::Value;
 use decompose_tt::{KernelNote, TtConfig, TtOutcome, history_layout, saved_history};
 
@@ -46,7 +45,6 @@ pub(crate) fn solve<V: Value>(
                 Ok::<_, decompose_tt::SolverError>((solved.0, solved.1.notes()))
             }
         })?;
-    let interrupted = outcome.restarts.iter().any(|start| start.stop == StopReason::Interrupted);
-    let done = if interrupted { Done::Interrupted } else { Done::Complete };
+    let done = Done::after(&outcome.restarts);
     Ok(Solved { outcome, kernels, done })
 }

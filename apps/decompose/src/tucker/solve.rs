@@ -1,7 +1,6 @@
 //! The iterations, watched.
 
 use decompose_common::output::OutputFolder;
-use decompose_common::stopping::StopReason;
 use decompose_formats::{Matrix, Value};
 use decompose_tucker::{
     Engine, Start, TuckerConfig, TuckerOutcome, history_layout, saved_history, solve_above,
@@ -51,7 +50,6 @@ pub(crate) fn solve<V: Value>(
         Some(hosvd) => solve_above(&mut engine, (start, hosvd), &config, observer),
         None => decompose_tucker::solve(&mut engine, start, &config, observer),
     })?;
-    let interrupted = outcome.restarts.iter().any(|start| start.stop == StopReason::Interrupted);
-    let done = if interrupted { Done::Interrupted } else { Done::Complete };
+    let done = Done::after(&outcome.restarts);
     Ok(Solved { outcome, kernels: kernels::runs(engine.kernels(), engine.seconds()), done })
 }
