@@ -13,8 +13,8 @@ use crate::schedule::{Prefetch, Problem, Requested};
 const DISTANCE: u64 = 16;
 
 /// Bytes of rows that come from memory between request and use, and the most positions.  With 128
-/// instead of 16 positions at rank 16 a TTTP whose last operand has 31 MB took 10 instead of 24 ms, at
-/// rank 32 with 64 positions 14 instead of 23 ms, and more gained nothing.
+/// instead of 16 positions at rank 16 a TTTP whose last operand has 31 MB took 11 instead of 24 ms, at
+/// rank 32 with 64 positions 14 instead of 24 ms, and more gained nothing.
 const FAR_BYTES: f64 = 16_384.0;
 const FAR_DISTANCE: f64 = 128.0;
 
@@ -37,8 +37,9 @@ const SHORT_ROW_BYTES: u64 = 128;
 
 /// The same where the processor does not look so far: where a non-zero takes an outer product, which
 /// fills its window (TTMc of rank 16 x 16 on 4 million non-zeros was faster with requests), and of rows
-/// that are added to.  Requests took MTTKRPs that scatter from 23 to 14 ms (3 million non-zeros of
-/// order 4, rank 50), from 155 to 58 ms (5 million, rank 50) and from 8.4 to 5.8 ms (the first, rank 16).
+/// that are added to.  Requests took MTTKRPs that scatter from 27 to 14 ms (3 million non-zeros of
+/// order 4, rank 50), from 170 to 62 ms (5 million, rank 50) and from 29 to 25 ms (4 million of order 3,
+/// rank 16).
 const SHORT_ROW_BYTES_OF_WORK: u64 = 64;
 
 /// Rows of more than this many bytes are not requested: the processor sees a stream in them, and so
