@@ -99,7 +99,7 @@ fn one_tree_of_any_order_serves_all_modes() {
             let order = ModeOrder::new((0..modes).map(|m| (m + shift) % modes).collect());
             let order = order.expect("a rotation");
             for tail in 1..modes.max(2) {
-                let trees = Trees::Given(vec![TreeLayout { order: order.clone(), tail }]);
+                let trees = Trees::Given(vec![TreeLayout::new(order.clone(), tail)]);
                 for threads in [1, 2] {
                     let work = || {
                         check::<f64>(case, 9, trees.clone(), &toolchain);

@@ -90,19 +90,21 @@ impl<V: Value> Csf<V> {
     ///
     /// As [`Coo::sort`].
     pub fn build_all(mut coo: Coo<V>, orders: &[ModeOrder]) -> Result<Vec<Csf<V>>, FormatError> {
-        orders.iter().try_for_each(|order| coo.check_order(order))?;
-        let mut trees: Vec<Option<Csf<V>>> = orders.iter().map(|_| None).collect();
-        let mut pending: Vec<usize> = (0..orders.len()).collect();
-        while pending.len() > 1 {
-            let work = |&at: &usize| (coo.bits_to_sort(&orders[pending[at]]), at);
-            let nearest = (0..pending.len()).min_by_key(work).unwrap_or(0);
-            let next = pending.remove(nearest);
-            coo.sort(&orders[next])?;
-            trees[next] = Some(Csf::from_sorted(&coo, &orders[next])?);
+        let (mut trees, last) = build_but(1, &mut coo, orders)?;
+        if let Some(at) = last {
+            trees[at] = Some(Csf::build(coo, &orders[at])?);
         }
-        if let Some(last) = pending.pop() {
-            trees[last] = Some(Csf::build(coo, &orders[last])?);
-        }
+        Ok(trees.into_iter().flatten().collect())
+    }
+
+    /// Builds a tree for each of `orders`, in their order, as [`Csf::build_all`] does, and keeps the
+    /// list, sorted by one of them.
+    ///
+    /// # Errors
+    ///
+    /// As [`Coo::sort`].
+    pub fn build_each(coo: &mut Coo<V>, orders: &[ModeOrder]) -> Result<Vec<Csf<V>>, FormatError> {
+        let (trees, _) = build_but(0, coo, orders)?;
         Ok(trees.into_iter().flatten().collect())
     }
 
@@ -226,6 +228,26 @@ impl<V: Value> Csf<V> {
         let levels: u64 = self.levels.iter().map(|l| l.coords.bytes() + l.pointers.bytes()).sum();
         levels + (self.values.len() * V::BYTES) as u64
     }
+}
+
+/// Builds trees for all but `spared` of `orders`, each sorted from the nearest before, and returns
+/// which were spared.
+fn build_but<V: Value>(
+    spared: usize,
+    coo: &mut Coo<V>,
+    orders: &[ModeOrder],
+) -> Result<(Vec<Option<Csf<V>>>, Option<usize>), FormatError> {
+    orders.iter().try_for_each(|order| coo.check_order(order))?;
+    let mut trees: Vec<Option<Csf<V>>> = orders.iter().map(|_| None).collect();
+    let mut pending: Vec<usize> = (0..orders.len()).collect();
+    while pending.len() > spared {
+        let work = |&at: &usize| (coo.bits_to_sort(&orders[pending[at]]), at);
+        let nearest = (0..pending.len()).min_by_key(work).unwrap_or(0);
+        let next = pending.remove(nearest);
+        coo.sort(&orders[next])?;
+        trees[next] = Some(Csf::from_sorted(coo, &orders[next])?);
+    }
+    Ok((trees, pending.pop()))
 }
 
 /// Builds all levels but the last.

@@ -17,7 +17,7 @@ use std::fmt;
 
 use decompose_common::machine::{self, size};
 use decompose_core::schedule::Pattern;
-use decompose_core::sweep::{self, TreeLayout};
+use decompose_core::sweep::TreeLayout;
 use decompose_formats::io::Format;
 use decompose_formats::{Coo, ModeOrder, Value};
 use serde_json::json;
@@ -119,12 +119,13 @@ impl Forecast {
     ) -> Forecast {
         let sorted = tensor.sorted_by().cloned();
         let sorted = sorted.unwrap_or_else(|| ModeOrder::natural(tensor.order()));
-        let resorts = trees.iter().any(|tree| tree.order != sorted);
-        let sorting = if resorts { sort_bytes(tensor) } else { 0 };
-        let bytes =
-            |tree: &TreeLayout| sweep::tree_bytes(tensor.extents(), tree, pattern, V::BYTES);
+        let blocked = trees.iter().any(|tree| tree.blocks.is_some());
+        let resorts = blocked || trees.iter().any(|tree| tree.order != sorted);
+        let sorting = if resorts { sort_bytes_of(tensor, trees) } else { 0 };
+        let numbers = if blocked { 4 * tensor.nnz() as u64 } else { 0 };
+        let bytes = |tree: &TreeLayout| tree.bytes(tensor.extents(), pattern, V::BYTES);
         // Trees are built plain; then some of them have their last levels fused.
-        let plain = |tree: &TreeLayout| bytes(&TreeLayout { order: tree.order.clone(), tail: 1 });
+        let plain = |tree: &TreeLayout| bytes(&TreeLayout { tail: 1, ..tree.clone() });
         let all_plain: u64 = trees.iter().map(plain).sum();
         let kept: u64 = trees.iter().map(bytes).sum();
         let leaves = |tree: &TreeLayout| {
@@ -134,11 +135,11 @@ impl Forecast {
         // Any tree may be the last, which takes over arrays of the list.
         let build = trees.iter().map(|tree| {
             let upper = plain(tree).saturating_sub(leaves(tree));
-            self.list + (all_plain - plain(tree)) + sorting.max(upper)
+            self.list + numbers + (all_plain - plain(tree)) + sorting.max(upper)
         });
         let fused = trees.iter().filter(|tree| tree.tail > 1).map(bytes).max().unwrap_or(0);
         let fuse = all_plain.max(kept) + fused;
-        let copying = if resorts { self.list + self.mapped } else { self.list };
+        let copying = if resorts { self.list + self.mapped + numbers } else { self.list };
         let building = build.max().unwrap_or(0).max(fuse).max(copying);
         self.with_built((kept, copies), sorting, building)
     }
@@ -220,8 +221,15 @@ impl fmt::Display for Forecast {
 
 /// See `Coo::sort`: 16 bytes an entry, 24 if the indices need more than 64 bits together.
 pub(crate) fn sort_bytes<V: Value>(tensor: &Coo<V>) -> u64 {
+    sort_bytes_of(tensor, &[])
+}
+
+/// The same for `trees`, with the numbers of their blocks.
+fn sort_bytes_of<V: Value>(tensor: &Coo<V>, trees: &[TreeLayout]) -> u64 {
     let bits = |extent: u64| 64 - extent.saturating_sub(1).leading_zeros();
+    let numbers = trees.iter().filter_map(|tree| tree.blocks.as_ref()).map(|b| bits(b.extent()));
     let key: u32 = tensor.extents().iter().map(|&extent| bits(extent)).sum();
+    let key = key + numbers.max().unwrap_or(0);
     tensor.nnz() as u64 * if key > 64 { 24 } else { 16 }
 }
 

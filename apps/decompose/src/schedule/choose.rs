@@ -82,7 +82,7 @@ impl<'a> Chooser<'a> {
         threads: usize,
     ) -> Result<Chooser<'a>, Failure> {
         let indices = &question.expr.inputs[question.sparse].indices;
-        let natural = TreeLayout { order: ModeOrder::natural(indices.len()), tail: 1 };
+        let natural = TreeLayout::new(ModeOrder::natural(indices.len()), 1);
         let mut base = question.problem(&natural);
         base.max_buffer_dims = args.max_buffer_dims.unwrap_or(base.max_buffer_dims);
         base.max_buffer_bytes = args.max_buffer_bytes.unwrap_or(base.max_buffer_bytes);
@@ -189,12 +189,12 @@ impl<'a> Chooser<'a> {
         let mode = |level| indices.iter().position(|index| index == level);
         let modes: Option<Vec<usize>> = order.levels.iter().map(mode).collect();
         let modes = modes.filter(|modes| modes.len() == indices.len())?;
-        Some(TreeLayout { order: ModeOrder::new(modes)?, tail: order.tail })
+        Some(TreeLayout::new(ModeOrder::new(modes)?, order.tail))
     }
 
     fn natural(&self) -> TreeLayout {
         let order = self.question.expr.inputs[self.question.sparse].indices.len();
-        TreeLayout { order: ModeOrder::natural(order), tail: 1 }
+        TreeLayout::new(ModeOrder::natural(order), 1)
     }
 }
 
