@@ -10,13 +10,13 @@
 //! where `S` is 1 at the tuples and `Y` has the values.  Nothing is added: each non-zero of `X` is one
 //! of `Y`.
 
-use rayon::iter::{IntoParallelIterator, ParallelIterator};
+use rayon::iter::{IndexedParallelIterator, IntoParallelRefMutIterator, ParallelIterator};
 
 use crate::array::Array;
 use crate::coo::Coo;
 use crate::csf::{Csf, Level, expand};
 use crate::error::FormatError;
-use crate::ints::{Ints, Width};
+use crate::ints::{Int, Ints, Width, each_width};
 use crate::value::Value;
 
 /// A tensor in two parts.
@@ -75,10 +75,12 @@ fn tuple_column(upper: &[Level], level: usize) -> Ints {
 }
 
 fn numbers(count: usize) -> Ints {
-    match Width::below(count as u64) {
-        Width::W32 => (0..count as u32).into_par_iter().collect::<Vec<u32>>().into(),
-        Width::W64 => (0..count as u64).into_par_iter().collect::<Vec<u64>>().into(),
-    }
+    let mut numbers = Ints::zeros(count, Width::below(count as u64));
+    each_width!(Ints, &mut numbers, array => {
+        let numbered = array.make_mut().par_iter_mut().enumerate();
+        numbered.for_each(|(number, slot)| *slot = Int::cut(number as u64));
+    });
+    numbers
 }
 
 #[cfg(test)]

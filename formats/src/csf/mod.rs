@@ -8,6 +8,9 @@
 //! Where fibres are short, pointers cost more than they save: the last levels may be *fused*
 //! ([`Csf::fuse`]).  Fused levels list a coordinate for every non-zero, as a coordinate list does,
 //! and one position loop walks them all.
+//!
+//! Coordinates are as narrow as the extent of their mode allows, two bytes up to 65,536, and pointers
+//! as the number of non-zeros allows; a list has at least four bytes a coordinate.
 
 mod build;
 mod check;
@@ -18,7 +21,7 @@ use crate::array::Array;
 use crate::coo::Coo;
 use crate::dims::ModeOrder;
 use crate::error::FormatError;
-use crate::ints::Ints;
+use crate::ints::{Ints, Width};
 use crate::value::Value;
 
 pub(crate) use crate::csf::build::node_counts;
@@ -63,11 +66,13 @@ impl<V: Value> Csf<V> {
     /// sorted by it.
     pub fn from_sorted(coo: &Coo<V>, order: &ModeOrder) -> Result<Csf<V>, FormatError> {
         let upper = upper_levels(coo, order)?;
-        let (extents, last) = (coo.extents().to_vec(), coo.coords(last_of(order)).copy());
+        let (extents, mode) = (coo.extents().to_vec(), last_of(order));
+        let last = coo.coords(mode).copy_as(Width::below(extents[mode]));
         Ok(Csf::assemble(extents, order.clone(), (upper, last), coo.copy_values()))
     }
 
-    /// Sorts a list by `order` and turns it into a tree; last level and values are not copied.
+    /// Sorts a list by `order` and turns it into a tree; the values are not copied, and the last level
+    /// only if it becomes narrower, when the other columns are freed.
     ///
     /// # Errors
     ///
@@ -76,7 +81,10 @@ impl<V: Value> Csf<V> {
         coo.sort(order)?;
         let upper = upper_levels(&coo, order)?;
         let (extents, mut coords, values) = coo.into_parts();
-        let last = coords.swap_remove(last_of(order));
+        let mode = last_of(order);
+        let last = coords.swap_remove(mode);
+        drop(coords);
+        let last = last.into_width(Width::below(extents[mode]));
         Ok(Csf::assemble(extents, order.clone(), (upper, last), values))
     }
 
@@ -236,7 +244,8 @@ fn upper_levels<V: Value>(coo: &Coo<V>, order: &ModeOrder) -> Result<Vec<Level>,
     }
     let columns = coo.columns();
     let upper = &order.modes()[..order.modes().len() - 1];
-    let upper: Vec<_> = upper.iter().map(|&mode| columns[mode]).collect();
+    let column = |&mode: &usize| (columns[mode], Width::below(coo.extents()[mode]));
+    let upper: Vec<_> = upper.iter().map(column).collect();
     Ok(build::upper_levels(&upper, coo.nnz()))
 }
 

@@ -19,7 +19,7 @@ use decompose_common::machine::{self, size};
 use decompose_core::schedule::Pattern;
 use decompose_core::sweep::{self, TreeLayout};
 use decompose_formats::io::Format;
-use decompose_formats::{Coo, ModeOrder, Value};
+use decompose_formats::{Coo, ModeOrder, Value, Width};
 use serde_json::json;
 
 use crate::failure::Failure;
@@ -128,8 +128,9 @@ impl Forecast {
         let all_plain: u64 = trees.iter().map(plain).sum();
         let kept: u64 = trees.iter().map(bytes).sum();
         let leaves = |tree: &TreeLayout| {
-            let last = tree.order.modes().last().map_or(0, |&mode| tensor.coords(mode).bytes());
-            last + (tensor.nnz() * V::BYTES) as u64
+            let width = |&mode: &usize| Width::below(tensor.extents()[mode]).bytes();
+            let last = tree.order.modes().last().map_or(0, width);
+            (tensor.nnz() * (last + V::BYTES)) as u64
         };
         // Any tree may be the last, which takes over arrays of the list.
         let build = trees.iter().map(|tree| {
