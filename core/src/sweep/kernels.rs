@@ -156,9 +156,8 @@ pub(crate) fn executors<V: Value>(
 }
 
 fn trees<V: Value>(coo: Coo<V>, plan: &TreePlan) -> Result<Vec<Csf<V>>, CoreError> {
-    let orders: Vec<_> = plan.trees.iter().map(|tree| tree.order.clone()).collect();
-    let trees = Csf::build_all(coo, &orders)?;
-    Ok(trees.into_iter().zip(&plan.trees).map(|(csf, tree)| csf.fuse(tree.tail)).collect())
+    let layouts: Vec<_> = plan.trees.iter().map(|tree| (tree.order.clone(), tree.tail)).collect();
+    Ok(Csf::build_all(coo, &layouts)?)
 }
 
 pub(crate) fn timed<T>(work: impl FnOnce() -> T) -> (T, f64) {

@@ -65,53 +65,74 @@ impl<V: Value> Csf<V> {
     /// [`FormatError::NotATensor`] if `order` is not of the list's modes, or the list is not
     /// sorted by it.
     pub fn from_sorted(coo: &Coo<V>, order: &ModeOrder) -> Result<Csf<V>, FormatError> {
-        let upper = upper_levels(coo, order)?;
-        let (extents, mode) = (coo.extents().to_vec(), last_of(order));
-        let last = coo.coords(mode).copy_as(Width::below(extents[mode]));
-        Ok(Csf::assemble(extents, order.clone(), (upper, last), coo.copy_values()))
+        Csf::copied(coo, order, 1)
     }
 
-    /// Sorts a list by `order` and turns it into a tree; the values are not copied, and the last level
-    /// only if it becomes narrower, when the other columns are freed.
+    /// Sorts a list by `order` and turns it into a tree; last level and values are not copied.
     ///
     /// # Errors
     ///
     /// As [`Coo::sort`].
-    pub fn build(mut coo: Coo<V>, order: &ModeOrder) -> Result<Csf<V>, FormatError> {
-        coo.sort(order)?;
-        let upper = upper_levels(&coo, order)?;
-        let (extents, mut coords, values) = coo.into_parts();
-        let mode = last_of(order);
-        let last = coords.swap_remove(mode);
-        drop(coords);
-        let last = last.into_width(Width::below(extents[mode]));
-        Ok(Csf::assemble(extents, order.clone(), (upper, last), values))
+    pub fn build(coo: Coo<V>, order: &ModeOrder) -> Result<Csf<V>, FormatError> {
+        Csf::taken(coo, order, 1)
     }
 
-    /// Builds a tree for each of `orders`, in their order.
+    /// Builds a tree for each of `layouts`, an order and how many levels at its end are fused (see
+    /// [`Csf::fuse`]), in their order.
     ///
     /// The list is sorted from one order to the nearest of the remaining ones (fewest key bits to
     /// sort, see [`Coo::sort`]) and given up for the last tree.  Peak memory: the trees, the list
-    /// and the memory of one sort.
+    /// with coordinates as narrow as those of trees, and the memory of one sort.
     ///
     /// # Errors
     ///
-    /// As [`Coo::sort`].
-    pub fn build_all(mut coo: Coo<V>, orders: &[ModeOrder]) -> Result<Vec<Csf<V>>, FormatError> {
-        orders.iter().try_for_each(|order| coo.check_order(order))?;
-        let mut trees: Vec<Option<Csf<V>>> = orders.iter().map(|_| None).collect();
-        let mut pending: Vec<usize> = (0..orders.len()).collect();
+    /// As [`Coo::sort`]; [`FormatError::NotATensor`] if the root of a tree would be fused.
+    pub fn build_all(
+        mut coo: Coo<V>,
+        layouts: &[(ModeOrder, usize)],
+    ) -> Result<Vec<Csf<V>>, FormatError> {
+        layouts.iter().try_for_each(|(order, tail)| {
+            check_tail(*tail, order.modes().len())?;
+            coo.check_order(order)
+        })?;
+        let mut trees: Vec<Option<Csf<V>>> = layouts.iter().map(|_| None).collect();
+        let mut pending: Vec<usize> = (0..layouts.len()).collect();
+        if layouts.len() > 1 {
+            coo.narrow();
+        }
         while pending.len() > 1 {
-            let work = |&at: &usize| (coo.bits_to_sort(&orders[pending[at]]), at);
+            let work = |&at: &usize| (coo.bits_to_sort(&layouts[pending[at]].0), at);
             let nearest = (0..pending.len()).min_by_key(work).unwrap_or(0);
             let next = pending.remove(nearest);
-            coo.sort(&orders[next])?;
-            trees[next] = Some(Csf::from_sorted(&coo, &orders[next])?);
+            let (order, tail) = &layouts[next];
+            coo.sort(order)?;
+            trees[next] = Some(Csf::copied(&coo, order, *tail)?);
         }
         if let Some(last) = pending.pop() {
-            trees[last] = Some(Csf::build(coo, &orders[last])?);
+            let (order, tail) = &layouts[last];
+            trees[last] = Some(Csf::taken(coo, order, *tail)?);
         }
         Ok(trees.into_iter().flatten().collect())
+    }
+
+    /// Builds the tree of a sorted list with its last `tail` levels fused.
+    fn copied(coo: &Coo<V>, order: &ModeOrder, tail: usize) -> Result<Csf<V>, FormatError> {
+        let upper = upper_levels(coo, order, tail)?;
+        let copy = |&mode: &usize| coo.coords(mode).copy_as(Width::below(coo.extents()[mode]));
+        let last = last_of(order, tail).iter().map(copy).collect();
+        Ok(Csf::assemble((coo.extents().to_vec(), order.clone()), (upper, last), coo.copy_values()))
+    }
+
+    /// Sorts a list and turns it into a tree with its last `tail` levels fused.
+    fn taken(mut coo: Coo<V>, order: &ModeOrder, tail: usize) -> Result<Csf<V>, FormatError> {
+        coo.check_order(order)?;
+        coo.narrow();
+        coo.sort(order)?;
+        let upper = upper_levels(&coo, order, tail)?;
+        let (extents, coords, values) = coo.into_parts();
+        let mut coords: Vec<Option<Ints>> = coords.into_iter().map(Some).collect();
+        let last = last_of(order, tail).iter().filter_map(|&mode| coords[mode].take()).collect();
+        Ok(Csf::assemble((extents, order.clone()), (upper, last), values))
     }
 
     /// Makes a tree of its parts: levels root first, and a value for each node of the last level.
@@ -154,7 +175,7 @@ impl<V: Value> Csf<V> {
     /// If the tree has no `tail` levels below its root, or has fused levels already.
     pub fn fuse(mut self, tail: usize) -> Csf<V> {
         let order = self.levels.len();
-        assert!(tail >= 1 && (tail == 1 || tail < order), "{tail} of {order} levels");
+        assert!(check_tail(tail, order).is_ok(), "{tail} of {order} levels");
         assert_eq!(self.tail(), 1, "fused already");
         if tail == 1 {
             return self;
@@ -194,12 +215,12 @@ impl<V: Value> Csf<V> {
     }
 
     fn assemble(
-        extents: Vec<u64>,
-        order: ModeOrder,
-        (mut levels, last): (Vec<Level>, Ints),
+        (extents, order): (Vec<u64>, ModeOrder),
+        (mut levels, last): (Vec<Level>, Vec<Ints>),
         values: Array<V>,
     ) -> Csf<V> {
-        levels.push(Level { coords: last, pointers: Vec::<u32>::new().into() });
+        let entries = |coords| Level { coords, pointers: Vec::<u32>::new().into() };
+        levels.extend(last.into_iter().map(entries));
         Csf { extents, order, levels, values }
     }
 
@@ -236,19 +257,31 @@ impl<V: Value> Csf<V> {
     }
 }
 
-/// Builds all levels but the last.
-fn upper_levels<V: Value>(coo: &Coo<V>, order: &ModeOrder) -> Result<Vec<Level>, FormatError> {
+/// Builds all levels but the last `tail`.
+fn upper_levels<V: Value>(
+    coo: &Coo<V>,
+    order: &ModeOrder,
+    tail: usize,
+) -> Result<Vec<Level>, FormatError> {
     coo.check_order(order)?;
     if !coo.is_sorted_by(order) {
         return Err(FormatError::NotATensor(format!("not sorted by {order}: sort it first")));
     }
     let columns = coo.columns();
-    let upper = &order.modes()[..order.modes().len() - 1];
+    let upper = &order.modes()[..order.modes().len() - tail];
     let column = |&mode: &usize| (columns[mode], Width::below(coo.extents()[mode]));
     let upper: Vec<_> = upper.iter().map(column).collect();
     Ok(build::upper_levels(&upper, coo.nnz()))
 }
 
-fn last_of(order: &ModeOrder) -> usize {
-    order.modes().last().copied().unwrap_or(0)
+fn last_of(order: &ModeOrder, tail: usize) -> &[usize] {
+    &order.modes()[order.modes().len() - tail..]
+}
+
+/// Checks that `tail` of `order` levels can be fused: there is one, and the root is not.
+fn check_tail(tail: usize, order: usize) -> Result<(), FormatError> {
+    if tail == 1 || tail > 0 && tail < order {
+        return Ok(());
+    }
+    Err(FormatError::NotATensor(format!("{tail} of {order} levels cannot be fused")))
 }
