@@ -47,7 +47,7 @@ fn check_limited(name: &str, expr: Expr, (tail, rank): (usize, u64), techniques:
         Problem::new(expr, extents, SparseOperand { input: 0, levels, tail, pattern });
     problem.techniques = techniques;
     let found = SCHEDULERS[0].search(&problem, &machine()).expect("a schedule");
-    let widths = vec![(Width::W32, Width::W32); order];
+    let widths = vec![(Width::below(10_000), Width::W32); order];
     let program = lower(&problem, &found.candidates[0].schedule, &widths).expect("a program");
     let have = emit_c(&program);
     let path = format!("{}/tests/golden/{name}.c", env!("CARGO_MANIFEST_DIR"));

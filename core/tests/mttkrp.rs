@@ -184,3 +184,25 @@ fn single_precision_equals_the_definition() {
         }
     }
 }
+
+#[test]
+fn coordinates_of_any_width_equal_the_definition() {
+    let toolchain = Toolchain::detect();
+    let extents = [(1 << 16) - 1, (1 << 16) + 1, 1 << 16];
+    let case = Case { name: "edges".into(), extents: extents.into(), draws: 400, ..corpus_like() };
+    for shift in 0..3 {
+        let order = ModeOrder::new((0..3).map(|m| (m + shift) % 3).collect()).expect("a rotation");
+        for tail in 1..3 {
+            let trees = Trees::Given(vec![TreeLayout::new(order.clone(), tail)]);
+            in_pool(2, || {
+                check::<f64>(&case, 9, trees.clone(), &toolchain);
+                check::<f64>(&case, 9, trees.clone(), &interpreter());
+            });
+        }
+    }
+}
+
+/// A case without anything special; its checks are not those of its numbers.
+fn corpus_like() -> Case {
+    corpus().tensor.into_iter().find(|case| case.name == "order-3").expect("a case")
+}

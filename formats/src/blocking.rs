@@ -16,7 +16,7 @@ use rayon::slice::ParallelSliceMut;
 use crate::array::Array;
 use crate::coo::Coo;
 use crate::error::FormatError;
-use crate::ints::Ints;
+use crate::ints::{Int, Ints, each_width};
 use crate::sort::Column;
 use crate::value::Value;
 
@@ -111,18 +111,11 @@ impl Blocking {
 /// Adds what one mode gives to the numbers of the entries from `first` on.
 fn add(column: &Column<'_>, (first, shift): (usize, u8), table: &[u32], numbers: &mut [u32]) {
     let range = first..first + numbers.len();
-    match column {
-        Column::U32(coords) => {
-            for (number, &c) in numbers.iter_mut().zip(&coords[range]) {
-                *number |= table[(u64::from(c) >> shift) as usize];
-            }
+    each_width!(Column, column, coords => {
+        for (number, c) in numbers.iter_mut().zip(&coords[range]) {
+            *number |= table[(c.wide() >> shift) as usize];
         }
-        Column::U64(coords) => {
-            for (number, &c) in numbers.iter_mut().zip(&coords[range]) {
-                *number |= table[(c >> shift) as usize];
-            }
-        }
-    }
+    });
 }
 
 impl<V: Value> Coo<V> {

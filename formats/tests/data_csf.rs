@@ -1,6 +1,6 @@
 //! Trees against the lists they were built from.
 
-use decompose_formats::{Array, Coo, Csf, Ints, Level, ModeOrder};
+use decompose_formats::{Array, Coo, Csf, Ints, Level, ModeOrder, Width};
 use proptest::prelude::*;
 
 /// All permutations of `0..order`.
@@ -93,11 +93,15 @@ fn wide_coordinates_round_trip() {
 #[test]
 fn all_trees_of_a_list_come_in_the_order_asked_for() {
     let coo = list(&[30, 20, 50, 4], 3000);
-    let wanted = orders(4);
+    let wanted: Vec<(ModeOrder, usize)> =
+        orders(4).into_iter().enumerate().map(|(at, order)| (order, 1 + at % 3)).collect();
     let trees = Csf::build_all(coo.clone(), &wanted).expect("builds");
     assert_eq!(trees.len(), wanted.len());
-    for (tree, order) in trees.iter().zip(&wanted) {
-        assert_eq!(tree, &Csf::build(coo.clone(), order).expect("builds"));
+    for (tree, (order, tail)) in trees.iter().zip(&wanted) {
+        assert_eq!(tree, &Csf::build(coo.clone(), order).expect("builds").fuse(*tail));
+    }
+    for tail in [0, 4, 5] {
+        assert!(Csf::build_all(coo.clone(), &[(ModeOrder::natural(4), tail)]).is_err());
     }
 }
 
@@ -137,6 +141,80 @@ fn broken_trees_are_refused() {
     for (word, change) in broken {
         let error = levels(change).expect_err(word).to_string();
         assert!(error.contains(word), "{word}: {error}");
+    }
+}
+
+/// Extents at which the width of coordinates changes.
+const EDGES: [u64; 6] = [2, 300, (1 << 16) - 1, 1 << 16, (1 << 16) + 1, (1 << 32) + 1];
+
+/// A list with the corners of its box and some entries more, its columns of any widths that hold
+/// them.
+fn cornered(extents: &[u64], seed: u64) -> Coo<f64> {
+    let mut cells = std::collections::BTreeSet::new();
+    for corner in 0..1u64 << extents.len() {
+        let last = |(mode, &extent): (usize, &u64)| (corner >> mode & 1) * (extent - 1);
+        cells.insert(extents.iter().enumerate().map(last).collect::<Vec<u64>>());
+    }
+    for draw in 0..200u64 {
+        let number = |mode: u64| (seed + draw * 8 + mode).wrapping_mul(0x9e3779b97f4a7c15) >> 20;
+        cells.insert(extents.iter().zip(0..).map(|(e, mode)| number(mode) % e).collect());
+    }
+    let column = |mode: usize| -> Ints {
+        let any = [Width::W16, Width::W32, Width::W64][(seed as usize + mode) % 3];
+        let width = any.max(Width::below(extents[mode]));
+        Ints::collect(cells.iter().rev().map(|cell| cell[mode]), width)
+    };
+    let coords = (0..extents.len()).map(column).collect();
+    let values: Vec<f64> = (0..cells.len()).map(|at| at as f64 + 0.5).collect();
+    Coo::new(extents.to_vec(), coords, values).expect("in range")
+}
+
+fn widths_follow_the_extents(tree: &Csf<f64>) {
+    let fused = tree.mode_order().modes().len() - tree.tail();
+    for (number, (level, &mode)) in tree.levels().iter().zip(tree.mode_order().modes()).enumerate()
+    {
+        assert_eq!(level.coords.width(), Width::below(tree.extents()[mode]), "level {number}");
+        if number < fused {
+            assert_eq!(level.pointers.width(), Width::below(tree.nnz() as u64 + 1));
+        }
+    }
+}
+
+#[test]
+fn pointers_are_as_narrow_as_the_non_zeros_allow() {
+    for nnz in [(1u32 << 16) - 1, 1 << 16] {
+        let column = |step: u32| Ints::from((0..nnz).map(|at| at / step).collect::<Vec<u32>>());
+        let coo =
+            Coo::new(vec![9, 1 << 17], vec![column(1 << 13), column(1)], vec![1.0; nnz as usize]);
+        let tree = Csf::build(coo.expect("in range"), &ModeOrder::natural(2)).expect("a tree");
+        let width = if nnz < 1 << 16 { Width::W16 } else { Width::W32 };
+        assert_eq!(tree.levels()[0].pointers.width(), width);
+        tree.check().expect("a sound tree");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    #[test]
+    fn trees_of_any_width_round_trip(
+        edges in prop::collection::vec(0..EDGES.len(), 1..5),
+        seed in 0..1000u64,
+        pick in 0usize..24,
+    ) {
+        let extents: Vec<u64> = edges.iter().map(|&edge| EDGES[edge]).collect();
+        let all = orders(extents.len());
+        let order = &all[pick % all.len()];
+        let coo = cornered(&extents, seed);
+        check_round_trip(&coo, order);
+        let tree = Csf::build(coo, order).expect("a tree");
+        widths_follow_the_extents(&tree);
+        for tail in 1..extents.len() {
+            let fused = tree.clone().fuse(tail);
+            fused.check().expect("a sound tree");
+            widths_follow_the_extents(&fused);
+            prop_assert_eq!(fused.to_coo(), tree.to_coo());
+        }
     }
 }
 

@@ -66,8 +66,14 @@ fn sets_of_modes() {
 
 #[test]
 fn integers_know_their_width() {
-    assert_eq!((Width::below(1 << 32), Width::below((1 << 32) + 1)), (Width::W32, Width::W64));
+    let bounds = [1 << 16, (1 << 16) + 1, 1 << 32, (1 << 32) + 1];
+    assert_eq!(bounds.map(Width::below), [Width::W16, Width::W32, Width::W32, Width::W64]);
+    assert_eq!(bounds.map(Width::listed), [Width::W32, Width::W32, Width::W32, Width::W64]);
     let ints = Ints::from(vec![3u32, 1, 2]);
     assert_eq!((ints.max(), ints.bytes(), ints.get(2)), (Some(3), 12, 2));
     assert_eq!(Ints::from(Vec::<u64>::new()).max(), None);
+    let narrow = Ints::collect([3, 1, 2], Width::W16);
+    assert_eq!((narrow.max(), narrow.bytes(), narrow.get(2)), (Some(3), 6, 2));
+    assert!(narrow == ints && narrow != Ints::from(vec![3u32, 1, 4]));
+    assert!(narrow != Ints::from(vec![3u64, 1]));
 }

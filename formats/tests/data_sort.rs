@@ -1,6 +1,8 @@
 //! Sorting and merging of coordinate lists against the standard library.
 
-use decompose_formats::{Coo, Duplicates, FormatError, Ints, ModeOrder, ModeSet, PatternCounts};
+use decompose_formats::{
+    Coo, Duplicates, FormatError, Ints, ModeOrder, ModeSet, PatternCounts, Width,
+};
 use proptest::prelude::*;
 
 type Entry = (Vec<u64>, f64);
@@ -26,12 +28,9 @@ fn orders(order: usize) -> Vec<ModeOrder> {
 fn coo(extents: &[u64], entries: &[Entry]) -> Coo<f64> {
     let column = |mode: usize| -> Ints {
         let coords = entries.iter().map(|(coords, _)| coords[mode]);
-        // Alternate the width, so that both are met whatever the extent.
-        if mode.is_multiple_of(2) && extents[mode] <= 1 << 32 {
-            coords.map(|coord| coord as u32).collect::<Vec<_>>().into()
-        } else {
-            coords.collect::<Vec<_>>().into()
-        }
+        // Alternate the width, so that all are met whatever the extent.
+        let width = [Width::W16, Width::W32, Width::W64][mode % 3];
+        Ints::collect(coords, width.max(Width::below(extents[mode])))
     };
     let values: Vec<f64> = entries.iter().map(|entry| entry.1).collect();
     Coo::new(extents.to_vec(), (0..extents.len()).map(column).collect(), values).expect("in range")

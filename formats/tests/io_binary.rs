@@ -4,8 +4,10 @@ use std::path::Path;
 
 use decompose_formats::Coo;
 use decompose_formats::FormatError;
+use decompose_formats::Ints;
 use decompose_formats::ModeOrder;
 use decompose_formats::Value;
+use decompose_formats::Width;
 use decompose_formats::io;
 use decompose_formats::io::Progress;
 use decompose_formats::io::ReadOptions;
@@ -47,6 +49,19 @@ fn refused(bytes: &[u8]) -> String {
     let name = path.display().to_string();
     assert_eq!(mapped.to_string().replace(&name, "memory"), copied.to_string());
     copied.to_string()
+}
+
+#[test]
+fn narrow_columns_are_written_with_four_bytes() {
+    let columns = |width| {
+        let column = |step: u64| Ints::collect((0..9).map(|at| at * step), width);
+        Coo::new(vec![9, 1 << 16], vec![column(1), column(8000)], vec![1.5; 9]).expect("in range")
+    };
+    let bytes = bytes_of(&columns(Width::W16));
+    assert_eq!(bytes, bytes_of(&columns(Width::W32)));
+    let (again, _) = io::read_bytes::<f64>(&bytes, &ReadOptions::default()).expect("read");
+    assert_eq!(again, columns(Width::W16));
+    assert_eq!(again.coords(1).width(), Width::W32);
 }
 
 #[test]

@@ -165,9 +165,9 @@ impl<V: Value> Kernels<V> {
         toolchain: Toolchain,
     ) -> Result<Kernels<V>, CoreError> {
         let norm_squared = coo.norm_squared();
-        let orders: Vec<_> = trees.iter().map(|tree| tree.order.clone()).collect();
-        let built = Csf::build_all(coo, &orders)?.into_iter().zip(trees);
-        let trees = built.map(|(csf, tree)| (tree.clone(), Arc::new(csf.fuse(tree.tail))));
+        let layouts: Vec<_> = trees.iter().map(|tree| (tree.order.clone(), tree.tail)).collect();
+        let built = Csf::build_all(coo, &layouts)?.into_iter().map(Arc::new);
+        let trees = trees.iter().cloned().zip(built);
         Ok(Kernels::of_trees(trees.collect(), norm_squared, counts, toolchain))
     }
 

@@ -263,11 +263,7 @@ fn truncate<V: Value>(
             true => (entry % rank) as u64,
             false => coo.coords(m).get(firsts[entry / rank]),
         };
-        let indices = (0..values.len()).map(of);
-        match Width::below(extents[m]) {
-            Width::W32 => indices.map(|index| index as u32).collect::<Vec<u32>>().into(),
-            Width::W64 => indices.collect::<Vec<u64>>().into(),
-        }
+        Ints::collect((0..values.len()).map(of), Width::listed(extents[m]))
     };
     let coords = (0..coo.order()).map(column).collect();
     Ok(Coo::new(extents, coords, values)?)

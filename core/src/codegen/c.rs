@@ -373,6 +373,7 @@ impl Writer<'_> {
 
 fn int_type(width: Width) -> &'static str {
     match width {
+        Width::W16 => "uint16_t",
         Width::W32 => "uint32_t",
         Width::W64 => "uint64_t",
     }

@@ -292,14 +292,16 @@ impl<V: Value> Contraction<V> {
             if let Some(mode) = access.iter().position(|i| i == index) {
                 extents.push(own_extents[mode]);
                 let times = |position: u64| coords[mode].get((position / size) as usize);
-                columns.push(column((0..nnz * size).map(times), own_extents[mode]));
+                let width = Width::listed(own_extents[mode]);
+                columns.push(Ints::collect((0..nnz * size).map(times), width));
                 continue;
             }
             let Some(at) = block.iter().position(|(i, _)| i == index) else { continue };
             let below: u64 = block[at + 1..].iter().map(|&(_, extent)| extent).product();
             let extent = block[at].1;
             extents.push(extent);
-            columns.push(column((0..nnz * size).map(|p| p / below % extent), extent));
+            let width = Width::listed(extent);
+            columns.push(Ints::collect((0..nnz * size).map(|p| p / below % extent), width));
         }
         let last = block.last().map_or(1, |&(_, extent)| extent) as usize;
         let rows = (0..output.rows()).flat_map(|row| output.row(row)[..last].iter().copied());
@@ -310,13 +312,6 @@ impl<V: Value> Contraction<V> {
 /// Returns where each of `wanted` stands in `indices`.
 fn positions(wanted: &[Index], indices: &[Index]) -> Vec<usize> {
     wanted.iter().filter_map(|index| indices.iter().position(|i| i == index)).collect()
-}
-
-fn column(indices: impl Iterator<Item = u64>, extent: u64) -> Ints {
-    match Width::below(extent) {
-        Width::W32 => indices.map(|index| index as u32).collect::<Vec<u32>>().into(),
-        Width::W64 => indices.collect::<Vec<u64>>().into(),
-    }
 }
 
 fn no_sparse(expr: &Expr) -> CoreError {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use decompose_formats::mix::mix;
-use decompose_formats::{Coo, Csf, Matrix, ModeOrder, Value};
+use decompose_formats::{Coo, Csf, Matrix, Value};
 
 use crate::autoschedule::{HalvingConfig, HalvingReport, successive_halving};
 use crate::contract::Contraction;
@@ -115,13 +115,9 @@ impl<V: Value> Trees<V> {
         let mut layouts: Vec<TreeLayout> = entrants.iter().map(|one| one.tree.clone()).collect();
         layouts.sort();
         layouts.dedup();
-        let orders: Vec<ModeOrder> = layouts.iter().map(|layout| layout.order.clone()).collect();
-        let built = layouts.into_iter().zip(Csf::build_all(tensor, &orders)?);
-        let fused = built.map(|(layout, tree)| {
-            let tree = Arc::new(tree.fuse(layout.tail));
-            (layout, tree)
-        });
-        Ok(Trees(fused.collect()))
+        let stored: Vec<_> = layouts.iter().map(|tree| (tree.order.clone(), tree.tail)).collect();
+        let built = Csf::build_all(tensor, &stored)?.into_iter().map(Arc::new);
+        Ok(Trees(layouts.into_iter().zip(built).collect()))
     }
 
     fn get(&self, layout: &TreeLayout) -> Result<Arc<Csf<V>>, CoreError> {

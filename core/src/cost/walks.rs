@@ -4,6 +4,8 @@
 //! the same nodes come again, from wherever the part of the tree fits that is walked in between.
 //! Opening a loop over a few children costs a mispredicted branch.
 
+use decompose_formats::ints::Width;
+
 use crate::cost::Machine;
 use crate::cost::estimate::Cost;
 use crate::cost::memory::{LINE_BYTES, Shares};
@@ -34,9 +36,12 @@ fn level_bytes(problem: &Problem, x: &SparseOperand, level: usize) -> f64 {
 
 /// Bytes of a node: a coordinate, a value in the last level, a pointer above the fused tail.
 fn node_bytes(problem: &Problem, x: &SparseOperand, level: usize) -> f64 {
-    let value = if level + 1 == x.levels.len() { problem.value_bytes as f64 } else { 0.0 };
-    let pointer = if level + x.tail < x.levels.len() { 4.0 } else { 0.0 };
-    4.0 + value + pointer
+    let coordinate = Width::below(problem.extents.of(x.levels[level])).bytes();
+    let value = if level + 1 == x.levels.len() { problem.value_bytes } else { 0 };
+    let opens = level + x.tail < x.levels.len();
+    let nnz = || x.nodes(problem.sparse_indices(), &problem.extents);
+    let pointer = if opens { Width::below(nnz().saturating_add(1)).bytes() } else { 0 };
+    (coordinate + value + pointer) as f64
 }
 
 struct Walks<'a> {

@@ -261,6 +261,7 @@ fn call<V: Value>(
 
 fn pointer(ints: &Ints) -> *const c_void {
     match ints {
+        Ints::U16(array) => array.as_ptr().cast(),
         Ints::U32(array) => array.as_ptr().cast(),
         Ints::U64(array) => array.as_ptr().cast(),
     }

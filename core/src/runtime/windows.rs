@@ -9,7 +9,6 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
-use decompose_formats::ints::Width;
 use decompose_formats::{Csf, Ints, Matrix, Value};
 use rayon::prelude::{IntoParallelIterator, ParallelIterator};
 
@@ -141,8 +140,5 @@ pub fn share_slices<V: Value>(tree: &Csf<V>, parts: usize, slice_work: f64) -> V
 /// The positions of the root slices, as wide as their coordinates.
 fn numbers<V: Value>(tree: &Arc<Csf<V>>) -> Ints {
     let coords = &tree.levels()[0].coords;
-    match coords.width() {
-        Width::W32 => (0..coords.len() as u32).collect::<Vec<u32>>().into(),
-        Width::W64 => (0..coords.len() as u64).collect::<Vec<u64>>().into(),
-    }
+    Ints::collect(0..coords.len() as u64, coords.width())
 }

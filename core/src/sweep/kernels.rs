@@ -166,12 +166,10 @@ fn trees<V: Value>(mut coo: Coo<V>, plan: &TreePlan) -> Result<Vec<Csf<V>>, Core
     }
     let mut trees: Vec<Option<Csf<V>>> = plan.trees.iter().map(|_| None).collect();
     let mut keep = |group: &[usize], built: Vec<Csf<V>>| {
-        for (&at, csf) in group.iter().zip(built) {
-            trees[at] = Some(csf.fuse(plan.trees[at].tail));
-        }
+        group.iter().zip(built).for_each(|(&at, csf)| trees[at] = Some(csf));
     };
-    let orders = |group: &[usize]| -> Vec<_> {
-        group.iter().map(|&at| plan.trees[at].list_order()).collect()
+    let layouts = |group: &[usize]| -> Vec<_> {
+        group.iter().map(|&at| (plan.trees[at].list_order(), plan.trees[at].tail)).collect()
     };
     let last = groups.pop_last();
     for (blocks, group) in &groups {
@@ -179,7 +177,7 @@ fn trees<V: Value>(mut coo: Coo<V>, plan: &TreePlan) -> Result<Vec<Csf<V>>, Core
             Some(blocks) => coo.with_blocks(blocks)?,
             None => coo,
         };
-        keep(group, Csf::build_each(&mut coo, &orders(group))?);
+        keep(group, Csf::build_each(&mut coo, &layouts(group))?);
         if blocks.is_some() {
             coo = coo.without_blocks();
         }
@@ -189,7 +187,7 @@ fn trees<V: Value>(mut coo: Coo<V>, plan: &TreePlan) -> Result<Vec<Csf<V>>, Core
             Some(blocks) => coo.with_blocks(blocks)?,
             None => coo,
         };
-        keep(&group, Csf::build_all(coo, &orders(&group))?);
+        keep(&group, Csf::build_all(coo, &layouts(&group))?);
     }
     Ok(trees.into_iter().flatten().collect())
 }

@@ -6,7 +6,7 @@ use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, IntoParallelRef
 use rayon::iter::{IntoParallelRefMutIterator, ParallelIterator};
 
 use crate::array::Array;
-use crate::ints::Ints;
+use crate::ints::{Ints, each_width};
 use crate::sort::Column;
 use crate::wide;
 
@@ -53,10 +53,7 @@ impl Mask {
 
     /// Returns the coordinates that stay.
     pub(super) fn compact_ints(&self, ints: &Ints) -> Ints {
-        match ints {
-            Ints::U32(array) => Ints::U32(self.compact(|position| array[position])),
-            Ints::U64(array) => Ints::U64(self.compact(|position| array[position])),
-        }
+        each_width!(Ints, ints, array => self.compact(|position| array[position]).into())
     }
 
     /// Returns `of(position)` for every position that stays, in order; in parallel.

@@ -7,7 +7,7 @@ mod values;
 use crate::array::Array;
 use crate::dims::ModeOrder;
 use crate::error::FormatError;
-use crate::ints::Ints;
+use crate::ints::{Ints, Width};
 use crate::sort;
 use crate::sort::Column;
 use crate::sort::ColumnMut;
@@ -119,6 +119,14 @@ impl<V: Value> Coo<V> {
         sort::sort(columns, self.values.make_mut(), &layout)?;
         self.sorted_by = Some(order.clone());
         Ok(())
+    }
+
+    /// Makes the coordinates as narrow as levels of trees are, one column after the other.
+    pub(crate) fn narrow(&mut self) {
+        for (column, &extent) in self.coords.iter_mut().zip(&self.extents) {
+            let listed = std::mem::replace(column, Ints::zeros(0, Width::W16));
+            *column = listed.into_width(Width::below(extent));
+        }
     }
 
     /// Renumbers the modes: mode `order.modes()[p]` becomes mode `p`.  No entry is moved.

@@ -10,9 +10,7 @@ use std::ops::Range;
 use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
 
 use crate::csf::Level;
-use crate::ints::Int;
-use crate::ints::Ints;
-use crate::ints::Width;
+use crate::ints::{Int, Ints, Width, each_width};
 use crate::sort::Column;
 use crate::sort::ColumnMut;
 use crate::wide;
@@ -31,13 +29,16 @@ pub(crate) fn node_counts(columns: &[Column<'_>]) -> Vec<u64> {
     totals
 }
 
-/// Builds the levels above the last one from their sorted columns, outermost first.
-pub(super) fn upper_levels(columns: &[Column<'_>], nnz: usize) -> Vec<Level> {
+/// Builds the levels above the last one from their sorted columns, outermost first, each with the
+/// width of its coordinates.
+pub(super) fn upper_levels(columns: &[(Column<'_>, Width)], nnz: usize) -> Vec<Level> {
+    let (columns, widths): (Vec<Column<'_>>, Vec<Width>) = columns.iter().copied().unzip();
+    let columns = &columns[..];
     let chunks = chunks(columns, nnz);
     let total = |level| chunks.iter().map(|chunk| chunk.counts[level]).sum();
     let totals: Vec<usize> = (0..columns.len()).map(total).collect();
     let mut levels: Vec<Level> =
-        columns.iter().zip(&totals).map(|(c, &n)| room(c, n, nnz)).collect();
+        widths.iter().zip(&totals).map(|(&width, &n)| room(width, n, nnz)).collect();
     let pieces = split(&mut levels, &chunks);
     let firsts = first_nodes(&chunks, columns.len());
     pieces.into_par_iter().zip(firsts).zip(&chunks).for_each(|((pieces, first), chunk)| {
@@ -90,11 +91,7 @@ struct Piece<'a> {
     pointers: ColumnMut<'a>,
 }
 
-fn room(column: &Column<'_>, nodes: usize, nnz: usize) -> Level {
-    let width = match column {
-        Column::U32(_) => Width::W32,
-        Column::U64(_) => Width::W64,
-    };
+fn room(width: Width, nodes: usize, nnz: usize) -> Level {
     // A pointer may equal the number of entries, one more than the largest position.
     let pointers = Ints::zeros(nodes + 1, Width::below(nnz as u64 + 1));
     Level { coords: Ints::zeros(nodes, width), pointers }
@@ -131,28 +128,23 @@ fn first_nodes(chunks: &[Chunk], levels: usize) -> Vec<Vec<usize>> {
 fn fill(columns: &[Column<'_>], chunk: &Chunk, pieces: Vec<Piece<'_>>, first: &[usize]) {
     for (level, piece) in pieces.into_iter().enumerate() {
         let (bits, start) = (&chunk.bits[level], chunk.start);
-        match (columns[level], piece.coords) {
-            (Column::U32(from), ColumnMut::U32(to)) => gather(&from[start..], bits, to),
-            (Column::U64(from), ColumnMut::U64(to)) => gather(&from[start..], bits, to),
-            // Room was made in the width of the column.
-            _ => {}
-        }
+        let column = columns[level];
+        each_width!(ColumnMut, piece.coords, to => {
+            each_width!(Column, column, from => gather(&from[start..], bits, to));
+        });
         // Below the last of these levels lie the entries themselves: each is a node.
         let below = chunk.bits.get(level + 1).map(Vec::as_slice);
         let before = first.get(level + 1).copied().unwrap_or(start);
-        match piece.pointers {
-            ColumnMut::U32(to) => point(bits, below, before, to),
-            ColumnMut::U64(to) => point(bits, below, before, to),
-        }
+        each_width!(ColumnMut, piece.pointers, to => point(bits, below, before, to));
     }
 }
 
-/// Writes the coordinates of the marked entries.
-fn gather<T: Int>(from: &[T], bits: &[u64], to: &mut [T]) {
+/// Writes the coordinates of the marked entries, cut to the width of `to`, which holds them.
+fn gather<T: Int, U: Int>(from: &[T], bits: &[u64], to: &mut [U]) {
     wide::run(|| {
         let mut slots = to.iter_mut();
         for (word, from) in bits.iter().zip(from.chunks(64)) {
-            each_bit(*word, |bit| put(&mut slots, from[bit as usize]));
+            each_bit(*word, |bit| put(&mut slots, U::cut(from[bit as usize].wide())));
         }
     });
 }
@@ -190,10 +182,7 @@ fn put<'a, T: Int>(slots: &mut impl Iterator<Item = &'a mut T>, item: T) {
 }
 
 fn set_last(pointers: &mut Ints, children: u64) {
-    match ColumnMut::of(pointers) {
-        ColumnMut::U32(pointers) => put_last(pointers, children),
-        ColumnMut::U64(pointers) => put_last(pointers, children),
-    }
+    each_width!(ColumnMut, ColumnMut::of(pointers), pointers => put_last(pointers, children));
 }
 
 fn put_last<T: Int>(pointers: &mut [T], children: u64) {

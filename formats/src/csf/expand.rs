@@ -7,8 +7,7 @@ use rayon::slice::ParallelSliceMut;
 
 use crate::array::Array;
 use crate::csf::Level;
-use crate::ints::Int;
-use crate::ints::Ints;
+use crate::ints::{Int, Ints, each_width};
 
 /// Entries that one task writes.
 const CHUNK: usize = 1 << 16;
@@ -20,10 +19,8 @@ pub(super) fn column(levels: &[Level], level: usize, nnz: usize) -> Ints {
     if levels[level].pointers.is_empty() {
         return levels[level].coords.copy();
     }
-    match &levels[level].coords {
-        Ints::U32(coords) => repeat(coords, &levels[level..], nnz).into(),
-        Ints::U64(coords) => repeat(coords, &levels[level..], nnz).into(),
-    }
+    let coords = &levels[level].coords;
+    each_width!(Ints, coords, coords => repeat(coords, &levels[level..], nnz).into())
 }
 
 /// Returns the pointers of the first of `levels` straight to the last level.
@@ -32,12 +29,15 @@ pub(super) fn skip_levels(levels: &[Level]) -> Ints {
     let below = &rest[..rest.len().saturating_sub(1)];
     let target =
         |node: u64| below.iter().fold(node, |node, level| level.first_child(node as usize));
-    match &first.pointers {
-        Ints::U32(nodes) => {
-            Ints::from(nodes.par_iter().map(|&n| target(n.into()) as u32).collect::<Vec<u32>>())
-        }
-        Ints::U64(nodes) => Ints::from(nodes.par_iter().map(|&n| target(n)).collect::<Vec<u64>>()),
-    }
+    each_width!(Ints, &first.pointers, nodes => skip(nodes, target))
+}
+
+/// Replaces each of `nodes` by its `target`, of the same width: that of all pointers of a tree.
+fn skip<T: Int>(nodes: &Array<T>, target: impl Fn(u64) -> u64 + Sync) -> Ints
+where
+    Ints: From<Vec<T>>,
+{
+    Ints::from(nodes.par_iter().map(|node| T::cut(target(node.wide()))).collect::<Vec<T>>())
 }
 
 /// Repeats the coordinate of each node as often as the node has entries below it.

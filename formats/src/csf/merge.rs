@@ -10,13 +10,13 @@
 //! where `S` is 1 at the tuples and `Y` has the values.  Nothing is added: each non-zero of `X` is one
 //! of `Y`.
 
-use rayon::iter::{IntoParallelIterator, ParallelIterator};
+use rayon::iter::{IndexedParallelIterator, IntoParallelRefMutIterator, ParallelIterator};
 
 use crate::array::Array;
 use crate::coo::Coo;
 use crate::csf::{Csf, Level, expand};
 use crate::error::FormatError;
-use crate::ints::{Ints, Width};
+use crate::ints::{Int, Ints, Width, each_width};
 use crate::value::Value;
 
 /// A tensor in two parts.
@@ -32,36 +32,41 @@ pub struct Merged<V: Value> {
 impl<V: Value> Csf<V> {
     /// Merges the modes of the first `depth` levels.
     ///
-    /// Both lists come out sorted.  Time `O(nnz * order)`, parallel.
+    /// Both lists come out sorted, with the tree's values and last level.  Time `O(nnz * order)`,
+    /// parallel.
     ///
     /// # Errors
     ///
     /// [`FormatError::NotATensor`] if there are no two levels to merge with one left, or if one of
     /// them is fused.
-    pub fn merge(&self, depth: usize) -> Result<Merged<V>, FormatError> {
+    pub fn merge(mut self, depth: usize) -> Result<Merged<V>, FormatError> {
         let plain = self.levels.len() - self.tail();
         if depth < 2 || depth > plain {
             let why = format!("{depth} levels of {plain} plain ones above the last cannot merge");
             return Err(FormatError::NotATensor(why));
         }
         let (modes, nnz) = (self.order.modes(), self.values.len());
-        let (upper, lower) = self.levels.split_at(depth);
+        let lower = self.levels.split_off(depth);
+        let upper = self.levels;
         let count = upper[depth - 1].coords.len();
         let numbers = numbers(count);
         let extent = |&mode: &usize| self.extents[mode];
 
         let extents = modes[..depth].iter().map(extent).chain([count as u64]).collect();
-        let columns = (0..depth).map(|level| tuple_column(upper, level));
+        let columns = (0..depth).map(|level| tuple_column(&upper, level));
         let columns = columns.chain([numbers.copy()]).collect();
         let ones: Array<V> = vec![V::from_f64(1.0); count].into();
         let tuples = Coo::ascending(extents, columns, ones);
 
         let numbered = Level { coords: numbers, pointers: upper[depth - 1].pointers.copy() };
-        let levels: Vec<Level> = [numbered].into_iter().chain(lower.iter().cloned()).collect();
+        let mut levels: Vec<Level> = [numbered].into_iter().chain(lower).collect();
         let extents: Vec<u64> =
             [count as u64].into_iter().chain(modes[depth..].iter().map(extent)).collect();
-        let columns = (0..levels.len()).map(|level| expand::column(&levels, level, nnz)).collect();
-        Ok(Merged { tuples, rest: Coo::ascending(extents, columns, self.values.copy()) })
+        let above = 0..levels.len() - 1;
+        let columns = above.map(|level| expand::column(&levels, level, nnz));
+        let mut columns: Vec<Ints> = columns.collect();
+        columns.extend(levels.pop().map(|last| last.coords));
+        Ok(Merged { tuples, rest: Coo::ascending(extents, columns, self.values) })
     }
 }
 
@@ -75,10 +80,12 @@ fn tuple_column(upper: &[Level], level: usize) -> Ints {
 }
 
 fn numbers(count: usize) -> Ints {
-    match Width::below(count as u64) {
-        Width::W32 => (0..count as u32).into_par_iter().collect::<Vec<u32>>().into(),
-        Width::W64 => (0..count as u64).into_par_iter().collect::<Vec<u64>>().into(),
-    }
+    let mut numbers = Ints::zeros(count, Width::below(count as u64));
+    each_width!(Ints, &mut numbers, array => {
+        let numbered = array.make_mut().par_iter_mut().enumerate();
+        numbered.for_each(|(number, slot)| *slot = Int::cut(number as u64));
+    });
+    numbers
 }
 
 #[cfg(test)]
@@ -111,7 +118,7 @@ mod tests {
         for (modes, depth) in [([0, 1, 2, 3], 2), ([3, 1, 0, 2], 3), ([2, 0, 3, 1], 2)] {
             let order = ModeOrder::new(modes.to_vec()).unwrap();
             let tree = Csf::build(coo.clone(), &order).unwrap();
-            let parts = tree.merge(depth).unwrap();
+            let parts = tree.clone().merge(depth).unwrap();
             let tuples = entries(&parts.tuples);
             let number = |t: &(Vec<u64>, f64), n: usize| t.0[depth] == n as u64 && t.1 == 1.0;
             assert!(tuples.iter().zip(0..).all(|(tuple, n)| number(tuple, n)));
@@ -130,8 +137,8 @@ mod tests {
     #[test]
     fn levels_that_cannot_merge_are_refused() {
         let tree = Csf::build(tensor(), &ModeOrder::natural(4)).unwrap();
-        assert!(tree.merge(1).is_err());
-        assert!(tree.merge(4).is_err());
+        assert!(tree.clone().merge(1).is_err());
+        assert!(tree.clone().merge(4).is_err());
         assert!(tree.fuse(2).merge(3).is_err());
     }
 }

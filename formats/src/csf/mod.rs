@@ -8,6 +8,9 @@
 //! Where fibres are short, pointers cost more than they save: the last levels may be *fused*
 //! ([`Csf::fuse`]).  Fused levels list a coordinate for every non-zero, as a coordinate list does,
 //! and one position loop walks them all.
+//!
+//! Coordinates are as narrow as the extent of their mode allows, two bytes up to 65,536, and pointers
+//! as the number of non-zeros allows; a list has at least four bytes a coordinate.
 
 mod build;
 mod check;
@@ -18,7 +21,7 @@ use crate::array::Array;
 use crate::coo::Coo;
 use crate::dims::ModeOrder;
 use crate::error::FormatError;
-use crate::ints::Ints;
+use crate::ints::{Ints, Width};
 use crate::value::Value;
 
 pub(crate) use crate::csf::build::node_counts;
@@ -62,9 +65,7 @@ impl<V: Value> Csf<V> {
     /// [`FormatError::NotATensor`] if `order` is not of the list's modes, or the list is not
     /// sorted by it.
     pub fn from_sorted(coo: &Coo<V>, order: &ModeOrder) -> Result<Csf<V>, FormatError> {
-        let upper = upper_levels(coo, order)?;
-        let (extents, last) = (coo.extents().to_vec(), coo.coords(last_of(order)).copy());
-        Ok(Csf::assemble(extents, order.clone(), (upper, last), coo.copy_values()))
+        Csf::copied(coo, order, 1)
     }
 
     /// Sorts a list by `order` and turns it into a tree; last level and values are not copied.
@@ -72,40 +73,64 @@ impl<V: Value> Csf<V> {
     /// # Errors
     ///
     /// As [`Coo::sort`].
-    pub fn build(mut coo: Coo<V>, order: &ModeOrder) -> Result<Csf<V>, FormatError> {
-        coo.sort(order)?;
-        let upper = upper_levels(&coo, order)?;
-        let (extents, mut coords, values) = coo.into_parts();
-        let last = coords.swap_remove(last_of(order));
-        Ok(Csf::assemble(extents, order.clone(), (upper, last), values))
+    pub fn build(coo: Coo<V>, order: &ModeOrder) -> Result<Csf<V>, FormatError> {
+        Csf::taken(coo, order, 1)
     }
 
-    /// Builds a tree for each of `orders`, in their order.
+    /// Builds a tree for each of `layouts`, an order and how many levels at its end are fused (see
+    /// [`Csf::fuse`]), in their order.
     ///
     /// The list is sorted from one order to the nearest of the remaining ones (fewest key bits to
     /// sort, see [`Coo::sort`]) and given up for the last tree.  Peak memory: the trees, the list
-    /// and the memory of one sort.
+    /// with coordinates as narrow as those of trees, and the memory of one sort.
     ///
     /// # Errors
     ///
-    /// As [`Coo::sort`].
-    pub fn build_all(mut coo: Coo<V>, orders: &[ModeOrder]) -> Result<Vec<Csf<V>>, FormatError> {
-        let (mut trees, last) = build_but(1, &mut coo, orders)?;
+    /// As [`Coo::sort`]; [`FormatError::NotATensor`] if the root of a tree would be fused.
+    pub fn build_all(
+        mut coo: Coo<V>,
+        layouts: &[(ModeOrder, usize)],
+    ) -> Result<Vec<Csf<V>>, FormatError> {
+        let (mut trees, last) = build_but(1, &mut coo, layouts)?;
         if let Some(at) = last {
-            trees[at] = Some(Csf::build(coo, &orders[at])?);
+            let (order, tail) = &layouts[at];
+            trees[at] = Some(Csf::taken(coo, order, *tail)?);
         }
         Ok(trees.into_iter().flatten().collect())
     }
 
-    /// Builds a tree for each of `orders`, in their order, as [`Csf::build_all`] does, and keeps the
+    /// Builds a tree for each of `layouts`, in their order, as [`Csf::build_all`] does, and keeps the
     /// list, sorted by one of them.
     ///
     /// # Errors
     ///
-    /// As [`Coo::sort`].
-    pub fn build_each(coo: &mut Coo<V>, orders: &[ModeOrder]) -> Result<Vec<Csf<V>>, FormatError> {
-        let (trees, _) = build_but(0, coo, orders)?;
+    /// As [`Csf::build_all`].
+    pub fn build_each(
+        coo: &mut Coo<V>,
+        layouts: &[(ModeOrder, usize)],
+    ) -> Result<Vec<Csf<V>>, FormatError> {
+        let (trees, _) = build_but(0, coo, layouts)?;
         Ok(trees.into_iter().flatten().collect())
+    }
+
+    /// Builds the tree of a sorted list with its last `tail` levels fused.
+    fn copied(coo: &Coo<V>, order: &ModeOrder, tail: usize) -> Result<Csf<V>, FormatError> {
+        let upper = upper_levels(coo, order, tail)?;
+        let copy = |&mode: &usize| coo.coords(mode).copy_as(Width::below(coo.extents()[mode]));
+        let last = last_of(order, tail).iter().map(copy).collect();
+        Ok(Csf::assemble((coo.extents().to_vec(), order.clone()), (upper, last), coo.copy_values()))
+    }
+
+    /// Sorts a list and turns it into a tree with its last `tail` levels fused.
+    fn taken(mut coo: Coo<V>, order: &ModeOrder, tail: usize) -> Result<Csf<V>, FormatError> {
+        coo.check_order(order)?;
+        coo.narrow();
+        coo.sort(order)?;
+        let upper = upper_levels(&coo, order, tail)?;
+        let (extents, coords, values) = coo.into_parts();
+        let mut coords: Vec<Option<Ints>> = coords.into_iter().map(Some).collect();
+        let last = last_of(order, tail).iter().filter_map(|&mode| coords[mode].take()).collect();
+        Ok(Csf::assemble((extents, order.clone()), (upper, last), values))
     }
 
     /// Makes a tree of its parts: levels root first, and a value for each node of the last level.
@@ -148,7 +173,7 @@ impl<V: Value> Csf<V> {
     /// If the tree has no `tail` levels below its root, or has fused levels already.
     pub fn fuse(mut self, tail: usize) -> Csf<V> {
         let order = self.levels.len();
-        assert!(tail >= 1 && (tail == 1 || tail < order), "{tail} of {order} levels");
+        assert!(check_tail(tail, order).is_ok(), "{tail} of {order} levels");
         assert_eq!(self.tail(), 1, "fused already");
         if tail == 1 {
             return self;
@@ -188,12 +213,12 @@ impl<V: Value> Csf<V> {
     }
 
     fn assemble(
-        extents: Vec<u64>,
-        order: ModeOrder,
-        (mut levels, last): (Vec<Level>, Ints),
+        (extents, order): (Vec<u64>, ModeOrder),
+        (mut levels, last): (Vec<Level>, Vec<Ints>),
         values: Array<V>,
     ) -> Csf<V> {
-        levels.push(Level { coords: last, pointers: Vec::<u32>::new().into() });
+        let entries = |coords| Level { coords, pointers: Vec::<u32>::new().into() };
+        levels.extend(last.into_iter().map(entries));
         Csf { extents, order, levels, values }
     }
 
@@ -230,38 +255,58 @@ impl<V: Value> Csf<V> {
     }
 }
 
-/// Builds trees for all but `spared` of `orders`, each sorted from the nearest before, and returns
+/// Builds trees for all but `spared` of `layouts`, each sorted from the nearest before, and returns
 /// which were spared.
 fn build_but<V: Value>(
     spared: usize,
     coo: &mut Coo<V>,
-    orders: &[ModeOrder],
+    layouts: &[(ModeOrder, usize)],
 ) -> Result<(Vec<Option<Csf<V>>>, Option<usize>), FormatError> {
-    orders.iter().try_for_each(|order| coo.check_order(order))?;
-    let mut trees: Vec<Option<Csf<V>>> = orders.iter().map(|_| None).collect();
-    let mut pending: Vec<usize> = (0..orders.len()).collect();
+    layouts.iter().try_for_each(|(order, tail)| {
+        check_tail(*tail, order.modes().len())?;
+        coo.check_order(order)
+    })?;
+    let mut trees: Vec<Option<Csf<V>>> = layouts.iter().map(|_| None).collect();
+    let mut pending: Vec<usize> = (0..layouts.len()).collect();
+    if layouts.len() > spared {
+        coo.narrow();
+    }
     while pending.len() > spared {
-        let work = |&at: &usize| (coo.bits_to_sort(&orders[pending[at]]), at);
+        let work = |&at: &usize| (coo.bits_to_sort(&layouts[pending[at]].0), at);
         let nearest = (0..pending.len()).min_by_key(work).unwrap_or(0);
         let next = pending.remove(nearest);
-        coo.sort(&orders[next])?;
-        trees[next] = Some(Csf::from_sorted(coo, &orders[next])?);
+        let (order, tail) = &layouts[next];
+        coo.sort(order)?;
+        trees[next] = Some(Csf::copied(coo, order, *tail)?);
     }
     Ok((trees, pending.pop()))
 }
 
-/// Builds all levels but the last.
-fn upper_levels<V: Value>(coo: &Coo<V>, order: &ModeOrder) -> Result<Vec<Level>, FormatError> {
+/// Builds all levels but the last `tail`.
+fn upper_levels<V: Value>(
+    coo: &Coo<V>,
+    order: &ModeOrder,
+    tail: usize,
+) -> Result<Vec<Level>, FormatError> {
     coo.check_order(order)?;
     if !coo.is_sorted_by(order) {
         return Err(FormatError::NotATensor(format!("not sorted by {order}: sort it first")));
     }
     let columns = coo.columns();
-    let upper = &order.modes()[..order.modes().len() - 1];
-    let upper: Vec<_> = upper.iter().map(|&mode| columns[mode]).collect();
+    let upper = &order.modes()[..order.modes().len() - tail];
+    let column = |&mode: &usize| (columns[mode], Width::below(coo.extents()[mode]));
+    let upper: Vec<_> = upper.iter().map(column).collect();
     Ok(build::upper_levels(&upper, coo.nnz()))
 }
 
-fn last_of(order: &ModeOrder) -> usize {
-    order.modes().last().copied().unwrap_or(0)
+fn last_of(order: &ModeOrder, tail: usize) -> &[usize] {
+    &order.modes()[order.modes().len() - tail..]
+}
+
+/// Checks that `tail` of `order` levels can be fused: there is one, and the root is not.
+fn check_tail(tail: usize, order: usize) -> Result<(), FormatError> {
+    if tail == 1 || tail > 0 && tail < order {
+        return Ok(());
+    }
+    Err(FormatError::NotATensor(format!("{tail} of {order} levels cannot be fused")))
 }

@@ -148,8 +148,5 @@ fn not_finite(file: &str, position: Option<&[usize]>, value: f64) -> FormatError
 }
 
 fn narrow((column, &extent): (Vec<u64>, &u64)) -> Ints {
-    match Width::below(extent) {
-        Width::W64 => column.into(),
-        Width::W32 => column.into_iter().map(|index| index as u32).collect::<Vec<u32>>().into(),
-    }
+    Ints::collect(column, Width::listed(extent))
 }

@@ -1,18 +1,20 @@
-//! Borrowed columns of coordinates in either width.
+//! Borrowed columns of coordinates of any width.
 
 use std::ops::Range;
 
-use crate::ints::Ints;
+use crate::ints::{Int, Ints, each_width};
 
 /// The coordinates of a run of entries in one mode.
 #[derive(Clone, Copy)]
 pub(crate) enum Column<'a> {
+    U16(&'a [u16]),
     U32(&'a [u32]),
     U64(&'a [u64]),
 }
 
 /// The coordinates of a run of entries in one mode, to be rewritten.
 pub(crate) enum ColumnMut<'a> {
+    U16(&'a mut [u16]),
     U32(&'a mut [u32]),
     U64(&'a mut [u64]),
 }
@@ -21,6 +23,7 @@ impl<'a> Column<'a> {
     /// Borrows all of `ints`.
     pub(crate) fn of(ints: &'a Ints) -> Column<'a> {
         match ints {
+            Ints::U16(array) => Column::U16(array),
             Ints::U32(array) => Column::U32(array),
             Ints::U64(array) => Column::U64(array),
         }
@@ -28,18 +31,12 @@ impl<'a> Column<'a> {
 
     /// Returns the number of entries.
     pub(crate) fn len(&self) -> usize {
-        match self {
-            Column::U32(coords) => coords.len(),
-            Column::U64(coords) => coords.len(),
-        }
+        each_width!(Column, self, coords => coords.len())
     }
 
     /// Returns the coordinate at `position`.
     pub(crate) fn get(&self, position: usize) -> u64 {
-        match self {
-            Column::U32(coords) => u64::from(coords[position]),
-            Column::U64(coords) => coords[position],
-        }
+        each_width!(Column, self, coords => coords[position].wide())
     }
 
     /// Returns the bits of the entries in `range` (at most 64) that differ from the entry before
@@ -50,10 +47,7 @@ impl<'a> Column<'a> {
             return 0;
         }
         let (from, first) = (range.start.max(1), u64::from(range.start == 0));
-        let bits = match self {
-            Column::U32(coords) => differences(&coords[from - 1..range.end]),
-            Column::U64(coords) => differences(&coords[from - 1..range.end]),
-        };
+        let bits = each_width!(Column, self, coords => differences(&coords[from - 1..range.end]));
         first | bits << (from - range.start)
     }
 }
@@ -85,6 +79,7 @@ impl<'a> ColumnMut<'a> {
     /// Borrows all of `ints`, which are copied first if they are mapped.
     pub(crate) fn of(ints: &'a mut Ints) -> ColumnMut<'a> {
         match ints {
+            Ints::U16(array) => ColumnMut::U16(array.make_mut()),
             Ints::U32(array) => ColumnMut::U32(array.make_mut()),
             Ints::U64(array) => ColumnMut::U64(array.make_mut()),
         }
@@ -93,6 +88,7 @@ impl<'a> ColumnMut<'a> {
     /// Borrows for reading.
     pub(crate) fn read(&self) -> Column<'_> {
         match self {
+            ColumnMut::U16(coords) => Column::U16(coords),
             ColumnMut::U32(coords) => Column::U32(coords),
             ColumnMut::U64(coords) => Column::U64(coords),
         }
@@ -101,6 +97,10 @@ impl<'a> ColumnMut<'a> {
     /// Splits off the first `at` entries.
     pub(crate) fn split_at(self, at: usize) -> (ColumnMut<'a>, ColumnMut<'a>) {
         match self {
+            ColumnMut::U16(coords) => {
+                let (head, tail) = coords.split_at_mut(at);
+                (ColumnMut::U16(head), ColumnMut::U16(tail))
+            }
             ColumnMut::U32(coords) => {
                 let (head, tail) = coords.split_at_mut(at);
                 (ColumnMut::U32(head), ColumnMut::U32(tail))
@@ -114,14 +114,11 @@ impl<'a> ColumnMut<'a> {
 
     /// Replaces all coordinates by those of `source`, which are as many.
     pub(crate) fn fill(&mut self, source: impl Iterator<Item = u64>) {
-        match self {
-            // The source comes from a column of the same width: nothing is cut off.
-            ColumnMut::U32(coords) => {
-                coords.iter_mut().zip(source).for_each(|(slot, coord)| *slot = coord as u32);
-            }
-            ColumnMut::U64(coords) => {
-                coords.iter_mut().zip(source).for_each(|(slot, coord)| *slot = coord);
-            }
-        }
+        // The source comes from a column of the same width: nothing is cut off.
+        each_width!(ColumnMut, self, coords => fill(coords, source));
     }
+}
+
+fn fill<T: Int>(slots: &mut [T], source: impl Iterator<Item = u64>) {
+    slots.iter_mut().zip(source).for_each(|(slot, coord)| *slot = T::cut(coord));
 }

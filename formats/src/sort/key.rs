@@ -5,6 +5,7 @@ use std::ops::BitOrAssign;
 use bytemuck::Pod;
 
 use crate::dims::ModeOrder;
+use crate::ints::{Int, each_width};
 use crate::sort::column::Column;
 
 /// Where the coordinates of each mode lie in a key.
@@ -176,17 +177,10 @@ pub(crate) fn pack_above<W: Word>(
     keys.fill(W::default());
     let end = start + keys.len();
     for field in layout.fields.iter().filter(|field| field.shift + field.bits > floor) {
-        match columns[field.mode] {
-            Column::U32(coords) => {
-                for (key, &coord) in keys.iter_mut().zip(&coords[start..end]) {
-                    *key |= W::place(u64::from(coord), field.shift);
-                }
+        each_width!(Column, columns[field.mode], coords => {
+            for (key, &coord) in keys.iter_mut().zip(&coords[start..end]) {
+                *key |= W::place(coord.wide(), field.shift);
             }
-            Column::U64(coords) => {
-                for (key, &coord) in keys.iter_mut().zip(&coords[start..end]) {
-                    *key |= W::place(coord, field.shift);
-                }
-            }
-        }
+        });
     }
 }

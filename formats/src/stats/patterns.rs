@@ -12,6 +12,7 @@ use crate::csf::node_counts;
 use crate::dims::ModeOrder;
 use crate::dims::ModeSet;
 use crate::error::FormatError;
+use crate::ints::{Int, each_width};
 use crate::mix::mix;
 use crate::sort::Column;
 use crate::stats::coverage::Coverage;
@@ -304,12 +305,9 @@ fn add_range(
         for (mode, (column, hashes)) in columns.iter().zip(&mut hashes).enumerate() {
             // Modes are salted, so that equal coordinates in two modes do not look alike.
             let salt = mix(mode as u64 + 1);
-            match column {
-                Column::U32(coords) => {
-                    hash(coords[start..end].iter().map(|&c| c.into()), salt, hashes)
-                }
-                Column::U64(coords) => hash(coords[start..end].iter().copied(), salt, hashes),
-            }
+            each_width!(Column, column, coords => {
+                hash(coords[start..end].iter().map(|&coord| coord.wide()), salt, hashes)
+            });
         }
         for (set, sketch) in sets.iter().zip(&mut *sketches) {
             let mut tuples = [0u64; BLOCK];

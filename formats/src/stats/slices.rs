@@ -6,8 +6,7 @@ use rayon::iter::{IntoParallelIterator, IntoParallelRefIterator, ParallelIterato
 use rayon::slice::{ParallelSlice, ParallelSliceMut};
 
 use crate::coo::Coo;
-use crate::ints::Int;
-use crate::ints::Ints;
+use crate::ints::{Int, Ints, each_width};
 use crate::stats::coverage::Coverage;
 use crate::value::Value;
 
@@ -40,10 +39,8 @@ impl SliceStats {
 /// above nnz, a copy of the column is sorted instead.
 pub(super) fn slices<V: Value>(coo: &Coo<V>, mode: usize) -> (SliceStats, Coverage) {
     let extent = coo.extents()[mode];
-    let Summary { used, largest, coverage } = match coo.coords(mode) {
-        Ints::U32(coords) => count(coords, extent),
-        Ints::U64(coords) => count(coords, extent),
-    };
+    let Summary { used, largest, coverage } =
+        each_width!(Ints, coo.coords(mode), coords => count(coords, extent));
     (SliceStats { extent, used, largest }, coverage)
 }
 

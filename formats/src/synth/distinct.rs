@@ -2,10 +2,11 @@
 
 use rayon::iter::{IntoParallelIterator, ParallelExtend, ParallelIterator};
 
+use crate::array::Array;
 use crate::coo::{Coo, Duplicates};
 use crate::dims::ModeOrder;
 use crate::error::FormatError;
-use crate::ints::{Ints, Width};
+use crate::ints::{Int, Ints, Width, each_width};
 use crate::synth::random::Stream;
 
 /// Rounds of drawing before the rest is spread over the free cells.
@@ -48,7 +49,7 @@ pub(super) fn draw(
 }
 
 fn empty(extents: &[u64]) -> Vec<Ints> {
-    extents.iter().map(|&extent| Ints::zeros(0, Width::below(extent))).collect()
+    extents.iter().map(|&extent| Ints::zeros(0, Width::listed(extent))).collect()
 }
 
 /// Adds the cells of `draws`.
@@ -62,21 +63,19 @@ fn append(
     values.resize(values.len() + (draws.end - draws.start) as usize, 0.0);
     let extend = |(mode, ints): (usize, Ints)| -> Ints {
         let coords = draws.clone().into_par_iter().map(|draw| coord(mode, draw));
-        match ints {
-            Ints::U32(array) => {
-                let mut column = array.into_vec();
-                column.par_extend(coords.map(|coord| coord as u32));
-                column.into()
-            }
-            Ints::U64(array) => {
-                let mut column = array.into_vec();
-                column.par_extend(coords);
-                column.into()
-            }
-        }
+        each_width!(Ints, ints, array => extended(array, coords))
     };
     let columns = columns.into_iter().enumerate().map(extend).collect();
     Coo::new(extents, columns, values)
+}
+
+fn extended<T: Int>(array: Array<T>, coords: impl ParallelIterator<Item = u64>) -> Ints
+where
+    Ints: From<Vec<T>>,
+{
+    let mut column = array.into_vec();
+    column.par_extend(coords.map(T::cut));
+    column.into()
 }
 
 /// Drops evenly spaced cells until `nnz` are left.

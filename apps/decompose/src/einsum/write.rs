@@ -91,10 +91,7 @@ fn nonzeros<V: Value>(array: &DenseTensor<V>) -> Result<Coo<V>, Failure> {
         }
     }
     let narrow = |(column, &extent): (Vec<u64>, &u64)| -> Ints {
-        match Width::below(extent) {
-            Width::W32 => column.into_iter().map(|index| index as u32).collect::<Vec<u32>>().into(),
-            Width::W64 => column.into(),
-        }
+        Ints::collect(column, Width::listed(extent))
     };
     let coords = coords.into_iter().zip(&extents).map(narrow).collect();
     Ok(Coo::new(extents.clone(), coords, values)?)

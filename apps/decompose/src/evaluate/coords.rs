@@ -75,12 +75,9 @@ fn last_column(
     };
     let indices: Result<Vec<u64>, (usize, f64)> = values.iter().enumerate().map(index).collect();
     let largest = indices.iter().flatten().max().map_or(extent, |&max| extent.max(max + 1));
-    match (indices, Width::below(largest)) {
-        (Ok(indices), Width::W64) => Ok(indices.into()),
-        (Ok(indices), Width::W32) => {
-            Ok(indices.into_iter().map(|i| i as u32).collect::<Vec<u32>>().into())
-        }
-        (Err((entry, value)), _) => {
+    match indices {
+        Ok(indices) => Ok(Ints::collect(indices, Width::listed(largest))),
+        Err((entry, value)) => {
             let mode = report.extents.len();
             Err(outside(value.to_string(), (entry, mode, extent), report)
                 .help("a line is `i j k` or `i j k value`; see --base if indices count from 0"))

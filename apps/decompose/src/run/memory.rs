@@ -2,10 +2,9 @@
 //!
 //! ```text
 //! sort    list + sorting copy
-//! copy    list twice                         (of a mapped file only)
 //! start   list + start
-//! build   list + trees but the last + sorting copy or upper levels of the last
-//! fuse    trees + the largest that has its last levels fused
+//! narrow  list + a narrow column, or list + narrow list of a mapped file
+//! build   narrow list + trees but the last + sorting copy or upper levels of the last
 //! solve   trees + private copies + factors + work
 //! write   factors + pixels of the largest figure
 //! peak    what the process holds anyway + the largest of these, or the peak so far
@@ -19,7 +18,7 @@ use decompose_common::machine::{self, size};
 use decompose_core::schedule::Pattern;
 use decompose_core::sweep::TreeLayout;
 use decompose_formats::io::Format;
-use decompose_formats::{Coo, ModeOrder, Value};
+use decompose_formats::{Coo, ModeOrder, Value, Width};
 use serde_json::json;
 
 use crate::failure::Failure;
@@ -102,8 +101,11 @@ impl Forecast {
         if !tensor.is_sorted_by(&ModeOrder::natural(tensor.order())) {
             forecast.sorting = sort_bytes(tensor);
         }
+        // A mapped list is copied, then sorted.
+        let copied = if forecast.sorting > 0 { forecast.mapped } else { 0 };
         let matrices = factors.saturating_add(figures.max(work));
-        let stages = matrices.max(list + forecast.sorting).max(list.saturating_add(start));
+        let sort = list + forecast.sorting.max(copied);
+        let stages = matrices.max(sort).max(list.saturating_add(start));
         forecast.peak = forecast.base.saturating_add(stages);
         forecast
     }
@@ -124,24 +126,31 @@ impl Forecast {
         let sorting = if resorts { sort_bytes_of(tensor, trees) } else { 0 };
         let numbers = if blocked { 4 * tensor.nnz() as u64 } else { 0 };
         let bytes = |tree: &TreeLayout| tree.bytes(tensor.extents(), pattern, V::BYTES);
-        // Trees are built plain; then some of them have their last levels fused.
-        let plain = |tree: &TreeLayout| bytes(&TreeLayout { tail: 1, ..tree.clone() });
-        let all_plain: u64 = trees.iter().map(plain).sum();
         let kept: u64 = trees.iter().map(bytes).sum();
         let leaves = |tree: &TreeLayout| {
-            let last = tree.order.modes().last().map_or(0, |&mode| tensor.coords(mode).bytes());
-            last + (tensor.nnz() * V::BYTES) as u64
+            let fused = tree.order.modes().iter().rev().take(tree.tail);
+            let coordinates: u64 = fused.map(|&mode| narrow_column(tensor, mode)).sum();
+            coordinates + (tensor.nnz() * V::BYTES) as u64
         };
+        let narrow = narrow_list(tensor);
         // Any tree may be the last, which takes over arrays of the list.
         let build = trees.iter().map(|tree| {
-            let upper = plain(tree).saturating_sub(leaves(tree));
-            self.list + numbers + (all_plain - plain(tree)) + sorting.max(upper)
+            let bits = (tensor.nnz() / 8 * tensor.order()) as u64;
+            let upper = bytes(tree).saturating_sub(leaves(tree)) + bits;
+            narrow + numbers + (kept - bytes(tree)) + sorting.max(upper)
         });
-        let fused = trees.iter().filter(|tree| tree.tail > 1).map(bytes).max().unwrap_or(0);
-        let fuse = all_plain.max(kept) + fused;
-        let copying = if resorts { self.list + self.mapped + numbers } else { self.list };
-        let building = build.max().unwrap_or(0).max(fuse).max(copying);
+        let building = build.max().unwrap_or(0).max(self.narrowing(tensor) + numbers);
         self.with_built((kept, copies), sorting, building)
+    }
+
+    /// The bytes held while the columns of the list become as narrow as levels of trees.
+    pub(crate) fn narrowing<V: Value>(&self, tensor: &Coo<V>) -> u64 {
+        let becomes = |mode: usize| match narrow_column(tensor, mode) {
+            bytes if bytes < tensor.coords(mode).bytes() => bytes,
+            _ => 0,
+        };
+        let widest = (0..tensor.order()).map(becomes).max().unwrap_or(0);
+        (self.list + widest).max(self.mapped + narrow_list(tensor))
     }
 
     /// Adds `kept` bytes of trees and `copies` of outputs, for which memory of `building` bytes is
@@ -217,6 +226,16 @@ impl fmt::Display for Forecast {
             shown.map(|(name, bytes)| format!("{name} {}", size(*bytes))).collect();
         f.write_str(&shown.join(", "))
     }
+}
+
+/// The bytes of the list with coordinates as narrow as those of trees; see `Csf::build_all`.
+pub(crate) fn narrow_list<V: Value>(tensor: &Coo<V>) -> u64 {
+    let columns: u64 = (0..tensor.order()).map(|mode| narrow_column(tensor, mode)).sum();
+    columns + (tensor.nnz() * V::BYTES) as u64
+}
+
+fn narrow_column<V: Value>(tensor: &Coo<V>, mode: usize) -> u64 {
+    (tensor.nnz() * Width::below(tensor.extents()[mode]).bytes()) as u64
 }
 
 /// See `Coo::sort`: 16 bytes an entry, 24 if the indices need more than 64 bits together.

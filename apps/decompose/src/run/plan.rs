@@ -2,11 +2,11 @@
 
 use clap::Args;
 use decompose_core::sweep::{Merging, TreeLayout, Trees};
-use decompose_formats::{Coo, Value};
+use decompose_formats::{Coo, Value, Width};
 
 use crate::failure::Failure;
 use crate::run::args::parse_modes;
-use crate::run::memory::{Forecast, sort_bytes};
+use crate::run::memory::{Forecast, narrow_list, sort_bytes};
 
 /// Which trees are kept, and which modes are merged.
 #[derive(Args, Clone, Debug)]
@@ -103,16 +103,20 @@ pub(crate) fn refuse_blocks(trees: &Trees) -> Result<(), Failure> {
 }
 
 /// Predicts the memory of trees of `tree_bytes` built with merges, and `copies` beside them: merging
-/// sorts the list, builds a tree from it, and writes it anew; the trees are built from what it wrote.
-/// `kept` bytes of lists are held all the while.
+/// makes the list narrow, sorts it, builds a tree from it, and of that the columns of a list; the trees
+/// are built from this list.  `kept` bytes of lists are held all the while.
 pub(crate) fn with_merges<V: Value>(
     before: Forecast,
     tensor: &Coo<V>,
     (tree_bytes, copies): (u64, u64),
     kept: u64,
 ) -> Forecast {
-    let (list, sorting) = (before.list, sort_bytes(tensor));
-    let merging = (list + sorting.max(before.mapped)).max(2 * list);
+    let (list, sorting, nnz) = (narrow_list(tensor), sort_bytes(tensor), tensor.nnz() as u64);
+    let position = Width::below(nnz.saturating_add(1)).bytes() as u64;
+    // Each level above the last has a node and a pointer an entry at most; the values are moved.
+    let pointers = nnz * position * (tensor.order() as u64 - 1);
+    let columns = list - nnz * V::BYTES as u64 + nnz * position;
+    let merging = before.narrowing(tensor).max(list + sorting.max(pointers + columns));
     let building = kept + merging.max(list + tree_bytes + sorting);
     before.with_built((tree_bytes, copies), sorting, building)
 }

@@ -170,7 +170,7 @@ fn extend<V: Value>(
 }
 
 fn widen(column: Ints, extent: u64) -> Ints {
-    if column.width() == Width::below(extent) {
+    if column.width() == Width::listed(extent) {
         return column;
     }
     column.iter().collect::<Vec<u64>>().into()

@@ -74,6 +74,7 @@ fn build<V: Value>(content: &Content<'_>) -> Result<(Coo<V>, ReadReport), Format
     let mut coords = Vec::with_capacity(header.modes.len());
     for (&(_, width), &offset) in header.modes.iter().zip(&places.coords) {
         coords.push(match width {
+            Width::W16 => Ints::U16(content.array(offset, header.entries)?),
             Width::W32 => Ints::U32(content.array(offset, header.entries)?),
             Width::W64 => Ints::U64(content.array(offset, header.entries)?),
         });

@@ -4,15 +4,15 @@ use std::io;
 use std::io::Write;
 
 use crate::coo::Coo;
-use crate::ints::Ints;
+use crate::ints::{Ints, Width, each_width};
 use crate::io::dtb::header::Header;
 use crate::value::Value;
 
-/// Writes `coo` with its coordinate widths, and the order in which it is known to be sorted.
+/// Writes `coo` with its coordinate widths, at least four bytes, and the order in which it is known to be sorted.
 ///
 /// Time `O(bytes)`, of which the hash takes all threads.
 pub(in crate::io) fn write<V: Value>(coo: &Coo<V>, out: &mut dyn Write) -> io::Result<()> {
-    let widths = (0..coo.order()).map(|mode| coo.coords(mode).width());
+    let widths = (0..coo.order()).map(|mode| listed_width(coo.coords(mode)));
     let header = Header {
         value_bytes: V::BYTES as u32,
         sorted_by: coo.sorted_by().cloned(),
@@ -25,9 +25,10 @@ pub(in crate::io) fn write<V: Value>(coo: &Coo<V>, out: &mut dyn Write) -> io::R
     sink.put(&header.encode(&places))?;
     for (mode, &start) in places.coords.iter().enumerate() {
         sink.pad(start)?;
-        match coo.coords(mode) {
-            Ints::U32(array) => sink.put(bytemuck::cast_slice(array))?,
-            Ints::U64(array) => sink.put(bytemuck::cast_slice(array))?,
+        let coords = coo.coords(mode);
+        match listed_width(coords) {
+            width if width == coords.width() => sink.put(bytes(coords))?,
+            wider => sink.put(bytes(&coords.copy_as(wider)))?,
         }
     }
     sink.pad(places.values)?;
@@ -35,6 +36,15 @@ pub(in crate::io) fn write<V: Value>(coo: &Coo<V>, out: &mut dyn Write) -> io::R
     sink.pad(places.hash)?;
     let Hashed { out, hasher, .. } = sink;
     out.write_all(hasher.finalize().as_bytes())
+}
+
+/// The width of a column in a file.
+fn listed_width(coords: &Ints) -> Width {
+    coords.width().max(Width::W32)
+}
+
+fn bytes(coords: &Ints) -> &[u8] {
+    each_width!(Ints, coords, array => bytemuck::cast_slice(array))
 }
 
 /// Hashes what it passes on.

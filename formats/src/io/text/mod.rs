@@ -252,9 +252,8 @@ fn fitted<I: Coordinate>((column, &extent): (Array<I>, &u64)) -> Ints
 where
     Ints: From<Array<I>>,
 {
-    match Width::below(extent) {
+    match Width::listed(extent) {
         width if width.bytes() == size_of::<I>() => Ints::from(column),
-        Width::W32 => column.iter().map(|index| index.number() as u32).collect::<Vec<_>>().into(),
-        Width::W64 => column.iter().map(|index| index.number()).collect::<Vec<_>>().into(),
+        width => Ints::collect(column.iter().map(|index| index.number()), width),
     }
 }
