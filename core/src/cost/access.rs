@@ -80,6 +80,9 @@ impl Access<'_> {
 
     /// Seconds beyond `each` that the first fetches of rows over `rows` in a block of the tensor take:
     /// these come from where the whole table is.
+    ///
+    /// Along the curve of the blocks the mode with the lowest bit changes with every block, the next
+    /// one with every second, and so on; the rows of a mode that stays are still near.
     fn entering_blocks(&self, rows: IndexSet, row_bytes: f64, each: f64) -> f64 {
         let Some(x) = self.problem.sparse.first().filter(|x| x.in_blocks()) else { return 0.0 };
         let rows = rows & self.problem.sparse_indices();
@@ -90,7 +93,9 @@ impl Access<'_> {
         let bytes = count(rows) * row_bytes.max(LINE_BYTES);
         let whole = Table { bytes, coverage: None, slices: count(rows) };
         let far = gather_seconds(self.machine, &whole, row_bytes);
-        count(rows.with(Index::BLOCK)) * (far - each).max(0.0)
+        let modes = x.levels.len() as f64 - 1.0;
+        let changes = (2.0 - f64::exp2(1.0 - modes)) / modes;
+        changes * count(rows.with(Index::BLOCK)) * (far - each).max(0.0)
     }
 
     /// Seconds to reach a line again of a block of `rows` rows that take `bytes`.
