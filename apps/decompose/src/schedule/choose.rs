@@ -88,6 +88,11 @@ impl<'a> Chooser<'a> {
         base.max_buffer_bytes = args.max_buffer_bytes.unwrap_or(base.max_buffer_bytes);
         let orders = match &args.tree {
             None | Some(Tree::Auto) => storage_orders(indices, &base.extents, &question.pattern),
+            Some(Tree::Given(tree)) if tree.blocks.is_some() => {
+                let why = format!("--tree {tree} has blocks, which are chosen for sweeps only");
+                return Err(Failure::input(why)
+                    .help("list the modes only, as 1-2+3, or see `decompose cp --trees`"));
+            }
             Some(Tree::Given(tree)) if tree.order.modes().len() == indices.len() => {
                 let levels = tree.order.modes().iter().map(|&mode| indices[mode]).collect();
                 vec![LevelOrder { levels, tail: tree.tail }]

@@ -142,8 +142,10 @@ fn every_technique_is_left_out_in_turn() {
     let file = data("tz-transitions.tns.gz");
     let options = format!("{} --ablation --rank 4 --threads 1,2 --out out", file.display());
     let (stdout, _) = bench(dir.path(), &options);
-    let techniques =
-        ["constants", "registers", "prefetch", "huge-pages", "merging", "fusing", "layouts"];
+    let techniques = [
+        "constants", "registers", "prefetch", "blocks", "huge-pages", "merging", "fusing",
+        "layouts",
+    ];
     for word in techniques.iter().chain(&["all of them", "mean", "2 threads"]) {
         assert!(stdout.lines().any(|line| line.contains(word)), "{word}: {stdout}");
     }

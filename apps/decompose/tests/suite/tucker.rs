@@ -314,6 +314,7 @@ fn merged_modes_change_no_fit() {
         ("--plan 1+2 --nonneg", "hooi"),
         ("--plan 1+2 --trees 1-2-3-4", "one of them"),
         ("--trees 1-2-3", "does not list each of the 4 modes"),
+        ("--trees 1.1.1.1/1-2-3-4", "are for `decompose cp`"),
     ] {
         let file = data(ZONES).display().to_string();
         let stderr = refused(dir.path(), &format!("{file} --ranks 2 -o bad {options}"));
