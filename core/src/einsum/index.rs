@@ -179,10 +179,11 @@ mod tests {
 
     #[test]
     fn letters_are_numbered_once() {
-        let all: String = ('a'..='z').chain('A'..='Z').collect();
+        let all: String = ('a'..='z').chain('A'..='Z').chain(['_']).collect();
         let numbers: Vec<usize> = indices(&all).into_iter().map(Index::number).collect();
         assert_eq!(numbers, (0..Index::COUNT).collect::<Vec<_>>());
         assert_eq!(indices(&all).into_iter().collect::<IndexSet>().to_string(), all);
+        assert_eq!(Index::new('_'), Some(Index::BLOCK));
         assert_eq!(Index::new('1'), None);
     }
 }

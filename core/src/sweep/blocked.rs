@@ -106,6 +106,10 @@ mod tests {
         let counts = PatternCounts::uniform(&[12_000, 9_000, 28_000], 8_000_000);
         let machine = Machine { l2_bytes: 1 << 20, l2_share: 1.0, ..Machine::here().clone() };
         let found = blockings(&counts, 400, &machine);
+        // Blocks for half of the cache would have fewer than 256 non-zeros.
+        assert_eq!(found.iter().map(ToString::to_string).collect::<Vec<_>>(), ["4.3.5"]);
+        let dense = PatternCounts::uniform(&[12_000, 9_000, 28_000], 80_000_000);
+        let found = blockings(&dense, 400, &machine);
         assert_eq!(found.iter().map(ToString::to_string).collect::<Vec<_>>(), ["5.4.6", "4.3.5"]);
         let small = PatternCounts::uniform(&[100, 200, 300], 8_000_000);
         assert_eq!(blockings(&small, 400, &machine), []);

@@ -240,7 +240,10 @@ fn bad_options_are_refused() {
     for (options, expected) in [
         ("--rounds 4", "fewer than 5 rounds"),
         ("--what everything", "[possible values: ingest, kernels, sweep]"),
-        ("--without luck", "[possible values: constants, registers, prefetch, huge-pages, merging"),
+        (
+            "--without luck",
+            "[possible values: constants, registers, prefetch, blocks, huge-pages, merging",
+        ),
         ("--ablation --without prefetch", "cannot be used with"),
         ("--ablation --what ingest", "add sweep to --what"),
         ("--kernels gemm", "[possible values: mttkrp, ttmc, tttp]"),
