@@ -5,7 +5,7 @@
 use decompose_core::autoschedule::SCHEDULERS;
 use decompose_core::codegen::emit_c;
 use decompose_core::cost::{Family, Machine};
-use decompose_core::einsum::{Expr, Extents, IndexSet};
+use decompose_core::einsum::{Expr, Extents, Index, IndexSet};
 use decompose_core::kernels;
 use decompose_core::lower::lower;
 use decompose_core::schedule::{Pattern, Problem, SparseOperand};
@@ -36,7 +36,11 @@ fn check(name: &str, expr: Expr, tail: usize, rank: u64) {
 fn check_limited(name: &str, expr: Expr, (tail, rank): (usize, u64), techniques: Techniques) {
     let levels = expr.inputs[0].indices.clone();
     let order = levels.len();
-    let extent = |index| if levels.contains(&index) { 10_000 } else { rank };
+    let extent = |index| match index {
+        Index::BLOCK => 64,
+        _ if levels.contains(&index) => 10_000,
+        _ => rank,
+    };
     let extents: Extents = expr.all().iter().map(|index| (index, extent(index))).collect();
     let counts = (1..=order).map(|n| {
         let set: IndexSet = levels[..n].iter().copied().collect();
@@ -61,6 +65,14 @@ fn check_limited(name: &str, expr: Expr, (tail, rank): (usize, u64), techniques:
 #[test]
 fn mttkrp_at_the_root() {
     check("mttkrp-3-root-r16", kernels::mttkrp(3, 0), 1, 16);
+}
+
+/// A tree of 64 blocks with all modes fused below.
+#[test]
+fn mttkrp_in_blocks() {
+    let mut expr = kernels::mttkrp(3, 1);
+    expr.inputs[0].indices.insert(0, Index::BLOCK);
+    check("mttkrp-3-blocks-r16", expr, 3, 16);
 }
 
 #[test]
