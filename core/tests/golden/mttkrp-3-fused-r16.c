@@ -26,10 +26,10 @@ static inline uint64_t smaller(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
 void decompose_kernel(const void *const *in, value *out, value *boundary, value *scratch, const uint64_t *task)
 {
-    const uint32_t *restrict coord_i = in[0];
+    const uint16_t *restrict coord_i = in[0];
     const uint32_t *restrict child_i = in[1];
-    const uint32_t *restrict coord_j = in[2];
-    const uint32_t *restrict coord_k = in[3];
+    const uint16_t *restrict coord_j = in[2];
+    const uint16_t *restrict coord_k = in[3];
     const value *restrict nonzero = in[4];
     const value *restrict A2 = in[5];
     const value *restrict A3 = in[6];

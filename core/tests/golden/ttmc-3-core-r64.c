@@ -33,11 +33,11 @@ static inline uint64_t smaller(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
 void decompose_kernel(const void *const *in, value *out, value *boundary, value *scratch, const uint64_t *task)
 {
-    const uint32_t *restrict coord_i = in[0];
+    const uint16_t *restrict coord_i = in[0];
     const uint32_t *restrict child_i = in[1];
-    const uint32_t *restrict coord_j = in[2];
+    const uint16_t *restrict coord_j = in[2];
     const uint32_t *restrict child_j = in[3];
-    const uint32_t *restrict coord_k = in[4];
+    const uint16_t *restrict coord_k = in[4];
     const value *restrict nonzero = in[5];
     const value *restrict U1 = in[6];
     const value *restrict U2 = in[7];
