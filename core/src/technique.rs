@@ -22,6 +22,8 @@ pub enum Technique {
     Registers,
     /// Rows that are gathered or added to are requested ahead of their use.  Without: none is.
     Prefetch,
+    /// Trees may be stored block by block, so that rows that are gathered stay near.  Without: none is.
+    Blocks,
     /// Factors, values and coordinates ask for huge pages.  Without: they refuse them.
     HugePages,
     /// Modes are merged, so that kernels share partial products.  Without: every kernel runs over all
@@ -37,10 +39,11 @@ pub enum Technique {
 
 impl Technique {
     /// All of them.
-    pub const ALL: [Technique; 7] = [
+    pub const ALL: [Technique; 8] = [
         Technique::Constants,
         Technique::Registers,
         Technique::Prefetch,
+        Technique::Blocks,
         Technique::HugePages,
         Technique::Merging,
         Technique::Fusing,
@@ -53,6 +56,7 @@ impl Technique {
             Technique::Constants => "constants",
             Technique::Registers => "registers",
             Technique::Prefetch => "prefetch",
+            Technique::Blocks => "blocks",
             Technique::HugePages => "huge-pages",
             Technique::Merging => "merging",
             Technique::Fusing => "fusing",

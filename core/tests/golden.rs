@@ -4,7 +4,7 @@
 
 use decompose_core::autoschedule::SCHEDULERS;
 use decompose_core::codegen::emit_c;
-use decompose_core::cost::Machine;
+use decompose_core::cost::{Family, Machine};
 use decompose_core::einsum::{Expr, Extents, IndexSet};
 use decompose_core::kernels;
 use decompose_core::lower::lower;
@@ -22,7 +22,7 @@ fn machine() -> Machine {
         l2_share: 0.8,
         l3_share: 0.8,
         threads: 2,
-        ..Machine::here().clone()
+        ..Family::Zen.machine()
     }
 }
 

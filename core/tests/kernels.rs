@@ -45,7 +45,7 @@ fn trees(order: usize) -> Vec<TreeLayout> {
     let orders = [forward, backward, turned].into_iter().flat_map(|modes| {
         tails.clone().map(move |tail| {
             let order = ModeOrder::new(modes.clone()).expect("an order");
-            TreeLayout { order, tail }
+            TreeLayout::new(order, tail)
         })
     });
     orders.collect()

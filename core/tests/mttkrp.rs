@@ -6,8 +6,10 @@ mod common;
 use common::{Case, corpus};
 use decompose_core::cost::Machine;
 use decompose_core::runtime::Toolchain;
-use decompose_core::sweep::{Engine, Merging, MttkrpSweep, PlanOptions, TreeLayout, Trees, plan};
-use decompose_formats::{ModeOrder, Value};
+use decompose_core::sweep::{
+    Engine, Merging, MttkrpSweep, PlanOptions, TreeLayout, Trees, count_blocks, plan,
+};
+use decompose_formats::{Blocking, ModeOrder, PatternCounts, Value};
 
 fn interpreter() -> Toolchain {
     Toolchain::Interpreter("the test asks for it".into())
@@ -29,7 +31,12 @@ fn check<V: Value>(case: &Case, rank: usize, trees: Trees, toolchain: &Toolchain
         merging: Merging::Never,
         updates: (0..case.extents.len()).collect(),
     };
-    let plan = plan(&case.extents, &case.pattern(), &options, Machine::here()).expect("a plan");
+    let mut pattern = case.pattern();
+    if let Trees::Given(trees) = &options.trees {
+        let (coo, blocks) = (case.coo::<V>(), trees.iter().filter_map(|tree| tree.blocks.clone()));
+        count_blocks(&mut pattern, &PatternCounts::of(&coo), &coo, blocks).expect("counts");
+    }
+    let plan = plan(&case.extents, &pattern, &options, Machine::here()).expect("a plan");
     let (mut engine, report) = Engine::build(case.coo::<V>(), &plan, toolchain).expect("an engine");
     if let Toolchain::Native(_) = toolchain {
         assert_eq!(report.interpreted, None);
@@ -99,7 +106,7 @@ fn one_tree_of_any_order_serves_all_modes() {
             let order = ModeOrder::new((0..modes).map(|m| (m + shift) % modes).collect());
             let order = order.expect("a rotation");
             for tail in 1..modes.max(2) {
-                let trees = Trees::Given(vec![TreeLayout { order: order.clone(), tail }]);
+                let trees = Trees::Given(vec![TreeLayout::new(order.clone(), tail)]);
                 for threads in [1, 2] {
                     let work = || {
                         check::<f64>(case, 9, trees.clone(), &toolchain);
@@ -109,6 +116,58 @@ fn one_tree_of_any_order_serves_all_modes() {
                 }
             }
         }
+    }
+}
+
+/// Blockings of a tensor of `extents`: one bit of the longest mode, one of each, all bits.
+fn blockings_of(extents: &[u64]) -> Vec<Blocking> {
+    let bits = |extent: u64| (64 - (extent - 1).leading_zeros()) as u8;
+    let longest = extents.iter().copied().max().unwrap_or(0);
+    let one = extents.iter().map(|&extent| u8::from(extent == longest && extent > 1)).collect();
+    let each = extents.iter().map(|&extent| u8::from(extent > 1)).collect();
+    let all = extents.iter().map(|&extent| bits(extent)).collect();
+    let mut found: Vec<Blocking> = [one, each, all].into_iter().filter_map(Blocking::new).collect();
+    found.dedup();
+    found
+}
+
+#[test]
+fn one_tree_of_blocks_serves_all_modes() {
+    let corpus = corpus();
+    let toolchain = Toolchain::detect();
+    let mut checked = 0;
+    for case in &corpus.tensor {
+        let modes = case.extents.len();
+        for blocks in blockings_of(&case.extents) {
+            for tail in 1..=modes {
+                let order = ModeOrder::rooted(tail - 1, &case.extents);
+                let tree = TreeLayout { blocks: Some(blocks.clone()), order, tail };
+                let trees = Trees::Given(vec![tree]);
+                for threads in [1, 2, 5] {
+                    in_pool(threads, || check::<f64>(case, 9, trees.clone(), &toolchain));
+                }
+                in_pool(2, || check::<f64>(case, 50, trees.clone(), &interpreter()));
+                checked += 1;
+            }
+        }
+    }
+    assert!(checked > 20, "{checked} trees of blocks");
+}
+
+#[test]
+fn trees_of_blocks_and_of_modes_stand_side_by_side() {
+    let corpus = corpus();
+    let toolchain = Toolchain::detect();
+    for case in corpus.tensor.iter().filter(|case| case.extents.len() > 1) {
+        let order = |root| ModeOrder::rooted(root, &case.extents);
+        let blocked = blockings_of(&case.extents).into_iter().enumerate();
+        let blocked = blocked.map(|(at, blocks)| TreeLayout {
+            blocks: Some(blocks),
+            order: order(at % case.extents.len()),
+            tail: 1,
+        });
+        let trees: Vec<TreeLayout> = blocked.chain([TreeLayout::new(order(1), 1)]).collect();
+        in_pool(2, || check::<f64>(case, 16, Trees::Given(trees.clone()), &toolchain));
     }
 }
 
@@ -134,7 +193,7 @@ fn coordinates_of_any_width_equal_the_definition() {
     for shift in 0..3 {
         let order = ModeOrder::new((0..3).map(|m| (m + shift) % 3).collect()).expect("a rotation");
         for tail in 1..3 {
-            let trees = Trees::Given(vec![TreeLayout { order: order.clone(), tail }]);
+            let trees = Trees::Given(vec![TreeLayout::new(order.clone(), tail)]);
             in_pool(2, || {
                 check::<f64>(&case, 9, trees.clone(), &toolchain);
                 check::<f64>(&case, 9, trees.clone(), &interpreter());

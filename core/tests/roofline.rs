@@ -97,7 +97,7 @@ fn values_at_positions_are_written() {
     let rows = coo.extents().iter().map(|&extent| vec![extent, RANK as u64]);
     let shapes: Vec<Vec<u64>> = std::iter::once(coo.extents().to_vec()).chain(rows).collect();
     let question = Question::new(tttp(3), 0, &PatternCounts::of(&coo), &shapes).unwrap();
-    let natural = decompose_core::sweep::TreeLayout { order: ModeOrder::natural(3), tail: 1 };
+    let natural = decompose_core::sweep::TreeLayout::new(ModeOrder::natural(3), 1);
     let problem = question.problem(&natural);
     let plan = plan_kernels(coo.extents(), &[problem], &options(), Machine::here()).unwrap();
     let step = &plan.steps[0];

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use decompose_core::autoschedule::{
     OrdersFound, SCHEDULERS, SearchLimits, level_orders, search_orders, storage_orders,
 };
-use decompose_core::cost::{Machine, on_threads};
+use decompose_core::cost::{Family, Machine, on_threads};
 use decompose_core::einsum::{Extents, Index, IndexSet};
 use decompose_core::error::CoreError;
 use decompose_core::kernels;
@@ -22,7 +22,7 @@ fn pose(name: &str, sparse: &[u64], nnz: u64) -> Problem {
 }
 
 fn machine() -> Machine {
-    Machine { threads: 2, l2_bytes: 1 << 20, l3_bytes: 32 << 20, ..Machine::here().clone() }
+    Family::Zen.machine()
 }
 
 fn search(problem: &Problem) -> Result<OrdersFound, CoreError> {

@@ -68,6 +68,8 @@ fn machine() -> Machine {
         l3_bytes: 24 << 20,
         l2_share: 0.8,
         l3_share: 0.8,
+        quick_bytes: f64::INFINITY,
+        underway_bytes: 16_384.0,
         threads: 8,
         l1_line: 0.1e-9,
         buffer_line: 0.2e-9,

@@ -5,6 +5,7 @@
 //! has an *extent*.  [`Coo`] lists non-zeros, [`Csf`] compresses them into a tree.
 
 pub mod array;
+pub mod blocking;
 pub mod catalog;
 pub mod coo;
 pub mod csf;
@@ -22,6 +23,7 @@ pub mod value;
 pub mod wide;
 
 pub use array::Array;
+pub use blocking::Blocking;
 pub use coo::Coo;
 pub use coo::Duplicates;
 pub use csf::Csf;

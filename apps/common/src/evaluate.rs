@@ -54,7 +54,7 @@ pub fn values_at(
         .chain(operands.iter().map(|o| o.shape().iter().map(|&n| n as u64).collect()))
         .collect();
     let question = Question::new(expr, 0, &counts, &shapes)?;
-    let natural = TreeLayout { order: ModeOrder::natural(list.order()), tail: 1 };
+    let natural = TreeLayout::new(ModeOrder::natural(list.order()), 1);
     let problem = question.problem(&natural);
     let modes = &question.expr.inputs[0].indices;
     let orders = storage_orders(modes, &question.extents, &question.pattern);

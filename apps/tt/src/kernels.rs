@@ -365,7 +365,7 @@ fn problem(
     }
     let mut question = Question::new(expr, 0, counts, &shapes)?;
     question.value_bytes = value_bytes;
-    let natural = TreeLayout { order: decompose_formats::ModeOrder::natural(order), tail: 1 };
+    let natural = TreeLayout::new(decompose_formats::ModeOrder::natural(order), 1);
     Ok((question.problem(&natural), question))
 }
 

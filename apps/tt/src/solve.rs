@@ -95,7 +95,7 @@ pub fn solve_svd<V: Value>(
     if square <= 0.0 {
         return Err(SolverError::ZeroTensor);
     }
-    let layout = TreeLayout { order: tree_order(extents.len()), tail: 1 };
+    let layout = TreeLayout::new(tree_order(extents.len()), 1);
     let tree = Arc::new(Csf::build(coo, &layout.order)?);
     let cuts = cuts(config, &extents, square.sqrt())?;
     let (start, mut history) = (Instant::now(), Vec::<IterationRecord>::new());

@@ -23,7 +23,7 @@ pub(super) fn widening(
     search: impl Fn(Promising, SearchReport) -> Result<Found, CoreError>,
 ) -> Result<Found, CoreError> {
     let start = std::time::Instant::now();
-    let mut breadth = Some(limits.breadth);
+    let mut breadth = Some(limits.breadth.max(least_breadth(problem)));
     while let Some(now) = breadth {
         let promising = promising_paths(problem, &SearchLimits { breadth: now, ..*limits });
         let report = SearchReport {
@@ -45,6 +45,15 @@ pub(super) fn widening(
     let (dims, bytes) = (problem.max_buffer_dims, problem.max_buffer_bytes);
     let why = format!("no nest is legal with buffers of {dims} indices and {bytes} bytes");
     Err(CoreError::NoSchedule { expr: problem.expr.to_string(), why })
+}
+
+/// Returns the least set of paths that holds a good one.
+///
+/// Where more than two levels are fused, rows may be added to at a level between them: a term of two
+/// inputs would have to wait for loops that are none, and one term of all inputs does not.
+fn least_breadth(problem: &Problem) -> Breadth {
+    let fused = problem.sparse.iter().any(|x| x.tail > 2);
+    if fused { Breadth::All } else { Breadth::LeastDepth }
 }
 
 /// Returns the paths of a breadth that can keep the buffer bounds.

@@ -3,7 +3,7 @@
 //! A request must be made a latency before the use.  What happens meanwhile grows with the row: a
 //! distance is therefore given as bytes underway, and short rows are requested more positions ahead.
 
-use crate::cost::{LINE_BYTES, Machine, Table, near_and_far};
+use crate::cost::{LINE_BYTES, Machine, Table, near_and_late};
 use crate::einsum::{Index, IndexSet};
 use crate::path::Path;
 use crate::schedule::{Prefetch, Problem, Requested};
@@ -12,15 +12,15 @@ use crate::schedule::{Prefetch, Problem, Requested};
 /// the best on one tensor of short fibres at rank 50, and a few percent better than no requests.
 const DISTANCE: u64 = 16;
 
-/// Bytes of rows that come from memory between request and use, and the most positions.  With 128
-/// instead of 16 positions at rank 16 a TTTP whose last operand has 31 MB took 11 instead of 24 ms, at
-/// rank 32 with 64 positions 14 instead of 24 ms, and more gained nothing.
-const FAR_BYTES: f64 = 16_384.0;
-const FAR_DISTANCE: f64 = 128.0;
+/// The most positions between the request of a row that comes late and its use; short of that,
+/// [`Machine::underway_bytes`] say how many.  With 128 instead of 16 positions at rank 16 a TTTP whose last
+/// operand has 31 MB took 11 instead of 24 ms, at rank 32 with 64 positions 14 instead of 24 ms, and
+/// more gained nothing.
+const LATE_DISTANCE: f64 = 128.0;
 
-/// Rows of a line count as coming from memory if this share of them does; longer ones, with which
+/// Rows of a line count as coming late if this share of them does; longer ones, with which
 /// there is more to do meanwhile, if a share as many times as large does.
-const FAR_SHARE: f64 = 0.025;
+const LATE_SHARE: f64 = 0.025;
 
 /// Rows are left alone if at least this share of them comes from the second-level cache: requests cost
 /// more than they save.
@@ -78,7 +78,7 @@ struct Walk<'a> {
 
 impl Walk<'_> {
     /// Returns how early the rows of an operand over `indices` are requested, if they are: rows of up
-    /// to `short` bytes only if they come from memory.
+    /// to `short` bytes only if they come late.
     fn distance(&self, indices: IndexSet, short: u64) -> Option<u64> {
         let Walk { problem, machine, products } = *self;
         let x = problem.sparse.first()?;
@@ -89,16 +89,16 @@ impl Walk<'_> {
         let slices = x.pattern.count(sparse, &problem.extents) as f64;
         let bytes = slices * row_bytes as f64;
         let table = Table { bytes, coverage: x.pattern.coverage(mode), slices };
-        let (near, far) = near_and_far(machine, &table);
-        let far = far >= FAR_SHARE * row_bytes as f64 / LINE_BYTES;
-        if near >= NEAR_SHARE || row_bytes <= short && !far || row_bytes > LONG_ROW_BYTES {
+        let (near, late) = near_and_late(machine, &table);
+        let late = late >= LATE_SHARE * row_bytes as f64 / LINE_BYTES;
+        if near >= NEAR_SHARE || row_bytes <= short && !late || row_bytes > LONG_ROW_BYTES {
             return None;
         }
-        if !far || products {
+        if !late || products {
             return Some(DISTANCE);
         }
-        let ahead = FAR_BYTES / (row_bytes as f64 * self.below(mode));
-        Some(ahead.clamp(DISTANCE as f64, FAR_DISTANCE) as u64)
+        let ahead = machine.underway_bytes / (row_bytes as f64 * self.below(mode));
+        Some(ahead.clamp(DISTANCE as f64, LATE_DISTANCE) as u64)
     }
 
     /// Returns the non-zeros below a node of the level of `mode`, on average.

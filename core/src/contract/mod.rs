@@ -88,7 +88,7 @@ impl<V: Value> Contraction<V> {
         tree: Arc<Csf<V>>,
         toolchain: &Toolchain,
     ) -> Result<Contraction<V>, CoreError> {
-        let layout = TreeLayout { order: tree.mode_order().clone(), tail: tree.tail() };
+        let layout = TreeLayout::new(tree.mode_order().clone(), tree.tail());
         let problem = question.problem(&layout);
         let found = SCHEDULERS[0].search(&problem, Machine::here())?;
         let best = found.candidates.first().ok_or_else(|| no_sparse(&problem.expr))?;

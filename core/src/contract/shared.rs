@@ -43,7 +43,7 @@ pub fn best_tree(
                 let order = stored.levels.iter().map(mode_of).collect::<Option<Vec<usize>>>()?;
                 let wanted = roots == Roots::Any || roots == Roots::Mode(*order.first()?);
                 let order = ModeOrder::new(order)?;
-                wanted.then_some(TreeLayout { order, tail: stored.tail })
+                wanted.then_some(TreeLayout::new(order, stored.tail))
             })
             .map(|tree| {
                 let seconds = questions.iter().map(|question| seconds(question, &tree, machine));

@@ -71,10 +71,31 @@ impl Access<'_> {
         } else {
             gather_seconds(self.machine, &self.table(rows - self.fixed(), row_bytes), bytes)
         };
+        cost.seconds += self.entering_blocks(rows, row_bytes, each) * self.touches;
         let near = self.again_seconds(block, self.bytes(inner, row_bytes));
         let again = (visits - fetches) * (row_bytes / LINE_BYTES).max(1.0) * near;
         cost.gathered_bytes += fetches * row_bytes * self.touches;
         cost.seconds += (pieces * each + again) * self.touches;
+    }
+
+    /// Seconds beyond `each` that the first fetches of rows over `rows` in a block of the tensor take:
+    /// these come from where the whole table is.
+    ///
+    /// Along the curve of the blocks the mode with the lowest bit changes with every block, the next
+    /// one with every second, and so on; the rows of a mode that stays are still near.
+    fn entering_blocks(&self, rows: IndexSet, row_bytes: f64, each: f64) -> f64 {
+        let Some(x) = self.problem.sparse.first().filter(|x| x.in_blocks()) else { return 0.0 };
+        let rows = rows & self.problem.sparse_indices();
+        if rows.is_empty() {
+            return 0.0;
+        }
+        let count = |set| x.pattern.count(set, &self.problem.extents) as f64;
+        let bytes = count(rows) * row_bytes.max(LINE_BYTES);
+        let whole = Table { bytes, coverage: None, slices: count(rows) };
+        let far = gather_seconds(self.machine, &whole, row_bytes);
+        let modes = x.levels.len() as f64 - 1.0;
+        let changes = (2.0 - f64::exp2(1.0 - modes)) / modes;
+        changes * count(rows.with(Index::BLOCK)) * (far - each).max(0.0)
     }
 
     /// Seconds to reach a line again of a block of `rows` rows that take `bytes`.
@@ -94,8 +115,9 @@ impl Access<'_> {
         let single = sparse.next().filter(|_| sparse.next().is_none());
         let x = self.problem.sparse.first();
         let coverage = single.zip(x).and_then(|(index, x)| x.pattern.coverage(index));
-        let slices =
-            single.map_or(1.0, |index| used_rows(self.problem, [index].into_iter().collect()));
+        let slices = single.zip(x).map_or(1.0, |(index, x)| {
+            x.pattern.count(IndexSet::EMPTY.with(index), &self.problem.extents) as f64
+        });
         Table { bytes, coverage, slices }
     }
 
@@ -151,11 +173,16 @@ fn distinct(problem: &Problem, loops: IndexSet) -> f64 {
     dense.fold(nodes, |n, extent| n * extent)
 }
 
-/// Rows of an operand over `rows` that are ever touched.
+/// Rows of an operand over `rows` that are ever touched; in a block on average, if there are any.
 fn used_rows(problem: &Problem, rows: IndexSet) -> f64 {
     let Some(x) = problem.sparse.first() else { return 1.0 };
     let sparse = problem.sparse_indices();
-    let used = x.pattern.count(rows & sparse, &problem.extents) as f64;
+    let count = |set| x.pattern.count(set, &problem.extents) as f64;
+    let block = IndexSet::EMPTY.with(Index::BLOCK);
+    let used = match x.in_blocks() {
+        true => count((rows & sparse) | block) / count(block).max(1.0),
+        false => count(rows & sparse),
+    };
     let dense = (rows - sparse).iter().map(|index| problem.extents.of(index) as f64);
     dense.fold(used, |n, extent| n * extent)
 }

@@ -27,31 +27,31 @@ pub(super) struct Shares {
 impl Shares {
     /// Returns the shares of a table of `bytes` that all threads use.
     pub(super) fn shared(machine: &Machine, bytes: f64) -> Shares {
-        Shares::of(machine, |cache| cache / bytes, 1.0)
+        Shares::within(caches(machine), |cache| cache / bytes)
     }
 
     /// Returns the shares of a table of `bytes` of which every thread has its own.
     pub(super) fn private(machine: &Machine, bytes: f64) -> Shares {
-        Shares::of(machine, |cache| cache / bytes, machine.threads.max(1) as f64)
+        let (near, mid) = caches(machine);
+        Shares::within((near, mid / machine.threads.max(1) as f64), |cache| cache / bytes)
     }
 
     /// Returns the shares of a table that all threads use, of which some rows are asked for more
-    /// than others.
-    pub(super) fn skewed(machine: &Machine, table: &Table<'_>) -> Shares {
+    /// than others, in caches that hold so many bytes.
+    fn skewed(caches: (f64, f64), table: &Table<'_>) -> Shares {
         match table.coverage {
-            None => Shares::shared(machine, table.bytes),
+            None => Shares::within(caches, |cache| cache / table.bytes),
             Some(coverage) => {
                 let slices = |cache: f64| cache * table.slices / table.bytes;
-                Shares::of(machine, |cache| coverage.share(slices(cache)), 1.0)
+                Shares::within(caches, |cache| coverage.share(slices(cache)))
             }
         }
     }
 
-    /// Of a table of which `held(bytes)` stay in a cache, with `copies` in the last level.
-    fn of(machine: &Machine, held: impl Fn(f64) -> f64, copies: f64) -> Shares {
-        let near = held(machine.l2_bytes as f64 * machine.l2_share).min(1.0);
-        let mid = held(machine.l3_bytes as f64 * machine.l3_share / copies).min(1.0);
-        let mid = (mid - near).max(0.0);
+    /// Of a table of which `held(bytes)` stay in a cache.
+    fn within((near, mid): (f64, f64), held: impl Fn(f64) -> f64) -> Shares {
+        let near = held(near).min(1.0);
+        let mid = (held(mid).min(1.0) - near).max(0.0);
         Shares { near, mid, far: 1.0 - near - mid }
     }
 
@@ -59,6 +59,12 @@ impl Shares {
     pub(super) fn line(self, machine: &Machine, far: f64) -> f64 {
         self.near * machine.l2_line + self.mid * machine.l3_line + self.far * far
     }
+}
+
+/// Returns the bytes of the second and of the last level that a table may count on.
+fn caches(machine: &Machine) -> (f64, f64) {
+    let near = machine.l2_bytes as f64 * machine.l2_share;
+    (near, machine.l3_bytes as f64 * machine.l3_share)
 }
 
 /// A table whose rows are gathered.
@@ -75,14 +81,15 @@ pub(crate) struct Table<'a> {
 /// Returns the seconds to gather one row of `row_bytes` from `table`.
 pub(super) fn gather_seconds(machine: &Machine, table: &Table<'_>, row_bytes: f64) -> f64 {
     let lines = (row_bytes / LINE_BYTES).max(1.0);
-    let shares = Shares::skewed(machine, table);
+    let shares = Shares::skewed(caches(machine), table);
     let wait = shares.mid * machine.l3_wait + shares.far * machine.memory_wait;
     wait + lines * shares.line(machine, machine.memory_line)
 }
 
 /// Returns the shares of the rows gathered from `table` that come from the second-level cache and
-/// from memory.
-pub(crate) fn near_and_far(machine: &Machine, table: &Table<'_>) -> (f64, f64) {
-    let shares = Shares::skewed(machine, table);
+/// that come late: from memory, or from farther in the last level than [`Machine::quick_bytes`].
+pub(crate) fn near_and_late(machine: &Machine, table: &Table<'_>) -> (f64, f64) {
+    let (near, mid) = caches(machine);
+    let shares = Shares::skewed((near, mid.min(machine.quick_bytes)), table);
     (shares.near, shares.far)
 }

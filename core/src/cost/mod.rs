@@ -1,7 +1,7 @@
 //! What a loop nest costs.
 //!
 //! [`tree`] prices nests by *tree-separable* functions, which dynamic programming can minimise
-//! exactly; [`estimate`] judges a whole schedule in seconds with the constants of a [`Machine`].
+//! exactly; [`estimate`] judges a whole schedule in seconds with the constants of a [`Machine`], which are those of its [`Family`].
 //! Both count iterations with `nnz(X_i)`, `nnz(X_ij)`, ... of the sparse operand.
 
 mod access;
@@ -15,6 +15,6 @@ pub mod tree;
 mod walks;
 
 pub use estimate::{Cost, estimate};
-pub use machine::Machine;
-pub(crate) use memory::{LINE_BYTES, Table, near_and_far};
+pub use machine::{Family, Machine};
+pub(crate) use memory::{LINE_BYTES, Table, near_and_late};
 pub use threads::{ThreadedCost, on_threads};

@@ -4,24 +4,36 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::{BitAnd, BitOr, Sub};
 
-/// An index of an expression: a letter.
+/// An index of an expression: a letter, or `_` for the blocks of a tensor.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Index(u8);
 
 impl Index {
-    /// Returns the index named `letter`; `None` unless it is an ASCII letter.
+    /// The index of the blocks of a tensor that is stored block by block ([`Blocking`]): `_`.
+    ///
+    /// Only the tensor has it, as its first index; what is contracted inside a block is summed over
+    /// the blocks at the very end.
+    ///
+    /// [`Blocking`]: decompose_formats::Blocking
+    pub const BLOCK: Index = Index(52);
+
+    /// Returns the index named `letter`; `None` unless it is an ASCII letter or `_`.
     pub fn new(letter: char) -> Option<Index> {
         match letter {
             'a'..='z' => Some(Index(letter as u8 - b'a')),
             'A'..='Z' => Some(Index(letter as u8 - b'A' + 26)),
+            '_' => Some(Index::BLOCK),
             _ => None,
         }
     }
 
     /// Returns the letter.
     pub fn letter(self) -> char {
-        let base = if self.0 < 26 { b'a' } else { b'A' - 26 };
-        char::from(base + self.0)
+        match self.0 {
+            0..26 => char::from(b'a' + self.0),
+            26..52 => char::from(b'A' - 26 + self.0),
+            _ => '_',
+        }
     }
 
     /// Returns its number, below [`Index::COUNT`]: a place in a table of indices.
@@ -30,7 +42,7 @@ impl Index {
     }
 
     /// How many indices there can be.
-    pub const COUNT: usize = 52;
+    pub const COUNT: usize = 53;
 }
 
 impl fmt::Display for Index {
@@ -167,10 +179,11 @@ mod tests {
 
     #[test]
     fn letters_are_numbered_once() {
-        let all: String = ('a'..='z').chain('A'..='Z').collect();
+        let all: String = ('a'..='z').chain('A'..='Z').chain(['_']).collect();
         let numbers: Vec<usize> = indices(&all).into_iter().map(Index::number).collect();
         assert_eq!(numbers, (0..Index::COUNT).collect::<Vec<_>>());
         assert_eq!(indices(&all).into_iter().collect::<IndexSet>().to_string(), all);
+        assert_eq!(Index::new('_'), Some(Index::BLOCK));
         assert_eq!(Index::new('1'), None);
     }
 }

@@ -1,7 +1,7 @@
 //! Paths of an expression without a choice: all of them, all at once, or one after the other.
 
 use crate::einsum::{Expr, IndexSet};
-use crate::path::{Arity, Path, PathSpace, Source, Term, Wanted};
+use crate::path::{Arity, Path, PathSpace, Source, Term, Wanted, handed_on};
 
 /// The longest list of paths that [`enumerate`] returns: all of those of 6 operands.
 const MAX_PATHS: usize = 50_000;
@@ -59,7 +59,7 @@ pub fn greedy<P: Ord>(expr: &Expr, price: &dyn Fn(IndexSet, IndexSet) -> P) -> P
 fn kept(expr: &Expr, open: &[(Source, IndexSet)], (a, b): (usize, usize)) -> IndexSet {
     let others = open.iter().enumerate().filter(|(at, _)| *at != a && *at != b);
     let needed = others.fold(expr.output.set(), |set, (_, (_, indices))| set | *indices);
-    (open[a].1 | open[b].1) & needed
+    handed_on(open[a].1 | open[b].1, needed, open.len() == 2)
 }
 
 /// Reorders terms so that each stands right behind the subtrees that it reads.

@@ -17,11 +17,17 @@ mod space;
 
 use std::fmt;
 
-use crate::einsum::{Expr, IndexSet};
+use crate::einsum::{Expr, Index, IndexSet};
 
 pub use enumerate::{enumerate, greedy, unfactorised};
 pub use listing::{Link, Listing, Wanted};
 pub use space::{Arity, PathSpace};
+
+/// Returns what a term over the indices `own` hands on to terms that need `needed`.  Blocks of a
+/// tensor are summed by the last term: inside a block nothing outlives it.
+pub(crate) fn handed_on(own: IndexSet, needed: IndexSet, last: bool) -> IndexSet {
+    own & if last { needed } else { needed.with(Index::BLOCK) }
+}
 
 /// What a term reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

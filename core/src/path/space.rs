@@ -15,6 +15,7 @@
 use std::ops::Range;
 
 use crate::einsum::{Expr, IndexSet};
+use crate::path::handed_on;
 
 /// How many inputs a term may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -160,7 +161,7 @@ fn results(expr: &Expr, full: Set) -> Vec<IndexSet> {
     let kept = |set: Set| {
         let needed = all[(full & !set) as usize] | expr.output.set();
         let own = all[set as usize];
-        if set.count_ones() == 1 { own } else { own & needed }
+        if set.count_ones() == 1 { own } else { handed_on(own, needed, set == full) }
     };
     (0..=full).map(kept).collect()
 }

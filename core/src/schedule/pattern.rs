@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use decompose_formats::ModeSet;
 use decompose_formats::stats::{Coverage, PatternCounts};
+use decompose_formats::{Blocking, ModeSet};
 
 use crate::einsum::{Extents, Index, IndexSet};
 
@@ -16,6 +16,8 @@ use crate::einsum::{Extents, Index, IndexSet};
 pub struct Pattern {
     counts: BTreeMap<IndexSet, u64>,
     coverages: BTreeMap<Index, Coverage>,
+    /// Counts of pairs of a block and a tuple, by blocking.
+    blocks: BTreeMap<Blocking, BTreeMap<IndexSet, u64>>,
 }
 
 impl Pattern {
@@ -26,6 +28,7 @@ impl Pattern {
         Pattern {
             counts: counts.iter().map(|(set, count)| (named(set), count.value)).collect(),
             coverages: indices.iter().enumerate().map(coverage).collect(),
+            blocks: BTreeMap::new(),
         }
     }
 
@@ -45,6 +48,37 @@ impl Pattern {
         self
     }
 
+    /// Records how many pairs of a block and a tuple in each set of indices occur; of the empty set,
+    /// how many blocks.
+    pub fn record_blocks(
+        &mut self,
+        blocking: Blocking,
+        counts: impl IntoIterator<Item = (IndexSet, u64)>,
+    ) {
+        let counts = counts.into_iter().map(|(set, count)| (set.with(Index::BLOCK), count));
+        self.blocks.insert(blocking, counts.collect());
+    }
+
+    /// Returns the blockings of which counts are recorded.
+    pub fn blockings(&self) -> impl Iterator<Item = &Blocking> {
+        self.blocks.keys()
+    }
+
+    /// Returns this pattern without the counts of blocks.
+    pub fn unblocked(mut self) -> Pattern {
+        self.blocks.clear();
+        self
+    }
+
+    /// Returns the pattern of the tensor with [`Index::BLOCK`] as one more index; `None` if nothing is
+    /// recorded of the blocking.
+    pub fn in_blocks(&self, blocking: &Blocking) -> Option<Pattern> {
+        let inside = self.blocks.get(blocking)?.iter();
+        let counts = self.counts.iter().chain(inside).map(|(&set, &count)| (set, count));
+        let coverages = self.coverages.clone();
+        Some(Pattern { counts: counts.collect(), coverages, blocks: BTreeMap::new() })
+    }
+
     /// Returns `nnz(X_set)` as recorded; otherwise the bound that follows from what is known: no
     /// more than the product of the extents, than `nnz(X)`, and than any recorded superset.
     pub fn count(&self, set: IndexSet, extents: &Extents) -> u64 {
@@ -62,6 +96,6 @@ impl Pattern {
 
 impl FromIterator<(IndexSet, u64)> for Pattern {
     fn from_iter<I: IntoIterator<Item = (IndexSet, u64)>>(counts: I) -> Pattern {
-        Pattern { counts: counts.into_iter().collect(), coverages: BTreeMap::new() }
+        Pattern { counts: counts.into_iter().collect(), ..Pattern::default() }
     }
 }

@@ -51,6 +51,11 @@ pub struct SparseOperand {
 }
 
 impl SparseOperand {
+    /// Tells whether the operand is stored block by block.
+    pub fn in_blocks(&self) -> bool {
+        self.levels.first() == Some(&Index::BLOCK)
+    }
+
     /// Returns how many levels loops over `around`, outermost first, walk: a loop over the next
     /// level walks it, every other one runs over its extent.
     pub fn walked(&self, around: impl IntoIterator<Item = Index>) -> usize {

@@ -17,7 +17,7 @@ use std::fmt::Write;
 
 use crate::einsum::{Expr, Index, IndexSet};
 use crate::error::CoreError;
-use crate::path::{Path, Source, Term};
+use crate::path::{Path, Source, Term, handed_on};
 use crate::schedule::{
     BufferKind, Conflict, Fusion, Layout, LayoutLevel, Parallel, Prefetch, Requested, Schedule,
     Space, Tile,
@@ -165,7 +165,8 @@ fn path_from(products: &[Vec<Source>], expr: &Expr) -> Path {
                 Source::Term(t) if t < position => all | set(s),
                 Source::Term(_) => all,
             });
-        terms.push(Term { inputs: inputs.clone(), output: indices & later, indices });
+        let output = handed_on(indices, later, position + 1 == products.len());
+        terms.push(Term { inputs: inputs.clone(), output, indices });
     }
     Path { terms }
 }

@@ -1,11 +1,13 @@
 //! The MTTKRPs of one tensor, put to work.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
 use decompose_formats::ints::Width;
-use decompose_formats::{Coo, Csf, Matrix, Value};
+use decompose_formats::{Blocking, Coo, Csf, Matrix, Value};
 
+use crate::einsum::Index;
 use crate::error::CoreError;
 use crate::kernels::{mode_index, rank_index};
 use crate::lower::lower;
@@ -155,9 +157,39 @@ pub(crate) fn executors<V: Value>(
     Ok((executors, report))
 }
 
-fn trees<V: Value>(coo: Coo<V>, plan: &TreePlan) -> Result<Vec<Csf<V>>, CoreError> {
-    let layouts: Vec<_> = plan.trees.iter().map(|tree| (tree.order.clone(), tree.tail)).collect();
-    Ok(Csf::build_all(coo, &layouts)?)
+/// Builds the trees of the modes, then those of each blocking, all from one list, which the last of
+/// them use up.
+fn trees<V: Value>(mut coo: Coo<V>, plan: &TreePlan) -> Result<Vec<Csf<V>>, CoreError> {
+    let mut groups: BTreeMap<Option<&Blocking>, Vec<usize>> = BTreeMap::new();
+    for (at, tree) in plan.trees.iter().enumerate() {
+        groups.entry(tree.blocks.as_ref()).or_default().push(at);
+    }
+    let mut trees: Vec<Option<Csf<V>>> = plan.trees.iter().map(|_| None).collect();
+    let mut keep = |group: &[usize], built: Vec<Csf<V>>| {
+        group.iter().zip(built).for_each(|(&at, csf)| trees[at] = Some(csf));
+    };
+    let layouts = |group: &[usize]| -> Vec<_> {
+        group.iter().map(|&at| (plan.trees[at].list_order(), plan.trees[at].tail)).collect()
+    };
+    let last = groups.pop_last();
+    for (blocks, group) in &groups {
+        coo = match blocks {
+            Some(blocks) => coo.with_blocks(blocks)?,
+            None => coo,
+        };
+        keep(group, Csf::build_each(&mut coo, &layouts(group))?);
+        if blocks.is_some() {
+            coo = coo.without_blocks();
+        }
+    }
+    if let Some((blocks, group)) = last {
+        let coo = match blocks {
+            Some(blocks) => coo.with_blocks(blocks)?,
+            None => coo,
+        };
+        keep(&group, Csf::build_all(coo, &layouts(&group))?);
+    }
+    Ok(trees.into_iter().flatten().collect())
 }
 
 pub(crate) fn timed<T>(work: impl FnOnce() -> T) -> (T, f64) {
@@ -175,16 +207,12 @@ fn kernel(
     toolchain: &Toolchain,
 ) -> Result<Kernel, CoreError> {
     let levels = &step.problem.sparse[0].levels;
-    let modes = (0..extents.len()).map(mode_index).collect::<Vec<_>>();
-    let widths = levels.iter().map(|level| {
-        let mode = modes.iter().position(|mode| mode == level).unwrap_or_default();
-        (Width::below(extents[mode]), Width::below(nnz + 1))
-    });
-    let widths: Vec<(Width, Width)> = widths.collect();
     let mut problem = step.problem.clone();
-    for (&mode, &extent) in modes.iter().zip(extents) {
-        problem.extents.set(mode, extent);
+    for (mode, &extent) in extents.iter().enumerate() {
+        problem.extents.set(mode_index(mode), extent);
     }
+    let width = |&level: &Index| (Width::below(problem.extents.of(level)), Width::below(nnz + 1));
+    let widths: Vec<(Width, Width)> = levels.iter().map(width).collect();
     let program = lower(&problem, &step.candidate.schedule, &widths)?;
     Ok(Kernel::new(program, toolchain))
 }

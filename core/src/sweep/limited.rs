@@ -5,6 +5,7 @@
 //! | constants, registers | the same; kernels are generated without |
 //! | prefetch | the same, its requests removed |
 //! | merging | no modes are merged |
+//! | blocks | chosen among trees without blocks |
 //! | fusing | chosen among trees of plain CSF |
 //! | layouts | a tree of plain CSF for each mode, rooted at it |
 //! | huge pages | the same; [`Techniques::pages`] is for whoever makes memory |
@@ -34,6 +35,9 @@ pub fn plan_limited(
     if options.trees == Trees::Choose {
         options.trees = trees(techniques);
     }
+    let unblocked =
+        Some(pattern.clone().unblocked()).filter(|_| !techniques.has(Technique::Blocks));
+    let pattern = unblocked.as_ref().unwrap_or(pattern);
     let mut plan = plan(extents, pattern, &options, machine)?;
     let merges = plan.merges.iter_mut().flat_map(|merge| &mut merge.kernels.steps);
     for step in plan.kernels.steps.iter_mut().chain(merges) {

@@ -5,9 +5,11 @@
 //! [`Engine`] builds the trees, compiles the kernels meanwhile, and runs them.  Kernels of other solvers
 //! are planned by [`plan_kernels`], and those of a Tucker sweep may share work too: [`plan_ttmc_merges`].
 
+mod blocked;
 mod blocks;
 mod engine;
 mod kernels;
+mod layout;
 mod limited;
 mod partials;
 mod plan;
@@ -17,15 +19,15 @@ use decompose_formats::{Matrix, Value};
 
 use crate::error::CoreError;
 
+pub use blocked::{blockings, count_blocks};
 pub use engine::Engine;
 pub use kernels::BuildReport;
 pub(crate) use kernels::{executors, timed};
+pub use layout::TreeLayout;
 pub use limited::plan_limited;
 pub use partials::{TtmcMerge, TtmcSweep, plan_ttmc_merges};
 pub use plan::{Merge, SweepPlan, plan};
-pub use trees::{
-    Merging, PlanOptions, Step, TreeLayout, TreePlan, Trees, plan_kernels, posed, tree_bytes,
-};
+pub use trees::{Merging, PlanOptions, Step, TreePlan, Trees, plan_kernels, posed};
 
 /// The MTTKRPs of one sparse tensor, one a mode: all that CP-ALS needs to know of the non-zeros.
 pub trait MttkrpSweep<V: Value>: Send {

@@ -10,10 +10,8 @@
 //! any list of kernels of one sparse tensor: [`plan_kernels`].
 
 use std::fmt;
-use std::str::FromStr;
 
 use decompose_formats::ModeOrder;
-use decompose_formats::ints::Width;
 use rayon::prelude::{IntoParallelRefIterator, ParallelIterator};
 
 use crate::autoschedule::{Candidate, LevelOrder, SCHEDULERS, SearchReport, storage_orders};
@@ -22,6 +20,8 @@ use crate::einsum::{Expr, Extents, Index, IndexSet};
 use crate::error::CoreError;
 use crate::kernels;
 use crate::schedule::{OutputForm, Packing, Pattern, Problem, SparseOperand};
+use crate::sweep::blocked::blocked_trees;
+use crate::sweep::layout::TreeLayout;
 
 /// What a plan is made for.
 #[derive(Clone, Debug)]
@@ -66,47 +66,6 @@ pub enum Trees {
     Rooted,
     /// These, whatever they cost.
     Given(Vec<TreeLayout>),
-}
-
-/// How a tree stores a tensor.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
-pub struct TreeLayout {
-    /// The modes of the levels, root first.
-    pub order: ModeOrder,
-    /// How many levels at the end are fused; 1 is plain CSF.
-    pub tail: usize,
-}
-
-impl fmt::Display for TreeLayout {
-    /// Writes the modes counted from 1, fused ones joined by `+`, as `2-1+3`.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let modes = self.order.modes();
-        for (level, mode) in modes.iter().enumerate() {
-            let sep = match level {
-                0 => "",
-                _ if level + self.tail > modes.len() => "+",
-                _ => "-",
-            };
-            write!(f, "{sep}{}", mode + 1)?;
-        }
-        Ok(())
-    }
-}
-
-impl FromStr for TreeLayout {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<TreeLayout, String> {
-        let bad = || format!("`{text}` is no tree: list every mode once, as 2-1-3 or 2-1+3");
-        let modes: Option<Vec<usize>> =
-            text.split(['-', '+']).map(|word| word.parse::<usize>().ok()?.checked_sub(1)).collect();
-        let order = modes.and_then(ModeOrder::new).ok_or_else(bad)?;
-        let layout = TreeLayout { order, tail: 1 + text.matches('+').count() };
-        // Only the last levels are fused, and never the root.
-        let levels = layout.order.modes().len();
-        let sound = layout.tail == 1 || layout.tail < levels;
-        if sound && layout.to_string() == text { Ok(layout) } else { Err(bad()) }
-    }
 }
 
 /// The kernels of one tensor on its trees.
@@ -172,28 +131,6 @@ impl fmt::Display for TreePlan {
         }
         Ok(())
     }
-}
-
-/// Returns the bytes of a tree.
-pub fn tree_bytes(
-    extents: &[u64],
-    tree: &TreeLayout,
-    pattern: &Pattern,
-    value_bytes: usize,
-) -> u64 {
-    let by_index = extents_of(extents, 1);
-    let mut prefix = IndexSet::EMPTY;
-    let mut bytes = 0;
-    let levels = tree.order.modes();
-    let nnz = pattern.count(all_modes(extents.len()), &by_index);
-    for (level, &mode) in levels.iter().enumerate() {
-        prefix = prefix.with(kernels::mode_index(mode));
-        let opens = level + tree.tail < levels.len();
-        let nodes = if opens { pattern.count(prefix, &by_index) } else { nnz };
-        let pointer = if opens { Width::below(nnz + 1).bytes() } else { 0 };
-        bytes += nodes * (Width::below(extents[mode]).bytes() + pointer) as u64;
-    }
-    bytes + nnz * value_bytes as u64
 }
 
 /// Plans the MTTKRPs of a tensor of `extents` whose pattern is `pattern` (counted over
@@ -287,7 +224,7 @@ pub(super) fn extents_of(extents: &[u64], rank: usize) -> Extents {
     modes.chain([(kernels::rank_index(), rank as u64)]).collect()
 }
 
-/// Every candidate order, plain and with the last two levels fused.
+/// Every candidate order, plain and with the last two levels fused, and the trees of blocks.
 fn candidate_trees(extents: &[u64], pattern: &Pattern) -> Vec<TreeLayout> {
     let indices: Vec<Index> = (0..extents.len()).map(kernels::mode_index).collect();
     let mode_of = |index: &Index| indices.iter().position(|i| i == index);
@@ -295,9 +232,10 @@ fn candidate_trees(extents: &[u64], pattern: &Pattern) -> Vec<TreeLayout> {
     let tree = |stored: LevelOrder| {
         let modes: Option<Vec<usize>> = stored.levels.iter().map(mode_of).collect();
         let order = modes.and_then(ModeOrder::new)?;
-        Some(TreeLayout { order, tail: stored.tail })
+        Some(TreeLayout::new(order, stored.tail))
     };
-    let mut trees: Vec<TreeLayout> = stored.into_iter().filter_map(tree).collect();
+    let plain = stored.into_iter().filter_map(tree);
+    let mut trees: Vec<TreeLayout> = plain.chain(blocked_trees(extents, pattern)).collect();
     trees.sort();
     trees
 }
@@ -308,7 +246,7 @@ fn rooted(extents: &[u64], problem: &Problem) -> TreeLayout {
     let output = &problem.expr.output.indices;
     let place = |mode: usize| output.iter().position(|&index| index == kernels::mode_index(mode));
     let root = (0..extents.len()).min_by_key(|&mode| place(mode).unwrap_or(usize::MAX));
-    TreeLayout { order: ModeOrder::rooted(root.unwrap_or(0), extents), tail: 1 }
+    TreeLayout::new(ModeOrder::rooted(root.unwrap_or(0), extents), 1)
 }
 
 /// The schedules of all kernels on all candidate orders.
@@ -361,11 +299,9 @@ impl Table<'_> {
     }
 
     fn step(&self, tree: &TreeLayout, mode: usize) -> Result<Step, CoreError> {
-        let mut problem = self.problems[mode].clone();
-        if let Some(x) = problem.sparse.first_mut() {
-            x.levels = tree.order.modes().iter().map(|&mode| kernels::mode_index(mode)).collect();
-            x.tail = tree.tail;
-        }
+        let problem = tree.problem(&self.problems[mode]).ok_or_else(|| {
+            CoreError::Internal(format!("nothing is known of the blocks of {tree}"))
+        })?;
         let found = SCHEDULERS[0].search(&problem, self.machine)?;
         let candidate = found.candidates.into_iter().next().ok_or_else(|| {
             CoreError::Internal(format!("{} found nothing", SCHEDULERS[0].name()))
@@ -391,7 +327,7 @@ impl Table<'_> {
     }
 
     fn bytes(&self, tree: usize) -> u64 {
-        tree_bytes(self.extents, &self.trees[tree], self.pattern, self.options.value_bytes)
+        self.trees[tree].bytes(self.extents, self.pattern, self.options.value_bytes)
     }
 
     /// The best step of each kernel on one of `trees`, with `tree` its position there.

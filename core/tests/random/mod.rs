@@ -67,7 +67,7 @@ impl Case {
             let lines = schedule_lines(&expr, &order, tail, draw);
             let schedule = Schedule::parse(&lines, &expr).expect("a schedule");
             if schedule.verify(&problem(&expr, extents, &order, tail)).is_ok() {
-                let tree = TreeLayout { order, tail };
+                let tree = TreeLayout::new(order, tail);
                 return Case { seed, expr, sparse, dense, tree, schedule };
             }
         }

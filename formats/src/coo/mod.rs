@@ -146,6 +146,29 @@ impl<V: Value> Coo<V> {
         Ok(self)
     }
 
+    /// Adds a mode, the last, whose coordinates follow from those of the others.
+    pub(crate) fn with_mode(mut self, extent: u64, coords: Ints) -> Coo<V> {
+        let mode = self.order();
+        self.extents.push(extent);
+        self.coords.push(coords);
+        self.sorted_by = self.sorted_by.and_then(|sorted| {
+            ModeOrder::new(sorted.modes().iter().copied().chain([mode]).collect())
+        });
+        debug_assert!(self.check().is_ok(), "coordinates that do not fit");
+        self
+    }
+
+    /// Removes the last mode, whose coordinates follow from those of the others.
+    pub(crate) fn without_last_mode(mut self) -> Coo<V> {
+        let mode = self.order() - 1;
+        self.extents.pop();
+        self.coords.pop();
+        // Sorted by the last mode's coordinates, they are sorted by the others only if it came last.
+        let sorted = self.sorted_by.filter(|sorted| sorted.modes().last() == Some(&mode));
+        self.sorted_by = sorted.and_then(|sorted| ModeOrder::new(sorted.modes()[..mode].to_vec()));
+        self
+    }
+
     /// Tells whether the entries are sorted by `order`; duplicates may be present.
     ///
     /// Time `O(1)` after a sort by `order`, else `O(nnz * order)`, in parallel.

@@ -91,27 +91,25 @@ impl<V: Value> Csf<V> {
         mut coo: Coo<V>,
         layouts: &[(ModeOrder, usize)],
     ) -> Result<Vec<Csf<V>>, FormatError> {
-        layouts.iter().try_for_each(|(order, tail)| {
-            check_tail(*tail, order.modes().len())?;
-            coo.check_order(order)
-        })?;
-        let mut trees: Vec<Option<Csf<V>>> = layouts.iter().map(|_| None).collect();
-        let mut pending: Vec<usize> = (0..layouts.len()).collect();
-        if layouts.len() > 1 {
-            coo.narrow();
+        let (mut trees, last) = build_but(1, &mut coo, layouts)?;
+        if let Some(at) = last {
+            let (order, tail) = &layouts[at];
+            trees[at] = Some(Csf::taken(coo, order, *tail)?);
         }
-        while pending.len() > 1 {
-            let work = |&at: &usize| (coo.bits_to_sort(&layouts[pending[at]].0), at);
-            let nearest = (0..pending.len()).min_by_key(work).unwrap_or(0);
-            let next = pending.remove(nearest);
-            let (order, tail) = &layouts[next];
-            coo.sort(order)?;
-            trees[next] = Some(Csf::copied(&coo, order, *tail)?);
-        }
-        if let Some(last) = pending.pop() {
-            let (order, tail) = &layouts[last];
-            trees[last] = Some(Csf::taken(coo, order, *tail)?);
-        }
+        Ok(trees.into_iter().flatten().collect())
+    }
+
+    /// Builds a tree for each of `layouts`, in their order, as [`Csf::build_all`] does, and keeps the
+    /// list, sorted by one of them.
+    ///
+    /// # Errors
+    ///
+    /// As [`Csf::build_all`].
+    pub fn build_each(
+        coo: &mut Coo<V>,
+        layouts: &[(ModeOrder, usize)],
+    ) -> Result<Vec<Csf<V>>, FormatError> {
+        let (trees, _) = build_but(0, coo, layouts)?;
         Ok(trees.into_iter().flatten().collect())
     }
 
@@ -255,6 +253,33 @@ impl<V: Value> Csf<V> {
         let levels: u64 = self.levels.iter().map(|l| l.coords.bytes() + l.pointers.bytes()).sum();
         levels + (self.values.len() * V::BYTES) as u64
     }
+}
+
+/// Builds trees for all but `spared` of `layouts`, each sorted from the nearest before, and returns
+/// which were spared.
+fn build_but<V: Value>(
+    spared: usize,
+    coo: &mut Coo<V>,
+    layouts: &[(ModeOrder, usize)],
+) -> Result<(Vec<Option<Csf<V>>>, Option<usize>), FormatError> {
+    layouts.iter().try_for_each(|(order, tail)| {
+        check_tail(*tail, order.modes().len())?;
+        coo.check_order(order)
+    })?;
+    let mut trees: Vec<Option<Csf<V>>> = layouts.iter().map(|_| None).collect();
+    let mut pending: Vec<usize> = (0..layouts.len()).collect();
+    if layouts.len() > spared {
+        coo.narrow();
+    }
+    while pending.len() > spared {
+        let work = |&at: &usize| (coo.bits_to_sort(&layouts[pending[at]].0), at);
+        let nearest = (0..pending.len()).min_by_key(work).unwrap_or(0);
+        let next = pending.remove(nearest);
+        let (order, tail) = &layouts[next];
+        coo.sort(order)?;
+        trees[next] = Some(Csf::copied(coo, order, *tail)?);
+    }
+    Ok((trees, pending.pop()))
 }
 
 /// Builds all levels but the last `tail`.

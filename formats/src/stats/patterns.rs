@@ -6,10 +6,12 @@ use std::ops::Range;
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
+use crate::blocking::Blocking;
 use crate::coo::Coo;
 use crate::csf::node_counts;
 use crate::dims::ModeOrder;
 use crate::dims::ModeSet;
+use crate::error::FormatError;
 use crate::ints::{Int, each_width};
 use crate::mix::mix;
 use crate::sort::Column;
@@ -117,6 +119,36 @@ impl PatternCounts {
         let used = |mode| counts.get(&ModeSet::of(&[mode])).map_or(0, |count| count.value);
         let coverages = (0..extents.len()).map(|mode| Coverage::even(used(mode))).collect();
         PatternCounts { extents: extents.to_vec(), nnz, counts, coverages }
+    }
+
+    /// Returns, for sets of modes, how many pairs of a block and a tuple of coordinates occur; of the
+    /// empty set, how many blocks.
+    ///
+    /// `coo` is the list that was counted.  All sets up to order 6, above it those that were looked
+    /// at.  Estimated; time `O(nnz * sets)`, memory 4 bytes an entry.
+    ///
+    /// # Errors
+    ///
+    /// As [`Blocking::numbers`].
+    pub fn in_blocks<V: Value>(
+        &self,
+        coo: &Coo<V>,
+        blocking: &Blocking,
+    ) -> Result<Vec<(ModeSet, u64)>, FormatError> {
+        let numbers = blocking.numbers(coo)?;
+        let mut columns = coo.columns();
+        let block = ModeSet::of(&[columns.len()]);
+        columns.push(Column::of(&numbers));
+        let inside = self.counts.keys().copied().chain([ModeSet::default()]);
+        let inside: Vec<ModeSet> = inside.filter(|&set| set != ModeSet::all(coo.order())).collect();
+        let sets: Vec<ModeSet> =
+            inside.iter().map(|set| ModeSet::from_bits(set.bits() | block.bits())).collect();
+        let counted = inside.iter().zip(sketches(&columns, &sets));
+        let counted = counted.map(|(&set, sketch)| {
+            let least = self.counts.get(&set).map_or(1, |count| count.value).min(self.nnz);
+            (set, (sketch.count().round() as u64).clamp(least, self.nnz))
+        });
+        Ok(counted.chain([(ModeSet::all(coo.order()), self.nnz)]).collect())
     }
 
     /// Renumbers the modes, as [`Coo::permute_modes`] does.

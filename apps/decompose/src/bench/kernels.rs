@@ -140,7 +140,7 @@ fn plan<V: Value>(
     let shapes: Vec<Vec<u64>> = expr.inputs.iter().map(shape).collect();
     let mut question = Question::new(expr.clone(), 0, &subject.counts, &shapes)?;
     question.value_bytes = V::BYTES;
-    let natural = TreeLayout { order: ModeOrder::natural(extents.len()), tail: 1 };
+    let natural = TreeLayout::new(ModeOrder::natural(extents.len()), 1);
     let options = PlanOptions {
         rank,
         value_bytes: V::BYTES,

@@ -10,6 +10,7 @@ use decompose_core::roofline::{Bound, Caches, Limits, Work};
 use decompose_core::sweep::{
     Engine, Merging, MttkrpSweep, PlanOptions, SweepPlan, Trees, plan_limited,
 };
+use decompose_core::technique::Techniques;
 use decompose_cp::{CpConfig, Start};
 use decompose_formats::dense::padded;
 use decompose_formats::{Pages, Value};
@@ -111,7 +112,8 @@ fn plans<'a, V: Value>(
     subject: &Subject<V>,
     rank: usize,
 ) -> Result<Vec<Planned<'a>>, Failure> {
-    let (pattern, extents) = (pattern::of(&subject.counts), subject.tensor.extents());
+    let (extents, all) = (subject.tensor.extents(), (&Trees::Choose, Techniques::default()));
+    let pattern = pattern::of_sweep(&subject.tensor, &subject.counts, rank, all)?;
     let mut plans = Vec::new();
     for techniques in settings.configurations() {
         for (threads, pool) in &settings.pools {

@@ -71,7 +71,7 @@ pub(crate) fn plan<V: Value>(
         found = match try_plan(&options) {
             Err(CoreError::Memory { .. }) if options.trees == Trees::Choose => {
                 let order = ModeOrder::natural(tensor.order());
-                let plain = TreeLayout { order, tail: 1 };
+                let plain = TreeLayout::new(order, 1);
                 let (trees, merging) = (Trees::Given(vec![plain]), Merging::Never);
                 options = PlanOptions { trees, merging, memory: None, ..options };
                 try_plan(&options)?

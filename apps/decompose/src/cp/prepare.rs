@@ -53,8 +53,10 @@ pub(crate) fn prepare<V: Value>(
         return Err(SolverError::ZeroTensor.into());
     }
     let planned = console.phase("plan", || {
-        let counts = pattern::of(&PatternCounts::of(&tensor));
-        memory::plan(&tensor, &counts, before, settings)
+        let counts = PatternCounts::of(&tensor);
+        let (rank, source) = (settings.config.rank, (&settings.trees, settings.techniques));
+        let pattern = pattern::of_sweep(&tensor, &counts, rank, source)?;
+        memory::plan(&tensor, &pattern, before, settings)
     });
     let (plan, forecast) = planned?;
     tell_without(settings, console);
@@ -74,9 +76,8 @@ pub(crate) fn prepare<V: Value>(
 
 /// Checks the options that depend on the tensor's order.
 fn check<V: Value>(settings: &Settings, tensor: &Coo<V>) -> Result<(), Failure> {
-    let order = tensor.order();
-    settings.config.check(order)?;
-    check_trees(&settings.trees, order)
+    settings.config.check(tensor.order())?;
+    check_trees(&settings.trees, tensor.extents())
 }
 
 /// Says which techniques are left out.

@@ -111,6 +111,11 @@ fn check_techniques(
         Trees::Given(trees) if lacks(Technique::Fusing) && trees.iter().any(|t| t.tail > 1) => {
             return refused("fusing", "--trees");
         }
+        Trees::Given(trees)
+            if lacks(Technique::Blocks) && trees.iter().any(|t| t.blocks.is_some()) =>
+        {
+            return refused("blocks", "--trees");
+        }
         _ => {}
     }
     match merging {

@@ -8,6 +8,7 @@ use decompose_common::score::factor_match_score;
 use decompose_complete::{CompleteOutcome, Data, ModelKind, Parts, Scores, Start};
 use decompose_core::cost::Machine;
 use decompose_core::sweep::{self, Engine, Merging, PlanOptions, Trees};
+use decompose_core::technique::Techniques;
 use decompose_cp::CpConfig;
 use decompose_formats::{Coo, PatternCounts};
 
@@ -253,7 +254,8 @@ fn decomposition(
     rank: usize,
     tensor: &Coo<f64>,
 ) -> Result<(f64, Option<f64>), Failure> {
-    let counts = pattern::of(&PatternCounts::of(tensor));
+    let (counts, all) = (PatternCounts::of(tensor), (&Trees::Choose, Techniques::default()));
+    let counts = pattern::of_sweep(tensor, &counts, rank, all)?;
     let config =
         CpConfig { seed: settings.seed, restarts: settings.restarts, ..CpConfig::new(rank) };
     let options = PlanOptions {

@@ -16,7 +16,7 @@ use std::fmt;
 
 use decompose_common::machine::{self, size};
 use decompose_core::schedule::Pattern;
-use decompose_core::sweep::{self, TreeLayout};
+use decompose_core::sweep::TreeLayout;
 use decompose_formats::io::Format;
 use decompose_formats::{Coo, ModeOrder, Value, Width};
 use serde_json::json;
@@ -121,10 +121,11 @@ impl Forecast {
     ) -> Forecast {
         let sorted = tensor.sorted_by().cloned();
         let sorted = sorted.unwrap_or_else(|| ModeOrder::natural(tensor.order()));
-        let resorts = trees.iter().any(|tree| tree.order != sorted);
-        let sorting = if resorts { sort_bytes(tensor) } else { 0 };
-        let bytes =
-            |tree: &TreeLayout| sweep::tree_bytes(tensor.extents(), tree, pattern, V::BYTES);
+        let blocked = trees.iter().any(|tree| tree.blocks.is_some());
+        let resorts = blocked || trees.iter().any(|tree| tree.order != sorted);
+        let sorting = if resorts { sort_bytes_of(tensor, trees) } else { 0 };
+        let numbers = if blocked { 4 * tensor.nnz() as u64 } else { 0 };
+        let bytes = |tree: &TreeLayout| tree.bytes(tensor.extents(), pattern, V::BYTES);
         let kept: u64 = trees.iter().map(bytes).sum();
         let leaves = |tree: &TreeLayout| {
             let fused = tree.order.modes().iter().rev().take(tree.tail);
@@ -136,9 +137,9 @@ impl Forecast {
         let build = trees.iter().map(|tree| {
             let bits = (tensor.nnz() / 8 * tensor.order()) as u64;
             let upper = bytes(tree).saturating_sub(leaves(tree)) + bits;
-            narrow + (kept - bytes(tree)) + sorting.max(upper)
+            narrow + numbers + (kept - bytes(tree)) + sorting.max(upper)
         });
-        let building = build.max().unwrap_or(0).max(self.narrowing(tensor));
+        let building = build.max().unwrap_or(0).max(self.narrowing(tensor) + numbers);
         self.with_built((kept, copies), sorting, building)
     }
 
@@ -239,8 +240,15 @@ fn narrow_column<V: Value>(tensor: &Coo<V>, mode: usize) -> u64 {
 
 /// See `Coo::sort`: 16 bytes an entry, 24 if the indices need more than 64 bits together.
 pub(crate) fn sort_bytes<V: Value>(tensor: &Coo<V>) -> u64 {
+    sort_bytes_of(tensor, &[])
+}
+
+/// The same for `trees`, with the numbers of their blocks.
+fn sort_bytes_of<V: Value>(tensor: &Coo<V>, trees: &[TreeLayout]) -> u64 {
     let bits = |extent: u64| 64 - extent.saturating_sub(1).leading_zeros();
+    let numbers = trees.iter().filter_map(|tree| tree.blocks.as_ref()).map(|b| bits(b.extent()));
     let key: u32 = tensor.extents().iter().map(|&extent| bits(extent)).sum();
+    let key = key + numbers.max().unwrap_or(0);
     tensor.nnz() as u64 * if key > 64 { 24 } else { 16 }
 }
 

@@ -13,7 +13,7 @@ use crate::run::memory::{Forecast, narrow_list, sort_bytes};
 #[command(next_help_heading = "Computation")]
 pub(crate) struct PlanArgs {
     /// Trees of the tensor to keep: choose, or mode orders as 1-3-2, with fused last levels as
-    /// 1-3+2 (repeatable).
+    /// 1-3+2, in blocks by the high bits of each mode as 4.3.5/1-3+2 (repeatable).
     /// [default: choose]
     #[arg(long, value_name = "ORDER", value_parser = parse_tree)]
     pub(crate) trees: Vec<Tree>,
@@ -71,19 +71,35 @@ impl PlanArgs {
     }
 }
 
-/// Checks that given trees list the modes of a tensor of `order` modes.
+/// Checks that given trees list the modes of a tensor of `extents`, and number blocks by bits that
+/// its coordinates have.
 ///
 /// # Errors
 ///
 /// The tree that does not.
-pub(crate) fn check_trees(trees: &Trees, order: usize) -> Result<(), Failure> {
-    if let Trees::Given(orders) = trees
-        && let Some(wrong) = orders.iter().find(|tree| tree.order.modes().len() != order)
-    {
-        let why = format!("--trees {wrong} does not list each of the {order} modes once");
-        return Err(Failure::input(why));
+pub(crate) fn check_trees(trees: &Trees, extents: &[u64]) -> Result<(), Failure> {
+    let Trees::Given(given) = trees else { return Ok(()) };
+    let Some(wrong) = given.iter().find(|tree| !tree.fits(extents)) else { return Ok(()) };
+    let order = extents.len();
+    Err(Failure::input(match wrong.order.modes().len() == order {
+        false => format!("--trees {wrong} does not list each of the {order} modes once"),
+        true => format!("--trees {wrong} takes more bits than coordinates below {extents:?} have"),
+    }))
+}
+
+/// Refuses trees of blocks, of which only MTTKRPs make use.
+///
+/// # Errors
+///
+/// The tree that has blocks.
+pub(crate) fn refuse_blocks(trees: &Trees) -> Result<(), Failure> {
+    match trees {
+        Trees::Given(given) if given.iter().any(|tree| tree.blocks.is_some()) => {
+            Err(Failure::input("--trees with blocks, as 4.3.5/1-2+3, are for `decompose cp`")
+                .help("list the modes only, as 1-2+3"))
+        }
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 /// Predicts the memory of trees of `tree_bytes` built with merges, and `copies` beside them: merging

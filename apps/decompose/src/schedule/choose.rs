@@ -82,12 +82,17 @@ impl<'a> Chooser<'a> {
         threads: usize,
     ) -> Result<Chooser<'a>, Failure> {
         let indices = &question.expr.inputs[question.sparse].indices;
-        let natural = TreeLayout { order: ModeOrder::natural(indices.len()), tail: 1 };
+        let natural = TreeLayout::new(ModeOrder::natural(indices.len()), 1);
         let mut base = question.problem(&natural);
         base.max_buffer_dims = args.max_buffer_dims.unwrap_or(base.max_buffer_dims);
         base.max_buffer_bytes = args.max_buffer_bytes.unwrap_or(base.max_buffer_bytes);
         let orders = match &args.tree {
             None | Some(Tree::Auto) => storage_orders(indices, &base.extents, &question.pattern),
+            Some(Tree::Given(tree)) if tree.blocks.is_some() => {
+                let why = format!("--tree {tree} has blocks, which are chosen for sweeps only");
+                return Err(Failure::input(why)
+                    .help("list the modes only, as 1-2+3, or see `decompose cp --trees`"));
+            }
             Some(Tree::Given(tree)) if tree.order.modes().len() == indices.len() => {
                 let levels = tree.order.modes().iter().map(|&mode| indices[mode]).collect();
                 vec![LevelOrder { levels, tail: tree.tail }]
@@ -189,12 +194,12 @@ impl<'a> Chooser<'a> {
         let mode = |level| indices.iter().position(|index| index == level);
         let modes: Option<Vec<usize>> = order.levels.iter().map(mode).collect();
         let modes = modes.filter(|modes| modes.len() == indices.len())?;
-        Some(TreeLayout { order: ModeOrder::new(modes)?, tail: order.tail })
+        Some(TreeLayout::new(ModeOrder::new(modes)?, order.tail))
     }
 
     fn natural(&self) -> TreeLayout {
         let order = self.question.expr.inputs[self.question.sparse].indices.len();
-        TreeLayout { order: ModeOrder::natural(order), tail: 1 }
+        TreeLayout::new(ModeOrder::natural(order), 1)
     }
 }
 

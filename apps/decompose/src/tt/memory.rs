@@ -127,7 +127,7 @@ pub(crate) fn plan<V: Value>(
 ) -> Result<Planned, Failure> {
     let pattern = pattern::of(counts);
     if settings.config.method == Method::Svd {
-        let trees = vec![TreeLayout { order: svd::tree_order(tensor.order()), tail: 1 }];
+        let trees = vec![TreeLayout::new(svd::tree_order(tensor.order()), 1)];
         let forecast = before.with_trees(tensor, &pattern, &trees, 0);
         forecast.check(REMEDY)?;
         return Ok(Planned { trees, forecast, seconds: None });
@@ -154,7 +154,7 @@ pub(crate) fn plan<V: Value>(
         (found, bytes) = match try_plan(&options) {
             Err(CoreError::Memory { .. }) if options.trees == Trees::Choose => {
                 let order = ModeOrder::natural(tensor.order());
-                let plain = TreeLayout { order, tail: 1 };
+                let plain = TreeLayout::new(order, 1);
                 options = PlanOptions { trees: Trees::Given(vec![plain]), memory: None, ..options };
                 try_plan(&options)?
             }

@@ -12,7 +12,7 @@ use crate::failure::Failure;
 use crate::pattern;
 use crate::run::console::Console;
 use crate::run::memory::Forecast;
-use crate::run::plan::check_trees;
+use crate::run::plan::{check_trees, refuse_blocks};
 use crate::run::tensor::{self, TensorFacts};
 use crate::tucker::args::AboveHosvd;
 use crate::tucker::memory::{self, REMEDY};
@@ -50,7 +50,8 @@ pub(crate) fn prepare<V: Value>(
     let given = given(settings)?;
     let loaded = tensor::load(settings, console, |tensor: &Coo<V>, format| {
         let ranks = settings.ranks(tensor.extents())?;
-        check_trees(&settings.trees, tensor.order())?;
+        check_trees(&settings.trees, tensor.extents())?;
+        refuse_blocks(&settings.trees)?;
         let forecast = |floor| {
             let needs = memory::needs(tensor, ranks.as_deref(), (settings, floor));
             Forecast::before_plan(tensor, format, settings, needs)

@@ -85,6 +85,8 @@ fn options_that_make_no_sense() {
         ("-r 2 x.tns --dimorder 1,1,2", &["no order of the modes"]),
         ("-r 2 x.tns --dimorder 2,1", &["does not list each of the 3 modes"]),
         ("-r 2 x.tns --trees 2-1", &["does not list each of the 3 modes"]),
+        ("-r 2 x.tns --trees 1.1/1-2-3", &["`1.1/1-2-3` is no tree"]),
+        ("-r 2 x.tns --trees 9.9.9/1-2-3", &["more bits than coordinates"]),
         ("-r 2 x.tns --trees choose --trees 1-2-3", &["not both"]),
         ("-r 2 x.tns --dims 2,3", &["2 extents were given"]),
         ("-r 2 x.tns --max-memory lots", &["is not a size"]),

@@ -142,8 +142,10 @@ fn every_technique_is_left_out_in_turn() {
     let file = data("tz-transitions.tns.gz");
     let options = format!("{} --ablation --rank 4 --threads 1,2 --out out", file.display());
     let (stdout, _) = bench(dir.path(), &options);
-    let techniques =
-        ["constants", "registers", "prefetch", "huge-pages", "merging", "fusing", "layouts"];
+    let techniques = [
+        "constants", "registers", "prefetch", "blocks", "huge-pages", "merging", "fusing",
+        "layouts",
+    ];
     for word in techniques.iter().chain(&["all of them", "mean", "2 threads"]) {
         assert!(stdout.lines().any(|line| line.contains(word)), "{word}: {stdout}");
     }
@@ -238,7 +240,10 @@ fn bad_options_are_refused() {
     for (options, expected) in [
         ("--rounds 4", "fewer than 5 rounds"),
         ("--what everything", "[possible values: ingest, kernels, sweep]"),
-        ("--without luck", "[possible values: constants, registers, prefetch, huge-pages, merging"),
+        (
+            "--without luck",
+            "[possible values: constants, registers, prefetch, blocks, huge-pages, merging",
+        ),
         ("--ablation --without prefetch", "cannot be used with"),
         ("--ablation --what ingest", "add sweep to --what"),
         ("--kernels gemm", "[possible values: mttkrp, ttmc, tttp]"),

@@ -37,8 +37,10 @@ fn starts_can_be_given() {
 #[test]
 fn techniques_can_be_left_out() {
     let dir = tempfile::tempdir().unwrap();
-    let techniques =
-        ["constants", "registers", "prefetch", "huge-pages", "merging", "fusing", "layouts"];
+    let techniques = [
+        "constants", "registers", "prefetch", "blocks", "huge-pages", "merging", "fusing",
+        "layouts",
+    ];
     let all = techniques.join(",");
     for threads in [1, 2] {
         let run = |name: &str, options: &str| {
@@ -65,6 +67,7 @@ fn techniques_can_be_left_out() {
         ("--without layouts --trees 1-2-3-4", "what --trees asks for"),
         ("--without fusing --trees 1-2-3+4", "what --trees asks for"),
         ("--without merging --plan 1+2", "what --plan asks for"),
+        ("--without blocks --trees 1.1.1.0/1-2-3+4", "what --trees asks for"),
     ] {
         let mut command = decompose(dir.path());
         command.arg("cp").arg(data("tz-transitions.tns.gz")).args(["-r", "2", "-o", "refused"]);
@@ -72,6 +75,27 @@ fn techniques_can_be_left_out() {
         let stderr = String::from_utf8(output.stderr).unwrap();
         assert!(stderr.contains(expected), "{options}: {stderr}");
         assert!(!dir.path().join("refused").exists());
+    }
+}
+
+#[test]
+fn trees_of_blocks_give_the_same_model() {
+    let dir = tempfile::tempdir().unwrap();
+    let fit = |name: &str, options: &str| -> f64 {
+        let options = format!("-r 5 --max-iters 8 --tol 0 -q -o {name} {options}");
+        cp(dir.path(), "tz-transitions.tns.gz", &options);
+        let record = json(&dir.path().join(name).join("run.json"));
+        record["result"]["fit"].as_f64().unwrap()
+    };
+    let plain = fit("plain", "--plan none");
+    for (name, trees) in [
+        ("one", "--trees 3.2.1.0/4+2+3+1"),
+        ("both", "--trees 2.2.2.1/1-2-3+4 --trees 3-2-1-4"),
+        ("two", "--trees 1.1.0.0/3-4-1-2 --trees 9.7.6.1/2-1+3+4"),
+    ] {
+        // Eight sweeps pass the different rounding of sums on.
+        let have = fit(name, trees);
+        assert!((have - plain).abs() < 1e-10, "{trees}: {have} for {plain}");
     }
 }
 

@@ -199,7 +199,7 @@ fn long_modes_come_in_windows_where_memory_is_short() {
         (peak, fit(&dir.path().join(out)), forming)
     };
     // 60000 x 576 doubles are 264 MiB, for 100000 non-zeros: forming them twice takes less.
-    let (small, windows, forming) = run("", "windows");
+    let (small, windows, forming) = run("--plan none", "windows");
     assert!(forming.contains("windows") && small < 100 << 20, "{forming} {small}");
     // Merged modes are formed whole, where that fits.
     let (peak, whole, forming) = run("--plan 1+2", "whole");
@@ -314,6 +314,7 @@ fn merged_modes_change_no_fit() {
         ("--plan 1+2 --nonneg", "hooi"),
         ("--plan 1+2 --trees 1-2-3-4", "one of them"),
         ("--trees 1-2-3", "does not list each of the 4 modes"),
+        ("--trees 1.1.1.1/1-2-3-4", "are for `decompose cp`"),
     ] {
         let file = data(ZONES).display().to_string();
         let stderr = refused(dir.path(), &format!("{file} --ranks 2 -o bad {options}"));

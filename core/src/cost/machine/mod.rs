@@ -1,0 +1,78 @@
+//! The machine that a schedule is judged for.
+//!
+//! Name and cache sizes are read from the processor (`detect`); the times are those of its [`Family`],
+//! so that the same processor, input, seed and threads always give the same schedules: nothing is
+//! timed.
+
+mod detect;
+mod family;
+
+use std::sync::OnceLock;
+
+pub use crate::cost::machine::family::Family;
+
+/// Sizes and speeds of one core and its caches.
+///
+/// The times are throughputs with prefetching and some independent work in flight.  They rank
+/// schedules and are no promise of seconds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Machine {
+    /// The processor's name, as it reports itself.
+    pub name: String,
+    /// Bytes of first-level data cache a core.
+    pub l1_bytes: u64,
+    /// Bytes of second-level cache a core.
+    pub l2_bytes: u64,
+    /// Bytes of last-level cache.
+    pub l3_bytes: u64,
+    /// The part of the second-level cache that a table may count on.
+    pub l2_share: f64,
+    /// The part of the last-level cache that a table may count on: on a shared server the programs of
+    /// others use it too.
+    pub l3_share: f64,
+    /// Rows of tables of up to this many bytes come from the last-level cache quickly; beyond, as late as
+    /// from memory.
+    pub quick_bytes: f64,
+    /// Bytes of rows that come late between their requests and their use: more would stall.
+    pub underway_bytes: f64,
+    /// Threads that share the last-level cache, each with buffers of its own.
+    pub threads: usize,
+    /// Seconds to load a 64-byte line again that was just loaded.
+    pub l1_line: f64,
+    /// Seconds to load or store a line of a buffer in the first-level cache.
+    pub buffer_line: f64,
+    /// Seconds to gather a 64-byte line that is in the second-level cache.
+    pub l2_line: f64,
+    /// Seconds to gather a line from the last-level cache.
+    pub l3_line: f64,
+    /// Seconds to gather a line from memory.
+    pub memory_line: f64,
+    /// Seconds that a gathered row from the last-level cache takes beside its lines: the part of the
+    /// latency that is not hidden.
+    pub l3_wait: f64,
+    /// The same from memory.
+    pub memory_wait: f64,
+    /// Seconds to stream a line from memory.
+    pub stream_line: f64,
+    /// Seconds for one multiply-add of one value, vectorised.
+    pub flop_pair: f64,
+    /// Seconds for one multiply-add of one value in a loop without vectors, its loads and stores in
+    /// the first-level cache.
+    pub scalar_pair: f64,
+    /// Seconds to add up the lanes of a vector.
+    pub lane_sum: f64,
+    /// Seconds to add to a value at a random place in memory: its line is read and written, and its
+    /// page's translation is missing too.
+    pub scatter_line: f64,
+    /// Seconds to open and close one loop over a few iterations: mispredicted branches.
+    pub loop_overhead: f64,
+}
+
+impl Machine {
+    /// Returns this machine, described once a process: its processor's name and cache sizes, the times
+    /// of its [`Family`].
+    pub fn here() -> &'static Machine {
+        static HERE: OnceLock<Machine> = OnceLock::new();
+        HERE.get_or_init(detect::machine)
+    }
+}

@@ -1,0 +1,119 @@
+//! Trees of blocks: which are worth considering.
+//!
+//! In a block of a tensor ([`Blocking`]) the rows of all factors that a kernel gathers should stay in
+//! the second-level cache.  A blocking splits the modes, always the one of which a block has the most
+//! rows, until they do.  Whether that pays, the cost model says: every block fetches its rows anew, and
+//! results are added into private copies, since no task owns rows.
+
+use decompose_formats::{Blocking, Coo, ModeOrder, ModeSet, PatternCounts, Value};
+
+use crate::cost::Machine;
+use crate::einsum::IndexSet;
+use crate::error::CoreError;
+use crate::kernels::mode_index;
+use crate::schedule::Pattern;
+use crate::sweep::layout::TreeLayout;
+
+/// What the rows of a block may take of the second-level cache that a table may count on: more than
+/// all of it where the rows that are asked for most fit.
+const SHARES: [f64; 2] = [0.5, 1.25];
+
+/// The least non-zeros of a block on average: below, its rows are hardly used again.
+const LEAST_ENTRIES: f64 = 256.0;
+
+/// Returns the blockings worth considering for kernels that gather rows of `row_bytes` from every
+/// mode of a tensor with these `counts`; none where all rows stay near anyway.
+pub fn blockings(counts: &PatternCounts, row_bytes: u64, machine: &Machine) -> Vec<Blocking> {
+    let near = machine.l2_bytes as f64 * machine.l2_share;
+    let sized = SHARES.iter().filter_map(|share| sized(counts, near * share / row_bytes as f64));
+    let mut found: Vec<Blocking> = sized.collect();
+    found.dedup();
+    found
+}
+
+/// Returns the blocking with the fewest bits of which a block has at most `rows` rows in all modes
+/// together.
+fn sized(counts: &PatternCounts, rows: f64) -> Option<Blocking> {
+    let extents = counts.extents();
+    let used = |mode: usize| counts.count(ModeSet::of(&[mode])).value as f64;
+    let mut bits = vec![0_u8; extents.len()];
+    let mut entries = counts.nnz() as f64;
+    loop {
+        let in_block = |mode: usize| {
+            let share = f64::exp2(-f64::from(bits[mode]));
+            (used(mode) * share).min(entries)
+        };
+        let all: f64 = (0..extents.len()).map(in_block).sum();
+        if all <= rows {
+            return Blocking::new(bits).filter(|blocking| blocking.fits(extents));
+        }
+        let largest = (0..extents.len()).max_by(|&a, &b| in_block(a).total_cmp(&in_block(b)))?;
+        bits[largest] += 1;
+        entries /= 2.0;
+        if entries < LEAST_ENTRIES {
+            return None;
+        }
+    }
+}
+
+/// Records in `pattern`, over [`mode_index`], what planning asks of the blocks of `coo`, whose counts
+/// are `counts`.
+///
+/// Time `O(nnz 2^order)` a blocking, parallel; memory 4 bytes an entry meanwhile.
+///
+/// # Errors
+///
+/// If a blocking has other modes, or more bits, than the tensor.
+pub fn count_blocks<V: Value>(
+    pattern: &mut Pattern,
+    counts: &PatternCounts,
+    coo: &Coo<V>,
+    blockings: impl IntoIterator<Item = Blocking>,
+) -> Result<(), CoreError> {
+    let named = |set: ModeSet| set.modes().map(mode_index).collect::<IndexSet>();
+    for blocking in blockings {
+        let inside = counts.in_blocks(coo, &blocking)?;
+        pattern.record_blocks(blocking, inside.into_iter().map(|(set, n)| (named(set), n)));
+    }
+    Ok(())
+}
+
+/// Returns the trees of the blocks of which `pattern` knows: inside a block sorted by each mode first,
+/// with the last two levels fused or all of them, which makes one copy that serves every mode.
+pub(super) fn blocked_trees(extents: &[u64], pattern: &Pattern) -> Vec<TreeLayout> {
+    let order = extents.len();
+    let fits = pattern.blockings().filter(|blocking| blocking.fits(extents));
+    let tails = || [2.min(order), order].into_iter();
+    let tree = |blocking: &Blocking, root: usize, tail: usize| TreeLayout {
+        blocks: Some(blocking.clone()),
+        order: ModeOrder::rooted(root, extents),
+        tail,
+    };
+    let trees = fits.flat_map(|blocking| {
+        (0..order).flat_map(move |root| tails().map(move |tail| tree(blocking, root, tail)))
+    });
+    let mut trees: Vec<TreeLayout> = trees.collect();
+    trees.dedup();
+    trees
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_are_as_large_as_the_cache_allows() {
+        let counts = PatternCounts::uniform(&[12_000, 9_000, 28_000], 8_000_000);
+        let machine = Machine { l2_bytes: 1 << 20, l2_share: 1.0, ..Machine::here().clone() };
+        let found = blockings(&counts, 400, &machine);
+        // Blocks for half of the cache would have fewer than 256 non-zeros.
+        assert_eq!(found.iter().map(ToString::to_string).collect::<Vec<_>>(), ["4.3.5"]);
+        let dense = PatternCounts::uniform(&[12_000, 9_000, 28_000], 80_000_000);
+        let found = blockings(&dense, 400, &machine);
+        assert_eq!(found.iter().map(ToString::to_string).collect::<Vec<_>>(), ["5.4.6", "4.3.5"]);
+        let small = PatternCounts::uniform(&[100, 200, 300], 8_000_000);
+        assert_eq!(blockings(&small, 400, &machine), []);
+        let hollow = PatternCounts::uniform(&[1 << 22, 1 << 22, 1 << 22], 1_000_000);
+        assert_eq!(blockings(&hollow, 400, &machine), []);
+    }
+}

@@ -1,0 +1,74 @@
+//! The cost model: families of processors, and what it must say about single kernels.
+
+use decompose_core::autoschedule::finish;
+use decompose_core::cost::{Family, Machine};
+use decompose_core::einsum::{Extents, Index, IndexSet, indices};
+use decompose_core::kernels;
+use decompose_core::schedule::{Pattern, Prefetch, Problem, Requested, Schedule, SparseOperand};
+
+/// A kernel on a tensor of order 3 with these extents and these counts of `nnz(X_S)`.
+fn problem(name: &str, extents: [u64; 3], counts: &[(&str, u64)], rank: u64) -> Problem {
+    let expr = kernels::parse(name).expect("a kernel");
+    let levels = indices("ijk");
+    let extent =
+        |index: Index| levels.iter().position(|&l| l == index).map_or(rank, |m| extents[m]);
+    let all: Extents = expr.all().iter().map(|index| (index, extent(index))).collect();
+    let set = |letters: &str| indices(letters).into_iter().collect::<IndexSet>();
+    let pattern = Pattern::from_iter(counts.iter().map(|&(letters, n)| (set(letters), n)));
+    Problem::new(expr, all, SparseOperand { input: 0, levels, tail: 1, pattern })
+}
+
+fn schedule(problem: &Problem, text: &str, machine: &Machine) -> Schedule {
+    let read = Schedule::parse(text, &problem.expr).expect("a schedule");
+    let schedule = finish(problem, read.path, read.nest, machine);
+    schedule.verify(problem).expect("a legal schedule");
+    schedule
+}
+
+const TTTP: &str = "path A1*A2 T1*A3 X*T2\nnest i{ j{ r{ T1 } k{ r{ T2 } T3 } } }";
+
+#[test]
+fn the_vendor_tells_the_family_and_an_unknown_one_is_served() {
+    assert_eq!(Family::of_vendor("GenuineIntel"), Family::Xeon);
+    for vendor in ["AuthenticAMD", "HygonGenuine", "", "no such vendor"] {
+        assert_eq!(Family::of_vendor(vendor), Family::Zen, "{vendor}");
+    }
+}
+
+#[test]
+fn this_machine_is_described_the_same_every_time() {
+    let here = Machine::here();
+    assert_eq!(here, Machine::here());
+    assert!(here.l1_bytes <= here.l2_bytes && here.l2_bytes <= here.l3_bytes, "{here:?}");
+    let families = [Family::Zen.machine(), Family::Xeon.machine()];
+    assert!(families.iter().any(|family| family.l3_line == here.l3_line), "{here:?}");
+}
+
+#[test]
+fn farther_is_slower_in_every_family() {
+    for machine in [Family::Zen.machine(), Family::Xeon.machine()] {
+        let lines = [machine.l1_line, machine.l2_line, machine.l3_line, machine.memory_line];
+        assert!(lines.is_sorted(), "{machine:?}");
+        assert!(machine.l3_wait <= machine.memory_wait, "{machine:?}");
+        assert!(machine.l2_share <= 1.0 && machine.l3_share <= 1.0, "{machine:?}");
+    }
+}
+
+#[test]
+fn short_rows_are_requested_where_they_come_late() {
+    let counts = [("i", 1000), ("ij", 1_000_000), ("k", 200_000), ("ijk", 4_000_000)];
+    let distance = |machine: &Machine, rank: u64| {
+        let problem = problem("tttp:3", [1000, 1000, 200_000], &counts, rank);
+        let schedule = schedule(&problem, TTTP, machine);
+        let of_rows = |p: &&Prefetch| p.of == Requested::Input(3);
+        schedule.prefetches.iter().find(of_rows).map(|prefetch| prefetch.distance)
+    };
+    let slow = Family::Xeon.machine();
+    let quick = Machine { quick_bytes: f64::INFINITY, ..slow.clone() };
+    // 26 MB of rows in a last level of 480 MB.
+    assert_eq!(distance(&quick, 16), None);
+    assert_eq!(distance(&slow, 16), Some(64));
+    assert_eq!(distance(&quick, 64), Some(16));
+    assert_eq!(distance(&slow, 64), Some(16));
+    assert_eq!(distance(&Family::Zen.machine(), 16), Some(128));
+}
