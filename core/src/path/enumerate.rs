@@ -59,7 +59,8 @@ pub fn greedy<P: Ord>(expr: &Expr, price: &dyn Fn(IndexSet, IndexSet) -> P) -> P
 fn kept(expr: &Expr, open: &[(Source, IndexSet)], (a, b): (usize, usize)) -> IndexSet {
     let others = open.iter().enumerate().filter(|(at, _)| *at != a && *at != b);
     let needed = others.fold(expr.output.set(), |set, (_, (_, indices))| set | *indices);
-    handed_on(open[a].1 | open[b].1, needed, open.len() == 2)
+    let own = open[a].1 | open[b].1;
+    if open.len() == 2 { own & needed } else { handed_on(own, needed) }
 }
 
 /// Reorders terms so that each stands right behind the subtrees that it reads.

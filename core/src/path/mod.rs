@@ -23,10 +23,10 @@ pub use enumerate::{enumerate, greedy, unfactorised};
 pub use listing::{Link, Listing, Wanted};
 pub use space::{Arity, PathSpace};
 
-/// Returns what a term over the indices `own` hands on to terms that need `needed`.  Blocks of a
-/// tensor are summed by the last term: inside a block nothing outlives it.
-pub(crate) fn handed_on(own: IndexSet, needed: IndexSet, last: bool) -> IndexSet {
-    own & if last { needed } else { needed.with(Index::BLOCK) }
+/// Returns what a term over the indices `own`, not the last one, hands on to those that need `needed`.
+/// Blocks of a tensor are summed by the last term: inside a block nothing outlives it.
+pub(crate) fn handed_on(own: IndexSet, needed: IndexSet) -> IndexSet {
+    own & needed.with(Index::BLOCK)
 }
 
 /// What a term reads.

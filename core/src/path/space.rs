@@ -161,7 +161,11 @@ fn results(expr: &Expr, full: Set) -> Vec<IndexSet> {
     let kept = |set: Set| {
         let needed = all[(full & !set) as usize] | expr.output.set();
         let own = all[set as usize];
-        if set.count_ones() == 1 { own } else { handed_on(own, needed, set == full) }
+        match set.count_ones() {
+            1 => own,
+            _ if set == full => own & needed,
+            _ => handed_on(own, needed),
+        }
     };
     (0..=full).map(kept).collect()
 }

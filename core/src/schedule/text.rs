@@ -165,7 +165,8 @@ fn path_from(products: &[Vec<Source>], expr: &Expr) -> Path {
                 Source::Term(t) if t < position => all | set(s),
                 Source::Term(_) => all,
             });
-        let output = handed_on(indices, later, position + 1 == products.len());
+        let last = position + 1 == products.len();
+        let output = if last { indices & later } else { handed_on(indices, later) };
         terms.push(Term { inputs: inputs.clone(), output, indices });
     }
     Path { terms }

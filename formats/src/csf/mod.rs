@@ -255,13 +255,16 @@ impl<V: Value> Csf<V> {
     }
 }
 
+/// Trees by layout, as far as they are built, and a layout that is left.
+type Built<V> = (Vec<Option<Csf<V>>>, Option<usize>);
+
 /// Builds trees for all but `spared` of `layouts`, each sorted from the nearest before, and returns
 /// which were spared.
 fn build_but<V: Value>(
     spared: usize,
     coo: &mut Coo<V>,
     layouts: &[(ModeOrder, usize)],
-) -> Result<(Vec<Option<Csf<V>>>, Option<usize>), FormatError> {
+) -> Result<Built<V>, FormatError> {
     layouts.iter().try_for_each(|(order, tail)| {
         check_tail(*tail, order.modes().len())?;
         coo.check_order(order)
