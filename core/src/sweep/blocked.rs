@@ -21,6 +21,9 @@ const SHARES: [f64; 2] = [0.5, 1.25];
 /// The least non-zeros of a block on average: below, its rows are hardly used again.
 const LEAST_ENTRIES: f64 = 256.0;
 
+/// The most rows in a block for each of its non-zeros, the rows of all modes together.
+const MOST_ROWS: f64 = 2.0;
+
 /// Returns the blockings worth considering for kernels that gather rows of `row_bytes` from every
 /// mode of a tensor with these `counts`; none where all rows stay near anyway.
 pub fn blockings(counts: &PatternCounts, row_bytes: u64, machine: &Machine) -> Vec<Blocking> {
@@ -45,7 +48,8 @@ fn sized(counts: &PatternCounts, rows: f64) -> Option<Blocking> {
         };
         let all: f64 = (0..extents.len()).map(in_block).sum();
         if all <= rows {
-            return Blocking::new(bits).filter(|blocking| blocking.fits(extents));
+            let used_again = all <= MOST_ROWS * entries;
+            return Blocking::new(bits).filter(|found| used_again && found.fits(extents));
         }
         let largest = (0..extents.len()).max_by(|&a, &b| in_block(a).total_cmp(&in_block(b)))?;
         bits[largest] += 1;
