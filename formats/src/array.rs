@@ -86,6 +86,17 @@ impl<T: Pod> Array<T> {
         copy
     }
 
+    /// Returns the numbers in memory of their own, so that a file that they are mapped from may go.
+    pub(crate) fn into_owned(self) -> Array<T>
+    where
+        T: Send + Sync,
+    {
+        match self.0 {
+            Storage::Mapped { .. } => self.copy(),
+            Storage::Owned(_) | Storage::Huge { .. } => self,
+        }
+    }
+
     /// Returns the numbers for writing, copying them first if they are mapped.
     pub fn make_mut(&mut self) -> &mut [T] {
         if let Storage::Mapped { .. } = self.0 {

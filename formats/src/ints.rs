@@ -132,9 +132,14 @@ impl Ints {
         }
     }
 
-    /// Returns the numbers in a width that holds them; they are not moved if it is theirs.
+    /// Returns the numbers in memory of their own and in a width that holds them; they are moved only
+    /// if one of both asks for it.
     pub(crate) fn into_width(self, width: Width) -> Ints {
-        if width == self.width() { self } else { self.copy_as(width) }
+        if width == self.width() {
+            each_width!(Ints, self, array => array.into_owned().into())
+        } else {
+            self.copy_as(width)
+        }
     }
 
     /// Returns `len` zeros of a width.

@@ -121,12 +121,15 @@ impl<V: Value> Coo<V> {
         Ok(())
     }
 
-    /// Makes the coordinates as narrow as levels of trees are, one column after the other.
+    /// Makes the coordinates as narrow as levels of trees are, one column after the other, and lets a
+    /// file go from which the list is mapped: its pages would count as memory of this process.
     pub(crate) fn narrow(&mut self) {
         for (column, &extent) in self.coords.iter_mut().zip(&self.extents) {
             let listed = std::mem::replace(column, Ints::zeros(0, Width::W16));
             *column = listed.into_width(Width::below(extent));
         }
+        let values = std::mem::replace(&mut self.values, Array::from(Vec::new()));
+        self.values = values.into_owned();
     }
 
     /// Renumbers the modes: mode `order.modes()[p]` becomes mode `p`.  No entry is moved.
