@@ -19,6 +19,7 @@ use crate::stats::coverage::Coverage;
 use crate::stats::sketch::Sketch;
 use crate::stats::slices::{SliceStats, slices};
 use crate::value::Value;
+use crate::wide;
 
 /// Up to this order every set of modes is counted.
 const ALL_SETS: usize = 6;
@@ -275,12 +276,8 @@ fn sketches(columns: &[Column<'_>], sets: &[ModeSet]) -> Vec<Sketch> {
     let chunk = len.div_ceil(tasks);
     let task = |index: usize| {
         let mut sketches = vec![Sketch::new(); sets.len()];
-        add_range(
-            columns,
-            sets,
-            &mut sketches,
-            (index * chunk).min(len)..((index + 1) * chunk).min(len),
-        );
+        let range = (index * chunk).min(len)..((index + 1) * chunk).min(len);
+        add_range(columns, sets, &mut sketches, range);
         sketches
     };
     let merge = |mut mine: Vec<Sketch>, theirs: Vec<Sketch>| {
@@ -306,7 +303,8 @@ fn add_range(
             // Modes are salted, so that equal coordinates in two modes do not look alike.
             let salt = mix(mode as u64 + 1);
             each_width!(Column, column, coords => {
-                hash(coords[start..end].iter().map(|&coord| coord.wide()), salt, hashes)
+                let coords = &coords[start..end];
+                wide::run(|| hash(coords.iter().map(|&coord| coord.wide()), salt, hashes));
             });
         }
         for (set, sketch) in sets.iter().zip(&mut *sketches) {
@@ -314,11 +312,13 @@ fn add_range(
             for mode in set.modes().take_while(|&mode| mode < columns.len()) {
                 tuples.iter_mut().zip(&hashes[mode]).for_each(|(t, &h)| *t = t.wrapping_add(h));
             }
-            tuples[..end - start].iter().for_each(|&tuple| sketch.add(mix(tuple)));
+            wide::run(|| tuples.iter_mut().for_each(|tuple| *tuple = mix(*tuple)));
+            tuples[..end - start].iter().for_each(|&tuple| sketch.add(tuple));
         }
     }
 }
 
+#[inline(always)]
 fn hash(coords: impl Iterator<Item = u64>, salt: u64, hashes: &mut [u64]) {
     hashes.iter_mut().zip(coords).for_each(|(hash, coord)| *hash = mix(coord.wrapping_add(salt)));
 }

@@ -23,11 +23,15 @@ impl Sketch {
     }
 
     /// Adds a hash, all 64 bits of which must be well mixed.
+    #[inline]
     pub(super) fn add(&mut self, hash: u64) {
         let register = &mut self.0[(hash >> RUN_BITS) as usize & (REGISTERS - 1)];
         // The bit set below stops the count at the end of the run bits.
         let run = (hash << INDEX_BITS | 1 << (INDEX_BITS - 1)).leading_zeros() as u8 + 1;
-        *register = (*register).max(run);
+        // Mostly the run is not longer; to store it all the same would delay the next.
+        if run > *register {
+            *register = run;
+        }
     }
 
     /// Adds all hashes of `other`.
