@@ -68,8 +68,8 @@ fn walks(nodes: &[Node], root: Index) -> bool {
 
 /// The storage of a sparse operand: a sequence of levels, outermost first.
 ///
-/// Plain CSF has one level a mode; a blocked layout slices modes into bit ranges; a linearised
-/// order fuses all levels into one position loop.
+/// Plain CSF has one level a mode; a blocked layout has a level of block numbers above them
+/// ([`Index::BLOCK`]); a linearised order fuses all levels below it into one position loop.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Layout {
     /// The levels.
@@ -81,8 +81,6 @@ pub struct Layout {
 pub struct LayoutLevel {
     /// The index that the level stores.
     pub index: Index,
-    /// The bits of the coordinate that it stores, from the lowest, end excluded; `None`: all.
-    pub bits: Option<(u8, u8)>,
     /// How the level is walked with the next one.
     pub fusion: Fusion,
 }
@@ -102,7 +100,7 @@ impl Layout {
         let fused = indices.len().saturating_sub(tail)..indices.len().saturating_sub(1);
         let level = |(at, &index)| {
             let fusion = if fused.contains(&at) { Fusion::WithNext } else { Fusion::Separate };
-            LayoutLevel { index, bits: None, fusion }
+            LayoutLevel { index, fusion }
         };
         Layout { levels: indices.iter().enumerate().map(level).collect() }
     }

@@ -10,8 +10,8 @@
 //! ```
 //!
 //! One line a decision; `layout` and `buffer` once for each sparse operand and intermediate, in
-//! order.  A level of a layout may carry bits, `i[4:20]`, and end in `+` when it is fused with the
-//! next.  Operands are named by [`Expr::operand_names`], results of terms `T1`, `T2`, ...
+//! order.  A level of a layout ends in `+` when it is fused with the next; `_` is the level of the
+//! numbers of blocks.  Operands are named by [`Expr::operand_names`], results of terms `T1`, `T2`, ...
 
 use std::fmt::Write;
 
@@ -179,25 +179,16 @@ fn parse_index(word: &str) -> Result<Index, String> {
 }
 
 fn level_text(level: &LayoutLevel) -> String {
-    let bits = level.bits.map_or(String::new(), |(low, high)| format!("[{low}:{high}]"));
     let fused = if level.fusion == Fusion::WithNext { "+" } else { "" };
-    format!("{}{bits}{fused}", level.index)
+    format!("{}{fused}", level.index)
 }
 
 fn parse_level(word: &str) -> Result<LayoutLevel, String> {
-    let (word, fusion) = match word.strip_suffix('+') {
-        Some(word) => (word, Fusion::WithNext),
+    let (letter, fusion) = match word.strip_suffix('+') {
+        Some(letter) => (letter, Fusion::WithNext),
         None => (word, Fusion::Separate),
     };
-    let (letter, bits) = match word.split_once('[') {
-        None => (word, None),
-        Some((letter, bits)) => {
-            let bits = bits.strip_suffix(']').and_then(|bits| bits.split_once(':'));
-            let bits = bits.and_then(|(l, h)| Some((l.parse().ok()?, h.parse().ok()?)));
-            (letter, Some(bits.ok_or_else(|| format!("`{word}` is not like `i[4:20]`"))?))
-        }
-    };
-    Ok(LayoutLevel { index: parse_index(letter)?, bits, fusion })
+    Ok(LayoutLevel { index: parse_index(letter)?, fusion })
 }
 
 fn buffer_text(kind: BufferKind) -> &'static str {
