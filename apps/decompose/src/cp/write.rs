@@ -26,14 +26,14 @@ pub(crate) fn all<V: Value + Into<f64>>(
     folder: &Path,
 ) -> Result<Vec<String>, Failure> {
     let outcome = &solved.outcome;
-    let mut paths: Vec<PathBuf> = Vec::new();
-    for &format in &settings.formats {
-        paths.extend(model::write(&outcome.model, folder, format)?);
-    }
+    let models = || settings.formats.iter().map(|&f| model::write(&outcome.model, folder, f));
+    let figures = || figures::draw(settings, solved, (phases, &facts.tensor.labels), folder);
+    let (models, figures) = rayon::join(|| models().collect::<Result<Vec<_>, _>>(), figures);
+    let mut paths: Vec<PathBuf> = models?.into_iter().flatten().collect();
     paths.push(folder.join("history.csv"));
     if outcome.restarts.len() > 1 {
         paths.push(record::restarts(&outcome.restarts, Some(&outcome.match_scores), folder)?);
     }
-    paths.extend(figures::draw(settings, solved, (phases, &facts.tensor.labels), folder)?);
+    paths.extend(figures?);
     Ok(record::names(&paths))
 }
