@@ -1,10 +1,11 @@
 //! The cost model: families of processors, and what it must say about single kernels.
 
 use decompose_core::autoschedule::finish;
-use decompose_core::cost::{Family, Machine};
+use decompose_core::cost::{Family, Machine, estimate};
 use decompose_core::einsum::{Extents, Index, IndexSet, indices};
 use decompose_core::kernels;
 use decompose_core::schedule::{Pattern, Prefetch, Problem, Requested, Schedule, SparseOperand};
+use decompose_formats::Blocking;
 
 /// A kernel on a tensor of order 3 with these extents and these counts of `nnz(X_S)`.
 fn problem(name: &str, extents: [u64; 3], counts: &[(&str, u64)], rank: u64) -> Problem {
@@ -71,4 +72,49 @@ fn short_rows_are_requested_where_they_come_late() {
     assert_eq!(distance(&quick, 64), Some(16));
     assert_eq!(distance(&slow, 64), Some(16));
     assert_eq!(distance(&Family::Zen.machine(), 16), Some(128));
+}
+
+#[test]
+fn every_row_that_a_node_names_is_found_anew() {
+    let counts = [("i", 1000), ("ij", 100_000), ("k", 2000), ("ijk", 1_000_000)];
+    let problem = problem("mttkrp:3:1", [1000, 1000, 2000], &counts, 16);
+    let text = "path X*A3 T1*A2\nnest i{ j{ k{ r{ T1 } } r{ T2 } } }";
+    let free = Machine { find_row: 0.0, ..Family::Xeon.machine() };
+    let machine = Machine { find_row: 1e-9, ..free.clone() };
+    let schedule = schedule(&problem, text, &machine);
+    let seconds = |machine| estimate(&problem, &schedule, machine).seconds;
+    // A row of A3 for each non-zero, one of A2 for each fibre, one of the output for each slice.
+    let rows = 1_000_000.0 + 100_000.0 + 1000.0;
+    let more = seconds(&machine) - seconds(&free);
+    assert!((more - rows * 1e-9).abs() < 1e-12, "{more}");
+}
+
+#[test]
+fn rows_of_a_mode_that_changes_with_every_block_cost_more() {
+    // Blocks of 16 by 4 or of 4 by 16 slices, with as many rows in either mode.
+    let blocked = |bits: [u8; 3]| {
+        let blocking = Blocking::new(bits.to_vec()).expect("bits");
+        let every = ["i", "j", "k", "ij", "ik", "jk", "ijk"].map(|s| (s, 4_000_000));
+        let mut problem = problem("mttkrp:3:1", [1 << 20; 3], &every, 32);
+        let x = &mut problem.sparse[0];
+        let inside = |letters: &str| match letters {
+            "" => 64,
+            _ if letters.len() == 1 => 640_000,
+            _ => 4_000_000,
+        };
+        let sets = ["", "i", "j", "k", "ij", "ik", "jk", "ijk"];
+        let counts = sets.map(|s| (indices(s).into_iter().collect(), inside(s)));
+        x.pattern.record_blocks(blocking.clone(), counts);
+        x.pattern = x.pattern.in_blocks(&blocking).expect("recorded");
+        x.levels.insert(0, Index::BLOCK);
+        x.tail = 3;
+        problem.extents.set(Index::BLOCK, blocking.extent());
+        problem.expr.inputs[0].indices.insert(0, Index::BLOCK);
+        let machine = Family::Xeon.machine();
+        let text = "path X*A2*A3\nnest _{ i{ j{ k{ r{ T1 } } } } }";
+        let schedule = schedule(&problem, text, &machine);
+        estimate(&problem, &schedule, &machine).seconds
+    };
+    // The mode with the lowest bit of the numbers is the last of those with most bits.
+    assert!(blocked([2, 2, 2]) > blocked([0, 0, 6]), "all of three modes change, or one");
 }

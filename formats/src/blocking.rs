@@ -19,6 +19,7 @@ use crate::error::FormatError;
 use crate::ints::{Int, Ints, each_width};
 use crate::sort::Column;
 use crate::value::Value;
+use crate::wide;
 
 /// How many of the high bits of each mode's coordinates number the blocks.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -64,6 +65,14 @@ impl Blocking {
     pub fn span(&self, mode: usize, extent: u64) -> u64 {
         let bits = self.bits.get(mode).copied().unwrap_or(0);
         (1_u64 << width(extent).saturating_sub(bits)).min(extent)
+    }
+
+    /// Returns the share of the steps from one number to the next that change a bit of `mode`: all of
+    /// them if it gives the lowest bit, half of them if the next one, and so on.
+    pub fn changes(&self, mode: usize) -> f64 {
+        let tables = self.tables();
+        let lowest = tables.get(mode).and_then(|table| table.get(1));
+        lowest.map_or(0.0, |&number| 1.0 / f64::from(number))
     }
 
     /// Returns the number of the block of every entry.  Parallel, time `O(nnz * order)`.
@@ -112,9 +121,12 @@ impl Blocking {
 fn add(column: &Column<'_>, (first, shift): (usize, u8), table: &[u32], numbers: &mut [u32]) {
     let range = first..first + numbers.len();
     each_width!(Column, column, coords => {
-        for (number, c) in numbers.iter_mut().zip(&coords[range]) {
-            *number |= table[(c.wide() >> shift) as usize];
-        }
+        let coords = &coords[range];
+        wide::run(|| {
+            for (number, c) in numbers.iter_mut().zip(coords) {
+                *number |= table[(c.wide() >> shift) as usize];
+            }
+        });
     });
 }
 
@@ -171,6 +183,10 @@ mod tests {
         let want = [0b001, 0b110, 0b101, 0b010, 0b011];
         assert_eq!(numbers.iter().collect::<Vec<_>>(), want);
         assert_eq!((blocking.extent(), blocking.span(0, 8), blocking.span(1, 4)), (8, 2, 2));
+        assert_eq!(
+            (blocking.changes(0), blocking.changes(1), blocking.changes(2)),
+            (0.5, 1.0, 0.0)
+        );
     }
 
     #[test]

@@ -64,25 +64,36 @@ impl Access<'_> {
         let piece = self.in_one_piece(inner);
         let bytes = if piece { row_bytes * block } else { row_bytes };
         let pieces = if piece { fetches / block } else { fetches };
-        // What comes in the order of the root is streamed, not gathered.
-        let first = outside == 1 && rows.contains(self.order[0]);
-        let each = if self.role == Role::SumInOrder || first || end > 0 && outside == 0 {
+        let each = if self.streams(rows, outside) || end > 0 && outside == 0 {
             (bytes / LINE_BYTES).max(0.25) * self.machine.stream_line
         } else {
-            gather_seconds(self.machine, &self.table(rows - self.fixed(), row_bytes), bytes)
+            let each =
+                gather_seconds(self.machine, &self.table(rows - self.fixed(), row_bytes), bytes);
+            cost.seconds += self.entering_blocks(rows, row_bytes, each) * self.touches;
+            each
         };
-        cost.seconds += self.entering_blocks(rows, row_bytes, each) * self.touches;
         let near = self.again_seconds(block, self.bytes(inner, row_bytes));
         let again = (visits - fetches) * (row_bytes / LINE_BYTES).max(1.0) * near;
         cost.gathered_bytes += fetches * row_bytes * self.touches;
         cost.seconds += (pieces * each + again) * self.touches;
+        if end > 0 && is_walk(self.problem, self.order, end - 1) {
+            cost.seconds += visits * self.machine.find_row;
+        }
+    }
+
+    /// Tells whether rows over `rows`, which the `outside` outermost loops change, come in storage
+    /// order: in that of the root, or of the level below it in each block.
+    fn streams(&self, rows: IndexSet, outside: usize) -> bool {
+        let blocks = self.order.first() == Some(&Index::BLOCK);
+        let root = usize::from(blocks);
+        let first = outside == root + 1 && rows.contains(self.order[root]);
+        first || self.role == Role::SumInOrder
     }
 
     /// Seconds beyond `each` that the first fetches of rows over `rows` in a block of the tensor take:
     /// these come from where the whole table is.
     ///
-    /// Along the curve of the blocks the mode with the lowest bit changes with every block, the next
-    /// one with every second, and so on; the rows of a mode that stays are still near.
+    /// The rows of a mode whose bits stay from one block to the next are still near.
     fn entering_blocks(&self, rows: IndexSet, row_bytes: f64, each: f64) -> f64 {
         let Some(x) = self.problem.sparse.first().filter(|x| x.in_blocks()) else { return 0.0 };
         let rows = rows & self.problem.sparse_indices();
@@ -93,8 +104,7 @@ impl Access<'_> {
         let bytes = count(rows) * row_bytes.max(LINE_BYTES);
         let whole = Table { bytes, coverage: None, slices: count(rows) };
         let far = gather_seconds(self.machine, &whole, row_bytes);
-        let modes = x.levels.len() as f64 - 1.0;
-        let changes = (2.0 - f64::exp2(1.0 - modes)) / modes;
+        let changes = rows.iter().map(|index| x.pattern.changes(index)).fold(0.0, f64::max);
         changes * count(rows.with(Index::BLOCK)) * (far - each).max(0.0)
     }
 

@@ -6,6 +6,7 @@ use decompose_formats::stats::{Coverage, PatternCounts};
 use decompose_formats::{Blocking, ModeSet};
 
 use crate::einsum::{Extents, Index, IndexSet};
+use crate::kernels::mode_index;
 
 /// Counts of distinct coordinate tuples: `nnz(X_S)` for sets `S` of indices.
 ///
@@ -18,6 +19,8 @@ pub struct Pattern {
     coverages: BTreeMap<Index, Coverage>,
     /// Counts of pairs of a block and a tuple, by blocking.
     blocks: BTreeMap<Blocking, BTreeMap<IndexSet, u64>>,
+    /// Within blocks, of how many steps to the next block each mode's bits change.
+    changes: Vec<f64>,
 }
 
 impl Pattern {
@@ -28,7 +31,7 @@ impl Pattern {
         Pattern {
             counts: counts.iter().map(|(set, count)| (named(set), count.value)).collect(),
             coverages: indices.iter().enumerate().map(coverage).collect(),
-            blocks: BTreeMap::new(),
+            ..Pattern::default()
         }
     }
 
@@ -76,7 +79,16 @@ impl Pattern {
         let inside = self.blocks.get(blocking)?.iter();
         let counts = self.counts.iter().chain(inside).map(|(&set, &count)| (set, count));
         let coverages = self.coverages.clone();
-        Some(Pattern { counts: counts.collect(), coverages, blocks: BTreeMap::new() })
+        let changes = (0..blocking.bits().len()).map(|mode| blocking.changes(mode)).collect();
+        Some(Pattern { counts: counts.collect(), coverages, changes, ..Pattern::default() })
+    }
+
+    /// Returns the share of the steps from one block to the next that change which rows of `index`, as
+    /// [`mode_index`] names a mode, may occur; 0 without blocks.
+    pub fn changes(&self, index: Index) -> f64 {
+        let mut modes = self.changes.iter().enumerate();
+        let found = modes.find(|(mode, _)| mode_index(*mode) == index);
+        found.map_or(0.0, |(_, &changes)| changes)
     }
 
     /// Returns `nnz(X_set)` as recorded; otherwise the bound that follows from what is known: no

@@ -37,6 +37,9 @@ pub struct Machine {
     pub underway_bytes: f64,
     /// Threads that share the last-level cache, each with buffers of its own.
     pub threads: usize,
+    /// Seconds to find a row of which a node of the tree tells the coordinate, wherever the row is: to read
+    /// the coordinate, to compute the address, to request it.
+    pub find_row: f64,
     /// Seconds to load a 64-byte line again that was just loaded.
     pub l1_line: f64,
     /// Seconds to load or store a line of a buffer in the first-level cache.
