@@ -118,19 +118,22 @@ fn draw_text(pixels: &mut [u8], (width, height): (u32, u32), text: &Text) {
 }
 
 /// Returns the image with each square of `SAMPLES` by `SAMPLES` pixels replaced by its mean.
-fn shrink(pixels: &[u8], (width, height): (u32, u32)) -> Vec<u8> {
+fn shrink(pixels: &[u8], (width, _): (u32, u32)) -> Vec<u8> {
     let side = SAMPLES as usize;
-    let row = 3 * width as usize;
+    let (row, squares) = (3 * width as usize, (side * side) as u16);
     let mut small = Vec::with_capacity(pixels.len() / (side * side));
-    for y in (0..height as usize).step_by(side) {
-        for x in (0..width as usize).step_by(side) {
-            for channel in 0..3 {
-                let sum: usize = (0..side * side)
-                    .map(|k| pixels[(y + k / side) * row + 3 * (x + k % side) + channel])
-                    .map(usize::from)
-                    .sum();
-                small.push(((sum + side * side / 2) / (side * side)) as u8);
-            }
+    let mut sums = vec![0_u16; row];
+    for rows in pixels.chunks_exact(row * side) {
+        sums.fill(0);
+        for row in rows.chunks_exact(row) {
+            sums.iter_mut().zip(row).for_each(|(sum, &sample)| *sum += u16::from(sample));
+        }
+        for square in sums.chunks_exact(3 * side) {
+            let mean = |channel: usize| {
+                let sum: u16 = square.iter().skip(channel).step_by(3).sum();
+                ((sum + squares / 2) / squares) as u8
+            };
+            small.extend([mean(0), mean(1), mean(2)]);
         }
     }
     small

@@ -26,8 +26,13 @@ pub(crate) fn draw<V: Value + Into<f64>>(
     let title = format!("{}, CP-ALS, rank {}", settings.input.name(), outcome.model.rank());
     let what = format!("rank {}", outcome.model.rank());
     let starts = (outcome.restarts.as_slice(), settings.stop.tol);
-    let mut paths = figures::course(starts, &outcome.history, (&title, &what), phases, folder)?;
-    paths.extend(plot::save(&components(solved, labels, &title)?, folder, "components")?);
+    let draw = || -> Result<_, Failure> {
+        Ok(plot::save(&components(solved, labels, &title)?, folder, "components")?)
+    };
+    let course = || figures::course(starts, &outcome.history, (&title, &what), phases, folder);
+    let (course, components) = rayon::join(course, draw);
+    let mut paths = course?;
+    paths.extend(components?);
     if outcome.restarts.len() > 1 {
         paths.extend(plot::save(&scores(solved, title), folder, "restarts")?);
     }

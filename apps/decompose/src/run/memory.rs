@@ -6,7 +6,7 @@
 //! narrow  list + a narrow column, or list + narrow list of a mapped file
 //! build   narrow list + trees but the last + sorting copy or upper levels of the last
 //! solve   trees + private copies + factors + work
-//! write   factors + pixels of the largest figure
+//! write   factors + pixels of the figures drawn at once
 //! peak    what the process holds anyway + the largest of these, or the peak so far
 //! ```
 //!
@@ -52,7 +52,7 @@ pub(crate) struct Forecast {
     /// What else a solver works in.
     #[serde(skip_serializing_if = "is_zero")]
     pub(crate) work: u64,
-    /// The pixels of the largest figure.
+    /// The pixels of the figures drawn at once.
     pub(crate) figures: u64,
     /// The most the process will hold at once.
     pub(crate) peak: u64,
