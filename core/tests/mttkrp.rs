@@ -5,11 +5,13 @@ mod common;
 
 use common::{Case, corpus};
 use decompose_core::cost::Machine;
+use decompose_core::kernels::mode_index;
 use decompose_core::runtime::Toolchain;
+use decompose_core::schedule::Pattern;
 use decompose_core::sweep::{
     Engine, Merging, MttkrpSweep, PlanOptions, TreeLayout, Trees, count_blocks, plan,
 };
-use decompose_formats::{Blocking, ModeOrder, PatternCounts, Value};
+use decompose_formats::{Blocking, Coo, ModeOrder, PatternCounts, Value};
 
 fn interpreter() -> Toolchain {
     Toolchain::Interpreter("the test asks for it".into())
@@ -169,6 +171,36 @@ fn trees_of_blocks_and_of_modes_stand_side_by_side() {
         let trees: Vec<TreeLayout> = blocked.chain([TreeLayout::new(order(1), 1)]).collect();
         in_pool(2, || check::<f64>(case, 16, Trees::Given(trees.clone()), &toolchain));
     }
+}
+
+#[test]
+fn private_copies_have_the_rows_that_their_tasks_name() {
+    let extents = vec![64_u64, 8, 8];
+    let column = |of: fn(u32) -> u32| (0..64 * 64).map(of).collect::<Vec<u32>>().into();
+    let coords = vec![column(|at| at / 64), column(|at| at / 8 % 8), column(|at| at % 8)];
+    let mut coo = Coo::new(extents.clone(), coords, vec![1.0; 64 * 64]).expect("a tensor");
+    coo.sort(&ModeOrder::natural(3)).expect("sorted");
+    let counts = PatternCounts::of(&coo);
+    let mut pattern = Pattern::of(&counts, &[0, 1, 2].map(mode_index));
+    let tree: TreeLayout = "1.0.0/1+2+3".parse().expect("a tree");
+    count_blocks(&mut pattern, &counts, &coo, tree.blocks.clone()).expect("counts");
+    let options = PlanOptions {
+        rank: 16,
+        value_bytes: 8,
+        threads: 2,
+        memory: None,
+        sweeps: 20,
+        trees: Trees::Given(vec![tree]),
+        merging: Merging::Never,
+        updates: vec![0, 1, 2],
+    };
+    let plan = plan(&extents, &pattern, &options, Machine::here()).expect("a plan");
+    in_pool(2, || {
+        let (_, report) = Engine::build(coo, &plan, &Toolchain::detect()).expect("an engine");
+        // Every cell has an entry: the second task has the upper half of the rows of the first mode.
+        assert_eq!(report.side_bytes, (32 + 8 + 8) * 16 * 8);
+        assert!(report.side_bytes < plan.side_bytes());
+    });
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Arrays of coordinates or positions, as narrow as the numbers allow.
 
+use std::ops::Range;
+
 use bytemuck::Pod;
 use rayon::iter::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIterator};
 use rayon::slice::{ParallelSlice, ParallelSliceMut};
@@ -113,6 +115,19 @@ impl Ints {
     /// Returns the largest number; `None` if there are none.  Parallel.
     pub fn max(&self) -> Option<u64> {
         each_width!(Ints, self, array => array.par_iter().max().map(|max| max.wide()))
+    }
+
+    /// Returns the least and the greatest number at `positions`; `None` if there are none.  Parallel.
+    ///
+    /// # Panics
+    ///
+    /// If a position is not below [`Ints::len`].
+    pub fn bounds(&self, positions: Range<usize>) -> Option<(u64, u64)> {
+        each_width!(Ints, self, array => {
+            let each = array[positions].par_iter().map(|&number| (number, number));
+            let both = each.reduce_with(|(a, b), (c, d)| (a.min(c), b.max(d)));
+            both.map(|(least, most)| (least.wide(), most.wide()))
+        })
     }
 
     /// Returns an owned copy, made by all threads.

@@ -27,6 +27,9 @@ pub struct Operands<'a, V: Value> {
     pub boundary: Option<&'a mut [V]>,
     /// The nodes of each level that are visited.
     pub nodes: &'a [Range<u64>],
+    /// The rows that these nodes name, from `first_row` on, if `output` has no others: they are numbered
+    /// by [`Program::numbered_rows`].
+    pub window: Option<Range<u64>>,
     /// Taken for the coordinates of the root level, if given: rows of the output are then counted by
     /// them.  No dense operand may have the root's index.
     pub roots: Option<&'a Ints>,
@@ -119,7 +122,7 @@ impl<'a, V: Value> Interpreter<'a, V> {
                 (leaf - self.operands.first_row as usize) * array.len as usize + offset
             }
             Place::Output if self.on_boundary() => offset - self.root() * self.root_stride(),
-            Place::Output => offset - self.operands.first_row as usize * self.root_stride(),
+            Place::Output => offset - self.operands.first_row as usize * self.row_stride(),
             _ => offset,
         }
     }
@@ -136,6 +139,10 @@ impl<'a, V: Value> Interpreter<'a, V> {
 
     fn root_stride(&self) -> usize {
         self.program.root_row().map_or(0, |(_, stride)| stride as usize)
+    }
+
+    fn row_stride(&self) -> usize {
+        self.program.numbered_rows().map_or(0, |(_, stride)| stride as usize)
     }
 
     fn read(&self, place: Place, lanes: Option<Index>) -> &[V] {

@@ -203,6 +203,17 @@ pub enum Place {
 /// Buffers of up to this many bytes stand on the stack of a task, larger ones in its scratch memory.
 const STACK_BYTES: u64 = 16 << 10;
 
+/// Tells whether the output is written outside of walks over `level`: in a loop that counts the index,
+/// all rows are.
+fn writes_outside(body: &[Stmt], level: usize) -> bool {
+    body.iter().any(|stmt| match stmt {
+        Stmt::Walk { level: walked, body } => *walked != level && writes_outside(body, level),
+        Stmt::Range { body, .. } => writes_outside(body, level),
+        Stmt::Product { target, .. } => *target == Place::Output,
+        Stmt::Clear { .. } => false,
+    })
+}
+
 impl Program {
     /// Returns where each buffer begins in a task's scratch memory, `None` for one on the stack,
     /// and the number of elements of that memory.  Where sizes are no constants, no array is on the stack.
@@ -227,6 +238,21 @@ impl Program {
         let root = self.levels.first()?.index;
         let at = self.output.indices.iter().position(|&index| index == root)?;
         Some((root, self.output.strides[at]))
+    }
+
+    /// Returns the level whose coordinates number the rows of the output when a part of it is written
+    /// alone, and the elements of such a row: the first level where tasks own rows, that of the
+    /// outermost index for private copies, if only its nodes are written to; `None` if the output has no
+    /// such rows.
+    pub fn numbered_rows(&self) -> Option<(usize, u64)> {
+        if self.conflict != Conflict::Privatise {
+            return self.root_row().map(|(_, stride)| (0, stride));
+        }
+        let (&outermost, inner) = self.output.indices.split_first()?;
+        let level = self.levels.iter().position(|level| level.index == outermost);
+        let level = level.filter(|_| !inner.is_empty())?;
+        let counted = writes_outside(&self.body, level);
+        (!counted).then_some((level, self.output.strides[0]))
     }
 
     /// Returns the array of `place`; `None` for the sparse operand's value.

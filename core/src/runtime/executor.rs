@@ -1,11 +1,12 @@
 //! Running a kernel on all threads.
 //!
-//! | conflict  | output                                                         |
-//! |-----------|----------------------------------------------------------------|
-//! | owner     | each task holds its own rows                                   |
-//! | boundary  | the same; the part of a slice begun earlier is added at last   |
-//! | privatise | each task has a copy of the output; copies are summed in order |
-//! | positions | each task holds the values at its own non-zeros                |
+//! | conflict  | output |
+//! |-----------|--------|
+//! | owner     | each task holds its own rows |
+//! | boundary  | the same; the part of a slice begun earlier is added at last |
+//! | privatise | each task but the first has a copy of the rows from the least to the greatest that |
+//! |           | its non-zeros name; copies are added to the output in order |
+//! | positions | each task holds the values at its own non-zeros |
 //!
 //! Rows that are used at once are computed a few at a time: `windows`.
 //!
@@ -13,6 +14,7 @@
 //! Which task does what depends on the number of threads only, and sums are taken in task order:
 //! the same number of threads gives the same bits.
 
+use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use decompose_formats::{Csf, Ints, Matrix, Value};
@@ -29,8 +31,10 @@ pub struct Executor<V: Value> {
     kernel: Kernel,
     tree: Arc<Csf<V>>,
     tasks: Vec<Task>,
-    /// Copies of the output, or rows of shared slices: one a task but the first.
+    /// Private copies, or rows of shared slices: one a task but the first.
     side: Vec<Matrix<V>>,
+    /// The rows that each private copy has; none if copies have all.
+    windows: Vec<Range<u64>>,
     pub(super) scratch: Pool<V>,
     /// The positions of the root slices, once windows have been asked for.
     pub(super) numbers: Option<Ints>,
@@ -82,7 +86,8 @@ impl<V: Value> Executor<V> {
         let tasks = partition(&tree, parts(&kernel), cut);
         let scratch = Pool { len: kernel.program().scratch().1 as usize, free: Mutex::default() };
         let (side, numbers) = (Vec::new(), None);
-        let mut executor = Executor { kernel, tree, tasks, side, scratch, numbers };
+        let windows = windows(&kernel, &tree, &tasks);
+        let mut executor = Executor { kernel, tree, tasks, side, windows, scratch, numbers };
         executor.side = executor.side_matrices()?;
         Ok(executor)
     }
@@ -91,15 +96,26 @@ impl<V: Value> Executor<V> {
         let output = &self.kernel.program().output;
         let row = output.row() as usize;
         let others = self.tasks.len().saturating_sub(1);
-        let rows = match self.kernel.program().conflict {
-            Conflict::Privatise => (output.len as usize).div_ceil(row.max(1)),
+        let elements = match self.kernel.program().conflict {
+            Conflict::Privatise => output.len as usize,
             Conflict::Boundary => {
                 let row = self.kernel.slice_len() as usize;
                 return (0..others).map(|_| Ok(Matrix::zeros(1, row)?)).collect();
             }
             Conflict::Owner | Conflict::Positions => return Ok(Vec::new()),
         };
-        (0..others).map(|_| Ok(Matrix::zeros(rows, row)?)).collect()
+        let copy = |at: usize| {
+            let elements = self.window(at).map_or(elements, |window| window.len());
+            Ok(Matrix::zeros(elements.div_ceil(row.max(1)), row)?)
+        };
+        (0..others).map(copy).collect()
+    }
+
+    /// Returns the elements of the output that private copy `at` has, if it has not all.
+    fn window(&self, at: usize) -> Option<Range<usize>> {
+        let (_, stride) = self.kernel.program().numbered_rows()?;
+        let Range { start, end } = self.windows.get(at)?;
+        Some((start * stride) as usize..(end * stride) as usize)
     }
 
     /// Returns the kernel.
@@ -172,22 +188,33 @@ impl<V: Value> Executor<V> {
         output: &mut [V],
     ) -> Result<(), CoreError> {
         let (kernel, tree, scratch) = (&self.kernel, &*self.tree, &self.scratch);
-        let copies = self.side.iter_mut().map(Matrix::as_mut_slice);
-        let targets: Vec<&mut [V]> = std::iter::once(&mut *output).chain(copies).collect();
-        let work: Vec<(&Task, &mut [V])> = self.tasks.iter().zip(targets).collect();
-        work.into_par_iter().try_for_each(|(task, output)| {
+        let windows = self.windows.iter().cloned().map(Some).chain(std::iter::repeat(None));
+        let copies = self.side.iter_mut().map(Matrix::as_mut_slice).zip(windows);
+        let targets = std::iter::once((&mut *output, None)).chain(copies);
+        let work: Vec<_> = self.tasks.iter().zip(targets).collect();
+        work.into_par_iter().try_for_each(|(task, (output, window))| {
             output.fill(V::default());
             let nodes = &task.nodes;
-            let boundary = None;
-            let (sparse, first_row) = (tree, 0);
-            let roots = None;
-            let operands =
-                Operands { sparse, values, dense, output, first_row, boundary, nodes, roots };
+            let (boundary, roots) = (None, None);
+            let first_row = window.as_ref().map_or(0, |rows: &Range<u64>| rows.start);
+            let sparse = tree;
+            let operands = Operands {
+                sparse,
+                values,
+                dense,
+                output,
+                first_row,
+                boundary,
+                nodes,
+                window,
+                roots,
+            };
             scratch.lend(|scratch| kernel.run(operands, scratch))
         })?;
-        for copy in &self.side {
-            let blocks =
-                output.par_chunks_mut(SUM_BLOCK).zip(copy.as_slice().par_chunks(SUM_BLOCK));
+        for (at, copy) in self.side.iter().enumerate() {
+            let all = 0..output.len();
+            let sums = &mut output[self.window(at).unwrap_or(all)];
+            let blocks = sums.par_chunks_mut(SUM_BLOCK).zip(copy.as_slice().par_chunks(SUM_BLOCK));
             blocks.for_each(|(sum, part)| sum.iter_mut().zip(part).for_each(|(s, &p)| *s += p));
         }
         Ok(())
@@ -245,9 +272,18 @@ impl<V: Value> Executor<V> {
             }
             let nodes = &task.nodes;
             let sparse = tree;
-            let roots = None;
-            let operands =
-                Operands { sparse, values, dense, output, first_row, boundary, nodes, roots };
+            let (window, roots) = (None, None);
+            let operands = Operands {
+                sparse,
+                values,
+                dense,
+                output,
+                first_row,
+                boundary,
+                nodes,
+                window,
+                roots,
+            };
             scratch.lend(|scratch| kernel.run(operands, scratch))
         })
     }
@@ -262,6 +298,22 @@ impl<V: Value> Executor<V> {
             }
         }
     }
+}
+
+/// Returns the rows that each task but the first writes, if each has a private copy and rows of the
+/// output are numbered by a level.
+///
+/// Time `O(nodes of the level)`, parallel.
+fn windows<V: Value>(kernel: &Kernel, tree: &Csf<V>, tasks: &[Task]) -> Vec<Range<u64>> {
+    let private = kernel.program().conflict == Conflict::Privatise;
+    let rows = kernel.program().numbered_rows().filter(|_| private);
+    let Some((level, _)) = rows else { return Vec::new() };
+    let coords = &tree.levels()[level].coords;
+    let window = |task: &Task| {
+        let nodes = task.nodes[level].start as usize..task.nodes[level].end as usize;
+        coords.bounds(nodes).map_or(0..0, |(least, most)| least..most + 1)
+    };
+    tasks.iter().skip(1).map(window).collect()
 }
 
 /// Elements summed a task when copies are added.

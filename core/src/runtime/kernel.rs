@@ -168,6 +168,10 @@ impl Kernel {
                 let last = operands.coords(0).get(roots.end as usize - 1);
                 (last + 1).saturating_sub(first) * self.slice_len()
             }
+            (Conflict::Privatise, _) => match (&operands.window, self.program.numbered_rows()) {
+                (Some(rows), Some((_, stride))) => rows.end.saturating_sub(first) * stride,
+                _ => output.len,
+            },
             _ => output.len,
         }
     }
@@ -246,10 +250,11 @@ fn call<V: Value>(
     let task: Vec<u64> = operands.nodes.iter().flat_map(|r| [r.start, r.end]).collect();
     let stride = match program.addressing {
         Addressing::Positions => program.output.len,
-        Addressing::Coordinates => program.root_row().map_or(0, |(_, stride)| stride),
+        Addressing::Coordinates => program.numbered_rows().map_or(0, |(_, stride)| stride),
     };
     // The kernel counts rows and positions from the first of the whole output; it never writes
-    // before `first_row`, so the shifted pointer is only ever used inside the slice.
+    // before `first_row`, so the shifted pointer is only ever used inside the slice.  Of private copies
+    // that have the rows of a window only, the executor found these in the nodes themselves.
     let shift = (operands.first_row * stride) as usize;
     let output = operands.output.as_mut_ptr().wrapping_sub(shift).cast();
     let boundary = operands.boundary.map_or(std::ptr::null_mut(), |row| row.as_mut_ptr().cast());

@@ -76,11 +76,11 @@ impl<V: Value> Executor<V> {
         Ok(if all > 0.0 { begun.elapsed().as_secs_f64() * kernel / all } else { 0.0 })
     }
 
-    /// Computes the rows of the root slices `window`.
+    /// Computes the rows of the root slices `slices`.
     fn run_window(
         &self,
         dense: &[&[V]],
-        window: Range<u64>,
+        slices: Range<u64>,
         roots: &Ints,
         output: &mut [V],
     ) -> Result<(), CoreError> {
@@ -88,10 +88,11 @@ impl<V: Value> Executor<V> {
             output.fill(V::default());
         }
         let (sparse, values) = (self.tree(), self.tree().values());
-        let nodes = &nodes_below(sparse, window.clone());
-        let (first_row, boundary, roots) = (window.start, None, Some(roots));
+        let nodes = &nodes_below(sparse, slices.clone());
+        let (first_row, boundary, roots) = (slices.start, None, Some(roots));
+        let window = None;
         let operands =
-            Operands { sparse, values, dense, output, first_row, boundary, nodes, roots };
+            Operands { sparse, values, dense, output, first_row, boundary, nodes, window, roots };
         self.scratch.lend(|scratch| self.kernel().run(operands, scratch))
     }
 
