@@ -97,5 +97,8 @@ impl Place<'_> {
         };
         cost.gathered_bytes += rows * row * touches;
         cost.seconds += rows * lines * line * touches;
+        if end > 0 && is_walk(self.problem, order, end - 1) {
+            cost.seconds += rows * machine.find_row;
+        }
     }
 }
