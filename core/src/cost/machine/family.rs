@@ -92,7 +92,7 @@ fn xeon() -> Machine {
         quick_bytes: f64::from(8 << 20),
         underway_bytes: 8192.0,
         threads: 2,
-        find_row: 0.4e-9,
+        find_row: 0.2e-9,
         l1_line: 0.222e-9,
         buffer_line: 0.213e-9,
         l2_line: 0.288e-9,
