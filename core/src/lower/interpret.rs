@@ -36,6 +36,17 @@ pub struct Operands<'a, V: Value> {
 }
 
 impl<'a, V: Value> Operands<'a, V> {
+    /// Returns operands for all of `output`, read from `sparse` with the coordinates and `values` given.
+    pub fn whole(
+        (sparse, values): (&'a Csf<V>, &'a [V]),
+        dense: &'a [&'a [V]],
+        output: &'a mut [V],
+        nodes: &'a [Range<u64>],
+    ) -> Operands<'a, V> {
+        let (boundary, window, roots) = (None, None, None);
+        Operands { sparse, values, dense, output, first_row: 0, boundary, nodes, window, roots }
+    }
+
     /// Returns the coordinates of the nodes of a level, or what is taken for them.
     pub fn coords(&self, level: usize) -> &'a Ints {
         match self.roots {
@@ -56,6 +67,7 @@ pub fn interpret<V: Value>(program: &Program, operands: Operands<V>) {
         program,
         operands,
         buffers,
+        row_stride: program.numbered_rows().map_or(0, |(_, stride)| stride as usize),
         at: [0; Index::COUNT],
         position: vec![0; program.levels.len()],
     };
@@ -66,6 +78,8 @@ struct Interpreter<'a, V: Value> {
     program: &'a Program,
     operands: Operands<'a, V>,
     buffers: Vec<Vec<V>>,
+    /// The elements of a row by which `first_row` counts.
+    row_stride: usize,
     /// The current coordinate of each index.
     at: [usize; Index::COUNT],
     /// The current node of each walked level.
@@ -122,7 +136,7 @@ impl<'a, V: Value> Interpreter<'a, V> {
                 (leaf - self.operands.first_row as usize) * array.len as usize + offset
             }
             Place::Output if self.on_boundary() => offset - self.root() * self.root_stride(),
-            Place::Output => offset - self.operands.first_row as usize * self.row_stride(),
+            Place::Output => offset - self.operands.first_row as usize * self.row_stride,
             _ => offset,
         }
     }
@@ -139,10 +153,6 @@ impl<'a, V: Value> Interpreter<'a, V> {
 
     fn root_stride(&self) -> usize {
         self.program.root_row().map_or(0, |(_, stride)| stride as usize)
-    }
-
-    fn row_stride(&self) -> usize {
-        self.program.numbered_rows().map_or(0, |(_, stride)| stride as usize)
     }
 
     fn read(&self, place: Place, lanes: Option<Index>) -> &[V] {

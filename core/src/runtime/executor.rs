@@ -194,21 +194,9 @@ impl<V: Value> Executor<V> {
         let work: Vec<_> = self.tasks.iter().zip(targets).collect();
         work.into_par_iter().try_for_each(|(task, (output, window))| {
             output.fill(V::default());
-            let nodes = &task.nodes;
-            let (boundary, roots) = (None, None);
             let first_row = window.as_ref().map_or(0, |rows: &Range<u64>| rows.start);
-            let sparse = tree;
-            let operands = Operands {
-                sparse,
-                values,
-                dense,
-                output,
-                first_row,
-                boundary,
-                nodes,
-                window,
-                roots,
-            };
+            let whole = Operands::whole((tree, values), dense, output, &task.nodes);
+            let operands = Operands { first_row, window, ..whole };
             scratch.lend(|scratch| kernel.run(operands, scratch))
         })?;
         for (at, copy) in self.side.iter().enumerate() {
@@ -270,20 +258,8 @@ impl<V: Value> Executor<V> {
             if let Some(row) = &mut boundary {
                 row.fill(V::default());
             }
-            let nodes = &task.nodes;
-            let sparse = tree;
-            let (window, roots) = (None, None);
-            let operands = Operands {
-                sparse,
-                values,
-                dense,
-                output,
-                first_row,
-                boundary,
-                nodes,
-                window,
-                roots,
-            };
+            let whole = Operands::whole((tree, values), dense, output, &task.nodes);
+            let operands = Operands { first_row, boundary, ..whole };
             scratch.lend(|scratch| kernel.run(operands, scratch))
         })
     }

@@ -87,12 +87,10 @@ impl<V: Value> Executor<V> {
         if self.kernel().program().zeroing == Zeroing::All {
             output.fill(V::default());
         }
-        let (sparse, values) = (self.tree(), self.tree().values());
-        let nodes = &nodes_below(sparse, slices.clone());
-        let (first_row, boundary, roots) = (slices.start, None, Some(roots));
-        let window = None;
-        let operands =
-            Operands { sparse, values, dense, output, first_row, boundary, nodes, window, roots };
+        let tree = self.tree();
+        let nodes = &nodes_below(tree, slices.clone());
+        let whole = Operands::whole((tree, tree.values()), dense, output, nodes);
+        let operands = Operands { first_row: slices.start, roots: Some(roots), ..whole };
         self.scratch.lend(|scratch| self.kernel().run(operands, scratch))
     }
 

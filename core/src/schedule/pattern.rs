@@ -79,8 +79,8 @@ impl Pattern {
         let inside = self.blocks.get(blocking)?.iter();
         let counts = self.counts.iter().chain(inside).map(|(&set, &count)| (set, count));
         let coverages = self.coverages.clone();
-        let changes = (0..blocking.bits().len()).map(|mode| blocking.changes(mode)).collect();
-        Some(Pattern { counts: counts.collect(), coverages, changes, ..Pattern::default() })
+        let (counts, changes) = (counts.collect(), blocking.changes());
+        Some(Pattern { counts, coverages, changes, ..Pattern::default() })
     }
 
     /// Returns the share of the steps from one block to the next that change which rows of `index`, as

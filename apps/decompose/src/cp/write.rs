@@ -26,9 +26,15 @@ pub(crate) fn all<V: Value + Into<f64>>(
     folder: &Path,
 ) -> Result<Vec<String>, Failure> {
     let outcome = &solved.outcome;
-    let models = || settings.formats.iter().map(|&f| model::write(&outcome.model, folder, f));
-    let figures = || figures::draw(settings, solved, (phases, &facts.tensor.labels), folder);
-    let (models, figures) = rayon::join(|| models().collect::<Result<Vec<_>, _>>(), figures);
+    let write = || -> Result<Vec<_>, _> {
+        settings
+            .formats
+            .iter()
+            .map(|&format| model::write(&outcome.model, folder, format))
+            .collect()
+    };
+    let draw = || figures::draw(settings, solved, (phases, &facts.tensor.labels), folder);
+    let (models, figures) = rayon::join(write, draw);
     let mut paths: Vec<PathBuf> = models?.into_iter().flatten().collect();
     paths.push(folder.join("history.csv"));
     if outcome.restarts.len() > 1 {
