@@ -52,6 +52,7 @@ fn kernel(bencher: Bencher, name: &str, tree: &str) {
         sweeps: 50,
         trees: Trees::Given(vec![tree.clone()]),
         merging: Merging::Never,
+        panels: None,
         updates: Vec::new(),
     };
     let problem = question.problem(&tree);

@@ -24,6 +24,9 @@ pub enum Technique {
     Prefetch,
     /// Trees may be stored block by block, so that rows that are gathered stay near.  Without: none is.
     Blocks,
+    /// Factors may be stored as panels of columns, and a sweep take one after the other, so that more of
+    /// the rows that are gathered stay near.  Without: they are stored whole.
+    Panels,
     /// Factors, values and coordinates ask for huge pages.  Without: they refuse them.
     HugePages,
     /// Modes are merged, so that kernels share partial products.  Without: every kernel runs over all
@@ -39,11 +42,12 @@ pub enum Technique {
 
 impl Technique {
     /// All of them.
-    pub const ALL: [Technique; 8] = [
+    pub const ALL: [Technique; 9] = [
         Technique::Constants,
         Technique::Registers,
         Technique::Prefetch,
         Technique::Blocks,
+        Technique::Panels,
         Technique::HugePages,
         Technique::Merging,
         Technique::Fusing,
@@ -57,6 +61,7 @@ impl Technique {
             Technique::Registers => "registers",
             Technique::Prefetch => "prefetch",
             Technique::Blocks => "blocks",
+            Technique::Panels => "panels",
             Technique::HugePages => "huge-pages",
             Technique::Merging => "merging",
             Technique::Fusing => "fusing",
@@ -81,7 +86,7 @@ impl FromStr for Technique {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Techniques {
     /// A bit for each technique that is left out, by its place in [`Technique::ALL`].
-    left_out: u8,
+    left_out: u16,
 }
 
 impl Techniques {

@@ -3,14 +3,12 @@
 
 mod common;
 
-use common::{Case, corpus};
+use common::{Case, corpus, multiply};
 use decompose_core::cost::Machine;
 use decompose_core::kernels::mode_index;
 use decompose_core::runtime::Toolchain;
 use decompose_core::schedule::Pattern;
-use decompose_core::sweep::{
-    Engine, Merging, MttkrpSweep, PlanOptions, TreeLayout, Trees, count_blocks, plan,
-};
+use decompose_core::sweep::{Engine, Merging, PlanOptions, TreeLayout, Trees, count_blocks, plan};
 use decompose_formats::{Blocking, Coo, ModeOrder, PatternCounts, Value};
 
 fn interpreter() -> Toolchain {
@@ -31,6 +29,7 @@ fn check<V: Value>(case: &Case, rank: usize, trees: Trees, toolchain: &Toolchain
         sweeps: 20,
         trees,
         merging: Merging::Never,
+        panels: None,
         updates: (0..case.extents.len()).collect(),
     };
     let mut pattern = case.pattern();
@@ -45,7 +44,7 @@ fn check<V: Value>(case: &Case, rank: usize, trees: Trees, toolchain: &Toolchain
     }
     for mode in 0..case.extents.len() {
         let mut factors = case.factors::<V>(rank);
-        engine.mttkrp(mode, &mut factors).expect("a result");
+        multiply(&mut engine, mode, &mut factors).expect("a result");
         let want = case.mttkrp(mode, rank);
         for (row, want) in want.chunks(rank).enumerate() {
             let have: Vec<f64> = factors[mode].row(row).iter().map(|v| v.to_f64()).collect();
@@ -192,6 +191,7 @@ fn private_copies_have_the_rows_that_their_tasks_name() {
         sweeps: 20,
         trees: Trees::Given(vec![tree]),
         merging: Merging::Never,
+        panels: None,
         updates: vec![0, 1, 2],
     };
     let plan = plan(&extents, &pattern, &options, Machine::here()).expect("a plan");

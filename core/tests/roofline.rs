@@ -22,6 +22,7 @@ fn options() -> PlanOptions {
         sweeps: 50,
         trees: Trees::ChoosePlain,
         merging: Merging::Never,
+        panels: None,
         updates: vec![0, 1, 2],
     }
 }

@@ -2,10 +2,10 @@
 
 mod common;
 
-use common::corpus;
+use common::{corpus, multiply};
 use decompose_core::cost::Machine;
 use decompose_core::runtime::{Compiler, Cut, Toolchain, partition};
-use decompose_core::sweep::{BuildReport, Engine, Merging, MttkrpSweep, PlanOptions, Trees, plan};
+use decompose_core::sweep::{BuildReport, Engine, Merging, PlanOptions, Trees, plan};
 use decompose_formats::{Csf, ModeOrder};
 
 fn build(toolchain: &Toolchain) -> (Engine<f64>, BuildReport) {
@@ -19,6 +19,7 @@ fn build(toolchain: &Toolchain) -> (Engine<f64>, BuildReport) {
         sweeps: 20,
         trees: Trees::Choose,
         merging: Merging::Choose,
+        panels: None,
         updates: (0..case.extents.len()).collect(),
     };
     let plan = plan(&case.extents, &case.pattern(), &options, Machine::here()).expect("a plan");
@@ -61,7 +62,7 @@ fn a_cache_that_cannot_be_written_means_the_interpreter() {
     let corpus = corpus();
     let case = corpus.tensor.iter().find(|case| case.name == "order-3").expect("a case");
     let mut factors = case.factors(11);
-    engine.mttkrp(0, &mut factors).expect("a result");
+    multiply(&mut engine, 0, &mut factors).expect("a result");
     assert_eq!(factors[0].row(0), &case.mttkrp(0, 11)[..11]);
 }
 
@@ -70,9 +71,10 @@ fn factors_that_do_not_fit_are_refused() {
     let (mut engine, _) = build(&Toolchain::Interpreter("not needed".into()));
     let corpus = corpus();
     let case = corpus.tensor.iter().find(|case| case.name == "order-3").expect("a case");
-    let error = engine.mttkrp(0, &mut case.factors(10)).expect_err("another rank").to_string();
+    let error =
+        multiply(&mut engine, 0, &mut case.factors(10)).expect_err("another rank").to_string();
     assert!(error.contains("factor 1") && error.contains("20 x 10"), "{error}");
-    assert!(engine.mttkrp(3, &mut case.factors(11)).is_err(), "no fourth mode");
+    assert!(multiply(&mut engine, 3, &mut case.factors(11)).is_err(), "no fourth mode");
 }
 
 #[test]
@@ -87,6 +89,7 @@ fn a_plan_that_exceeds_memory_is_refused_with_numbers() {
         sweeps: 20,
         trees: Trees::Choose,
         merging: Merging::Choose,
+        panels: None,
         updates: (0..case.extents.len()).collect(),
     };
     let error = plan(&case.extents, &case.pattern(), &options, Machine::here());

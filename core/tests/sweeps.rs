@@ -3,16 +3,22 @@
 
 mod common;
 
-use common::{Case, corpus};
+use common::{Case, corpus, multiply};
 use decompose_core::cost::Machine;
 use decompose_core::error::CoreError;
+use decompose_core::kernels::mode_index;
 use decompose_core::runtime::Toolchain;
+use decompose_core::schedule::Pattern;
 use decompose_core::sweep::{Engine, Merging, MttkrpSweep, PlanOptions, SweepPlan, Trees, plan};
-use decompose_formats::Matrix;
+use decompose_formats::{Matrix, PatternCounts};
 
-const RANK: usize = 5;
+const RANK: usize = 20;
 
 fn plan_of(case: &Case, merging: Merging) -> Result<SweepPlan, CoreError> {
+    plan_in(case, merging, None)
+}
+
+fn plan_in(case: &Case, merging: Merging, panels: Option<usize>) -> Result<SweepPlan, CoreError> {
     let options = PlanOptions {
         rank: RANK,
         value_bytes: 8,
@@ -21,13 +27,19 @@ fn plan_of(case: &Case, merging: Merging) -> Result<SweepPlan, CoreError> {
         sweeps: 20,
         trees: Trees::Choose,
         merging,
+        panels,
         updates: (0..case.extents.len()).collect(),
     };
     plan(&case.extents, &case.pattern(), &options, Machine::here())
 }
 
-fn engine(case: &Case, merging: Merging, toolchain: &Toolchain) -> Engine<f64> {
-    let plan = plan_of(case, merging).expect("a plan");
+fn engine(
+    case: &Case,
+    merging: Merging,
+    panels: Option<usize>,
+    toolchain: &Toolchain,
+) -> Engine<f64> {
+    let plan = plan_in(case, merging, panels).expect("a plan");
     Engine::build(case.coo(), &plan, toolchain).expect("an engine").0
 }
 
@@ -59,7 +71,7 @@ fn check(case: &Case, engine: &mut Engine<f64>, updates: &[usize], what: &str) {
     engine.forget();
     for (round, &mode) in updates.iter().enumerate() {
         let want = definition(case, &factors, mode);
-        engine.mttkrp(mode, &mut factors).expect("a result");
+        multiply(engine, mode, &mut factors).expect("a result");
         let have = (0..factors[mode].rows()).flat_map(|row| factors[mode].row(row).to_vec());
         let have: Vec<f64> = have.collect();
         assert_eq!(have, want, "{} mode {mode}, update {round}, {what}", case.name);
@@ -94,13 +106,67 @@ fn merged_modes_change_no_result() {
                 let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
                 pool.expect("threads").install(|| {
                     let what = format!("{merged:?}");
-                    let mut engine = engine(case, Merging::Given(merged.clone()), toolchain);
+                    let mut engine = engine(case, Merging::Given(merged.clone()), None, toolchain);
                     check(case, &mut engine, &sweeps, &what);
                     check(case, &mut engine, &jumps, &what);
                 });
             }
         }
     }
+}
+
+#[test]
+fn panels_change_no_result() {
+    let corpus = corpus();
+    let toolchains = [Toolchain::detect(), Toolchain::Interpreter("a test".into())];
+    for case in corpus.tensor.iter().filter(|case| case.extents.len() < 6) {
+        let order = case.extents.len();
+        let sweeps: Vec<usize> = (0..2 * order).map(|at| at % order).collect();
+        let plain = plan_of(case, Merging::Never).expect("a plan");
+        assert_eq!(plain.panels, [RANK], "short rows stay whole");
+        let first = (order > 2).then(|| Merging::Given(vec![vec![0, 1]]));
+        for merging in [Merging::Never].into_iter().chain(first) {
+            let plan = plan_in(case, merging.clone(), Some(8)).expect("a plan");
+            assert_eq!(plan.panels, [8, 8, 4]);
+            for (toolchain, threads) in toolchains.iter().flat_map(|t| [(t, 1), (t, 2), (t, 5)]) {
+                let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+                pool.expect("threads").install(|| {
+                    let what = format!("{merging:?} in panels on {threads} threads");
+                    let mut engine = engine(case, merging.clone(), Some(8), toolchain);
+                    check(case, &mut engine, &sweeps, &what);
+                });
+            }
+        }
+    }
+}
+
+/// Rows of a thousand columns are gathered at random from factors beyond the second-level cache.
+#[test]
+fn long_rows_are_stored_in_panels() {
+    let extents = [1 << 14, 1 << 14, 1 << 14];
+    let counts = PatternCounts::uniform(&extents, 40_000_000);
+    let modes: Vec<_> = (0..3).map(mode_index).collect();
+    let options = PlanOptions {
+        rank: 1000,
+        value_bytes: 8,
+        threads: 2,
+        memory: None,
+        sweeps: 50,
+        trees: Trees::Choose,
+        merging: Merging::Never,
+        panels: None,
+        updates: vec![0, 1, 2],
+    };
+    let plan_of = |options: &PlanOptions| {
+        plan(&extents, &Pattern::of(&counts, &modes), options, Machine::here()).expect("a plan")
+    };
+    let (chosen, whole) =
+        (plan_of(&options), plan_of(&PlanOptions { panels: Some(1000), ..options.clone() }));
+    assert_eq!(whole.panels, [1000]);
+    assert!(chosen.panels.len() > 1 && chosen.panels.iter().sum::<usize>() == 1000);
+    assert!(chosen.seconds() < whole.seconds());
+    let text = chosen.to_string();
+    assert!(text.starts_with("factors in panels of 32 + "), "{text}");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Case, corpus};
+use common::{Case, corpus, multiply};
 use decompose_core::autoschedule::SCHEDULERS;
 use decompose_core::codegen::{emit_c, sizes};
 use decompose_core::cost::Machine;
@@ -32,6 +32,7 @@ fn plan_of(case: &Case, rank: usize, merging: Merging, techniques: Techniques) -
         sweeps: 20,
         trees: Trees::Choose,
         merging,
+        panels: None,
         updates: (0..case.extents.len()).collect(),
     };
     let tensor = (&case.extents[..], &case.pattern());
@@ -49,7 +50,7 @@ fn check(case: &Case, rank: usize, techniques: Techniques, toolchain: &Toolchain
     for mode in 0..case.extents.len() {
         let mut factors = case.factors(rank);
         engine.forget();
-        engine.mttkrp(mode, &mut factors).expect("a result");
+        multiply(&mut engine, mode, &mut factors).expect("a result");
         let have = (0..factors[mode].rows()).flat_map(|row| factors[mode].row(row).to_vec());
         let have: Vec<f64> = have.collect();
         let want = case.mttkrp(mode, rank);

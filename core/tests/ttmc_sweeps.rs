@@ -25,6 +25,7 @@ fn options(merging: Merging) -> PlanOptions {
         sweeps: 20,
         trees: Trees::Choose,
         merging,
+        panels: None,
         updates: Vec::new(),
     }
 }

@@ -1,5 +1,7 @@
 //! Dense arrays: factor matrices laid out for vector code, and small dense tensors.
 
+use std::ops::Range;
+
 use memmap2::MmapMut;
 use ndarray::{ArrayD, ArrayView2, ArrayViewMut2, ShapeBuilder};
 
@@ -81,6 +83,12 @@ impl<V: Value> Matrix<V> {
     pub fn as_mut_slice(&mut self) -> &mut [V] {
         let bytes = self.rows * self.stride * V::BYTES;
         bytemuck::cast_slice_mut(&mut self.memory[..bytes])
+    }
+
+    /// Tells the system that `rows` are no longer needed: they may become zero, and their memory free.
+    pub(crate) fn release_rows(&mut self, rows: Range<usize>) {
+        let row = self.stride * V::BYTES;
+        pages::release(&mut self.memory, rows.start * row..rows.end * row);
     }
 
     /// Returns row `i` without its padding.

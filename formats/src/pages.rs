@@ -4,12 +4,16 @@
 //! for the first time costs as much as to parse the text that fills them.  So arrays of some size ask for
 //! huge pages.  [`Pages::Small`] refuses these, whatever the system's default, to see what they bring.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use memmap2::{Advice, MmapMut};
 
 /// Arrays from this size on ask for huge pages: two of them, in bytes.
 pub(crate) const HUGE_PAGES_FROM: usize = 4 << 20;
+
+/// A multiple of the usual sizes of small pages.
+const PAGE: usize = 1 << 16;
 
 /// Whether memory asks for small pages.
 static SMALL: AtomicBool = AtomicBool::new(false);
@@ -46,6 +50,21 @@ impl Drop for Restored {
 pub(crate) fn ask(memory: &MmapMut) {
     let small = SMALL.load(Ordering::Relaxed);
     let _ = memory.advise(if small { Advice::NoHugePage } else { Advice::HugePage });
+}
+
+/// Gives the whole pages within `bytes` of `memory` back to the system; they read as zeros afterwards,
+/// or, where the system does not support it, as before.
+#[expect(unsafe_code, reason = "memory changes that nobody writes")]
+pub(crate) fn release(memory: &mut MmapMut, bytes: Range<usize>) {
+    let (start, end) = (bytes.start.next_multiple_of(PAGE), bytes.end / PAGE * PAGE);
+    if start < end {
+        #[cfg(target_os = "linux")]
+        // SAFETY: the memory is anonymous and private, and borrowed here alone; zeros are values of any
+        // type that is stored in it.
+        let _ = unsafe {
+            memory.unchecked_advise_range(memmap2::UncheckedAdvice::DontNeed, start, end - start)
+        };
+    }
 }
 
 #[cfg(test)]

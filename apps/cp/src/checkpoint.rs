@@ -6,9 +6,9 @@
 //! written once.  Every file is replaced as a whole, the checkpoint last, so a run that is killed
 //! at any moment can be resumed.
 
-use std::fs;
 use std::path::Path;
 use std::time::Instant;
+use std::{fs, io};
 
 use decompose_common::checkpoint::{self, Identity, fixed};
 use decompose_common::history::IterationRecord;
@@ -17,7 +17,7 @@ use decompose_common::npz::{self, NpzIn};
 use decompose_common::restarts::RestartReport;
 use decompose_common::{CommonError, SolverError};
 use decompose_core::sweep::MttkrpSweep;
-use decompose_formats::Value;
+use decompose_formats::{Matrix, Panels, Value};
 
 use crate::als::history_layout;
 use crate::config::CpConfig;
@@ -76,7 +76,11 @@ pub(crate) fn save<V: Value>(
         out.numbers("updates", &updates)?;
         out.array("weights", state.weights.view())?;
         for (mode, factor) in state.factors.iter().enumerate() {
-            out.matrix(&format!("factor_{}", mode + 1), factor)?;
+            let name = format!("factor_{}", mode + 1);
+            match factor.parts() {
+                [whole] => out.matrix(&name, whole)?,
+                _ => out.matrix(&name, &factor.to_matrix().map_err(io::Error::other)?)?,
+            }
             out.array(&format!("gram_{}", mode + 1), state.grams[mode].view())?;
             out.array(&format!("scale_{}", mode + 1), state.scales[mode].view())?;
         }
@@ -107,7 +111,7 @@ pub(crate) fn load<V: Value>(
     if let Some(why) = checkpoint::difference(&mut archive, &identity::<V>(config, extents))? {
         return Err(mismatch(folder, why));
     }
-    let state = read_state(&mut archive, extents.len())?;
+    let state = read_state(&mut archive, extents.len(), &sweep.panels(config.rank))?;
     check_shapes(&state, extents, folder)?;
     let [norm_squared, earlier_seconds, worst_condition] = fixed::<f64, 3>(&mut archive, "run")?;
     if let Some(why) = checkpoint::norm_difference(norm_squared, sweep.norm_squared()) {
@@ -132,7 +136,11 @@ pub(crate) fn load<V: Value>(
     })
 }
 
-fn read_state<V: Value>(archive: &mut NpzIn, order: usize) -> Result<State<V>, CommonError> {
+fn read_state<V: Value>(
+    archive: &mut NpzIn,
+    order: usize,
+    panels: &[usize],
+) -> Result<State<V>, CommonError> {
     let [fit, change, relative_error] = fixed::<f64, 3>(archive, "measures")?;
     let [iteration] = fixed::<u64, 1>(archive, "iteration")?;
     let mut state = State {
@@ -146,7 +154,10 @@ fn read_state<V: Value>(archive: &mut NpzIn, order: usize) -> Result<State<V>, C
         relative_error,
     };
     for mode in 1..=order {
-        state.factors.push(archive.matrix(&format!("factor_{mode}"))?);
+        let factor: Matrix<V> = archive.matrix(&format!("factor_{mode}"))?;
+        // One of another rank is refused later.
+        let fits = factor.cols() == panels.iter().sum();
+        state.factors.push(if fits { Panels::split(factor, panels)? } else { factor.into() });
         state.grams.push(archive.array(&format!("gram_{mode}"))?);
         state.scales.push(archive.array::<f64, ndarray::Ix1>(&format!("scale_{mode}"))?);
     }

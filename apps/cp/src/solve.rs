@@ -30,8 +30,8 @@ pub(crate) struct Run<V> {
     pub(crate) clock: Instant,
     /// Seconds before a resumption.
     pub(crate) earlier_seconds: f64,
-    /// Room for the old rows of a non-negative mode.
-    pub(crate) previous: Vec<V>,
+    /// Room for the old rows of a non-negative mode, by panel.
+    pub(crate) previous: Vec<Vec<V>>,
 }
 
 /// A start that has ended.
@@ -79,7 +79,7 @@ pub fn solve<V: Value>(
         }
         let number = run.finished.len();
         let factors = init::random(sweep.extents(), config.rank, seed_of(config.seed, number + 1))?;
-        let next = State::new(factors, &config.nonneg);
+        let next = State::new(factors, &config.nonneg, &sweep.panels(config.rank))?;
         let ended = std::mem::replace(&mut run.state, next);
         run.finished.push(finish(ended, stop, number, config)?);
         if let Some(rule) = &config.checkpoint {
@@ -134,7 +134,7 @@ fn begin<V: Value>(
         }
     };
     Ok(Run {
-        state: State::new(factors, &config.nonneg),
+        state: State::new(factors, &config.nonneg, &sweep.panels(config.rank))?,
         finished: Vec::new(),
         history: Vec::new(),
         gram: GramReport::default(),

@@ -14,7 +14,7 @@
 use decompose_common::SolverError;
 use decompose_common::linalg;
 use decompose_common::model::CpModel;
-use decompose_formats::{Matrix, Value};
+use decompose_formats::{Matrix, Panels, Value};
 use ndarray::{Array1, Array2};
 
 use crate::config::NonNegModes;
@@ -22,7 +22,7 @@ use crate::config::NonNegModes;
 /// Everything that one start of the iteration carries from update to update.
 pub(crate) struct State<V> {
     /// `B_n`, `I_n x R`.
-    pub(crate) factors: Vec<Matrix<V>>,
+    pub(crate) factors: Vec<Panels<V>>,
     /// `B_n^T B_n`, `R x R`.
     pub(crate) grams: Vec<Array2<f64>>,
     /// `s_n`, never zero.
@@ -40,8 +40,13 @@ pub(crate) struct State<V> {
 }
 
 impl<V: Value> State<V> {
-    /// Starts from factors taken as they are, but with absolute values in the modes of `nonneg`.
-    pub(crate) fn new(mut factors: Vec<Matrix<V>>, nonneg: &NonNegModes) -> State<V> {
+    /// Starts from factors taken as they are, but with absolute values in the modes of `nonneg`, stored in
+    /// `panels`.
+    pub(crate) fn new(
+        mut factors: Vec<Matrix<V>>,
+        nonneg: &NonNegModes,
+        panels: &[usize],
+    ) -> Result<State<V>, SolverError> {
         for (mode, factor) in factors.iter_mut().enumerate() {
             if nonneg.contains(mode) {
                 for value in factor.as_mut_slice() {
@@ -50,8 +55,11 @@ impl<V: Value> State<V> {
             }
         }
         let rank = factors.first().map_or(0, Matrix::cols);
-        State {
-            grams: factors.iter().map(linalg::gram).collect(),
+        let grams = factors.iter().map(linalg::gram).collect();
+        let factors = factors.into_iter().map(|factor| Panels::split(factor, panels));
+        let factors = factors.collect::<Result<Vec<_>, _>>()?;
+        Ok(State {
+            grams,
             scales: vec![Array1::ones(rank); factors.len()],
             weights: Array1::ones(rank),
             factors,
@@ -59,7 +67,7 @@ impl<V: Value> State<V> {
             fit: 0.0,
             change: f64::INFINITY,
             relative_error: 1.0,
-        }
+        })
     }
 
     /// Returns `A_n^T A_n`.
@@ -98,6 +106,7 @@ impl<V: Value> State<V> {
     /// Makes the model, with the weights and scales that belong to the factors in memory.
     pub(crate) fn into_model(self) -> Result<CpModel<V>, SolverError> {
         let scales = self.scales.iter().fold(Array1::<f64>::ones(self.weights.len()), |p, s| p * s);
-        Ok(CpModel::new((self.weights / scales).to_vec(), self.factors)?)
+        let factors = self.factors.into_iter().map(Panels::join).collect::<Result<_, _>>()?;
+        Ok(CpModel::new((self.weights / scales).to_vec(), factors)?)
     }
 }

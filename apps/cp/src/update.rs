@@ -39,13 +39,17 @@ pub(crate) fn update_mode<V: Value>(
     state: &mut State<V>,
     mode: usize,
     config: &CpConfig,
-    scratch: (&mut Vec<V>, &mut GramReport),
+    scratch: (&mut Vec<Vec<V>>, &mut GramReport),
 ) -> Result<ModeUpdate, SolverError> {
     let (previous, report) = scratch;
     let start = Instant::now();
     if config.nonneg.contains(mode) {
-        previous.clear();
-        previous.extend_from_slice(state.factors[mode].as_slice());
+        let parts = state.factors[mode].parts();
+        previous.resize_with(parts.len(), Vec::new);
+        for (previous, part) in previous.iter_mut().zip(parts) {
+            previous.clear();
+            previous.extend_from_slice(part.as_slice());
+        }
     }
     let copied = Instant::now();
     sweep.mttkrp(mode, &mut state.factors)?;
@@ -112,7 +116,7 @@ fn pass<V: Value>(
     report.count(deficiency, inverse.condition);
     let mut w = inverse.matrix;
     w.indexed_iter_mut().for_each(|((r, s), w)| *w /= scaling.others[r] * scaling.column[s]);
-    Ok(linalg::update_rows(&mut state.factors[mode], &RowRule::Multiply(w.view())))
+    Ok(linalg::update_panels(state.factors[mode].parts_mut(), &RowRule::Multiply(w.view())))
 }
 
 /// Runs the non-negative pass, in the unknown `b = a / t`.
@@ -120,7 +124,7 @@ fn pass_nonneg<V: Value>(
     state: &mut State<V>,
     mode: usize,
     equations: (Array2<f64>, &Scaling),
-    previous: &[V],
+    previous: &[Vec<V>],
 ) -> RowSums {
     let (mut normal, scaling) = equations;
     let t = &scaling.column;
@@ -130,10 +134,10 @@ fn pass_nonneg<V: Value>(
     let rule = NonNegative {
         gram: normal.view(),
         rhs_scale: rhs_scale.as_slice().unwrap_or_default(),
-        start: previous,
+        start: previous.iter().map(Vec::as_slice).collect(),
         start_scale: start_scale.as_slice().unwrap_or_default(),
     };
-    linalg::update_rows(&mut state.factors[mode], &RowRule::NonNegative(rule))
+    linalg::update_panels(state.factors[mode].parts_mut(), &RowRule::NonNegative(rule))
 }
 
 /// Sets the weights and the scale of `mode` by the norms of the new columns.

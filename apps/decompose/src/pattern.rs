@@ -4,7 +4,7 @@ use decompose_core::cost::Machine;
 use decompose_core::error::CoreError;
 use decompose_core::kernels;
 use decompose_core::schedule::Pattern;
-use decompose_core::sweep::{Trees, blockings, count_blocks};
+use decompose_core::sweep::{Trees, blockings, count_blocks, panel_columns};
 use decompose_core::technique::{Technique, Techniques};
 use decompose_formats::dense::padded;
 use decompose_formats::{Coo, PatternCounts, Value};
@@ -28,7 +28,12 @@ pub(crate) fn of_sweep<V: Value>(
     (trees, techniques): (&Trees, Techniques),
 ) -> Result<Pattern, CoreError> {
     let mut pattern = of(counts);
-    let row_bytes = (padded(rank, V::BYTES) * V::BYTES) as u64;
+    let columns = match techniques.has(Technique::Panels) {
+        true => panel_columns(rank, V::BYTES),
+        false => rank,
+    };
+    let row_bytes = (padded(columns, V::BYTES) * V::BYTES) as u64;
+    // Blocks are sized for the rows of panels, which are planned wherever rows are long.
     let found = match trees {
         Trees::Given(trees) => trees.iter().filter_map(|tree| tree.blocks.clone()).collect(),
         Trees::Choose if techniques.has(Technique::Blocks) => {

@@ -90,7 +90,7 @@ pub(crate) fn sweep<V: Value>(
         let rule = NonNegative {
             gram: normal.view(),
             rhs_scale: &ones,
-            start: &previous,
+            start: vec![&previous],
             start_scale: &ones,
         };
         let gram = linalg::update_rows(&mut factor, &RowRule::NonNegative(rule)).gram;

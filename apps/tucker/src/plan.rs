@@ -206,6 +206,7 @@ fn options(request: &PlanRequest<'_>, trees: Trees) -> PlanOptions {
         sweeps: PLANNED_SWEEPS,
         trees,
         merging: Merging::Never,
+        panels: None,
         updates: Vec::new(),
     }
 }

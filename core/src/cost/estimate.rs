@@ -37,6 +37,21 @@ pub struct Cost {
     pub buffer_dims: usize,
 }
 
+impl Cost {
+    /// Returns the cost of this and then `other`, each with its own buffers.
+    pub(crate) fn then(self, other: Cost) -> Cost {
+        Cost {
+            seconds: self.seconds + other.seconds,
+            repeated_seconds: self.repeated_seconds + other.repeated_seconds,
+            flops: self.flops + other.flops,
+            gathered_bytes: self.gathered_bytes + other.gathered_bytes,
+            streamed_bytes: self.streamed_bytes + other.streamed_bytes,
+            buffer_elements: self.buffer_elements.max(other.buffer_elements),
+            buffer_dims: self.buffer_dims.max(other.buffer_dims),
+        }
+    }
+}
+
 impl fmt::Display for Cost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(

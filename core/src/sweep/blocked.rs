@@ -13,6 +13,7 @@ use crate::error::CoreError;
 use crate::kernels::mode_index;
 use crate::schedule::Pattern;
 use crate::sweep::layout::TreeLayout;
+use crate::sweep::trees::{all_modes, extents_of};
 
 /// What the rows of a block may take of the second-level cache that a table may count on: more than
 /// all of it where the rows that are asked for most fit.
@@ -27,11 +28,22 @@ const MOST_ROWS: f64 = 2.0;
 /// Returns the blockings worth considering for kernels that gather rows of `row_bytes` from every
 /// mode of a tensor with these `counts`; none where all rows stay near anyway.
 pub fn blockings(counts: &PatternCounts, row_bytes: u64, machine: &Machine) -> Vec<Blocking> {
-    let near = machine.l2_bytes as f64 * machine.l2_share;
-    let sized = SHARES.iter().filter_map(|share| sized(counts, near * share / row_bytes as f64));
+    let near = near_rows(row_bytes, machine);
+    let sized = SHARES.iter().filter_map(|share| sized(counts, near * share));
     let mut found: Vec<Blocking> = sized.collect();
     found.dedup();
     found
+}
+
+/// Rows of `row_bytes` that fill the second-level cache.
+fn near_rows(row_bytes: u64, machine: &Machine) -> f64 {
+    machine.l2_bytes as f64 * machine.l2_share / row_bytes as f64
+}
+
+/// Returns how many rows of a mode of which `used` are used a block with `entries` non-zeros has, where
+/// `bits` of the mode number the blocks.
+fn rows_in_block(used: f64, bits: u8, entries: f64) -> f64 {
+    (used * f64::exp2(-f64::from(bits))).min(entries)
 }
 
 /// Returns the blocking with the fewest bits of which a block has at most `rows` rows in all modes
@@ -42,10 +54,7 @@ fn sized(counts: &PatternCounts, rows: f64) -> Option<Blocking> {
     let mut bits = vec![0_u8; extents.len()];
     let mut entries = counts.nnz() as f64;
     loop {
-        let in_block = |mode: usize| {
-            let share = f64::exp2(-f64::from(bits[mode]));
-            (used(mode) * share).min(entries)
-        };
+        let in_block = |mode: usize| rows_in_block(used(mode), bits[mode], entries);
         let all: f64 = (0..extents.len()).map(in_block).sum();
         if all <= rows {
             let used_again = all <= MOST_ROWS * entries;
@@ -82,11 +91,26 @@ pub fn count_blocks<V: Value>(
     Ok(())
 }
 
-/// Returns the trees of the blocks of which `pattern` knows: inside a block sorted by each mode first,
-/// with the last two levels fused or all of them, which makes one copy that serves every mode.
-pub(super) fn blocked_trees(extents: &[u64], pattern: &Pattern) -> Vec<TreeLayout> {
+/// Returns the trees of the blocks of which `pattern` knows and whose rows of `row_bytes` stay near:
+/// inside a block sorted by each mode first, with the last two levels fused or all of them, which makes
+/// one copy that serves every mode.
+pub(super) fn blocked_trees(
+    extents: &[u64],
+    pattern: &Pattern,
+    row_bytes: u64,
+    machine: &Machine,
+) -> Vec<TreeLayout> {
     let order = extents.len();
-    let fits = pattern.blockings().filter(|blocking| blocking.fits(extents));
+    let count = |set| pattern.count(set, &extents_of(extents, 1)) as f64;
+    let near = |blocking: &&Blocking| {
+        let blocks: f64 = blocking.bits().iter().map(|&bits| f64::exp2(f64::from(bits))).product();
+        let entries = count(all_modes(order)) / blocks;
+        let used = (0..order).map(|mode| count(IndexSet::EMPTY.with(mode_index(mode))));
+        let rows =
+            used.zip(blocking.bits()).map(|(used, &bits)| rows_in_block(used, bits, entries));
+        rows.sum::<f64>() <= SHARES[1] * near_rows(row_bytes, machine)
+    };
+    let fits = pattern.blockings().filter(|blocking| blocking.fits(extents)).filter(near);
     let tails = || [2.min(order), order].into_iter();
     let tree = |blocking: &Blocking, root: usize, tail: usize| TreeLayout {
         blocks: Some(blocking.clone()),

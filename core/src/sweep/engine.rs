@@ -1,9 +1,9 @@
 //! A plan put to work.
 
-use decompose_formats::{Coo, Csf, Matrix, ModeOrder, Value};
+use decompose_formats::panels::row_bytes;
+use decompose_formats::{Coo, Csf, ModeOrder, Panels, Value};
 
 use crate::error::CoreError;
-use crate::kernels::rank_index;
 use crate::runtime::{Kernel, Toolchain};
 use crate::sweep::blocks::Held;
 use crate::sweep::kernels::{BuildReport, TreeKernels, timed};
@@ -13,7 +13,8 @@ use crate::sweep::{MttkrpSweep, SweepPlan};
 pub struct Engine<V: Value> {
     extents: Vec<u64>,
     norm_squared: f64,
-    rank: usize,
+    /// The columns of each panel of the factors.
+    panels: Vec<usize>,
     /// The modes of each mode of `outer`.
     blocks: Vec<Vec<usize>>,
     /// The kernels of the tensor over the blocks.
@@ -29,7 +30,7 @@ struct Merged<V: Value> {
     /// The kernels of the merged modes, and last that of the tuples.
     kernels: TreeKernels<V>,
     /// One row a tuple.
-    matrix: Matrix<V>,
+    matrix: Panels<V>,
     held: Held,
 }
 
@@ -46,24 +47,24 @@ impl<V: Value> Engine<V> {
         toolchain: &Toolchain,
     ) -> Result<(Engine<V>, BuildReport), CoreError> {
         let (extents, norm_squared) = (coo.extents().to_vec(), coo.norm_squared());
-        let rank = plan.kernels.steps.first();
-        let rank = rank.map_or(0, |step| step.problem.extents.of(rank_index()) as usize);
+        let panels = plan.panels.clone();
         let (split, seconds) = timed(|| split(coo, plan));
         let (coo, tuples) = split?;
         let mut report = BuildReport { build_seconds: seconds, ..BuildReport::default() };
         let mut merges = Vec::with_capacity(tuples.len());
         for (tuples, merge) in tuples.into_iter().zip(&plan.merges) {
-            let matrix = Matrix::zeros(tuples.nnz(), rank)?;
-            let (kernels, built) = TreeKernels::build(tuples, &merge.kernels, toolchain)?;
+            let matrix = Panels::zeros(tuples.nnz(), &panels)?;
+            report.side_bytes += (tuples.nnz() * row_bytes(&panels, V::BYTES)) as u64;
+            let (kernels, built) =
+                TreeKernels::build(tuples, (&merge.kernels, &panels), toolchain)?;
             report = report.and(built);
-            report.side_bytes += (matrix.as_slice().len() * V::BYTES) as u64;
             let block = plan.blocks.iter().position(|modes| *modes == merge.modes).unwrap_or(0);
             let (modes, held) = (merge.modes.clone(), Held::Nothing);
             merges.push(Merged { modes, block, kernels, matrix, held });
         }
-        let (outer, built) = TreeKernels::build(coo, &plan.kernels, toolchain)?;
+        let (outer, built) = TreeKernels::build(coo, (&plan.kernels, &panels), toolchain)?;
         let blocks = plan.blocks.clone();
-        Ok((Engine { extents, norm_squared, rank, blocks, outer, merges }, report.and(built)))
+        Ok((Engine { extents, norm_squared, panels, blocks, outer, merges }, report.and(built)))
     }
 
     /// Returns the kernels, in the order of [`SweepPlan::steps`].
@@ -84,17 +85,18 @@ impl<V: Value> Engine<V> {
         self.outer.trees().chain(merges)
     }
 
-    fn check(&self, mode: usize, factors: &[Matrix<V>]) -> Result<(), CoreError> {
+    fn check(&self, mode: usize, factors: &[Panels<V>]) -> Result<(), CoreError> {
         if mode >= self.extents.len() || factors.len() != self.extents.len() {
             let (order, count) = (self.extents.len(), factors.len());
             let why = format!("{count} factors, mode {} of a tensor of {order}", mode + 1);
             return Err(CoreError::Operand { operand: "mode".into(), why });
         }
         for (m, (factor, &extent)) in factors.iter().zip(&self.extents).enumerate() {
-            if factor.rows() as u64 != extent || factor.cols() != self.rank {
+            let widths: Vec<usize> = factor.widths().collect();
+            if factor.rows() as u64 != extent || widths != self.panels {
                 let operand = format!("factor {}", m + 1);
-                let (rows, cols, rank) = (factor.rows(), factor.cols(), self.rank);
-                let why = format!("{rows} x {cols} where {extent} x {rank} is expected");
+                let (rows, have, want) = (factor.rows(), typed(&widths), typed(&self.panels));
+                let why = format!("{rows} x {have} where {extent} x {want} is expected");
                 return Err(CoreError::Operand { operand, why });
             }
         }
@@ -105,8 +107,8 @@ impl<V: Value> Engine<V> {
     fn outer_product(
         &mut self,
         block: usize,
-        factors: &[Matrix<V>],
-        result: &mut Matrix<V>,
+        factors: &[Panels<V>],
+        result: &mut Panels<V>,
     ) -> Result<(), CoreError> {
         for merge in self.merges.iter_mut().filter(|merge| merge.block != block) {
             merge.multiply(factors)?;
@@ -116,17 +118,17 @@ impl<V: Value> Engine<V> {
             [mode] => Some(&factors[*mode]),
             _ => self.merges.iter().find(|merge| merge.block == at).map(|merge| &merge.matrix),
         };
-        let others: Vec<&Matrix<V>> = self.blocks.iter().enumerate().filter_map(factor).collect();
+        let others: Vec<&Panels<V>> = self.blocks.iter().enumerate().filter_map(factor).collect();
         self.outer.product(block, &others, result)
     }
 
     /// Makes the partial product of merge `at` unless it is held.
-    fn make_partial(&mut self, at: usize, factors: &[Matrix<V>]) -> Result<(), CoreError> {
+    fn make_partial(&mut self, at: usize, factors: &[Panels<V>]) -> Result<(), CoreError> {
         if self.merges[at].held == Held::Partial {
             return Ok(());
         }
         self.merges[at].held = Held::Nothing;
-        let mut matrix = std::mem::replace(&mut self.merges[at].matrix, Matrix::zeros(0, 0)?);
+        let mut matrix = std::mem::replace(&mut self.merges[at].matrix, Panels::zeros(0, &[])?);
         let done = self.outer_product(self.merges[at].block, factors, &mut matrix);
         self.merges[at].matrix = matrix;
         done?;
@@ -138,8 +140,8 @@ impl<V: Value> Engine<V> {
     fn product(
         &mut self,
         mode: usize,
-        factors: &[Matrix<V>],
-        result: &mut Matrix<V>,
+        factors: &[Panels<V>],
+        result: &mut Panels<V>,
     ) -> Result<(), CoreError> {
         match self.merges.iter().position(|merge| merge.modes.contains(&mode)) {
             Some(own) => {
@@ -156,12 +158,12 @@ impl<V: Value> Engine<V> {
 
 impl<V: Value> Merged<V> {
     /// Makes the matrix the product of the merged modes' factors, unless it is.
-    fn multiply(&mut self, factors: &[Matrix<V>]) -> Result<(), CoreError> {
+    fn multiply(&mut self, factors: &[Panels<V>]) -> Result<(), CoreError> {
         if self.held == Held::Product {
             return Ok(());
         }
         self.held = Held::Nothing;
-        let others: Vec<&Matrix<V>> = self.modes.iter().map(|&mode| &factors[mode]).collect();
+        let others: Vec<&Panels<V>> = self.modes.iter().map(|&mode| &factors[mode]).collect();
         self.kernels.product(self.modes.len(), &others, &mut self.matrix)?;
         self.held = Held::Product;
         Ok(())
@@ -171,15 +173,20 @@ impl<V: Value> Merged<V> {
     fn update(
         &mut self,
         mode: usize,
-        factors: &[Matrix<V>],
-        result: &mut Matrix<V>,
+        factors: &[Panels<V>],
+        result: &mut Panels<V>,
     ) -> Result<(), CoreError> {
         let others = self.modes.iter().filter(|&&other| other != mode);
-        let others: Vec<&Matrix<V>> =
+        let others: Vec<&Panels<V>> =
             others.map(|&other| &factors[other]).chain([&self.matrix]).collect();
         let at = self.modes.iter().position(|&other| other == mode).unwrap_or(0);
         self.kernels.product(at, &others, result)
     }
+}
+
+/// Writes the columns of panels, as `32 + 18`.
+pub(super) fn typed(panels: &[usize]) -> String {
+    panels.iter().map(ToString::to_string).collect::<Vec<_>>().join(" + ")
 }
 
 /// Splits the merged modes off: what is left, and the tuples of each merge.
@@ -214,9 +221,13 @@ impl<V: Value> MttkrpSweep<V> for Engine<V> {
         self.norm_squared
     }
 
-    fn mttkrp(&mut self, mode: usize, factors: &mut [Matrix<V>]) -> Result<(), CoreError> {
+    fn panels(&self, _rank: usize) -> Vec<usize> {
+        self.panels.clone()
+    }
+
+    fn mttkrp(&mut self, mode: usize, factors: &mut [Panels<V>]) -> Result<(), CoreError> {
         self.check(mode, factors)?;
-        let mut result = std::mem::replace(&mut factors[mode], Matrix::zeros(0, 0)?);
+        let mut result = std::mem::replace(&mut factors[mode], Panels::zeros(0, &[])?);
         let done = self.product(mode, factors, &mut result);
         factors[mode] = result;
         for merge in &mut self.merges {

@@ -5,21 +5,25 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use decompose_formats::ints::Width;
-use decompose_formats::{Blocking, Coo, Csf, Matrix, Value};
+use decompose_formats::{Blocking, Coo, Csf, Panels, Value};
 
 use crate::einsum::Index;
 use crate::error::CoreError;
-use crate::kernels::{mode_index, rank_index};
+use crate::kernels::mode_index;
 use crate::lower::lower;
 use crate::runtime::{Executor, Kernel, Toolchain};
+use crate::schedule::Problem;
+use crate::sweep::trees::at_rank;
 use crate::sweep::{Step, TreePlan};
 
 /// The trees of one tensor and a kernel for each mode, ready to run.
 pub(super) struct TreeKernels<V: Value> {
-    /// One a mode.
+    /// One a mode and panel, those of a mode together.
     executors: Vec<Executor<V>>,
+    /// The number of panels.
+    panels: usize,
     /// The factors of a vector: one row of ones.
-    ones: Option<Matrix<V>>,
+    ones: Option<Panels<V>>,
     /// Seconds of every run, by kernel.
     seconds: Vec<Vec<f64>>,
 }
@@ -60,23 +64,24 @@ impl BuildReport {
 
 impl<V: Value> TreeKernels<V> {
     /// Builds the trees of `plan` from `coo`, which must be sorted without duplicates, and the
-    /// kernels; the list is freed on the way.
+    /// kernels for factors in `panels`; the list is freed on the way.
     ///
     /// # Errors
     ///
     /// If the plan was made for another tensor, or memory runs out.
     pub(super) fn build(
         coo: Coo<V>,
-        plan: &TreePlan,
+        (plan, panels): (&TreePlan, &[usize]),
         toolchain: &Toolchain,
     ) -> Result<(TreeKernels<V>, BuildReport), CoreError> {
         let order = coo.order();
-        let (executors, report) = executors(coo, plan, toolchain)?;
-        let rank = plan.steps.first();
-        let rank = rank.map_or(0, |step| step.problem.extents.of(rank_index()) as usize);
-        let ones = if order == 1 { Some(ones(rank)?) } else { None };
-        let seconds = vec![Vec::new(); executors.len()];
-        Ok((TreeKernels { executors, ones, seconds }, report))
+        let problems = plan.steps.iter().map(|step| {
+            panels.iter().map(|&width| at_rank(&step.problem, width)).collect::<Vec<_>>()
+        });
+        let (executors, report) = bound(coo, (plan, &problems.collect::<Vec<_>>()), toolchain)?;
+        let ones = if order == 1 { Some(ones(panels)?) } else { None };
+        let seconds = vec![Vec::new(); plan.steps.len()];
+        Ok((TreeKernels { executors, panels: panels.len(), ones, seconds }, report))
     }
 
     /// Replaces `result` by the matricised tensor times the Khatri-Rao product of `others`, the
@@ -88,13 +93,16 @@ impl<V: Value> TreeKernels<V> {
     pub(super) fn product(
         &mut self,
         mode: usize,
-        others: &[&Matrix<V>],
-        result: &mut Matrix<V>,
+        others: &[&Panels<V>],
+        result: &mut Panels<V>,
     ) -> Result<(), CoreError> {
-        let others = others.iter().copied().chain(&self.ones);
-        let dense: Vec<&[V]> = others.map(Matrix::as_slice).collect();
         let start = Instant::now();
-        self.executors[mode].run(&dense, result.as_mut_slice())?;
+        let executors = &mut self.executors[mode * self.panels..][..self.panels];
+        for ((at, executor), result) in executors.iter_mut().enumerate().zip(result.parts_mut()) {
+            let others = others.iter().copied().chain(&self.ones);
+            let dense: Vec<&[V]> = others.map(|factor| factor.parts()[at].as_slice()).collect();
+            executor.run(&dense, result.as_mut_slice())?;
+        }
         self.seconds[mode].push(start.elapsed().as_secs_f64());
         Ok(())
     }
@@ -104,14 +112,18 @@ impl<V: Value> TreeKernels<V> {
         self.seconds.iter().map(Vec::as_slice)
     }
 
-    /// Returns the kernel of each mode.
+    /// Returns the kernel of each mode, for the widest panel.
     pub(super) fn kernels(&self) -> impl Iterator<Item = &Kernel> {
-        self.executors.iter().map(Executor::kernel)
+        self.by_mode().map(Executor::kernel)
     }
 
     /// Returns the tree that the kernel of each mode walks.
     pub(super) fn trees(&self) -> impl Iterator<Item = &Csf<V>> {
-        self.executors.iter().map(|executor| &**executor.tree())
+        self.by_mode().map(|executor| &**executor.tree())
+    }
+
+    fn by_mode(&self) -> impl Iterator<Item = &Executor<V>> {
+        self.executors.iter().step_by(self.panels)
     }
 }
 
@@ -126,11 +138,27 @@ pub(crate) fn executors<V: Value>(
     plan: &TreePlan,
     toolchain: &Toolchain,
 ) -> Result<(Vec<Executor<V>>, BuildReport), CoreError> {
+    let problems: Vec<_> = plan.steps.iter().map(|step| vec![step.problem.clone()]).collect();
+    bound(coo, (plan, &problems), toolchain)
+}
+
+/// Does what [`executors`] does, with a kernel for each of the problems that are given for a step, in
+/// their order.
+fn bound<V: Value>(
+    coo: Coo<V>,
+    (plan, problems): (&TreePlan, &[Vec<Problem>]),
+    toolchain: &Toolchain,
+) -> Result<(Vec<Executor<V>>, BuildReport), CoreError> {
     let extents = coo.extents().to_vec();
     let nnz = coo.nnz() as u64;
     let (trees, kernels) = rayon::join(
         || timed(|| trees(coo, plan)),
-        || timed(|| plan.steps.iter().map(|s| kernel(s, &extents, nnz, toolchain)).collect()),
+        || {
+            let each = plan.steps.iter().zip(problems);
+            let each =
+                each.flat_map(|(step, each)| each.iter().map(move |problem| (step, problem)));
+            timed(|| each.map(|of| kernel(of, &extents, nnz, toolchain)).collect())
+        },
     );
     let (trees, build_seconds): (Result<Vec<Csf<V>>, CoreError>, f64) = trees;
     let (kernels, compile_seconds): (Result<Vec<Kernel>, CoreError>, f64) = kernels;
@@ -140,10 +168,10 @@ pub(crate) fn executors<V: Value>(
     let compiled = kernels.iter().filter(built).count();
     let cached = kernels.iter().filter(|k| k.origin().is_some()).count() - compiled;
     let interpreted = kernels.iter().find_map(|k| k.interpreted().map(str::to_owned));
-    let executors = kernels
-        .into_iter()
-        .zip(&plan.steps)
-        .map(|(kernel, step)| Executor::new(kernel, Arc::clone(&trees[step.tree])));
+    let trees_of = plan.steps.iter().zip(problems);
+    let trees_of = trees_of.flat_map(|(step, each)| each.iter().map(|_| &trees[step.tree]));
+    let executors = kernels.into_iter().zip(trees_of);
+    let executors = executors.map(|(kernel, tree)| Executor::new(kernel, Arc::clone(tree)));
     let executors = executors.collect::<Result<Vec<_>, _>>()?;
     let report = BuildReport {
         build_seconds,
@@ -198,16 +226,16 @@ pub(crate) fn timed<T>(work: impl FnOnce() -> T) -> (T, f64) {
     (result, start.elapsed().as_secs_f64())
 }
 
-/// Lowers and compiles one step for the extents and index widths that its tree will have: those of
+/// Lowers and compiles a problem of a step for the extents and index widths that its tree will have: those of
 /// merged modes were estimates when it was planned.
 fn kernel(
-    step: &Step,
+    (step, problem): (&Step, &Problem),
     extents: &[u64],
     nnz: u64,
     toolchain: &Toolchain,
 ) -> Result<Kernel, CoreError> {
-    let levels = &step.problem.sparse[0].levels;
-    let mut problem = step.problem.clone();
+    let levels = &problem.sparse[0].levels;
+    let mut problem = problem.clone();
     for (mode, &extent) in extents.iter().enumerate() {
         problem.extents.set(mode_index(mode), extent);
     }
@@ -217,8 +245,8 @@ fn kernel(
     Ok(Kernel::new(program, toolchain))
 }
 
-fn ones<V: Value>(rank: usize) -> Result<Matrix<V>, CoreError> {
-    let mut ones = Matrix::zeros(1, rank)?;
-    ones.row_mut(0).fill(V::from_f64(1.0));
+fn ones<V: Value>(panels: &[usize]) -> Result<Panels<V>, CoreError> {
+    let mut ones = Panels::zeros(1, panels)?;
+    ones.parts_mut().iter_mut().for_each(|part| part.row_mut(0).fill(V::from_f64(1.0)));
     Ok(ones)
 }

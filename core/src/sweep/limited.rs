@@ -5,6 +5,7 @@
 //! | constants, registers | the same; kernels are generated without |
 //! | prefetch | the same, its requests removed |
 //! | merging | no modes are merged |
+//! | panels | factors are stored whole |
 //! | blocks | chosen among trees without blocks |
 //! | fusing | chosen among trees of plain CSF |
 //! | layouts | a tree of plain CSF for each mode, rooted at it |
@@ -31,6 +32,9 @@ pub fn plan_limited(
     let mut options = options.clone();
     if !techniques.has(Technique::Merging) {
         options.merging = Merging::Never;
+    }
+    if !techniques.has(Technique::Panels) {
+        options.panels = Some(options.rank);
     }
     if options.trees == Trees::Choose {
         options.trees = trees(techniques);

@@ -15,7 +15,7 @@ mod partials;
 mod plan;
 mod trees;
 
-use decompose_formats::{Matrix, Value};
+use decompose_formats::{Panels, Value};
 
 use crate::error::CoreError;
 
@@ -26,7 +26,7 @@ pub(crate) use kernels::{executors, timed};
 pub use layout::TreeLayout;
 pub use limited::plan_limited;
 pub use partials::{TtmcMerge, TtmcSweep, plan_ttmc_merges};
-pub use plan::{Merge, SweepPlan, plan};
+pub use plan::{Merge, SweepPlan, panel_columns, plan};
 pub use trees::{Merging, PlanOptions, Step, TreePlan, Trees, plan_kernels, posed};
 
 /// The MTTKRPs of one sparse tensor, one a mode: all that CP-ALS needs to know of the non-zeros.
@@ -37,6 +37,11 @@ pub trait MttkrpSweep<V: Value>: Send {
     /// Returns the tensor's squared Frobenius norm, summed in `f64`.
     fn norm_squared(&self) -> f64;
 
+    /// Returns the columns of each panel in which factors of `rank` columns are stored.
+    fn panels(&self, rank: usize) -> Vec<usize> {
+        vec![rank]
+    }
+
     /// Overwrites `factors[mode]` with the matricised tensor times the Khatri-Rao product of all
     /// other factors: row `i_n` becomes `sum X(i_1, ..., i_N) * prod_{m != n} factors[m][i_m, :]`.
     ///
@@ -46,8 +51,8 @@ pub trait MttkrpSweep<V: Value>: Send {
     ///
     /// # Errors
     ///
-    /// If the factors do not fit the tensor and the rank.
-    fn mttkrp(&mut self, mode: usize, factors: &mut [Matrix<V>]) -> Result<(), CoreError>;
+    /// If the factors do not fit the tensor and the panels.
+    fn mttkrp(&mut self, mode: usize, factors: &mut [Panels<V>]) -> Result<(), CoreError>;
 
     /// Drops what is kept of the factors of earlier calls.
     fn forget(&mut self) {}

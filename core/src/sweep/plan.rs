@@ -24,16 +24,18 @@
 
 use std::fmt;
 
-use decompose_formats::dense::padded;
+use decompose_formats::panels::row_bytes;
 
 use crate::cost::Machine;
 use crate::einsum::IndexSet;
 use crate::error::CoreError;
 use crate::kernels::mode_index;
-use crate::schedule::Pattern;
+use crate::schedule::{Pattern, Problem};
 use crate::sweep::blocks::{Blocks, partitions};
+use crate::sweep::engine::typed;
 use crate::sweep::trees::{
-    Merging, PlanOptions, Step, TreePlan, Trees, building_seconds, extents_of, plan_mttkrps,
+    Merging, PlanOptions, Step, TreePlan, Trees, at_rank, building_seconds, extents_of,
+    plan_mttkrps,
 };
 
 /// The plan of a sweep.
@@ -43,6 +45,9 @@ pub struct SweepPlan {
     pub blocks: Vec<Vec<usize>>,
     /// The kernels of `Y`; of the tensor itself if nothing is merged.
     pub kernels: TreePlan,
+    /// The columns of each panel of the factors, the widest first; one panel of all columns if factors
+    /// are stored whole.
+    pub panels: Vec<usize>,
     /// The merges, in the order in which they are made.
     pub merges: Vec<Merge>,
     /// Partitions of the modes that were considered.
@@ -91,6 +96,11 @@ impl SweepPlan {
         self.merges.iter().map(|merge| joined(&merge.modes)).collect()
     }
 
+    /// Returns what `step` computes for each panel of the factors.
+    pub fn problems(&self, step: &Step) -> impl Iterator<Item = Problem> {
+        self.panels.iter().map(|&width| at_rank(&step.problem, width))
+    }
+
     /// Returns every step with a name for what it computes.
     pub fn steps(&self) -> impl Iterator<Item = (String, &Step)> {
         let outer = self.blocks.iter().zip(&self.kernels.steps).map(|(block, step)| {
@@ -121,6 +131,13 @@ pub(super) fn joined(modes: &[usize]) -> String {
 
 impl fmt::Display for SweepPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let [widest, _, ..] = self.panels[..] {
+            let widths = typed(&self.panels);
+            writeln!(
+                f,
+                "factors in panels of {widths} columns; schedules are for {widest}, costs for all:"
+            )?;
+        }
         if !self.merges.is_empty() {
             let blocks: Vec<String> = self.blocks.iter().map(|modes| joined(modes)).collect();
             writeln!(f, "over the modes {}:", blocks.join(", "))?;
@@ -158,7 +175,46 @@ pub fn plan(
     options: &PlanOptions,
     machine: &Machine,
 ) -> Result<SweepPlan, CoreError> {
-    let planner = Planner { extents, pattern, options, machine };
+    let planned = |columns| {
+        let options = PlanOptions { panels: Some(columns), ..options.clone() };
+        plan_stored(&Planner { extents, pattern, options: &options, machine })
+    };
+    if let Some(columns) = options.panels {
+        return planned(columns);
+    }
+    let whole = planned(options.rank);
+    let narrow = panel_columns(options.rank, options.value_bytes);
+    if narrow == options.rank {
+        return whole;
+    }
+    match (whole, planned(narrow)) {
+        (Ok(whole), Ok(panels)) => {
+            let planner = Planner { extents, pattern, options, machine };
+            let better = planner.price(&panels) < WORTH_PANELS * planner.price(&whole);
+            Ok(if better { panels } else { whole })
+        }
+        (Err(_), Ok(panels)) => Ok(panels),
+        (whole, Err(_)) => whole,
+    }
+}
+
+/// Bytes of a row of a panel: those that a gather brings in little more time than a single line, and that
+/// fill the registers of a kernel.
+const PANEL_BYTES: usize = 256;
+
+/// Panels must be predicted to take less than this share of the seconds with whole factors: predictions
+/// that are closer say nothing.
+const WORTH_PANELS: f64 = 0.8;
+
+/// Returns about how many columns a panel has where factors of `rank` columns of `value_bytes` bytes are
+/// stored in panels; `rank` where they never are.
+pub fn panel_columns(rank: usize, value_bytes: usize) -> usize {
+    rank.min(PANEL_BYTES / value_bytes)
+}
+
+/// Plans a sweep over factors that are stored as the options say.
+fn plan_stored(planner: &Planner<'_>) -> Result<SweepPlan, CoreError> {
+    let &Planner { extents, pattern, options, machine } = planner;
     let order = extents.len();
     if let Merging::Given(merged) = &options.merging {
         let blocks = Blocks::given(merged, order).ok_or_else(|| wrong_merge(merged, order))?;
@@ -226,8 +282,7 @@ impl Planner<'_> {
                 break;
             }
             let Ok(plan) = self.assemble(blocks, kernels, &products) else { continue };
-            let building = self.spread_seconds(plan.tree_bytes()) + self.merging_seconds(&plan);
-            let seconds = plan.seconds() + building;
+            let seconds = self.price(&plan);
             if seconds < least && self.fits(&plan) {
                 (least, best) = (seconds, Some(plan));
             }
@@ -246,12 +301,18 @@ impl Planner<'_> {
         let merges = merges.map(|(modes, &products)| self.inner(modes, products));
         let merges = merges.collect::<Result<_, _>>()?;
         let (blocks, plain_seconds) = (blocks.into_vec(), f64::INFINITY);
-        Ok(SweepPlan { blocks, kernels, merges, considered: 1, plain_seconds })
+        let panels = self.options.widths();
+        Ok(SweepPlan { blocks, kernels, panels, merges, considered: 1, plain_seconds })
     }
 
     fn fits(&self, plan: &SweepPlan) -> bool {
         let bytes = plan.tree_bytes() + plan.side_bytes();
         self.options.memory.is_none_or(|limit| bytes <= limit)
+    }
+
+    /// Seconds of a sweep, building included.
+    fn price(&self, plan: &SweepPlan) -> f64 {
+        plan.seconds() + self.spread_seconds(plan.tree_bytes()) + self.merging_seconds(plan)
     }
 
     /// Seconds to merge modes, spread over the sweeps: each merge sorts the list and writes it anew.
@@ -289,7 +350,7 @@ impl Planner<'_> {
         let pattern = renamed((self.extents, self.pattern), &blocks.collect::<Vec<_>>());
         let runs: Vec<usize> = modes.iter().map(|_| 1).chain([products]).collect();
         let kernels = plan_mttkrps((&extents, &pattern), &runs, self.options, self.machine)?;
-        let row = padded(self.options.rank, self.options.value_bytes) * self.options.value_bytes;
+        let row = row_bytes(&self.options.widths(), self.options.value_bytes);
         Ok(Merge { modes: modes.to_vec(), tuples, kernels, matrix_bytes: tuples * row as u64 })
     }
 }

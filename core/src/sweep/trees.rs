@@ -12,10 +12,12 @@
 use std::fmt;
 
 use decompose_formats::ModeOrder;
+use decompose_formats::dense::padded;
+use decompose_formats::panels::widths;
 use rayon::prelude::{IntoParallelRefIterator, ParallelIterator};
 
 use crate::autoschedule::{Candidate, LevelOrder, SCHEDULERS, SearchReport, storage_orders};
-use crate::cost::{Machine, on_threads};
+use crate::cost::{Machine, ThreadedCost, estimate, on_threads};
 use crate::einsum::{Expr, Extents, Index, IndexSet};
 use crate::error::CoreError;
 use crate::kernels;
@@ -30,6 +32,9 @@ pub struct PlanOptions {
     pub rank: usize,
     /// Size of a value in bytes: 8 or 4.
     pub value_bytes: usize,
+    /// Columns of the panels in which factors are stored, about; `None`: the planner chooses.  See
+    /// [`widths`].
+    pub panels: Option<usize>,
     /// Threads that will run it.
     pub threads: usize,
     /// The most bytes for trees and private copies together; `None`: no limit.
@@ -42,6 +47,13 @@ pub struct PlanOptions {
     pub merging: Merging,
     /// The order in which modes are updated.
     pub updates: Vec<usize>,
+}
+
+impl PlanOptions {
+    /// Returns the columns of each panel of a factor.
+    pub(super) fn widths(&self) -> Vec<usize> {
+        widths(self.rank, self.value_bytes, self.panels.unwrap_or(self.rank))
+    }
 }
 
 /// Which modes a plan may merge.
@@ -90,15 +102,15 @@ pub struct Step {
     pub mode: usize,
     /// The tree it runs on, by position in the plan.
     pub tree: usize,
-    /// What is scheduled.
+    /// What is scheduled; of factors stored in panels, the kernel for the widest.
     pub problem: Problem,
-    /// The schedule with its predicted cost.
+    /// The schedule with its predicted cost; of factors stored in panels, for all of them.
     pub candidate: Candidate,
     /// What the search saw.
     pub report: SearchReport,
-    /// Predicted seconds on all threads, private copies included.
+    /// Predicted seconds on all threads, private copies included; for all panels of the factors.
     pub seconds: f64,
-    /// Bytes of private copies.
+    /// Bytes of private copies, of all panels.
     pub side_bytes: u64,
     /// How often it runs in a sweep.
     pub runs: usize,
@@ -143,7 +155,7 @@ pub(super) fn plan_mttkrps(
 ) -> Result<TreePlan, CoreError> {
     let problem = |mode| {
         let expr = kernels::mttkrp(extents.len(), mode);
-        let by_index = extents_of(extents, options.rank);
+        let by_index = extents_of(extents, options.widths()[0]);
         posed(expr, by_index, pattern.clone(), options.value_bytes)
     };
     let problems: Vec<Problem> = (0..extents.len()).map(problem).collect();
@@ -192,10 +204,18 @@ pub(super) fn plan_runs(
     let first = problems.first().and_then(|problem| problem.sparse.first());
     let pattern = &first.ok_or_else(|| CoreError::Internal("no kernel to plan".into()))?.pattern;
     let trees = match &options.trees {
-        Trees::Choose => candidate_trees(extents, pattern),
+        Trees::Choose => {
+            let row = padded(options.widths()[0], options.value_bytes) * options.value_bytes;
+            let blocked = blocked_trees(extents, pattern, row as u64, machine);
+            let mut trees: Vec<_> = unblocked_trees(extents, pattern).chain(blocked).collect();
+            trees.sort();
+            trees
+        }
         Trees::ChoosePlain => {
-            let trees = candidate_trees(extents, pattern).into_iter();
-            trees.filter(|tree| tree.tail == 1).collect()
+            let mut trees: Vec<_> = unblocked_trees(extents, pattern).collect();
+            trees.retain(|tree| tree.tail == 1);
+            trees.sort();
+            trees
         }
         Trees::Rooted => problems.iter().map(|problem| rooted(extents, problem)).collect(),
         Trees::Given(trees) => trees.clone(),
@@ -224,20 +244,24 @@ pub(super) fn extents_of(extents: &[u64], rank: usize) -> Extents {
     modes.chain([(kernels::rank_index(), rank as u64)]).collect()
 }
 
-/// Every candidate order, plain and with the last two levels fused, and the trees of blocks.
-fn candidate_trees(extents: &[u64], pattern: &Pattern) -> Vec<TreeLayout> {
+/// Returns the problem of an MTTKRP for factors of `rank` columns.
+pub(super) fn at_rank(problem: &Problem, rank: usize) -> Problem {
+    let mut problem = problem.clone();
+    problem.extents.set(kernels::rank_index(), rank as u64);
+    problem
+}
+
+/// Every candidate order, plain and with the last two levels fused.
+fn unblocked_trees(extents: &[u64], pattern: &Pattern) -> impl Iterator<Item = TreeLayout> {
     let indices: Vec<Index> = (0..extents.len()).map(kernels::mode_index).collect();
-    let mode_of = |index: &Index| indices.iter().position(|i| i == index);
     let stored = storage_orders(&indices, &extents_of(extents, 1), pattern);
-    let tree = |stored: LevelOrder| {
+    let tree = move |stored: LevelOrder| {
+        let mode_of = |index: &Index| indices.iter().position(|i| i == index);
         let modes: Option<Vec<usize>> = stored.levels.iter().map(mode_of).collect();
         let order = modes.and_then(ModeOrder::new)?;
         Some(TreeLayout::new(order, stored.tail))
     };
-    let plain = stored.into_iter().filter_map(tree);
-    let mut trees: Vec<TreeLayout> = plain.chain(blocked_trees(extents, pattern)).collect();
-    trees.sort();
-    trees
+    stored.into_iter().filter_map(tree)
 }
 
 /// The tree of plain CSF for one kernel: its root the first mode of the result, the others from short to
@@ -303,14 +327,29 @@ impl Table<'_> {
             CoreError::Internal(format!("nothing is known of the blocks of {tree}"))
         })?;
         let found = SCHEDULERS[0].search(&problem, self.machine)?;
-        let candidate = found.candidates.into_iter().next().ok_or_else(|| {
+        let mut candidate = found.candidates.into_iter().next().ok_or_else(|| {
             CoreError::Internal(format!("{} found nothing", SCHEDULERS[0].name()))
         })?;
-        let (schedule, cost) = (&candidate.schedule, &candidate.cost);
-        let threaded = on_threads(&problem, schedule, cost, self.machine, self.options.threads);
-        let (seconds, side_bytes) = (threaded.seconds, threaded.side_bytes);
+        let ThreadedCost { seconds, side_bytes } = self.all_panels(&problem, &mut candidate);
         let (report, runs) = (found.report, self.runs[mode]);
         Ok(Step { mode, tree: 0, problem, candidate, report, seconds, side_bytes, runs })
+    }
+
+    /// Adds to the cost of `candidate` for `problem`, which is that of the widest panel of the factors,
+    /// those of the other panels; returns what all cost on the threads.
+    fn all_panels(&self, problem: &Problem, candidate: &mut Candidate) -> ThreadedCost {
+        let (machine, threads) = (self.machine, self.options.threads);
+        let Candidate { schedule, cost, .. } = candidate;
+        let mut all = on_threads(problem, schedule, cost, machine, threads);
+        for &width in &self.options.widths()[1..] {
+            let problem = at_rank(problem, width);
+            let narrow = estimate(&problem, schedule, machine);
+            let threaded = on_threads(&problem, schedule, &narrow, machine, threads);
+            all.seconds += threaded.seconds;
+            all.side_bytes += threaded.side_bytes;
+            *cost = cost.then(narrow);
+        }
+        all
     }
 
     /// Seconds of a sweep with `trees`, building included; `None` over the memory limit.

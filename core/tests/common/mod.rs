@@ -4,9 +4,11 @@
 use std::collections::BTreeMap;
 
 use decompose_core::einsum::IndexSet;
+use decompose_core::error::CoreError;
 use decompose_core::kernels::mode_index;
 use decompose_core::schedule::Pattern;
-use decompose_formats::{Coo, Ints, Matrix, Value};
+use decompose_core::sweep::MttkrpSweep;
+use decompose_formats::{Coo, Ints, Matrix, Panels, Value};
 
 #[derive(serde::Deserialize)]
 pub(crate) struct Corpus {
@@ -32,6 +34,22 @@ pub(crate) struct Heavy {
     mode: usize,
     index: u64,
     percent: u64,
+}
+
+/// Runs an MTTKRP of `sweep` on `factors`, stored as it wants them where they can be.
+pub(crate) fn multiply<V: Value>(
+    sweep: &mut impl MttkrpSweep<V>,
+    mode: usize,
+    factors: &mut Vec<Matrix<V>>,
+) -> Result<(), CoreError> {
+    let rank = factors[0].cols();
+    let widths = sweep.panels(rank);
+    let widths = if widths.iter().sum::<usize>() == rank { widths } else { vec![rank] };
+    let split = |factor| Panels::split(factor, &widths).expect("memory");
+    let mut panels: Vec<Panels<V>> = std::mem::take(factors).into_iter().map(split).collect();
+    let done = sweep.mttkrp(mode, &mut panels);
+    *factors = panels.into_iter().map(|panels| panels.join().expect("memory")).collect();
+    done
 }
 
 /// Reads the corpus.

@@ -29,27 +29,32 @@ pub struct NonNegative<'a, V> {
     pub gram: ArrayView2<'a, f64>,
     /// The factors that make `c` from the MTTKRP's row, by column.
     pub rhs_scale: &'a [f64],
-    /// The rows to start from, padded as the matrix that is updated.
-    pub start: &'a [V],
+    /// The rows to start from, in panels and padded as the matrix that is updated.
+    pub start: Vec<&'a [V]>,
     /// The factors that make the starting `b` from a row of `start`, by column.
     pub start_scale: &'a [f64],
 }
 
 impl<V: Value> NonNegative<'_, V> {
     /// Solves a block: rows `m` of the MTTKRP to rows `b`; `place` is the number of the first row
-    /// and the stride of the matrix.
+    /// and the columns and the stride of each panel.
     pub(super) fn solve(
         &self,
         m: ArrayView2<'_, f64>,
-        place: (usize, usize),
+        place: (usize, impl Iterator<Item = (usize, usize)>),
         mut b: ArrayViewMut2<'_, f64>,
     ) {
-        let (first_row, stride) = place;
-        let start = self.start[first_row * stride..].chunks_exact(stride);
-        for (mut b, start) in b.rows_mut().into_iter().zip(start) {
-            for ((b, start), scale) in b.iter_mut().zip(start).zip(self.start_scale) {
-                *b = (start.to_f64() * scale).max(0.0);
+        let (first_row, panels) = place;
+        let mut first = 0;
+        for ((cols, stride), start) in panels.zip(&self.start) {
+            let rows = start[first_row * stride..].chunks_exact(stride);
+            let scales = &self.start_scale[first..][..cols];
+            for (mut b, start) in b.rows_mut().into_iter().zip(rows) {
+                for ((b, start), scale) in b.iter_mut().skip(first).zip(start).zip(scales) {
+                    *b = (start.to_f64() * scale).max(0.0);
+                }
             }
+            first += cols;
         }
         let mut gradient = Array2::zeros(m.dim());
         backend::multiply(b.view(), self.gram, gradient.view_mut());

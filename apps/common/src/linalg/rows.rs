@@ -13,7 +13,6 @@ use decompose_formats::{Matrix, Value};
 use ndarray::{Array1, Array2, ArrayView2, ArrayViewMut2};
 use rayon::prelude::{
     IndexedParallelIterator, IntoParallelIterator, ParallelIterator, ParallelSlice,
-    ParallelSliceMut,
 };
 
 use crate::linalg::backend;
@@ -70,23 +69,48 @@ impl RowSums {
 ///
 /// If the parts of `rule` do not have the size of `matrix`.
 pub fn update_rows<V: Value>(matrix: &mut Matrix<V>, rule: &RowRule<'_, V>) -> RowSums {
-    let (stride, rank) = (matrix.stride(), matrix.cols());
-    let group_rows = group_rows(matrix.rows(), rank);
-    let groups: Vec<RowSums> = matrix
-        .as_mut_slice()
-        .par_chunks_mut(group_rows * stride)
+    update_panels(std::slice::from_mut(matrix), rule)
+}
+
+/// Does what [`update_rows`] does with a matrix that is stored in panels of columns, all of them with as
+/// many rows.
+///
+/// # Panics
+///
+/// If the parts of `rule` do not have the size of the matrix.
+pub fn update_panels<V: Value>(panels: &mut [Matrix<V>], rule: &RowRule<'_, V>) -> RowSums {
+    let rank = panels.iter().map(Matrix::cols).sum();
+    let count = panels.first().map_or(0, Matrix::rows);
+    let group_rows = group_rows(count, rank);
+    let mut groups: Vec<Vec<PanelRows<'_, V>>> = Vec::new();
+    groups.resize_with(count.div_ceil(group_rows), || Vec::with_capacity(panels.len()));
+    for panel in panels {
+        let (cols, stride) = (panel.cols(), panel.stride());
+        let rows = panel.as_mut_slice().chunks_mut(group_rows * stride);
+        let parts = groups.iter_mut().zip(rows);
+        parts.for_each(|(group, rows)| group.push(PanelRows { rows, cols, stride }));
+    }
+    let groups: Vec<RowSums> = groups
+        .into_par_iter()
         .enumerate()
-        .map(|(group, rows)| update_group(rows, stride, rank, (group * group_rows, rule)))
+        .map(|(group, mut rows)| update_group(&mut rows, rank, (group * group_rows, rule)))
         .collect();
     let mut sums = fold(groups, rank);
     mirror(&mut sums.gram);
     sums
 }
 
-/// Updates one group of rows; `at_rule` is the number of its first row and the rule.
-fn update_group<V: Value>(
-    rows: &mut [V],
+/// Rows of a panel.
+struct PanelRows<'a, V> {
+    rows: &'a mut [V],
+    cols: usize,
     stride: usize,
+}
+
+/// Updates one group of rows, which lies in several panels; `at_rule` is the number of its first row and
+/// the rule.
+fn update_group<V: Value>(
+    group: &mut [PanelRows<'_, V>],
     rank: usize,
     at_rule: (usize, &RowRule<'_, V>),
 ) -> RowSums {
@@ -94,19 +118,30 @@ fn update_group<V: Value>(
     let mut sums = RowSums::zeros(rank);
     let mut old = Array2::zeros((BLOCK_ROWS, rank));
     let mut new = Array2::zeros((BLOCK_ROWS, rank));
-    for (block, rows) in rows.chunks_mut(BLOCK_ROWS * stride).enumerate() {
-        let count = rows.len() / stride;
+    let rows = group.first().map_or(0, |part| part.rows.len() / part.stride);
+    for start in (0..rows).step_by(BLOCK_ROWS) {
+        let count = BLOCK_ROWS.min(rows - start);
         let mut m = old.slice_mut(ndarray::s![..count, ..]);
         let mut b = new.slice_mut(ndarray::s![..count, ..]);
-        load(rows, stride, m.view_mut());
+        let mut first = 0;
+        for PanelRows { rows, cols, stride } in group.iter() {
+            let rows = &rows[start * stride..(start + count) * stride];
+            load(rows, *stride, (first, *cols), m.view_mut());
+            first += cols;
+        }
         match rule {
             RowRule::Multiply(w) => backend::multiply(m.view(), *w, b.view_mut()),
             RowRule::NonNegative(rule) => {
-                let row = first_row + block * BLOCK_ROWS;
-                rule.solve(m.view(), (row, stride), b.view_mut());
+                let shape = group.iter().map(|part| (part.cols, part.stride));
+                rule.solve(m.view(), (first_row + start, shape), b.view_mut());
             }
         }
-        store(b.view_mut(), rows, stride);
+        first = 0;
+        for PanelRows { rows, cols, stride } in group.iter_mut() {
+            let rows = &mut rows[start * *stride..(start + count) * *stride];
+            store(b.view_mut(), (first, *cols), rows, *stride);
+            first += *cols;
+        }
         add_columns(&mut sums, m.view(), b.view());
         backend::add_gram(b.view(), sums.gram.view_mut());
     }
@@ -140,7 +175,7 @@ pub fn gram<V: Value>(matrix: &Matrix<V>) -> Array2<f64> {
             let mut scratch = Array2::zeros((BLOCK_ROWS, rank));
             for rows in rows.chunks(BLOCK_ROWS * stride) {
                 let mut block = scratch.slice_mut(ndarray::s![..rows.len() / stride, ..]);
-                load(rows, stride, block.view_mut());
+                load(rows, stride, (0, rank), block.view_mut());
                 backend::add_gram(block.view(), gram.view_mut());
             }
             gram
@@ -172,8 +207,18 @@ pub fn cross_gram<V: Value>(a: &Matrix<V>, b: &Matrix<V>) -> Array2<f64> {
                 let count = BLOCK_ROWS.min(end - start);
                 let mut left = left.slice_mut(ndarray::s![..count, ..]);
                 let mut right = right.slice_mut(ndarray::s![..count, ..]);
-                load(&a.as_slice()[start * a.stride()..], a.stride(), left.view_mut());
-                load(&b.as_slice()[start * b.stride()..], b.stride(), right.view_mut());
+                load(
+                    &a.as_slice()[start * a.stride()..],
+                    a.stride(),
+                    (0, a.cols()),
+                    left.view_mut(),
+                );
+                load(
+                    &b.as_slice()[start * b.stride()..],
+                    b.stride(),
+                    (0, b.cols()),
+                    right.view_mut(),
+                );
                 backend::add_cross_gram(left.view(), right.view(), cross.view_mut());
             }
             cross
@@ -203,23 +248,33 @@ fn mirror(gram: &mut Array2<f64>) {
     }
 }
 
-/// Widens padded rows into a contiguous block.
-fn load<V: Value>(rows: &[V], stride: usize, mut block: ArrayViewMut2<'_, f64>) {
-    let cols = block.ncols();
-    let block = block.as_slice_mut().expect("contiguous").chunks_exact_mut(cols);
+/// Widens padded rows into columns of a contiguous block, of which the first and the number are given.
+fn load<V: Value>(
+    rows: &[V],
+    stride: usize,
+    (first, cols): (usize, usize),
+    mut block: ArrayViewMut2<'_, f64>,
+) {
+    let all = block.ncols();
+    let block = block.as_slice_mut().expect("contiguous").chunks_exact_mut(all);
     for (to, from) in block.zip(rows.chunks_exact(stride)) {
-        for (to, &from) in to.iter_mut().zip(from) {
+        for (to, &from) in to[first..][..cols].iter_mut().zip(from) {
             *to = from.to_f64();
         }
     }
 }
 
-/// Rounds a block to the storage type, in the block and into the padded rows.
-fn store<V: Value>(mut block: ArrayViewMut2<'_, f64>, rows: &mut [V], stride: usize) {
-    let cols = block.ncols();
-    let block = block.as_slice_mut().expect("contiguous").chunks_exact_mut(cols);
+/// Rounds columns of a block to the storage type, in the block and into the padded rows.
+fn store<V: Value>(
+    mut block: ArrayViewMut2<'_, f64>,
+    (first, cols): (usize, usize),
+    rows: &mut [V],
+    stride: usize,
+) {
+    let all = block.ncols();
+    let block = block.as_slice_mut().expect("contiguous").chunks_exact_mut(all);
     for (from, to) in block.zip(rows.chunks_exact_mut(stride)) {
-        for (from, to) in from.iter_mut().zip(to) {
+        for (from, to) in from[first..][..cols].iter_mut().zip(to) {
             *to = V::from_f64(*from);
             *from = to.to_f64();
         }
@@ -311,7 +366,7 @@ mod tests {
             let rule = RowRule::NonNegative(NonNegative {
                 gram: q.view(),
                 rhs_scale: &ones,
-                start: start.as_slice(),
+                start: vec![start.as_slice()],
                 start_scale: &ones,
             });
             update_rows(&mut matrix, &rule);

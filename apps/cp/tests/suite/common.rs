@@ -11,7 +11,7 @@ use decompose_core::runtime::Toolchain;
 use decompose_core::schedule::Pattern;
 use decompose_core::sweep::{self, Engine, Merging, MttkrpSweep, PlanOptions, Trees};
 use decompose_cp::{CpConfig, CpOutcome, Start, solve};
-use decompose_formats::{Coo, Ints, Matrix, ModeSet, PatternCounts, Value};
+use decompose_formats::{Coo, Ints, Matrix, ModeSet, Panels, PatternCounts, Value};
 
 /// MTTKRP by one loop over the non-zeros, summed in `f64`.
 #[derive(Clone)]
@@ -29,7 +29,9 @@ impl<V: Value> MttkrpSweep<V> for NaiveSweep {
         self.entries.iter().map(|(_, value)| value * value).sum()
     }
 
-    fn mttkrp(&mut self, mode: usize, factors: &mut [Matrix<V>]) -> Result<(), CoreError> {
+    fn mttkrp(&mut self, mode: usize, factors: &mut [Panels<V>]) -> Result<(), CoreError> {
+        let parts = factors.iter_mut().map(|factor| &mut factor.parts_mut()[0]);
+        let mut factors: Vec<&mut Matrix<V>> = parts.collect();
         let rank = factors[mode].cols();
         let mut sums = vec![0.0; factors[mode].rows() * rank];
         let mut product = vec![0.0; rank];
@@ -75,6 +77,7 @@ pub(crate) fn run_compiled(
         sweeps: 50,
         trees: Trees::Choose,
         merging: Merging::Choose,
+        panels: None,
         updates: (0..tensor.extents.len()).collect(),
     };
     let plan = sweep::plan(&tensor.extents, &pattern, &options, Machine::here()).unwrap();

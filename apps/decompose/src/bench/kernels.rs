@@ -150,6 +150,7 @@ fn plan<V: Value>(
         sweeps: usize::MAX,
         trees: Trees::Choose,
         merging: Merging::Never,
+        panels: None,
         updates: Vec::new(),
     };
     plan_kernels(extents, &[question.problem(&natural)], &options, Machine::here())

@@ -125,6 +125,7 @@ fn plans<'a, V: Value>(
                 sweeps: PLANNED_SWEEPS,
                 trees: Trees::Choose,
                 merging: Merging::Choose,
+                panels: None,
                 updates: (0..extents.len()).collect(),
             };
             let tensor = (extents, &pattern);
@@ -150,7 +151,9 @@ fn tasks<V: Value>(
     limits: Option<&Limits>,
 ) -> Vec<Task> {
     let works = plan.steps().zip(engine.trees()).map(|((name, step), tree)| {
-        let work = Work::of(&step.problem, &step.candidate.schedule, tree, caches);
+        let panels = plan.problems(step);
+        let panels = panels.map(|one| Work::of(&one, &step.candidate.schedule, tree, caches));
+        let work = panels.fold(Work::default(), Work::and);
         (quantity(&name), work.times(step.runs))
     });
     let works: Vec<(String, Work)> = works.collect();

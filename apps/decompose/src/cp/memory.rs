@@ -30,7 +30,7 @@ pub(crate) fn needs<V: Value>(tensor: &Coo<V>, settings: &Settings) -> Needs {
     Needs {
         start: start_bytes(tensor, settings),
         factors: factor_bytes::<V>(tensor.extents(), settings),
-        work: 0,
+        work: checkpoint_bytes::<V>(tensor.extents(), settings),
         figures: figure_bytes(tensor.order(), settings),
     }
 }
@@ -55,6 +55,7 @@ pub(crate) fn plan<V: Value>(
         sweeps: PLANNED_SWEEPS,
         trees: settings.trees.clone(),
         merging: settings.merging.clone(),
+        panels: None,
         updates: settings.config.modes(tensor.order()),
     };
     let try_plan = |options: &PlanOptions| -> Result<(SweepPlan, Forecast), CoreError> {
@@ -97,13 +98,25 @@ fn forecast<V: Value>(
 
 fn factor_bytes<V: Value>(extents: &[u64], settings: &Settings) -> u64 {
     let config = &settings.config;
-    // Clamped where the product could wrap; nothing near it fits anyway.
-    let row = (padded(config.rank.min(usize::MAX >> 8), V::BYTES) * V::BYTES) as u64;
     let rows = extents.iter().fold(0_u64, |sum, &extent| sum.saturating_add(extent));
     let nonneg = extents.iter().enumerate().filter(|(mode, _)| config.nonneg.contains(*mode));
     let scratch = nonneg.map(|(_, &extent)| extent).max().unwrap_or(0);
     let models = rows.saturating_mul(config.restarts as u64);
-    models.saturating_add(scratch).saturating_mul(row)
+    models.saturating_add(scratch).saturating_mul(row_bytes::<V>(settings))
+}
+
+/// A checkpoint of factors in panels makes one of them whole.
+fn checkpoint_bytes<V: Value>(extents: &[u64], settings: &Settings) -> u64 {
+    let longest = extents.iter().copied().max().unwrap_or(0);
+    match settings.config.checkpoint {
+        Some(_) => longest.saturating_mul(row_bytes::<V>(settings)),
+        None => 0,
+    }
+}
+
+fn row_bytes<V: Value>(settings: &Settings) -> u64 {
+    // Clamped where the product could wrap; nothing near it fits anyway.
+    (padded(settings.config.rank.min(usize::MAX >> 8), V::BYTES) * V::BYTES) as u64
 }
 
 /// The figure of components, with a column of 290 points a mode and a row of 79 for each of up to eight

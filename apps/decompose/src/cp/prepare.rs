@@ -95,11 +95,18 @@ fn tell_plan(plan: &SweepPlan, forecast: &Forecast, console: &Console) -> Result
         true => String::new(),
         false => format!("modes {} merged; ", merged.join(" and ")),
     };
+    let widths: Vec<String> = plan.panels.iter().map(ToString::to_string).collect();
+    let panels = match plan.panels.len() {
+        1 => String::new(),
+        _ => format!("panels of {} columns; ", widths.join(" + ")),
+    };
     console.screen.line(format!(
-        "plan     {of}trees of modes {}; {seconds:.2e} s of kernels an iteration expected",
+        "plan     {of}{panels}trees of modes {}; {seconds:.2e} s of kernels an iteration expected",
         trees.join(", ")
     ));
-    console
-        .event("plan", json!({ "merged": merged, "trees": trees, "kernel_seconds": seconds }))?;
+    let facts = json!({
+        "merged": merged, "panels": plan.panels, "trees": trees, "kernel_seconds": seconds,
+    });
+    console.event("plan", facts)?;
     forecast.tell(console)
 }

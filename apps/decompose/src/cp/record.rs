@@ -40,6 +40,8 @@ pub(crate) struct Options<'a> {
 struct PlanRecord {
     /// Sets of modes taken as one.
     merged: Vec<String>,
+    /// Columns of each panel in which factors are stored.
+    panels: Vec<usize>,
     /// Trees of the tensor over these and the other modes.
     trees: Vec<String>,
     partitions_considered: usize,
@@ -139,6 +141,7 @@ fn plan<V: Value>(solved: &Solved<V>, facts: &Facts) -> PlanRecord {
     });
     PlanRecord {
         merged: plan.merged(),
+        panels: plan.panels.clone(),
         trees: plan.kernels.trees.iter().map(ToString::to_string).collect(),
         partitions_considered: plan.considered,
         seconds_without_merging: Some(plan.plain_seconds).filter(|seconds| seconds.is_finite()),

@@ -266,6 +266,7 @@ fn decomposition(
         sweeps: config.stop.max_iters,
         trees: Trees::Choose,
         merging: Merging::Choose,
+        panels: None,
         updates: (0..tensor.order()).collect(),
     };
     let plan = sweep::plan(tensor.extents(), &counts, &options, Machine::here())?;

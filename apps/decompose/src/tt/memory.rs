@@ -140,6 +140,7 @@ pub(crate) fn plan<V: Value>(
         sweeps: PLANNED_SWEEPS,
         trees: Trees::Choose,
         merging: Merging::Never,
+        panels: None,
         updates: Vec::new(),
     };
     let ranks = guessed(ordering, settings);

@@ -41,6 +41,7 @@ pub(crate) fn compiled<V: Value>(
         sweeps: 50,
         trees: Trees::Choose,
         merging: Merging::Never,
+        panels: None,
         updates: Vec::new(),
     };
     let parts = kernels::of_sweep(config.method, coo.order());
