@@ -11,7 +11,7 @@ use decompose_core::runtime::Toolchain;
 use decompose_core::schedule::Pattern;
 use decompose_core::sweep::{self, Engine, Merging, MttkrpSweep, PlanOptions, Trees};
 use decompose_cp::{CpConfig, CpOutcome, Start, solve};
-use decompose_formats::{Coo, Ints, Matrix, ModeSet, Panels, PatternCounts, Value};
+use decompose_formats::{Coo, Ints, Matrix, ModeSet, Panels, PatternCounts, Value, panels};
 
 /// MTTKRP by one loop over the non-zeros, summed in `f64`.
 #[derive(Clone)]
@@ -30,8 +30,16 @@ impl<V: Value> MttkrpSweep<V> for NaiveSweep {
     }
 
     fn mttkrp(&mut self, mode: usize, factors: &mut [Panels<V>]) -> Result<(), CoreError> {
-        let parts = factors.iter_mut().map(|factor| &mut factor.parts_mut()[0]);
-        let mut factors: Vec<&mut Matrix<V>> = parts.collect();
+        for panel in 0..factors[mode].parts().len() {
+            let parts = factors.iter_mut().map(|factor| &mut factor.parts_mut()[panel]);
+            self.multiply(mode, &mut parts.collect::<Vec<_>>());
+        }
+        Ok(())
+    }
+}
+
+impl NaiveSweep {
+    fn multiply<V: Value>(&self, mode: usize, factors: &mut [&mut Matrix<V>]) {
         let rank = factors[mode].cols();
         let mut sums = vec![0.0; factors[mode].rows() * rank];
         let mut product = vec![0.0; rank];
@@ -49,7 +57,28 @@ impl<V: Value> MttkrpSweep<V> for NaiveSweep {
             let row = factors[mode].row_mut(i).iter_mut();
             row.zip(&sums[i * rank..]).for_each(|(to, sum)| *to = V::from_f64(*sum));
         }
-        Ok(())
+    }
+}
+
+/// The same over factors in panels of one line.
+#[derive(Clone)]
+pub(crate) struct InPanels(pub(crate) NaiveSweep);
+
+impl<V: Value> MttkrpSweep<V> for InPanels {
+    fn extents(&self) -> &[u64] {
+        &self.0.extents
+    }
+
+    fn norm_squared(&self) -> f64 {
+        MttkrpSweep::<V>::norm_squared(&self.0)
+    }
+
+    fn panels(&self, rank: usize) -> Vec<usize> {
+        panels::widths(rank, V::BYTES, 1)
+    }
+
+    fn mttkrp(&mut self, mode: usize, factors: &mut [Panels<V>]) -> Result<(), CoreError> {
+        self.0.mttkrp(mode, factors)
     }
 }
 
