@@ -3,8 +3,18 @@
 //! A row is the part of an operand that lanes cover.  It is reached in every iteration of the loops
 //! down to the last one that indexes it.  The rows that dense loops below the walk of the tree reach
 //! form a *block*: a block that fits is fetched when a loop outside changes it, and found near by
-//! until then.  Under the walk itself every node has other rows, so what repeats there is only
-//! counted by the size of the whole table.
+//! until then.
+//!
+//! Under the walk itself a row that comes again is found among those reached since.  With the levels
+//! `l1 l2 ...` of the tree and a table over `k`, of all `nnz(l1 .. ln)` rows that are gathered
+//!
+//! ```text
+//! nnz(l1 .. l(d+1) k) - nnz(l1 .. ld k)
+//! ```
+//!
+//! come again below one node of level `d` and not below one of the next, and such a node reaches
+//! `nnz(l1 .. ld k) / nnz(l1 .. ld)` rows: a table of their size is gathered from.  The others, and those
+//! that come again below different roots, are gathered from the whole table.
 
 use crate::cost::Machine;
 use crate::cost::estimate::{Cost, row_bytes};
@@ -47,6 +57,14 @@ pub(super) struct Access<'a> {
     pub(super) role: Role,
 }
 
+/// Rows that are gathered again below the same node of a level, but below another node of the next one.
+struct Again {
+    /// Which part of all rows that are gathered they are.
+    share: f64,
+    /// Which part of the table's rows a node of the level reaches: among them they are found.
+    part: f64,
+}
+
 impl Access<'_> {
     /// Adds what it costs.
     pub(super) fn add(&self, cost: &mut Cost) {
@@ -67,8 +85,7 @@ impl Access<'_> {
         let each = if self.streams(rows, outside) || end > 0 && outside == 0 {
             (bytes / LINE_BYTES).max(0.25) * self.machine.stream_line
         } else {
-            let each =
-                gather_seconds(self.machine, &self.table(rows - self.fixed(), row_bytes), bytes);
+            let each = self.gather_seconds(rows - self.fixed(), outside, (row_bytes, bytes));
             cost.seconds += self.entering_blocks(rows, row_bytes, each) * self.touches;
             each
         };
@@ -79,6 +96,51 @@ impl Access<'_> {
         if end > 0 && is_walk(self.problem, self.order, end - 1) {
             cost.seconds += visits * self.machine.find_row;
         }
+    }
+
+    /// Seconds to gather `bytes` that lie in one piece, of rows over `rows` that take `row_bytes` each, in
+    /// every iteration of the `outside` outermost loops.
+    fn gather_seconds(
+        &self,
+        rows: IndexSet,
+        outside: usize,
+        (row_bytes, bytes): (f64, f64),
+    ) -> f64 {
+        let whole = self.table(rows, row_bytes);
+        let seconds = |part: f64| {
+            let table = Table { bytes: whole.bytes * part, ..whole };
+            gather_seconds(self.machine, &table, bytes)
+        };
+        let again = self.again_below(rows, outside);
+        let anywhere = 1.0 - again.iter().map(|again| again.share).sum::<f64>();
+        let below = again.iter().map(|again| again.share * seconds(again.part));
+        anywhere * seconds(1.0) + below.sum::<f64>()
+    }
+
+    /// Returns, for each level of the tree that the `outside` outermost loops walk but the last, the rows
+    /// over `rows` that come again below one of its nodes; the others come from anywhere in the table.
+    fn again_below(&self, rows: IndexSet, outside: usize) -> Vec<Again> {
+        let loops: IndexSet = self.order[..outside].iter().copied().collect();
+        let walked = self.problem.walked(loops);
+        let rows = rows & self.problem.sparse_indices();
+        let Some(x) = self.problem.sparse.first().filter(|_| rows.is_subset(walked)) else {
+            return Vec::new();
+        };
+        let count = |set| x.pattern.count(set, &self.problem.extents).max(1) as f64;
+        // The table of rows in blocks is already that of one block.
+        let blocks = usize::from(x.in_blocks());
+        let prefix = |depth: usize| x.levels[..depth].iter().copied().collect::<IndexSet>();
+        let rows_of = |around: IndexSet| count(around | rows) / count(around);
+        let levels = blocks + 1..walked.len();
+        let again = levels.map(|depth| {
+            let (here, below) = (prefix(depth), prefix(depth + 1));
+            let repeated = count(below | rows) - count(here | rows);
+            Again {
+                share: (repeated / count(walked)).max(0.0),
+                part: (rows_of(here) / rows_of(prefix(blocks))).min(1.0),
+            }
+        });
+        again.collect()
     }
 
     /// Tells whether rows over `rows`, which the `outside` outermost loops change, come in storage
