@@ -84,6 +84,7 @@ fn machine() -> Machine {
         lane_sum: 0.0,
         scatter_line: 10.0e-9,
         loop_overhead: 1.4e-9,
+        loop_end: 0.0,
         find_row: 0.0,
     }
 }

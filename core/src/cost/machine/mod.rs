@@ -67,8 +67,10 @@ pub struct Machine {
     /// Seconds to add to a value at a random place in memory: its line is read and written, and its
     /// page's translation is missing too.
     pub scatter_line: f64,
-    /// Seconds to open and close one loop over a few iterations: mispredicted branches.
+    /// Seconds to open and close one loop over a few iterations.
     pub loop_overhead: f64,
+    /// Seconds that the end of such a loop takes beside that where it is mispredicted.
+    pub loop_end: f64,
 }
 
 impl Machine {
