@@ -29,6 +29,9 @@ const BLOCK_SHARE: f64 = 0.5;
 /// A block that is added to stays in registers up to this many bytes: half of them.
 const REGISTER_BYTES: f64 = 16.0 * 64.0;
 
+/// What a row that is shorter costs at least, as a part of a line.
+const LEAST_LINES: f64 = 0.25;
+
 /// What is done with what is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
@@ -83,14 +86,17 @@ impl Access<'_> {
         let bytes = if piece { row_bytes * block } else { row_bytes };
         let pieces = if piece { fetches / block } else { fetches };
         let each = if self.streams(rows, outside) || end > 0 && outside == 0 {
-            (bytes / LINE_BYTES).max(0.25) * self.machine.stream_line
+            (bytes / LINE_BYTES).max(LEAST_LINES) * self.machine.stream_line
         } else {
             let each = self.gather_seconds(rows - self.fixed(), outside, (row_bytes, bytes));
             cost.seconds += self.entering_blocks(rows, row_bytes, each) * self.touches;
             each
         };
         let near = self.again_seconds(block, self.bytes(inner, row_bytes));
-        let again = (visits - fetches) * (row_bytes / LINE_BYTES).max(1.0) * near;
+        // A multiply-add loads the value that it broadcasts.
+        let broadcast = self.lane.is_some_and(|lane| !self.indices.contains(&lane));
+        let least = if broadcast { LEAST_LINES } else { 1.0 };
+        let again = (visits - fetches) * (row_bytes / LINE_BYTES).max(least) * near;
         cost.gathered_bytes += fetches * row_bytes * self.touches;
         cost.seconds += (pieces * each + again) * self.touches;
         if end > 0 && is_walk(self.problem, self.order, end - 1) {
