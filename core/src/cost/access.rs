@@ -13,8 +13,11 @@
 //! ```
 //!
 //! come again below one node of level `d` and not below one of the next, and such a node reaches
-//! `nnz(l1 .. ld k) / nnz(l1 .. ld)` rows: a table of their size is gathered from.  The others, and those
-//! that come again below different roots, are gathered from the whole table.
+//! `nnz(l1 .. ld k) / nnz(l1 .. ld)` rows, times how much fuller the slices of `l1 .. ld` are in which most
+//! entries are: a table of their size is gathered from.  The others, and those that come again below different
+//! roots, are gathered from the whole table.
+
+use decompose_formats::stats::Coverage;
 
 use crate::cost::Machine;
 use crate::cost::estimate::{Cost, row_bytes};
@@ -137,13 +140,18 @@ impl Access<'_> {
         let blocks = usize::from(x.in_blocks());
         let prefix = |depth: usize| x.levels[..depth].iter().copied().collect::<IndexSet>();
         let rows_of = |around: IndexSet| count(around | rows) / count(around);
+        // Most entries are below nodes with more of them than a node has on average, which reach more rows.
+        let skew = |around: IndexSet| {
+            let modes = around.iter().filter_map(|index| x.pattern.coverage(index));
+            modes.map(Coverage::skew).product::<f64>()
+        };
         let levels = blocks + 1..walked.len();
         let again = levels.map(|depth| {
             let (here, below) = (prefix(depth), prefix(depth + 1));
             let repeated = count(below | rows) - count(here | rows);
             Again {
                 share: (repeated / count(walked)).max(0.0),
-                part: (rows_of(here) / rows_of(prefix(blocks))).min(1.0),
+                part: (skew(here) * rows_of(here) / rows_of(prefix(blocks))).min(1.0),
             }
         });
         again.collect()

@@ -14,6 +14,8 @@ pub struct Coverage {
     /// Share of the entries that find their row among the `2^k` that fit, for every `k` up to the
     /// first for which all rows fit.
     hits: Vec<f64>,
+    /// Entries of the slice of an entry, on average, over those of a slice.
+    skew: f64,
 }
 
 /// Slices of about the same size.
@@ -53,7 +55,13 @@ impl Coverage {
         let used: u64 = steps.iter().map(|(_, slices)| slices).sum();
         let powers = (0..64).map(|k| 1_u64 << k).take_while(|&fit| fit < used);
         let hits = powers.map(|fit| hits(&bands, fit as f64)).chain([1.0]);
-        Coverage { hits: hits.collect() }
+        Coverage { hits: hits.collect(), skew: skew(steps) }
+    }
+
+    /// Returns how many times as many entries the slice of an entry has, on average, as a slice: 1 if all
+    /// hold the same.
+    pub fn skew(&self) -> f64 {
+        self.skew
     }
 
     /// Returns the share of the entries that find their row near if `slices` rows fit: between powers
@@ -68,6 +76,15 @@ impl Coverage {
         let (low, high) = (at(below as usize), at(below as usize + 1));
         low + (high - low) * (slices / below.exp2() - 1.0)
     }
+}
+
+/// The mean of the slices' entries weighted by them, over the plain mean.
+fn skew(steps: &[(u64, u64)]) -> f64 {
+    let sum = |power: i32| -> f64 {
+        steps.iter().map(|&(count, slices)| (count as f64).powi(power) * slices as f64).sum()
+    };
+    let all = sum(1);
+    if all > 0.0 { sum(2) * sum(0) / (all * all) } else { 1.0 }
 }
 
 /// The slices from the `2^k`-th to the one before the `2^(k+1)`-th fullest, for every `k`.
@@ -150,6 +167,14 @@ mod tests {
                 assert!((share - truth).abs() < 0.03, "{fit}: {share} for {truth}");
             }
         }
+    }
+
+    #[test]
+    fn skew_weighs_slices_by_their_entries() {
+        assert!((Coverage::even(100).skew() - 1.0).abs() < 1e-12);
+        // Nine of twelve entries are in a slice of nine, three in slices of one.
+        let skewed = Coverage::of([9, 1, 1, 1].into_iter());
+        assert!((skewed.skew() - (9.0 * 9.0 + 3.0) / 12.0 / 3.0).abs() < 1e-12);
     }
 
     #[test]
