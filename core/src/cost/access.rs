@@ -14,8 +14,8 @@
 //!
 //! come again below one node of level `d` and not below one of the next, and such a node reaches
 //! `nnz(l1 .. ld k) / nnz(l1 .. ld)` rows, times how much fuller the slices of `l1 .. ld` are in which most
-//! entries are: a table of their size is gathered from.  The others, and those that come again below different
-//! roots, are gathered from the whole table.
+//! entries are: a table of their size is gathered from, if it fits the second-level cache.  The other rows, and
+//! those that come again below different roots, are gathered from the whole table.
 
 use decompose_formats::stats::Coverage;
 
@@ -122,7 +122,11 @@ impl Access<'_> {
         };
         let again = self.again_below(rows, outside);
         let anywhere = 1.0 - again.iter().map(|again| again.share).sum::<f64>();
-        let below = again.iter().map(|again| again.share * seconds(again.part));
+        // Where they outgrow the cache too, most of them leave it meanwhile.
+        let near = self.machine.l2_bytes as f64 * self.machine.l2_share;
+        let fit = |part: f64| whole.bytes * part <= near;
+        let part = |again: &Again| if fit(again.part) { again.part } else { 1.0 };
+        let below = again.iter().map(|again| again.share * seconds(part(again)));
         anywhere * seconds(1.0) + below.sum::<f64>()
     }
 
