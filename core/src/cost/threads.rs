@@ -18,7 +18,7 @@ pub struct ThreadedCost {
 ///
 /// Tasks share the non-zeros.  Terms in dense loops only are computed by every task anew.  If tasks
 /// cannot own what they write, each thread but the first has a copy of the output: it is cleared,
-/// read and added once.
+/// read and added once; of slices that tasks share, each task but the first has one.
 pub fn on_threads(
     problem: &Problem,
     schedule: &Schedule,
@@ -32,7 +32,7 @@ pub fn on_threads(
         return ThreadedCost { seconds: cost.seconds, side_bytes: 0 };
     };
     let private = conflict == Conflict::Privatise;
-    let tasks = if threads == 1.0 { 1.0 } else { schedule.tasks_per_thread() as f64 };
+    let tasks = if threads == 1.0 { 1.0 } else { schedule.tasks_per_thread(problem) as f64 };
     let shared = (cost.seconds - cost.repeated_seconds) / threads;
     let mut seconds = shared + cost.repeated_seconds * tasks;
     let mut side_bytes = 0;
@@ -42,8 +42,15 @@ pub fn on_threads(
         seconds += passes * output / 64.0 * machine.stream_line;
         side_bytes = ((threads - 1.0) * output) as u64;
     }
+    if let Some(parallel) = schedule.parallel.filter(|p| p.conflict == Conflict::Boundary) {
+        let shared = (threads * tasks - 1.0) * problem.slice_bytes(parallel.index) as f64;
+        seconds += PASSES * shared / threads / 64.0 * machine.stream_line;
+    }
     ThreadedCost { seconds, side_bytes }
 }
+
+/// How often a shared slice is written or read: it is cleared, filled, read and added.
+const PASSES: f64 = 4.0;
 
 /// Bytes of a dense output, its rows padded.
 fn output_bytes(problem: &Problem) -> f64 {

@@ -118,7 +118,7 @@ impl Emitter<'_> {
             addressing: if pattern { Addressing::Positions } else { Addressing::Coordinates },
             buffers: buffers.collect(),
             conflict: self.schedule.parallel.map_or(conflict, |p| p.conflict),
-            tasks_per_thread: self.schedule.tasks_per_thread(),
+            tasks_per_thread: self.schedule.tasks_per_thread(self.problem),
             zeroing: Zeroing::All,
             requests: self.requests(&dense_inputs),
             techniques: self.problem.techniques,

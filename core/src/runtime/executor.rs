@@ -202,8 +202,7 @@ impl<V: Value> Executor<V> {
         for (at, copy) in self.side.iter().enumerate() {
             let all = 0..output.len();
             let sums = &mut output[self.window(at).unwrap_or(all)];
-            let blocks = sums.par_chunks_mut(SUM_BLOCK).zip(copy.as_slice().par_chunks(SUM_BLOCK));
-            blocks.for_each(|(sum, part)| sum.iter_mut().zip(part).for_each(|(s, &p)| *s += p));
+            add(sums, copy.as_slice());
         }
         Ok(())
     }
@@ -270,7 +269,7 @@ impl<V: Value> Executor<V> {
             if task.continues {
                 let row = coords.get(task.nodes[0].start as usize) as usize;
                 let target = &mut output[row * stride..][..stride];
-                target.iter_mut().zip(side.as_slice()).for_each(|(t, &s)| *t += s);
+                add(target, side.as_slice());
             }
         }
     }
@@ -294,6 +293,15 @@ fn windows<V: Value>(kernel: &Kernel, tree: &Csf<V>, tasks: &[Task]) -> Vec<Rang
 
 /// Elements summed a task when copies are added.
 const SUM_BLOCK: usize = 1 << 14;
+
+/// Adds `part` to `sums`, in parallel where they are long.
+fn add<V: Value>(sums: &mut [V], part: &[V]) {
+    let add = |(sum, part): (&mut [V], &[V])| sum.iter_mut().zip(part).for_each(|(s, &p)| *s += p);
+    if part.len() <= SUM_BLOCK {
+        return add((sums, part));
+    }
+    sums.par_chunks_mut(SUM_BLOCK).zip(part.par_chunks(SUM_BLOCK)).for_each(add);
+}
 
 /// Clears the rows of `task` without a root slice.
 fn clear_gaps<V: Value>(tree: &Csf<V>, task: &Task, output: &mut [V], stride: usize) {

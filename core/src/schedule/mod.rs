@@ -41,20 +41,31 @@ pub struct Schedule {
 /// not.
 const TASKS_PER_THREAD: usize = 16;
 
+/// Slices of an output that tasks share are long from this many bytes on,
+const LONG_SLICE: u64 = 32 << 10;
+
+/// and an output with fewer slices is short: tasks would share as much as there is.
+const FEW_SLICES: u64 = 64;
+
 impl Schedule {
     /// Returns into how many tasks a thread the work is cut.
     ///
     /// One where each has a copy of the output, and where the tree is walked inside dense loops:
     /// every task runs these anew, and what the walk found near in one iteration it must fetch
     /// again in every task.
-    pub fn tasks_per_thread(&self) -> usize {
+    ///
+    /// One also where tasks share long slices of a short output, which they clear and add besides.
+    pub fn tasks_per_thread(&self, problem: &Problem) -> usize {
         let Some(parallel) = self.parallel else { return 1 };
         let repeated = |node: &Node| match node {
             Node::Loop { index, body } => *index != parallel.index && walks(body, parallel.index),
             Node::Term(_) => false,
         };
         let privatised = parallel.conflict == Conflict::Privatise;
-        let few = privatised || self.nest.roots.iter().any(repeated);
+        let long = parallel.conflict == Conflict::Boundary
+            && problem.extents.of(parallel.index) < FEW_SLICES
+            && problem.slice_bytes(parallel.index) >= LONG_SLICE;
+        let few = privatised || long || self.nest.roots.iter().any(repeated);
         if few { 1 } else { TASKS_PER_THREAD }
     }
 }

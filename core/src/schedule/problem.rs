@@ -132,6 +132,11 @@ impl Problem {
         extents.fold(self.value_bytes as u64, u64::saturating_mul)
     }
 
+    /// Returns the bytes of the slice of a dense output that belongs to one value of `index`.
+    pub fn slice_bytes(&self, index: Index) -> u64 {
+        self.buffer_bytes(self.expr.output.set() - IndexSet::EMPTY.with(index))
+    }
+
     /// Returns how often the innermost statement runs inside loops over the indices `loops`.
     ///
     /// The longest prefix of the first sparse operand's levels inside `loops` is walked as a tree;
