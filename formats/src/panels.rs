@@ -115,16 +115,6 @@ impl<V: Value> Panels<V> {
         Ok(matrix)
     }
 
-    /// Returns a copy.
-    ///
-    /// # Errors
-    ///
-    /// As [`Matrix::zeros`].
-    pub fn try_clone(&self) -> Result<Panels<V>, FormatError> {
-        let parts = self.parts.iter().map(Matrix::try_clone);
-        Ok(Panels { rows: self.rows, parts: parts.collect::<Result<_, _>>()? })
-    }
-
     fn copy_rows(&self, rows: std::ops::Range<usize>, matrix: &mut Matrix<V>) {
         let whole = matrix.stride();
         let to = &mut matrix.as_mut_slice()[rows.start * whole..rows.end * whole];
@@ -240,7 +230,7 @@ mod tests {
                 prop_assert!((0..rows).all(|i| second.row(i)[0] == (i * cols + first + 1) as f64));
             }
             let want = numbered(rows, cols);
-            for matrix in [panels.to_matrix().unwrap(), panels.try_clone().unwrap().join().unwrap(), panels.join().unwrap()] {
+            for matrix in [panels.to_matrix().unwrap(), panels.join().unwrap()] {
                 prop_assert_eq!(matrix.as_slice(), want.as_slice());
             }
         }

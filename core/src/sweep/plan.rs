@@ -96,6 +96,11 @@ impl SweepPlan {
         self.merges.iter().map(|merge| joined(&merge.modes)).collect()
     }
 
+    /// Returns the columns of each panel of the factors, as `32 + 18`, unless they are stored whole.
+    pub fn panels_typed(&self) -> Option<String> {
+        (self.panels.len() > 1).then(|| typed(&self.panels))
+    }
+
     /// Returns what `step` computes for each panel of the factors.
     pub fn problems(&self, step: &Step) -> impl Iterator<Item = Problem> {
         self.panels.iter().map(|&width| at_rank(&step.problem, width))
@@ -131,8 +136,8 @@ pub(super) fn joined(modes: &[usize]) -> String {
 
 impl fmt::Display for SweepPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let [widest, _, ..] = self.panels[..] {
-            let widths = typed(&self.panels);
+        if let Some(widths) = self.panels_typed() {
+            let widest = self.panels[0];
             writeln!(
                 f,
                 "factors in panels of {widths} columns; schedules are for {widest}, costs for all:"

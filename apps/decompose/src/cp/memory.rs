@@ -105,12 +105,14 @@ fn factor_bytes<V: Value>(extents: &[u64], settings: &Settings) -> u64 {
     models.saturating_add(scratch).saturating_mul(row_bytes::<V>(settings))
 }
 
-/// A checkpoint of factors in panels makes one of them whole.
+/// A checkpoint of factors that may be in panels makes one of them whole.
 fn checkpoint_bytes<V: Value>(extents: &[u64], settings: &Settings) -> u64 {
     let longest = extents.iter().copied().max().unwrap_or(0);
+    let rank = settings.config.rank;
+    let in_panels = sweep::panel_columns(rank, V::BYTES) < rank;
     match settings.config.checkpoint {
-        Some(_) => longest.saturating_mul(row_bytes::<V>(settings)),
-        None => 0,
+        Some(_) if in_panels => longest.saturating_mul(row_bytes::<V>(settings)),
+        _ => 0,
     }
 }
 

@@ -95,11 +95,8 @@ fn tell_plan(plan: &SweepPlan, forecast: &Forecast, console: &Console) -> Result
         true => String::new(),
         false => format!("modes {} merged; ", merged.join(" and ")),
     };
-    let widths: Vec<String> = plan.panels.iter().map(ToString::to_string).collect();
-    let panels = match plan.panels.len() {
-        1 => String::new(),
-        _ => format!("panels of {} columns; ", widths.join(" + ")),
-    };
+    let panels = plan.panels_typed().map(|widths| format!("panels of {widths} columns; "));
+    let panels = panels.unwrap_or_default();
     console.screen.line(format!(
         "plan     {of}{panels}trees of modes {}; {seconds:.2e} s of kernels an iteration expected",
         trees.join(", ")
