@@ -130,11 +130,12 @@ impl<'a> Batch<'a> {
             let place = format!("{} + {offset}", c.base(target));
             c.line(&format!("vec{width} *const result = (vec{width} *)({place});"));
         }
-        let sign = if mode == Mode::Assign { "=" } else { "+=" };
         for v in 0..*count {
             let products = (0..nodes).map(|n| format!("scale_of_{n} * {name}_{v}_of_{n}"));
-            let products: Vec<String> = products.collect();
-            c.line(&format!("result[{v}] {sign} {};", products.join(" + ")));
+            // From left to right each product is added by one fused instruction.
+            let before = (mode == Mode::Add).then(|| format!("result[{v}]"));
+            let sum: Vec<String> = before.into_iter().chain(products).collect();
+            c.line(&format!("result[{v}] = {};", sum.join(" + ")));
         }
         c.close();
     }

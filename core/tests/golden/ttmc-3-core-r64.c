@@ -174,14 +174,14 @@ void decompose_kernel(const void *const *in, value *out, value *boundary, value 
                     const value scale_of_0 = scale_0[0][s * 1];
                     const value scale_of_1 = scale_0[1][s * 1];
                     vec8 *const result = (vec8 *)(T2 + s * 64);
-                    result[0] += scale_of_0 * T1_0_of_0 + scale_of_1 * T1_0_of_1;
-                    result[1] += scale_of_0 * T1_1_of_0 + scale_of_1 * T1_1_of_1;
-                    result[2] += scale_of_0 * T1_2_of_0 + scale_of_1 * T1_2_of_1;
-                    result[3] += scale_of_0 * T1_3_of_0 + scale_of_1 * T1_3_of_1;
-                    result[4] += scale_of_0 * T1_4_of_0 + scale_of_1 * T1_4_of_1;
-                    result[5] += scale_of_0 * T1_5_of_0 + scale_of_1 * T1_5_of_1;
-                    result[6] += scale_of_0 * T1_6_of_0 + scale_of_1 * T1_6_of_1;
-                    result[7] += scale_of_0 * T1_7_of_0 + scale_of_1 * T1_7_of_1;
+                    result[0] = result[0] + scale_of_0 * T1_0_of_0 + scale_of_1 * T1_0_of_1;
+                    result[1] = result[1] + scale_of_0 * T1_1_of_0 + scale_of_1 * T1_1_of_1;
+                    result[2] = result[2] + scale_of_0 * T1_2_of_0 + scale_of_1 * T1_2_of_1;
+                    result[3] = result[3] + scale_of_0 * T1_3_of_0 + scale_of_1 * T1_3_of_1;
+                    result[4] = result[4] + scale_of_0 * T1_4_of_0 + scale_of_1 * T1_4_of_1;
+                    result[5] = result[5] + scale_of_0 * T1_5_of_0 + scale_of_1 * T1_5_of_1;
+                    result[6] = result[6] + scale_of_0 * T1_6_of_0 + scale_of_1 * T1_6_of_1;
+                    result[7] = result[7] + scale_of_0 * T1_7_of_0 + scale_of_1 * T1_7_of_1;
                 }
             }
             for (; at_j < end_j; ++at_j) {

@@ -340,8 +340,8 @@ void decompose_kernel(const void *const *in, value *out, value *boundary, value 
                         const value scale_of_2 = scale_0[2][s * 1];
                         const value scale_of_3 = scale_0[3][s * 1];
                         vec8 *const result = (vec8 *)(sum + s * 16);
-                        result[0] += scale_of_0 * T1_0_of_0 + scale_of_1 * T1_0_of_1 + scale_of_2 * T1_0_of_2 + scale_of_3 * T1_0_of_3;
-                        result[1] += scale_of_0 * T1_1_of_0 + scale_of_1 * T1_1_of_1 + scale_of_2 * T1_1_of_2 + scale_of_3 * T1_1_of_3;
+                        result[0] = result[0] + scale_of_0 * T1_0_of_0 + scale_of_1 * T1_0_of_1 + scale_of_2 * T1_0_of_2 + scale_of_3 * T1_0_of_3;
+                        result[1] = result[1] + scale_of_0 * T1_1_of_0 + scale_of_1 * T1_1_of_1 + scale_of_2 * T1_1_of_2 + scale_of_3 * T1_1_of_3;
                     }
                 }
                 for (; at_j < end_j; ++at_j) {
