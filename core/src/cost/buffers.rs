@@ -2,13 +2,15 @@
 //!
 //! A buffer is cleared in every iteration of its fused loops; its producer adds to a row and its consumer
 //! reads one in every iteration of the loops down to the last one that indexes it, its lanes apart: below,
-//! the row stays in registers.  Lanes that follow each other in
+//! the row stays in registers.  A small buffer of one index stays there altogether, unless its consumer has
+//! lanes over another: then each of its values is broadcast to them.  Lanes that follow each other in
 //! the buffer share lines; any other access touches a line of its own: a buffer over two levels of
 //! the tree that is built by walking it is updated at random places.
 
 use crate::cost::Machine;
+use crate::cost::access::BROADCAST_LINES;
 use crate::cost::batches::batched_nodes;
-use crate::cost::estimate::{Cost, row_bytes};
+use crate::cost::estimate::{Cost, lane, row_bytes};
 use crate::cost::memory::{LINE_BYTES, NEAR_BYTES, Shares};
 use crate::cost::walks::is_walk;
 use crate::einsum::Index;
@@ -33,7 +35,16 @@ pub(super) fn add_buffers(
         cost.buffer_elements = cost.buffer_elements.saturating_add(elements);
         cost.buffer_dims = cost.buffer_dims.max(buffer.stored.len());
         let bytes = elements as f64 * problem.value_bytes as f64;
-        if buffer.stored.is_empty() || buffer.stored.len() < 2 && bytes <= REGISTER_BYTES {
+        if buffer.stored.is_empty() {
+            continue;
+        }
+        if buffer.stored.len() < 2 && bytes <= REGISTER_BYTES {
+            let lane = lane(problem, schedule, orders, consumer);
+            let spread = lane.is_some_and(|lane| !buffer.stored.contains(lane));
+            if spread {
+                let reads = reads(problem, &buffer, &orders[consumer]);
+                cost.seconds += reads * BROADCAST_LINES * machine.l1_line;
+            }
             continue;
         }
         let touches = 2.0 / batched_nodes(problem, schedule, orders, buffer.term);
@@ -49,6 +60,12 @@ pub(super) fn add_buffers(
         here.add(cost, producer, machine.scatter_line, touches);
         here.add(cost, consumer, machine.memory_line, 1.0);
     }
+}
+
+/// How often a term inside loops over `order` reads a value of `buffer` anew.
+fn reads(problem: &Problem, buffer: &Buffer, order: &[Index]) -> f64 {
+    let last = order.iter().rposition(|&index| buffer.stored.contains(index));
+    problem.iterations(order[..last.map_or(0, |at| at + 1)].iter().copied().collect()) as f64
 }
 
 /// Tells whether several iterations add to one element, so that the buffer is cleared beforehand.

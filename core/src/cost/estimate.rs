@@ -138,7 +138,7 @@ fn add_term(
 
 /// Returns the loop of a term that becomes lanes: the innermost one, if it does not walk the tree,
 /// is around this term only, and every array that it indexes stores it contiguously.
-fn lane(
+pub(super) fn lane(
     problem: &Problem,
     schedule: &Schedule,
     orders: &[Vec<Index>],
