@@ -25,7 +25,7 @@ impl Misses {
 }
 
 /// How many times what fits a stretch meets.
-const STRETCHES: [f64; 4] = [1.25, 2.0, 4.0, 8.0];
+pub(super) const STRETCHES: [f64; 4] = [1.25, 2.0, 4.0, 8.0];
 
 /// Returns the fewest rows of `extent` that `accesses` bring into a cache of `fits` rows; those up to
 /// `reach` rows behind the one before count as near.
@@ -89,13 +89,13 @@ impl Stretch {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use decompose_formats::mix::mix;
 
     use super::{Misses, least_misses};
 
     /// Misses of the best replacement there is (Belady 1966), from an empty cache.
-    fn belady(accesses: &[u64], fits: usize) -> u64 {
+    pub(in crate::roofline) fn belady(accesses: &[u64], fits: usize) -> u64 {
         let next = |row: u64, after: usize| {
             accesses[after..].iter().position(|&other| other == row).unwrap_or(usize::MAX)
         };

@@ -1,11 +1,12 @@
 //! What a plan must do on a tree.
 
 use decompose_formats::{Csf, Level, Value};
-use rayon::prelude::{IntoParallelRefIterator, ParallelIterator};
+use rayon::prelude::{IntoParallelIterator, IntoParallelRefIterator, ParallelIterator};
 
 use crate::cost::{Machine, estimate};
 use crate::einsum::IndexSet;
 use crate::roofline::reuse::{Misses, least_misses};
+use crate::roofline::shared::least_bytes;
 use crate::roofline::touches::{Touch, touches};
 use crate::schedule::{Problem, Schedule};
 
@@ -59,7 +60,7 @@ pub struct Work {
 impl Work {
     /// Counts the work of `schedule` for `problem` on `tree`, which it was made for.
     ///
-    /// Time: twelve passes over the nodes of every level that reaches rows too many for a cache, in
+    /// Time: some twelve passes over the nodes of every level that reaches rows too many for a cache, in
     /// parallel.
     pub fn of<V: Value>(
         problem: &Problem,
@@ -78,7 +79,8 @@ impl Work {
         let touches = touches(problem, schedule);
         let rows: Vec<Work> =
             touches.par_iter().map(|touch| rows_work(tree, touch, caches)).collect();
-        rows.into_iter().fold(work, Work::and)
+        let rows = rows.into_iter().fold(Work::default(), Work::and);
+        work.and(rows.at_least(shared_work(tree, &touches, caches)))
     }
 
     /// Returns the work of going once through `bytes` of arrays from end to end.
@@ -104,6 +106,18 @@ impl Work {
             far_bytes: self.far_bytes + other.far_bytes,
             streamed_bytes: self.streamed_bytes + other.streamed_bytes,
             scattered_bytes: self.scattered_bytes + other.scattered_bytes,
+        }
+    }
+
+    /// Takes the larger number of each.
+    fn at_least(self, other: Work) -> Work {
+        Work {
+            flops: self.flops.max(other.flops),
+            near_bytes: self.near_bytes.max(other.near_bytes),
+            middle_bytes: self.middle_bytes.max(other.middle_bytes),
+            far_bytes: self.far_bytes.max(other.far_bytes),
+            streamed_bytes: self.streamed_bytes.max(other.streamed_bytes),
+            scattered_bytes: self.scattered_bytes.max(other.scattered_bytes),
         }
     }
 
@@ -179,6 +193,18 @@ fn rows_work<V: Value>(tree: &Csf<V>, touch: &Touch, caches: &Caches) -> Work {
         streamed_bytes: bytes(beyond_all.near),
         scattered_bytes: bytes(beyond_all.far),
     }
+}
+
+/// What the rows of all arrays bring into the caches of their threads, which they share.
+fn shared_work<V: Value>(tree: &Csf<V>, touches: &[Touch], caches: &Caches) -> Work {
+    let (nnz, threads) = (tree.nnz(), caches.threads);
+    let beyond = |bytes: u64| -> f64 {
+        let part = |thread: usize| nnz * thread / threads..nnz * (thread + 1) / threads;
+        let parts = (0..threads).into_par_iter().map(part);
+        parts.map(|leaves| least_bytes(tree, touches, leaves, bytes)).sum::<u64>() as f64
+    };
+    let (middle_bytes, far_bytes) = (beyond(caches.l1_bytes), beyond(caches.own()));
+    Work { middle_bytes, far_bytes, ..Work::default() }
 }
 
 /// Nodes of `part` whose coordinate is not that of the node before.
