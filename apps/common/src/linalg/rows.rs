@@ -5,12 +5,16 @@
 //! products of `M` and `B`.  [`update_rows`] does all of it while a block of rows is in the
 //! near cache, in place: `2 I R` values cross the memory bus, `3 I R^2` multiply-adds run.
 //!
+//! The loops over rows are compiled for several sets of vector instructions, of which the machine's widest
+//! is taken.
+//!
 //! Blocks form groups of a size that depends on `I` and `R` only; each group sums by itself and
 //! the sums are added in the order of the groups.  So a result is the same for any number of
 //! threads.
 
 use decompose_formats::{Matrix, Value};
 use ndarray::{Array1, Array2, ArrayView2, ArrayViewMut2};
+use pulp::Arch;
 use rayon::prelude::{
     IndexedParallelIterator, IntoParallelIterator, ParallelIterator, ParallelSlice,
 };
@@ -90,10 +94,13 @@ pub fn update_panels<V: Value>(panels: &mut [Matrix<V>], rule: &RowRule<'_, V>) 
         let parts = groups.iter_mut().zip(rows);
         parts.for_each(|(group, rows)| group.push(PanelRows { rows, cols, stride }));
     }
+    let scratch = || [(); 2].map(|()| Array2::zeros((BLOCK_ROWS, rank)));
     let groups: Vec<RowSums> = groups
         .into_par_iter()
         .enumerate()
-        .map(|(group, mut rows)| update_group(&mut rows, rank, (group * group_rows, rule)))
+        .map_init(scratch, |scratch, (group, mut rows)| {
+            update_group(&mut rows, scratch, (group * group_rows, rule))
+        })
         .collect();
     let mut sums = fold(groups, rank);
     mirror(&mut sums.gram);
@@ -111,13 +118,11 @@ struct PanelRows<'a, V> {
 /// the rule.
 fn update_group<V: Value>(
     group: &mut [PanelRows<'_, V>],
-    rank: usize,
+    [old, new]: &mut [Array2<f64>; 2],
     at_rule: (usize, &RowRule<'_, V>),
 ) -> RowSums {
     let (first_row, rule) = at_rule;
-    let mut sums = RowSums::zeros(rank);
-    let mut old = Array2::zeros((BLOCK_ROWS, rank));
-    let mut new = Array2::zeros((BLOCK_ROWS, rank));
+    let mut sums = RowSums::zeros(old.ncols());
     let rows = group.first().map_or(0, |part| part.rows.len() / part.stride);
     for start in (0..rows).step_by(BLOCK_ROWS) {
         let count = BLOCK_ROWS.min(rows - start);
@@ -154,13 +159,16 @@ fn add_columns(sums: &mut RowSums, m: ArrayView2<'_, f64>, b: ArrayView2<'_, f64
     let inner = sums.inner.as_slice_mut().expect("contiguous");
     let cols = inner.len();
     let m = m.to_slice().expect("contiguous").chunks_exact(cols);
-    for (m, b) in m.zip(b.to_slice().expect("contiguous").chunks_exact(cols)) {
-        let columns = max_abs.iter_mut().zip(inner.iter_mut()).zip(m.iter().zip(b));
-        for ((max_abs, inner), (&m, &b)) in columns {
-            *max_abs = larger(*max_abs, b.abs());
-            *inner += m * b;
+    let rows = m.zip(b.to_slice().expect("contiguous").chunks_exact(cols));
+    Arch::new().dispatch(|| {
+        for (m, b) in rows {
+            let columns = max_abs.iter_mut().zip(inner.iter_mut()).zip(m.iter().zip(b));
+            for ((max_abs, inner), (&m, &b)) in columns {
+                *max_abs = larger(*max_abs, b.abs());
+                *inner += m * b;
+            }
         }
-    }
+    });
 }
 
 /// Returns the Gram matrix `A^T A` (`R x R`) of `matrix`.  Time `O(I R^2)`, in parallel.
@@ -257,11 +265,13 @@ fn load<V: Value>(
 ) {
     let all = block.ncols();
     let block = block.as_slice_mut().expect("contiguous").chunks_exact_mut(all);
-    for (to, from) in block.zip(rows.chunks_exact(stride)) {
-        for (to, &from) in to[first..][..cols].iter_mut().zip(from) {
-            *to = from.to_f64();
+    Arch::new().dispatch(|| {
+        for (to, from) in block.zip(rows.chunks_exact(stride)) {
+            for (to, &from) in to[first..][..cols].iter_mut().zip(from) {
+                *to = from.to_f64();
+            }
         }
-    }
+    });
 }
 
 /// Rounds columns of a block to the storage type, in the block and into the padded rows.
@@ -273,12 +283,14 @@ fn store<V: Value>(
 ) {
     let all = block.ncols();
     let block = block.as_slice_mut().expect("contiguous").chunks_exact_mut(all);
-    for (from, to) in block.zip(rows.chunks_exact_mut(stride)) {
-        for (from, to) in from[first..][..cols].iter_mut().zip(to) {
-            *to = V::from_f64(*from);
-            *from = to.to_f64();
+    Arch::new().dispatch(|| {
+        for (from, to) in block.zip(rows.chunks_exact_mut(stride)) {
+            for (from, to) in from[first..][..cols].iter_mut().zip(to) {
+                *to = V::from_f64(*from);
+                *from = to.to_f64();
+            }
         }
-    }
+    });
 }
 
 /// Returns the larger of two numbers; unlike `f64::max` it compiles to one vector instruction.
