@@ -90,6 +90,23 @@ fn every_row_that_a_node_names_is_found_anew() {
 }
 
 #[test]
+fn values_of_a_buffer_that_are_broadcast_are_loaded() {
+    let counts = [("i", 1000), ("ij", 100_000), ("j", 1000), ("k", 2000), ("ijk", 1_000_000)];
+    let problem = problem("ttmc:3:1", [1000, 1000, 2000], &counts, 8);
+    let free = Machine { l1_line: 0.0, ..Family::Zen.machine() };
+    let machine = Machine { l1_line: 1e-9, ..free.clone() };
+    let loads = |loops: &str| {
+        let text = format!("path X*U3 T1*U2\nnest i{{ j{{ k{{ t{{ T1 }} }} {loops} }} }}");
+        let schedule = schedule(&problem, &text, &machine);
+        estimate(&problem, &schedule, &machine).seconds
+            - estimate(&problem, &schedule, &free).seconds
+    };
+    // T1 in the lanes, and T1 whose eight values are broadcast to others in every fibre.
+    let more = loads("t{ s{ T2 } }") - loads("s{ t{ T2 } }");
+    assert!((more - 0.25 * 8.0 * 100_000.0 * 1e-9).abs() < 1e-12, "{more}");
+}
+
+#[test]
 fn rows_of_a_mode_that_changes_with_every_block_cost_more() {
     // Blocks of 16 by 4 or of 4 by 16 slices, with as many rows in either mode.
     let blocked = |bits: [u8; 3]| {

@@ -22,8 +22,8 @@
 //!   registers stays there until the coordinate changes; after that it must be loaded at least from
 //!   the first-level cache.  Repeats in dense loops outside are left out.
 //! - *middle*, *far*, *streamed*, *scattered*: caches are granted the best replacement that there can be: once
-//!   with every array having the whole cache for itself, once with all arrays in one cache, where they are
-//!   reached as the walk of the tree does, for the caches of a thread; the larger number counts.  The tree, of `S` bytes, must come in except for what
+//!   with the whole cache for every array, once, for the caches of a thread, with all arrays in one, reached as
+//!   the walk of the tree does; the larger number counts.  The tree, of `S` bytes, must come in except for what
 //!   the caches can have kept from the last time, `S - capacity`.  Of rows, any stretch of accesses
 //!   with `d` different rows brings in at least `d` less those that fit, whatever the replacement
 //!   (the argument of Sleator and Tarjan, "Amortized efficiency of list update and paging rules",
