@@ -5,8 +5,7 @@
 //! products of `M` and `B`.  [`update_rows`] does all of it while a block of rows is in the
 //! near cache, in place: `2 I R` values cross the memory bus, `3 I R^2` multiply-adds run.
 //!
-//! The loops over rows are compiled for several sets of vector instructions, of which the machine's widest
-//! is taken.
+//! The loops over rows are compiled twice: for AVX2, which is taken where the machine has it, and without.
 //!
 //! Blocks form groups of a size that depends on `I` and `R` only; each group sums by itself and
 //! the sums are added in the order of the groups.  So a result is the same for any number of
