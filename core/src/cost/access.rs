@@ -32,8 +32,8 @@ const BLOCK_SHARE: f64 = 0.5;
 /// A block that is added to stays in registers up to this many bytes: half of them.
 const REGISTER_BYTES: f64 = 16.0 * 64.0;
 
-/// What a row that is shorter costs at least, and a value that is broadcast, as a part of a line.
-pub(super) const BROADCAST_LINES: f64 = 0.25;
+/// What a row that is shorter costs at least, as a part of a line.
+const LEAST_LINES: f64 = 0.25;
 
 /// What is done with what is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,7 +89,7 @@ impl Access<'_> {
         let bytes = if piece { row_bytes * block } else { row_bytes };
         let pieces = if piece { fetches / block } else { fetches };
         let each = if self.streams(rows, outside) || end > 0 && outside == 0 {
-            (bytes / LINE_BYTES).max(BROADCAST_LINES) * self.machine.stream_line
+            (bytes / LINE_BYTES).max(LEAST_LINES) * self.machine.stream_line
         } else {
             let each = self.gather_seconds(rows - self.fixed(), outside, (row_bytes, bytes));
             cost.seconds += self.entering_blocks(rows, row_bytes, each) * self.touches;
@@ -98,7 +98,7 @@ impl Access<'_> {
         let near = self.again_seconds(block, self.bytes(inner, row_bytes));
         // A multiply-add loads the value that it broadcasts.
         let broadcast = self.lane.is_some_and(|lane| !self.indices.contains(&lane));
-        let least = if broadcast { BROADCAST_LINES } else { 1.0 };
+        let least = if broadcast { LEAST_LINES } else { 1.0 };
         let again = (visits - fetches) * (row_bytes / LINE_BYTES).max(least) * near;
         cost.gathered_bytes += fetches * row_bytes * self.touches;
         cost.seconds += (pieces * each + again) * self.touches;

@@ -8,7 +8,6 @@
 //! the tree that is built by walking it is updated at random places.
 
 use crate::cost::Machine;
-use crate::cost::access::BROADCAST_LINES;
 use crate::cost::batches::batched_nodes;
 use crate::cost::estimate::{Cost, lane, row_bytes};
 use crate::cost::memory::{LINE_BYTES, NEAR_BYTES, Shares};
@@ -19,6 +18,10 @@ use crate::schedule::{Problem, Schedule};
 
 /// Buffers of one index and up to this many bytes are taken to stay in registers.
 const REGISTER_BYTES: f64 = 4096.0;
+
+/// What a value of such a buffer costs that is broadcast to lanes over another index, as a part of a line: half
+/// of one that is loaded.
+const BROADCAST_LINES: f64 = 0.125;
 
 /// Adds the buffers of `schedule`, whose terms run in `orders`.
 pub(super) fn add_buffers(
