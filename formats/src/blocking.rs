@@ -80,21 +80,31 @@ impl Blocking {
     ///
     /// [`FormatError::NotATensor`] if the tensor lacks the modes or the bits.
     pub fn numbers<V: Value>(&self, coo: &Coo<V>) -> Result<Ints, FormatError> {
+        let numbering = self.numbering(coo)?;
+        let mut numbers = Array::zeros(coo.nnz());
+        let chunks = numbers.make_mut().par_chunks_mut(CHUNK).enumerate();
+        chunks.for_each(|(chunk, numbers)| numbering.fill(chunk * CHUNK, numbers));
+        Ok(numbers.into())
+    }
+
+    /// Prepares to number the entries of `coo`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Blocking::numbers`].
+    pub(crate) fn numbering<'a, V: Value>(
+        &self,
+        coo: &'a Coo<V>,
+    ) -> Result<Numbering<'a>, FormatError> {
         if !self.fits(coo.extents()) {
             let why = format!("blocks by {self} high bits of extents {:?}", coo.extents());
             return Err(FormatError::NotATensor(why));
         }
         let tables = self.tables();
-        let columns = coo.columns();
         let shifts = self.bits.iter().zip(coo.extents()).map(|(&bits, &e)| width(e) - bits);
-        let modes: Vec<_> = columns.iter().zip(shifts).zip(&tables).collect();
-        let mut numbers = vec![0_u32; coo.nnz()];
-        numbers.par_chunks_mut(CHUNK).enumerate().for_each(|(chunk, numbers)| {
-            for ((column, shift), table) in modes.iter().filter(|(_, table)| table.len() > 1) {
-                add(column, (chunk * CHUNK, *shift), table, numbers);
-            }
-        });
-        Ok(Array::from(numbers).into())
+        let modes = coo.columns().into_iter().zip(shifts).zip(tables);
+        let modes = modes.filter(|(_, table)| table.len() > 1);
+        Ok(Numbering(modes.map(|((column, shift), table)| (column, shift, table)).collect()))
     }
 
     /// Returns for each mode what its high bits add to a number.
@@ -113,6 +123,19 @@ impl Blocking {
             }
         }
         tables
+    }
+}
+
+/// The columns whose high bits number blocks, each with the bits below these and what they add to a number.
+pub(crate) struct Numbering<'a>(Vec<(Column<'a>, u8, Vec<u32>)>);
+
+impl Numbering<'_> {
+    /// Writes the numbers of the entries from `first` on.
+    pub(crate) fn fill(&self, first: usize, numbers: &mut [u32]) {
+        numbers.fill(0);
+        for (column, shift, table) in &self.0 {
+            add(column, (first, *shift), table, numbers);
+        }
     }
 }
 

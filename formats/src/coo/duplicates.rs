@@ -104,12 +104,11 @@ impl<V: Value> Coo<V> {
         let mask = Mask::new(self.nnz(), |range| range.enumerate().map(bit).sum());
         let coords = self.coords.iter().map(|ints| mask.compact_ints(ints)).collect();
         let values = self.values();
+        let values = mask.compact(|position| values[position]);
         Coo {
-            extents: self.extents.clone(),
-            coords,
-            values: mask.compact(|position| values[position]),
             sorted_by: self.sorted_by.clone(),
             distinct: self.distinct,
+            ..Coo::listed(self.extents.clone(), coords, values)
         }
     }
 

@@ -12,6 +12,7 @@ use crate::sort;
 use crate::sort::Column;
 use crate::sort::ColumnMut;
 use crate::sort::Layout;
+use crate::sort::Room;
 use crate::value::Value;
 
 pub use crate::coo::duplicates::Duplicates;
@@ -42,6 +43,8 @@ pub struct Coo<V: Value> {
     sorted_by: Option<ModeOrder>,
     /// Whether no two entries are known to share their coordinates; no part of it either.
     distinct: bool,
+    /// Memory of the last sort, if the next is to use it again; no part of it either.
+    room: Option<Room>,
 }
 
 impl<V: Value> PartialEq for Coo<V> {
@@ -65,9 +68,13 @@ impl<V: Value> Coo<V> {
         coords: Vec<Ints>,
         values: impl Into<Array<V>>,
     ) -> Result<Coo<V>, FormatError> {
-        let coo = Coo { extents, coords, values: values.into(), sorted_by: None, distinct: false };
+        let coo = Coo::listed(extents, coords, values.into());
         coo.check()?;
         Ok(coo)
+    }
+
+    fn listed(extents: Vec<u64>, coords: Vec<Ints>, values: Array<V>) -> Coo<V> {
+        Coo { extents, coords, values, sorted_by: None, distinct: false, room: None }
     }
 
     /// Makes a tensor of parts that are known to fit and to be sorted.
@@ -77,12 +84,12 @@ impl<V: Value> Coo<V> {
         values: Array<V>,
         order: ModeOrder,
     ) -> Coo<V> {
-        Coo { extents, coords, values, sorted_by: Some(order), distinct: false }
+        Coo { sorted_by: Some(order), ..Coo::listed(extents, coords, values) }
     }
 
     /// Makes a tensor of parts that are known to fit.
     pub(crate) fn fitting(extents: Vec<u64>, coords: Vec<Ints>, values: Array<V>) -> Coo<V> {
-        let coo = Coo { extents, coords, values, sorted_by: None, distinct: false };
+        let coo = Coo::listed(extents, coords, values);
         debug_assert!(coo.check().is_ok(), "parts that do not fit");
         coo
     }
@@ -116,9 +123,21 @@ impl<V: Value> Coo<V> {
         }
         let layout = self.layout(order);
         let columns = self.coords.iter_mut().map(ColumnMut::of).collect();
-        sort::sort(columns, self.values.make_mut(), &layout)?;
+        let mut own = Room::default();
+        let room = self.room.as_mut().unwrap_or(&mut own);
+        sort::sort(columns, self.values.make_mut(), &layout, room)?;
         self.sorted_by = Some(order.clone());
         Ok(())
+    }
+
+    /// Lets all sorts from now on use the same memory, until the list is given up.
+    pub(crate) fn keep_room(&mut self) {
+        self.room.get_or_insert_default();
+    }
+
+    /// Gives back the memory of the last sort.
+    pub(crate) fn give_room_back(&mut self) {
+        self.room = None;
     }
 
     /// Makes the coordinates as narrow as levels of trees are, one column after the other, and lets a

@@ -49,7 +49,7 @@ impl<V: Value> Coo<V> {
     pub(crate) fn with_values<U: Value>(self, values: Vec<U>) -> Coo<U> {
         debug_assert_eq!(values.len(), self.nnz());
         let Coo { extents, coords, sorted_by, distinct, .. } = self;
-        Coo { extents, coords, values: values.into(), sorted_by, distinct }
+        Coo { sorted_by, distinct, ..Coo::listed(extents, coords, values.into()) }
     }
 }
 

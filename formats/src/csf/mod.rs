@@ -100,7 +100,7 @@ impl<V: Value> Csf<V> {
     }
 
     /// Builds a tree for each of `layouts`, in their order, as [`Csf::build_all`] does, and keeps the
-    /// list, sorted by one of them.
+    /// list, sorted by one of them, with the memory of its last sort for the next.
     ///
     /// # Errors
     ///
@@ -126,6 +126,7 @@ impl<V: Value> Csf<V> {
         coo.check_order(order)?;
         coo.narrow();
         coo.sort(order)?;
+        coo.give_room_back();
         let upper = upper_levels(&coo, order, tail)?;
         let (extents, coords, values) = coo.into_parts();
         let mut coords: Vec<Option<Ints>> = coords.into_iter().map(Some).collect();
@@ -273,6 +274,7 @@ fn build_but<V: Value>(
     let mut pending: Vec<usize> = (0..layouts.len()).collect();
     if layouts.len() > spared {
         coo.narrow();
+        coo.keep_room();
     }
     while pending.len() > spared {
         let work = |&at: &usize| (coo.bits_to_sort(&layouts[pending[at]].0), at);

@@ -48,6 +48,38 @@ pub(crate) fn is_sorted(columns: &[Column<'_>], layout: &Layout) -> bool {
     }
 }
 
+/// Memory for the pairs of a sort, which the next one may use again: fresh pages are slow to touch.
+#[derive(Debug, Default)]
+pub(crate) struct Room(Option<MmapMut>);
+
+impl Clone for Room {
+    /// Returns room that takes no memory yet.
+    fn clone(&self) -> Room {
+        Room::default()
+    }
+}
+
+impl Room {
+    /// Returns `bytes` of memory with anything in it.
+    fn of(&mut self, bytes: usize) -> Result<&mut [u8], FormatError> {
+        let enough = self.0.take().filter(|memory| memory.len() >= bytes);
+        let memory = match enough {
+            Some(memory) => memory,
+            None => Room::fresh(bytes)?,
+        };
+        Ok(&mut self.0.insert(memory)[..bytes])
+    }
+
+    fn fresh(bytes: usize) -> Result<MmapMut, FormatError> {
+        let Ok(memory) = MmapMut::map_anon(bytes.max(1)) else {
+            return Err(FormatError::NotATensor(format!("no memory to sort it: {bytes} bytes")));
+        };
+        // Scattered writes over small pages would miss the translation buffer.
+        pages::ask(&memory);
+        Ok(memory)
+    }
+}
+
 /// Sorts the entries by `layout`, stably.
 ///
 /// # Errors
@@ -57,10 +89,11 @@ pub(crate) fn sort<V: Value>(
     columns: Vec<ColumnMut<'_>>,
     values: &mut [V],
     layout: &Layout,
+    room: &mut Room,
 ) -> Result<(), FormatError> {
     match layout.bits() {
-        0..=64 => sort_keys::<u64, V>(columns, values, layout),
-        65..=128 => sort_keys::<u128, V>(columns, values, layout),
+        0..=64 => sort_keys::<u64, V>(columns, values, layout, room),
+        65..=128 => sort_keys::<u128, V>(columns, values, layout, room),
         _ => {
             compare::sort(columns, values, layout);
             Ok(())
@@ -72,14 +105,10 @@ fn sort_keys<W: Word, V: Value>(
     columns: Vec<ColumnMut<'_>>,
     values: &mut [V],
     layout: &Layout,
+    room: &mut Room,
 ) -> Result<(), FormatError> {
-    let bytes = values.len() * size_of::<W::Entry>();
-    let Ok(mut memory) = MmapMut::map_anon(bytes.max(1)) else {
-        return Err(FormatError::NotATensor(format!("no memory to sort it: {bytes} bytes")));
-    };
-    // Scattered writes over small pages would miss the translation buffer.
-    pages::ask(&memory);
-    let entries = bytemuck::cast_slice_mut(&mut memory[..bytes]);
+    let memory = room.of(values.len() * size_of::<W::Entry>())?;
+    let entries = bytemuck::cast_slice_mut(memory);
     radix::sort::<W, V>(Run { columns, values, entries }, layout, layout.bits());
     Ok(())
 }

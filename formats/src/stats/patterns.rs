@@ -6,7 +6,7 @@ use std::ops::Range;
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-use crate::blocking::Blocking;
+use crate::blocking::{Blocking, Numbering};
 use crate::coo::Coo;
 use crate::csf::node_counts;
 use crate::dims::ModeOrder;
@@ -95,7 +95,8 @@ impl PatternCounts {
         }
         let sets = interesting(&extents).into_iter().filter(|set| !counts.contains_key(set));
         let sets: Vec<ModeSet> = sets.collect();
-        for (&set, sketch) in sets.iter().zip(sketches(&coo.columns(), &sets)) {
+        let tuples = Tuples { columns: coo.columns(), numbering: None };
+        for (&set, sketch) in sets.iter().zip(sketches(&tuples, &sets)) {
             let value = sketch.count().round() as u64;
             counts.insert(set, Count { value, certainty: Certainty::Estimated });
         }
@@ -126,7 +127,7 @@ impl PatternCounts {
     /// empty set, how many blocks.
     ///
     /// `coo` is the list that was counted.  All sets up to order 6, above it those that were looked
-    /// at.  Estimated; time `O(nnz * sets)`, memory 4 bytes an entry.
+    /// at.  Estimated; time `O(nnz * sets)`, memory 8 KiB a set and thread.
     ///
     /// # Errors
     ///
@@ -136,15 +137,14 @@ impl PatternCounts {
         coo: &Coo<V>,
         blocking: &Blocking,
     ) -> Result<Vec<(ModeSet, u64)>, FormatError> {
-        let numbers = blocking.numbers(coo)?;
-        let mut columns = coo.columns();
-        let block = ModeSet::of(&[columns.len()]);
-        columns.push(Column::of(&numbers));
+        let numbering = blocking.numbering(coo)?;
+        let tuples = Tuples { columns: coo.columns(), numbering: Some(numbering) };
+        let block = ModeSet::of(&[coo.order()]);
         let inside = self.counts.keys().copied().chain([ModeSet::default()]);
         let inside: Vec<ModeSet> = inside.filter(|&set| set != ModeSet::all(coo.order())).collect();
         let sets: Vec<ModeSet> =
             inside.iter().map(|set| ModeSet::from_bits(set.bits() | block.bits())).collect();
-        let counted = inside.iter().zip(sketches(&columns, &sets));
+        let counted = inside.iter().zip(sketches(&tuples, &sets));
         let counted = counted.map(|(&set, sketch)| {
             let least = self.counts.get(&set).map_or(1, |count| count.value).min(self.nnz);
             (set, (sketch.count().round() as u64).clamp(least, self.nnz))
@@ -266,9 +266,15 @@ fn interesting(extents: &[u64]) -> Vec<ModeSet> {
     sets
 }
 
+/// The tuples of a list; the number of the block counts as one more mode, the last.
+struct Tuples<'a> {
+    columns: Vec<Column<'a>>,
+    numbering: Option<Numbering<'a>>,
+}
+
 /// Sketches the tuples of each of `sets`, in parallel.
-fn sketches(columns: &[Column<'_>], sets: &[ModeSet]) -> Vec<Sketch> {
-    let len = columns.first().map_or(0, Column::len);
+fn sketches(tuples: &Tuples<'_>, sets: &[ModeSet]) -> Vec<Sketch> {
+    let len = tuples.columns.first().map_or(0, Column::len);
     if sets.is_empty() {
         return Vec::new();
     }
@@ -277,7 +283,7 @@ fn sketches(columns: &[Column<'_>], sets: &[ModeSet]) -> Vec<Sketch> {
     let task = |index: usize| {
         let mut sketches = vec![Sketch::new(); sets.len()];
         let range = (index * chunk).min(len)..((index + 1) * chunk).min(len);
-        add_range(columns, sets, &mut sketches, range);
+        add_range(tuples, sets, &mut sketches, range);
         sketches
     };
     let merge = |mut mine: Vec<Sketch>, theirs: Vec<Sketch>| {
@@ -290,26 +296,30 @@ fn sketches(columns: &[Column<'_>], sets: &[ModeSet]) -> Vec<Sketch> {
 /// Adds the tuples of the entries in `range` to the sketches.
 ///
 /// Every coordinate is hashed once; the hash of a tuple is the mixed sum of theirs.
-fn add_range(
-    columns: &[Column<'_>],
-    sets: &[ModeSet],
-    sketches: &mut [Sketch],
-    range: Range<usize>,
-) {
-    let mut hashes = vec![[0; BLOCK]; columns.len()];
+fn add_range(tuples: &Tuples<'_>, sets: &[ModeSet], sketches: &mut [Sketch], range: Range<usize>) {
+    let Tuples { columns, numbering } = tuples;
+    let mut hashes = vec![[0; BLOCK]; columns.len() + 1];
+    // Modes are salted, so that equal coordinates in two modes do not look alike.
+    let salt = |mode: usize| mix(mode as u64 + 1);
     for start in range.clone().step_by(BLOCK) {
         let end = range.end.min(start + BLOCK);
         for (mode, (column, hashes)) in columns.iter().zip(&mut hashes).enumerate() {
-            // Modes are salted, so that equal coordinates in two modes do not look alike.
-            let salt = mix(mode as u64 + 1);
+            let salt = salt(mode);
             each_width!(Column, column, coords => {
                 let coords = &coords[start..end];
                 wide::run(|| hash(coords.iter().map(|&coord| coord.wide()), salt, hashes));
             });
         }
+        if let (Some(numbering), Some(hashes)) = (numbering, hashes.last_mut()) {
+            let mut numbers = [0; BLOCK];
+            let numbers = &mut numbers[..end - start];
+            numbering.fill(start, numbers);
+            let salt = salt(columns.len());
+            wide::run(|| hash(numbers.iter().map(|&number| u64::from(number)), salt, hashes));
+        }
         for (set, sketch) in sets.iter().zip(&mut *sketches) {
             let mut tuples = [0u64; BLOCK];
-            for mode in set.modes().take_while(|&mode| mode < columns.len()) {
+            for mode in set.modes().take_while(|&mode| mode < hashes.len()) {
                 tuples.iter_mut().zip(&hashes[mode]).for_each(|(t, &h)| *t = t.wrapping_add(h));
             }
             wide::run(|| tuples.iter_mut().for_each(|tuple| *tuple = mix(*tuple)));
