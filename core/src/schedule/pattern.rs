@@ -1,6 +1,6 @@
 //! What is known of a sparse operand's pattern.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use decompose_formats::stats::{Coverage, PatternCounts};
 use decompose_formats::{Blocking, ModeSet};
@@ -19,6 +19,8 @@ pub struct Pattern {
     coverages: BTreeMap<Index, Coverage>,
     /// Counts of pairs of a block and a tuple, by blocking.
     blocks: BTreeMap<Blocking, BTreeMap<IndexSet, u64>>,
+    /// Blockings of which the counts are estimates.
+    estimated: BTreeSet<Blocking>,
     /// Within blocks, of how many steps to the next block each mode's bits change.
     changes: Vec<f64>,
 }
@@ -40,6 +42,11 @@ impl Pattern {
         self.counts.insert(set, count);
     }
 
+    /// Returns the sets of indices that are recorded, with their counts.
+    pub(crate) fn counts(&self) -> impl Iterator<Item = (IndexSet, u64)> + '_ {
+        self.counts.iter().map(|(&set, &count)| (set, count))
+    }
+
     /// Returns how often rows of `index` are found near, if that is known.
     pub fn coverage(&self, index: Index) -> Option<&Coverage> {
         self.coverages.get(&index)
@@ -59,7 +66,23 @@ impl Pattern {
         counts: impl IntoIterator<Item = (IndexSet, u64)>,
     ) {
         let counts = counts.into_iter().map(|(set, count)| (set.with(Index::BLOCK), count));
+        self.estimated.remove(&blocking);
         self.blocks.insert(blocking, counts.collect());
+    }
+
+    /// Records what [`Pattern::record_blocks`] does as mere estimates.
+    pub fn record_estimates(
+        &mut self,
+        blocking: Blocking,
+        counts: impl IntoIterator<Item = (IndexSet, u64)>,
+    ) {
+        self.record_blocks(blocking.clone(), counts);
+        self.estimated.insert(blocking);
+    }
+
+    /// Tells whether what is recorded of `blocking` was counted.
+    pub fn is_counted(&self, blocking: &Blocking) -> bool {
+        self.blocks.contains_key(blocking) && !self.estimated.contains(blocking)
     }
 
     /// Returns the blockings of which counts are recorded.

@@ -5,6 +5,8 @@
 //! rows, until they do.  Whether that pays, the cost model says: every block fetches its rows anew, and
 //! results are added into private copies, since no task owns rows.
 
+use std::collections::BTreeSet;
+
 use decompose_formats::{Blocking, Coo, ModeOrder, ModeSet, PatternCounts, Value};
 
 use crate::cost::Machine;
@@ -13,11 +15,22 @@ use crate::error::CoreError;
 use crate::kernels::mode_index;
 use crate::schedule::Pattern;
 use crate::sweep::layout::TreeLayout;
-use crate::sweep::trees::{all_modes, extents_of};
+use crate::sweep::limited::plan_limited;
+use crate::sweep::plan::SweepPlan;
+use crate::sweep::trees::{PlanOptions, all_modes, extents_of};
+use crate::technique::Techniques;
 
-/// What the rows of a block may take of the second-level cache that a table may count on: more than
-/// all of it where the rows that are asked for most fit.
-const SHARES: [f64; 2] = [0.5, 1.25];
+/// What the rows of a block may take of the second-level cache that a table may count on, where all modes are
+/// split: more than all of it, as the rows that are asked for most fit.
+const ALL_SHARE: f64 = 1.25;
+
+/// The same where the mode of the result is whole, for the rows of the other modes: those of the outer levels pass by
+/// in their order, and need not stay.
+const OTHERS_SHARE: f64 = 4.0;
+
+/// Shorter rows come from the last level nearly as quickly as from the second, and blocks of others have been seen to
+/// gain nothing.
+const OTHERS_ROW_BYTES: u64 = 256;
 
 /// The least non-zeros of a block on average: below, its rows are hardly used again.
 const LEAST_ENTRIES: f64 = 256.0;
@@ -25,12 +38,18 @@ const LEAST_ENTRIES: f64 = 256.0;
 /// The most rows in a block for each of its non-zeros, the rows of all modes together.
 const MOST_ROWS: f64 = 2.0;
 
-/// Returns the blockings worth considering for kernels that gather rows of `row_bytes` from every
-/// mode of a tensor with these `counts`; none where all rows stay near anyway.
+/// Returns the blockings worth considering for kernels that gather rows of `row_bytes` of a tensor with these
+/// `counts`: one that splits all modes, and for each mode, as that of a result, one that splits the
+/// others; none where rows stay near anyway.
 pub fn blockings(counts: &PatternCounts, row_bytes: u64, machine: &Machine) -> Vec<Blocking> {
     let near = near_rows(row_bytes, machine);
-    let sized = SHARES.iter().filter_map(|share| sized(counts, near * share));
-    let mut found: Vec<Blocking> = sized.collect();
+    let modes = || 0..counts.extents().len();
+    let others = |own: usize| modes().filter(|&mode| mode != own).collect::<Vec<_>>();
+    let owns = modes().filter(|_| row_bytes >= OTHERS_ROW_BYTES);
+    let of_others = owns.filter_map(|own| sized(counts, &others(own), near * OTHERS_SHARE));
+    let of_all = sized(counts, &modes().collect::<Vec<_>>(), near * ALL_SHARE);
+    let mut found: Vec<Blocking> = of_all.into_iter().chain(of_others).collect();
+    found.sort();
     found.dedup();
     found
 }
@@ -46,22 +65,23 @@ fn rows_in_block(used: f64, bits: u8, entries: f64) -> f64 {
     (used * f64::exp2(-f64::from(bits))).min(entries)
 }
 
-/// Returns the blocking with the fewest bits of which a block has at most `rows` rows in all modes
-/// together.
-fn sized(counts: &PatternCounts, rows: f64) -> Option<Blocking> {
+/// Returns the blocking with the fewest bits that splits only `modes` and of which a block has at most `rows`
+/// rows in these together.
+fn sized(counts: &PatternCounts, modes: &[usize], rows: f64) -> Option<Blocking> {
     let extents = counts.extents();
     let used = |mode: usize| counts.count(ModeSet::of(&[mode])).value as f64;
     let mut bits = vec![0_u8; extents.len()];
     let mut entries = counts.nnz() as f64;
     loop {
         let in_block = |mode: usize| rows_in_block(used(mode), bits[mode], entries);
-        let all: f64 = (0..extents.len()).map(in_block).sum();
+        let all: f64 = modes.iter().map(|&mode| in_block(mode)).sum();
         if all <= rows {
-            let used_again = all <= MOST_ROWS * entries;
+            let most = MOST_ROWS * modes.len() as f64 / extents.len() as f64;
+            let used_again = all <= most * entries;
             return Blocking::new(bits).filter(|found| used_again && found.fits(extents));
         }
-        let largest = (0..extents.len()).max_by(|&a, &b| in_block(a).total_cmp(&in_block(b)))?;
-        bits[largest] += 1;
+        let largest = modes.iter().max_by(|&&a, &&b| in_block(a).total_cmp(&in_block(b)))?;
+        bits[*largest] += 1;
         entries /= 2.0;
         if entries < LEAST_ENTRIES {
             return None;
@@ -91,9 +111,65 @@ pub fn count_blocks<V: Value>(
     Ok(())
 }
 
-/// Returns the trees of the blocks of which `pattern` knows and whose rows of `row_bytes` stay near:
-/// inside a block sorted by each mode first, with the last two levels fused or all of them, which makes
-/// one copy that serves every mode.
+/// Records estimates of what [`count_blocks`] counts, from what `pattern` knows of a tensor of `extents`.
+///
+/// Of `N` tuples in some modes each lies in one of `b` parts by the bits of the other modes.  If its `n / N`
+/// non-zeros fell into them at random, `N b (1 - (1 - 1/b)^(n/N))` pairs would occur, and at least `N` do.  The
+/// estimate is the geometric mean of both: on real tensors, whose non-zeros lie together, the truth is between.
+pub fn estimate_blocks(
+    pattern: &mut Pattern,
+    extents: &[u64],
+    blockings: impl IntoIterator<Item = Blocking>,
+) {
+    let order = extents.len();
+    let entries = pattern.count(all_modes(order), &extents_of(extents, 1)) as f64;
+    for blocking in blockings.into_iter().filter(|blocking| blocking.fits(extents)) {
+        let parts = |mode: usize| extents[mode].div_ceil(blocking.span(mode, extents[mode])) as f64;
+        let pairs = |(set, tuples): (IndexSet, u64)| {
+            let (outside, tuples) =
+                (|&mode: &usize| !set.contains(mode_index(mode)), tuples as f64);
+            let others: f64 = (0..order).filter(outside).map(parts).product();
+            let spread = -tuples * others * (entries / tuples * (-1.0 / others).ln_1p()).exp_m1();
+            let pairs = if set.is_empty() { spread } else { (tuples * spread).sqrt() };
+            (set, pairs.clamp(tuples, entries).round() as u64)
+        };
+        let known = pattern.counts().chain([(IndexSet::EMPTY, 1)]);
+        let estimates: Vec<(IndexSet, u64)> = known.map(pairs).collect();
+        pattern.record_estimates(blocking, estimates);
+    }
+}
+
+/// Plans a sweep as [`plan_limited`] does, and counts the blocks of the trees that are chosen by estimates,
+/// until all that is chosen has been counted.
+///
+/// `counts` are those of `coo`.  Time: plans, and what [`count_blocks`] takes.
+///
+/// # Errors
+///
+/// As [`plan_limited`] and [`count_blocks`].
+pub fn plan_counted<V: Value>(
+    (coo, counts): (&Coo<V>, &PatternCounts),
+    pattern: &mut Pattern,
+    options: &PlanOptions,
+    techniques: Techniques,
+    machine: &Machine,
+) -> Result<SweepPlan, CoreError> {
+    loop {
+        let plan = plan_limited((coo.extents(), pattern), options, techniques, machine)?;
+        let blockings = plan.kernels.trees.iter().filter_map(|tree| tree.blocks.clone());
+        let unsure: BTreeSet<Blocking> = blockings.filter(|b| !pattern.is_counted(b)).collect();
+        if unsure.is_empty() {
+            return Ok(plan);
+        }
+        count_blocks(pattern, counts, coo, unsure)?;
+    }
+}
+
+/// Returns the trees of the blocks of which `pattern` knows and whose rows of `row_bytes` stay near.
+///
+/// Inside a block of all modes the tree is sorted by each mode first, with the last two levels fused or all of
+/// them, which makes one copy that serves every mode.  Where modes are whole it is sorted by each of them first,
+/// the others from short to long or from long to short, with the last two levels fused or all but the first.
 pub(super) fn blocked_trees(
     extents: &[u64],
     pattern: &Pattern,
@@ -102,46 +178,129 @@ pub(super) fn blocked_trees(
 ) -> Vec<TreeLayout> {
     let order = extents.len();
     let count = |set| pattern.count(set, &extents_of(extents, 1)) as f64;
-    let near = |blocking: &&Blocking| {
+    let near = |blocking: &Blocking| {
         let blocks: f64 = blocking.bits().iter().map(|&bits| f64::exp2(f64::from(bits))).product();
         let entries = count(all_modes(order)) / blocks;
         let used = (0..order).map(|mode| count(IndexSet::EMPTY.with(mode_index(mode))));
         let rows =
             used.zip(blocking.bits()).map(|(used, &bits)| rows_in_block(used, bits, entries));
-        rows.sum::<f64>() <= SHARES[1] * near_rows(row_bytes, machine)
+        rows.sum::<f64>() <= ALL_SHARE * near_rows(row_bytes, machine)
     };
-    let fits = pattern.blockings().filter(|blocking| blocking.fits(extents)).filter(near);
-    let tails = || [2.min(order), order].into_iter();
-    let tree = |blocking: &Blocking, root: usize, tail: usize| TreeLayout {
-        blocks: Some(blocking.clone()),
-        order: ModeOrder::rooted(root, extents),
-        tail,
-    };
-    let trees = fits.flat_map(|blocking| {
-        (0..order).flat_map(move |root| tails().map(move |tail| tree(blocking, root, tail)))
-    });
-    let mut trees: Vec<TreeLayout> = trees.collect();
+    let rising = |root: usize| ModeOrder::rooted(root, extents);
+    let mut trees = Vec::new();
+    for blocking in pattern.blockings().filter(|blocking| blocking.fits(extents)) {
+        let whole: Vec<usize> = (0..order).filter(|&mode| blocking.bits()[mode] == 0).collect();
+        let (orders, widest): (Vec<ModeOrder>, usize) = match whole.is_empty() {
+            true if near(blocking) => ((0..order).map(rising).collect(), order),
+            true => continue,
+            false => {
+                let orders = whole.iter().flat_map(|&r| [rising(r), falling(rising(r))]);
+                (orders.collect(), order - 1)
+            }
+        };
+        for (order, tail) in orders.iter().flat_map(|up| [(up, 2.min(order)), (up, widest)]) {
+            trees.push(TreeLayout { blocks: Some(blocking.clone()), order: order.clone(), tail });
+        }
+    }
+    trees.sort();
     trees.dedup();
     trees
 }
 
+/// Turns the levels below the root round.
+fn falling(order: ModeOrder) -> ModeOrder {
+    let (root, below) = order.modes().split_at(1);
+    let turned = root.iter().chain(below.iter().rev()).copied().collect();
+    ModeOrder::new(turned).unwrap_or(order)
+}
+
 #[cfg(test)]
 mod tests {
+    use decompose_formats::mix::mix;
+
     use super::*;
+    use crate::sweep::trees::{Merging, Trees};
 
     #[test]
     fn blocks_are_as_large_as_the_cache_allows() {
         let counts = PatternCounts::uniform(&[12_000, 9_000, 28_000], 8_000_000);
         let machine = Machine { l2_bytes: 1 << 20, l2_share: 1.0, ..Machine::here().clone() };
+        let typed =
+            |found: Vec<Blocking>| found.iter().map(ToString::to_string).collect::<Vec<_>>();
+        // Of all modes, and of all but one: at most 1.25 and 4 times 2621 rows.
         let found = blockings(&counts, 400, &machine);
-        // Blocks for half of the cache would have fewer than 256 non-zeros.
-        assert_eq!(found.iter().map(ToString::to_string).collect::<Vec<_>>(), ["4.3.5"]);
-        let dense = PatternCounts::uniform(&[12_000, 9_000, 28_000], 80_000_000);
-        let found = blockings(&dense, 400, &machine);
-        assert_eq!(found.iter().map(ToString::to_string).collect::<Vec<_>>(), ["5.5.6", "4.3.5"]);
+        assert_eq!(typed(found), ["0.1.3", "1.0.3", "2.1.0", "4.3.5"]);
+        // Of short rows, all modes only.
+        assert_eq!(typed(blockings(&counts, 128, &machine)), ["2.2.3"]);
         let small = PatternCounts::uniform(&[100, 200, 300], 8_000_000);
         assert_eq!(blockings(&small, 400, &machine), []);
         let hollow = PatternCounts::uniform(&[1 << 22, 1 << 22, 1 << 22], 1_000_000);
         assert_eq!(blockings(&hollow, 400, &machine), []);
+    }
+
+    #[test]
+    fn estimates_are_between_the_tuples_and_the_pairs() {
+        let coo = tensor();
+        let counts = PatternCounts::of(&coo);
+        let blocking: Blocking = "0.2.1".parse().expect("a blocking");
+        let known = Pattern::of(&counts, &[0, 1, 2].map(mode_index));
+        let (mut counted, mut estimated) = (known.clone(), known);
+        count_blocks(&mut counted, &counts, &coo, [blocking.clone()]).expect("counts");
+        estimate_blocks(&mut estimated, coo.extents(), [blocking.clone()]);
+        assert!(counted.is_counted(&blocking) && !estimated.is_counted(&blocking));
+        let by_index = extents_of(coo.extents(), 1);
+        let inside = |pattern: &Pattern, set: IndexSet| {
+            let pattern = pattern.in_blocks(&blocking).expect("recorded");
+            pattern.count(set.with(crate::einsum::Index::BLOCK), &by_index) as f64
+        };
+        for bits in 0..8_u64 {
+            let set: IndexSet =
+                (0..3).filter(|mode| bits >> mode & 1 == 1).map(mode_index).collect();
+            let (guess, pairs) = (inside(&estimated, set), inside(&counted, set));
+            let tuples = estimated.count(set, &by_index) as f64;
+            // Entries are spread evenly, so that the pairs are the upper of the two bounds.
+            let mean = if set.is_empty() { pairs } else { (tuples * pairs).sqrt() };
+            assert!((guess / mean - 1.0).abs() < 0.05, "{set:?}: {guess} where {mean} is the mean");
+        }
+    }
+
+    #[test]
+    fn plans_rest_on_blocks_that_were_counted() {
+        let coo = tensor();
+        let counts = PatternCounts::of(&coo);
+        let mut pattern = Pattern::of(&counts, &[0, 1, 2].map(mode_index));
+        let trees =
+            ["0.2.1/1-2+3", "1.1.1/2-1+3"].map(|tree| tree.parse::<TreeLayout>().expect("a tree"));
+        let blockings: Vec<Blocking> =
+            trees.iter().filter_map(|tree| tree.blocks.clone()).collect();
+        estimate_blocks(&mut pattern, coo.extents(), blockings.clone());
+        let options = PlanOptions {
+            rank: 8,
+            value_bytes: 8,
+            panels: None,
+            threads: 2,
+            memory: None,
+            sweeps: 10,
+            trees: Trees::Given(trees.to_vec()),
+            merging: Merging::Never,
+            updates: vec![0, 1, 2],
+        };
+        let (source, all) = ((&coo, &counts), Techniques::default());
+        let plan = plan_counted(source, &mut pattern, &options, all, Machine::here());
+        assert_eq!(plan.expect("a plan").kernels.trees, trees);
+        assert!(blockings.iter().all(|blocking| pattern.is_counted(blocking)));
+    }
+
+    /// Two thousand entries spread over 40 x 50 x 60.
+    fn tensor() -> Coo<f64> {
+        let at = |entry: u64, extent: u64| (mix(entry) % extent) as u32;
+        let column = |salt: u64, extent: u64| -> Vec<u32> {
+            (0..2000).map(|entry| at(salt * 10_000 + entry, extent)).collect()
+        };
+        let coords = vec![column(1, 40).into(), column(2, 50).into(), column(3, 60).into()];
+        let mut coo = Coo::new(vec![40, 50, 60], coords, vec![1.0; 2000]).expect("a tensor");
+        coo.sort(&ModeOrder::natural(3)).expect("sorts");
+        coo.sum_duplicates().expect("sums");
+        coo
     }
 }

@@ -19,7 +19,7 @@ use decompose_formats::{Panels, Value};
 
 use crate::error::CoreError;
 
-pub use blocked::{blockings, count_blocks};
+pub use blocked::{blockings, count_blocks, estimate_blocks, plan_counted};
 pub use engine::Engine;
 pub use kernels::BuildReport;
 pub(crate) use kernels::{executors, timed};

@@ -209,7 +209,7 @@ const PANEL_BYTES: usize = 256;
 
 /// Panels must be predicted to take less than this share of the seconds with whole factors: predictions
 /// that are closer say nothing.
-const WORTH_PANELS: f64 = 0.8;
+const WORTH_PANELS: f64 = 0.83;
 
 /// Returns about how many columns a panel has where factors of `rank` columns of `value_bytes` bytes are
 /// stored in panels; `rank` where they never are.
@@ -232,8 +232,9 @@ fn plan_stored(planner: &Planner<'_>) -> Result<SweepPlan, CoreError> {
     let considered = partitions.len() + 1;
     // Where the plain plan needs too much memory, any other is better.
     let plain_seconds = plain.as_ref().map_or(f64::INFINITY, TreePlan::seconds);
+    let weighed = plain.as_ref().map_or(f64::INFINITY, TreePlan::weighed_seconds);
     let building = plain.as_ref().map_or(0.0, |plan| planner.spread_seconds(plan.tree_bytes));
-    let best = match planner.merged(partitions, plain_seconds + building) {
+    let best = match planner.merged(partitions, weighed + building) {
         Some(plan) => plan,
         None => planner.assemble(Blocks::single(order), plain?, &[])?,
     };

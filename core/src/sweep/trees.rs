@@ -121,6 +121,12 @@ impl TreePlan {
     pub fn seconds(&self) -> f64 {
         self.steps.iter().map(|step| step.runs as f64 * step.seconds).sum()
     }
+
+    /// Returns these seconds as choices weigh them.
+    pub(super) fn weighed_seconds(&self) -> f64 {
+        let each = |step: &Step| step.runs as f64 * weighed(&self.trees[step.tree], step.seconds);
+        self.steps.iter().map(each).sum()
+    }
 }
 
 impl fmt::Display for TreePlan {
@@ -273,6 +279,15 @@ fn rooted(extents: &[u64], problem: &Problem) -> TreeLayout {
     TreeLayout::new(ModeOrder::rooted(root.unwrap_or(0), extents), 1)
 }
 
+/// A kernel on blocks must be predicted to take less than this share of its seconds on whole trees:
+/// predictions that are closer say nothing.
+const WORTH_BLOCKS: f64 = 0.91;
+
+/// Returns `seconds` on `tree` as choices weigh them: more on blocks.
+fn weighed(tree: &TreeLayout, seconds: f64) -> f64 {
+    if tree.blocks.is_some() { seconds / WORTH_BLOCKS } else { seconds }
+}
+
 /// The schedules of all kernels on all candidate orders.
 struct Table<'a> {
     extents: &'a [u64],
@@ -361,8 +376,22 @@ impl Table<'_> {
             return None;
         }
         let building = building_seconds(bytes, self.machine);
-        let kernels: f64 = best.iter().map(|step| step.runs as f64 * step.seconds).sum();
+        let weighed = |step: &Step| step.runs as f64 * self.weighed(trees[step.tree], step);
+        let kernels: f64 = best.iter().map(weighed).sum();
         Some(kernels + building / self.options.sweeps.max(1) as f64)
+    }
+
+    /// The seconds of `step` on candidate `tree` as choices weigh them: no end of them on blocks that were made
+    /// for another result.
+    fn weighed(&self, tree: usize, step: &Step) -> f64 {
+        let tree = &self.trees[tree];
+        match &tree.blocks {
+            _ if self.options.trees != Trees::Choose => step.seconds,
+            Some(blocks) if blocks.bits().contains(&0) && tree.order.modes()[0] != step.mode => {
+                f64::INFINITY
+            }
+            _ => weighed(tree, step.seconds),
+        }
     }
 
     fn bytes(&self, tree: usize) -> u64 {
@@ -374,9 +403,10 @@ impl Table<'_> {
         let best = (0..self.problems.len()).filter_map(|mode| {
             let steps = trees.iter().enumerate().map(|(at, &tree)| (at, &self.steps[tree][mode]));
             let own = self.options.trees == Trees::Rooted;
-            let (at, step) = steps
-                .filter(|&(at, _)| !own || at == mode)
-                .min_by(|a, b| a.1.seconds.total_cmp(&b.1.seconds))?;
+            let (at, step) = steps.filter(|&(at, _)| !own || at == mode).min_by(|a, b| {
+                let seconds = |(at, step)| self.weighed(trees[at], step);
+                seconds(*a).total_cmp(&seconds(*b))
+            })?;
             Some(Step { tree: at, ..step.clone() })
         });
         best.collect()

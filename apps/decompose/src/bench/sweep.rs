@@ -8,7 +8,7 @@ use decompose_common::stopping::StopRule;
 use decompose_core::cost::Machine;
 use decompose_core::roofline::{Bound, Caches, Limits, Work};
 use decompose_core::sweep::{
-    Engine, Merging, MttkrpSweep, PlanOptions, SweepPlan, Trees, plan_limited,
+    Engine, Merging, MttkrpSweep, PlanOptions, SweepPlan, Trees, plan_counted,
 };
 use decompose_core::technique::Techniques;
 use decompose_cp::{CpConfig, Start};
@@ -112,8 +112,8 @@ fn plans<'a, V: Value>(
     subject: &Subject<V>,
     rank: usize,
 ) -> Result<Vec<Planned<'a>>, Failure> {
-    let (extents, all) = (subject.tensor.extents(), (&Trees::Choose, Techniques::default()));
-    let pattern = pattern::of_sweep(&subject.tensor, &subject.counts, rank, all)?;
+    let all = (&Trees::Choose, Techniques::default());
+    let mut pattern = pattern::of_sweep(&subject.counts, (rank, V::BYTES), all);
     let mut plans = Vec::new();
     for techniques in settings.configurations() {
         for (threads, pool) in &settings.pools {
@@ -126,10 +126,10 @@ fn plans<'a, V: Value>(
                 trees: Trees::Choose,
                 merging: Merging::Choose,
                 panels: None,
-                updates: (0..extents.len()).collect(),
+                updates: (0..subject.tensor.order()).collect(),
             };
-            let tensor = (extents, &pattern);
-            let plan = plan_limited(tensor, &options, techniques, Machine::here())?;
+            let (source, machine) = ((&subject.tensor, &subject.counts), Machine::here());
+            let plan = plan_counted(source, &mut pattern, &options, techniques, machine)?;
             let key = Key {
                 program: Key::program(techniques),
                 tensor: subject.name.clone(),

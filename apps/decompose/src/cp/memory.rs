@@ -5,11 +5,12 @@ use decompose_core::error::CoreError;
 use decompose_core::schedule::Pattern;
 use decompose_core::sweep::{self, Merging, PlanOptions, SweepPlan, TreeLayout, Trees};
 use decompose_formats::dense::padded;
-use decompose_formats::{Coo, ModeOrder, Value};
+use decompose_formats::{Coo, ModeOrder, PatternCounts, Value};
 
 use crate::cp::args::Init;
 use crate::cp::settings::{Settings, StartFrom};
 use crate::failure::Failure;
+use crate::pattern;
 use crate::run::memory::{FIGURE_BYTES, Forecast, Needs, sort_bytes};
 use crate::run::plan::with_merges;
 use crate::run::settings::Task;
@@ -43,10 +44,13 @@ pub(crate) fn needs<V: Value>(tensor: &Coo<V>, settings: &Settings) -> Needs {
 /// If nothing fits, with the numbers of the best plan; or if there is no plan.
 pub(crate) fn plan<V: Value>(
     tensor: &Coo<V>,
-    pattern: &Pattern,
+    counts: &PatternCounts,
     before: Forecast,
     settings: &Settings,
 ) -> Result<(SweepPlan, Forecast), Failure> {
+    let techniques = settings.techniques;
+    let rows = (settings.config.rank, V::BYTES);
+    let mut pattern = pattern::of_sweep(counts, rows, (&settings.trees, techniques));
     let mut options = PlanOptions {
         rank: settings.config.rank,
         value_bytes: V::BYTES,
@@ -58,10 +62,10 @@ pub(crate) fn plan<V: Value>(
         panels: None,
         updates: settings.config.modes(tensor.order()),
     };
-    let try_plan = |options: &PlanOptions| -> Result<(SweepPlan, Forecast), CoreError> {
-        let source = (tensor.extents(), pattern);
-        let plan = sweep::plan_limited(source, options, settings.techniques, Machine::here())?;
-        let forecast = forecast(before, tensor, pattern, &plan);
+    let mut try_plan = |options: &PlanOptions| -> Result<(SweepPlan, Forecast), CoreError> {
+        let (source, machine) = ((tensor, counts), Machine::here());
+        let plan = sweep::plan_counted(source, &mut pattern, options, techniques, machine)?;
+        let forecast = forecast(before, tensor, &pattern, &plan);
         Ok((plan, forecast))
     };
     let mut found = try_plan(&options)?;

@@ -10,7 +10,6 @@ use crate::cp::memory::{self, REMEDY};
 use crate::cp::settings::Settings;
 use crate::cp::start;
 use crate::failure::Failure;
-use crate::pattern;
 use crate::run::console::Console;
 use crate::run::memory::Forecast;
 use crate::run::plan::check_trees;
@@ -54,9 +53,7 @@ pub(crate) fn prepare<V: Value>(
     }
     let planned = console.phase("plan", || {
         let counts = PatternCounts::of(&tensor);
-        let (rank, source) = (settings.config.rank, (&settings.trees, settings.techniques));
-        let pattern = pattern::of_sweep(&tensor, &counts, rank, source)?;
-        memory::plan(&tensor, &pattern, before, settings)
+        memory::plan(&tensor, &counts, before, settings)
     });
     let (plan, forecast) = planned?;
     tell_without(settings, console);

@@ -255,7 +255,7 @@ fn decomposition(
     tensor: &Coo<f64>,
 ) -> Result<(f64, Option<f64>), Failure> {
     let (counts, all) = (PatternCounts::of(tensor), (&Trees::Choose, Techniques::default()));
-    let counts = pattern::of_sweep(tensor, &counts, rank, all)?;
+    let mut pattern = pattern::of_sweep(&counts, (rank, 8), all);
     let config =
         CpConfig { seed: settings.seed, restarts: settings.restarts, ..CpConfig::new(rank) };
     let options = PlanOptions {
@@ -269,7 +269,8 @@ fn decomposition(
         panels: None,
         updates: (0..tensor.order()).collect(),
     };
-    let plan = sweep::plan(tensor.extents(), &counts, &options, Machine::here())?;
+    let (source, machine) = ((tensor, &counts), Machine::here());
+    let plan = sweep::plan_counted(source, &mut pattern, &options, all.1, machine)?;
     let (mut engine, _) = Engine::build(tensor.clone(), &plan, &settings.toolchain())?;
     let start = decompose_cp::Start::Random;
     let outcome = decompose_cp::solve(&mut engine, start, &config, &mut watch)?;
