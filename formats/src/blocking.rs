@@ -13,11 +13,10 @@ use std::str::FromStr;
 use rayon::iter::{IndexedParallelIterator, ParallelIterator};
 use rayon::slice::ParallelSliceMut;
 
-use crate::array::Array;
 use crate::coo::Coo;
 use crate::error::FormatError;
-use crate::ints::{Int, Ints, each_width};
-use crate::sort::Column;
+use crate::ints::{Int, Ints, Width, each_width};
+use crate::sort::{Column, ColumnMut};
 use crate::value::Value;
 use crate::wide;
 
@@ -30,7 +29,7 @@ pub struct Blocking {
 /// The most bits of a number.
 const MOST_BITS: u32 = 28;
 /// Entries numbered at a time.
-const CHUNK: usize = 1 << 14;
+const CHUNK: usize = 1 << 12;
 
 /// Returns the bits of a coordinate below `extent`.
 fn width(extent: u64) -> u8 {
@@ -74,17 +73,17 @@ impl Blocking {
         self.tables().iter().map(lowest).collect()
     }
 
-    /// Returns the number of the block of every entry.  Parallel, time `O(nnz * order)`.
+    /// Returns the number of the block of every entry, in the least width that holds all.  Parallel, time
+    /// `O(nnz * order)`.
     ///
     /// # Errors
     ///
     /// [`FormatError::NotATensor`] if the tensor lacks the modes or the bits.
     pub fn numbers<V: Value>(&self, coo: &Coo<V>) -> Result<Ints, FormatError> {
         let numbering = self.numbering(coo)?;
-        let mut numbers = Array::zeros(coo.nnz());
-        let chunks = numbers.make_mut().par_chunks_mut(CHUNK).enumerate();
-        chunks.for_each(|(chunk, numbers)| numbering.fill(chunk * CHUNK, numbers));
-        Ok(numbers.into())
+        let mut numbers = Ints::zeros(coo.nnz(), Width::below(self.extent()));
+        each_width!(ColumnMut, ColumnMut::of(&mut numbers), numbers => numbering.fill_all(numbers));
+        Ok(numbers)
     }
 
     /// Prepares to number the entries of `coo`.
@@ -130,6 +129,16 @@ impl Blocking {
 pub(crate) struct Numbering<'a>(Vec<(Column<'a>, u8, Vec<u32>)>);
 
 impl Numbering<'_> {
+    /// Writes the numbers of all entries.
+    fn fill_all<T: Int>(&self, numbers: &mut [T]) {
+        numbers.par_chunks_mut(CHUNK).enumerate().for_each(|(chunk, numbers)| {
+            let mut wide = [0; CHUNK];
+            let wide = &mut wide[..numbers.len()];
+            self.fill(chunk * CHUNK, wide);
+            numbers.iter_mut().zip(wide).for_each(|(to, from)| *to = T::cut(u64::from(*from)));
+        });
+    }
+
     /// Writes the numbers of the entries from `first` on.
     pub(crate) fn fill(&self, first: usize, numbers: &mut [u32]) {
         numbers.fill(0);

@@ -26,7 +26,7 @@ use crate::run::console::Console;
 use crate::run::settings::RunSettings;
 
 /// What the program itself grows by after the tensor is read: loaded kernels, stacks, tables.
-const PROGRAM_GROWTH: u64 = 2 << 20;
+const PROGRAM_GROWTH: u64 = 6 << 20;
 /// Bytes held to draw one square point of a figure: pixels at four samples, smoothed, encoded.
 pub(crate) const FIGURE_BYTES: u64 = 72;
 
@@ -124,7 +124,7 @@ impl Forecast {
         let blocked = trees.iter().any(|tree| tree.blocks.is_some());
         let resorts = blocked || trees.iter().any(|tree| tree.order != sorted);
         let sorting = if resorts { sort_bytes_of(tensor, trees) } else { 0 };
-        let numbers = if blocked { 4 * tensor.nnz() as u64 } else { 0 };
+        let numbers = number_bytes(tensor, trees);
         let bytes = |tree: &TreeLayout| tree.bytes(tensor.extents(), pattern, V::BYTES);
         let kept: u64 = trees.iter().map(bytes).sum();
         let leaves = |tree: &TreeLayout| {
@@ -133,11 +133,11 @@ impl Forecast {
             coordinates + (tensor.nnz() * V::BYTES) as u64
         };
         let narrow = narrow_list(tensor);
-        // Any tree may be the last, which takes over arrays of the list.
+        // Any tree may be the last, which takes over arrays of the list; the memory of sorts is held until then.
         let build = trees.iter().map(|tree| {
             let bits = (tensor.nnz() / 8 * tensor.order()) as u64;
             let upper = bytes(tree).saturating_sub(leaves(tree)) + bits;
-            narrow + numbers + (kept - bytes(tree)) + sorting.max(upper)
+            narrow + numbers + (kept - bytes(tree)) + upper.max(sorting + bits)
         });
         let building = build.max().unwrap_or(0).max(self.narrowing(tensor) + numbers);
         self.with_built((kept, copies), sorting, building)
@@ -241,6 +241,13 @@ fn narrow_column<V: Value>(tensor: &Coo<V>, mode: usize) -> u64 {
 /// See `Coo::sort`: 16 bytes an entry, 24 if the indices need more than 64 bits together.
 pub(crate) fn sort_bytes<V: Value>(tensor: &Coo<V>) -> u64 {
     sort_bytes_of(tensor, &[])
+}
+
+/// The bytes of the numbers of the blocks of one of `trees`.
+fn number_bytes<V: Value>(tensor: &Coo<V>, trees: &[TreeLayout]) -> u64 {
+    let blocks = trees.iter().filter_map(|tree| tree.blocks.as_ref());
+    let widths = blocks.map(|blocks| Width::below(blocks.extent()).bytes());
+    (tensor.nnz() * widths.max().unwrap_or(0)) as u64
 }
 
 /// The same for `trees`, with the numbers of their blocks.
