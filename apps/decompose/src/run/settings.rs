@@ -144,6 +144,14 @@ impl RunSettings {
         })
     }
 
+    /// Asks the compiler which it is, in a thread of its own: its answer takes longer than to read a small
+    /// tensor, and [`RunSettings::toolchain`] waits for it.
+    pub(crate) fn ask_compiler(&self) {
+        if self.codegen == Codegen::Native {
+            std::thread::spawn(Toolchain::detect);
+        }
+    }
+
     /// Returns the compiler, or the interpreter if the user wants it.
     pub(crate) fn toolchain(&self) -> Toolchain {
         match self.codegen {

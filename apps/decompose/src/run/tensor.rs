@@ -35,6 +35,7 @@ pub(crate) fn load<V: Value, T>(
     console: &mut Console,
     admit: impl FnOnce(&Coo<V>, Format) -> Result<T, Failure>,
 ) -> Result<(Coo<V>, TensorFacts, T), Failure> {
+    settings.ask_compiler();
     let mut input = settings.input.read::<V>(&mut console.screen)?;
     console.event("read", json!(input.report))?;
     console.phases.add("hash", input.hash_seconds);
