@@ -2,8 +2,9 @@
 //!
 //! In a block of a tensor ([`Blocking`]) the rows of all factors that a kernel gathers should stay in
 //! the second-level cache.  A blocking splits the modes, always the one of which a block has the most
-//! rows, until they do.  Whether that pays, the cost model says: every block fetches its rows anew, and
-//! results are added into private copies, since no task owns rows.
+//! rows, until they do; or only the modes that a kernel gathers, and fewer times, so that the rows of its
+//! result are visited a few times only.  Whether that pays, the cost model says: every block fetches its
+//! rows anew, and results are added into private copies, since no task owns rows.
 
 use std::collections::BTreeSet;
 
@@ -131,7 +132,7 @@ pub fn estimate_blocks(
             let others: f64 = (0..order).filter(outside).map(parts).product();
             let spread = -tuples * others * (entries / tuples * (-1.0 / others).ln_1p()).exp_m1();
             let pairs = if set.is_empty() { spread } else { (tuples * spread).sqrt() };
-            (set, pairs.clamp(tuples, entries).round() as u64)
+            (set, pairs.max(tuples).min(entries).round() as u64)
         };
         let known = pattern.counts().chain([(IndexSet::EMPTY, 1)]);
         let estimates: Vec<(IndexSet, u64)> = known.map(pairs).collect();
