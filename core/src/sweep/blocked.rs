@@ -6,8 +6,6 @@
 //! result are visited a few times only.  Whether that pays, the cost model says: every block fetches its
 //! rows anew, and results are added into private copies, since no task owns rows.
 
-use std::collections::BTreeSet;
-
 use decompose_formats::{Blocking, Coo, ModeOrder, ModeSet, PatternCounts, Value};
 
 use crate::cost::Machine;
@@ -16,10 +14,7 @@ use crate::error::CoreError;
 use crate::kernels::mode_index;
 use crate::schedule::Pattern;
 use crate::sweep::layout::TreeLayout;
-use crate::sweep::limited::plan_limited;
-use crate::sweep::plan::SweepPlan;
-use crate::sweep::trees::{PlanOptions, all_modes, extents_of};
-use crate::technique::Techniques;
+use crate::sweep::trees::{all_modes, extents_of};
 
 /// What the rows of a block may take of the second-level cache that a table may count on, where all modes are
 /// split: more than all of it, as the rows that are asked for most fit.
@@ -93,7 +88,7 @@ fn sized(counts: &PatternCounts, modes: &[usize], rows: f64) -> Option<Blocking>
 /// Records in `pattern`, over [`mode_index`], what planning asks of the blocks of `coo`, whose counts
 /// are `counts`.
 ///
-/// Time `O(nnz 2^order)` a blocking, parallel; memory 4 bytes an entry meanwhile.
+/// Time `O(nnz 2^order)` a blocking, parallel; memory 8 KiB a set of modes and thread.
 ///
 /// # Errors
 ///
@@ -116,7 +111,7 @@ pub fn count_blocks<V: Value>(
 ///
 /// Of `N` tuples in some modes each lies in one of `b` parts by the bits of the other modes.  If its `n / N`
 /// non-zeros fell into them at random, `N b (1 - (1 - 1/b)^(n/N))` pairs would occur, and at least `N` do.  The
-/// estimate is the geometric mean of both: on real tensors, whose non-zeros lie together, the truth is between.
+/// estimate is the geometric mean of both: where non-zeros lie together, as on real tensors, the truth is between.
 pub fn estimate_blocks(
     pattern: &mut Pattern,
     extents: &[u64],
@@ -137,32 +132,6 @@ pub fn estimate_blocks(
         let known = pattern.counts().chain([(IndexSet::EMPTY, 1)]);
         let estimates: Vec<(IndexSet, u64)> = known.map(pairs).collect();
         pattern.record_estimates(blocking, estimates);
-    }
-}
-
-/// Plans a sweep as [`plan_limited`] does, and counts the blocks of the trees that are chosen by estimates,
-/// until all that is chosen has been counted.
-///
-/// `counts` are those of `coo`.  Time: plans, and what [`count_blocks`] takes.
-///
-/// # Errors
-///
-/// As [`plan_limited`] and [`count_blocks`].
-pub fn plan_counted<V: Value>(
-    (coo, counts): (&Coo<V>, &PatternCounts),
-    pattern: &mut Pattern,
-    options: &PlanOptions,
-    techniques: Techniques,
-    machine: &Machine,
-) -> Result<SweepPlan, CoreError> {
-    loop {
-        let plan = plan_limited((coo.extents(), pattern), options, techniques, machine)?;
-        let blockings = plan.kernels.trees.iter().filter_map(|tree| tree.blocks.clone());
-        let unsure: BTreeSet<Blocking> = blockings.filter(|b| !pattern.is_counted(b)).collect();
-        if unsure.is_empty() {
-            return Ok(plan);
-        }
-        count_blocks(pattern, counts, coo, unsure)?;
     }
 }
 
@@ -220,7 +189,9 @@ mod tests {
     use decompose_formats::mix::mix;
 
     use super::*;
-    use crate::sweep::trees::{Merging, Trees};
+    use crate::sweep::limited::plan_counted;
+    use crate::sweep::trees::{Merging, PlanOptions, Trees};
+    use crate::technique::Techniques;
 
     #[test]
     fn blocks_are_as_large_as_the_cache_allows() {

@@ -1,4 +1,4 @@
-//! Plans that do without some techniques.
+//! Plans that do without some techniques, and rest on blocks that were counted.
 //!
 //! | left out | the plan |
 //! |---|---|
@@ -11,9 +11,14 @@
 //! | layouts | a tree of plain CSF for each mode, rooted at it |
 //! | huge pages | the same; [`Techniques::pages`] is for whoever makes memory |
 
+use std::collections::BTreeSet;
+
+use decompose_formats::{Blocking, Coo, PatternCounts, Value};
+
 use crate::cost::Machine;
 use crate::error::CoreError;
 use crate::schedule::Pattern;
+use crate::sweep::blocked::count_blocks;
 use crate::sweep::plan::{SweepPlan, plan};
 use crate::sweep::trees::{Merging, PlanOptions, Trees};
 use crate::technique::{Technique, Techniques};
@@ -51,6 +56,32 @@ pub fn plan_limited(
         }
     }
     Ok(plan)
+}
+
+/// Plans a sweep as [`plan_limited`] does, and counts the blocks of the trees that are chosen by estimates,
+/// until all that is chosen has been counted.
+///
+/// `counts` are those of `coo`.  Time: plans, and what [`count_blocks`] takes.
+///
+/// # Errors
+///
+/// As [`plan_limited`] and [`count_blocks`].
+pub fn plan_counted<V: Value>(
+    (coo, counts): (&Coo<V>, &PatternCounts),
+    pattern: &mut Pattern,
+    options: &PlanOptions,
+    techniques: Techniques,
+    machine: &Machine,
+) -> Result<SweepPlan, CoreError> {
+    loop {
+        let plan = plan_limited((coo.extents(), pattern), options, techniques, machine)?;
+        let blockings = plan.kernels.trees.iter().filter_map(|tree| tree.blocks.clone());
+        let unsure: BTreeSet<Blocking> = blockings.filter(|b| !pattern.is_counted(b)).collect();
+        if unsure.is_empty() {
+            return Ok(plan);
+        }
+        count_blocks(pattern, counts, coo, unsure)?;
+    }
 }
 
 /// The trees from which a plan with `techniques` chooses.

@@ -19,12 +19,12 @@ use decompose_formats::{Panels, Value};
 
 use crate::error::CoreError;
 
-pub use blocked::{blockings, count_blocks, estimate_blocks, plan_counted};
+pub use blocked::{blockings, count_blocks, estimate_blocks};
 pub use engine::Engine;
 pub use kernels::BuildReport;
 pub(crate) use kernels::{executors, timed};
 pub use layout::TreeLayout;
-pub use limited::plan_limited;
+pub use limited::{plan_counted, plan_limited};
 pub use partials::{TtmcMerge, TtmcSweep, plan_ttmc_merges};
 pub use plan::{Merge, SweepPlan, panel_columns, plan};
 pub use trees::{Merging, PlanOptions, Step, TreePlan, Trees, plan_kernels, posed};
