@@ -71,11 +71,10 @@ impl Room {
     }
 
     fn fresh(bytes: usize) -> Result<MmapMut, FormatError> {
-        let Ok(memory) = MmapMut::map_anon(bytes.max(1)) else {
+        let Ok(mut memory) = MmapMut::map_anon(bytes.max(1)) else {
             return Err(FormatError::NotATensor(format!("no memory to sort it: {bytes} bytes")));
         };
-        // Scattered writes over small pages would miss the translation buffer.
-        pages::ask(&memory);
+        pages::ask_in_order(&mut memory);
         Ok(memory)
     }
 }
