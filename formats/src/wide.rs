@@ -13,7 +13,7 @@
 ///
 /// A closure is one if it is small: a large one is compiled apart, for narrow vectors.  What must be
 /// sure to be wide is a type of its own whose `run` is always inlined.
-pub(crate) trait Work {
+pub trait Work {
     /// What it computes.
     type Out;
 
@@ -34,7 +34,7 @@ impl<R, F: FnOnce() -> R> Work for F {
 ///
 /// What `work` calls is compiled so as well if it is inlined into it.
 #[inline]
-pub(crate) fn run<W: Work>(work: W) -> W::Out {
+pub fn run<W: Work>(work: W) -> W::Out {
     #[cfg(target_arch = "x86_64")]
     {
         let bits = is_x86_feature_detected!("bmi1")

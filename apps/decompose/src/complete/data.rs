@@ -175,6 +175,6 @@ fn needs(settings: &Settings, tensor: &Coo<f64>) -> Needs {
         start: 0,
         factors: 4 * blocks,
         work: list + divided + fit.max(build),
-        figures: FIGURE_BYTES * 828 * 460,
+        figures: FIGURE_BYTES * 828,
     }
 }

@@ -125,15 +125,13 @@ fn row_bytes<V: Value>(settings: &Settings) -> u64 {
     (padded(settings.config.rank.min(usize::MAX >> 8), V::BYTES) * V::BYTES) as u64
 }
 
-/// The figure of components, with a column of 290 points a mode and a row of 79 for each of up to eight
-/// components, is drawn beside one of the others, of 800 times 574.
+/// The figure of components, with a column of 290 points a mode, is drawn beside one of the others, of
+/// 800 points.
 fn figure_bytes(order: usize, settings: &Settings) -> u64 {
     if settings.task != Task::Write {
         return 0;
     }
-    let width = 120 + 290 * order as u64;
-    let height = 116 + 79 * settings.config.rank.min(8) as u64;
-    FIGURE_BYTES * (width * height + 800 * 574)
+    FIGURE_BYTES * (120 + 290 * order as u64 + 800)
 }
 
 /// A copy of the list, sorted, with the matrices of the iteration.

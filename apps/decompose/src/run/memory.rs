@@ -27,8 +27,9 @@ use crate::run::settings::RunSettings;
 
 /// What the program itself grows by after the tensor is read: loaded kernels, stacks, tables.
 const PROGRAM_GROWTH: u64 = 6 << 20;
-/// Bytes held to draw one square point of a figure: pixels at four samples, smoothed, encoded.
-pub(crate) const FIGURE_BYTES: u64 = 72;
+/// Bytes held to draw a figure, by point of its width: the rows of pixels being drawn, and as much again
+/// for its shapes and texts.
+pub(crate) const FIGURE_BYTES: u64 = 4 << 10;
 
 /// The predicted memory of a run, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]

@@ -24,9 +24,6 @@ const PLANNED_SWEEPS: usize = 50;
 /// Bonds whose rank nothing but the tensor's values bounds are taken to need no more than this.
 const GUESSED_RANK: u64 = 64;
 
-/// Points of the largest figure.
-const FIGURE_POINTS: u64 = 800 * 574;
-
 /// The trees of a run with what they promise.
 pub(crate) struct Planned {
     pub(crate) trees: Vec<TreeLayout>,
@@ -73,7 +70,7 @@ fn needs<V: Value>(
             (0..order - 1).map(step).max().unwrap_or(0)
         }
     };
-    let figures = if settings.task == Task::Write { FIGURE_BYTES * FIGURE_POINTS } else { 0 };
+    let figures = if settings.task == Task::Write { FIGURE_BYTES * 800 } else { 0 };
     // The cores, and those that a kernel multiplies by, padded and packed.
     Needs { start: 0, factors: cores.saturating_mul(8 + 2 * value), work, figures }
 }

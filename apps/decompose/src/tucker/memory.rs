@@ -30,9 +30,7 @@ pub(crate) fn needs<V: Value>(
     ranks: Option<&[usize]>,
     (settings, floor): (&Settings, Floor),
 ) -> Needs {
-    // The figure of timing is the largest: a row of its list for each mode.
-    let height = 520 + 26 * tensor.order() as u64;
-    let figures = if settings.task == Task::Write { FIGURE_BYTES * 800 * height } else { 0 };
+    let figures = if settings.task == Task::Write { FIGURE_BYTES * 800 } else { 0 };
     let factors =
         ranks.map_or(0, |ranks| factor_bytes::<V>(tensor.extents(), ranks, (settings, floor)));
     Needs { start: start_bytes(tensor, ranks, (settings, floor)), factors, work: 0, figures }
