@@ -226,8 +226,9 @@ pub(super) fn plan_runs(
         Trees::Rooted => problems.iter().map(|problem| rooted(extents, problem)).collect(),
         Trees::Given(trees) => trees.clone(),
     };
-    let steps = Vec::new();
-    let mut table = Table { extents, problems, pattern, runs, options, machine, trees, steps };
+    let (steps, bytes) = (Vec::new(), Vec::new());
+    let mut table =
+        Table { extents, problems, pattern, runs, options, machine, trees, steps, bytes };
     table.fill()?;
     let chosen = match &options.trees {
         Trees::Choose | Trees::ChoosePlain => table.choose()?,
@@ -300,6 +301,8 @@ struct Table<'a> {
     trees: Vec<TreeLayout>,
     /// By tree, then by kernel.
     steps: Vec<Vec<Step>>,
+    /// By tree.
+    bytes: Vec<u64>,
 }
 
 /// A set of trees with its price.
@@ -320,6 +323,8 @@ impl Table<'_> {
         for (tree, steps) in std::mem::take(&mut self.trees).into_iter().zip(found) {
             match steps {
                 Ok(steps) => {
+                    let bytes = tree.bytes(self.extents, self.pattern, self.options.value_bytes);
+                    self.bytes.push(bytes);
                     self.trees.push(tree);
                     self.steps.push(steps);
                 }
@@ -369,15 +374,14 @@ impl Table<'_> {
 
     /// Seconds of a sweep with `trees`, building included; `None` over the memory limit.
     fn price(&self, trees: &[usize]) -> Option<f64> {
-        let bytes: u64 = trees.iter().map(|&tree| self.bytes(tree)).sum();
-        let best = self.best_steps(trees);
-        let side: u64 = best.iter().map(|step| step.side_bytes).sum();
+        let bytes: u64 = trees.iter().map(|&tree| self.bytes[tree]).sum();
+        let side: u64 = self.best_steps(trees).map(|(_, step)| step.side_bytes).sum();
         if self.options.memory.is_some_and(|limit| bytes + side > limit) {
             return None;
         }
         let building = building_seconds(bytes, self.machine);
-        let weighed = |step: &Step| step.runs as f64 * self.weighed(trees[step.tree], step);
-        let kernels: f64 = best.iter().map(weighed).sum();
+        let weighed = |(at, step): (usize, &Step)| step.runs as f64 * self.weighed(trees[at], step);
+        let kernels: f64 = self.best_steps(trees).map(weighed).sum();
         Some(kernels + building / self.options.sweeps.max(1) as f64)
     }
 
@@ -394,22 +398,16 @@ impl Table<'_> {
         }
     }
 
-    fn bytes(&self, tree: usize) -> u64 {
-        self.trees[tree].bytes(self.extents, self.pattern, self.options.value_bytes)
-    }
-
-    /// The best step of each kernel on one of `trees`, with `tree` its position there.
-    fn best_steps(&self, trees: &[usize]) -> Vec<Step> {
-        let best = (0..self.problems.len()).filter_map(|mode| {
+    /// The best step of each kernel on one of `trees`, with the position of its tree there.
+    fn best_steps<'a>(&'a self, trees: &'a [usize]) -> impl Iterator<Item = (usize, &'a Step)> {
+        (0..self.problems.len()).filter_map(|mode| {
             let steps = trees.iter().enumerate().map(|(at, &tree)| (at, &self.steps[tree][mode]));
             let own = self.options.trees == Trees::Rooted;
-            let (at, step) = steps.filter(|&(at, _)| !own || at == mode).min_by(|a, b| {
+            steps.filter(|&(at, _)| !own || at == mode).min_by(|a, b| {
                 let seconds = |(at, step)| self.weighed(trees[at], step);
                 seconds(*a).total_cmp(&seconds(*b))
-            })?;
-            Some(Step { tree: at, ..step.clone() })
-        });
-        best.collect()
+            })
+        })
     }
 
     fn choose(&self) -> Result<Choice, CoreError> {
@@ -446,7 +444,7 @@ impl Table<'_> {
     }
 
     fn too_large(&self) -> CoreError {
-        let least = (0..self.trees.len()).map(|tree| self.bytes(tree)).min().unwrap_or(0);
+        let least = self.bytes.iter().copied().min().unwrap_or(0);
         let mib = |bytes: u64| format!("{:.1} MiB", bytes as f64 / (1 << 20) as f64);
         CoreError::Memory {
             what: "the smallest tree with its private copies".into(),
@@ -456,10 +454,11 @@ impl Table<'_> {
     }
 
     fn into_plan(self, choice: &Choice) -> TreePlan {
-        let steps = self.best_steps(&choice.trees);
+        let best = self.best_steps(&choice.trees);
+        let steps: Vec<Step> = best.map(|(tree, step)| Step { tree, ..step.clone() }).collect();
         TreePlan {
             trees: choice.trees.iter().map(|&tree| self.trees[tree].clone()).collect(),
-            tree_bytes: choice.trees.iter().map(|&tree| self.bytes(tree)).sum(),
+            tree_bytes: choice.trees.iter().map(|&tree| self.bytes[tree]).sum(),
             side_bytes: steps.iter().map(|step| step.side_bytes).sum(),
             considered: choice.considered,
             steps,
