@@ -42,9 +42,9 @@ impl<T: Pod> Array<T> {
     pub(crate) fn zeros(len: usize) -> Array<T> {
         let bytes = len.saturating_mul(size_of::<T>());
         if bytes >= HUGE_PAGES_FROM
-            && let Ok(mut memory) = MmapMut::map_anon(bytes)
+            && let Ok(memory) = MmapMut::map_anon(bytes)
         {
-            pages::ask_in_order(&mut memory);
+            pages::ask_in_order(&memory);
             return Array(Storage::Huge { memory, len });
         }
         Array::from(bytemuck::zeroed_vec(len))

@@ -1,16 +1,15 @@
 //! Which pages large memory asks the system for.
 //!
 //! Gathers of rows from many small pages miss the translation buffer, so matrices of some size ask for
-//! huge pages.  Where the system clears pages as fast as the memory takes it, to touch 40 000 small ones
-//! for the first time costs as much as to parse the text that fills them; arrays that are read in order
-//! then ask for huge ones too.  A virtual machine whose host takes free memory back, which it does in
-//! huge pages, hands them out again 20 times slower, and slower than small ones by 4: there such arrays
-//! do without.  [`Pages::Small`] refuses huge pages, whatever the system's default, to see what they
-//! bring.
+//! huge pages.  Arrays that are read in order ask for them too, since to touch 40 000 small pages for
+//! the first time costs as much as to parse the text that fills them; but not in a virtual machine whose
+//! host takes free memory back.  It does so in huge pages, which come back twenty times slower than they
+//! are cleared elsewhere, and four times slower than as many small ones.  [`Pages::Small`] refuses huge
+//! pages, whatever the system's default, to see what they bring.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use memmap2::{Advice, MmapMut};
 
@@ -20,24 +19,12 @@ pub(crate) const HUGE_PAGES_FROM: usize = 4 << 20;
 /// A multiple of the usual sizes of small pages.
 const PAGE: usize = 1 << 16;
 
-/// The usual size of huge pages.
-const HUGE_PAGE: usize = 2 << 20;
-
-/// Most huge pages of an array that are touched to see how quick they come: some may be quick where
-/// most are not.
-const TRIED: usize = 4;
-
-/// The longest that a quick huge page takes: twice the time of as many bytes in small pages.
-const QUICK: Duration = Duration::from_millis(2);
-
-/// Slow huge pages that count: one may be a thread that was interrupted.
-const ENOUGH: usize = 2;
+/// The feature of a memory balloon, by its place in the text of them, that free pages are reported:
+/// `VIRTIO_BALLOON_F_REPORTING` in section 5.5.3 of the Virtio specification 1.2.
+const BALLOON_REPORTING: usize = 5;
 
 /// Whether memory asks for small pages.
 static SMALL: AtomicBool = AtomicBool::new(false);
-
-/// Huge pages that were slow to come.
-static SLOW: AtomicUsize = AtomicUsize::new(0);
 
 /// Which pages large arrays, matrices and the memory of sorts ask for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -74,32 +61,24 @@ pub(crate) fn ask(memory: &MmapMut) {
     let _ = memory.advise(if small { Advice::NoHugePage } else { Advice::HugePage });
 }
 
-/// As [`ask`] for memory, still unused, that is read and written in order: huge pages must come quickly.
-///
-/// Once they did not, the process asks for no more.
-pub(crate) fn ask_in_order(memory: &mut MmapMut) {
-    ask(memory);
-    if SMALL.load(Ordering::Relaxed) {
-        return;
-    }
-    if SLOW.load(Ordering::Relaxed) >= ENOUGH || comes_slowly(memory) {
+/// As [`ask`] for memory that is read and written in order.
+pub(crate) fn ask_in_order(memory: &MmapMut) {
+    if SMALL.load(Ordering::Relaxed) || memory_goes_back() {
         let _ = memory.advise(Advice::NoHugePage);
+    } else {
+        ask(memory);
     }
 }
 
-/// Touches a few huge pages and tells whether enough of them, here and before, were slow to come.
-fn comes_slowly(memory: &mut MmapMut) -> bool {
-    let first = memory.as_ptr().align_offset(HUGE_PAGE).min(memory.len());
-    // An array may stay all but empty: no more than an eighth of it.
-    let tried = (memory.len() / (8 * HUGE_PAGE)).min(TRIED);
-    for page in memory[first..].chunks_exact_mut(HUGE_PAGE).take(tried) {
-        let start = Instant::now();
-        page[0] = 0;
-        if start.elapsed() > QUICK && SLOW.fetch_add(1, Ordering::Relaxed) + 1 >= ENOUGH {
-            return true;
-        }
-    }
-    false
+/// Tells whether this is a virtual machine that reports free memory to its host.
+fn memory_goes_back() -> bool {
+    static ANSWER: OnceLock<bool> = OnceLock::new();
+    *ANSWER.get_or_init(|| {
+        let devices = std::fs::read_dir("/sys/bus/virtio/drivers/virtio_balloon");
+        let features = devices.into_iter().flatten().flatten();
+        let features = features.filter_map(|dev| std::fs::read(dev.path().join("features")).ok());
+        features.into_iter().any(|bits| bits.get(BALLOON_REPORTING) == Some(&b'1'))
+    })
 }
 
 /// Gives the whole pages within `bytes` of `memory` back to the system; they read as zeros afterwards,

@@ -71,10 +71,10 @@ impl Room {
     }
 
     fn fresh(bytes: usize) -> Result<MmapMut, FormatError> {
-        let Ok(mut memory) = MmapMut::map_anon(bytes.max(1)) else {
+        let Ok(memory) = MmapMut::map_anon(bytes.max(1)) else {
             return Err(FormatError::NotATensor(format!("no memory to sort it: {bytes} bytes")));
         };
-        pages::ask_in_order(&mut memory);
+        pages::ask_in_order(&memory);
         Ok(memory)
     }
 }
