@@ -102,7 +102,7 @@ mod tests {
 
     use memmap2::MmapMut;
 
-    use super::{HUGE_PAGES_FROM, Pages, ask};
+    use super::{HUGE_PAGES_FROM, Pages, ask, ask_in_order, memory_goes_back};
 
     /// The flags that the system keeps for the mapping at `memory`.
     fn flags(memory: &MmapMut) -> Vec<String> {
@@ -125,16 +125,23 @@ mod tests {
             eprintln!("skipped: the system has no transparent huge pages");
             return;
         }
-        let made = || {
-            let memory = MmapMut::map_anon(HUGE_PAGES_FROM).unwrap();
-            ask(&memory);
-            memory
+        let made_by = |ask: fn(&MmapMut)| {
+            move || {
+                let memory = MmapMut::map_anon(HUGE_PAGES_FROM).unwrap();
+                ask(&memory);
+                memory
+            }
         };
+        let refused = |memory: &MmapMut| flags(memory).contains(&"nh".to_owned());
+        let made = made_by(ask);
         let (huge, small) = (made(), Pages::Small.during(made));
         let nested = Pages::Small.during(|| Pages::Huge.during(made));
-        assert!(flags(&small).contains(&"nh".to_owned()), "{:?}", flags(&small));
+        assert!(refused(&small), "{:?}", flags(&small));
+        let in_order = made_by(ask_in_order);
+        assert_eq!(refused(&in_order()), memory_goes_back());
+        assert!(refused(&Pages::Small.during(in_order)));
         for memory in [huge, nested, made()] {
-            assert!(!flags(&memory).contains(&"nh".to_owned()), "{:?}", flags(&memory));
+            assert!(!refused(&memory), "{:?}", flags(&memory));
         }
     }
 }
