@@ -43,6 +43,7 @@ mod png;
 mod profile;
 mod profile_panel;
 mod race;
+mod raster;
 mod ratios;
 mod save;
 mod scale;
