@@ -29,7 +29,7 @@ static SMALL: AtomicBool = AtomicBool::new(false);
 /// Which pages large arrays, matrices and the memory of sorts ask for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pages {
-    /// Huge ones, usually of 2 MiB.
+    /// Huge ones, usually of 2 MiB, except for arrays where these come slowly.
     #[default]
     Huge,
     /// Those of the processor's usual size, usually 4 KiB.
@@ -57,17 +57,23 @@ impl Drop for Restored {
 /// Asks the system for the pages that are wanted for memory whose rows are gathered; a refusal costs
 /// speed only.
 pub(crate) fn ask(memory: &MmapMut) {
-    let small = SMALL.load(Ordering::Relaxed);
-    let _ = memory.advise(if small { Advice::NoHugePage } else { Advice::HugePage });
+    advise(memory, wanted());
 }
 
 /// As [`ask`] for memory that is read and written in order.
 pub(crate) fn ask_in_order(memory: &MmapMut) {
-    if SMALL.load(Ordering::Relaxed) || memory_goes_back() {
-        let _ = memory.advise(Advice::NoHugePage);
-    } else {
-        ask(memory);
-    }
+    advise(memory, if memory_goes_back() { Pages::Small } else { wanted() });
+}
+
+fn wanted() -> Pages {
+    if SMALL.load(Ordering::Relaxed) { Pages::Small } else { Pages::Huge }
+}
+
+fn advise(memory: &MmapMut, pages: Pages) {
+    let _ = memory.advise(match pages {
+        Pages::Huge => Advice::HugePage,
+        Pages::Small => Advice::NoHugePage,
+    });
 }
 
 /// Tells whether this is a virtual machine that reports free memory to its host.

@@ -9,32 +9,11 @@
     expect(unsafe_code, reason = "code for processor features may only run where they are")
 )]
 
-/// Something to compute in wide vectors.
-///
-/// A closure is one if it is small: a large one is compiled apart, for narrow vectors.  What must be
-/// sure to be wide is a type of its own whose `run` is always inlined.
-pub trait Work {
-    /// What it computes.
-    type Out;
-
-    /// Computes it; to be marked `#[inline(always)]`, like all that it calls.
-    fn run(self) -> Self::Out;
-}
-
-impl<R, F: FnOnce() -> R> Work for F {
-    type Out = R;
-
-    #[inline(always)]
-    fn run(self) -> R {
-        self()
-    }
-}
-
 /// Runs `work`, compiled for the widest vectors there are.
 ///
 /// What `work` calls is compiled so as well if it is inlined into it.
 #[inline]
-pub fn run<W: Work>(work: W) -> W::Out {
+pub fn run<R>(work: impl FnOnce() -> R) -> R {
     #[cfg(target_arch = "x86_64")]
     {
         let bits = is_x86_feature_detected!("bmi1")
@@ -53,17 +32,17 @@ pub fn run<W: Work>(work: W) -> W::Out {
             return unsafe { avx2(work) };
         }
     }
-    work.run()
+    work()
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512bw,avx512dq,avx512vl,bmi1,bmi2,lzcnt,popcnt")]
-fn avx512<W: Work>(work: W) -> W::Out {
-    work.run()
+fn avx512<R>(work: impl FnOnce() -> R) -> R {
+    work()
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-fn avx2<W: Work>(work: W) -> W::Out {
-    work.run()
+fn avx2<R>(work: impl FnOnce() -> R) -> R {
+    work()
 }

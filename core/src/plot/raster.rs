@@ -27,6 +27,7 @@ pub(super) const PIXELS: u32 = 2;
 const SAMPLES: u32 = 2;
 /// Drawn pixels per point.
 const SCALE: f64 = (PIXELS * SAMPLES) as f64;
+
 /// Some rows of the figure, as drawn.
 pub(super) struct Band {
     /// Drawn pixels of a row.
@@ -258,4 +259,45 @@ fn fill(color: Color) -> ShapeStyle {
 /// Returns the error that `error` is to a figure's user.
 pub(super) fn refused(error: impl Display) -> PlotError {
     PlotError::Render { format: "PNG", reason: error.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Band, PIXELS};
+    use crate::plot::canvas::{Canvas, Stroke, TextStyle};
+    use crate::plot::style::Color;
+
+    /// Returns the pixels of a canvas drawn `rows` rows of the file at a time.
+    fn drawn(canvas: &Canvas, rows: usize) -> Vec<u8> {
+        let (width, height) = (canvas.size.0 * PIXELS, (canvas.size.1 * PIXELS) as usize);
+        let mut band = Band::new(width);
+        let starts = (0..height).step_by(rows);
+        let bands = starts.flat_map(|first| {
+            band.draw(canvas, first..height.min(first + rows)).unwrap();
+            band.shrink().to_vec()
+        });
+        bands.collect()
+    }
+
+    #[test]
+    fn bands_leave_no_seams() {
+        let mut canvas = Canvas::new((90, 80));
+        let ink = Color(20, 90, 160);
+        for (at, width) in [0.3, 0.8, 1.4, 5.0].into_iter().enumerate() {
+            let (x, stroke) = (20.0 * at as f64 + 3.0, Stroke { width, color: ink });
+            canvas.line(vec![(x, 2.0), (x, 75.0)], stroke);
+            canvas.line(vec![(2.0, x), (85.0, x)], stroke);
+            canvas.line(vec![(x, 3.0), (x + 11.3, 40.6), (x - 2.2, 77.0)], stroke);
+            canvas.disc((x + 5.0, x), 3.7, Color(180, 40, 0));
+            canvas.polygon(vec![(x, 9.0), (x + 9.0, 33.3), (x + 2.0, 70.0)], Color(0, 120, 60));
+            canvas.rect((x, 30.5), (4.0, 21.0), ink);
+            canvas.text((x, 18.0 * at as f64 + 9.0), "gpÅ", TextStyle::new(11.0));
+            canvas.text((x, 60.0), "Figure", TextStyle::new(9.0).up());
+        }
+        let whole = drawn(&canvas, 160);
+        assert!(whole.iter().any(|&sample| sample < 255));
+        for rows in [1, 7, 64] {
+            assert!(drawn(&canvas, rows) == whole, "seams between bands of {rows} rows");
+        }
+    }
 }

@@ -375,13 +375,15 @@ impl Table<'_> {
     /// Seconds of a sweep with `trees`, building included; `None` over the memory limit.
     fn price(&self, trees: &[usize]) -> Option<f64> {
         let bytes: u64 = trees.iter().map(|&tree| self.bytes[tree]).sum();
-        let side: u64 = self.best_steps(trees).map(|(_, step)| step.side_bytes).sum();
+        let (side, kernels) =
+            self.best_steps(trees).fold((0, 0.0), |(side, seconds), (at, step)| {
+                let weighed = step.runs as f64 * self.weighed(trees[at], step);
+                (side + step.side_bytes, seconds + weighed)
+            });
         if self.options.memory.is_some_and(|limit| bytes + side > limit) {
             return None;
         }
         let building = building_seconds(bytes, self.machine);
-        let weighed = |(at, step): (usize, &Step)| step.runs as f64 * self.weighed(trees[at], step);
-        let kernels: f64 = self.best_steps(trees).map(weighed).sum();
         Some(kernels + building / self.options.sweeps.max(1) as f64)
     }
 

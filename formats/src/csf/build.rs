@@ -13,7 +13,7 @@ use crate::csf::Level;
 use crate::ints::{Int, Ints, Width, each_width};
 use crate::sort::Column;
 use crate::sort::ColumnMut;
-use crate::wide::{self, Work};
+use crate::wide;
 
 /// Least entries of a chunk, a multiple of the bits of a word.
 const CHUNK: usize = 1 << 16;
@@ -66,24 +66,9 @@ fn chunks(columns: &[Column<'_>], nnz: usize) -> Vec<Chunk> {
     let size = nnz.div_ceil(4 * rayon::current_num_threads()).next_multiple_of(64).max(CHUNK);
     let chunk = |index: usize| {
         let entries = index * size..nnz.min((index + 1) * size);
-        wide::run(Mark { columns, entries })
+        wide::run(|| marked(columns, entries))
     };
     (0..nnz.div_ceil(size)).into_par_iter().map(chunk).collect()
-}
-
-/// The work of marking the entries of a chunk.
-struct Mark<'a> {
-    columns: &'a [Column<'a>],
-    entries: Range<usize>,
-}
-
-impl Work for Mark<'_> {
-    type Out = Chunk;
-
-    #[inline(always)]
-    fn run(self) -> Chunk {
-        marked(self.columns, self.entries)
-    }
 }
 
 #[inline(always)]
