@@ -18,13 +18,14 @@ use crate::pages::{self, HUGE_PAGES_FROM};
 /// Numbers that one task copies.
 const PART: usize = 1 << 16;
 
-/// A read-only run of numbers: a `Vec`, or a piece of a mapped file shared without copying.
+/// A read-only run of numbers: owned, shared with other arrays, or a piece of a mapped file.
 pub struct Array<T: Pod>(Storage<T>);
 
 enum Storage<T: Pod> {
     Owned(Vec<T>),
     Huge { memory: MmapMut, len: usize },
     Mapped { map: Arc<Mmap>, offset: usize, len: usize },
+    Shared(Arc<Array<T>>),
 }
 
 impl<T: Pod> Array<T> {
@@ -57,6 +58,10 @@ impl<T: Pod> Array<T> {
             Storage::Huge { len: all, .. } | Storage::Mapped { len: all, .. } => {
                 *all = len.min(*all);
             }
+            Storage::Shared(array) if len < array.len() => {
+                *self = Array::from(array[..len].to_vec());
+            }
+            Storage::Shared(_) => {}
         }
     }
 
@@ -71,7 +76,7 @@ impl<T: Pod> Array<T> {
     pub fn into_vec(self) -> Vec<T> {
         match self.0 {
             Storage::Owned(vec) => vec,
-            Storage::Huge { .. } | Storage::Mapped { .. } => self.to_vec(),
+            Storage::Huge { .. } | Storage::Mapped { .. } | Storage::Shared(_) => self.to_vec(),
         }
     }
 
@@ -93,13 +98,31 @@ impl<T: Pod> Array<T> {
     {
         match self.0 {
             Storage::Mapped { .. } => self.copy(),
-            Storage::Owned(_) | Storage::Huge { .. } => self,
+            Storage::Owned(_) | Storage::Huge { .. } | Storage::Shared(_) => self,
         }
     }
 
-    /// Returns the numbers for writing, copying them first if they are mapped.
+    /// Returns an array of the same numbers in the same memory; mapped ones are shared as they are.
+    pub(crate) fn share(&mut self) -> Array<T> {
+        if let Storage::Owned(_) | Storage::Huge { .. } = self.0 {
+            let own = std::mem::replace(self, Array::from(Vec::new()));
+            self.0 = Storage::Shared(Arc::new(own));
+        }
+        self.clone()
+    }
+
+    /// Tells whether no other array and no file has the same memory.
+    pub(crate) fn is_own(&self) -> bool {
+        match &self.0 {
+            Storage::Owned(_) | Storage::Huge { .. } => true,
+            Storage::Shared(array) => Arc::strong_count(array) == 1,
+            Storage::Mapped { .. } => false,
+        }
+    }
+
+    /// Returns the numbers for writing, copying them first if they are mapped or shared.
     pub fn make_mut(&mut self) -> &mut [T] {
-        if let Storage::Mapped { .. } = self.0 {
+        if !self.is_own() {
             self.0 = Storage::Owned(self.to_vec());
         }
         match &mut self.0 {
@@ -107,6 +130,7 @@ impl<T: Pod> Array<T> {
             Storage::Huge { memory, len } => {
                 bytemuck::cast_slice_mut(&mut memory[..*len * size_of::<T>()])
             }
+            Storage::Shared(array) => Arc::get_mut(array).map_or(&mut [], Array::make_mut),
             Storage::Mapped { .. } => &mut [],
         }
     }
@@ -118,6 +142,7 @@ impl<T: Pod> Clone for Array<T> {
             Storage::Mapped { map, offset, len } => {
                 Array(Storage::Mapped { map: Arc::clone(map), offset: *offset, len: *len })
             }
+            Storage::Shared(array) => Array(Storage::Shared(Arc::clone(array))),
             Storage::Owned(_) | Storage::Huge { .. } => {
                 let mut copy = Array::zeros(self.len());
                 copy.make_mut().copy_from_slice(self);
@@ -143,6 +168,7 @@ impl<T: Pod> Deref for Array<T> {
             Storage::Mapped { map, offset, len } => {
                 bytemuck::cast_slice(&map[*offset..*offset + *len * size_of::<T>()])
             }
+            Storage::Shared(array) => array,
         }
     }
 }

@@ -81,7 +81,7 @@ impl Blocking {
     /// [`FormatError::NotATensor`] if the tensor lacks the modes or the bits.
     pub fn numbers<V: Value>(&self, coo: &Coo<V>) -> Result<Ints, FormatError> {
         let numbering = self.numbering(coo)?;
-        let mut numbers = Ints::zeros(coo.nnz(), Width::below(self.extent()));
+        let mut numbers = coo.spare_column(Width::below(self.extent()));
         each_width!(ColumnMut, ColumnMut::of(&mut numbers), numbers => numbering.fill_all(numbers));
         Ok(numbers)
     }
@@ -170,11 +170,6 @@ impl<V: Value> Coo<V> {
     pub fn with_blocks(self, blocking: &Blocking) -> Result<Coo<V>, FormatError> {
         let numbers = blocking.numbers(&self)?;
         Ok(self.with_mode(blocking.extent(), numbers))
-    }
-
-    /// Removes the number of the block, the last mode.
-    pub fn without_blocks(self) -> Coo<V> {
-        self.without_last_mode()
     }
 }
 

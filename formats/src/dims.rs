@@ -33,6 +33,12 @@ impl ModeOrder {
         ModeOrder(std::iter::once(root).chain(rest).collect())
     }
 
+    /// Returns the order with one more mode, the innermost.
+    pub(crate) fn with_mode(mut self) -> ModeOrder {
+        self.0.push(self.0.len());
+        self
+    }
+
     /// Returns the modes, outermost first.
     pub fn modes(&self) -> &[usize] {
         &self.0

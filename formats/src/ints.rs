@@ -7,6 +7,7 @@ use rayon::iter::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIter
 use rayon::slice::{ParallelSlice, ParallelSliceMut};
 
 use crate::array::Array;
+use crate::wide;
 
 /// Numbers that one task copies.
 const PART: usize = 1 << 16;
@@ -53,7 +54,7 @@ impl Width {
     }
 
     /// Returns the narrowest width, but at least four bytes, that holds every number below `bound`:
-    /// that of lists and files.
+    /// that of files.
     pub fn listed(bound: u64) -> Width {
         if bound <= 1 << 32 { Width::W32 } else { Width::W64 }
     }
@@ -135,6 +136,16 @@ impl Ints {
         each_width!(Ints, self, array => array.copy().into())
     }
 
+    /// Returns the same numbers in the same memory, as [`Array::share`] does.
+    pub(crate) fn share(&mut self) -> Ints {
+        each_width!(Ints, self, array => array.share().into())
+    }
+
+    /// Tells whether nothing else has the same memory, as [`Array::is_own`] does.
+    pub(crate) fn is_own(&self) -> bool {
+        each_width!(Ints, self, array => array.is_own())
+    }
+
     /// Returns an owned copy of a width that holds the numbers, made by all threads.
     pub(crate) fn copy_as(&self, width: Width) -> Ints {
         if width == self.width() {
@@ -189,7 +200,8 @@ fn recut<T: Int, U: Int>(from: &[T]) -> Array<U> {
     let mut copy = Array::zeros(from.len());
     let parts = copy.make_mut().par_chunks_mut(PART).zip(from.par_chunks(PART));
     parts.for_each(|(to, from)| {
-        to.iter_mut().zip(from).for_each(|(to, from)| *to = U::cut(from.wide()));
+        let numbers = to.iter_mut().zip(from);
+        wide::run(|| numbers.for_each(|(to, from)| *to = U::cut(from.wide())));
     });
     copy
 }

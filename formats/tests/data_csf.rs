@@ -1,6 +1,7 @@
 //! Trees against the lists they were built from.
 
-use decompose_formats::{Array, Coo, Csf, Ints, Level, ModeOrder, Width};
+use decompose_formats::csf::Layout;
+use decompose_formats::{Array, Blocking, Coo, Csf, Ints, Level, ModeOrder, Width};
 use proptest::prelude::*;
 
 /// All permutations of `0..order`.
@@ -103,6 +104,33 @@ fn all_trees_of_a_list_come_in_the_order_asked_for() {
     for tail in [0, 4, 5] {
         assert!(Csf::build_all(coo.clone(), &[(ModeOrder::natural(4), tail)]).is_err());
     }
+}
+
+#[test]
+fn trees_of_modes_and_of_blocks_come_from_one_list() {
+    // Large enough to be sorted by all threads; the mode of extent 1 has no bits to sort by.
+    let coo = list(&[300, 1, 500, 40], 150_000);
+    let blockings = ["2.0.1.0", "1.0.0.2"].map(|text| text.parse::<Blocking>().expect("bits"));
+    let order = |modes: &[usize]| ModeOrder::new(modes.to_vec()).expect("an order");
+    let layout = |blocks, modes: &[usize], tail| Layout { blocks, order: order(modes), tail };
+    let layouts = [
+        layout(Some(&blockings[0]), &[4, 2, 0, 3, 1], 2),
+        layout(None, &[3, 1, 0, 2], 2),
+        layout(Some(&blockings[1]), &[4, 3, 2, 1, 0], 1),
+        layout(Some(&blockings[0]), &[4, 0, 1, 2, 3], 3),
+        layout(None, &[0, 2, 1, 3], 1),
+    ];
+    let trees = Csf::build_all(coo.clone(), layouts.iter().cloned()).expect("builds");
+    assert_eq!(trees.len(), layouts.len());
+    for (tree, Layout { blocks, order, tail }) in trees.iter().zip(&layouts) {
+        let list = match blocks {
+            Some(blocks) => coo.clone().with_blocks(blocks).expect("numbers"),
+            None => coo.clone(),
+        };
+        assert_eq!(tree, &Csf::build(list, order).expect("builds").fuse(*tail), "{blocks:?}");
+    }
+    let wrong = [layout(Some(&blockings[0]), &[2, 0, 3, 1], 2)];
+    assert!(Csf::build_all(coo, wrong).is_err());
 }
 
 #[test]

@@ -145,6 +145,22 @@ fn indices_widen_where_they_need_to() {
 }
 
 #[test]
+fn an_index_of_more_than_two_bytes_may_come_anywhere() {
+    let lines = |long: usize| -> String {
+        let row = |row: usize| if row == long { 65_536 } else { row % 65_535 + 1 };
+        (0..30_000).map(|at| format!("{} {} 1\n", at / 300 + 1, row(at))).collect()
+    };
+    let options = ReadOptions::default();
+    for (long, most) in [(0, 65_536), (15_001, 65_536), (29_999, 65_536), (30_000, 30_000)] {
+        let (coo, _) = io::read_bytes::<f64>(lines(long).as_bytes(), &options).expect("a list");
+        assert_eq!(coo.extents(), [100, most]);
+        let column: Vec<u64> = coo.coords(1).iter().collect();
+        let want = |at: usize| if at == long { 65_535 } else { at as u64 % 65_535 };
+        assert!(column.into_iter().eq((0..30_000).map(want)), "row {long}");
+    }
+}
+
+#[test]
 fn a_zero_anywhere_makes_the_whole_file_count_from_zero() {
     let text = "# c\n1 1 1\n\n2 3 4\n0 2 5\n";
     let (coo, report) = read::<f64>(text, &ReadOptions::default()).expect("a base");

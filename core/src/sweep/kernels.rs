@@ -1,11 +1,11 @@
 //! The MTTKRPs of one tensor, put to work.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
+use decompose_formats::csf::Layout;
 use decompose_formats::ints::Width;
-use decompose_formats::{Blocking, Coo, Csf, Panels, Value};
+use decompose_formats::{Coo, Csf, Panels, Value};
 
 use crate::einsum::Index;
 use crate::error::CoreError;
@@ -14,7 +14,7 @@ use crate::lower::lower;
 use crate::runtime::{Executor, Kernel, Toolchain};
 use crate::schedule::Problem;
 use crate::sweep::trees::at_rank;
-use crate::sweep::{Step, TreePlan};
+use crate::sweep::{Step, TreeLayout, TreePlan};
 
 /// The trees of one tensor and a kernel for each mode, ready to run.
 pub(super) struct TreeKernels<V: Value> {
@@ -185,39 +185,14 @@ fn bound<V: Value>(
     Ok((executors, report))
 }
 
-/// Builds the trees of the modes, then those of each blocking, all from one list, which the last of
-/// them use up.
-fn trees<V: Value>(mut coo: Coo<V>, plan: &TreePlan) -> Result<Vec<Csf<V>>, CoreError> {
-    let mut groups: BTreeMap<Option<&Blocking>, Vec<usize>> = BTreeMap::new();
-    for (at, tree) in plan.trees.iter().enumerate() {
-        groups.entry(tree.blocks.as_ref()).or_default().push(at);
-    }
-    let mut trees: Vec<Option<Csf<V>>> = plan.trees.iter().map(|_| None).collect();
-    let mut keep = |group: &[usize], built: Vec<Csf<V>>| {
-        group.iter().zip(built).for_each(|(&at, csf)| trees[at] = Some(csf));
+/// Builds the trees, all from one list, which they use up.
+fn trees<'a, V: Value>(coo: Coo<V>, plan: &'a TreePlan) -> Result<Vec<Csf<V>>, CoreError> {
+    let layout = |tree: &'a TreeLayout| Layout {
+        blocks: tree.blocks.as_ref(),
+        order: tree.list_order(),
+        tail: tree.tail,
     };
-    let layouts = |group: &[usize]| -> Vec<_> {
-        group.iter().map(|&at| (plan.trees[at].list_order(), plan.trees[at].tail)).collect()
-    };
-    let last = groups.pop_last();
-    for (blocks, group) in &groups {
-        coo = match blocks {
-            Some(blocks) => coo.with_blocks(blocks)?,
-            None => coo,
-        };
-        keep(group, Csf::build_each(&mut coo, &layouts(group))?);
-        if blocks.is_some() {
-            coo = coo.without_blocks();
-        }
-    }
-    if let Some((blocks, group)) = last {
-        let coo = match blocks {
-            Some(blocks) => coo.with_blocks(blocks)?,
-            None => coo,
-        };
-        keep(&group, Csf::build_all(coo, &layouts(&group))?);
-    }
-    Ok(trees.into_iter().flatten().collect())
+    Ok(Csf::build_all(coo, plan.trees.iter().map(layout))?)
 }
 
 pub(crate) fn timed<T>(work: impl FnOnce() -> T) -> (T, f64) {

@@ -8,7 +8,6 @@ use rayon::iter::{IntoParallelRefMutIterator, ParallelIterator};
 use crate::array::Array;
 use crate::ints::{Ints, each_width};
 use crate::sort::Column;
-use crate::wide;
 
 use bytemuck::Pod;
 
@@ -89,5 +88,10 @@ impl Mask {
 /// Returns the bits of the entries in `range` (at most 64) that differ from the entry before them
 /// in some column; the first entry of all always does.
 pub(super) fn heads(columns: &[Column<'_>], range: Range<usize>) -> u64 {
-    wide::run(|| columns.iter().fold(0, |bits, column| bits | column.heads(&range)))
+    let mut bits = [0];
+    if !range.is_empty() {
+        let columns = columns.iter().map(|column| column.part(0..range.end));
+        columns.for_each(|column| column.add_heads(range.start, &mut bits));
+    }
+    bits[0]
 }

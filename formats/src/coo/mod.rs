@@ -5,14 +5,14 @@ mod mask;
 mod values;
 
 use crate::array::Array;
+use crate::blocking::Blocking;
 use crate::dims::ModeOrder;
 use crate::error::FormatError;
 use crate::ints::{Ints, Width};
 use crate::sort;
 use crate::sort::Column;
 use crate::sort::ColumnMut;
-use crate::sort::Layout;
-use crate::sort::Room;
+use crate::sort::{Layout, Room, Source, Target};
 use crate::value::Value;
 
 pub use crate::coo::duplicates::Duplicates;
@@ -100,7 +100,7 @@ impl<V: Value> Coo<V> {
         Coo { distinct: true, ..Coo::sorted(extents, coords, values, natural) }
     }
 
-    /// Sorts the entries by `order`, stably; does nothing if they are sorted so already.
+    /// Sorts the entries by `order`, stably, in their arrays; does nothing if they are sorted so already.
     ///
     /// Parallel, and the same whatever the number of threads.  A list known to be sorted by
     /// another order is sorted by its leading modes only.  Time `O(nnz * key bits / 10)`, memory
@@ -121,13 +121,64 @@ impl<V: Value> Coo<V> {
             let natural = ModeOrder::natural(self.order());
             self.sorted_by = Some(natural).filter(|natural| self.is_sorted_by(natural));
         }
-        let layout = self.layout(order);
-        let columns = self.coords.iter_mut().map(ColumnMut::of).collect();
-        let mut own = Room::default();
-        let room = self.room.as_mut().unwrap_or(&mut own);
-        sort::sort(columns, self.values.make_mut(), &layout, room)?;
+        let layout = Layout::from(&self.extents, order, self.sorted_by.as_ref());
+        let room = self.room.clone().unwrap_or_default();
+        if self.is_own() {
+            let columns = self.coords.iter_mut().map(ColumnMut::of).collect();
+            let target = Target { columns, values: self.values.make_mut() };
+            sort::sort(None, target, &layout, &room)?;
+        } else {
+            self.sort_away(&layout, &room)?;
+        }
         self.sorted_by = Some(order.clone());
         Ok(())
+    }
+
+    /// Sorts the entries into other arrays.
+    fn sort_away(&mut self, layout: &Layout, room: &Room) -> Result<(), FormatError> {
+        let columns = self.coords.iter().map(|old| room.column(old.len(), old.width()));
+        let mut coords: Vec<Ints> = columns.collect();
+        let mut values = Array::zeros(self.values.len());
+        let mut columns: Vec<ColumnMut<'_>> = coords.iter_mut().map(ColumnMut::of).collect();
+        // Sorts pass over modes of extent 1.
+        let single = columns.iter_mut().zip(&self.extents).filter(|(_, extent)| **extent == 1);
+        single.for_each(|(column, _)| column.fill(std::iter::repeat(0)));
+        let source = Source { columns: self.columns(), values: &self.values[..] };
+        let target = Target { columns, values: values.make_mut() };
+        sort::sort(Some(&source), target, layout, room)?;
+        (self.coords, self.values) = (coords, values);
+        Ok(())
+    }
+
+    /// Returns a column of a coordinate an entry with anything in it, if there is one from memory of
+    /// sorts.
+    pub(crate) fn spare_column(&self, width: Width) -> Ints {
+        self.room.clone().unwrap_or_default().column(self.nnz(), width)
+    }
+
+    /// Gives the list up; columns that nothing else has become memory for sorts.
+    pub(crate) fn recycle(self) {
+        if let Some(room) = self.room {
+            room.put(self.coords);
+        }
+    }
+
+    /// Returns a list of the same arrays, and of the same memory for sorts; who sorts first gets arrays
+    /// of its own.
+    pub(crate) fn share(&mut self) -> Coo<V> {
+        Coo {
+            extents: self.extents.clone(),
+            coords: self.coords.iter_mut().map(Ints::share).collect(),
+            values: self.values.share(),
+            sorted_by: self.sorted_by.clone(),
+            distinct: self.distinct,
+            room: self.room.clone(),
+        }
+    }
+
+    /// Tells whether no other list, tree or file has arrays of this one.
+    pub(crate) fn is_own(&self) -> bool {
+        self.values.is_own() && self.coords.iter().all(Ints::is_own)
     }
 
     /// Lets all sorts from now on use the same memory, until the list is given up.
@@ -170,24 +221,10 @@ impl<V: Value> Coo<V> {
 
     /// Adds a mode, the last, whose coordinates follow from those of the others.
     pub(crate) fn with_mode(mut self, extent: u64, coords: Ints) -> Coo<V> {
-        let mode = self.order();
         self.extents.push(extent);
         self.coords.push(coords);
-        self.sorted_by = self.sorted_by.and_then(|sorted| {
-            ModeOrder::new(sorted.modes().iter().copied().chain([mode]).collect())
-        });
+        self.sorted_by = self.sorted_by.map(ModeOrder::with_mode);
         debug_assert!(self.check().is_ok(), "coordinates that do not fit");
-        self
-    }
-
-    /// Removes the last mode, whose coordinates follow from those of the others.
-    pub(crate) fn without_last_mode(mut self) -> Coo<V> {
-        let mode = self.order() - 1;
-        self.extents.pop();
-        self.coords.pop();
-        // Sorted by the last mode's coordinates, they are sorted by the others only if it came last.
-        let sorted = self.sorted_by.filter(|sorted| sorted.modes().last() == Some(&mode));
-        self.sorted_by = sorted.and_then(|sorted| ModeOrder::new(sorted.modes()[..mode].to_vec()));
         self
     }
 
@@ -208,9 +245,16 @@ impl<V: Value> Coo<V> {
         self.sorted_by.as_ref()
     }
 
-    /// Returns how many key bits a sort by `order` would have to sort: the measure of its work.
-    pub(crate) fn bits_to_sort(&self, order: &ModeOrder) -> u32 {
-        let layout = self.layout(order);
+    /// Returns how many key bits a sort by `order` would have to sort, which is the measure of its work;
+    /// with `blocks`, their number is one more mode.
+    pub(crate) fn bits_to_sort(&self, blocks: Option<&Blocking>, order: &ModeOrder) -> u32 {
+        let mut extents = self.extents.clone();
+        let mut known = self.sorted_by.clone();
+        if let Some(blocks) = blocks {
+            extents.push(blocks.extent());
+            known = known.map(ModeOrder::with_mode);
+        }
+        let layout = Layout::from(&extents, order, known.as_ref());
         layout.bits() - layout.settled()
     }
 
@@ -226,13 +270,6 @@ impl<V: Value> Coo<V> {
         }
         let why = format!("mode order {order} for a tensor of {} modes", self.order());
         Err(FormatError::NotATensor(why))
-    }
-
-    fn layout(&self, order: &ModeOrder) -> Layout {
-        match &self.sorted_by {
-            Some(known) => Layout::resorting(&self.extents, order, known),
-            None => Layout::new(&self.extents, order),
-        }
     }
 
     fn check(&self) -> Result<(), FormatError> {

@@ -66,21 +66,20 @@ fn chunks(columns: &[Column<'_>], nnz: usize) -> Vec<Chunk> {
     let size = nnz.div_ceil(4 * rayon::current_num_threads()).next_multiple_of(64).max(CHUNK);
     let chunk = |index: usize| {
         let entries = index * size..nnz.min((index + 1) * size);
-        wide::run(|| marked(columns, entries))
+        marked(columns, entries)
     };
     (0..nnz.div_ceil(size)).into_par_iter().map(chunk).collect()
 }
 
-#[inline(always)]
 fn marked(columns: &[Column<'_>], entries: Range<usize>) -> Chunk {
-    let words = || entries.clone().step_by(64).map(|start| start..entries.end.min(start + 64));
-    let mut above = vec![0; words().len()];
+    let mut above = vec![0; entries.len().div_ceil(64)];
     let mut bits: Vec<Vec<u64>> = Vec::with_capacity(columns.len());
     for column in columns {
-        above.iter_mut().zip(words()).for_each(|(bits, word)| *bits |= column.heads(&word));
+        column.part(0..entries.end).add_heads(entries.start, &mut above);
         bits.push(above.clone());
     }
-    let count = |bits: &Vec<u64>| bits.iter().map(|word| word.count_ones() as usize).sum();
+    let ones = |bits: &[u64]| bits.iter().map(|word| word.count_ones() as usize).sum();
+    let count = |bits: &Vec<u64>| wide::run(|| ones(bits));
     let counts = bits.iter().map(count).collect();
     Chunk { start: entries.start, bits, counts }
 }

@@ -10,11 +10,12 @@
 //! and one position loop walks them all.
 //!
 //! Coordinates are as narrow as the extent of their mode allows, two bytes up to 65,536, and pointers
-//! as the number of non-zeros allows; a list has at least four bytes a coordinate.
+//! as the number of non-zeros allows.
 
 mod build;
 mod check;
 mod expand;
+mod many;
 mod merge;
 
 use crate::array::Array;
@@ -25,6 +26,7 @@ use crate::ints::{Ints, Width};
 use crate::value::Value;
 
 pub(crate) use crate::csf::build::node_counts;
+pub use crate::csf::many::Layout;
 pub use crate::csf::merge::Merged;
 
 /// A sparse tensor as compressed sparse fibres.
@@ -65,7 +67,10 @@ impl<V: Value> Csf<V> {
     /// [`FormatError::NotATensor`] if `order` is not of the list's modes, or the list is not
     /// sorted by it.
     pub fn from_sorted(coo: &Coo<V>, order: &ModeOrder) -> Result<Csf<V>, FormatError> {
-        Csf::copied(coo, order, 1)
+        let upper = upper_levels(coo, order, 1)?;
+        let copy = |&mode: &usize| coo.coords(mode).copy_as(Width::below(coo.extents()[mode]));
+        let last = last_of(order, 1).iter().map(copy).collect();
+        Ok(Csf::assemble((coo.extents().to_vec(), order.clone()), (upper, last), coo.copy_values()))
     }
 
     /// Sorts a list by `order` and turns it into a tree; last level and values are not copied.
@@ -73,62 +78,39 @@ impl<V: Value> Csf<V> {
     /// # Errors
     ///
     /// As [`Coo::sort`].
-    pub fn build(coo: Coo<V>, order: &ModeOrder) -> Result<Csf<V>, FormatError> {
-        Csf::taken(coo, order, 1)
-    }
-
-    /// Builds a tree for each of `layouts`, an order and how many levels at its end are fused (see
-    /// [`Csf::fuse`]), in their order.
-    ///
-    /// The list is sorted from one order to the nearest of the remaining ones (fewest key bits to
-    /// sort, see [`Coo::sort`]) and given up for the last tree.  Peak memory: the trees, the list
-    /// with coordinates as narrow as those of trees, and the memory of one sort.
-    ///
-    /// # Errors
-    ///
-    /// As [`Coo::sort`]; [`FormatError::NotATensor`] if the root of a tree would be fused.
-    pub fn build_all(
-        mut coo: Coo<V>,
-        layouts: &[(ModeOrder, usize)],
-    ) -> Result<Vec<Csf<V>>, FormatError> {
-        let (mut trees, last) = build_but(1, &mut coo, layouts)?;
-        if let Some(at) = last {
-            let (order, tail) = &layouts[at];
-            trees[at] = Some(Csf::taken(coo, order, *tail)?);
-        }
-        Ok(trees.into_iter().flatten().collect())
-    }
-
-    /// Builds a tree for each of `layouts`, in their order, as [`Csf::build_all`] does, and keeps the
-    /// list, sorted by one of them, with the memory of its last sort for the next.
-    ///
-    /// # Errors
-    ///
-    /// As [`Csf::build_all`].
-    pub fn build_each(
-        coo: &mut Coo<V>,
-        layouts: &[(ModeOrder, usize)],
-    ) -> Result<Vec<Csf<V>>, FormatError> {
-        let (trees, _) = build_but(0, coo, layouts)?;
-        Ok(trees.into_iter().flatten().collect())
-    }
-
-    /// Builds the tree of a sorted list with its last `tail` levels fused.
-    fn copied(coo: &Coo<V>, order: &ModeOrder, tail: usize) -> Result<Csf<V>, FormatError> {
-        let upper = upper_levels(coo, order, tail)?;
-        let copy = |&mode: &usize| coo.coords(mode).copy_as(Width::below(coo.extents()[mode]));
-        let last = last_of(order, tail).iter().map(copy).collect();
-        Ok(Csf::assemble((coo.extents().to_vec(), order.clone()), (upper, last), coo.copy_values()))
-    }
-
-    /// Sorts a list and turns it into a tree with its last `tail` levels fused.
-    fn taken(mut coo: Coo<V>, order: &ModeOrder, tail: usize) -> Result<Csf<V>, FormatError> {
+    pub fn build(mut coo: Coo<V>, order: &ModeOrder) -> Result<Csf<V>, FormatError> {
         coo.check_order(order)?;
         coo.narrow();
         coo.sort(order)?;
         coo.give_room_back();
-        let upper = upper_levels(&coo, order, tail)?;
-        let (extents, coords, values) = coo.into_parts();
+        Csf::sharing(&mut coo, order, 1)
+    }
+
+    /// Builds a tree for each of `layouts`, in their order.
+    ///
+    /// The first is sorted in the arrays of the list and keeps them, the others in arrays of their own;
+    /// nothing is copied.  The next is always the one with the fewest key bits to sort (see
+    /// [`Coo::sort`]), from the list or a tree.  Peak memory: the trees, the list with coordinates as
+    /// narrow as those of trees, of which one tree shares values and fused columns, the columns of the
+    /// tree being made, and the memory of one sort.
+    ///
+    /// # Errors
+    ///
+    /// As [`Coo::sort`] and [`Coo::with_blocks`]; [`FormatError::NotATensor`] if the root of a tree would
+    /// be fused.
+    pub fn build_all<'a>(
+        coo: Coo<V>,
+        layouts: impl IntoIterator<Item = impl Into<Layout<'a>>>,
+    ) -> Result<Vec<Csf<V>>, FormatError> {
+        let layouts: Vec<Layout<'_>> = layouts.into_iter().map(Into::into).collect();
+        many::build(coo, &layouts)
+    }
+
+    /// Builds the tree of a sorted list, narrow as trees are, with its last `tail` levels fused; fused
+    /// columns and values are those of the list.
+    fn sharing(coo: &mut Coo<V>, order: &ModeOrder, tail: usize) -> Result<Csf<V>, FormatError> {
+        let upper = upper_levels(coo, order, tail)?;
+        let (extents, coords, values) = coo.share().into_parts();
         let mut coords: Vec<Option<Ints>> = coords.into_iter().map(Some).collect();
         let last = last_of(order, tail).iter().filter_map(|&mode| coords[mode].take()).collect();
         Ok(Csf::assemble((extents, order.clone()), (upper, last), values))
@@ -254,37 +236,6 @@ impl<V: Value> Csf<V> {
         let levels: u64 = self.levels.iter().map(|l| l.coords.bytes() + l.pointers.bytes()).sum();
         levels + (self.values.len() * V::BYTES) as u64
     }
-}
-
-/// Trees by layout, as far as they are built, and a layout that is left.
-type Built<V> = (Vec<Option<Csf<V>>>, Option<usize>);
-
-/// Builds trees for all but `spared` of `layouts`, each sorted from the nearest before, and returns
-/// which were spared.
-fn build_but<V: Value>(
-    spared: usize,
-    coo: &mut Coo<V>,
-    layouts: &[(ModeOrder, usize)],
-) -> Result<Built<V>, FormatError> {
-    layouts.iter().try_for_each(|(order, tail)| {
-        check_tail(*tail, order.modes().len())?;
-        coo.check_order(order)
-    })?;
-    let mut trees: Vec<Option<Csf<V>>> = layouts.iter().map(|_| None).collect();
-    let mut pending: Vec<usize> = (0..layouts.len()).collect();
-    if layouts.len() > spared {
-        coo.narrow();
-        coo.keep_room();
-    }
-    while pending.len() > spared {
-        let work = |&at: &usize| (coo.bits_to_sort(&layouts[pending[at]].0), at);
-        let nearest = (0..pending.len()).min_by_key(work).unwrap_or(0);
-        let next = pending.remove(nearest);
-        let (order, tail) = &layouts[next];
-        coo.sort(order)?;
-        trees[next] = Some(Csf::copied(coo, order, *tail)?);
-    }
-    Ok((trees, pending.pop()))
 }
 
 /// Builds all levels but the last `tail`.

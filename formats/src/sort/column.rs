@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use crate::ints::{Int, Ints, each_width};
+use crate::wide;
 
 /// The coordinates of a run of entries in one mode.
 #[derive(Clone, Copy)]
@@ -39,16 +40,31 @@ impl<'a> Column<'a> {
         each_width!(Column, self, coords => coords[position].wide())
     }
 
-    /// Returns the bits of the entries in `range` (at most 64) that differ from the entry before
-    /// them; the first entry of all always does.
-    #[inline(always)]
-    pub(crate) fn heads(&self, range: &Range<usize>) -> u64 {
-        if range.is_empty() {
-            return 0;
+    /// Returns the coordinates of the entries in `range`.
+    pub(crate) fn part(&self, range: Range<usize>) -> Column<'a> {
+        match self {
+            Column::U16(coords) => Column::U16(&coords[range]),
+            Column::U32(coords) => Column::U32(&coords[range]),
+            Column::U64(coords) => Column::U64(&coords[range]),
         }
-        let (from, first) = (range.start.max(1), u64::from(range.start == 0));
-        let bits = each_width!(Column, self, coords => differences(&coords[from - 1..range.end]));
-        first | bits << (from - range.start)
+    }
+
+    /// Adds to each word of `bits` those of the entries that differ from the entry before them; the
+    /// first entry of all always does.  Word `w` is of the 64 entries from `start + 64 w` on.
+    pub(crate) fn add_heads(&self, start: usize, bits: &mut [u64]) {
+        each_width!(Column, self, coords => wide::run(|| add_heads(coords, start, bits)));
+    }
+}
+
+#[inline(always)]
+fn add_heads<T: Copy + PartialEq>(coords: &[T], start: usize, bits: &mut [u64]) {
+    for (word, bits) in bits.iter_mut().enumerate() {
+        let from = start + 64 * word;
+        let until = coords.len().min(from + 64);
+        *bits |= match from {
+            0 => 1 | differences(&coords[..until]) << 1,
+            _ => differences(&coords[from - 1..until]),
+        };
     }
 }
 
@@ -120,5 +136,5 @@ impl<'a> ColumnMut<'a> {
 }
 
 fn fill<T: Int>(slots: &mut [T], source: impl Iterator<Item = u64>) {
-    slots.iter_mut().zip(source).for_each(|(slot, coord)| *slot = T::cut(coord));
+    wide::run(|| slots.iter_mut().zip(source).for_each(|(slot, coord)| *slot = T::cut(coord)));
 }

@@ -7,6 +7,7 @@ use bytemuck::Pod;
 use crate::dims::ModeOrder;
 use crate::ints::{Int, each_width};
 use crate::sort::column::Column;
+use crate::wide;
 
 /// Where the coordinates of each mode lie in a key.
 #[derive(Clone, Debug)]
@@ -42,12 +43,20 @@ impl Layout {
         Layout { fields, order: order.clone(), bits: shift, settled: 0 }
     }
 
+    /// Lays out the modes of `order` for entries that may be known to be sorted.
+    pub(crate) fn from(extents: &[u64], order: &ModeOrder, known: Option<&ModeOrder>) -> Layout {
+        match known {
+            Some(known) => Layout::resorting(extents, order, known),
+            None => Layout::new(extents, order),
+        }
+    }
+
     /// Lays out the modes of `order` for entries sorted by `known`.
     ///
     /// A stable sort by the leading modes of `order` leaves the entries that agree in them as
     /// `known` without these modes has them.  As soon as that is the rest of `order`, the bits of
     /// the rest are settled: from `1-2-3` to `2-1-3` only the bits of mode 2 are sorted.
-    pub(crate) fn resorting(extents: &[u64], order: &ModeOrder, known: &ModeOrder) -> Layout {
+    fn resorting(extents: &[u64], order: &ModeOrder, known: &ModeOrder) -> Layout {
         let mut layout = Layout::new(extents, order);
         let leading = (0..=extents.len()).find(|&leading| {
             let (sorted, rest) = order.modes().split_at(leading);
@@ -178,9 +187,10 @@ pub(crate) fn pack_above<W: Word>(
     let end = start + keys.len();
     for field in layout.fields.iter().filter(|field| field.shift + field.bits > floor) {
         each_width!(Column, columns[field.mode], coords => {
-            for (key, &coord) in keys.iter_mut().zip(&coords[start..end]) {
+            let entries = keys.iter_mut().zip(&coords[start..end]);
+            wide::run(|| entries.for_each(|(key, &coord)| {
                 *key |= W::place(coord.wide(), field.shift);
-            }
+            }));
         });
     }
 }

@@ -7,8 +7,10 @@
 //!    own piece of the bucket of the key's leading digit.  Pieces of one bucket lie in the order of
 //!    the chunks, so the pass is stable and its result does not depend on the number of threads.
 //! 2. *Finish*: a bucket that fits the second-level cache is sorted by the remaining digits, lowest
-//!    first, and unpacked over the columns it came from; a larger one (a heavy slice) is unpacked
-//!    as it is and partitioned again.
+//!    first, and unpacked to its place in the columns; a larger one (a heavy slice) is unpacked as it
+//!    is and partitioned again.
+//!
+//! The columns are those that were read, or others where those are still needed.
 //!
 //! Peak memory beyond the columns is one pair an entry: 16 bytes, or 24 for keys of 65 to 128 bits.
 //! Longer keys fall back to a comparison sort of positions.  Time `O(nnz * key bits / 10)`.
@@ -21,18 +23,18 @@ mod compare;
 mod key;
 mod leaf;
 mod radix;
+mod room;
 
-use memmap2::MmapMut;
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
 use crate::error::FormatError;
-use crate::pages;
 use crate::sort::key::{Word, pack};
 use crate::sort::radix::Run;
 use crate::value::Value;
 
 pub(crate) use crate::sort::column::{Column, ColumnMut};
 pub(crate) use crate::sort::key::Layout;
+pub(crate) use crate::sort::room::Room;
 
 /// Keys packed at a time: small enough for the first-level cache, large enough for vector code.
 pub(crate) const BLOCK: usize = 1024;
@@ -48,68 +50,58 @@ pub(crate) fn is_sorted(columns: &[Column<'_>], layout: &Layout) -> bool {
     }
 }
 
-/// Memory for the pairs of a sort, which the next one may use again: fresh pages are slow to touch.
-#[derive(Debug, Default)]
-pub(crate) struct Room(Option<MmapMut>);
+/// Entries to be sorted.
+#[derive(Clone)]
+pub(crate) struct Source<'a, V> {
+    pub(crate) columns: Vec<Column<'a>>,
+    pub(crate) values: &'a [V],
+}
 
-impl Clone for Room {
-    /// Returns room that takes no memory yet.
-    fn clone(&self) -> Room {
-        Room::default()
+/// Where sorted entries go; without a source, the entries that are sorted.
+pub(crate) struct Target<'a, V> {
+    pub(crate) columns: Vec<ColumnMut<'a>>,
+    pub(crate) values: &'a mut [V],
+}
+
+impl<V> Target<'_, V> {
+    /// Returns the entries that are there.
+    fn read(&self) -> Source<'_, V> {
+        let columns = self.columns.iter().map(ColumnMut::read).collect();
+        Source { columns, values: &*self.values }
     }
 }
 
-impl Room {
-    /// Returns `bytes` of memory with anything in it.
-    fn of(&mut self, bytes: usize) -> Result<&mut [u8], FormatError> {
-        let enough = self.0.take().filter(|memory| memory.len() >= bytes);
-        let memory = match enough {
-            Some(memory) => memory,
-            None => Room::fresh(bytes)?,
-        };
-        Ok(&mut self.0.insert(memory)[..bytes])
-    }
-
-    fn fresh(bytes: usize) -> Result<MmapMut, FormatError> {
-        let Ok(memory) = MmapMut::map_anon(bytes.max(1)) else {
-            return Err(FormatError::NotATensor(format!("no memory to sort it: {bytes} bytes")));
-        };
-        pages::ask_in_order(&memory);
-        Ok(memory)
-    }
-}
-
-/// Sorts the entries by `layout`, stably.
+/// Sorts the entries of `source`, or of `target` where they are, by `layout`, stably.
 ///
 /// # Errors
 ///
 /// [`FormatError::NotATensor`] if the system has no memory for the pairs.
 pub(crate) fn sort<V: Value>(
-    columns: Vec<ColumnMut<'_>>,
-    values: &mut [V],
+    source: Option<&Source<'_, V>>,
+    target: Target<'_, V>,
     layout: &Layout,
-    room: &mut Room,
+    room: &Room,
 ) -> Result<(), FormatError> {
     match layout.bits() {
-        0..=64 => sort_keys::<u64, V>(columns, values, layout, room),
-        65..=128 => sort_keys::<u128, V>(columns, values, layout, room),
+        0..=64 => sort_keys::<u64, V>(source, target, layout, room),
+        65..=128 => sort_keys::<u128, V>(source, target, layout, room),
         _ => {
-            compare::sort(columns, values, layout);
+            compare::sort(source, target, layout);
             Ok(())
         }
     }
 }
 
 fn sort_keys<W: Word, V: Value>(
-    columns: Vec<ColumnMut<'_>>,
-    values: &mut [V],
+    source: Option<&Source<'_, V>>,
+    target: Target<'_, V>,
     layout: &Layout,
-    room: &mut Room,
+    room: &Room,
 ) -> Result<(), FormatError> {
-    let memory = room.of(values.len() * size_of::<W::Entry>())?;
-    let entries = bytemuck::cast_slice_mut(memory);
-    radix::sort::<W, V>(Run { columns, values, entries }, layout, layout.bits());
-    Ok(())
+    room.with(target.values.len() * size_of::<W::Entry>(), |memory| {
+        let entries = bytemuck::cast_slice_mut(memory);
+        radix::sort::<W, V>(source, Run { target, entries }, layout, layout.bits());
+    })
 }
 
 fn keys_ascend<W: Word>(columns: &[Column<'_>], layout: &Layout) -> bool {

@@ -2,10 +2,10 @@
 
 use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
 
-use crate::sort::BLOCK;
-use crate::sort::column::{Column, ColumnMut};
+use crate::sort::column::Column;
 use crate::sort::key::{Layout, Word, pack, pack_above};
 use crate::sort::leaf;
+use crate::sort::{BLOCK, Source, Target};
 use crate::value::Value;
 
 /// Runs up to this many entries are sorted by one thread inside its cache.
@@ -17,10 +17,9 @@ const DIGIT: u32 = 11;
 /// Least entries of a chunk: below, making cursors costs more than filling buckets.
 const CHUNK: usize = 1 << 16;
 
-/// Entries to be sorted in place, and as much room for pairs.
+/// Where entries go, and as much room for pairs.
 pub(super) struct Run<'a, E, V> {
-    pub(super) columns: Vec<ColumnMut<'a>>,
-    pub(super) values: &'a mut [V],
+    pub(super) target: Target<'a, V>,
     pub(super) entries: &'a mut [E],
 }
 
@@ -31,59 +30,70 @@ struct Digit {
     bits: u32,
 }
 
-/// Sorts `run` stably by the unsettled key bits below `top`; those above are equal.
-pub(super) fn sort<W: Word, V: Value>(mut run: Run<'_, W::Entry, V>, layout: &Layout, top: u32) {
+/// Sorts the entries of `source`, or of the target of `run`, stably by the unsettled key bits below
+/// `top`; those above are equal.
+pub(super) fn sort<W: Word, V: Value>(
+    source: Option<&Source<'_, V>>,
+    run: Run<'_, W::Entry, V>,
+    layout: &Layout,
+    top: u32,
+) {
     let floor = layout.settled();
-    if run.values.len() <= LEAF || floor >= top {
-        collect::<W, V>(&mut run, layout);
-        return finish::<W, V>(run, layout, top, &mut Vec::new());
+    let small = run.entries.len() <= LEAF || floor >= top;
+    let Run { target, entries } = run;
+    let own = target.read();
+    let source = source.unwrap_or(&own);
+    if small {
+        collect::<W, V>(source, entries, layout);
+        return finish::<W, V>(Run { target, entries }, layout, top, &mut Vec::new());
     }
-    let wanted = (run.values.len() / BUCKET).ilog2() + 1;
+    let wanted = (entries.len() / BUCKET).ilog2() + 1;
     let bits = wanted.min(DIGIT).min(top - floor);
     let digit = Digit { shift: top - bits, bits };
-    let bounds = partition::<W, V>(&mut run, layout, digit);
-    let buckets: Vec<_> = run.split(&bounds).into_iter().filter(|b| !b.values.is_empty()).collect();
+    let bounds = partition::<W, V>(source, entries, layout, digit);
+    let buckets = Run { target, entries }.split(&bounds);
+    let buckets: Vec<_> = buckets.into_iter().filter(|b| !b.entries.is_empty()).collect();
     buckets.into_par_iter().with_min_len(4).for_each_init(Vec::new, |scratch, mut bucket| {
-        if bucket.values.len() <= LEAF || floor >= digit.shift {
+        if bucket.entries.len() <= LEAF || floor >= digit.shift {
             finish::<W, V>(bucket, layout, digit.shift, scratch);
         } else {
-            unpack::<W, V>(&mut bucket.columns, bucket.values, bucket.entries, layout);
-            sort::<W, V>(bucket, layout, digit.shift);
+            unpack::<W, V>(&mut bucket.target, bucket.entries, layout);
+            sort::<W, V>(None, bucket, layout, digit.shift);
         }
     });
 }
 
-/// Sorts the pairs of a small run and writes them over its columns.
+/// Sorts the pairs of a small run and writes them to its target.
 fn finish<W: Word, V: Value>(
     run: Run<'_, W::Entry, V>,
     layout: &Layout,
     top: u32,
     scratch: &mut Vec<W::Entry>,
 ) {
-    let Run { mut columns, values, entries } = run;
+    let Run { mut target, entries } = run;
     let sorted = leaf::sort::<W>(entries, scratch, (layout.settled(), top));
-    unpack::<W, V>(&mut columns, values, sorted, layout);
+    unpack::<W, V>(&mut target, sorted, layout);
 }
 
-/// Packs the entries into the room for pairs, bucket after bucket; returns where buckets end.
+/// Packs the entries of `source` into pairs, bucket after bucket; returns where buckets end.
 fn partition<W: Word, V: Value>(
-    run: &mut Run<'_, W::Entry, V>,
+    source: &Source<'_, V>,
+    entries: &mut [W::Entry],
     layout: &Layout,
     digit: Digit,
 ) -> Vec<usize> {
-    let len = run.values.len();
+    let Source { columns, values } = source;
+    let len = values.len();
     let chunks = (rayon::current_num_threads() * 4).min(len.div_ceil(CHUNK));
     let chunk = len.div_ceil(chunks);
-    let columns: Vec<Column<'_>> = run.columns.iter().map(ColumnMut::read).collect();
-    let values = &*run.values;
     let range = |index: usize| (index * chunk).min(len)..((index + 1) * chunk).min(len);
 
     let counts: Vec<Vec<usize>> = (0..chunks)
         .into_par_iter()
-        .map(|index| count::<W>(&columns, layout, range(index), digit))
+        .map(|index| count::<W>(columns, layout, range(index), digit))
         .collect();
 
-    let mut rest = &mut *run.entries;
+    let mut rest = entries;
     let mut cursors: Vec<Vec<_>> =
         (0..chunks).map(|_| Vec::with_capacity(1 << digit.bits)).collect();
     let mut bounds = Vec::with_capacity(1 << digit.bits);
@@ -101,7 +111,7 @@ fn partition<W: Word, V: Value>(
         let range = range(index);
         for start in range.clone().step_by(BLOCK) {
             let keys = &mut keys[..BLOCK.min(range.end - start)];
-            pack(layout, &columns, start, keys);
+            pack(layout, columns, start, keys);
             for (&key, &value) in keys.iter().zip(&values[start..]) {
                 // Each cursor was given the room that its chunk counted.
                 if let Some(slot) = cursors[digit.of(key)].next() {
@@ -113,16 +123,14 @@ fn partition<W: Word, V: Value>(
     bounds
 }
 
-/// Packs the entries into the room for pairs in their order.
-fn collect<W: Word, V: Value>(run: &mut Run<'_, W::Entry, V>, layout: &Layout) {
-    let columns: Vec<Column<'_>> = run.columns.iter().map(ColumnMut::read).collect();
+/// Packs the entries of `source` into pairs in their order.
+fn collect<W: Word, V: Value>(source: &Source<'_, V>, entries: &mut [W::Entry], layout: &Layout) {
     let mut keys = [W::default(); BLOCK];
-    for (block, entries) in run.entries.chunks_mut(BLOCK).enumerate() {
+    for (block, entries) in entries.chunks_mut(BLOCK).enumerate() {
         let keys = &mut keys[..entries.len()];
-        pack(layout, &columns, block * BLOCK, keys);
-        for ((slot, &key), &value) in
-            entries.iter_mut().zip(&*keys).zip(&run.values[block * BLOCK..])
-        {
+        pack(layout, &source.columns, block * BLOCK, keys);
+        let values = &source.values[block * BLOCK..];
+        for ((slot, &key), &value) in entries.iter_mut().zip(&*keys).zip(values) {
             *slot = key.with(value.to_f64().to_bits());
         }
     }
@@ -145,19 +153,14 @@ fn count<W: Word>(
     counts
 }
 
-/// Writes pairs over the columns and values.
-fn unpack<W: Word, V: Value>(
-    columns: &mut [ColumnMut<'_>],
-    values: &mut [V],
-    entries: &[W::Entry],
-    layout: &Layout,
-) {
+/// Writes pairs to the columns and values.
+fn unpack<W: Word, V: Value>(target: &mut Target<'_, V>, entries: &[W::Entry], layout: &Layout) {
     for field in layout.fields() {
         let mask = u64::MAX >> (u64::BITS - field.bits);
         let coords = entries.iter().map(|&entry| W::of(entry).bits_from(field.shift) & mask);
-        columns[field.mode].fill(coords);
+        target.columns[field.mode].fill(coords);
     }
-    for (slot, &entry) in values.iter_mut().zip(entries) {
+    for (slot, &entry) in target.values.iter_mut().zip(entries) {
         *slot = V::from_f64(f64::from_bits(W::value(entry)));
     }
 }
@@ -176,11 +179,13 @@ impl<'a, E, V> Run<'a, E, V> {
     }
 
     fn split_at(self, at: usize) -> (Run<'a, E, V>, Run<'a, E, V>) {
-        let (head, tail) = self.columns.into_iter().map(|column| column.split_at(at)).unzip();
-        let (values, values_tail) = self.values.split_at_mut(at);
+        let Target { columns, values } = self.target;
+        let (head, tail) = columns.into_iter().map(|column| column.split_at(at)).unzip();
+        let (values, values_tail) = values.split_at_mut(at);
         let (entries, entries_tail) = self.entries.split_at_mut(at);
-        let head = Run { columns: head, values, entries };
-        (head, Run { columns: tail, values: values_tail, entries: entries_tail })
+        let head = Target { columns: head, values };
+        let tail = Target { columns: tail, values: values_tail };
+        (Run { target: head, entries }, Run { target: tail, entries: entries_tail })
     }
 }
 

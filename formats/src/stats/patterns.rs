@@ -140,8 +140,12 @@ impl PatternCounts {
         let numbering = blocking.numbering(coo)?;
         let tuples = Tuples { columns: coo.columns(), numbering: Some(numbering) };
         let block = ModeSet::of(&[coo.order()]);
-        let inside = self.counts.keys().copied().chain([ModeSet::default()]);
-        let inside: Vec<ModeSet> = inside.filter(|&set| set != ModeSet::all(coo.order())).collect();
+        // Modes that have all bits of the number say in which block they are.
+        let split = |mode: &usize| blocking.bits()[*mode] > 0;
+        let split = ModeSet::of(&(0..coo.order()).filter(split).collect::<Vec<_>>());
+        let tells = |set: ModeSet| set.bits() & split.bits() == split.bits();
+        let (known, inside): (Vec<ModeSet>, Vec<ModeSet>) =
+            self.counts.keys().copied().chain([ModeSet::default()]).partition(|&set| tells(set));
         let sets: Vec<ModeSet> =
             inside.iter().map(|set| ModeSet::from_bits(set.bits() | block.bits())).collect();
         let counted = inside.iter().zip(sketches(&tuples, &sets));
@@ -149,7 +153,8 @@ impl PatternCounts {
             let least = self.counts.get(&set).map_or(1, |count| count.value).min(self.nnz);
             (set, (sketch.count().round() as u64).clamp(least, self.nnz))
         });
-        Ok(counted.chain([(ModeSet::all(coo.order()), self.nnz)]).collect())
+        let known = known.into_iter().map(|set| (set, self.count(set).value));
+        Ok(known.chain(counted).collect())
     }
 
     /// Renumbers the modes, as [`Coo::permute_modes`] does.
@@ -320,7 +325,8 @@ fn add_range(tuples: &Tuples<'_>, sets: &[ModeSet], sketches: &mut [Sketch], ran
         for (set, sketch) in sets.iter().zip(&mut *sketches) {
             let mut tuples = [0u64; BLOCK];
             for mode in set.modes().take_while(|&mode| mode < hashes.len()) {
-                tuples.iter_mut().zip(&hashes[mode]).for_each(|(t, &h)| *t = t.wrapping_add(h));
+                let sums = tuples.iter_mut().zip(&hashes[mode]);
+                wide::run(|| sums.for_each(|(t, &h)| *t = t.wrapping_add(h)));
             }
             wide::run(|| tuples.iter_mut().for_each(|tuple| *tuple = mix(*tuple)));
             tuples[..end - start].iter().for_each(|&tuple| sketch.add(tuple));

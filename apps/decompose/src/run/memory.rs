@@ -4,7 +4,8 @@
 //! sort    list + sorting copy
 //! start   list + start
 //! narrow  list + a narrow column, or list + narrow list of a mapped file
-//! build   narrow list + trees but the last + sorting copy or upper levels of the last
+//! build   narrow list, of which the last tree is made + trees but the last + sorting copy or upper
+//!         levels of the last; of several, the columns of the list before that no tree shares
 //! solve   trees + private copies + factors + work
 //! write   factors + pixels of the figures drawn at once
 //! peak    what the process holds anyway + the largest of these, or the peak so far
@@ -134,11 +135,14 @@ impl Forecast {
             coordinates + (tensor.nnz() * V::BYTES) as u64
         };
         let narrow = narrow_list(tensor);
-        // Any tree may be the last, which takes over arrays of the list; the memory of sorts is held until then.
+        // The list from which a tree is sorted shares the leaves of another; that of one tree is its own.
+        let unshared = trees.iter().map(|tree| narrow - leaves(tree)).max().unwrap_or(0);
+        let before = if trees.len() > 1 { unshared + numbers } else { 0 };
+        // Any tree may be the last; the memory of sorts is held until then.
         let build = trees.iter().map(|tree| {
             let bits = (tensor.nnz() / 8 * tensor.order()) as u64;
             let upper = bytes(tree).saturating_sub(leaves(tree)) + bits;
-            narrow + numbers + (kept - bytes(tree)) + upper.max(sorting + bits)
+            before + narrow + numbers + (kept - bytes(tree)) + upper.max(sorting + bits)
         });
         let building = build.max().unwrap_or(0).max(self.narrowing(tensor) + numbers);
         self.with_built((kept, copies), sorting, building)

@@ -81,22 +81,41 @@ pub(super) fn read_windows<V: Value>(
     let limits = limits(&prelude, file, options)?;
     let start = prelude.bytes as u64;
     let lines = Lines { text, start, window: options.window.max(1) as u64 };
-    let mut collector = Collector::new(file, &limits, prelude.counts);
-    let finish = Finish { prelude: &prelude, bytes: text.len(), compression: Compression::None };
-    progress.restart(text.len());
-    progress.advance(start);
-    match windows::parse::<u32, V>(lines, &mut collector, progress) {
-        Ok(columns) => return finish.run(columns, &collector),
-        Err(End::Error(error)) => return Err(error),
-        Err(End::Wide) => {}
-    }
-    let mut collector = Collector::new(file, &limits, prelude.counts);
-    progress.restart(text.len());
-    progress.advance(start);
-    match windows::parse::<u64, V>(lines, &mut collector, progress) {
-        Ok(columns) => finish.run(columns, &collector),
-        Err(End::Error(error)) => Err(error),
-        Err(End::Wide) => unreachable!("64-bit indices always fit"),
+    let read = Reading { lines, file, prelude: &prelude, limits: &limits, progress };
+    let narrow =
+        if windows::seems_narrow::<V>(lines, &limits) { read.run::<u16, V>() } else { None };
+    let found = narrow.or_else(|| read.run::<u32, V>()).or_else(|| read.run::<u64, V>());
+    found.unwrap_or_else(|| unreachable!("64-bit indices always fit"))
+}
+
+/// Text that can be looked at twice, with all that is known of it.
+struct Reading<'a> {
+    lines: Lines<'a>,
+    file: &'a str,
+    prelude: &'a Prelude,
+    limits: &'a Limits,
+    progress: &'a Progress,
+}
+
+impl Reading<'_> {
+    /// Parses with indices as `I`; `None` if one does not fit.
+    fn run<I: Coordinate, V: Value>(&self) -> Option<Result<(Coo<V>, ReadReport), FormatError>>
+    where
+        Ints: From<Array<I>>,
+    {
+        let Reading { lines, file, prelude, limits, progress } = *self;
+        let bytes = lines.text.len();
+        let mut collector = Collector::new(file, limits, prelude.counts);
+        progress.restart(bytes);
+        progress.advance(lines.start);
+        match windows::parse::<I, V>(lines, &mut collector, progress) {
+            Ok(columns) => {
+                let finish = Finish { prelude, bytes, compression: Compression::None };
+                Some(finish.run(columns, &collector))
+            }
+            Err(End::Error(error)) => Some(Err(error)),
+            Err(End::Wide) => None,
+        }
     }
 }
 
@@ -202,6 +221,10 @@ impl Finish<'_> {
         }
         let mirrored = values.len() as u64 - found;
         let report = self.report(collector, (base, base_from), &extents, mirrored);
+        let narrow = extents.iter().all(|&extent| Width::below(extent) == Width::W16);
+        let width = |&extent: &u64| if narrow { Width::W16 } else { Width::listed(extent) };
+        // An extent may be larger than any index needs.
+        let fitted = |(column, extent)| Ints::from(column).into_width(width(extent));
         let coords = columns.into_iter().zip(&extents).map(fitted).collect();
         let ascending = collector.total.order.ascends() && mirrored == 0;
         let tensor = if ascending {
@@ -244,16 +267,5 @@ impl Finish<'_> {
             }),
             sorted_by: None,
         }
-    }
-}
-
-/// Gives a column the width of its extent, which a file may have given larger than any index needs.
-fn fitted<I: Coordinate>((column, &extent): (Array<I>, &u64)) -> Ints
-where
-    Ints: From<Array<I>>,
-{
-    match Width::listed(extent) {
-        width if width.bytes() == size_of::<I>() => Ints::from(column),
-        width => Ints::collect(column.iter().map(|index| index.number()), width),
     }
 }

@@ -55,9 +55,12 @@ impl Layout {
 /// Indices are stored as if they counted from 1, so an index 0 wraps to the largest number until
 /// the base of the file is known.
 pub(super) trait Coordinate: Pod + Ord + Send + Sync {
+    /// The largest index that fits.
+    const MOST: u64;
+
     /// Stores the index `raw` of the text; `None` if it needs a wider type.
     fn stored(raw: u64) -> Option<Self>;
-    /// Stores a short index `raw`.
+    /// Stores an index `raw` that fits.
     fn short(raw: u32) -> Self;
     /// Returns the coordinate if indices count from 0.
     fn zero_based(self) -> Self;
@@ -70,7 +73,31 @@ pub(super) trait Coordinate: Pod + Ord + Send + Sync {
     }
 }
 
+impl Coordinate for u16 {
+    const MOST: u64 = u16::MAX as u64;
+
+    #[inline(always)]
+    fn stored(raw: u64) -> Option<u16> {
+        Some(u16::try_from(raw).ok()?.wrapping_sub(1))
+    }
+
+    #[inline(always)]
+    fn short(raw: u32) -> u16 {
+        (raw as u16).wrapping_sub(1)
+    }
+
+    fn zero_based(self) -> u16 {
+        self.wrapping_add(1)
+    }
+
+    fn number(self) -> u64 {
+        u64::from(self)
+    }
+}
+
 impl Coordinate for u32 {
+    const MOST: u64 = u32::MAX as u64;
+
     #[inline(always)]
     fn stored(raw: u64) -> Option<u32> {
         Some(u32::try_from(raw).ok()?.wrapping_sub(1))
@@ -91,6 +118,8 @@ impl Coordinate for u32 {
 }
 
 impl Coordinate for u64 {
+    const MOST: u64 = u64::MAX;
+
     #[inline(always)]
     fn stored(raw: u64) -> Option<u64> {
         Some(raw.wrapping_sub(1))

@@ -30,6 +30,7 @@ use crate::io::text::collect::End;
 use crate::io::text::collect::Limits;
 use crate::io::text::collect::Piece;
 use crate::io::text::collect::Tally;
+use crate::io::text::row;
 use crate::io::text::row::Coordinate;
 use crate::io::text::row::Rows;
 use crate::io::text::row::Stop;
@@ -37,6 +38,10 @@ use crate::value::Value;
 
 /// Columns and values of all rows.
 pub(super) type Columns<I, V> = (Vec<Array<I>>, Array<V>);
+
+/// Places of a file, and bytes of each, that are looked at for indices of more than two bytes.
+const SPOTS: usize = 16;
+const SPOT: u64 = 1 << 12;
 
 /// What is read behind a window at first, for the end of its last line.
 const BEHIND: u64 = 1 << 12;
@@ -83,6 +88,26 @@ pub(super) fn parse<I: Coordinate, V: Value>(
     columns.par_iter_mut().for_each(|column| close_gaps(column, &parts));
     close_gaps(&mut values, &parts);
     Ok((columns, values))
+}
+
+/// Tells whether all indices fit in two bytes, as far as extents or some lines here and there say.
+pub(super) fn seems_narrow<V: Value>(lines: Lines<'_>, limits: &Limits) -> bool {
+    if let Some((extents, _)) = &limits.extents {
+        return extents.iter().all(|&extent| extent <= u16::MAX.into());
+    }
+    let spots = Lines { window: SPOT, ..lines };
+    let last = spots.windows().saturating_sub(1);
+    let narrow = |number: usize| {
+        let Ok((bytes, range)) = spots.read(number) else { return false };
+        let text = &bytes[range];
+        let rows = limits.layout.most_rows(text.len() as u64) as usize;
+        let mut columns = vec![vec![0_u16; rows]; limits.layout.order];
+        let columns = columns.iter_mut().map(Vec::as_mut_slice).collect();
+        let values = &mut vec![V::default(); rows][..];
+        let (_, stop) = row::parse(text, limits.layout, &mut Rows { columns, values });
+        !matches!(stop, Some(Stop::Wide))
+    };
+    (0..SPOTS).all(|spot| narrow(spot * last / (SPOTS - 1)))
 }
 
 impl<'a> Lines<'a> {

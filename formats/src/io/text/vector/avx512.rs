@@ -16,10 +16,10 @@
 use std::arch::x86_64::{
     __m512i, _mm_cmpgt_epi8_mask, _mm_cvtsi128_si64, _mm_set1_epi8, _mm512_add_epi8,
     _mm512_add_epi64, _mm512_castsi512_si128, _mm512_cmpeq_epi8_mask, _mm512_cmpge_epi8_mask,
-    _mm512_cmplt_epu8_mask, _mm512_madd_epi16, _mm512_maddubs_epi16, _mm512_maskz_compress_epi8,
-    _mm512_maskz_permutexvar_epi8, _mm512_mul_epu32, _mm512_permutexvar_epi8, _mm512_set1_epi8,
-    _mm512_set1_epi16, _mm512_set1_epi32, _mm512_set1_epi64, _mm512_shuffle_epi8,
-    _mm512_srli_epi64, _mm512_sub_epi8, _pdep_u64,
+    _mm512_cmpgt_epu64_mask, _mm512_cmplt_epu8_mask, _mm512_madd_epi16, _mm512_maddubs_epi16,
+    _mm512_maskz_compress_epi8, _mm512_maskz_permutexvar_epi8, _mm512_mul_epu32,
+    _mm512_permutexvar_epi8, _mm512_set1_epi8, _mm512_set1_epi16, _mm512_set1_epi32,
+    _mm512_set1_epi64, _mm512_shuffle_epi8, _mm512_srli_epi64, _mm512_sub_epi8, _pdep_u64,
 };
 use std::ops::Range;
 
@@ -101,7 +101,7 @@ fn rows_of<I: Coordinate, V: Value, const N: usize>(
         while lines < most
             && let Some(block) = block(text, at)
         {
-            let Some(len) = split::<V, N>(block, lines, &mut batch) else { break };
+            let Some(len) = split::<I, V, N>(block, lines, &mut batch) else { break };
             lines += 1;
             // Where the next line ends is seen here already: the line behind it need not wait.
             let ends = newlines(block);
@@ -111,7 +111,7 @@ fn rows_of<I: Coordinate, V: Value, const N: usize>(
                 at += len;
                 continue;
             };
-            if split::<V, N>(block, lines, &mut batch).is_none() {
+            if split::<I, V, N>(block, lines, &mut batch).is_none() {
                 at += len;
                 break;
             }
@@ -150,7 +150,6 @@ fn put<I: Coordinate, V: Value, const N: usize>(
 ) {
     for (mode, column) in out.columns[..N].iter_mut().enumerate() {
         for (slot, numbers) in column[rows.clone()].iter_mut().zip(&batch.numbers) {
-            // At most eight digits: they fit any type.
             *slot = I::short(numbers[mode] as u32);
         }
     }
@@ -165,7 +164,11 @@ fn put<I: Coordinate, V: Value, const N: usize>(
 /// indices and a value.
 #[inline]
 #[target_feature(enable = "avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,popcnt")]
-fn split<V: Value, const N: usize>(text: __m512i, line: usize, batch: &mut Batch) -> Option<usize> {
+fn split<I: Coordinate, V: Value, const N: usize>(
+    text: __m512i,
+    line: usize,
+    batch: &mut Batch,
+) -> Option<usize> {
     let is = |byte: u8| _mm512_cmpeq_epi8_mask(text, _mm512_set1_epi8(byte as i8));
     let newline = newlines(text);
     // The bits up to the newline; all of them if there is none.
@@ -197,8 +200,15 @@ fn split<V: Value, const N: usize>(text: __m512i, line: usize, batch: &mut Batch
     {
         return None;
     }
-    let numbers = bytemuck::cast::<_, [u64; 8]>(numbers(values, starts_at, ends_at));
-    (batch.numbers[line], batch.powers[line]) = (numbers, number::POWERS[places]);
+    let numbers = numbers(values, starts_at, ends_at);
+    // Eight digits fit in 32 bits.
+    if I::MOST < u64::from(u32::MAX) {
+        let most = _mm512_set1_epi64(I::MOST as i64);
+        if _mm512_cmpgt_epu64_mask(numbers, most) & ((1 << N) - 1) != 0 {
+            return None;
+        }
+    }
+    (batch.numbers[line], batch.powers[line]) = (bytemuck::cast(numbers), number::POWERS[places]);
     batch.signs[line] = u64::from(minus != 0) << 63;
     Some(newline.trailing_zeros() as usize + 1)
 }
