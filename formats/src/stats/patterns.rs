@@ -329,7 +329,7 @@ fn add_range(tuples: &Tuples<'_>, sets: &[ModeSet], sketches: &mut [Sketch], ran
                 wide::run(|| sums.for_each(|(t, &h)| *t = t.wrapping_add(h)));
             }
             wide::run(|| tuples.iter_mut().for_each(|tuple| *tuple = mix(*tuple)));
-            tuples[..end - start].iter().for_each(|&tuple| sketch.add(tuple));
+            wide::run(|| tuples[..end - start].iter().for_each(|&tuple| sketch.add(tuple)));
         }
     }
 }

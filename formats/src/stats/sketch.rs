@@ -23,7 +23,7 @@ impl Sketch {
     }
 
     /// Adds a hash, all 64 bits of which must be well mixed.
-    #[inline]
+    #[inline(always)]
     pub(super) fn add(&mut self, hash: u64) {
         let register = &mut self.0[(hash >> RUN_BITS) as usize & (REGISTERS - 1)];
         // The bit set below stops the count at the end of the run bits.
