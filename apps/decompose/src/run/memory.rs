@@ -1,7 +1,7 @@
 //! How much memory a run will take, told before it takes it.
 //!
 //! ```text
-//! sort    list + sorting copy
+//! sort    list + sorting copy, and a list to sort into if it is mapped from a file
 //! start   list + start
 //! narrow  list + a narrow column, or list + narrow list of a mapped file
 //! build   narrow list, of which the last tree is made + trees but the last + sorting copy or upper
@@ -103,10 +103,10 @@ impl Forecast {
         if !tensor.is_sorted_by(&ModeOrder::natural(tensor.order())) {
             forecast.sorting = sort_bytes(tensor);
         }
-        // A mapped list is copied, then sorted.
+        // A mapped list is sorted into a copy.
         let copied = if forecast.sorting > 0 { forecast.mapped } else { 0 };
         let matrices = factors.saturating_add(figures.max(work));
-        let sort = list + forecast.sorting.max(copied);
+        let sort = list + forecast.sorting + copied;
         let stages = matrices.max(sort).max(list.saturating_add(start));
         forecast.peak = forecast.base.saturating_add(stages);
         forecast
