@@ -54,7 +54,7 @@ impl Width {
     }
 
     /// Returns the narrowest width, but at least four bytes, that holds every number below `bound`:
-    /// that of files.
+    /// that of files, and of lists unless all modes are short.
     pub fn listed(bound: u64) -> Width {
         if bound <= 1 << 32 { Width::W32 } else { Width::W64 }
     }

@@ -11,7 +11,8 @@
 
 /// Runs `work`, compiled for the widest vectors there are.
 ///
-/// What `work` calls is compiled so as well if it is inlined into it.
+/// What `work` calls is compiled so as well if it is inlined into it.  Keep `work` to a short loop: a long one
+/// is called from here instead of being inlined, and stays as narrow as the program.
 #[inline]
 pub fn run<R>(work: impl FnOnce() -> R) -> R {
     #[cfg(target_arch = "x86_64")]

@@ -3,7 +3,9 @@
 use std::collections::HashSet;
 
 use decompose_formats::stats::{Certainty, ValueKind, cp_bytes, csf_bytes, tucker_bytes};
-use decompose_formats::{Coo, Csf, ModeOrder, ModeSet, PatternCounts, TensorStats, catalog};
+use decompose_formats::{
+    Blocking, Coo, Csf, ModeOrder, ModeSet, PatternCounts, TensorStats, catalog,
+};
 
 /// Clustered coordinates: mode `m` follows mode 0, with more noise the larger `m` is.
 fn clustered(extents: &[u64], nnz: u64) -> Coo<f64> {
@@ -49,6 +51,23 @@ fn estimates_of_all_sets_are_within_five_percent() {
         }
         assert_eq!(patterns.iter().count(), 31);
         assert_eq!(exactly, wanted);
+    }
+}
+
+#[test]
+fn pairs_of_blocks_and_tuples_are_within_five_percent() {
+    let coo = clustered(&[5000, 300, 2000, 77], 60_000);
+    let patterns = PatternCounts::of(&coo);
+    for bits in ["1.0.2.0", "2.1.2.1", "0.0.0.3"] {
+        let blocking: Blocking = bits.parse().expect("bits");
+        let numbered = coo.clone().with_blocks(&blocking).expect("numbers");
+        let inside = patterns.in_blocks(&coo, &blocking).expect("counts");
+        assert_eq!(inside.len(), 16);
+        for (set, count) in inside {
+            let truth = exact(&numbered, ModeSet::from_bits(set.bits() | 1 << 4)) as f64;
+            let error = (count as f64 - truth).abs() / truth;
+            assert!(error < 0.05, "{set} in blocks by {bits}: {count} for {truth}");
+        }
     }
 }
 

@@ -100,7 +100,9 @@ impl<V: Value> Coo<V> {
         Coo { distinct: true, ..Coo::sorted(extents, coords, values, natural) }
     }
 
-    /// Sorts the entries by `order`, stably, in their arrays; does nothing if they are sorted so already.
+    /// Sorts the entries by `order`, stably; does nothing if they are sorted so already.
+    ///
+    /// They stay in their arrays, unless a file or another list has these: then a copy is sorted.
     ///
     /// Parallel, and the same whatever the number of threads.  A list known to be sorted by
     /// another order is sorted by its leading modes only.  Time `O(nnz * key bits / 10)`, memory

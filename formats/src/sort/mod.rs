@@ -51,7 +51,6 @@ pub(crate) fn is_sorted(columns: &[Column<'_>], layout: &Layout) -> bool {
 }
 
 /// Entries to be sorted.
-#[derive(Clone)]
 pub(crate) struct Source<'a, V> {
     pub(crate) columns: Vec<Column<'a>>,
     pub(crate) values: &'a [V],

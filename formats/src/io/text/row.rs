@@ -73,71 +73,33 @@ pub(super) trait Coordinate: Pod + Ord + Send + Sync {
     }
 }
 
-impl Coordinate for u16 {
-    const MOST: u64 = u16::MAX as u64;
+macro_rules! coordinates {
+    ($($type:ty),*) => {$(
+        impl Coordinate for $type {
+            const MOST: u64 = <$type>::MAX as u64;
 
-    #[inline(always)]
-    fn stored(raw: u64) -> Option<u16> {
-        Some(u16::try_from(raw).ok()?.wrapping_sub(1))
-    }
+            #[inline(always)]
+            fn stored(raw: u64) -> Option<$type> {
+                Some(<$type>::try_from(raw).ok()?.wrapping_sub(1))
+            }
 
-    #[inline(always)]
-    fn short(raw: u32) -> u16 {
-        (raw as u16).wrapping_sub(1)
-    }
+            #[inline(always)]
+            fn short(raw: u32) -> $type {
+                (raw as $type).wrapping_sub(1)
+            }
 
-    fn zero_based(self) -> u16 {
-        self.wrapping_add(1)
-    }
+            fn zero_based(self) -> $type {
+                self.wrapping_add(1)
+            }
 
-    fn number(self) -> u64 {
-        u64::from(self)
-    }
+            fn number(self) -> u64 {
+                self as u64
+            }
+        }
+    )*};
 }
 
-impl Coordinate for u32 {
-    const MOST: u64 = u32::MAX as u64;
-
-    #[inline(always)]
-    fn stored(raw: u64) -> Option<u32> {
-        Some(u32::try_from(raw).ok()?.wrapping_sub(1))
-    }
-
-    #[inline(always)]
-    fn short(raw: u32) -> u32 {
-        raw.wrapping_sub(1)
-    }
-
-    fn zero_based(self) -> u32 {
-        self.wrapping_add(1)
-    }
-
-    fn number(self) -> u64 {
-        u64::from(self)
-    }
-}
-
-impl Coordinate for u64 {
-    const MOST: u64 = u64::MAX;
-
-    #[inline(always)]
-    fn stored(raw: u64) -> Option<u64> {
-        Some(raw.wrapping_sub(1))
-    }
-
-    #[inline(always)]
-    fn short(raw: u32) -> u64 {
-        u64::from(raw).wrapping_sub(1)
-    }
-
-    fn zero_based(self) -> u64 {
-        self.wrapping_add(1)
-    }
-
-    fn number(self) -> u64 {
-        self
-    }
-}
+coordinates!(u16, u32, u64);
 
 /// Where the rows of one piece of text go: a slice of each column, all of one length.
 pub(super) struct Rows<'a, I, V> {

@@ -96,7 +96,8 @@ pub(super) fn seems_narrow<V: Value>(lines: Lines<'_>, limits: &Limits) -> bool 
         return extents.iter().all(|&extent| extent <= u16::MAX.into());
     }
     let spots = Lines { window: SPOT, ..lines };
-    let last = spots.windows().saturating_sub(1);
+    let windows = spots.windows();
+    let places = windows.min(SPOTS);
     let narrow = |number: usize| {
         let Ok((bytes, range)) = spots.read(number) else { return false };
         let text = &bytes[range];
@@ -107,7 +108,8 @@ pub(super) fn seems_narrow<V: Value>(lines: Lines<'_>, limits: &Limits) -> bool 
         let (_, stop) = row::parse(text, limits.layout, &mut Rows { columns, values });
         !matches!(stop, Some(Stop::Wide))
     };
-    (0..SPOTS).all(|spot| narrow(spot * last / (SPOTS - 1)))
+    // The first and the last among them.
+    (0..places).all(|place| narrow(place * (windows - 1) / (places - 1).max(1)))
 }
 
 impl<'a> Lines<'a> {
