@@ -6,6 +6,7 @@ use std::time::Instant;
 use decompose_common::SolverError;
 use decompose_common::history::{Detail, IterationRecord, Observer};
 use decompose_common::stopping::{Standing, StopReason, error_floor};
+use decompose_core::runtime::keep_awake;
 use decompose_core::sweep::MttkrpSweep;
 use decompose_formats::Value;
 
@@ -27,6 +28,7 @@ pub(crate) fn iterate<V: Value>(
         if let Some(stop) = config.stop.check(&standing(run)) {
             return Ok(stop);
         }
+        keep_awake();
         let record = sweep_modes(sweep, run, config)?;
         run.history.push(record.clone());
         if let Some(rule) = &config.checkpoint

@@ -8,6 +8,7 @@
 //! [`Probes`] are loops that measure what the machine can do, [`Slices`] those of normal equations and
 //! [`Steps`] those of stochastic descent, compiled in the same way.
 
+mod awake;
 mod compiler;
 mod executor;
 mod kernel;
@@ -17,6 +18,7 @@ mod slices;
 mod steps;
 mod windows;
 
+pub use awake::keep_awake;
 pub use compiler::{Compiler, Toolchain};
 pub use executor::Executor;
 pub use kernel::{Kernel, Origin};

@@ -1,0 +1,101 @@
+//! Workers that stay awake while short parallel steps follow each other.
+//!
+//! A sweep over a small tensor is dozens of parallel steps of some ten microseconds.  A worker that
+//! finds no work falls asleep between them, and waking it takes as long as the step does, on a
+//! virtual machine ten times longer.  After [`keep_awake`] workers look for work for a while before they
+//! sleep, as OpenMP's do.
+
+use std::cell::Cell;
+use std::hint;
+use std::time::{Duration, Instant};
+
+use rayon::Yield;
+
+/// How long a worker looks for work in vain before it may sleep: longer than the serial parts of a
+/// sweep (a factorisation of rank 100 takes 0.2 ms), short enough to leave the core to others
+/// where there are none but serial parts.
+const PATIENCE: Duration = Duration::from_millis(1);
+/// Pauses between two looks, some 0.5 us: looking costs the busy threads a cache miss.
+const PAUSES: u32 = 16;
+
+thread_local! {
+    /// Whether this worker is already looking for work, maybe in a job that it found.
+    static LOOKING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Asks the other workers of the current pool to stay awake until there has been nothing to do for 1 ms.
+///
+/// To be called anew before every sweep, as those that sleep do not wake up for the next by themselves.
+pub fn keep_awake() {
+    if rayon::current_num_threads() == 1 {
+        return;
+    }
+    let home = rayon::current_thread_index();
+    rayon::spawn_broadcast(move |worker| {
+        // The job that is meant for the caller's thread comes up in its next wait.
+        if home != Some(worker.index()) && !LOOKING.replace(true) {
+            look_for_work();
+            LOOKING.set(false);
+        }
+    });
+}
+
+/// Works for others until there has been nothing to do for a while.
+fn look_for_work() {
+    let mut last = Instant::now();
+    while last.elapsed() < PATIENCE {
+        match rayon::yield_now() {
+            Some(Yield::Executed) => last = Instant::now(),
+            _ => (0..PAUSES).for_each(|_| hint::spin_loop()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread::sleep;
+
+    use rayon::prelude::{IntoParallelIterator, ParallelIterator};
+    use rayon::{ThreadPool, ThreadPoolBuilder};
+
+    use super::*;
+
+    fn pool(threads: usize) -> ThreadPool {
+        ThreadPoolBuilder::new().num_threads(threads).build().unwrap()
+    }
+
+    fn sweep() -> u64 {
+        keep_awake();
+        let step = |n: u64| (0..64_u64).into_par_iter().map(|i| i * n).sum::<u64>();
+        (0..50).map(step).sum()
+    }
+
+    const SUM: u64 = 49 * 50 / 2 * 63 * 32;
+
+    #[test]
+    fn work_gives_the_same_on_workers_kept_awake() {
+        for threads in [1, 2, 3, 8] {
+            // Many sweeps in a row: no worker looks for work within looking for work.
+            let sums = pool(threads).install(|| (0..2000).map(|_| sweep()).max());
+            assert_eq!(sums, Some(SUM), "{threads} threads");
+        }
+        assert_eq!(sweep(), SUM, "outside of a pool");
+    }
+
+    #[test]
+    fn sweeps_may_run_side_by_side() {
+        let many = || (0..20).map(|_| sweep()).max();
+        assert_eq!(pool(2).install(|| rayon::join(many, many)), (Some(SUM), Some(SUM)));
+    }
+
+    #[test]
+    fn workers_rest_when_there_is_nothing_to_do() {
+        let pool = pool(3);
+        let looking = pool.install(|| {
+            keep_awake();
+            sleep(20 * PATIENCE);
+            rayon::broadcast(|_| LOOKING.get())
+        });
+        assert_eq!(looking, [false; 3]);
+    }
+}
