@@ -64,11 +64,18 @@ impl<V: Value> Pool<V> {
     }
 }
 
-/// Into how many tasks the threads of the current pool cut the work of `kernel`.
-fn parts(kernel: &Kernel) -> usize {
+/// The least non-zeros of a task, where each thread has one: they take some microseconds, handing them
+/// over less than one.
+const LEAST_NONZEROS: usize = 512;
+
+/// Into how many tasks the threads of the current pool cut the work of `kernel` on `nonzeros`.
+fn parts(kernel: &Kernel, nonzeros: usize) -> usize {
     match rayon::current_num_threads() {
         1 => 1,
-        threads => threads * kernel.program().tasks_per_thread,
+        threads => {
+            let worthwhile = (nonzeros / LEAST_NONZEROS).max(threads);
+            worthwhile.min(threads * kernel.program().tasks_per_thread)
+        }
     }
 }
 
@@ -83,7 +90,7 @@ impl<V: Value> Executor<V> {
             Conflict::Owner => Cut::Roots,
             Conflict::Privatise | Conflict::Boundary | Conflict::Positions => Cut::Anywhere,
         };
-        let tasks = partition(&tree, parts(&kernel), cut);
+        let tasks = partition(&tree, parts(&kernel, tree.values().len()), cut);
         let scratch = Pool { len: kernel.program().scratch().1 as usize, free: Mutex::default() };
         let (side, numbers) = (Vec::new(), None);
         let windows = windows(&kernel, &tree, &tasks);
