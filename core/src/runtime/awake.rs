@@ -26,14 +26,15 @@ thread_local! {
 /// Asks the other workers of the current pool to stay awake until there has been nothing to do for 1 ms.
 ///
 /// To be called anew before every sweep, as those that sleep do not wake up for the next by themselves.
+/// Does nothing on a thread that is no worker: it would run beside as many as there are cores.
 pub fn keep_awake() {
+    let Some(home) = rayon::current_thread_index() else { return };
     if rayon::current_num_threads() == 1 {
         return;
     }
-    let home = rayon::current_thread_index();
     rayon::spawn_broadcast(move |worker| {
         // The job that is meant for the caller's thread comes up in its next wait.
-        if home != Some(worker.index()) && !LOOKING.replace(true) {
+        if worker.index() != home && !LOOKING.replace(true) {
             look_for_work();
             LOOKING.set(false);
         }
