@@ -6,7 +6,7 @@ use std::time::Instant;
 use decompose_common::SolverError;
 use decompose_common::history::{Detail, IterationRecord, Observer};
 use decompose_common::stopping::{Standing, StopReason, error_floor};
-use decompose_core::runtime::keep_awake;
+use decompose_core::runtime::awake;
 use decompose_core::sweep::MttkrpSweep;
 use decompose_formats::Value;
 
@@ -28,8 +28,7 @@ pub(crate) fn iterate<V: Value>(
         if let Some(stop) = config.stop.check(&standing(run)) {
             return Ok(stop);
         }
-        keep_awake();
-        let record = sweep_modes(sweep, run, config)?;
+        let record = awake(|| sweep_modes(sweep, run, config))?;
         run.history.push(record.clone());
         if let Some(rule) = &config.checkpoint
             && run.state.iteration.is_multiple_of(rule.every)

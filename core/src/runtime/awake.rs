@@ -2,8 +2,8 @@
 //!
 //! A sweep over a small tensor is dozens of parallel steps of some ten microseconds.  A worker that
 //! finds no work falls asleep between them, and waking it takes as long as the step does, on a
-//! virtual machine ten times longer.  After [`keep_awake`] workers look for work for a while before they
-//! sleep, as OpenMP's do.
+//! virtual machine ten times longer.  In [`awake`] workers look for work for a while before they sleep, as
+//! OpenMP's do.
 
 use std::cell::Cell;
 use std::hint;
@@ -23,11 +23,19 @@ thread_local! {
     static LOOKING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Asks the other workers of the current pool to stay awake until there has been nothing to do for 1 ms.
+/// Runs `work`, a sweep, on a worker of the current pool, and keeps the others awake until there has been
+/// nothing to do for 1 ms.
 ///
-/// To be called anew before every sweep, as those that sleep do not wake up for the next by themselves.
-/// Does nothing on a thread that is no worker: it would run beside as many as there are cores.
-pub fn keep_awake() {
+/// A thread that is no worker would hand over every parallel step to one and wait for it.
+pub fn awake<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    rayon::scope(|_| {
+        keep_awake();
+        work()
+    })
+}
+
+/// Asks the other workers to stay awake; those that sleep meanwhile do not wake up by themselves.
+fn keep_awake() {
     let Some(home) = rayon::current_thread_index() else { return };
     if rayon::current_num_threads() == 1 {
         return;
@@ -66,9 +74,8 @@ mod tests {
     }
 
     fn sweep() -> u64 {
-        keep_awake();
         let step = |n: u64| (0..64_u64).into_par_iter().map(|i| i * n).sum::<u64>();
-        (0..50).map(step).sum()
+        awake(|| (0..50).map(step).sum())
     }
 
     const SUM: u64 = 49 * 50 / 2 * 63 * 32;
@@ -93,8 +100,7 @@ mod tests {
     fn workers_rest_when_there_is_nothing_to_do() {
         let pool = pool(3);
         let looking = pool.install(|| {
-            keep_awake();
-            sleep(20 * PATIENCE);
+            awake(|| sleep(20 * PATIENCE));
             rayon::broadcast(|_| LOOKING.get())
         });
         assert_eq!(looking, [false; 3]);

@@ -18,7 +18,7 @@ mod slices;
 mod steps;
 mod windows;
 
-pub use awake::keep_awake;
+pub use awake::awake;
 pub use compiler::{Compiler, Toolchain};
 pub use executor::Executor;
 pub use kernel::{Kernel, Origin};
