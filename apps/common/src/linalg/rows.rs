@@ -113,8 +113,7 @@ struct PanelRows<'a, V> {
 }
 
 thread_local! {
-    /// Two blocks, kept from one pass to the next: the system takes back memory that is given up, and
-    /// short passes would spend a third of their time on getting it again.
+    /// Two blocks, kept from one pass to the next: the system may take back memory that is given up.
     static SCRATCH: Cell<Vec<f64>> = const { Cell::new(Vec::new()) };
 }
 
