@@ -1,8 +1,8 @@
 //! Workers that stay awake while short parallel steps follow each other.
 //!
-//! A sweep over a small tensor is dozens of parallel steps of some ten microseconds.  A worker that
-//! finds no work falls asleep between them, and waking it takes as long as the step does, on a
-//! virtual machine ten times longer.  In [`awake`] workers look for work for a while before they sleep, as
+//! A sweep over a small tensor is dozens of parallel steps, some of them shorter than 0.1 ms.  A worker that
+//! finds no work falls asleep between them, and waking it takes as long as such a step does, on a busy
+//! virtual machine milliseconds.  In [`awake`] workers look for work for a while before they sleep, as
 //! OpenMP's do.
 
 use std::cell::Cell;
@@ -11,11 +11,10 @@ use std::time::{Duration, Instant};
 
 use rayon::Yield;
 
-/// How long a worker looks for work in vain before it may sleep: longer than the serial parts of a
-/// sweep (a factorisation of rank 100 takes 0.2 ms), short enough to leave the core to others
-/// where there are none but serial parts.
+/// How long a worker looks for work in vain before it may sleep: longer than most serial parts of a sweep,
+/// short enough to leave the core to others where there are none but serial parts.
 const PATIENCE: Duration = Duration::from_millis(1);
-/// Pauses between two looks, some 0.5 us: looking costs the busy threads a cache miss.
+/// Pauses between two looks: these read what the busy threads write.
 const PAUSES: u32 = 16;
 
 thread_local! {
@@ -29,24 +28,18 @@ thread_local! {
 /// A thread that is no worker would hand over every parallel step to one and wait for it.
 pub fn awake<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     rayon::scope(|_| {
-        keep_awake();
+        let home = rayon::current_thread_index();
+        if rayon::current_num_threads() > 1 {
+            // The job that is meant for this thread comes up in its next wait.
+            rayon::spawn_broadcast(move |worker| {
+                if Some(worker.index()) != home && !LOOKING.replace(true) {
+                    look_for_work();
+                    LOOKING.set(false);
+                }
+            });
+        }
         work()
     })
-}
-
-/// Asks the other workers to stay awake; those that sleep meanwhile do not wake up by themselves.
-fn keep_awake() {
-    let Some(home) = rayon::current_thread_index() else { return };
-    if rayon::current_num_threads() == 1 {
-        return;
-    }
-    rayon::spawn_broadcast(move |worker| {
-        // The job that is meant for the caller's thread comes up in its next wait.
-        if worker.index() != home && !LOOKING.replace(true) {
-            look_for_work();
-            LOOKING.set(false);
-        }
-    });
 }
 
 /// Works for others until there has been nothing to do for a while.

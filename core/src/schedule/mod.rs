@@ -39,7 +39,7 @@ pub struct Schedule {
 
 /// Tasks a thread where any number is allowed: enough to even out what equal numbers of non-zeros do
 /// not.
-const TASKS_PER_THREAD: usize = 32;
+const TASKS_PER_THREAD: usize = 16;
 
 /// Slices of an output that tasks share are long from this many bytes on,
 const LONG_SLICE: u64 = 32 << 10;

@@ -11,8 +11,6 @@
 //! the sums are added in the order of the groups.  So a result is the same for any number of
 //! threads.
 
-use std::cell::Cell;
-
 use decompose_formats::{Matrix, Value};
 use ndarray::{Array1, Array2, ArrayView2, ArrayViewMut2};
 use pulp::Arch;
@@ -95,10 +93,13 @@ pub fn update_panels<V: Value>(panels: &mut [Matrix<V>], rule: &RowRule<'_, V>) 
         let parts = groups.iter_mut().zip(rows);
         parts.for_each(|(group, rows)| group.push(PanelRows { rows, cols, stride }));
     }
+    let scratch = || [(); 2].map(|()| Array2::zeros((BLOCK_ROWS, rank)));
     let groups: Vec<RowSums> = groups
         .into_par_iter()
         .enumerate()
-        .map(|(group, mut rows)| update_group(&mut rows, (group * group_rows, rule), rank))
+        .map_init(scratch, |scratch, (group, mut rows)| {
+            update_group(&mut rows, scratch, (group * group_rows, rule))
+        })
         .collect();
     let mut sums = fold(groups, rank);
     mirror(&mut sums.gram);
@@ -112,27 +113,20 @@ struct PanelRows<'a, V> {
     stride: usize,
 }
 
-thread_local! {
-    /// Two blocks, kept from one pass to the next: the system may take back memory that is given up.
-    static SCRATCH: Cell<Vec<f64>> = const { Cell::new(Vec::new()) };
-}
-
-/// Updates one group of rows, which lies in several panels, of which the number of the first and the rule
-/// are given.
+/// Updates one group of rows, which lies in several panels; `at_rule` is the number of its first row and
+/// the rule.
 fn update_group<V: Value>(
     group: &mut [PanelRows<'_, V>],
-    (first_row, rule): (usize, &RowRule<'_, V>),
-    rank: usize,
+    [old, new]: &mut [Array2<f64>; 2],
+    at_rule: (usize, &RowRule<'_, V>),
 ) -> RowSums {
-    let mut scratch = SCRATCH.take();
-    scratch.resize(2 * BLOCK_ROWS * rank, 0.0);
-    let (old, new) = scratch.split_at_mut(BLOCK_ROWS * rank);
-    let mut sums = RowSums::zeros(rank);
+    let (first_row, rule) = at_rule;
+    let mut sums = RowSums::zeros(old.ncols());
     let rows = group.first().map_or(0, |part| part.rows.len() / part.stride);
     for start in (0..rows).step_by(BLOCK_ROWS) {
         let count = BLOCK_ROWS.min(rows - start);
-        let mut m = rows_of(old, count, rank);
-        let mut b = rows_of(new, count, rank);
+        let mut m = old.slice_mut(ndarray::s![..count, ..]);
+        let mut b = new.slice_mut(ndarray::s![..count, ..]);
         let mut first = 0;
         for PanelRows { rows, cols, stride } in group.iter() {
             let rows = &rows[start * stride..(start + count) * stride];
@@ -155,13 +149,7 @@ fn update_group<V: Value>(
         add_columns(&mut sums, m.view(), b.view());
         backend::add_gram(b.view(), sums.gram.view_mut());
     }
-    SCRATCH.set(scratch);
     sums
-}
-
-/// Returns the first `count` rows of `rank` numbers.
-fn rows_of(numbers: &mut [f64], count: usize, rank: usize) -> ArrayViewMut2<'_, f64> {
-    ArrayViewMut2::from_shape((count, rank), &mut numbers[..count * rank]).expect("whole rows")
 }
 
 /// Adds a block's share to the sums by column.
