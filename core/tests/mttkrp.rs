@@ -7,20 +7,22 @@ use common::{Case, corpus, multiply};
 use decompose_core::cost::Machine;
 use decompose_core::kernels::mode_index;
 use decompose_core::runtime::Toolchain;
-use decompose_core::schedule::Pattern;
-use decompose_core::sweep::{Engine, Merging, PlanOptions, TreeLayout, Trees, count_blocks, plan};
+use decompose_core::schedule::{Conflict, Pattern};
+use decompose_core::sweep::{
+    Engine, Merging, PlanOptions, SweepPlan, TreeLayout, Trees, count_blocks, plan,
+};
 use decompose_formats::{Blocking, Coo, ModeOrder, PatternCounts, Value};
 
 fn interpreter() -> Toolchain {
     Toolchain::Interpreter("the test asks for it".into())
 }
 
-fn in_pool(threads: usize, work: impl FnOnce() + Send) {
+fn in_pool<T: Send>(threads: usize, work: impl FnOnce() -> T + Send) -> T {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
-    pool.install(work);
+    pool.install(work)
 }
 
-fn check<V: Value>(case: &Case, rank: usize, trees: Trees, toolchain: &Toolchain) {
+fn check<V: Value>(case: &Case, rank: usize, trees: Trees, toolchain: &Toolchain) -> SweepPlan {
     let options = PlanOptions {
         rank,
         value_bytes: V::BYTES,
@@ -55,6 +57,7 @@ fn check<V: Value>(case: &Case, rank: usize, trees: Trees, toolchain: &Toolchain
         let padding = factors[mode].as_slice().chunks(stride).flat_map(|row| &row[rank..]);
         assert!(padding.copied().all(|v| v.to_f64() == 0.0), "padding stays zero");
     }
+    plan
 }
 
 #[test]
@@ -120,7 +123,8 @@ fn one_tree_of_any_order_serves_all_modes() {
     }
 }
 
-/// Blockings of a tensor of `extents`: one bit of the longest mode, one of each, all bits.
+/// Blockings of a tensor of `extents`: one bit of the longest mode, one of each, all bits; a few ranges of each
+/// mode.
 fn blockings_of(extents: &[u64]) -> Vec<Blocking> {
     let bits = |extent: u64| (64 - (extent - 1).leading_zeros()) as u8;
     let longest = extents.iter().copied().max().unwrap_or(0);
@@ -129,6 +133,8 @@ fn blockings_of(extents: &[u64]) -> Vec<Blocking> {
     let all = extents.iter().map(|&extent| bits(extent)).collect();
     let mut found: Vec<Blocking> = [one, each, all].into_iter().filter_map(Blocking::new).collect();
     found.dedup();
+    let ranges = (0..extents.len()).map(|mode| Blocking::of_ranges(mode, 2 + mode as u32 % 4));
+    found.extend(ranges.flatten());
     found
 }
 
@@ -201,6 +207,28 @@ fn private_copies_have_the_rows_that_their_tasks_name() {
         assert_eq!(report.side_bytes, (32 + 8 + 8) * 16 * 8);
         assert!(report.side_bytes < plan.side_bytes());
     });
+}
+
+#[test]
+fn threads_own_the_rows_of_their_ranges() {
+    let case = Case { extents: vec![60, 90, 50].into(), draws: 4000, ..corpus_like() };
+    let toolchain = Toolchain::detect();
+    for (tree, own) in [("2:2/1-2-3", 1), ("3:2/2-1-3", 2), ("3:2/1-2+3", 2), ("1:4/3-2-1", 0)] {
+        let tree: TreeLayout = tree.parse().expect("a tree");
+        let trees = Trees::Given(vec![tree.clone()]);
+        for threads in [1, 2, 3] {
+            let plan = in_pool(threads, || {
+                check::<f64>(&case, 16, trees.clone(), &interpreter());
+                check::<f64>(&case, 16, trees.clone(), &toolchain)
+            });
+            for (mode, step) in plan.kernels.steps.iter().enumerate() {
+                let parallel = step.candidate.schedule.parallel.expect("a parallel loop");
+                let owned = parallel.conflict == Conflict::Owner;
+                assert_eq!(owned, mode == own, "mode {} on {tree}", mode + 1);
+                assert_eq!(step.side_bytes == 0, owned || threads == 1, "mode {}", mode + 1);
+            }
+        }
+    }
 }
 
 #[test]

@@ -76,6 +76,7 @@ fn machine() -> Machine {
         l2_line: 0.2e-9,
         l3_line: 0.7e-9,
         memory_line: 3.0e-9,
+        beyond_line: 3.0e-9,
         l3_wait: 0.0,
         memory_wait: 0.0,
         stream_line: 1.6e-9,

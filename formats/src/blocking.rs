@@ -1,4 +1,4 @@
-//! Blocks of a tensor: entries whose coordinates agree in their high bits.
+//! Blocks of a tensor: entries whose coordinates agree in their high bits, or lie in the same range of one mode.
 //!
 //! The number of a block interleaves the high bits of its coordinates, so that blocks with near
 //! numbers are near in every mode: G. M. Morton, "A computer oriented geodetic data base and a new
@@ -6,6 +6,9 @@
 //! Sun, Vuduc, SC 2018); all bits make every cell a block, which is the linear order of ALTO
 //! (Helal et al., ICS 2021).  The number stands as one more mode, the last: a tree rooted there keeps
 //! the rows that a kernel gathers near while it is in a block, and serves every mode alike.
+//!
+//! Ranges of one mode that have equal numbers of non-zeros are blocks too: one for each thread, so that
+//! threads that add into the rows of this mode, in whatever order, have rows of their own.
 
 use std::fmt;
 use std::str::FromStr;
@@ -17,17 +20,26 @@ use crate::coo::Coo;
 use crate::error::FormatError;
 use crate::ints::{Int, Ints, Width, each_width};
 use crate::sort::{Column, ColumnMut};
+use crate::stats::slice_counts;
 use crate::value::Value;
 use crate::wide;
 
-/// How many of the high bits of each mode's coordinates number the blocks.
+/// Which entries are a block.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Blocking {
-    bits: Vec<u8>,
+pub struct Blocking(Cells);
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum Cells {
+    /// Those that agree in as many high bits of each mode.
+    Bits(Vec<u8>),
+    /// Those in the same of `count` ranges of `mode`.
+    Ranges { mode: usize, count: u32 },
 }
 
 /// The most bits of a number.
 const MOST_BITS: u32 = 28;
+/// The most ranges.
+const MOST_RANGES: u32 = 1 << 12;
 /// Entries numbered at a time.
 const CHUNK: usize = 1 << 12;
 
@@ -41,36 +53,80 @@ impl Blocking {
     /// between 1 and 28 together.
     pub fn new(bits: Vec<u8>) -> Option<Blocking> {
         let all: u32 = bits.iter().map(|&bits| u32::from(bits)).sum();
-        (1..=MOST_BITS).contains(&all).then_some(Blocking { bits })
+        (1..=MOST_BITS).contains(&all).then_some(Blocking(Cells::Bits(bits)))
     }
 
-    /// Returns the bits of each mode.
+    /// Cuts `mode` into `count` ranges of slices with nearly equal numbers of non-zeros, which are the
+    /// blocks; `None` unless they are between 2 and 4096.
+    pub fn of_ranges(mode: usize, count: u32) -> Option<Blocking> {
+        (2..=MOST_RANGES).contains(&count).then_some(Blocking(Cells::Ranges { mode, count }))
+    }
+
+    /// Returns the high bits of each mode that number the blocks; none of ranges.
     pub fn bits(&self) -> &[u8] {
-        &self.bits
+        match &self.0 {
+            Cells::Bits(bits) => bits,
+            Cells::Ranges { .. } => &[],
+        }
+    }
+
+    /// Returns the mode whose ranges are the blocks, if they are ranges, and how many there are.
+    pub fn ranges(&self) -> Option<(usize, u32)> {
+        match self.0 {
+            Cells::Bits(_) => None,
+            Cells::Ranges { mode, count } => Some((mode, count)),
+        }
+    }
+
+    /// Tells whether blocks differ in the coordinates of `mode`.
+    pub fn splits(&self, mode: usize) -> bool {
+        match &self.0 {
+            Cells::Bits(bits) => bits.get(mode).is_some_and(|&bits| bits > 0),
+            Cells::Ranges { mode: split, .. } => *split == mode,
+        }
+    }
+
+    /// Tells whether a tensor of `order` modes has those that it names.
+    pub fn fits_order(&self, order: usize) -> bool {
+        match &self.0 {
+            Cells::Bits(bits) => bits.len() == order,
+            Cells::Ranges { mode, .. } => *mode < order,
+        }
     }
 
     /// Tells whether a tensor of `extents` has the modes and the bits.
     pub fn fits(&self, extents: &[u64]) -> bool {
-        self.bits.len() == extents.len()
-            && self.bits.iter().zip(extents).all(|(&bits, &extent)| bits <= width(extent))
+        let has = |(&bits, &extent): (&u8, &u64)| bits <= width(extent);
+        self.fits_order(extents.len()) && self.bits().iter().zip(extents).all(has)
     }
 
-    /// Returns one more than the largest number: numbers are below a power of two.
+    /// Returns one more than the largest number: numbers are below a power of two, or the ranges.
     pub fn extent(&self) -> u64 {
-        1 << self.bits.iter().map(|&bits| u32::from(bits)).sum::<u32>()
+        match &self.0 {
+            Cells::Bits(bits) => 1 << bits.iter().map(|&bits| u32::from(bits)).sum::<u32>(),
+            Cells::Ranges { count, .. } => u64::from(*count),
+        }
     }
 
     /// Returns the slices of a mode of `extent` that a block spans at most.
     pub fn span(&self, mode: usize, extent: u64) -> u64 {
-        let bits = self.bits.get(mode).copied().unwrap_or(0);
+        let bits = self.bits().get(mode).copied().unwrap_or(0);
         (1_u64 << width(extent).saturating_sub(bits)).min(extent)
     }
 
     /// Returns by mode the share of the steps from one number to the next that change one of its bits:
     /// all of them if it gives the lowest bit, half of them if the next one, and so on.
     pub fn changes(&self) -> Vec<f64> {
-        let lowest = |table: &Vec<u32>| table.get(1).map_or(0.0, |&bit| 1.0 / f64::from(bit));
-        self.tables().iter().map(lowest).collect()
+        match &self.0 {
+            Cells::Bits(bits) => {
+                let lowest =
+                    |table: &Vec<u32>| table.get(1).map_or(0.0, |&bit| 1.0 / f64::from(bit));
+                tables(bits).iter().map(lowest).collect()
+            }
+            Cells::Ranges { mode, .. } => {
+                (0..=*mode).map(|other| if other == *mode { 1.0 } else { 0.0 }).collect()
+            }
+        }
     }
 
     /// Returns the number of the block of every entry, in the least width that holds all.  Parallel, time
@@ -95,37 +151,70 @@ impl Blocking {
         &self,
         coo: &'a Coo<V>,
     ) -> Result<Numbering<'a>, FormatError> {
-        if !self.fits(coo.extents()) {
-            let why = format!("blocks by {self} high bits of extents {:?}", coo.extents());
-            return Err(FormatError::NotATensor(why));
-        }
-        let tables = self.tables();
-        let shifts = self.bits.iter().zip(coo.extents()).map(|(&bits, &e)| width(e) - bits);
-        let modes = coo.columns().into_iter().zip(shifts).zip(tables);
-        let modes = modes.filter(|(_, table)| table.len() > 1);
-        Ok(Numbering(modes.map(|((column, shift), table)| (column, shift, table)).collect()))
+        self.check(coo)?;
+        let columns = coo.columns().into_iter();
+        Ok(Numbering(match &self.0 {
+            Cells::Bits(bits) => {
+                let shifts = bits.iter().zip(coo.extents()).map(|(&bits, &e)| width(e) - bits);
+                let modes = columns.zip(shifts).zip(tables(bits));
+                let modes = modes.filter(|(_, table)| table.len() > 1);
+                modes.map(|((column, shift), table)| (column, shift, table)).collect()
+            }
+            Cells::Ranges { mode, count } => {
+                let table = range_table(&slice_counts(coo, *mode), *count);
+                columns.skip(*mode).take(1).map(|column| (column, 0, table.clone())).collect()
+            }
+        }))
     }
 
-    /// Returns for each mode what its high bits add to a number.
+    /// Checks that blocks of `coo` have numbers.
     ///
-    /// From the highest bit of the number down, the mode with the most bits left gives its next one.
-    fn tables(&self) -> Vec<Vec<u32>> {
-        let mut tables: Vec<Vec<u32>> = self.bits.iter().map(|&bits| vec![0; 1 << bits]).collect();
-        let mut left = self.bits.clone();
-        for place in (0..self.extent().trailing_zeros()).rev() {
-            let most = left.iter().max().copied().unwrap_or(0);
-            let Some(mode) = left.iter().position(|&bits| bits == most) else { continue };
-            left[mode] -= 1;
-            let bit = left[mode];
-            for (high, number) in tables[mode].iter_mut().enumerate() {
-                *number |= ((high as u32 >> bit) & 1) << place;
-            }
+    /// # Errors
+    ///
+    /// As [`Blocking::numbers`].
+    pub(crate) fn check<V: Value>(&self, coo: &Coo<V>) -> Result<(), FormatError> {
+        if self.fits(coo.extents()) {
+            return Ok(());
         }
-        tables
+        let why = format!("blocks by {self} of extents {:?}", coo.extents());
+        Err(FormatError::NotATensor(why))
     }
 }
 
-/// The columns whose high bits number blocks, each with the bits below these and what they add to a number.
+/// Returns for each mode what its high bits, as many as `bits` says, add to a number.
+///
+/// From the highest bit of the number down, the mode with the most bits left gives its next one.
+fn tables(bits: &[u8]) -> Vec<Vec<u32>> {
+    let mut tables: Vec<Vec<u32>> = bits.iter().map(|&bits| vec![0; 1 << bits]).collect();
+    let mut left = bits.to_vec();
+    for place in (0..bits.iter().map(|&bits| u32::from(bits)).sum()).rev() {
+        let most = left.iter().max().copied().unwrap_or(0);
+        let Some(mode) = left.iter().position(|&bits| bits == most) else { continue };
+        left[mode] -= 1;
+        let bit = left[mode];
+        for (high, number) in tables[mode].iter_mut().enumerate() {
+            *number |= ((high as u32 >> bit) & 1) << place;
+        }
+    }
+    tables
+}
+
+/// Returns the range of each slice, of which slice `i` has `counts[i]` entries: that in which the middle of its
+/// entries lies if `count` ranges share all of them equally.
+fn range_table(counts: &[u32], count: u32) -> Vec<u32> {
+    let all: u64 = counts.iter().map(|&entries| u64::from(entries)).sum();
+    let mut before = 0;
+    let range = |&entries: &u32| {
+        let entries = u64::from(entries);
+        let middle = u128::from(2 * before + entries);
+        before += entries;
+        let range = middle * u128::from(count) / (2 * u128::from(all.max(1)));
+        (range as u32).min(count - 1)
+    };
+    counts.iter().map(range).collect()
+}
+
+/// The columns that number blocks, each with its low bits that do not, and what the others add to a number.
 pub(crate) struct Numbering<'a>(Vec<(Column<'a>, u8, Vec<u32>)>);
 
 impl Numbering<'_> {
@@ -174,10 +263,15 @@ impl<V: Value> Coo<V> {
 }
 
 impl fmt::Display for Blocking {
-    /// Writes the bits of each mode, as `4.3.5`.
+    /// Writes the bits of each mode, as `4.3.5`, or the mode, counted from 1, and its ranges, as `2:8`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let words: Vec<String> = self.bits.iter().map(u8::to_string).collect();
-        f.write_str(&words.join("."))
+        match &self.0 {
+            Cells::Bits(bits) => {
+                let words: Vec<String> = bits.iter().map(u8::to_string).collect();
+                f.write_str(&words.join("."))
+            }
+            Cells::Ranges { mode, count } => write!(f, "{}:{count}", mode + 1),
+        }
     }
 }
 
@@ -185,10 +279,18 @@ impl FromStr for Blocking {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Blocking, String> {
-        let bits: Option<Vec<u8>> = text.split('.').map(|word| word.parse().ok()).collect();
-        bits.and_then(Blocking::new).ok_or_else(|| {
+        let ranges = |(mode, count): (&str, &str)| {
+            let mode = mode.parse::<usize>().ok()?.checked_sub(1)?;
+            Blocking::of_ranges(mode, count.parse().ok()?)
+        };
+        let bits = || {
+            let bits: Option<Vec<u8>> = text.split('.').map(|word| word.parse().ok()).collect();
+            Blocking::new(bits?)
+        };
+        text.split_once(':').map_or_else(bits, ranges).ok_or_else(|| {
             format!(
-                "`{text}` is no blocking: give the high bits of each mode, as 4.3.5, 1 to 28 in all"
+                "`{text}` is no blocking: give the high bits of each mode, as 4.3.5, 1 to 28 in all, or a \
+                 mode and 2 to 4096 ranges of it, as 2:8"
             )
         })
     }
@@ -226,6 +328,27 @@ mod tests {
                 let same = i >> 2 == k >> 2 && j >> 2 == l >> 2;
                 assert_eq!(numbers.get(at) == numbers.get(other), same, "{i},{j} and {k},{l}");
             }
+        }
+    }
+
+    #[test]
+    fn ranges_have_equal_numbers_of_entries() {
+        // Slices of 6, 1, 0, 2 and 3 entries; a slice is in one range, whatever it has.
+        let of = |count| range_table(&[6, 1, 0, 2, 3], count);
+        assert_eq!(of(2), [0, 1, 1, 1, 1]);
+        assert_eq!(of(3), [0, 1, 1, 2, 2]);
+        assert_eq!(of(6), [1, 3, 3, 4, 5]);
+        assert_eq!(range_table(&[0, 0], 4), [0, 0]);
+        let coords = vec![vec![0_u32, 0, 1, 1].into(), vec![3_u32, 0, 1, 0].into()];
+        let coo = Coo::new(vec![2, 4], coords, vec![1.0; 4]).unwrap();
+        let blocking: Blocking = "2:2".parse().unwrap();
+        let numbers = blocking.numbers(&coo).unwrap();
+        assert_eq!(numbers.iter().collect::<Vec<_>>(), [1, 0, 1, 0]);
+        assert_eq!((blocking.extent(), blocking.changes()), (2, vec![0.0, 1.0]));
+        assert!(blocking.splits(1) && !blocking.splits(0));
+        assert!("3:2".parse::<Blocking>().unwrap().numbers(&coo).is_err());
+        for text in ["2:1", "0:2", "2:", ":2", "2:5000"] {
+            assert!(text.parse::<Blocking>().is_err(), "{text}");
         }
     }
 

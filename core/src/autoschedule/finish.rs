@@ -2,6 +2,7 @@
 
 use crate::autoschedule::prefetch::prefetches;
 use crate::cost::Machine;
+use crate::einsum::Index;
 use crate::nest::Forest;
 use crate::path::Path;
 use crate::schedule::{BufferKind, Conflict, Layout, Parallel, Problem, Schedule, Space};
@@ -12,16 +13,18 @@ use crate::schedule::{BufferKind, Conflict, Layout, Parallel, Problem, Schedule,
 pub fn finish(problem: &Problem, path: Path, nest: Forest, machine: &Machine) -> Schedule {
     let layouts = problem.sparse.iter().map(|x| Layout::tree(&x.levels, x.tail)).collect();
     let buffers = vec![BufferKind::Dense; path.terms.len() - 1];
-    let parallel = parallel(problem);
+    let parallel = parallel(problem, &nest.orders(path.terms.len()).unwrap_or_default());
     let prefetches = prefetches(problem, &path, machine);
     Schedule { path, nest, layouts, buffers, tiles: Vec::new(), parallel, prefetches }
 }
 
-fn parallel(problem: &Problem) -> Option<Parallel> {
+fn parallel(problem: &Problem, orders: &[Vec<Index>]) -> Option<Parallel> {
     let first = *problem.sparse.first()?.levels.first()?;
     let output = problem.expr.output.set();
     let conflict = if problem.has_pattern_output() {
         Conflict::Positions
+    } else if orders.last().is_some_and(|last| problem.owns_ranges(last)) {
+        Conflict::Owner
     } else if !output.contains(first) {
         Conflict::Privatise
     } else if (output & problem.sparse_indices()).len() == 1 {

@@ -42,6 +42,10 @@ pub(super) enum Role {
     Operand,
     /// It is added to.
     Sum,
+    /// It is added to, and every thread has a copy of its own.
+    SumInCopies,
+    /// It is added to, and every thread has a range of its own.
+    SumInRanges,
     /// It is added to in storage order, whatever the loops are.
     SumInOrder,
 }
@@ -182,7 +186,8 @@ impl Access<'_> {
         }
         let count = |set| x.pattern.count(set, &self.problem.extents) as f64;
         let bytes = count(rows) * row_bytes.max(LINE_BYTES);
-        let whole = Table { bytes, coverage: None, slices: count(rows) };
+        let parts = self.parts();
+        let whole = Table { bytes, coverage: None, slices: count(rows), parts };
         let far = gather_seconds(self.machine, &whole, row_bytes);
         let changes = rows.iter().map(|index| x.pattern.changes(index)).fold(0.0, f64::max);
         changes * count(rows.with(Index::BLOCK)) * (far - each).max(0.0)
@@ -208,7 +213,20 @@ impl Access<'_> {
         let slices = single.zip(x).map_or(1.0, |(index, x)| {
             x.pattern.count(IndexSet::EMPTY.with(index), &self.problem.extents) as f64
         });
-        Table { bytes, coverage, slices }
+        Table { bytes, coverage, slices, parts: self.parts() }
+    }
+
+    /// Into how many parts tables like this share the last-level cache out.
+    ///
+    /// Ranges are as many as threads.  Copies do harm each other, but less than that: on a Zen 4 server with 32 MB,
+    /// two of 6 MB took two threads no longer than their shares, two of 10 MB 1.2 to 1.7 times as long.
+    fn parts(&self) -> f64 {
+        let threads = self.machine.threads.max(1) as f64;
+        match self.role {
+            Role::SumInRanges => threads,
+            Role::SumInCopies => threads.sqrt(),
+            _ => 1.0,
+        }
     }
 
     /// Returns how many loops are outside the largest block that fits: those down to the last one

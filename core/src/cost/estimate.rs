@@ -16,7 +16,7 @@ use crate::cost::walks::{add_walks, is_walk};
 use crate::einsum::Index;
 use crate::nest::places;
 use crate::path::Source;
-use crate::schedule::{Problem, Schedule};
+use crate::schedule::{Conflict, Problem, Schedule};
 
 /// What a schedule is predicted to cost; the same columns whoever made it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -126,9 +126,16 @@ fn add_term(
     });
     let outputs = last.then_some(&problem.expr.output.indices);
     let inputs = inputs.map(|indices| (problem.operand_order(indices, order), 1.0, Role::Operand));
+    let conflict = schedule.parallel.map(|parallel| parallel.conflict);
+    let ranged = problem.sparse.first().is_some_and(|x| x.pattern.ranged().is_some());
+    let role = match conflict {
+        _ if problem.has_pattern_output() => Role::SumInOrder,
+        Some(Conflict::Privatise) => Role::SumInCopies,
+        Some(Conflict::Owner) if ranged => Role::SumInRanges,
+        _ => Role::Sum,
+    };
     let outputs = outputs.map(|indices| {
         let touches = 2.0 / batched_nodes(problem, schedule, orders, position);
-        let role = if problem.has_pattern_output() { Role::SumInOrder } else { Role::Sum };
         (problem.output_order(indices, order), touches, role)
     });
     for (indices, touches, role) in inputs.chain(outputs) {

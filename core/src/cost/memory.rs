@@ -1,9 +1,9 @@
 //! What it costs to reach memory, by where the data fits.
 //!
 //! A table of `T` bytes finds the share `n = min(1, s2 L2/T)` of its lines in the second-level cache,
-//! `m = min(1, s3 L3/T) - n` in the last level, the rest in memory, where `s2` and `s3` are the parts of
-//! the caches that a table may count on.  Where the coordinates are skewed, the rows that are asked for
-//! most are the ones that stay, and `n` and `m` follow from the slices of the mode ([`Coverage`]).
+//! `m = min(1, s3 L3/T) - n` in the last level, where `s2` and `s3` are the parts of the caches that a table may
+//! count on, `f = min(1, L3/T) - m - n` in the last level or in memory, and the rest in memory.  Where the coordinates are skewed, the rows that are asked for
+//! most are the ones that stay, and `n`, `m` and `f` follow from the slices of the mode ([`Coverage`]).
 //! What every thread has for itself competes for the last level with the copies of the others.
 
 use decompose_formats::stats::Coverage;
@@ -22,6 +22,15 @@ pub(super) struct Shares {
     near: f64,
     mid: f64,
     far: f64,
+    beyond: f64,
+}
+
+/// Bytes of the second level, of the last level and of all of it, that a table may count on.
+#[derive(Clone, Copy, Debug)]
+struct Caches {
+    near: f64,
+    mid: f64,
+    far: f64,
 }
 
 impl Shares {
@@ -32,13 +41,12 @@ impl Shares {
 
     /// Returns the shares of a table of `bytes` of which every thread has its own.
     pub(super) fn private(machine: &Machine, bytes: f64) -> Shares {
-        let (near, mid) = caches(machine);
-        Shares::within((near, mid / machine.threads.max(1) as f64), |cache| cache / bytes)
+        Shares::within(caches(machine).among(machine.threads.max(1) as f64), |cache| cache / bytes)
     }
 
     /// Returns the shares of a table that all threads use, of which some rows are asked for more
     /// than others, in caches that hold so many bytes.
-    fn skewed(caches: (f64, f64), table: &Table<'_>) -> Shares {
+    fn skewed(caches: Caches, table: &Table<'_>) -> Shares {
         match table.coverage {
             None => Shares::within(caches, |cache| cache / table.bytes),
             Some(coverage) => {
@@ -49,22 +57,30 @@ impl Shares {
     }
 
     /// Of a table of which `held(bytes)` stay in a cache.
-    fn within((near, mid): (f64, f64), held: impl Fn(f64) -> f64) -> Shares {
-        let near = held(near).min(1.0);
-        let mid = (held(mid).min(1.0) - near).max(0.0);
-        Shares { near, mid, far: 1.0 - near - mid }
+    fn within(caches: Caches, held: impl Fn(f64) -> f64) -> Shares {
+        let near = held(caches.near).min(1.0);
+        let mid = (held(caches.mid).min(1.0) - near).max(0.0);
+        let far = (held(caches.far).min(1.0) - near - mid).max(0.0);
+        Shares { near, mid, far, beyond: 1.0 - near - mid - far }
     }
 
-    /// Returns the seconds a line with `far` for one from memory.
-    pub(super) fn line(self, machine: &Machine, far: f64) -> f64 {
-        self.near * machine.l2_line + self.mid * machine.l3_line + self.far * far
+    /// Returns the seconds a line with `far` and `beyond` for those that may not be in a cache, and are not.
+    pub(super) fn line(self, machine: &Machine, (far, beyond): (f64, f64)) -> f64 {
+        let cached = self.near * machine.l2_line + self.mid * machine.l3_line;
+        cached + self.far * far + self.beyond * beyond
     }
 }
 
-/// Returns the bytes of the second and of the last level that a table may count on.
-fn caches(machine: &Machine) -> (f64, f64) {
-    let near = machine.l2_bytes as f64 * machine.l2_share;
-    (near, machine.l3_bytes as f64 * machine.l3_share)
+impl Caches {
+    /// Returns what is left of them where the last level is shared out in so many `parts`.
+    fn among(self, parts: f64) -> Caches {
+        Caches { mid: self.mid / parts, far: self.far / parts, ..self }
+    }
+}
+
+fn caches(machine: &Machine) -> Caches {
+    let (near, far) = (machine.l2_bytes as f64, machine.l3_bytes as f64);
+    Caches { near: near * machine.l2_share, mid: far * machine.l3_share, far }
 }
 
 /// A table whose rows are gathered.
@@ -76,20 +92,24 @@ pub(crate) struct Table<'a> {
     pub(crate) coverage: Option<&'a Coverage>,
     /// Slices of that mode that are used.
     pub(crate) slices: f64,
+    /// Of the last level it has one part in so many.
+    pub(crate) parts: f64,
 }
 
 /// Returns the seconds to gather one row of `row_bytes` from `table`.
 pub(super) fn gather_seconds(machine: &Machine, table: &Table<'_>, row_bytes: f64) -> f64 {
     let lines = (row_bytes / LINE_BYTES).max(1.0);
-    let shares = Shares::skewed(caches(machine), table);
-    let wait = shares.mid * machine.l3_wait + shares.far * machine.memory_wait;
-    wait + lines * shares.line(machine, machine.memory_line)
+    let shares = Shares::skewed(caches(machine).among(table.parts), table);
+    let late = shares.far + shares.beyond;
+    let wait = shares.mid * machine.l3_wait + late * machine.memory_wait;
+    wait + lines * shares.line(machine, (machine.memory_line, machine.beyond_line))
 }
 
 /// Returns the shares of the rows gathered from `table` that come from the second-level cache and
 /// that come late: from memory, or from farther in the last level than [`Machine::quick_bytes`].
 pub(crate) fn near_and_late(machine: &Machine, table: &Table<'_>) -> (f64, f64) {
-    let (near, mid) = caches(machine);
-    let shares = Shares::skewed((near, mid.min(machine.quick_bytes)), table);
-    (shares.near, shares.far)
+    let all = caches(machine);
+    let quick = Caches { mid: all.mid.min(machine.quick_bytes), ..all };
+    let shares = Shares::skewed(quick, table);
+    (shares.near, shares.far + shares.beyond)
 }

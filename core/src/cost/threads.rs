@@ -3,6 +3,7 @@
 use decompose_formats::dense::padded;
 
 use crate::cost::{Cost, Machine};
+use crate::einsum::Index;
 use crate::schedule::{Conflict, Problem, Schedule};
 
 /// A kernel on several threads.
@@ -18,7 +19,8 @@ pub struct ThreadedCost {
 ///
 /// Tasks share the non-zeros.  Terms in dense loops only are computed by every task anew.  If tasks
 /// cannot own what they write, each thread but the first has a copy of the output: it is cleared,
-/// read and added once; of slices that tasks share, each task but the first has one.
+/// read and added once; of slices that tasks share, each task but the first has one.  Of an operand in ranges
+/// of the output's rows every range is one task.
 pub fn on_threads(
     problem: &Problem,
     schedule: &Schedule,
@@ -27,6 +29,7 @@ pub fn on_threads(
     threads: usize,
 ) -> ThreadedCost {
     let threads = threads.max(1) as f64;
+    let threads = ranges(problem).map_or(threads, |ranges| threads.min(ranges));
     let conflict = schedule.parallel.map(|parallel| parallel.conflict);
     let Some(conflict) = conflict else {
         return ThreadedCost { seconds: cost.seconds, side_bytes: 0 };
@@ -47,6 +50,14 @@ pub fn on_threads(
         seconds += PASSES * shared / threads / 64.0 * machine.stream_line;
     }
     ThreadedCost { seconds, side_bytes }
+}
+
+/// Returns how many ranges of the rows of its output a problem's sparse operand is stored in, if it is: each is one
+/// task.
+fn ranges(problem: &Problem) -> Option<f64> {
+    let ranged = problem.sparse.first()?.pattern.ranged()?;
+    let owned = problem.expr.output.set().contains(ranged);
+    owned.then(|| problem.extents.of(Index::BLOCK) as f64)
 }
 
 /// How often a shared slice is written or read: it is cleared, filled, read and added.

@@ -70,6 +70,13 @@ impl Expr {
         self.inputs.iter().fold(self.output.set(), |set, access| set | access.set())
     }
 
+    /// Returns the indices of the loops around a term that reads `input`: its own, and that of the blocks if an
+    /// operand is stored in blocks.  What does not depend on the block is computed anew in each, near where it is
+    /// read.
+    pub fn looped(&self, input: usize) -> IndexSet {
+        self.inputs[input].set() | (self.all() & IndexSet::EMPTY.with(Index::BLOCK))
+    }
+
     /// Returns a name for each input that names no other input and no intermediate (`T1`, `T2`,
     /// ...): the tensor's own, or with the input's number, `A#2`, where that is taken.
     pub fn operand_names(&self) -> Vec<String> {

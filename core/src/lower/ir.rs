@@ -241,12 +241,13 @@ impl Program {
     }
 
     /// Returns the level whose coordinates number the rows of the output when a part of it is written
-    /// alone, and the elements of such a row: the first level where tasks own rows, that of the
-    /// outermost index for private copies, if only its nodes are written to; `None` if the output has no
-    /// such rows.
+    /// alone, and the elements of such a row: the first level where tasks own its rows, that of the
+    /// outermost index for private copies and ranges, if only its nodes are written to; `None` if the output
+    /// has no such rows.
     pub fn numbered_rows(&self) -> Option<(usize, u64)> {
-        if self.conflict != Conflict::Privatise {
-            return self.root_row().map(|(_, stride)| (0, stride));
+        let owned = self.root_row().filter(|_| self.conflict != Conflict::Privatise);
+        if let Some((_, stride)) = owned {
+            return Some((0, stride));
         }
         let (&outermost, inner) = self.output.indices.split_first()?;
         let level = self.levels.iter().position(|level| level.index == outermost);

@@ -39,7 +39,7 @@ pub fn enumerate(expr: &Expr, arity: Arity) -> (Vec<Path>, bool) {
 /// For expressions of too many operands to tabulate; time `O(T^3)` for `T` operands.
 pub fn greedy<P: Ord>(expr: &Expr, price: &dyn Fn(IndexSet, IndexSet) -> P) -> Path {
     let mut open: Vec<(Source, IndexSet)> =
-        expr.inputs.iter().enumerate().map(|(at, a)| (Source::Input(at), a.set())).collect();
+        (0..expr.inputs.len()).map(|at| (Source::Input(at), expr.looped(at))).collect();
     let mut terms = Vec::new();
     while open.len() > 1 {
         let price =

@@ -155,8 +155,8 @@ impl PathSpace {
 fn results(expr: &Expr, full: Set) -> Vec<IndexSet> {
     let mut all = vec![IndexSet::EMPTY; full as usize + 1];
     for set in 1..=full {
-        let lowest = &expr.inputs[set.trailing_zeros() as usize];
-        all[set as usize] = all[(set & (set - 1)) as usize] | lowest.set();
+        let lowest = expr.looped(set.trailing_zeros() as usize);
+        all[set as usize] = all[(set & (set - 1)) as usize] | lowest;
     }
     let kept = |set: Set| {
         let needed = all[(full & !set) as usize] | expr.output.set();

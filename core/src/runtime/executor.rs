@@ -2,7 +2,7 @@
 //!
 //! | conflict  | output |
 //! |-----------|--------|
-//! | owner     | each task holds its own rows |
+//! | owner     | each task holds its own rows: those of its root slices, or of its blocks' ranges |
 //! | boundary  | the same; the part of a slice begun earlier is added at last |
 //! | privatise | each task but the first has a copy of the rows from the least to the greatest that |
 //! |           | its non-zeros name; copies are added to the output in order |
@@ -90,7 +90,8 @@ impl<V: Value> Executor<V> {
             Conflict::Owner => Cut::Roots,
             Conflict::Privatise | Conflict::Boundary | Conflict::Positions => Cut::Anywhere,
         };
-        let tasks = partition(&tree, parts(&kernel, tree.values().len()), cut);
+        let mut tasks = partition(&tree, parts(&kernel, tree.values().len()), cut);
+        own_ranges(&kernel, &tree, &mut tasks)?;
         let scratch = Pool { len: kernel.program().scratch().1 as usize, free: Mutex::default() };
         let (side, numbers) = (Vec::new(), None);
         let windows = windows(&kernel, &tree, &tasks);
@@ -265,7 +266,8 @@ impl<V: Value> Executor<V> {
                 row.fill(V::default());
             }
             let whole = Operands::whole((tree, values), dense, output, &task.nodes);
-            let operands = Operands { first_row, boundary, ..whole };
+            let window = (!positions).then(|| task.rows.clone());
+            let operands = Operands { first_row, boundary, window, ..whole };
             scratch.lend(|scratch| kernel.run(operands, scratch))
         })
     }
@@ -290,12 +292,43 @@ fn windows<V: Value>(kernel: &Kernel, tree: &Csf<V>, tasks: &[Task]) -> Vec<Rang
     let private = kernel.program().conflict == Conflict::Privatise;
     let rows = kernel.program().numbered_rows().filter(|_| private);
     let Some((level, _)) = rows else { return Vec::new() };
-    let coords = &tree.levels()[level].coords;
-    let window = |task: &Task| {
-        let nodes = task.nodes[level].start as usize..task.nodes[level].end as usize;
-        coords.bounds(nodes).map_or(0..0, |(least, most)| least..most + 1)
-    };
-    tasks.iter().skip(1).map(window).collect()
+    tasks.iter().skip(1).map(|task| window(tree, task, level)).collect()
+}
+
+/// Returns the coordinates of a level from the least to the greatest that `task` meets.
+fn window<V: Value>(tree: &Csf<V>, task: &Task, level: usize) -> Range<u64> {
+    let nodes = task.nodes[level].start as usize..task.nodes[level].end as usize;
+    tree.levels()[level].coords.bounds(nodes).map_or(0..0, |(least, most)| least..most + 1)
+}
+
+/// Gives each of `tasks` the rows of its blocks, if these are ranges of the rows of the output: all rows from the
+/// first that it meets to that of the next task.
+///
+/// Time `O(nodes of the level)`.
+fn own_ranges<V: Value>(
+    kernel: &Kernel,
+    tree: &Csf<V>,
+    tasks: &mut [Task],
+) -> Result<(), CoreError> {
+    let program = kernel.program();
+    if program.conflict != Conflict::Owner || program.root_row().is_some() {
+        return Ok(());
+    }
+    let bad = |why: &str| Err(CoreError::Internal(format!("{}: {why}", program.title)));
+    let Some((level, _)) = program.numbered_rows() else { return bad("its rows have no number") };
+    let met: Vec<Range<u64>> = tasks.iter().map(|task| window(tree, task, level)).collect();
+    if met.windows(2).any(|pair| pair[0].end > pair[1].start) {
+        return bad("the blocks of its tree are no ranges of its rows");
+    }
+    let mut end = program.levels[level].extent;
+    for (task, met) in tasks.iter_mut().zip(met).rev() {
+        task.rows = met.start..end;
+        end = met.start;
+    }
+    if let Some(first) = tasks.first_mut() {
+        first.rows.start = 0;
+    }
+    Ok(())
 }
 
 /// Elements summed a task when copies are added.

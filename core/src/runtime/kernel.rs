@@ -168,7 +168,7 @@ impl Kernel {
                 let last = operands.coords(0).get(roots.end as usize - 1);
                 (last + 1).saturating_sub(first) * self.slice_len()
             }
-            (Conflict::Privatise, _) => match (&operands.window, self.program.numbered_rows()) {
+            (Conflict::Privatise | Conflict::Owner, _) => match (&operands.window, self.program.numbered_rows()) {
                 (Some(rows), Some((_, stride))) => rows.end.saturating_sub(first) * stride,
                 _ => output.len,
             },
@@ -176,11 +176,11 @@ impl Kernel {
         }
     }
 
-    /// Returns the elements that a task owns together: the output's block of a root slice or of a
-    /// position, or else all of it.
+    /// Returns the elements that a task owns together: the output's block of a root slice, of a row in its range,
+    /// or of a position, or else all of it.
     pub(super) fn slice_len(&self) -> u64 {
         let Program { output, conflict, .. } = &*self.program;
-        match (conflict, self.program.root_row()) {
+        match (conflict, self.program.numbered_rows()) {
             (Conflict::Owner | Conflict::Boundary, Some((_, stride))) => stride,
             _ => output.len,
         }
@@ -253,8 +253,8 @@ fn call<V: Value>(
         Addressing::Coordinates => program.numbered_rows().map_or(0, |(_, stride)| stride),
     };
     // The kernel counts rows and positions from the first of the whole output; it never writes
-    // before `first_row`, so the shifted pointer is only ever used inside the slice.  Of private copies
-    // that have the rows of a window only, the executor found these in the nodes themselves.
+    // before `first_row`, so the shifted pointer is only ever used inside the slice.  Of windows of rows that
+    // an inner level numbers, the executor found the least and the greatest in the nodes themselves.
     let shift = (operands.first_row * stride) as usize;
     let output = operands.output.as_mut_ptr().wrapping_sub(shift).cast();
     let boundary = operands.boundary.map_or(std::ptr::null_mut(), |row| row.as_mut_ptr().cast());

@@ -29,9 +29,9 @@ impl<V: Value> Executor<V> {
     /// Returns the elements of the output for each row, the block of a root coordinate; `None` if
     /// the kernel's tasks do not own rows.
     pub fn row_len(&self) -> Option<u64> {
-        let conflict = self.kernel().program().conflict;
-        let owned = matches!(conflict, Conflict::Owner | Conflict::Boundary);
-        owned.then(|| self.kernel().slice_len())
+        let program = self.kernel().program();
+        let owned = matches!(program.conflict, Conflict::Owner | Conflict::Boundary);
+        (owned && program.root_row().is_some()).then(|| self.kernel().slice_len())
     }
 
     /// Computes the rows of the root slices of each of `shares`, at most `most` at a time, and shows

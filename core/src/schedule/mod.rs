@@ -15,6 +15,7 @@ use crate::nest::{Forest, Node};
 use crate::path::Path;
 
 pub use pattern::Pattern;
+pub(crate) use pattern::spread_pairs;
 pub use problem::{OutputForm, Packing, Problem, SparseOperand};
 pub use verify::Rule;
 
@@ -171,7 +172,8 @@ pub enum Space {
 /// How tasks share the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Conflict {
-    /// Tasks end where root slices end: no element has two writers.
+    /// Tasks end where root slices end, or blocks that are ranges of the result's rows: no element has two
+    /// writers.
     Owner,
     /// Tasks may end inside a root slice; the part of a slice that began in an earlier task goes
     /// to a side buffer and is added when all tasks are done.

@@ -23,6 +23,8 @@ pub struct Pattern {
     estimated: BTreeSet<Blocking>,
     /// Within blocks, of how many steps to the next block each mode's bits change.
     changes: Vec<f64>,
+    /// Within blocks, the index of which they are ranges, if they are.
+    ranged: Option<Index>,
 }
 
 impl Pattern {
@@ -80,9 +82,11 @@ impl Pattern {
         self.estimated.insert(blocking);
     }
 
-    /// Tells whether what is recorded of `blocking` was counted.
+    /// Tells whether what is known of `blocking` needs no counting: it was counted, or the blocks are
+    /// ranges, of which estimates do.
     pub fn is_counted(&self, blocking: &Blocking) -> bool {
-        self.blocks.contains_key(blocking) && !self.estimated.contains(blocking)
+        blocking.ranges().is_some()
+            || self.blocks.contains_key(blocking) && !self.estimated.contains(blocking)
     }
 
     /// Returns the blockings of which counts are recorded.
@@ -90,20 +94,38 @@ impl Pattern {
         self.blocks.keys()
     }
 
-    /// Returns this pattern without the counts of blocks.
-    pub fn unblocked(mut self) -> Pattern {
-        self.blocks.clear();
-        self
+    /// Returns the pattern of the tensor with [`Index::BLOCK`] as one more index; `None` if nothing is
+    /// recorded of the blocking, unless its blocks are ranges, of which that is estimated.
+    pub fn in_blocks(&self, blocking: &Blocking) -> Option<Pattern> {
+        let inside: Vec<(IndexSet, u64)> = match blocking.ranges() {
+            Some((mode, count)) => self.in_ranges(mode_index(mode), count),
+            None => self.blocks.get(blocking)?.iter().map(|(&set, &count)| (set, count)).collect(),
+        };
+        let counts = self.counts().chain(inside).collect();
+        let (coverages, changes) = (self.coverages.clone(), blocking.changes());
+        let ranged = blocking.ranges().map(|(mode, _)| mode_index(mode));
+        Some(Pattern { counts, coverages, changes, ranged, ..Pattern::default() })
     }
 
-    /// Returns the pattern of the tensor with [`Index::BLOCK`] as one more index; `None` if nothing is
-    /// recorded of the blocking.
-    pub fn in_blocks(&self, blocking: &Blocking) -> Option<Pattern> {
-        let inside = self.blocks.get(blocking)?.iter();
-        let counts = self.counts.iter().chain(inside).map(|(&set, &count)| (set, count));
-        let coverages = self.coverages.clone();
-        let (counts, changes) = (counts.collect(), blocking.changes());
-        Some(Pattern { counts, coverages, changes, ..Pattern::default() })
+    /// Estimates the pairs of a tuple and one of `count` ranges of `index`: of other indices as if their
+    /// non-zeros fell into the ranges at random.
+    fn in_ranges(&self, index: Index, count: u32) -> Vec<(IndexSet, u64)> {
+        let all = self.counts.values().copied().max().unwrap_or(1);
+        let pairs = |(set, tuples): (IndexSet, u64)| {
+            let pairs = match set.contains(index) {
+                true => tuples,
+                false => spread_pairs(tuples as f64, all as f64, f64::from(count)).round() as u64,
+            };
+            (set.with(Index::BLOCK), pairs)
+        };
+        let inside = self.counts().map(pairs);
+        inside.chain([(IndexSet::EMPTY.with(Index::BLOCK), u64::from(count))]).collect()
+    }
+
+    /// Returns the index, as [`mode_index`] names a mode, of which the blocks are ranges; `None` without blocks,
+    /// or where they are others.
+    pub fn ranged(&self) -> Option<Index> {
+        self.ranged
     }
 
     /// Returns the share of the steps from one block to the next that change which rows of `index`, as
@@ -127,6 +149,12 @@ impl Pattern {
         let supersets = self.counts.iter().filter(|(known, _)| set.is_subset(**known));
         supersets.map(|(_, &count)| count).fold(cells, u64::min)
     }
+}
+
+/// Returns how many pairs of a tuple and a part occur where the `entries` of `tuples` fall into `parts` at
+/// random: `N b (1 - (1 - 1/b)^(n/N))`.
+pub(crate) fn spread_pairs(tuples: f64, entries: f64, parts: f64) -> f64 {
+    -tuples * parts * (entries / tuples * (-1.0 / parts).ln_1p()).exp_m1()
 }
 
 impl FromIterator<(IndexSet, u64)> for Pattern {

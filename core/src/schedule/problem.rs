@@ -121,6 +121,22 @@ impl Problem {
             && root.is_none_or(|root| !rows.contains(root))
     }
 
+    /// Tells whether the sparse operand's blocks are ranges of the rows of the output, whose last term stands in
+    /// the loops `last` and writes only the rows that the walk of a block meets: then tasks that walk whole
+    /// blocks own rows.
+    pub fn owns_ranges(&self, last: &[Index]) -> bool {
+        let Some((x, ranged)) = self.sparse.first().and_then(|x| Some((x, x.pattern.ranged()?))) else {
+            return false;
+        };
+        let rows = self.expr.output.set() & self.sparse_indices();
+        let level = x.levels.iter().position(|&index| index == ranged);
+        let walked = x.walked(last.iter().copied());
+        x.in_blocks()
+            && rows == IndexSet::EMPTY.with(ranged)
+            && self.expr.output.indices.len() > 1
+            && level.is_some_and(|level| level < walked)
+    }
+
     /// Tells whether a buffer over `stored` keeps both bounds.
     pub fn allows_buffer(&self, stored: IndexSet) -> bool {
         stored.len() <= self.max_buffer_dims && self.buffer_bytes(stored) <= self.max_buffer_bytes

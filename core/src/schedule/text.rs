@@ -155,13 +155,13 @@ fn path_from(products: &[Vec<Source>], expr: &Expr) -> Path {
     let mut terms: Vec<Term> = Vec::new();
     for (position, inputs) in products.iter().enumerate() {
         let set = |source: &Source| match *source {
-            Source::Input(input) => expr.inputs[input].set(),
+            Source::Input(input) => expr.looped(input),
             Source::Term(t) => terms.get(t).map_or(IndexSet::EMPTY, |term| term.output),
         };
         let indices = inputs.iter().fold(IndexSet::EMPTY, |all, source| all | set(source));
         let later =
             products[position + 1..].iter().flatten().fold(expr.output.set(), |all, s| match *s {
-                Source::Input(input) => all | expr.inputs[input].set(),
+                Source::Input(input) => all | expr.looped(input),
                 Source::Term(t) if t < position => all | set(s),
                 Source::Term(_) => all,
             });

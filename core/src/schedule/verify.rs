@@ -27,8 +27,8 @@ pub enum Rule {
     /// 7. The parallel loop walks the first level of the sparse operand.
     Parallel = 7,
     /// 8. Tasks that own rows of the output need the parallel index in it, and no other sparse index
-    ///    there if they may share a row; they own positions exactly if the output has the operand's
-    ///    pattern.
+    ///    there if they may share a row, or blocks that are ranges of its rows; they own positions
+    ///    exactly if the output has the operand's pattern.
     Conflict = 8,
     /// 9. What is prefetched is a dense input, or an output into which tasks scatter.
     Prefetch = 9,
@@ -65,7 +65,7 @@ impl Schedule {
         let orders = self.check_nest(problem)?;
         self.check_layouts(problem, &orders)?;
         self.check_buffers(problem)?;
-        self.check_parallel(problem)?;
+        self.check_parallel(problem, orders.last().map_or(&[][..], Vec::as_slice))?;
         self.check_prefetches(problem)?;
         self.check_lowered(problem)
     }
@@ -201,7 +201,8 @@ impl Schedule {
         }
     }
 
-    fn check_parallel(&self, problem: &Problem) -> Result<(), CoreError> {
+    /// Checks the parallel loop of a nest whose last term stands in the loops `last`.
+    fn check_parallel(&self, problem: &Problem, last: &[Index]) -> Result<(), CoreError> {
         let Some(parallel) = self.parallel else { return Ok(()) };
         let first = problem.sparse.first().and_then(|x| x.levels.first());
         if first != Some(&parallel.index) {
@@ -214,7 +215,8 @@ impl Schedule {
             return broken(Rule::Conflict, format!("{output} is {owned}of the operand's pattern"));
         }
         let owns_rows = matches!(parallel.conflict, Conflict::Owner | Conflict::Boundary);
-        if owns_rows && !output.set().contains(parallel.index) {
+        let ranges = parallel.conflict == Conflict::Owner && problem.owns_ranges(last);
+        if owns_rows && !ranges && !output.set().contains(parallel.index) {
             return broken(Rule::Conflict, format!("{output} lacks {}", parallel.index));
         }
         // A shared slice is set aside as one row, so the row must be all that its loop writes.

@@ -100,7 +100,8 @@ impl serde::Serialize for TreeLayout {
 
 impl fmt::Display for TreeLayout {
     /// Writes the modes counted from 1, fused ones joined by `+`, as `2-1+3`, behind the high bits of
-    /// each mode that number the blocks, if there are any, as `4.3.5/2-1+3`.
+    /// each mode that number the blocks, if there are any, as `4.3.5/2-1+3`, or the ranges of a mode
+    /// that are the blocks, as `3:2/2-1+3`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(blocks) = &self.blocks {
             write!(f, "{blocks}/")?;
@@ -134,9 +135,8 @@ impl FromStr for TreeLayout {
         let layout = TreeLayout { blocks, order, tail };
         // Only the last levels are fused, and never the root.
         let below_root = layout.levels().len() - 1;
-        let bits = layout.blocks.as_ref().map_or(0, |blocks| blocks.bits().len());
         let sound = (tail == 1 || tail <= below_root)
-            && (layout.blocks.is_none() || bits == layout.order.modes().len());
+            && layout.blocks.as_ref().is_none_or(|b| b.fits_order(layout.order.modes().len()));
         if sound && layout.to_string() == text { Ok(layout) } else { Err(bad()) }
     }
 }
@@ -147,13 +147,13 @@ mod tests {
 
     #[test]
     fn layouts_are_read_as_they_are_written() {
-        for text in ["1", "2-1-3", "2-1+3", "4.3.5/2-1+3", "4.3.5/2+1+3", "1.0/1-2", "3/1"] {
+        for text in ["1", "2-1-3", "2-1+3", "4.3.5/2-1+3", "4.3.5/2+1+3", "1.0/1-2", "3/1", "3:2/1-2-3"] {
             assert_eq!(
                 text.parse::<TreeLayout>().map(|tree| tree.to_string()).as_deref(),
                 Ok(text)
             );
         }
-        for text in ["", "0-1", "1-1", "1+2+3", "1+2-3", "4.3/1-2-3", "/1-2", "4.x/1-2", "0.0/1-2"]
+        for text in ["", "0-1", "1-1", "1+2+3", "1+2-3", "4.3/1-2-3", "/1-2", "4.x/1-2", "0.0/1-2", "3:2/1-2"]
         {
             assert!(text.parse::<TreeLayout>().is_err(), "{text}");
         }

@@ -44,9 +44,6 @@ pub fn plan_limited(
     if options.trees == Trees::Choose {
         options.trees = trees(techniques);
     }
-    let unblocked =
-        Some(pattern.clone().unblocked()).filter(|_| !techniques.has(Technique::Blocks));
-    let pattern = unblocked.as_ref().unwrap_or(pattern);
     let mut plan = plan(extents, pattern, &options, machine)?;
     let merges = plan.merges.iter_mut().flat_map(|merge| &mut merge.kernels.steps);
     for step in plan.kernels.steps.iter_mut().chain(merges) {
@@ -86,9 +83,11 @@ pub fn plan_counted<V: Value>(
 
 /// The trees from which a plan with `techniques` chooses.
 fn trees(techniques: Techniques) -> Trees {
-    match (techniques.has(Technique::Layouts), techniques.has(Technique::Fusing)) {
-        (false, _) => Trees::Rooted,
-        (true, false) => Trees::ChoosePlain,
-        (true, true) => Trees::Choose,
+    let without = |technique| !techniques.has(technique);
+    match () {
+        () if without(Technique::Layouts) => Trees::Rooted,
+        () if without(Technique::Fusing) => Trees::ChoosePlain,
+        () if without(Technique::Blocks) => Trees::ChooseUnblocked,
+        () => Trees::Choose,
     }
 }

@@ -22,7 +22,7 @@ use crate::einsum::{Expr, Extents, Index, IndexSet};
 use crate::error::CoreError;
 use crate::kernels;
 use crate::schedule::{OutputForm, Packing, Pattern, Problem, SparseOperand};
-use crate::sweep::blocked::blocked_trees;
+use crate::sweep::blocked::{blocked_trees, ranged_trees};
 use crate::sweep::layout::TreeLayout;
 
 /// What a plan is made for.
@@ -72,7 +72,9 @@ pub enum Merging {
 pub enum Trees {
     /// Those that the planner chooses.
     Choose,
-    /// Those that the planner chooses among trees without fused levels.
+    /// Those that the planner chooses among trees without blocks.
+    ChooseUnblocked,
+    /// Those that the planner chooses among trees without blocks and fused levels.
     ChoosePlain,
     /// One a kernel: plain CSF rooted at the first mode of its result, the other modes from short to long.
     Rooted,
@@ -165,7 +167,15 @@ pub(super) fn plan_mttkrps(
         posed(expr, by_index, pattern.clone(), options.value_bytes)
     };
     let problems: Vec<Problem> = (0..extents.len()).map(problem).collect();
-    plan_runs(extents, (&problems, runs), options, machine)
+    let row = padded(options.widths()[0], options.value_bytes) * options.value_bytes;
+    let blocked = match options.trees {
+        Trees::Choose => blocked_trees(extents, pattern, row as u64, machine)
+            .into_iter()
+            .chain(ranged_trees(extents, pattern, (row as u64, options.threads), machine))
+            .collect(),
+        _ => Vec::new(),
+    };
+    plan_among(extents, (&problems, runs), blocked, options, machine)
 }
 
 /// Poses a kernel of a solver: operand 0 of `expr` is the tensor, with the pattern `pattern` over its
@@ -201,18 +211,29 @@ pub fn plan_kernels(
     plan_runs(extents, (problems, &vec![1; problems.len()]), options, machine)
 }
 
+/// Plans kernels as [`plan_kernels`] does, each run as often as `runs` says.
 pub(super) fn plan_runs(
     extents: &[u64],
-    (problems, runs): (&[Problem], &[usize]),
+    kernels: (&[Problem], &[usize]),
     options: &PlanOptions,
     machine: &Machine,
 ) -> Result<TreePlan, CoreError> {
+    plan_among(extents, kernels, Vec::new(), options, machine)
+}
+
+/// Does what [`plan_runs`] does, where trees may be chosen among `blocked` too.
+fn plan_among(
+    extents: &[u64],
+    (problems, runs): (&[Problem], &[usize]),
+    blocked: Vec<TreeLayout>,
+    options: &PlanOptions,
+    machine: &Machine,
+) -> Result<TreePlan, CoreError> {
+    let machine = &Machine { threads: options.threads, ..machine.clone() };
     let first = problems.first().and_then(|problem| problem.sparse.first());
     let pattern = &first.ok_or_else(|| CoreError::Internal("no kernel to plan".into()))?.pattern;
     let trees = match &options.trees {
-        Trees::Choose => {
-            let row = padded(options.widths()[0], options.value_bytes) * options.value_bytes;
-            let blocked = blocked_trees(extents, pattern, row as u64, machine);
+        Trees::Choose | Trees::ChooseUnblocked => {
             let mut trees: Vec<_> = unblocked_trees(extents, pattern).chain(blocked).collect();
             trees.sort();
             trees
@@ -231,7 +252,7 @@ pub(super) fn plan_runs(
         Table { extents, problems, pattern, runs, options, machine, trees, steps, bytes };
     table.fill()?;
     let chosen = match &options.trees {
-        Trees::Choose | Trees::ChoosePlain => table.choose()?,
+        Trees::Choose | Trees::ChooseUnblocked | Trees::ChoosePlain => table.choose()?,
         Trees::Rooted | Trees::Given(_) => table.keep(table.trees.len())?,
     };
     Ok(table.into_plan(&chosen))
@@ -329,7 +350,7 @@ impl Table<'_> {
                     self.steps.push(steps);
                 }
                 Err(error @ CoreError::NoSchedule { .. })
-                    if self.options.trees == Trees::Choose =>
+                    if matches!(self.options.trees, Trees::Choose | Trees::ChooseUnblocked) =>
                 {
                     refused = Some(error);
                 }
@@ -393,9 +414,13 @@ impl Table<'_> {
         let tree = &self.trees[tree];
         match &tree.blocks {
             _ if self.options.trees != Trees::Choose => step.seconds,
-            Some(blocks) if blocks.bits().contains(&0) && tree.order.modes()[0] != step.mode => {
-                f64::INFINITY
-            }
+            Some(blocks) => match blocks.ranges() {
+                Some((mode, _)) if mode != step.mode => f64::INFINITY,
+                None if blocks.bits().contains(&0) && tree.order.modes()[0] != step.mode => {
+                    f64::INFINITY
+                }
+                _ => weighed(tree, step.seconds),
+            },
             _ => weighed(tree, step.seconds),
         }
     }

@@ -36,7 +36,7 @@ pub(super) fn build<V: Value>(
     for layout in layouts {
         check_tail(layout.tail, layout.order.modes().len())?;
         match layout.blocks {
-            Some(blocks) => drop(blocks.numbering(&list)?),
+            Some(blocks) => blocks.check(&list)?,
             None => list.check_order(&layout.order)?,
         }
     }

@@ -17,4 +17,5 @@ pub use crate::stats::forecast::{cp_bytes, csf_bytes, tucker_bytes};
 pub use crate::stats::patterns::{Certainty, Count, PatternCounts};
 pub use crate::stats::show::grouped;
 pub use crate::stats::slices::SliceStats;
+pub(crate) use crate::stats::slices::slice_counts;
 pub use crate::stats::tensor::{TensorStats, ValueKind, ValueStats};

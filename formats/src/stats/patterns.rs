@@ -141,8 +141,8 @@ impl PatternCounts {
         let tuples = Tuples { columns: coo.columns(), numbering: Some(numbering) };
         let block = ModeSet::of(&[coo.order()]);
         // Modes that have all bits of the number say in which block they are.
-        let split = |mode: &usize| blocking.bits()[*mode] > 0;
-        let split = ModeSet::of(&(0..coo.order()).filter(split).collect::<Vec<_>>());
+        let split = (0..coo.order()).filter(|&mode| blocking.splits(mode));
+        let split = ModeSet::of(&split.collect::<Vec<_>>());
         let tells = |set: ModeSet| set.bits() & split.bits() == split.bits();
         let (known, inside): (Vec<ModeSet>, Vec<ModeSet>) =
             self.counts.keys().copied().chain([ModeSet::default()]).partition(|&set| tells(set));

@@ -125,6 +125,7 @@ pub(crate) fn with_merges<V: Value>(
 pub(crate) fn trees_typed(trees: &Trees) -> Vec<String> {
     match trees {
         Trees::Choose => vec!["choose".into()],
+        Trees::ChooseUnblocked => vec!["choose-unblocked".to_owned()],
         Trees::ChoosePlain => vec!["choose-plain".to_owned()],
         Trees::Rooted => vec!["rooted".to_owned()],
         Trees::Given(orders) => orders.iter().map(ToString::to_string).collect(),

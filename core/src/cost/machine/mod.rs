@@ -48,8 +48,11 @@ pub struct Machine {
     pub l2_line: f64,
     /// Seconds to gather a line from the last-level cache.
     pub l3_line: f64,
-    /// Seconds to gather a line from memory.
+    /// Seconds to gather a line that is in the last-level cache or in memory: of a table that the cache would
+    /// hold without what others use of it.
     pub memory_line: f64,
+    /// Seconds to gather a line from memory.
+    pub beyond_line: f64,
     /// Seconds that a gathered row from the last-level cache takes beside its lines: the part of the
     /// latency that is not hidden.
     pub l3_wait: f64,
