@@ -211,7 +211,7 @@ fn private_copies_have_the_rows_that_their_tasks_name() {
 
 #[test]
 fn threads_own_the_rows_of_their_ranges() {
-    let case = Case { extents: vec![60, 90, 50].into(), draws: 4000, ..corpus_like() };
+    let case = Case { extents: vec![60, 90, 50], draws: 4000, ..corpus_like() };
     let toolchain = Toolchain::detect();
     for (tree, own) in [("2:2/1-2-3", 1), ("3:2/2-1-3", 2), ("3:2/1-2+3", 2), ("1:4/3-2-1", 0)] {
         let tree: TreeLayout = tree.parse().expect("a tree");

@@ -1,10 +1,11 @@
 //! Legality: one schedule that keeps all rules, and for every rule one that breaks it.
 
-use decompose_core::einsum::{Expr, Extents, IndexSet, indices};
+use decompose_core::einsum::{Expr, Extents, Index, IndexSet, indices};
 use decompose_core::error::CoreError;
 use decompose_core::kernels;
 use decompose_core::schedule::{Pattern, Problem, Rule, Schedule, SparseOperand};
 use decompose_core::sweep::TreeLayout;
+use decompose_formats::Blocking;
 
 const LEGAL: &str = "
     path X*A3 T1*A2
@@ -70,6 +71,45 @@ fn rows_are_owned_only_where_the_root_is_an_index_of_the_output() {
     let text = LEGAL.replace("T1*A2", "T1*A1");
     assert_eq!(broken_rule(&text, &problem), Some(Rule::Conflict));
     assert_eq!(broken_rule(&text.replace("boundary", "privatise"), &problem), None);
+}
+
+#[test]
+fn rows_are_owned_where_the_blocks_are_ranges_of_them() {
+    const OWNED: &str = "
+        path A1*A3 X*T1
+        nest _{ i{ k{ r{ T1 } j{ r{ T2 } } } } }
+        layout _ i k j
+        buffer dense
+        parallel _ position owner
+    ";
+    let in_blocks = |blocking: &str| {
+        let mut problem = problem();
+        problem.expr = kernels::mttkrp(3, 1);
+        let x = &mut problem.sparse[0];
+        x.levels = indices("_ikj");
+        let blocking: Blocking = blocking.parse().expect("a blocking");
+        x.pattern.record_blocks(blocking.clone(), [(IndexSet::EMPTY, 2)]);
+        x.pattern = x.pattern.in_blocks(&blocking).expect("recorded");
+        problem.expr.inputs[0].indices.insert(0, Index::BLOCK);
+        problem.extents.set(Index::BLOCK, 2);
+        problem
+    };
+    assert_eq!(broken_rule(OWNED, &in_blocks("2:2")), None);
+    for others in ["1:2", "3:2", "0.1.0"] {
+        assert_eq!(broken_rule(OWNED, &in_blocks(others)), Some(Rule::Conflict), "{others}");
+    }
+    // Outside of the walk every task would write all rows.
+    let outside = "
+        path X*A1 T1*A3
+        nest r{ _{ i{ k{ j{ T1 } } } k{ j{ T2 } } } }
+        layout _ i k j
+        buffer dense
+        parallel _ position owner
+    ";
+    let mut problem = in_blocks("2:2");
+    problem.max_buffer_bytes = u64::MAX;
+    assert_eq!(broken_rule(outside, &problem), Some(Rule::Conflict));
+    assert_eq!(broken_rule(&outside.replace("owner", "privatise"), &problem), None);
 }
 
 #[test]

@@ -93,7 +93,8 @@ impl Place<'_> {
 
     /// Seconds to clear it: it is written in order.
     fn clear(&self) -> f64 {
-        self.bytes / LINE_BYTES * self.shares().line(self.machine, (self.machine.stream_line, self.machine.stream_line))
+        self.bytes / LINE_BYTES
+            * self.shares().line(self.machine, (self.machine.stream_line, self.machine.stream_line))
     }
 
     /// Adds `touches` accesses by a term whose loops are `order`, with `far` seconds for a single

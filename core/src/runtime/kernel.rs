@@ -168,10 +168,12 @@ impl Kernel {
                 let last = operands.coords(0).get(roots.end as usize - 1);
                 (last + 1).saturating_sub(first) * self.slice_len()
             }
-            (Conflict::Privatise | Conflict::Owner, _) => match (&operands.window, self.program.numbered_rows()) {
-                (Some(rows), Some((_, stride))) => rows.end.saturating_sub(first) * stride,
-                _ => output.len,
-            },
+            (Conflict::Privatise | Conflict::Owner, _) => {
+                match (&operands.window, self.program.numbered_rows()) {
+                    (Some(rows), Some((_, stride))) => rows.end.saturating_sub(first) * stride,
+                    _ => output.len,
+                }
+            }
             _ => output.len,
         }
     }

@@ -125,7 +125,8 @@ impl Problem {
     /// the loops `last` and writes only the rows that the walk of a block meets: then tasks that walk whole
     /// blocks own rows.
     pub fn owns_ranges(&self, last: &[Index]) -> bool {
-        let Some((x, ranged)) = self.sparse.first().and_then(|x| Some((x, x.pattern.ranged()?))) else {
+        let Some((x, ranged)) = self.sparse.first().and_then(|x| Some((x, x.pattern.ranged()?)))
+        else {
             return false;
         };
         let rows = self.expr.output.set() & self.sparse_indices();

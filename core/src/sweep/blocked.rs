@@ -239,6 +239,7 @@ mod tests {
     use decompose_formats::mix::mix;
 
     use super::*;
+    use crate::cost::Family;
     use crate::sweep::limited::plan_counted;
     use crate::sweep::trees::{Merging, PlanOptions, Trees};
     use crate::technique::Techniques;
@@ -258,6 +259,64 @@ mod tests {
         assert_eq!(blockings(&small, 400, &machine), []);
         let hollow = PatternCounts::uniform(&[1 << 22, 1 << 22, 1 << 22], 1_000_000);
         assert_eq!(blockings(&hollow, 400, &machine), []);
+    }
+
+    #[test]
+    fn threads_that_scatter_into_many_rows_have_a_range_each() {
+        let counts = PatternCounts::uniform(&[165_000, 22_700], 4_000_000);
+        let pattern = Pattern::of(&counts, &[0, 1].map(mode_index));
+        let machine = Family::Zen.machine();
+        let typed = |threads| -> Vec<String> {
+            let found = ranged_trees(counts.extents(), &pattern, (448, threads), &machine);
+            found.iter().map(ToString::to_string).collect()
+        };
+        assert_eq!(typed(3), ["2:3/1-2"]);
+        assert_eq!(typed(1), [""; 0]);
+        let planned = |threads| {
+            let options = PlanOptions {
+                rank: 50,
+                value_bytes: 8,
+                panels: Some(50),
+                threads,
+                memory: None,
+                sweeps: 50,
+                trees: Trees::Choose,
+                merging: Merging::Never,
+                updates: vec![0, 1],
+            };
+            crate::sweep::plan(counts.extents(), &pattern, &options, &machine)
+                .expect("a plan")
+                .kernels
+        };
+        let plan = planned(2);
+        let tree = &plan.trees[plan.steps[1].tree];
+        assert_eq!((tree.to_string().as_str(), plan.side_bytes), ("2:2/1-2", 0));
+        assert!(planned(1).trees.iter().all(|tree| tree.blocks.is_none()));
+    }
+
+    #[test]
+    fn of_ranges_it_is_known_where_their_mode_is() {
+        let counts = PatternCounts::uniform(&[100, 200, 300], 60_000);
+        let pattern = Pattern::of(&counts, &[0, 1, 2].map(mode_index));
+        let ranges = Blocking::of_ranges(1, 4).expect("ranges");
+        assert!(pattern.is_counted(&ranges));
+        let inside = pattern.in_blocks(&ranges).expect("an estimate");
+        let by_index = extents_of(counts.extents(), 1);
+        let count = |modes: &[usize]| {
+            let set: IndexSet = modes.iter().map(|&mode| mode_index(mode)).collect();
+            let block = IndexSet::EMPTY.with(crate::einsum::Index::BLOCK);
+            (pattern.count(set, &by_index), inside.count(set | block, &by_index))
+        };
+        assert_eq!(inside.ranged(), Some(mode_index(1)));
+        assert_eq!(count(&[]), (1, 4));
+        for modes in [vec![1], vec![0, 1], vec![0, 1, 2]] {
+            let (tuples, pairs) = count(&modes);
+            assert_eq!(tuples, pairs, "{modes:?}");
+        }
+        // Each of 100 slices has 600 non-zeros in four ranges; of two other modes hardly a tuple comes twice.
+        assert_eq!(count(&[0]), (100, 400));
+        let (tuples, pairs) = count(&[0, 2]);
+        assert!(tuples < pairs && pairs <= 60_000, "{tuples} tuples, {pairs} pairs");
     }
 
     #[test]

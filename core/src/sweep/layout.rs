@@ -123,8 +123,11 @@ impl FromStr for TreeLayout {
     type Err = String;
 
     fn from_str(text: &str) -> Result<TreeLayout, String> {
-        let bad =
-            || format!("`{text}` is no tree: list every mode once, as 2-1-3, 2-1+3 or 4.3.5/2-1+3");
+        let bad = || {
+            format!(
+                "`{text}` is no tree: list every mode once, as 2-1-3, 2-1+3, 4.3.5/2-1+3 or 2:8/2-1+3"
+            )
+        };
         let (blocks, levels) = match text.split_once('/') {
             Some((blocks, levels)) => (Some(blocks.parse::<Blocking>()?), levels),
             None => (None, text),
@@ -147,14 +150,18 @@ mod tests {
 
     #[test]
     fn layouts_are_read_as_they_are_written() {
-        for text in ["1", "2-1-3", "2-1+3", "4.3.5/2-1+3", "4.3.5/2+1+3", "1.0/1-2", "3/1", "3:2/1-2-3"] {
+        for text in
+            ["1", "2-1-3", "2-1+3", "4.3.5/2-1+3", "4.3.5/2+1+3", "1.0/1-2", "3/1", "3:2/1-2-3"]
+        {
             assert_eq!(
                 text.parse::<TreeLayout>().map(|tree| tree.to_string()).as_deref(),
                 Ok(text)
             );
         }
-        for text in ["", "0-1", "1-1", "1+2+3", "1+2-3", "4.3/1-2-3", "/1-2", "4.x/1-2", "0.0/1-2", "3:2/1-2"]
-        {
+        for text in [
+            "", "0-1", "1-1", "1+2+3", "1+2-3", "4.3/1-2-3", "/1-2", "4.x/1-2", "0.0/1-2",
+            "3:2/1-2",
+        ] {
             assert!(text.parse::<TreeLayout>().is_err(), "{text}");
         }
     }

@@ -13,7 +13,8 @@ use crate::run::memory::{Forecast, narrow_list, sort_bytes};
 #[command(next_help_heading = "Computation")]
 pub(crate) struct PlanArgs {
     /// Trees of the tensor to keep: choose, or mode orders as 1-3-2, with fused last levels as
-    /// 1-3+2, in blocks by the high bits of each mode as 4.3.5/1-3+2 (repeatable).
+    /// 1-3+2, in blocks by the high bits of each mode as 4.3.5/1-3+2, or by ranges of one mode
+    /// as 2:8/1-3+2 (repeatable).
     /// [default: choose]
     #[arg(long, value_name = "ORDER", value_parser = parse_tree)]
     pub(crate) trees: Vec<Tree>,
@@ -95,8 +96,10 @@ pub(crate) fn check_trees(trees: &Trees, extents: &[u64]) -> Result<(), Failure>
 pub(crate) fn refuse_blocks(trees: &Trees) -> Result<(), Failure> {
     match trees {
         Trees::Given(given) if given.iter().any(|tree| tree.blocks.is_some()) => {
-            Err(Failure::input("--trees with blocks, as 4.3.5/1-2+3, are for `decompose cp`")
-                .help("list the modes only, as 1-2+3"))
+            Err(Failure::input(
+                "--trees with blocks, as 4.3.5/1-2+3 or 2:8/1-2+3, are for `decompose cp`",
+            )
+            .help("list the modes only, as 1-2+3"))
         }
         _ => Ok(()),
     }
