@@ -156,18 +156,41 @@ fn update_group<V: Value>(
 fn add_columns(sums: &mut RowSums, m: ArrayView2<'_, f64>, b: ArrayView2<'_, f64>) {
     let max_abs = sums.max_abs.as_slice_mut().expect("contiguous");
     let inner = sums.inner.as_slice_mut().expect("contiguous");
-    let cols = inner.len();
-    let m = m.to_slice().expect("contiguous").chunks_exact(cols);
-    let rows = m.zip(b.to_slice().expect("contiguous").chunks_exact(cols));
+    let block = (m.to_slice().expect("contiguous"), b.to_slice().expect("contiguous"));
     Arch::new().dispatch(|| {
-        for (m, b) in rows {
-            let columns = max_abs.iter_mut().zip(inner.iter_mut()).zip(m.iter().zip(b));
-            for ((max_abs, inner), (&m, &b)) in columns {
-                *max_abs = larger(*max_abs, b.abs());
-                *inner += m * b;
+        let first = add_wide::<16>(max_abs, inner, 0, block);
+        let first = add_wide::<8>(max_abs, inner, first, block);
+        let first = add_wide::<4>(max_abs, inner, first, block);
+        let first = add_wide::<2>(max_abs, inner, first, block);
+        add_wide::<1>(max_abs, inner, first, block);
+    });
+}
+
+/// Adds columns of `m` and `b` from `first` on, `WIDE` at a time while there are so many, to the sums, which stay in
+/// registers while the rows of the block pass.  Returns the first column that is left.
+#[inline(always)]
+fn add_wide<const WIDE: usize>(
+    max_abs: &mut [f64],
+    inner: &mut [f64],
+    mut first: usize,
+    (m, b): (&[f64], &[f64]),
+) -> usize {
+    let cols = inner.len();
+    while let (Some(max_abs), Some(inner)) =
+        (max_abs[first..].first_chunk_mut::<WIDE>(), inner[first..].first_chunk_mut::<WIDE>())
+    {
+        let (mut largest, mut sums) = (*max_abs, *inner);
+        for (m, b) in m.chunks_exact(cols).zip(b.chunks_exact(cols)) {
+            for lane in 0..WIDE {
+                let (m, b) = (m[first..][lane], b[first..][lane]);
+                largest[lane] = larger(largest[lane], b.abs());
+                sums[lane] += m * b;
             }
         }
-    });
+        (*max_abs, *inner) = (largest, sums);
+        first += WIDE;
+    }
+    first
 }
 
 /// Returns the Gram matrix `A^T A` (`R x R`) of `matrix`.  Time `O(I R^2)`, in parallel.
