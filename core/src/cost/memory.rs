@@ -2,8 +2,9 @@
 //!
 //! A table of `T` bytes finds the share `n = min(1, s2 L2/T)` of its lines in the second-level cache,
 //! `m = min(1, s3 L3/T) - n` in the last level, where `s2` and `s3` are the parts of the caches that a table may
-//! count on, `f = min(1, L3/T) - m - n` in the last level or in memory, and the rest in memory.  Where the coordinates are skewed, the rows that are asked for
-//! most are the ones that stay, and `n`, `m` and `f` follow from the slices of the mode ([`Coverage`]).
+//! count on, `f = min(1, L3/T) - m - n` in the last level or in memory, and the rest in memory.  Where the coordinates are
+//! skewed, the rows that are asked for most are the ones that stay, and `n`, `m` and `f` follow from the slices of the
+//! mode ([`Coverage`]).
 //! What every thread has for itself competes for the last level with the copies of the others.
 
 use decompose_formats::stats::Coverage;

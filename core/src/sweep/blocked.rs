@@ -178,8 +178,7 @@ pub(super) fn blocked_trees(
 }
 
 /// How often the rows of a mode must be added to on average for ranges to be considered: with fewer, nothing has been
-/// seen to gain over a tree that is sorted by them (on enron's merged modes, 20 to 35 times, 1.1 to 1.3 times the
-/// seconds).
+/// seen to gain over a tree that is sorted by them (on enron's merged modes, 1.1 to 1.4 times the seconds).
 const LEAST_AGAIN: u64 = 64;
 
 /// Returns the trees in ranges worth considering for kernels that add rows of `row_bytes` into those of one mode
