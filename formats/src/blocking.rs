@@ -152,7 +152,7 @@ impl Blocking {
         coo: &'a Coo<V>,
     ) -> Result<Numbering<'a>, FormatError> {
         self.check(coo)?;
-        let columns = coo.columns().into_iter();
+        let mut columns = coo.columns().into_iter();
         Ok(Numbering(match &self.0 {
             Cells::Bits(bits) => {
                 let shifts = bits.iter().zip(coo.extents()).map(|(&bits, &e)| width(e) - bits);
@@ -162,7 +162,7 @@ impl Blocking {
             }
             Cells::Ranges { mode, count } => {
                 let table = range_table(&slice_counts(coo, *mode), *count);
-                columns.skip(*mode).take(1).map(|column| (column, 0, table.clone())).collect()
+                columns.nth(*mode).map(|column| (column, 0, table)).into_iter().collect()
             }
         }))
     }

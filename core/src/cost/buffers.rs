@@ -93,8 +93,7 @@ impl Place<'_> {
 
     /// Seconds to clear it: it is written in order.
     fn clear(&self) -> f64 {
-        self.bytes / LINE_BYTES
-            * self.shares().line(self.machine, (self.machine.stream_line, self.machine.stream_line))
+        self.bytes / LINE_BYTES * self.shares().line(self.machine, self.machine.stream_line)
     }
 
     /// Adds `touches` accesses by a term whose loops are `order`, with `far` seconds for a single
@@ -113,8 +112,8 @@ impl Place<'_> {
             // A value in the first-level cache is part of what a scalar multiply-add takes.
             None if self.bytes <= NEAR_BYTES => 0.0,
             Some(_) if self.bytes <= NEAR_BYTES => machine.buffer_line,
-            Some(_) => self.shares().line(machine, (machine.memory_line, machine.memory_line)),
-            None => self.shares().line(machine, (far / touches, far / touches)),
+            Some(_) => self.shares().line(machine, machine.memory_line),
+            None => self.shares().line(machine, far / touches),
         };
         cost.gathered_bytes += rows * row * touches;
         cost.seconds += rows * lines * line * touches;

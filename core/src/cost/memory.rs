@@ -65,10 +65,18 @@ impl Shares {
         Shares { near, mid, far, beyond: 1.0 - near - mid - far }
     }
 
-    /// Returns the seconds a line with `far` and `beyond` for those that may not be in a cache, and are not.
-    pub(super) fn line(self, machine: &Machine, (far, beyond): (f64, f64)) -> f64 {
-        let cached = self.near * machine.l2_line + self.mid * machine.l3_line;
-        cached + self.far * far + self.beyond * beyond
+    /// Returns the seconds a line with `far` for one that is not in a cache for sure.
+    pub(super) fn line(self, machine: &Machine, far: f64) -> f64 {
+        self.cached(machine) + (self.far + self.beyond) * far
+    }
+
+    /// Returns the seconds a line that is gathered.
+    fn gathered_line(self, machine: &Machine) -> f64 {
+        self.cached(machine) + self.far * machine.memory_line + self.beyond * machine.beyond_line
+    }
+
+    fn cached(self, machine: &Machine) -> f64 {
+        self.near * machine.l2_line + self.mid * machine.l3_line
     }
 }
 
@@ -103,7 +111,7 @@ pub(super) fn gather_seconds(machine: &Machine, table: &Table<'_>, row_bytes: f6
     let shares = Shares::skewed(caches(machine).among(table.parts), table);
     let late = shares.far + shares.beyond;
     let wait = shares.mid * machine.l3_wait + late * machine.memory_wait;
-    wait + lines * shares.line(machine, (machine.memory_line, machine.beyond_line))
+    wait + lines * shares.gathered_line(machine)
 }
 
 /// Returns the shares of the rows gathered from `table` that come from the second-level cache and

@@ -28,11 +28,13 @@ pub fn on_threads(
     machine: &Machine,
     threads: usize,
 ) -> ThreadedCost {
-    let threads = threads.max(1) as f64;
-    let threads = ranges(problem).map_or(threads, |ranges| threads.min(ranges));
     let conflict = schedule.parallel.map(|parallel| parallel.conflict);
     let Some(conflict) = conflict else {
         return ThreadedCost { seconds: cost.seconds, side_bytes: 0 };
+    };
+    let threads = match ranges(problem).filter(|_| conflict == Conflict::Owner) {
+        Some(ranges) => threads.max(1).min(ranges as usize) as f64,
+        None => threads.max(1) as f64,
     };
     let private = conflict == Conflict::Privatise;
     let tasks = if threads == 1.0 { 1.0 } else { schedule.tasks_per_thread(problem) as f64 };
@@ -52,12 +54,10 @@ pub fn on_threads(
     ThreadedCost { seconds, side_bytes }
 }
 
-/// Returns how many ranges of the rows of its output a problem's sparse operand is stored in, if it is: each is one
-/// task.
-fn ranges(problem: &Problem) -> Option<f64> {
-    let ranged = problem.sparse.first()?.pattern.ranged()?;
-    let owned = problem.expr.output.set().contains(ranged);
-    owned.then(|| problem.extents.of(Index::BLOCK) as f64)
+/// Returns how many ranges a problem's sparse operand is stored in, if it is: where tasks own them, each is one task.
+fn ranges(problem: &Problem) -> Option<u64> {
+    let ranged = problem.sparse.first()?.pattern.ranged();
+    ranged.map(|_| problem.extents.of(Index::BLOCK))
 }
 
 /// How often a shared slice is written or read: it is cleared, filled, read and added.

@@ -81,8 +81,7 @@ impl Walks<'_> {
         self.streamed = self.streamed.max(level + 1);
         let bytes = node_bytes(self.problem, self.x, level);
         let stream = self.machine.stream_line;
-        let again =
-            Shares::shared(self.machine, self.between(around)).line(self.machine, (stream, stream));
+        let again = Shares::shared(self.machine, self.between(around)).line(self.machine, stream);
         cost.streamed_bytes += visits * bytes;
         cost.seconds += (fresh * stream + (visits - fresh) * again) * bytes / LINE_BYTES;
         // Fused levels are walked by one loop.

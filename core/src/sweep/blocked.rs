@@ -5,6 +5,9 @@
 //! rows, until they do; or only the modes that a kernel gathers, and fewer times, so that the rows of its
 //! result are visited a few times only.  Whether that pays, the cost model says: every block fetches its
 //! rows anew, and results are added into private copies, since no task owns rows.
+//!
+//! Blocks that are ranges of the mode of a result, one a thread, are for the opposite: the rows that are added to,
+//! which threads then own.
 
 use decompose_formats::{Blocking, Coo, ModeOrder, ModeSet, PatternCounts, Value};
 

@@ -53,6 +53,15 @@ impl TreeLayout {
             && self.blocks.as_ref().is_none_or(|blocks| blocks.fits(extents))
     }
 
+    /// Tells whether the tree is worth a look for the result of `mode`: if its blocks split only some modes, they
+    /// were made for one result, that of the ranges or of the level below.
+    pub(super) fn suits(&self, mode: usize) -> bool {
+        self.blocks.as_ref().is_none_or(|blocks| match blocks.ranges() {
+            Some((ranged, _)) => ranged == mode,
+            None => !blocks.bits().contains(&0) || self.order.modes()[0] == mode,
+        })
+    }
+
     /// Returns `problem`, whose operand 0 is the tensor with its modes called by [`mode_index`], with the
     /// tensor stored so; `None` if its pattern says nothing of the blocks.
     pub(crate) fn problem(&self, problem: &Problem) -> Option<Problem> {

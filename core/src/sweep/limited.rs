@@ -83,11 +83,13 @@ pub fn plan_counted<V: Value>(
 
 /// The trees from which a plan with `techniques` chooses.
 fn trees(techniques: Techniques) -> Trees {
-    let without = |technique| !techniques.has(technique);
-    match () {
-        () if without(Technique::Layouts) => Trees::Rooted,
-        () if without(Technique::Fusing) => Trees::ChoosePlain,
-        () if without(Technique::Blocks) => Trees::ChooseUnblocked,
-        () => Trees::Choose,
+    if !techniques.has(Technique::Layouts) {
+        Trees::Rooted
+    } else if !techniques.has(Technique::Fusing) {
+        Trees::ChoosePlain
+    } else if !techniques.has(Technique::Blocks) {
+        Trees::ChooseUnblocked
+    } else {
+        Trees::Choose
     }
 }

@@ -229,6 +229,7 @@ fn plan_among(
     options: &PlanOptions,
     machine: &Machine,
 ) -> Result<TreePlan, CoreError> {
+    // What threads have for themselves shares the last-level cache among as many as run.
     let machine = &Machine { threads: options.threads, ..machine.clone() };
     let first = problems.first().and_then(|problem| problem.sparse.first());
     let pattern = &first.ok_or_else(|| CoreError::Internal("no kernel to plan".into()))?.pattern;
@@ -412,16 +413,10 @@ impl Table<'_> {
     /// for another result.
     fn weighed(&self, tree: usize, step: &Step) -> f64 {
         let tree = &self.trees[tree];
-        match &tree.blocks {
-            _ if self.options.trees != Trees::Choose => step.seconds,
-            Some(blocks) => match blocks.ranges() {
-                Some((mode, _)) if mode != step.mode => f64::INFINITY,
-                None if blocks.bits().contains(&0) && tree.order.modes()[0] != step.mode => {
-                    f64::INFINITY
-                }
-                _ => weighed(tree, step.seconds),
-            },
-            _ => weighed(tree, step.seconds),
+        match self.options.trees {
+            Trees::Choose if !tree.suits(step.mode) => f64::INFINITY,
+            Trees::Choose => weighed(tree, step.seconds),
+            _ => step.seconds,
         }
     }
 

@@ -47,8 +47,8 @@ impl Family {
 /// by hand, with TTTc of order 4 and 255 kernels on a Zen 4 server in view; those of a scalar multiply-add and of
 /// a scattered one are fitted to loops in C that build a matrix of 3 and of 13 MB from a tensor of 11 million
 /// non-zeros.  The 5.2 ns of a loop were shared out between it and its end afterwards, by the same candidates.
-/// The time of a line from far beyond the last level is what a probe took on a Zen 4 server: rows of 2 and of 7
-/// lines at random places of a table of 512 MB, 7.4 to 7.7 ns a line.
+/// The time of a line from far beyond the last level is what a probe took on a Zen 4 server, less a part of the
+/// wait: rows of 2 and of 7 lines at random places of a table of 256 MB, 7.4 to 7.7 ns a line.
 fn zen() -> Machine {
     Machine {
         name: "Zen".to_owned(),
