@@ -1,7 +1,6 @@
 //! The facade on faer.
 
 use ::faer::linalg::matmul::matmul;
-use ::faer::linalg::matmul::triangular::{self, BlockStructure};
 use ::faer::linalg::solvers::{DenseSolveCore, Llt, Qr, SelfAdjointEigen, Svd};
 use ::faer::{Accum, MatMut, MatRef, Par, Side, set_global_parallelism};
 use ndarray::{Array1, Array2, ArrayView2, ArrayViewMut2};
@@ -93,25 +92,24 @@ pub fn multiply(a: ArrayView2<'_, f64>, b: ArrayView2<'_, f64>, out: ArrayViewMu
     matmul(view_mut(out), Accum::Replace, view(a), view(b), 1.0, Par::Seq);
 }
 
+/// Rows of a Gram matrix that are computed at once, up to the diagonal: on AVX-512 the triangle of faer takes
+/// 1.3, 1.6 and 1.5 times as long at ranks 32, 50 and 64, as long at 16 and 200.
+const GRAM_ROWS: usize = 8;
+
 /// Adds the lower triangle of `a^T a` to that of `gram`; the other triangle is left undefined.
 ///
 /// # Panics
 ///
 /// If they are not row-major and contiguous, or the sizes do not fit.
 pub fn add_gram(a: ArrayView2<'_, f64>, gram: ArrayViewMut2<'_, f64>) {
-    let a = view(a);
-    let full = BlockStructure::Rectangular;
-    triangular::matmul(
-        view_mut(gram),
-        BlockStructure::TriangularLower,
-        Accum::Add,
-        a.transpose(),
-        full,
-        a,
-        full,
-        1.0,
-        Par::Seq,
-    );
+    let (a, mut gram) = (view(a), view_mut(gram));
+    let rank = a.ncols();
+    for first in (0..rank).step_by(GRAM_ROWS) {
+        let end = rank.min(first + GRAM_ROWS);
+        let rows = gram.as_mut().submatrix_mut(first, 0, end - first, end);
+        let left = a.subcols(first, end - first).transpose();
+        matmul(rows, Accum::Add, left, a.subcols(0, end), 1.0, Par::Seq);
+    }
 }
 
 /// Adds `a^T b` to `out`, all row-major and contiguous.
