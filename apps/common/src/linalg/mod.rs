@@ -14,8 +14,10 @@
 mod inverse;
 mod leading;
 mod nonneg;
+mod prefetch;
 mod rows;
 mod spd;
+mod tiles;
 
 #[cfg(not(feature = "lapack"))]
 mod faer;

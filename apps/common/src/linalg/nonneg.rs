@@ -13,9 +13,7 @@
 //! Computation 24, 2012.
 
 use decompose_formats::Value;
-use ndarray::{Array2, ArrayView2, ArrayViewMut2};
-
-use crate::linalg::backend;
+use ndarray::ArrayView2;
 
 /// The most passes over the coordinates of a row.
 const MOST_PASSES: usize = 10;
@@ -36,36 +34,39 @@ pub struct NonNegative<'a, V> {
 }
 
 impl<V: Value> NonNegative<'_, V> {
-    /// Solves a block: rows `m` of the MTTKRP to rows `b`; `place` is the number of the first row
-    /// and the columns and the stride of each panel.
-    pub(super) fn solve(
+    /// Writes the rows to start from, `first_row` the first, over rows of `width` values; `panels` has the columns and
+    /// the stride of each panel.
+    pub(super) fn start(
         &self,
-        m: ArrayView2<'_, f64>,
-        place: (usize, impl Iterator<Item = (usize, usize)>),
-        mut b: ArrayViewMut2<'_, f64>,
+        first_row: usize,
+        panels: impl Iterator<Item = (usize, usize)>,
+        b: &mut [f64],
+        width: usize,
     ) {
-        let (first_row, panels) = place;
         let mut first = 0;
         for ((cols, stride), start) in panels.zip(&self.start) {
             let rows = start[first_row * stride..].chunks_exact(stride);
             let scales = &self.start_scale[first..][..cols];
-            for (mut b, start) in b.rows_mut().into_iter().zip(rows) {
-                for ((b, start), scale) in b.iter_mut().skip(first).zip(start).zip(scales) {
+            for (b, start) in b.chunks_exact_mut(width).zip(rows) {
+                for ((b, start), scale) in b[first..].iter_mut().zip(start).zip(scales) {
                     *b = (start.to_f64() * scale).max(0.0);
                 }
             }
             first += cols;
         }
-        let mut gradient = Array2::zeros(m.dim());
-        backend::multiply(b.view(), self.gram, gradient.view_mut());
-        let rows = gradient.rows_mut().into_iter().zip(m.rows()).zip(b.rows_mut());
-        for ((mut gradient, m), mut b) in rows {
+    }
+
+    /// Improves rows `b`, to which belong the rows `m` of the MTTKRP and of `products`, which are `Q b` and are
+    /// overwritten; all are `width` values apart.
+    pub(super) fn improve(&self, m: &[f64], products: &mut [f64], b: &mut [f64], width: usize) {
+        let rank = self.rhs_scale.len();
+        let gram = self.gram.to_slice().expect("contiguous");
+        let rows = m.chunks_exact(width).zip(products.chunks_exact_mut(width));
+        for ((m, gradient), b) in rows.zip(b.chunks_exact_mut(width)) {
+            let (gradient, b) = (&mut gradient[..rank], &mut b[..rank]);
             for ((g, m), scale) in gradient.iter_mut().zip(m).zip(self.rhs_scale) {
                 *g = m * scale - *g;
             }
-            let gradient = gradient.as_slice_mut().expect("contiguous");
-            let gram = self.gram.to_slice().expect("contiguous");
-            let b = b.as_slice_mut().expect("contiguous");
             descend(gram, gradient, b, MOST_PASSES, SETTLED);
         }
     }

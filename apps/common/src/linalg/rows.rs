@@ -5,24 +5,34 @@
 //! products of `M` and `B`.  [`update_rows`] does all of it while a block of rows is in the
 //! near cache, in place: `2 I R` values cross the memory bus, `3 I R^2` multiply-adds run.
 //!
-//! The loops over rows are compiled twice: for AVX2, which is taken where the machine has it, and without.
+//! Rows are multiplied as they are read, eight at a time, so that memory is read while sums are computed, and what is
+//! compiled for a kind of vectors is compiled for each that machines have.
 //!
 //! Blocks form groups of a size that depends on `I` and `R` only; each group sums by itself and
 //! the sums are added in the order of the groups.  So a result is the same for any number of
 //! threads.
 
 use decompose_formats::{Matrix, Value};
-use ndarray::{Array1, Array2, ArrayView2, ArrayViewMut2};
-use pulp::Arch;
+use ndarray::{Array1, Array2, ArrayView2};
+use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::{
     IndexedParallelIterator, IntoParallelIterator, ParallelIterator, ParallelSlice,
 };
 
 use crate::linalg::backend;
 use crate::linalg::nonneg::NonNegative;
+use crate::linalg::prefetch::prefetch;
+use crate::linalg::tiles::{self, LANES, Lines, Packed, ROWS};
 
-/// Rows of a block: at rank 50, 100 kB a scratch buffer, so that two stay in the second cache.
-const BLOCK_ROWS: usize = 256;
+/// The widest rows of which few are multiplied at a time: wider ones wait for the small matrix, which is read anew for
+/// each time from beyond the second cache.
+const NARROW: usize = 320;
+/// Rows of a block, whose Gram matrix is summed while they are in a near cache.
+const BLOCK_ROWS: usize = 64;
+/// Rows of a block that is not narrow.
+const WIDE_BLOCK_ROWS: usize = 256;
+/// Lines that are requested at once: as many as a core of today waits for.
+const LINES_AT_ONCE: usize = 16;
 /// The most groups: enough for the threads of a large machine to share the work evenly.
 const MOST_GROUPS: usize = 256;
 /// Least rows of a group, by rank: keeps the `R x R` sums of all groups at a quarter of the factor.
@@ -48,25 +58,50 @@ pub struct RowSums {
     pub inner: Array1<f64>,
 }
 
-impl RowSums {
-    fn zeros(rank: usize) -> RowSums {
-        RowSums {
-            gram: Array2::zeros((rank, rank)),
-            max_abs: Array1::zeros(rank),
-            inner: Array1::zeros(rank),
-        }
+/// Sums over a group of rows, as wide as its scratch.
+struct Sums {
+    width: usize,
+    gram: Lines,
+    max_abs: Vec<f64>,
+    inner: Vec<f64>,
+}
+
+impl Sums {
+    fn zeros(width: usize) -> Sums {
+        let [max_abs, inner] = [(); 2].map(|()| vec![0.0; width]);
+        Sums { width, gram: Lines::zeros(width * width), max_abs, inner }
     }
 
-    fn add(&mut self, other: &RowSums) {
-        self.gram += &other.gram;
-        self.inner += &other.inner;
-        self.max_abs.zip_mut_with(&other.max_abs, |a, &b| *a = larger(*a, b));
+    fn add(mut self, other: &Sums) -> Sums {
+        let add = |to: &mut [f64], from: &[f64]| {
+            to.iter_mut().zip(from).for_each(|(to, from)| *to += from);
+        };
+        add(&mut self.gram, &other.gram);
+        add(&mut self.inner, &other.inner);
+        let largest = self.max_abs.iter_mut().zip(&other.max_abs);
+        largest.for_each(|(a, &b)| *a = larger(*a, b));
+        self
     }
+
+    /// Returns those of the first `rank` columns.
+    fn of_rank(&self, rank: usize) -> RowSums {
+        let column = |sums: &[f64]| sums[..rank].iter().copied().collect();
+        RowSums {
+            gram: both_triangles(&self.gram, self.width, rank),
+            max_abs: column(&self.max_abs),
+            inner: column(&self.inner),
+        }
+    }
+}
+
+/// Returns the symmetric matrix of `rank` rows whose lower triangle is in rows of `width` values.
+fn both_triangles(lower: &[f64], width: usize, rank: usize) -> Array2<f64> {
+    Array2::from_shape_fn((rank, rank), |(i, j)| lower[i.max(j) * width + i.min(j)])
 }
 
 /// Replaces each row of `matrix` (`I x R`, holding an MTTKRP) by `rule`, in parallel, and sums up.
 ///
-/// Time `O(I R^2)`; scratch memory two blocks a thread.
+/// Time `O(I R^2)`; scratch memory a block a thread.
 ///
 /// # Panics
 ///
@@ -93,17 +128,23 @@ pub fn update_panels<V: Value>(panels: &mut [Matrix<V>], rule: &RowRule<'_, V>) 
         let parts = groups.iter_mut().zip(rows);
         parts.for_each(|(group, rows)| group.push(PanelRows { rows, cols, stride }));
     }
-    let scratch = || [(); 2].map(|()| Array2::zeros((BLOCK_ROWS, rank)));
-    let groups: Vec<RowSums> = groups
+    let by = match rule {
+        RowRule::Multiply(matrix) => Packed::new(*matrix),
+        RowRule::NonNegative(rule) => Packed::new(rule.gram),
+    };
+    let groups: Vec<Sums> = groups
         .into_par_iter()
         .enumerate()
-        .map_init(scratch, |scratch, (group, mut rows)| {
-            update_group(&mut rows, scratch, (group * group_rows, rule))
-        })
+        .map_init(
+            || Scratch::new(rank),
+            |scratch, (group, rows)| {
+                let first_row = group * group_rows;
+                Arch::new().dispatch(Update { rows, first_row, rule, by: &by, scratch })
+            },
+        )
         .collect();
-    let mut sums = fold(groups, rank);
-    mirror(&mut sums.gram);
-    sums
+    let zeros = Sums::zeros(tiles::width_of(rank));
+    groups.iter().fold(zeros, Sums::add).of_rank(rank)
 }
 
 /// Rows of a panel.
@@ -113,57 +154,121 @@ struct PanelRows<'a, V> {
     stride: usize,
 }
 
-/// Updates one group of rows, which lies in several panels; `at_rule` is the number of its first row and
-/// the rule.
-fn update_group<V: Value>(
-    group: &mut [PanelRows<'_, V>],
-    [old, new]: &mut [Array2<f64>; 2],
-    at_rule: (usize, &RowRule<'_, V>),
-) -> RowSums {
-    let (first_row, rule) = at_rule;
-    let mut sums = RowSums::zeros(old.ncols());
-    let rows = group.first().map_or(0, |part| part.rows.len() / part.stride);
-    for start in (0..rows).step_by(BLOCK_ROWS) {
-        let count = BLOCK_ROWS.min(rows - start);
-        let mut m = old.slice_mut(ndarray::s![..count, ..]);
-        let mut b = new.slice_mut(ndarray::s![..count, ..]);
+impl<V: Value> PanelRows<'_, V> {
+    /// Returns the cache lines of `count` rows from `first` on, as far as there are any.
+    #[inline(always)]
+    fn lines(&self, first: usize, count: usize) -> impl Iterator<Item = &[V]> {
+        let [start, end] =
+            [first, first + count].map(|row| (row * self.stride).min(self.rows.len()));
+        self.rows[start..end].chunks(tiles::LINE_BYTES / V::BYTES)
+    }
+}
+
+/// What a thread works in: rows that are [`tiles::width_of`] the rank apart, columns beyond it zero.
+struct Scratch {
+    width: usize,
+    /// Rows that are multiplied at a time.
+    batch: usize,
+    /// Rows whose Gram matrix is summed at a time.
+    block: usize,
+    /// A batch of old rows.
+    old: Lines,
+    /// Their gradients.
+    gradient: Lines,
+    /// A block of new rows.
+    new: Lines,
+}
+
+impl Scratch {
+    fn new(rank: usize) -> Scratch {
+        let width = tiles::width_of(rank);
+        let block = block_rows(width);
+        let batch = if width <= NARROW { ROWS } else { block };
+        let [old, gradient] = [(); 2].map(|()| Lines::zeros(batch * width));
+        Scratch { width, batch, block, old, gradient, new: Lines::zeros(block * width) }
+    }
+}
+
+/// The update of one group of rows, which lies in several panels.
+struct Update<'a, 'b, V> {
+    rows: Vec<PanelRows<'a, V>>,
+    /// The number of the first one.
+    first_row: usize,
+    rule: &'a RowRule<'b, V>,
+    /// What rows are multiplied by.
+    by: &'a Packed,
+    scratch: &'a mut Scratch,
+}
+
+impl<V: Value> WithSimd for Update<'_, '_, V> {
+    type Output = Sums;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(mut self, simd: S) -> Sums {
+        let Scratch { width, batch, block, .. } = *self.scratch;
+        let mut sums = Sums::zeros(width);
+        let rows = self.rows.first().map_or(0, |part| part.rows.len() / part.stride);
+        for start in (0..rows).step_by(block) {
+            let count = block.min(rows - start);
+            for at in (0..count).step_by(batch) {
+                self.update(simd, (start + at, at), batch.min(count - at), &mut sums);
+            }
+            tiles::add_gram(simd, &self.scratch.new[..count * width], width, &mut sums.gram);
+        }
+        sums
+    }
+}
+
+impl<V: Value> Update<'_, '_, V> {
+    /// Updates `count` rows from row `row` of the group on, which become those from `at` on of the scratch.
+    #[inline(always)]
+    fn update<S: Simd>(
+        &mut self,
+        simd: S,
+        (row, at): (usize, usize),
+        count: usize,
+        sums: &mut Sums,
+    ) {
+        let &mut Scratch { width, batch, ref mut old, ref mut gradient, ref mut new, .. } =
+            self.scratch;
+        let new = &mut new[at * width..][..batch * width];
         let mut first = 0;
-        for PanelRows { rows, cols, stride } in group.iter() {
-            let rows = &rows[start * stride..(start + count) * stride];
-            load(rows, *stride, (first, *cols), m.view_mut());
+        for PanelRows { rows, cols, stride } in &self.rows {
+            load(&rows[row * stride..][..count * stride], *stride, (first, *cols), old, width);
             first += cols;
         }
-        match rule {
-            RowRule::Multiply(w) => backend::multiply(m.view(), *w, b.view_mut()),
+        match self.rule {
+            RowRule::Multiply(_) => {
+                let parts = self.rows.iter();
+                let mut ahead = parts.flat_map(|part| part.lines(row + batch + ROWS, count));
+                let some = || ahead.by_ref().take(LINES_AT_ONCE).for_each(prefetch);
+                self.by.multiply(simd, old, new, some);
+            }
             RowRule::NonNegative(rule) => {
-                let shape = group.iter().map(|part| (part.cols, part.stride));
-                rule.solve(m.view(), (first_row + start, shape), b.view_mut());
+                let panels = self.rows.iter().map(|part| (part.cols, part.stride));
+                rule.start(self.first_row + row, panels, &mut new[..count * width], width);
+                self.by.multiply(simd, new, gradient, || ());
+                rule.improve(old, gradient, &mut new[..count * width], width);
             }
         }
+        let (old, new) = (&old[..count * width], &mut new[..count * width]);
+        round::<V>(new);
         first = 0;
-        for PanelRows { rows, cols, stride } in group.iter_mut() {
-            let rows = &mut rows[start * *stride..(start + count) * *stride];
-            store(b.view_mut(), (first, *cols), rows, *stride);
+        for PanelRows { rows, cols, stride } in &mut self.rows {
+            let rows = &mut rows[row * *stride..][..count * *stride];
+            store(new, width, (first, *cols), rows, *stride);
             first += *cols;
         }
-        add_columns(&mut sums, m.view(), b.view());
-        backend::add_gram(b.view(), sums.gram.view_mut());
+        add_columns(sums, old, new);
     }
-    sums
 }
 
 /// Adds a block's share to the sums by column.
-fn add_columns(sums: &mut RowSums, m: ArrayView2<'_, f64>, b: ArrayView2<'_, f64>) {
-    let max_abs = sums.max_abs.as_slice_mut().expect("contiguous");
-    let inner = sums.inner.as_slice_mut().expect("contiguous");
-    let block = (m.to_slice().expect("contiguous"), b.to_slice().expect("contiguous"));
-    Arch::new().dispatch(|| {
-        let first = add_wide::<16>(max_abs, inner, 0, block);
-        let first = add_wide::<8>(max_abs, inner, first, block);
-        let first = add_wide::<4>(max_abs, inner, first, block);
-        let first = add_wide::<2>(max_abs, inner, first, block);
-        add_wide::<1>(max_abs, inner, first, block);
-    });
+#[inline(always)]
+fn add_columns(sums: &mut Sums, m: &[f64], b: &[f64]) {
+    let Sums { max_abs, inner, .. } = sums;
+    let first = add_wide::<{ 2 * LANES }>(max_abs, inner, 0, (m, b));
+    add_wide::<LANES>(max_abs, inner, first, (m, b));
 }
 
 /// Adds columns of `m` and `b` from `first` on, `WIDE` at a time while there are so many, to the sums, which stay in
@@ -197,23 +302,39 @@ fn add_wide<const WIDE: usize>(
 pub fn gram<V: Value>(matrix: &Matrix<V>) -> Array2<f64> {
     let (stride, rank) = (matrix.stride(), matrix.cols());
     let group_rows = group_rows(matrix.rows(), rank);
-    let groups: Vec<Array2<f64>> = matrix
+    let groups: Vec<Sums> = matrix
         .as_slice()
         .par_chunks(group_rows * stride)
-        .map(|rows| {
-            let mut gram = Array2::zeros((rank, rank));
-            let mut scratch = Array2::zeros((BLOCK_ROWS, rank));
-            for rows in rows.chunks(BLOCK_ROWS * stride) {
-                let mut block = scratch.slice_mut(ndarray::s![..rows.len() / stride, ..]);
-                load(rows, stride, (0, rank), block.view_mut());
-                backend::add_gram(block.view(), gram.view_mut());
-            }
-            gram
-        })
+        .map(|rows| Arch::new().dispatch(GroupGram { rows, stride, rank }))
         .collect();
-    let mut total = groups.iter().fold(Array2::zeros((rank, rank)), |total, part| total + part);
-    mirror(&mut total);
-    total
+    let zeros = Sums::zeros(tiles::width_of(rank));
+    groups.iter().fold(zeros, Sums::add).of_rank(rank).gram
+}
+
+/// The Gram matrix of a group of rows.
+struct GroupGram<'a, V> {
+    rows: &'a [V],
+    stride: usize,
+    rank: usize,
+}
+
+impl<V: Value> WithSimd for GroupGram<'_, V> {
+    type Output = Sums;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) -> Sums {
+        let GroupGram { rows, stride, rank } = self;
+        let width = tiles::width_of(rank);
+        let mut sums = Sums::zeros(width);
+        let block_rows = block_rows(width);
+        let mut scratch = Lines::zeros(block_rows * width);
+        for rows in rows.chunks(block_rows * stride) {
+            let block = &mut scratch[..rows.len() / stride * width];
+            load(rows, stride, (0, rank), block, width);
+            tiles::add_gram(simd, block, width, &mut sums.gram);
+        }
+        sums
+    }
 }
 
 /// Returns `A^T B` (`R x S`) of two matrices with the same number of rows.
@@ -231,24 +352,21 @@ pub fn cross_gram<V: Value>(a: &Matrix<V>, b: &Matrix<V>) -> Array2<f64> {
         .map(|group| {
             let end = a.rows().min((group + 1) * group_rows);
             let mut cross = Array2::zeros((a.cols(), b.cols()));
-            let mut left = Array2::zeros((BLOCK_ROWS, a.cols()));
-            let mut right = Array2::zeros((BLOCK_ROWS, b.cols()));
-            for start in (group * group_rows..end).step_by(BLOCK_ROWS) {
-                let count = BLOCK_ROWS.min(end - start);
+            let mut left = Array2::zeros((WIDE_BLOCK_ROWS, a.cols()));
+            let mut right = Array2::zeros((WIDE_BLOCK_ROWS, b.cols()));
+            for start in (group * group_rows..end).step_by(WIDE_BLOCK_ROWS) {
+                let count = WIDE_BLOCK_ROWS.min(end - start);
                 let mut left = left.slice_mut(ndarray::s![..count, ..]);
                 let mut right = right.slice_mut(ndarray::s![..count, ..]);
-                load(
-                    &a.as_slice()[start * a.stride()..],
-                    a.stride(),
-                    (0, a.cols()),
-                    left.view_mut(),
-                );
-                load(
-                    &b.as_slice()[start * b.stride()..],
-                    b.stride(),
-                    (0, b.cols()),
-                    right.view_mut(),
-                );
+                for (to, from) in [(&mut left, a), (&mut right, b)] {
+                    let from = from.view();
+                    to.zip_mut_with(
+                        &from.slice(ndarray::s![start..start + count, ..]),
+                        |to, from| {
+                            *to = from.to_f64();
+                        },
+                    );
+                }
                 backend::add_cross_gram(left.view(), right.view(), cross.view_mut());
             }
             cross
@@ -257,62 +375,59 @@ pub fn cross_gram<V: Value>(a: &Matrix<V>, b: &Matrix<V>) -> Array2<f64> {
     groups.iter().fold(Array2::zeros((a.cols(), b.cols())), |total, part| total + part)
 }
 
-/// Returns the rows of a group: a whole number of blocks, chosen from the shape alone.
+/// Returns the rows of a block of rows of `width` values.
+fn block_rows(width: usize) -> usize {
+    if width <= NARROW { BLOCK_ROWS } else { WIDE_BLOCK_ROWS }
+}
+
+/// Returns the rows of a group: a whole number of blocks of any kind, chosen from the shape alone.
 fn group_rows(rows: usize, rank: usize) -> usize {
-    rows.div_ceil(MOST_GROUPS).max(GROUP_ROWS_BY_RANK * rank).next_multiple_of(BLOCK_ROWS)
+    rows.div_ceil(MOST_GROUPS).max(GROUP_ROWS_BY_RANK * rank).next_multiple_of(WIDE_BLOCK_ROWS)
 }
 
-fn fold(groups: Vec<RowSums>, rank: usize) -> RowSums {
-    groups.iter().fold(RowSums::zeros(rank), |mut total, part| {
-        total.add(part);
-        total
-    })
-}
-
-/// Copies the lower triangle over the upper one.
-fn mirror(gram: &mut Array2<f64>) {
-    for i in 0..gram.nrows() {
-        for j in i + 1..gram.ncols() {
-            gram[(i, j)] = gram[(j, i)];
-        }
-    }
-}
-
-/// Widens padded rows into columns of a contiguous block, of which the first and the number are given.
+/// Widens padded rows into columns, of which the first and the number are given, of rows of `width` values.
+///
+/// Padding comes along, so that whole vectors are written: reading what was just written in parts takes long.
+#[inline(always)]
 fn load<V: Value>(
     rows: &[V],
     stride: usize,
     (first, cols): (usize, usize),
-    mut block: ArrayViewMut2<'_, f64>,
+    block: &mut [f64],
+    width: usize,
 ) {
-    let all = block.ncols();
-    let block = block.as_slice_mut().expect("contiguous").chunks_exact_mut(all);
-    Arch::new().dispatch(|| {
-        for (to, from) in block.zip(rows.chunks_exact(stride)) {
-            for (to, &from) in to[first..][..cols].iter_mut().zip(from) {
-                *to = from.to_f64();
-            }
-        }
-    });
+    let cols = cols.next_multiple_of(LANES).min(stride).min(width - first);
+    for (to, from) in block.chunks_exact_mut(width).zip(rows.chunks_exact(stride)) {
+        let (to, to_rest) = to[first..][..cols].as_chunks_mut::<LANES>();
+        let (from, from_rest) = from[..cols].as_chunks::<LANES>();
+        to.iter_mut().zip(from).for_each(|(to, from)| *to = from.map(V::to_f64));
+        to_rest.iter_mut().zip(from_rest).for_each(|(to, from)| *to = from.to_f64());
+    }
 }
 
-/// Rounds columns of a block to the storage type, in the block and into the padded rows.
+/// Rounds `block` to the storage type.
+#[inline(always)]
+fn round<V: Value>(block: &mut [f64]) {
+    if V::BYTES < size_of::<f64>() {
+        block.iter_mut().for_each(|x| *x = V::from_f64(*x).to_f64());
+    }
+}
+
+/// Copies columns, of which the first and the number are given, of rows of `width` values into padded rows.
+#[inline(always)]
 fn store<V: Value>(
-    mut block: ArrayViewMut2<'_, f64>,
+    block: &[f64],
+    width: usize,
     (first, cols): (usize, usize),
     rows: &mut [V],
     stride: usize,
 ) {
-    let all = block.ncols();
-    let block = block.as_slice_mut().expect("contiguous").chunks_exact_mut(all);
-    Arch::new().dispatch(|| {
-        for (from, to) in block.zip(rows.chunks_exact_mut(stride)) {
-            for (from, to) in from[first..][..cols].iter_mut().zip(to) {
-                *to = V::from_f64(*from);
-                *from = to.to_f64();
-            }
-        }
-    });
+    for (from, to) in block.chunks_exact(width).zip(rows.chunks_exact_mut(stride)) {
+        let (from, from_rest) = from[first..][..cols].as_chunks::<LANES>();
+        let (to, to_rest) = to[..cols].as_chunks_mut::<LANES>();
+        to.iter_mut().zip(from).for_each(|(to, from)| *to = from.map(V::from_f64));
+        to_rest.iter_mut().zip(from_rest).for_each(|(to, from)| *to = V::from_f64(*from));
+    }
 }
 
 /// Returns the larger of two numbers; unlike `f64::max` it compiles to one vector instruction.
@@ -366,7 +481,9 @@ mod tests {
 
     #[test]
     fn a_pass_agrees_with_plain_products_in_both_precisions() {
-        for (rows, rank) in [(1, 1), (3, 7), (255, 8), (256, 9), (257, 50), (1000, 3), (40, 200)] {
+        for (rows, rank) in
+            [(1, 1), (3, 7), (255, 8), (256, 9), (257, 50), (1000, 3), (40, 200), (270, 330)]
+        {
             check_update::<f64>(rows, rank, 1e-12);
             check_update::<f32>(rows, rank, 1e-4);
         }
