@@ -68,6 +68,7 @@ fn machine() -> Machine {
         l3_bytes: 24 << 20,
         l2_share: 0.8,
         l3_share: 0.8,
+        l2_together: f64::INFINITY,
         quick_bytes: f64::INFINITY,
         underway_bytes: 16_384.0,
         threads: 8,

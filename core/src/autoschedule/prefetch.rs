@@ -88,7 +88,13 @@ impl Walk<'_> {
         let row_bytes = row * problem.value_bytes as u64;
         let slices = x.pattern.count(sparse, &problem.extents) as f64;
         let bytes = slices * row_bytes as f64;
-        let table = Table { bytes, coverage: x.pattern.coverage(mode), slices, parts: 1.0 };
+        let table = Table {
+            bytes,
+            coverage: x.pattern.coverage(mode),
+            slices,
+            near: machine.l2_share,
+            parts: 1.0,
+        };
         let (near, late) = near_and_late(machine, &table);
         let late = late >= LATE_SHARE * row_bytes as f64 / LINE_BYTES;
         if near >= NEAR_SHARE || row_bytes <= short && !late || row_bytes > LONG_ROW_BYTES {

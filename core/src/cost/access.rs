@@ -127,7 +127,7 @@ impl Access<'_> {
         let again = self.again_below(rows, outside);
         let anywhere = 1.0 - again.iter().map(|again| again.share).sum::<f64>();
         // Where they outgrow the cache too, most of them leave it meanwhile.
-        let near = self.machine.l2_bytes as f64 * self.machine.l2_share;
+        let near = self.machine.l2_bytes as f64 * whole.near;
         let fit = |part: f64| whole.bytes * part <= near;
         let part = |again: &Again| if fit(again.part) { again.part } else { 1.0 };
         let below = again.iter().map(|again| again.share * seconds(part(again)));
@@ -187,7 +187,8 @@ impl Access<'_> {
         let count = |set| x.pattern.count(set, &self.problem.extents) as f64;
         let bytes = count(rows) * row_bytes.max(LINE_BYTES);
         let parts = self.parts();
-        let whole = Table { bytes, coverage: None, slices: count(rows), parts };
+        let near = self.machine.l2_share;
+        let whole = Table { bytes, coverage: None, slices: count(rows), near, parts };
         let far = gather_seconds(self.machine, &whole, row_bytes);
         let changes = rows.iter().map(|index| x.pattern.changes(index)).fold(0.0, f64::max);
         changes * count(rows.with(Index::BLOCK)) * (far - each).max(0.0)
@@ -213,7 +214,37 @@ impl Access<'_> {
         let slices = single.zip(x).map_or(1.0, |(index, x)| {
             x.pattern.count(IndexSet::EMPTY.with(index), &self.problem.extents) as f64
         });
-        Table { bytes, coverage, slices, parts: self.parts() }
+        Table { bytes, coverage, slices, near: self.near_share(), parts: self.parts() }
+    }
+
+    /// Returns the part of the second-level cache that this table may count on: what the others that the same loops
+    /// gather from leave of it, each of which has as much as any other, or all that it needs.
+    fn near_share(&self) -> f64 {
+        let all = self.machine.l2_together * self.machine.l2_bytes as f64;
+        let others = self.others_bytes();
+        let each = all / (others.len() + 1) as f64;
+        let left = all - others.iter().map(|&bytes| bytes.min(each)).sum::<f64>();
+        (left / self.machine.l2_bytes as f64).min(self.machine.l2_share)
+    }
+
+    /// Returns the bytes of each other operand and of the output, but of those whose rows come in storage order.
+    fn others_bytes(&self) -> Vec<f64> {
+        let walked = self.problem.sparse_indices();
+        let root = self.order.iter().copied().find(|&index| walked.contains(index));
+        let own: IndexSet = self.indices.iter().copied().collect();
+        let sparse = |input: &usize| self.problem.sparse.iter().any(|x| x.input == *input);
+        let expr = &self.problem.expr;
+        let dense = (0..expr.inputs.len()).filter(|input| !sparse(input));
+        let sets = dense.map(|input| expr.inputs[input].set()).chain([expr.output.set()]);
+        let gathered = sets.filter(|&set| {
+            let rows = set & walked;
+            set != own && !rows.is_empty() && root.is_none_or(|root| !rows.contains(root))
+        });
+        let bytes = gathered.map(|set| {
+            let lane = self.lane.filter(|&lane| set.contains(lane));
+            used_rows(self.problem, set & walked) * row_bytes(self.problem, lane)
+        });
+        bytes.collect()
     }
 
     /// Into how many parts tables like this share the last-level cache out.

@@ -5,6 +5,8 @@
 //! count on, `f = min(1, L3/T) - m - n` in the last level or in memory, and the rest in memory.  Where the coordinates are
 //! skewed, the rows that are asked for most are the ones that stay, and `n`, `m` and `f` follow from the slices of the
 //! mode ([`Coverage`]).
+//! Tables that the same loops gather from share the second level where `s` of it is what they may count on together
+//! ([`Machine::l2_together`]): each has as much as any other, or all that it needs.
 //! What every thread has for itself competes for the last level with the copies of the others.
 
 use decompose_formats::stats::Coverage;
@@ -101,6 +103,8 @@ pub(crate) struct Table<'a> {
     pub(crate) coverage: Option<&'a Coverage>,
     /// Slices of that mode that are used.
     pub(crate) slices: f64,
+    /// The part of the second level that it may count on.
+    pub(crate) near: f64,
     /// Of the last level it has one part in so many.
     pub(crate) parts: f64,
 }
@@ -108,7 +112,9 @@ pub(crate) struct Table<'a> {
 /// Returns the seconds to gather one row of `row_bytes` from `table`.
 pub(super) fn gather_seconds(machine: &Machine, table: &Table<'_>, row_bytes: f64) -> f64 {
     let lines = (row_bytes / LINE_BYTES).max(1.0);
-    let shares = Shares::skewed(caches(machine).among(table.parts), table);
+    let near = machine.l2_bytes as f64 * table.near;
+    let caches = Caches { near, ..caches(machine) };
+    let shares = Shares::skewed(caches.among(table.parts), table);
     let late = shares.far + shares.beyond;
     let wait = shares.mid * machine.l3_wait + late * machine.memory_wait;
     wait + lines * shares.gathered_line(machine)

@@ -30,6 +30,9 @@ pub struct Machine {
     /// The part of the last-level cache that a table may count on: on a shared server the programs of
     /// others use it too.
     pub l3_share: f64,
+    /// The part of the second-level cache that all tables of a kernel may count on together; infinite where what
+    /// each may count on is taken to be its own.
+    pub l2_together: f64,
     /// Rows of tables of up to this many bytes come from the last-level cache quickly; beyond, as late as
     /// from memory.
     pub quick_bytes: f64,
