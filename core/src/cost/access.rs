@@ -227,7 +227,8 @@ impl Access<'_> {
         (left / self.machine.l2_bytes as f64).min(self.machine.l2_share)
     }
 
-    /// Returns the bytes of each other operand and of the output, but of those whose rows come in storage order.
+    /// Returns the bytes of each other operand and of the output, but of those over the root, whose rows pass by in
+    /// their order.  In blocks those count too: they come back with every block.
     fn others_bytes(&self) -> Vec<f64> {
         let walked = self.problem.sparse_indices();
         let root = self.order.iter().copied().find(|&index| walked.contains(index));

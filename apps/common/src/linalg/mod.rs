@@ -6,7 +6,8 @@
 //! * long `I x R` factors in `f64` or `f32`, row block by row block at the speed of memory:
 //!   [`gram`], [`cross_gram`], [`update_rows`], [`update_panels`].
 //!
-//! Behind it stands faer, pure Rust, or with the cargo feature `lapack` OpenBLAS by ndarray-linalg;
+//! Passes that update rows multiply in tiles of our own (`tiles.rs`), which read memory meanwhile.
+//! Behind all else stands faer, pure Rust, or with the cargo feature `lapack` OpenBLAS by ndarray-linalg;
 //! `faer.rs` and `lapack.rs` have the same signatures.  Both run on one thread: the parallelism is
 //! over the row blocks, and matrices of a few hundred rows gain nothing from threads.  Blocks of rows
 //! may also be handed in one by one: [`multiply`], [`add_gram`], [`add_cross_gram`].

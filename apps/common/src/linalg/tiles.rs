@@ -71,7 +71,7 @@ pub(super) struct Packed {
 }
 
 impl Packed {
-    /// Packs `matrix`.
+    /// Packs `matrix` for the vectors that [`Arch::new`] chooses.
     pub(super) fn new(matrix: ArrayView2<'_, f64>) -> Packed {
         let (depth, width) = (matrix.nrows(), width_of(matrix.ncols()));
         let mut values = Lines::zeros(depth * width);

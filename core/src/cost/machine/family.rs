@@ -90,7 +90,8 @@ fn zen() -> Machine {
 /// The times of a loop and of its end were set afterwards, by the same candidates and by 247 kernels at ranks 8 to 64
 /// on six tensors: with 2.2 ns for both, TTMc of rank 8 over fibres of 2.5 non-zeros was predicted 0.6 of its seconds.
 /// That two tables share the second level was added afterwards: without, half of two tables of 2.4 and 3.1 MB was
-/// taken to be in its 2 MB, and kernels over them took 1.5 times the predicted seconds.
+/// taken to be in its 2 MB, and kernels over them took 1.5 times the predicted seconds
+/// (nell2s at rank 50, `data/records/2026-11-23-cp-als-xeon`).
 fn xeon() -> Machine {
     Machine {
         name: "Xeon".to_owned(),
