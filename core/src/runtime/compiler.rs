@@ -12,10 +12,11 @@ use std::sync::OnceLock;
 use crate::cost::Machine;
 
 /// The flags after the compiler's own: full optimisation for this processor, whole 64-byte
-/// vectors, and products and sums fused.
+/// vectors, products and sums fused, and the first product of a sum in its place instead of added to
+/// zero (which differs in the sign of a zero).
 const FLAGS: &[&str] = &[
-    "-std=gnu11", "-O3", "-march=native", "-ffp-contract=fast", "-fno-math-errno", "-fPIC",
-    "-shared", "-w",
+    "-std=gnu11", "-O3", "-march=native", "-ffp-contract=fast", "-fno-math-errno",
+    "-fno-signed-zeros", "-fPIC", "-shared", "-w",
 ];
 
 /// Whether kernels are compiled.
