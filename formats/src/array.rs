@@ -51,6 +51,15 @@ impl<T: Pod> Array<T> {
         Array::from(bytemuck::zeroed_vec(len))
     }
 
+    /// Makes `len` numbers, zeros, that will all be written: their memory is taken at once.
+    pub(crate) fn to_fill(len: usize) -> Array<T> {
+        let array = Array::zeros(len);
+        if let Storage::Huge { memory, .. } = &array.0 {
+            pages::take(memory);
+        }
+        array
+    }
+
     /// Keeps the first `len` numbers.
     pub(crate) fn truncate(&mut self, len: usize) {
         match &mut self.0 {
@@ -85,7 +94,7 @@ impl<T: Pod> Array<T> {
     where
         T: Send + Sync,
     {
-        let mut copy = Array::zeros(self.len());
+        let mut copy = Array::to_fill(self.len());
         let parts = copy.make_mut().par_chunks_mut(PART);
         parts.zip(self.par_chunks(PART)).for_each(|(to, from)| to.copy_from_slice(from));
         copy

@@ -168,12 +168,12 @@ impl Ints {
         }
     }
 
-    /// Returns `len` zeros of a width.
-    pub(crate) fn zeros(len: usize, width: Width) -> Ints {
+    /// Returns `len` zeros of a width, all of which will be written.
+    pub(crate) fn to_fill(len: usize, width: Width) -> Ints {
         match width {
-            Width::W16 => Ints::U16(Array::zeros(len)),
-            Width::W32 => Ints::U32(Array::zeros(len)),
-            Width::W64 => Ints::U64(Array::zeros(len)),
+            Width::W16 => Ints::U16(Array::to_fill(len)),
+            Width::W32 => Ints::U32(Array::to_fill(len)),
+            Width::W64 => Ints::U64(Array::to_fill(len)),
         }
     }
 
@@ -197,7 +197,7 @@ impl PartialEq for Ints {
 
 /// Copies numbers to another width, with all threads.
 fn recut<T: Int, U: Int>(from: &[T]) -> Array<U> {
-    let mut copy = Array::zeros(from.len());
+    let mut copy = Array::to_fill(from.len());
     let parts = copy.make_mut().par_chunks_mut(PART).zip(from.par_chunks(PART));
     parts.for_each(|(to, from)| {
         let numbers = to.iter_mut().zip(from);

@@ -140,7 +140,7 @@ impl<V: Value> Coo<V> {
     fn sort_away(&mut self, layout: &Layout, room: &Room) -> Result<(), FormatError> {
         let columns = self.coords.iter().map(|old| room.column(old.len(), old.width()));
         let mut coords: Vec<Ints> = columns.collect();
-        let mut values = Array::zeros(self.values.len());
+        let mut values = Array::to_fill(self.values.len());
         let mut columns: Vec<ColumnMut<'_>> = coords.iter_mut().map(ColumnMut::of).collect();
         // Sorts pass over modes of extent 1.
         let single = columns.iter_mut().zip(&self.extents).filter(|(_, extent)| **extent == 1);
@@ -197,7 +197,7 @@ impl<V: Value> Coo<V> {
     /// file go from which the list is mapped: its pages would count as memory of this process.
     pub(crate) fn narrow(&mut self) {
         for (column, &extent) in self.coords.iter_mut().zip(&self.extents) {
-            let listed = std::mem::replace(column, Ints::zeros(0, Width::W16));
+            let listed = std::mem::replace(column, Ints::to_fill(0, Width::W16));
             *column = listed.into_width(Width::below(extent));
         }
         let values = std::mem::replace(&mut self.values, Array::from(Vec::new()));

@@ -92,8 +92,8 @@ struct Piece<'a> {
 
 fn room(width: Width, nodes: usize, nnz: usize) -> Level {
     // A pointer may equal the number of entries, one more than the largest position.
-    let pointers = Ints::zeros(nodes + 1, Width::below(nnz as u64 + 1));
-    Level { coords: Ints::zeros(nodes, width), pointers }
+    let pointers = Ints::to_fill(nodes + 1, Width::below(nnz as u64 + 1));
+    Level { coords: Ints::to_fill(nodes, width), pointers }
 }
 
 /// Splits all levels among the chunks.

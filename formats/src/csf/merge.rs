@@ -80,7 +80,7 @@ fn tuple_column(upper: &[Level], level: usize) -> Ints {
 }
 
 fn numbers(count: usize) -> Ints {
-    let mut numbers = Ints::zeros(count, Width::below(count as u64));
+    let mut numbers = Ints::to_fill(count, Width::below(count as u64));
     each_width!(Ints, &mut numbers, array => {
         let numbered = array.make_mut().par_iter_mut().enumerate();
         numbered.for_each(|(number, slot)| *slot = Int::cut(number as u64));

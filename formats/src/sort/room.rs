@@ -44,7 +44,7 @@ impl Room {
         let fits = |column: &Ints| column.len() == len && column.width() == width;
         match columns.iter().position(fits) {
             Some(found) => columns.swap_remove(found),
-            None => Ints::zeros(len, width),
+            None => Ints::to_fill(len, width),
         }
     }
 
@@ -63,5 +63,6 @@ fn fresh(bytes: usize) -> Result<MmapMut, FormatError> {
         return Err(FormatError::NotATensor(format!("no memory to sort it: {bytes} bytes")));
     };
     pages::ask_in_order(&memory);
+    pages::take(&memory);
     Ok(memory)
 }

@@ -49,7 +49,7 @@ pub(super) fn draw(
 }
 
 fn empty(extents: &[u64]) -> Vec<Ints> {
-    extents.iter().map(|&extent| Ints::zeros(0, Width::listed(extent))).collect()
+    extents.iter().map(|&extent| Ints::to_fill(0, Width::listed(extent))).collect()
 }
 
 /// Adds the cells of `draws`.
