@@ -85,9 +85,9 @@ impl Writer<'_> {
         self.line(&format!("typedef {value} value;"));
         for lanes in vector::lane_counts(self.program) {
             let bytes = lanes as usize * self.program.value_bytes;
-            self.line(&format!(
-                "typedef value vec{lanes} __attribute__((vector_size({bytes}), may_alias));"
-            ));
+            // A vector of one value would go through memory.
+            let size = if lanes == 1 { String::new() } else { format!("vector_size({bytes}), ") };
+            self.line(&format!("typedef value vec{lanes} __attribute__(({size}may_alias));"));
         }
         self.line(
             "static inline uint64_t larger(uint64_t a, uint64_t b) { return a > b ? a : b; }",

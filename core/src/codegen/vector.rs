@@ -105,7 +105,7 @@ fn reduce(c: &mut Writer, shape: &Shape, sign: &str) {
 }
 
 /// Adds up the vector `lanes` by halves, each half of its length added to the other; returns the
-/// name of the sum.
+/// name of the sum, a vector of one value, which is a value.
 fn halved(c: &mut Writer, width: u64) -> String {
     let mut name = "lanes".to_owned();
     let mut half = width / 2;
@@ -115,7 +115,7 @@ fn halved(c: &mut Writer, width: u64) -> String {
         c.line(&format!("const vec{half} {next} = {parts};"));
         (name, half) = (next, half / 2);
     }
-    format!("{name}[0]")
+    name
 }
 
 /// Writes a walk whose whole body adds to an array over lanes, tile by tile: each tile of the

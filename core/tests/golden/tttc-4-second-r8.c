@@ -23,7 +23,7 @@
 #include <stddef.h>
 #include <stdint.h>
 typedef double value;
-typedef value vec1 __attribute__((vector_size(8), may_alias));
+typedef value vec1 __attribute__((may_alias));
 typedef value vec2 __attribute__((vector_size(16), may_alias));
 typedef value vec4 __attribute__((vector_size(32), may_alias));
 typedef value vec8 __attribute__((vector_size(64), may_alias));

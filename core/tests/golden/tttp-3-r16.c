@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 typedef double value;
-typedef value vec1 __attribute__((vector_size(8), may_alias));
+typedef value vec1 __attribute__((may_alias));
 typedef value vec2 __attribute__((vector_size(16), may_alias));
 typedef value vec4 __attribute__((vector_size(32), may_alias));
 typedef value vec8 __attribute__((vector_size(64), may_alias));
@@ -61,7 +61,7 @@ void decompose_kernel(const void *const *in, value *out, value *boundary, value 
                     const vec4 lanes_4 = ((vec4 *)&lanes)[0] + ((vec4 *)&lanes)[1];
                     const vec2 lanes_2 = ((vec2 *)&lanes_4)[0] + ((vec2 *)&lanes_4)[1];
                     const vec1 lanes_1 = ((vec1 *)&lanes_2)[0] + ((vec1 *)&lanes_2)[1];
-                    T2 += lanes_1[0];
+                    T2 += lanes_1;
                 }
                 row[0] = nonzero[at_k] * T2;
             }
