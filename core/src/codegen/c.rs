@@ -225,6 +225,13 @@ impl Writer<'_> {
         (up.fusion == Fusion::WithNext).then_some(up.index)
     }
 
+    /// The index of the position loop that walks `level`, and the place of its end in `task`.  Fused levels have the
+    /// same positions: named alike, they are computed once and stay in one register.
+    fn position_loop(&self, level: usize) -> (Index, usize) {
+        let first = (1..=level).rev().find(|&at| self.fused_above(at).is_none()).unwrap_or(0);
+        (self.program.levels[first].index, 2 * first + 1)
+    }
+
     /// The first node of `level` below the current one above, and one past the last.
     pub(super) fn bounds(&self, level: usize) -> (String, String) {
         let (low, high) = (2 * level, 2 * level + 1);
@@ -276,8 +283,9 @@ impl Writer<'_> {
         for request in self.program.requests.iter().filter(|r| r.level == level) {
             let index = self.program.levels[level].index;
             let Some(array) = self.program.array(request.place) else { continue };
-            let (distance, last) = (request.distance, 2 * level + 1);
-            let ahead = format!("smaller(at_{index} + {distance}, task[{last}] - 1)");
+            let (walked, last) = self.position_loop(level);
+            let distance = request.distance;
+            let ahead = format!("smaller(at_{walked} + {distance}, task[{last}] - 1)");
             // Indices before this one are those of loops around the walk.
             let at = array.indices.iter().position(|&i| i == index).unwrap_or(0);
             let outer = array.indices[..at].iter().enumerate();
