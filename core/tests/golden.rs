@@ -7,7 +7,7 @@ use decompose_core::codegen::emit_c;
 use decompose_core::cost::{Family, Machine};
 use decompose_core::einsum::{Expr, Extents, Index, IndexSet};
 use decompose_core::kernels;
-use decompose_core::lower::lower;
+use decompose_core::lower::{Program, lower, with_fringe};
 use decompose_core::schedule::{Pattern, Problem, SparseOperand};
 use decompose_core::technique::{Technique, Techniques};
 use decompose_formats::ints::Width;
@@ -35,6 +35,11 @@ fn check(name: &str, expr: Expr, tail: usize, rank: u64) {
 
 /// The same with these techniques only.
 fn check_limited(name: &str, expr: Expr, (tail, rank): (usize, u64), techniques: Techniques) {
+    compare(name, &program(expr, (tail, rank), techniques));
+}
+
+/// The program of the schedule that is found.
+fn program(expr: Expr, (tail, rank): (usize, u64), techniques: Techniques) -> Program {
     let levels = expr.inputs[0].indices.clone();
     let order = levels.len();
     let extent = |index| match index {
@@ -53,8 +58,12 @@ fn check_limited(name: &str, expr: Expr, (tail, rank): (usize, u64), techniques:
     problem.techniques = techniques;
     let found = SCHEDULERS[0].search(&problem, &machine()).expect("a schedule");
     let widths = vec![(Width::below(10_000), Width::W32); order];
-    let program = lower(&problem, &found.candidates[0].schedule, &widths).expect("a program");
-    let have = emit_c(&program);
+    lower(&problem, &found.candidates[0].schedule, &widths).expect("a program")
+}
+
+/// Compares the text of `program` with what was written before.
+fn compare(name: &str, program: &Program) {
+    let have = emit_c(program);
     let path = format!("{}/tests/golden/{name}.c", env!("CARGO_MANIFEST_DIR"));
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
         std::fs::write(&path, &have).expect("a written file");
@@ -83,6 +92,23 @@ fn mttkrp_without_techniques() {
         let techniques = Techniques::all_but([technique]);
         check_limited(&name, kernels::mttkrp(3, 0), (1, 16), techniques);
     }
+}
+
+#[test]
+fn mttkrp_with_a_fringe() {
+    let lines = program(kernels::mttkrp(3, 0), (2, 16), Techniques::default());
+    let both = with_fringe(&lines, kernels::rank_index(), 2).expect("a program");
+    compare("mttkrp-3-fused-r18-fringe", &both.expect("columns that do not meet"));
+}
+
+/// Rows with other indices than the columns, and products in which columns meet.
+#[test]
+fn a_fringe_is_of_columns_that_do_not_meet() {
+    let fringe =
+        |expr, index| with_fringe(&program(expr, (1, 16), Techniques::default()), index, 2);
+    let index = |letter| Index::new(letter).expect("an index");
+    assert!(fringe(kernels::ttmc(3, Some(0)), index('r')).expect("no fault").is_none());
+    assert!(fringe(kernels::tttp(3), index('r')).expect("no fault").is_none());
 }
 
 #[test]

@@ -12,14 +12,14 @@ use decompose_core::schedule::Pattern;
 use decompose_core::sweep::{Engine, Merging, MttkrpSweep, PlanOptions, SweepPlan, Trees, plan};
 use decompose_formats::{Matrix, PatternCounts};
 
-const RANK: usize = 20;
+const RANK: usize = 26;
 
 fn plan_of(case: &Case, merging: Merging) -> Result<SweepPlan, CoreError> {
     plan_in(case, merging, None)
 }
 
-fn plan_in(case: &Case, merging: Merging, panels: Option<usize>) -> Result<SweepPlan, CoreError> {
-    let options = PlanOptions {
+fn options(case: &Case, merging: Merging, panels: Option<usize>) -> PlanOptions {
+    PlanOptions {
         rank: RANK,
         value_bytes: 8,
         threads: rayon::current_num_threads(),
@@ -29,8 +29,11 @@ fn plan_in(case: &Case, merging: Merging, panels: Option<usize>) -> Result<Sweep
         merging,
         panels,
         updates: (0..case.extents.len()).collect(),
-    };
-    plan(&case.extents, &case.pattern(), &options, Machine::here())
+    }
+}
+
+fn plan_in(case: &Case, merging: Merging, panels: Option<usize>) -> Result<SweepPlan, CoreError> {
+    plan(&case.extents, &case.pattern(), &options(case, merging, panels), Machine::here())
 }
 
 fn engine(
@@ -127,7 +130,7 @@ fn panels_change_no_result() {
         let first = (order > 2).then(|| Merging::Given(vec![vec![0, 1]]));
         for merging in [Merging::Never].into_iter().chain(first) {
             let plan = plan_in(case, merging.clone(), Some(8)).expect("a plan");
-            assert_eq!(plan.panels, [8, 8, 4]);
+            assert_eq!(plan.panels, [8, 8, 8, 2]);
             for (toolchain, threads) in toolchains.iter().flat_map(|t| [(t, 1), (t, 2), (t, 5)]) {
                 let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
                 pool.expect("threads").install(|| {
@@ -137,6 +140,52 @@ fn panels_change_no_result() {
                 });
             }
         }
+    }
+}
+
+/// Fringe beside whole rows and beside the last of several panels, with and without partial products.
+#[test]
+fn a_fringe_changes_no_result() {
+    let corpus = corpus();
+    let toolchains = [Toolchain::detect(), Toolchain::Interpreter("a test".into())];
+    for case in corpus.tensor.iter().filter(|case| case.extents.len() < 6) {
+        let order = case.extents.len();
+        let sweeps: Vec<usize> = (0..2 * order).map(|at| at % order).collect();
+        let merged = (order > 2).then(|| Merging::Given(vec![vec![0, 1]]));
+        for merging in [Merging::Never].into_iter().chain(merged) {
+            for (panels, parts) in [(RANK, &[24, 2][..]), (16, &[16, 8, 2])] {
+                let plan =
+                    plan_in(case, merging.clone(), Some(panels)).expect("a plan").with_fringe();
+                assert_eq!((plan.fringe, plan.parts_of_factors().as_slice()), (2, parts));
+                for (toolchain, threads) in toolchains.iter().flat_map(|t| [(t, 1), (t, 2), (t, 5)])
+                {
+                    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+                    pool.expect("threads").install(|| {
+                        let what = format!("{merging:?} in {parts:?} on {threads} threads");
+                        let engine = Engine::build(case.coo(), &plan, toolchain);
+                        check(case, &mut engine.expect("an engine").0, &sweeps, &what);
+                    });
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_fringe_is_stored_apart_where_it_is_short() {
+    let corpus = corpus();
+    let case = &corpus.tensor[0];
+    for (rank, value_bytes, fringe) in [(16, 8, 0), (17, 8, 1), (52, 8, 4), (53, 8, 0), (2, 8, 0)]
+        .into_iter()
+        .chain([(50, 4, 2), (24, 4, 8), (25, 4, 0)])
+    {
+        let options = PlanOptions { rank, value_bytes, ..options(case, Merging::Never, None) };
+        let plan = plan(&case.extents, &case.pattern(), &options, Machine::here());
+        assert_eq!(
+            plan.expect("a plan").with_fringe().fringe,
+            fringe,
+            "{rank} x {value_bytes} bytes"
+        );
     }
 }
 

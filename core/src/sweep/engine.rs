@@ -13,8 +13,8 @@ use crate::sweep::{MttkrpSweep, SweepPlan};
 pub struct Engine<V: Value> {
     extents: Vec<u64>,
     norm_squared: f64,
-    /// The columns of each panel of the factors.
-    panels: Vec<usize>,
+    /// The columns of each part in which factors are stored.
+    parts: Vec<usize>,
     /// The modes of each mode of `outer`.
     blocks: Vec<Vec<usize>>,
     /// The kernels of the tensor over the blocks.
@@ -47,24 +47,23 @@ impl<V: Value> Engine<V> {
         toolchain: &Toolchain,
     ) -> Result<(Engine<V>, BuildReport), CoreError> {
         let (extents, norm_squared) = (coo.extents().to_vec(), coo.norm_squared());
-        let panels = plan.panels.clone();
+        let (parts, stored) = (plan.parts_of_factors(), (&plan.panels[..], plan.fringe));
         let (split, seconds) = timed(|| split(coo, plan));
         let (coo, tuples) = split?;
         let mut report = BuildReport { build_seconds: seconds, ..BuildReport::default() };
         let mut merges = Vec::with_capacity(tuples.len());
         for (tuples, merge) in tuples.into_iter().zip(&plan.merges) {
-            let matrix = Panels::zeros(tuples.nnz(), &panels)?;
-            report.side_bytes += (tuples.nnz() * row_bytes(&panels, V::BYTES)) as u64;
-            let (kernels, built) =
-                TreeKernels::build(tuples, (&merge.kernels, &panels), toolchain)?;
+            let matrix = Panels::zeros(tuples.nnz(), &parts)?;
+            report.side_bytes += (tuples.nnz() * row_bytes(&parts, V::BYTES)) as u64;
+            let (kernels, built) = TreeKernels::build(tuples, (&merge.kernels, stored), toolchain)?;
             report = report.and(built);
             let block = plan.blocks.iter().position(|modes| *modes == merge.modes).unwrap_or(0);
             let (modes, held) = (merge.modes.clone(), Held::Nothing);
             merges.push(Merged { modes, block, kernels, matrix, held });
         }
-        let (outer, built) = TreeKernels::build(coo, (&plan.kernels, &panels), toolchain)?;
+        let (outer, built) = TreeKernels::build(coo, (&plan.kernels, stored), toolchain)?;
         let blocks = plan.blocks.clone();
-        Ok((Engine { extents, norm_squared, panels, blocks, outer, merges }, report.and(built)))
+        Ok((Engine { extents, norm_squared, parts, blocks, outer, merges }, report.and(built)))
     }
 
     /// Returns the kernels, in the order of [`SweepPlan::steps`].
@@ -93,9 +92,9 @@ impl<V: Value> Engine<V> {
         }
         for (m, (factor, &extent)) in factors.iter().zip(&self.extents).enumerate() {
             let widths: Vec<usize> = factor.widths().collect();
-            if factor.rows() as u64 != extent || widths != self.panels {
+            if factor.rows() as u64 != extent || widths != self.parts {
                 let operand = format!("factor {}", m + 1);
-                let (rows, have, want) = (factor.rows(), typed(&widths), typed(&self.panels));
+                let (rows, have, want) = (factor.rows(), typed(&widths), typed(&self.parts));
                 let why = format!("{rows} x {have} where {extent} x {want} is expected");
                 return Err(CoreError::Operand { operand, why });
             }
@@ -222,7 +221,7 @@ impl<V: Value> MttkrpSweep<V> for Engine<V> {
     }
 
     fn panels(&self, _rank: usize) -> Vec<usize> {
-        self.panels.clone()
+        self.parts.clone()
     }
 
     fn mttkrp(&mut self, mode: usize, factors: &mut [Panels<V>]) -> Result<(), CoreError> {

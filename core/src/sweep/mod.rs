@@ -8,6 +8,7 @@
 mod blocked;
 mod blocks;
 mod engine;
+mod fringe;
 mod kernels;
 mod layout;
 mod limited;
@@ -21,6 +22,7 @@ use crate::error::CoreError;
 
 pub use blocked::{blockings, count_blocks, estimate_blocks};
 pub use engine::Engine;
+pub use fringe::may_be_in_parts;
 pub use kernels::BuildReport;
 pub(crate) use kernels::{executors, timed};
 pub use layout::TreeLayout;

@@ -48,6 +48,9 @@ pub struct SweepPlan {
     /// The columns of each panel of the factors, the widest first; one panel of all columns if factors
     /// are stored whole.
     pub panels: Vec<usize>,
+    /// The columns of the last panel that are stored apart, as the fringe of its rows: see
+    /// [`SweepPlan::with_fringe`].
+    pub fringe: usize,
     /// The merges, in the order in which they are made.
     pub merges: Vec<Merge>,
     /// Partitions of the modes that were considered.
@@ -142,6 +145,9 @@ impl fmt::Display for SweepPlan {
                 f,
                 "factors in panels of {widths} columns; schedules are for {widest}, costs for all:"
             )?;
+        }
+        if self.fringe > 0 {
+            writeln!(f, "the last {} columns are stored apart:", self.fringe)?;
         }
         if !self.merges.is_empty() {
             let blocks: Vec<String> = self.blocks.iter().map(|modes| joined(modes)).collect();
@@ -308,7 +314,7 @@ impl Planner<'_> {
         let merges = merges.collect::<Result<_, _>>()?;
         let (blocks, plain_seconds) = (blocks.into_vec(), f64::INFINITY);
         let panels = self.options.widths();
-        Ok(SweepPlan { blocks, kernels, panels, merges, considered: 1, plain_seconds })
+        Ok(SweepPlan { blocks, kernels, panels, fringe: 0, merges, considered: 1, plain_seconds })
     }
 
     fn fits(&self, plan: &SweepPlan) -> bool {

@@ -109,13 +109,13 @@ fn factor_bytes<V: Value>(extents: &[u64], settings: &Settings) -> u64 {
     models.saturating_add(scratch).saturating_mul(row_bytes::<V>(settings))
 }
 
-/// A checkpoint of factors that may be in panels makes one of them whole.
+/// A checkpoint of factors that may be stored in parts makes one of them whole.
 fn checkpoint_bytes<V: Value>(extents: &[u64], settings: &Settings) -> u64 {
     let longest = extents.iter().copied().max().unwrap_or(0);
     let rank = settings.config.rank;
-    let in_panels = sweep::panel_columns(rank, V::BYTES) < rank;
+    let in_parts = sweep::may_be_in_parts(rank, V::BYTES);
     match settings.config.checkpoint {
-        Some(_) if in_panels => longest.saturating_mul(row_bytes::<V>(settings)),
+        Some(_) if in_parts => longest.saturating_mul(row_bytes::<V>(settings)),
         _ => 0,
     }
 }
