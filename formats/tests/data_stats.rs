@@ -61,7 +61,7 @@ fn pairs_of_blocks_and_tuples_are_within_five_percent() {
     for bits in ["1.0.2.0", "2.1.2.1", "0.0.0.3"] {
         let blocking: Blocking = bits.parse().expect("bits");
         let numbered = coo.clone().with_blocks(&blocking).expect("numbers");
-        let inside = patterns.in_blocks(&coo, &blocking).expect("counts");
+        let inside = patterns.in_blocks(&coo, &[blocking]).expect("counts").remove(0);
         assert_eq!(inside.len(), 16);
         for (set, count) in inside {
             let truth = exact(&numbered, ModeSet::from_bits(set.bits() | 1 << 4)) as f64;

@@ -91,7 +91,7 @@ fn sized(counts: &PatternCounts, modes: &[usize], rows: f64) -> Option<Blocking>
 /// Records in `pattern`, over [`mode_index`], what planning asks of the blocks of `coo`, whose counts
 /// are `counts`.
 ///
-/// Time `O(nnz 2^order)` a blocking, parallel; memory 8 KiB a set of modes and thread.
+/// Time `O(nnz 2^order)` a blocking, parallel; memory as [`PatternCounts::in_blocks`].
 ///
 /// # Errors
 ///
@@ -103,8 +103,9 @@ pub fn count_blocks<V: Value>(
     blockings: impl IntoIterator<Item = Blocking>,
 ) -> Result<(), CoreError> {
     let named = |set: ModeSet| set.modes().map(mode_index).collect::<IndexSet>();
-    for blocking in blockings {
-        let inside = counts.in_blocks(coo, &blocking)?;
+    let blockings: Vec<Blocking> = blockings.into_iter().collect();
+    let inside = counts.in_blocks(coo, &blockings)?;
+    for (blocking, inside) in blockings.into_iter().zip(inside) {
         pattern.record_blocks(blocking, inside.into_iter().map(|(set, n)| (named(set), n)));
     }
     Ok(())

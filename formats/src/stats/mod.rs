@@ -11,6 +11,7 @@ mod show;
 mod sketch;
 mod slices;
 mod tensor;
+mod tuples;
 
 pub use crate::stats::coverage::Coverage;
 pub use crate::stats::forecast::{cp_bytes, csf_bytes, tucker_bytes};

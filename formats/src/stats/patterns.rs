@@ -1,32 +1,25 @@
 //! Counts for every set of modes, mostly estimated, from one pass over the non-zeros.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 
-use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-use crate::blocking::{Blocking, Numbering};
+use crate::blocking::Blocking;
 use crate::coo::Coo;
 use crate::csf::node_counts;
 use crate::dims::ModeOrder;
 use crate::dims::ModeSet;
 use crate::error::FormatError;
-use crate::ints::{Int, each_width};
-use crate::mix::mix;
-use crate::sort::Column;
 use crate::stats::coverage::Coverage;
-use crate::stats::sketch::Sketch;
 use crate::stats::slices::{SliceStats, slices};
+use crate::stats::tuples::Tuples;
 use crate::value::Value;
-use crate::wide;
 
 /// Up to this order every set of modes is counted.
 const ALL_SETS: usize = 6;
-/// Entries hashed at a time.
-const BLOCK: usize = 512;
-/// Least entries of a task: enough to pay for its sketches.
-const CHUNK: usize = 1 << 18;
+
+/// Blockings counted in one pass: the kernels of a sweep are seldom on trees of more.
+const AT_ONCE: usize = 4;
 
 /// How a [`Count`] is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize)]
@@ -95,9 +88,8 @@ impl PatternCounts {
         }
         let sets = interesting(&extents).into_iter().filter(|set| !counts.contains_key(set));
         let sets: Vec<ModeSet> = sets.collect();
-        let tuples = Tuples { columns: coo.columns(), numbering: None };
-        for (&set, sketch) in sets.iter().zip(sketches(&tuples, &sets)) {
-            let value = sketch.count().round() as u64;
+        let tuples = Tuples::of(coo.columns(), &extents);
+        for (&set, value) in sets.iter().zip(tuples.counts(&sets)) {
             counts.insert(set, Count { value, certainty: Certainty::Estimated });
         }
         let mut patterns = PatternCounts { extents, nnz, counts, coverages };
@@ -123,11 +115,12 @@ impl PatternCounts {
         PatternCounts { extents: extents.to_vec(), nnz, counts, coverages }
     }
 
-    /// Returns, for sets of modes, how many pairs of a block and a tuple of coordinates occur; of the
-    /// empty set, how many blocks.
+    /// Returns, for sets of modes and each of `blockings`, how many pairs of a block and a tuple of
+    /// coordinates occur; of the empty set, how many blocks.
     ///
     /// `coo` is the list that was counted.  All sets up to order 6, above it those that were looked
-    /// at.  Estimated; time `O(nnz * sets)`, memory 8 KiB a set and thread.
+    /// at.  Estimated, each blocking as if alone; time `O(nnz * sets)` a blocking, memory 8 KiB a set of a few
+    /// blockings and thread, twice that where a set has few cells.
     ///
     /// # Errors
     ///
@@ -135,26 +128,61 @@ impl PatternCounts {
     pub fn in_blocks<V: Value>(
         &self,
         coo: &Coo<V>,
+        blockings: &[Blocking],
+    ) -> Result<Vec<Vec<(ModeSet, u64)>>, FormatError> {
+        let mut found = Vec::new();
+        for blockings in blockings.chunks(AT_ONCE) {
+            found.extend(self.in_few_blocks(coo, blockings)?);
+        }
+        Ok(found)
+    }
+
+    /// Does what [`PatternCounts::in_blocks`] does, in one pass.
+    fn in_few_blocks<V: Value>(
+        &self,
+        coo: &Coo<V>,
+        blockings: &[Blocking],
+    ) -> Result<Vec<Vec<(ModeSet, u64)>>, FormatError> {
+        let mut tuples = Tuples::of(coo.columns(), coo.extents());
+        let mut sets = Vec::new();
+        for (blocking, block) in blockings.iter().zip(coo.order()..) {
+            tuples = tuples.with_blocks(blocking.numbering(coo)?, blocking.extent());
+            let block = ModeSet::of(&[block]).bits();
+            let inside = self.sets_inside(blocking);
+            sets.extend(inside.iter().map(|set| ModeSet::from_bits(set.bits() | block)));
+        }
+        let mut counts = tuples.counts(&sets).into_iter();
+        let all = |blocking| self.with_known(blocking, &mut counts);
+        Ok(blockings.iter().map(all).collect())
+    }
+
+    /// The sets that were looked at, and the empty one, whose modes do not say in which block they are, as those
+    /// with all bits of the number do.
+    fn sets_inside(&self, blocking: &Blocking) -> Vec<ModeSet> {
+        self.sets_and_none().filter(|&set| !self.tells(blocking, set)).collect()
+    }
+
+    /// Takes the counts of [`PatternCounts::sets_inside`], adds those of the other sets before them.
+    fn with_known(
+        &self,
         blocking: &Blocking,
-    ) -> Result<Vec<(ModeSet, u64)>, FormatError> {
-        let numbering = blocking.numbering(coo)?;
-        let tuples = Tuples { columns: coo.columns(), numbering: Some(numbering) };
-        let block = ModeSet::of(&[coo.order()]);
-        // Modes that have all bits of the number say in which block they are.
-        let split = (0..coo.order()).filter(|&mode| blocking.splits(mode));
-        let split = ModeSet::of(&split.collect::<Vec<_>>());
-        let tells = |set: ModeSet| set.bits() & split.bits() == split.bits();
-        let (known, inside): (Vec<ModeSet>, Vec<ModeSet>) =
-            self.counts.keys().copied().chain([ModeSet::default()]).partition(|&set| tells(set));
-        let sets: Vec<ModeSet> =
-            inside.iter().map(|set| ModeSet::from_bits(set.bits() | block.bits())).collect();
-        let counted = inside.iter().zip(sketches(&tuples, &sets));
-        let counted = counted.map(|(&set, sketch)| {
+        counts: &mut impl Iterator<Item = u64>,
+    ) -> Vec<(ModeSet, u64)> {
+        let known = self.sets_and_none().filter(|&set| self.tells(blocking, set));
+        let known = known.map(|set| (set, self.count(set).value));
+        let counted = self.sets_inside(blocking).into_iter().zip(counts).map(|(set, count)| {
             let least = self.counts.get(&set).map_or(1, |count| count.value).min(self.nnz);
-            (set, (sketch.count().round() as u64).clamp(least, self.nnz))
+            (set, count.clamp(least, self.nnz))
         });
-        let known = known.into_iter().map(|set| (set, self.count(set).value));
-        Ok(known.chain(counted).collect())
+        known.chain(counted).collect()
+    }
+
+    fn sets_and_none(&self) -> impl Iterator<Item = ModeSet> {
+        self.counts.keys().copied().chain([ModeSet::default()])
+    }
+
+    fn tells(&self, blocking: &Blocking, set: ModeSet) -> bool {
+        (0..self.extents.len()).all(|mode| set.contains(mode) || !blocking.splits(mode))
     }
 
     /// Renumbers the modes, as [`Coo::permute_modes`] does.
@@ -269,72 +297,4 @@ fn interesting(extents: &[u64]) -> Vec<ModeSet> {
     sets.sort();
     sets.dedup();
     sets
-}
-
-/// The tuples of a list; the number of the block counts as one more mode, the last.
-struct Tuples<'a> {
-    columns: Vec<Column<'a>>,
-    numbering: Option<Numbering<'a>>,
-}
-
-/// Sketches the tuples of each of `sets`, in parallel.
-fn sketches(tuples: &Tuples<'_>, sets: &[ModeSet]) -> Vec<Sketch> {
-    let len = tuples.columns.first().map_or(0, Column::len);
-    if sets.is_empty() {
-        return Vec::new();
-    }
-    let tasks = len.div_ceil(CHUNK).clamp(1, 2 * rayon::current_num_threads());
-    let chunk = len.div_ceil(tasks);
-    let task = |index: usize| {
-        let mut sketches = vec![Sketch::new(); sets.len()];
-        let range = (index * chunk).min(len)..((index + 1) * chunk).min(len);
-        add_range(tuples, sets, &mut sketches, range);
-        sketches
-    };
-    let merge = |mut mine: Vec<Sketch>, theirs: Vec<Sketch>| {
-        mine.iter_mut().zip(&theirs).for_each(|(mine, theirs)| mine.merge(theirs));
-        mine
-    };
-    (0..tasks).into_par_iter().map(task).reduce_with(merge).unwrap_or_default()
-}
-
-/// Adds the tuples of the entries in `range` to the sketches.
-///
-/// Every coordinate is hashed once; the hash of a tuple is the mixed sum of theirs.
-fn add_range(tuples: &Tuples<'_>, sets: &[ModeSet], sketches: &mut [Sketch], range: Range<usize>) {
-    let Tuples { columns, numbering } = tuples;
-    let mut hashes = vec![[0; BLOCK]; columns.len() + 1];
-    // Modes are salted, so that equal coordinates in two modes do not look alike.
-    let salt = |mode: usize| mix(mode as u64 + 1);
-    for start in range.clone().step_by(BLOCK) {
-        let end = range.end.min(start + BLOCK);
-        for (mode, (column, hashes)) in columns.iter().zip(&mut hashes).enumerate() {
-            let salt = salt(mode);
-            each_width!(Column, column, coords => {
-                let coords = &coords[start..end];
-                wide::run(|| hash(coords.iter().map(|&coord| coord.wide()), salt, hashes));
-            });
-        }
-        if let (Some(numbering), Some(hashes)) = (numbering, hashes.last_mut()) {
-            let mut numbers = [0; BLOCK];
-            let numbers = &mut numbers[..end - start];
-            numbering.fill(start, numbers);
-            let salt = salt(columns.len());
-            wide::run(|| hash(numbers.iter().map(|&number| u64::from(number)), salt, hashes));
-        }
-        for (set, sketch) in sets.iter().zip(&mut *sketches) {
-            let mut tuples = [0u64; BLOCK];
-            for mode in set.modes().take_while(|&mode| mode < hashes.len()) {
-                let sums = tuples.iter_mut().zip(&hashes[mode]);
-                wide::run(|| sums.for_each(|(t, &h)| *t = t.wrapping_add(h)));
-            }
-            wide::run(|| tuples.iter_mut().for_each(|tuple| *tuple = mix(*tuple)));
-            wide::run(|| tuples[..end - start].iter().for_each(|&tuple| sketch.add(tuple)));
-        }
-    }
-}
-
-#[inline(always)]
-fn hash(coords: impl Iterator<Item = u64>, salt: u64, hashes: &mut [u64]) {
-    hashes.iter_mut().zip(coords).for_each(|(hash, coord)| *hash = mix(coord.wrapping_add(salt)));
 }
