@@ -106,25 +106,32 @@ impl Band {
     /// Returns the pixels of the file: each square of `SAMPLES` by `SAMPLES` drawn ones replaced by its
     /// mean.
     pub(super) fn shrink(&mut self) -> &[u8] {
-        let side = SAMPLES as usize;
-        let (row, squares) = (3 * self.width as usize, (side * side) as u16);
-        self.small.clear();
+        const SIDE: usize = SAMPLES as usize;
+        let row = 3 * self.width as usize;
+        self.small.resize(self.pixels.len() / (SIDE * SIDE), 0);
         let mut sums = vec![0_u16; row];
-        for rows in self.pixels.chunks_exact(row * side) {
+        let smalls = self.small.chunks_exact_mut(row / SIDE);
+        for (rows, small) in self.pixels.chunks_exact(row * SIDE).zip(smalls) {
             sums.fill(0);
             for row in rows.chunks_exact(row) {
                 sums.iter_mut().zip(row).for_each(|(sum, &sample)| *sum += u16::from(sample));
             }
-            for square in sums.chunks_exact(3 * side) {
-                let mean = |channel: usize| {
-                    let sum: u16 = square.iter().skip(channel).step_by(3).sum();
-                    ((sum + squares / 2) / squares) as u8
-                };
-                self.small.extend([mean(0), mean(1), mean(2)]);
+            // Of known length, squares become straight code.
+            let (squares, _) = sums.as_chunks::<{ 3 * SIDE }>();
+            let (pixels, _) = small.as_chunks_mut::<3>();
+            for (pixel, square) in pixels.iter_mut().zip(squares) {
+                *pixel = [0, 1, 2].map(|channel| mean::<SIDE>(square, channel));
             }
         }
         &self.small
     }
+}
+
+/// Returns the rounded mean of a channel of a square, of which `sums` has the sums of the columns.
+fn mean<const SIDE: usize>(sums: &[u16], channel: usize) -> u8 {
+    let sum: u16 = (0..SIDE).map(|column| sums[3 * column + channel]).sum();
+    let squares = (SIDE * SIDE) as u16;
+    ((sum + squares / 2) / squares) as u8
 }
 
 /// Draws shapes on rows from the drawn row `first` on; what lies outside is cut off.
