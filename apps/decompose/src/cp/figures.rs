@@ -30,7 +30,8 @@ pub(crate) fn draw<V: Value + Into<f64>>(
         Ok(plot::save(&components(solved, labels, &title)?, folder, "components")?)
     };
     let course = || figures::course(starts, &outcome.history, (&title, &what), phases, folder);
-    let (course, components) = rayon::join(course, draw);
+    // The components take longest: begun first, they are drawn while the model is written.
+    let (components, course) = rayon::join(draw, course);
     let mut paths = course?;
     paths.extend(components?);
     if outcome.restarts.len() > 1 {
