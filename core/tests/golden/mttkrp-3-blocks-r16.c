@@ -3,7 +3,7 @@
 //   nest     _{ i{ j{ k{ r{ T1 } } } } }
 //   layout   _ i+ j+ k
 //   parallel _ position privatise
-//   prefetch A2 16
+//   prefetch A2 10
 // | buffer sum [16]
 // | for _ in level 1 of X
 // |   for i in level 2 of X
@@ -43,7 +43,7 @@ void decompose_kernel(const void *const *in, value *out, value *boundary, value 
                 const uint64_t at_j = at_i;
                 const size_t j = coord_j[at_j];
                 {
-                    const char *const ahead = (const char *)(out + (size_t)coord_j[smaller(at_i + 16, task[3] - 1)] * 16);
+                    const char *const ahead = (const char *)(out + (size_t)coord_j[smaller(at_i + 10, task[3] - 1)] * 16);
                     __builtin_prefetch(ahead + 0, 1);
                     __builtin_prefetch(ahead + 64, 1);
                 }

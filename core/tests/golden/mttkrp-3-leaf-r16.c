@@ -4,7 +4,7 @@
 //   layout   i j k
 //   buffer   dense
 //   parallel i position privatise
-//   prefetch A3 16
+//   prefetch A3 10
 // | buffer T1 [16]
 // | for i in level 1 of X
 // |   for j in level 2 of X
@@ -47,7 +47,7 @@ void decompose_kernel(const void *const *in, value *out, value *boundary, value 
             for (uint64_t at_k = larger(task[4], child_j[at_j]), end_k = smaller(task[5], child_j[at_j + 1]); at_k < end_k; ++at_k) {
                 const size_t k = coord_k[at_k];
                 {
-                    const char *const ahead = (const char *)(out + (size_t)coord_k[smaller(at_k + 16, task[5] - 1)] * 16);
+                    const char *const ahead = (const char *)(out + (size_t)coord_k[smaller(at_k + 10, task[5] - 1)] * 16);
                     __builtin_prefetch(ahead + 0, 1);
                     __builtin_prefetch(ahead + 64, 1);
                 }

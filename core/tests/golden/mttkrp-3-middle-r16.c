@@ -4,7 +4,7 @@
 //   layout   i j k
 //   buffer   dense
 //   parallel i position privatise
-//   prefetch A2 16
+//   prefetch A2 10
 // | buffer T1 [16]
 // | for i in level 1 of X
 // |   for j in level 2 of X
@@ -40,7 +40,7 @@ void decompose_kernel(const void *const *in, value *out, value *boundary, value 
         for (uint64_t at_j = larger(task[2], child_i[at_i]), end_j = smaller(task[3], child_i[at_i + 1]); at_j < end_j; ++at_j) {
             const size_t j = coord_j[at_j];
             {
-                const char *const ahead = (const char *)(out + (size_t)coord_j[smaller(at_j + 16, task[3] - 1)] * 16);
+                const char *const ahead = (const char *)(out + (size_t)coord_j[smaller(at_j + 10, task[3] - 1)] * 16);
                 __builtin_prefetch(ahead + 0, 1);
                 __builtin_prefetch(ahead + 64, 1);
             }

@@ -5,9 +5,9 @@
 //   buffer   dense
 //   buffer   dense
 //   parallel i position boundary
-//   prefetch A2 16
-//   prefetch A3 16
-//   prefetch A4 16
+//   prefetch A2 10
+//   prefetch A3 10
+//   prefetch A4 10
 // | buffer T1 [200]
 // | buffer T2 [200]
 // | buffer sum [200]
@@ -56,7 +56,7 @@ void decompose_kernel(const void *const *in, value *out, value *boundary, value 
         for (uint64_t at_j = larger(task[2], child_i[at_i]), end_j = smaller(task[3], child_i[at_i + 1]); at_j < end_j; ++at_j) {
             const size_t j = coord_j[at_j];
             {
-                const char *const ahead = (const char *)(A2 + (size_t)coord_j[smaller(at_j + 16, task[3] - 1)] * 200);
+                const char *const ahead = (const char *)(A2 + (size_t)coord_j[smaller(at_j + 10, task[3] - 1)] * 200);
                 __builtin_prefetch(ahead + 0);
                 __builtin_prefetch(ahead + 64);
                 __builtin_prefetch(ahead + 128);
@@ -87,7 +87,7 @@ void decompose_kernel(const void *const *in, value *out, value *boundary, value 
             for (uint64_t at_k = larger(task[4], child_j[at_j]), end_k = smaller(task[5], child_j[at_j + 1]); at_k < end_k; ++at_k) {
                 const size_t k = coord_k[at_k];
                 {
-                    const char *const ahead = (const char *)(A3 + (size_t)coord_k[smaller(at_k + 16, task[5] - 1)] * 200);
+                    const char *const ahead = (const char *)(A3 + (size_t)coord_k[smaller(at_k + 10, task[5] - 1)] * 200);
                     __builtin_prefetch(ahead + 0);
                     __builtin_prefetch(ahead + 64);
                     __builtin_prefetch(ahead + 128);
@@ -128,7 +128,7 @@ void decompose_kernel(const void *const *in, value *out, value *boundary, value 
                     for (uint64_t at_l = larger(task[6], child_k[at_k]), end_l = smaller(task[7], child_k[at_k + 1]); at_l < end_l; ++at_l) {
                         const size_t l = coord_l[at_l];
                         {
-                            const char *const ahead = (const char *)(A4 + (size_t)coord_l[smaller(at_l + 16, task[7] - 1)] * 200);
+                            const char *const ahead = (const char *)(A4 + (size_t)coord_l[smaller(at_l + 10, task[7] - 1)] * 200);
                             __builtin_prefetch(ahead + 0);
                             __builtin_prefetch(ahead + 64);
                             __builtin_prefetch(ahead + 128);

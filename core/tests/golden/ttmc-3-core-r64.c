@@ -6,8 +6,8 @@
 //   buffer   dense
 //   parallel i position privatise
 //   prefetch U1 4
-//   prefetch U2 16
-//   prefetch U3 16
+//   prefetch U2 10
+//   prefetch U3 10
 // | buffer T1 [64]
 // | buffer T2 [64 x 64]
 // | for i in level 1 of X
@@ -71,7 +71,7 @@ void decompose_kernel(const void *const *in, value *out, value *boundary, value 
                     const uint64_t at_j = first_j + 0;
                     const size_t j = coord_j[at_j];
                     {
-                        const char *const ahead = (const char *)(U2 + (size_t)coord_j[smaller(at_j + 16, task[3] - 1)] * 64);
+                        const char *const ahead = (const char *)(U2 + (size_t)coord_j[smaller(at_j + 10, task[3] - 1)] * 64);
                         __builtin_prefetch(ahead + 0);
                         __builtin_prefetch(ahead + 64);
                         __builtin_prefetch(ahead + 128);
@@ -85,7 +85,7 @@ void decompose_kernel(const void *const *in, value *out, value *boundary, value 
                     for (uint64_t at_k = larger(task[4], child_j[at_j]), end_k = smaller(task[5], child_j[at_j + 1]); at_k < end_k; ++at_k) {
                         const size_t k = coord_k[at_k];
                         {
-                            const char *const ahead = (const char *)(U3 + (size_t)coord_k[smaller(at_k + 16, task[5] - 1)] * 64);
+                            const char *const ahead = (const char *)(U3 + (size_t)coord_k[smaller(at_k + 10, task[5] - 1)] * 64);
                             __builtin_prefetch(ahead + 0);
                             __builtin_prefetch(ahead + 64);
                             __builtin_prefetch(ahead + 128);
@@ -123,7 +123,7 @@ void decompose_kernel(const void *const *in, value *out, value *boundary, value 
                     const uint64_t at_j = first_j + 1;
                     const size_t j = coord_j[at_j];
                     {
-                        const char *const ahead = (const char *)(U2 + (size_t)coord_j[smaller(at_j + 16, task[3] - 1)] * 64);
+                        const char *const ahead = (const char *)(U2 + (size_t)coord_j[smaller(at_j + 10, task[3] - 1)] * 64);
                         __builtin_prefetch(ahead + 0);
                         __builtin_prefetch(ahead + 64);
                         __builtin_prefetch(ahead + 128);
@@ -137,7 +137,7 @@ void decompose_kernel(const void *const *in, value *out, value *boundary, value 
                     for (uint64_t at_k = larger(task[4], child_j[at_j]), end_k = smaller(task[5], child_j[at_j + 1]); at_k < end_k; ++at_k) {
                         const size_t k = coord_k[at_k];
                         {
-                            const char *const ahead = (const char *)(U3 + (size_t)coord_k[smaller(at_k + 16, task[5] - 1)] * 64);
+                            const char *const ahead = (const char *)(U3 + (size_t)coord_k[smaller(at_k + 10, task[5] - 1)] * 64);
                             __builtin_prefetch(ahead + 0);
                             __builtin_prefetch(ahead + 64);
                             __builtin_prefetch(ahead + 128);
@@ -187,7 +187,7 @@ void decompose_kernel(const void *const *in, value *out, value *boundary, value 
             for (; at_j < end_j; ++at_j) {
                 const size_t j = coord_j[at_j];
                 {
-                    const char *const ahead = (const char *)(U2 + (size_t)coord_j[smaller(at_j + 16, task[3] - 1)] * 64);
+                    const char *const ahead = (const char *)(U2 + (size_t)coord_j[smaller(at_j + 10, task[3] - 1)] * 64);
                     __builtin_prefetch(ahead + 0);
                     __builtin_prefetch(ahead + 64);
                     __builtin_prefetch(ahead + 128);
@@ -201,7 +201,7 @@ void decompose_kernel(const void *const *in, value *out, value *boundary, value 
                 for (uint64_t at_k = larger(task[4], child_j[at_j]), end_k = smaller(task[5], child_j[at_j + 1]); at_k < end_k; ++at_k) {
                     const size_t k = coord_k[at_k];
                     {
-                        const char *const ahead = (const char *)(U3 + (size_t)coord_k[smaller(at_k + 16, task[5] - 1)] * 64);
+                        const char *const ahead = (const char *)(U3 + (size_t)coord_k[smaller(at_k + 10, task[5] - 1)] * 64);
                         __builtin_prefetch(ahead + 0);
                         __builtin_prefetch(ahead + 64);
                         __builtin_prefetch(ahead + 128);

@@ -4,8 +4,8 @@
 //   layout   i j k
 //   buffer   dense
 //   parallel i position boundary
-//   prefetch U2 16
-//   prefetch U3 16
+//   prefetch U2 10
+//   prefetch U3 10
 // | buffer T1 [16]
 // | buffer sum [16 x 16]
 // | for i in level 1 of X
@@ -58,7 +58,7 @@ void decompose_kernel(const void *const *in, value *out, value *boundary, value 
                 const uint64_t at_j = first_j + 3;
                 const size_t j = coord_j[at_j];
                 {
-                    const char *const ahead = (const char *)(U2 + (size_t)coord_j[smaller(at_j + 16, task[3] - 1)] * 16);
+                    const char *const ahead = (const char *)(U2 + (size_t)coord_j[smaller(at_j + 10, task[3] - 1)] * 16);
                     __builtin_prefetch(ahead + 0);
                     __builtin_prefetch(ahead + 64);
                 }
@@ -66,7 +66,7 @@ void decompose_kernel(const void *const *in, value *out, value *boundary, value 
                 for (uint64_t at_k = larger(task[4], child_j[at_j]), end_k = smaller(task[5], child_j[at_j + 1]); at_k < end_k; ++at_k) {
                     const size_t k = coord_k[at_k];
                     {
-                        const char *const ahead = (const char *)(U3 + (size_t)coord_k[smaller(at_k + 16, task[5] - 1)] * 16);
+                        const char *const ahead = (const char *)(U3 + (size_t)coord_k[smaller(at_k + 10, task[5] - 1)] * 16);
                         __builtin_prefetch(ahead + 0);
                         __builtin_prefetch(ahead + 64);
                     }
@@ -86,7 +86,7 @@ void decompose_kernel(const void *const *in, value *out, value *boundary, value 
                 const uint64_t at_j = first_j + 2;
                 const size_t j = coord_j[at_j];
                 {
-                    const char *const ahead = (const char *)(U2 + (size_t)coord_j[smaller(at_j + 16, task[3] - 1)] * 16);
+                    const char *const ahead = (const char *)(U2 + (size_t)coord_j[smaller(at_j + 10, task[3] - 1)] * 16);
                     __builtin_prefetch(ahead + 0);
                     __builtin_prefetch(ahead + 64);
                 }
@@ -94,7 +94,7 @@ void decompose_kernel(const void *const *in, value *out, value *boundary, value 
                 for (uint64_t at_k = larger(task[4], child_j[at_j]), end_k = smaller(task[5], child_j[at_j + 1]); at_k < end_k; ++at_k) {
                     const size_t k = coord_k[at_k];
                     {
-                        const char *const ahead = (const char *)(U3 + (size_t)coord_k[smaller(at_k + 16, task[5] - 1)] * 16);
+                        const char *const ahead = (const char *)(U3 + (size_t)coord_k[smaller(at_k + 10, task[5] - 1)] * 16);
                         __builtin_prefetch(ahead + 0);
                         __builtin_prefetch(ahead + 64);
                     }
@@ -114,7 +114,7 @@ void decompose_kernel(const void *const *in, value *out, value *boundary, value 
                 const uint64_t at_j = first_j + 1;
                 const size_t j = coord_j[at_j];
                 {
-                    const char *const ahead = (const char *)(U2 + (size_t)coord_j[smaller(at_j + 16, task[3] - 1)] * 16);
+                    const char *const ahead = (const char *)(U2 + (size_t)coord_j[smaller(at_j + 10, task[3] - 1)] * 16);
                     __builtin_prefetch(ahead + 0);
                     __builtin_prefetch(ahead + 64);
                 }
@@ -122,7 +122,7 @@ void decompose_kernel(const void *const *in, value *out, value *boundary, value 
                 for (uint64_t at_k = larger(task[4], child_j[at_j]), end_k = smaller(task[5], child_j[at_j + 1]); at_k < end_k; ++at_k) {
                     const size_t k = coord_k[at_k];
                     {
-                        const char *const ahead = (const char *)(U3 + (size_t)coord_k[smaller(at_k + 16, task[5] - 1)] * 16);
+                        const char *const ahead = (const char *)(U3 + (size_t)coord_k[smaller(at_k + 10, task[5] - 1)] * 16);
                         __builtin_prefetch(ahead + 0);
                         __builtin_prefetch(ahead + 64);
                     }
@@ -142,7 +142,7 @@ void decompose_kernel(const void *const *in, value *out, value *boundary, value 
                 const uint64_t at_j = first_j + 0;
                 const size_t j = coord_j[at_j];
                 {
-                    const char *const ahead = (const char *)(U2 + (size_t)coord_j[smaller(at_j + 16, task[3] - 1)] * 16);
+                    const char *const ahead = (const char *)(U2 + (size_t)coord_j[smaller(at_j + 10, task[3] - 1)] * 16);
                     __builtin_prefetch(ahead + 0);
                     __builtin_prefetch(ahead + 64);
                 }
@@ -150,7 +150,7 @@ void decompose_kernel(const void *const *in, value *out, value *boundary, value 
                 for (uint64_t at_k = larger(task[4], child_j[at_j]), end_k = smaller(task[5], child_j[at_j + 1]); at_k < end_k; ++at_k) {
                     const size_t k = coord_k[at_k];
                     {
-                        const char *const ahead = (const char *)(U3 + (size_t)coord_k[smaller(at_k + 16, task[5] - 1)] * 16);
+                        const char *const ahead = (const char *)(U3 + (size_t)coord_k[smaller(at_k + 10, task[5] - 1)] * 16);
                         __builtin_prefetch(ahead + 0);
                         __builtin_prefetch(ahead + 64);
                     }
@@ -227,7 +227,7 @@ void decompose_kernel(const void *const *in, value *out, value *boundary, value 
                         const uint64_t at_j = first_j + 0;
                         const size_t j = coord_j[at_j];
                         {
-                            const char *const ahead = (const char *)(U2 + (size_t)coord_j[smaller(at_j + 16, task[3] - 1)] * 16);
+                            const char *const ahead = (const char *)(U2 + (size_t)coord_j[smaller(at_j + 10, task[3] - 1)] * 16);
                             __builtin_prefetch(ahead + 0);
                             __builtin_prefetch(ahead + 64);
                         }
@@ -235,7 +235,7 @@ void decompose_kernel(const void *const *in, value *out, value *boundary, value 
                         for (uint64_t at_k = larger(task[4], child_j[at_j]), end_k = smaller(task[5], child_j[at_j + 1]); at_k < end_k; ++at_k) {
                             const size_t k = coord_k[at_k];
                             {
-                                const char *const ahead = (const char *)(U3 + (size_t)coord_k[smaller(at_k + 16, task[5] - 1)] * 16);
+                                const char *const ahead = (const char *)(U3 + (size_t)coord_k[smaller(at_k + 10, task[5] - 1)] * 16);
                                 __builtin_prefetch(ahead + 0);
                                 __builtin_prefetch(ahead + 64);
                             }
@@ -255,7 +255,7 @@ void decompose_kernel(const void *const *in, value *out, value *boundary, value 
                         const uint64_t at_j = first_j + 1;
                         const size_t j = coord_j[at_j];
                         {
-                            const char *const ahead = (const char *)(U2 + (size_t)coord_j[smaller(at_j + 16, task[3] - 1)] * 16);
+                            const char *const ahead = (const char *)(U2 + (size_t)coord_j[smaller(at_j + 10, task[3] - 1)] * 16);
                             __builtin_prefetch(ahead + 0);
                             __builtin_prefetch(ahead + 64);
                         }
@@ -263,7 +263,7 @@ void decompose_kernel(const void *const *in, value *out, value *boundary, value 
                         for (uint64_t at_k = larger(task[4], child_j[at_j]), end_k = smaller(task[5], child_j[at_j + 1]); at_k < end_k; ++at_k) {
                             const size_t k = coord_k[at_k];
                             {
-                                const char *const ahead = (const char *)(U3 + (size_t)coord_k[smaller(at_k + 16, task[5] - 1)] * 16);
+                                const char *const ahead = (const char *)(U3 + (size_t)coord_k[smaller(at_k + 10, task[5] - 1)] * 16);
                                 __builtin_prefetch(ahead + 0);
                                 __builtin_prefetch(ahead + 64);
                             }
@@ -283,7 +283,7 @@ void decompose_kernel(const void *const *in, value *out, value *boundary, value 
                         const uint64_t at_j = first_j + 2;
                         const size_t j = coord_j[at_j];
                         {
-                            const char *const ahead = (const char *)(U2 + (size_t)coord_j[smaller(at_j + 16, task[3] - 1)] * 16);
+                            const char *const ahead = (const char *)(U2 + (size_t)coord_j[smaller(at_j + 10, task[3] - 1)] * 16);
                             __builtin_prefetch(ahead + 0);
                             __builtin_prefetch(ahead + 64);
                         }
@@ -291,7 +291,7 @@ void decompose_kernel(const void *const *in, value *out, value *boundary, value 
                         for (uint64_t at_k = larger(task[4], child_j[at_j]), end_k = smaller(task[5], child_j[at_j + 1]); at_k < end_k; ++at_k) {
                             const size_t k = coord_k[at_k];
                             {
-                                const char *const ahead = (const char *)(U3 + (size_t)coord_k[smaller(at_k + 16, task[5] - 1)] * 16);
+                                const char *const ahead = (const char *)(U3 + (size_t)coord_k[smaller(at_k + 10, task[5] - 1)] * 16);
                                 __builtin_prefetch(ahead + 0);
                                 __builtin_prefetch(ahead + 64);
                             }
@@ -311,7 +311,7 @@ void decompose_kernel(const void *const *in, value *out, value *boundary, value 
                         const uint64_t at_j = first_j + 3;
                         const size_t j = coord_j[at_j];
                         {
-                            const char *const ahead = (const char *)(U2 + (size_t)coord_j[smaller(at_j + 16, task[3] - 1)] * 16);
+                            const char *const ahead = (const char *)(U2 + (size_t)coord_j[smaller(at_j + 10, task[3] - 1)] * 16);
                             __builtin_prefetch(ahead + 0);
                             __builtin_prefetch(ahead + 64);
                         }
@@ -319,7 +319,7 @@ void decompose_kernel(const void *const *in, value *out, value *boundary, value 
                         for (uint64_t at_k = larger(task[4], child_j[at_j]), end_k = smaller(task[5], child_j[at_j + 1]); at_k < end_k; ++at_k) {
                             const size_t k = coord_k[at_k];
                             {
-                                const char *const ahead = (const char *)(U3 + (size_t)coord_k[smaller(at_k + 16, task[5] - 1)] * 16);
+                                const char *const ahead = (const char *)(U3 + (size_t)coord_k[smaller(at_k + 10, task[5] - 1)] * 16);
                                 __builtin_prefetch(ahead + 0);
                                 __builtin_prefetch(ahead + 64);
                             }
@@ -347,7 +347,7 @@ void decompose_kernel(const void *const *in, value *out, value *boundary, value 
                 for (; at_j < end_j; ++at_j) {
                     const size_t j = coord_j[at_j];
                     {
-                        const char *const ahead = (const char *)(U2 + (size_t)coord_j[smaller(at_j + 16, task[3] - 1)] * 16);
+                        const char *const ahead = (const char *)(U2 + (size_t)coord_j[smaller(at_j + 10, task[3] - 1)] * 16);
                         __builtin_prefetch(ahead + 0);
                         __builtin_prefetch(ahead + 64);
                     }
@@ -355,7 +355,7 @@ void decompose_kernel(const void *const *in, value *out, value *boundary, value 
                     for (uint64_t at_k = larger(task[4], child_j[at_j]), end_k = smaller(task[5], child_j[at_j + 1]); at_k < end_k; ++at_k) {
                         const size_t k = coord_k[at_k];
                         {
-                            const char *const ahead = (const char *)(U3 + (size_t)coord_k[smaller(at_k + 16, task[5] - 1)] * 16);
+                            const char *const ahead = (const char *)(U3 + (size_t)coord_k[smaller(at_k + 10, task[5] - 1)] * 16);
                             __builtin_prefetch(ahead + 0);
                             __builtin_prefetch(ahead + 64);
                         }

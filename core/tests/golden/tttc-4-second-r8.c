@@ -5,8 +5,8 @@
 //   buffer   dense
 //   buffer   dense
 //   parallel i position privatise
-//   prefetch G3 16
-//   prefetch Z 16
+//   prefetch G3 10
+//   prefetch Z 10
 // | buffer T1 [8]
 // | buffer T2 [8]
 // | for i in level 1 of X
@@ -52,7 +52,7 @@ void decompose_kernel(const void *const *in, value *out, value *boundary, value 
         for (uint64_t at_j = larger(task[2], child_i[at_i]), end_j = smaller(task[3], child_i[at_i + 1]); at_j < end_j; ++at_j) {
             const size_t j = coord_j[at_j];
             {
-                const char *const ahead = (const char *)(out + (size_t)coord_j[smaller(at_j + 16, task[3] - 1)] * 64);
+                const char *const ahead = (const char *)(out + (size_t)coord_j[smaller(at_j + 10, task[3] - 1)] * 64);
                 __builtin_prefetch(ahead + 0, 1);
                 __builtin_prefetch(ahead + 64, 1);
                 __builtin_prefetch(ahead + 128, 1);
@@ -66,7 +66,7 @@ void decompose_kernel(const void *const *in, value *out, value *boundary, value 
             for (uint64_t at_k = larger(task[4], child_j[at_j]), end_k = smaller(task[5], child_j[at_j + 1]); at_k < end_k; ++at_k) {
                 const size_t k = coord_k[at_k];
                 {
-                    const char *const ahead = (const char *)(G3 + (size_t)coord_k[smaller(at_k + 16, task[5] - 1)] * 64);
+                    const char *const ahead = (const char *)(G3 + (size_t)coord_k[smaller(at_k + 10, task[5] - 1)] * 64);
                     __builtin_prefetch(ahead + 0);
                     __builtin_prefetch(ahead + 64);
                     __builtin_prefetch(ahead + 128);
