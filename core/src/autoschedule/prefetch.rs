@@ -17,9 +17,9 @@ const DISTANCE: u64 = 10;
 /// as long.
 const LATE_LEAST: f64 = 16.0;
 
-/// The most positions; between the two, [`Machine::underway_bytes`] say how many.  With 128 instead of 16 positions at rank 16 a TTTP whose last
-/// operand has 31 MB took 11 instead of 24 ms, at rank 32 with 64 positions 14 instead of 24 ms, and
-/// more gained nothing.
+/// The most positions; between the two, [`Machine::underway_bytes`] say how many.  With 128 instead of 16
+/// positions at rank 16 a TTTP whose last operand has 31 MB took 11 instead of 24 ms, at rank 32 with 64
+/// positions 14 instead of 24 ms, and more gained nothing.
 const LATE_DISTANCE: f64 = 128.0;
 
 /// Rows of a line count as coming late if this share of them does; longer ones, with which

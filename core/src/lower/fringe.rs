@@ -124,17 +124,11 @@ impl Apart<'_> {
                 if own == *factors && to == *target {
                     return Some((stmt.clone(), None));
                 }
-                let ends = |place: &Place| match self.program.array(*place) {
-                    Some(array) => {
-                        !array.indices.contains(&self.lanes) || self.fringe_of(array).is_some()
-                    }
-                    None => true,
-                };
+                // Arrays in a statement over lanes end in their index.
                 let apart = *lanes == Some(self.lanes) && to != *target;
                 let second =
                     Stmt::Product { target: to, factors: own, mode: *mode, lanes: Some(self.own) };
-                (apart && factors.iter().chain([target]).all(ends))
-                    .then_some((stmt.clone(), Some(second)))
+                apart.then_some((stmt.clone(), Some(second)))
             }
         }
     }

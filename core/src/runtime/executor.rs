@@ -228,7 +228,12 @@ impl<V: Value> Executor<V> {
         let have = [output.rows.len() as u64, output.fringe.len() as u64];
         if have != want {
             let operand = program.output.name.clone();
-            let why = format!("{have:?} elements of rows and fringe for an output of {want:?}");
+            let [rows, fringe] = have;
+            let [all, beside] = want;
+            let why = match beside {
+                0 => format!("{rows} elements for an output of {all}"),
+                _ => format!("{rows} + {fringe} elements for an output of {all} + {beside}"),
+            };
             return Err(CoreError::Operand { operand, why });
         }
         match program.conflict {

@@ -5,15 +5,13 @@
 
 use decompose_formats::ints::Width;
 
+use crate::cost::LINE_BYTES;
 use crate::error::CoreError;
 use crate::kernels::rank_index;
 use crate::lower::{Program, lower, with_fringe};
 use crate::schedule::{Problem, Schedule};
 use crate::sweep::trees::at_rank;
 use crate::sweep::{Step, SweepPlan, panel_columns};
-
-/// Bytes of a cache line.
-const LINE_BYTES: usize = 64;
 
 /// The most bytes of a fringe: lines hold at least two.
 const MOST_BYTES: usize = 32;
@@ -61,7 +59,7 @@ pub fn may_be_in_parts(rank: usize, value_bytes: usize) -> bool {
 
 /// The columns of the fringe of a row of `columns`; 0 if it has none that is stored apart.
 fn fringe_columns(columns: usize, value_bytes: usize) -> usize {
-    let beyond = columns % (LINE_BYTES / value_bytes);
+    let beyond = columns % (LINE_BYTES as usize / value_bytes);
     if beyond < columns && beyond * value_bytes <= MOST_BYTES { beyond } else { 0 }
 }
 

@@ -39,7 +39,7 @@ pub trait MttkrpSweep<V: Value>: Send {
     /// Returns the tensor's squared Frobenius norm, summed in `f64`.
     fn norm_squared(&self) -> f64;
 
-    /// Returns the columns of each panel in which factors of `rank` columns are stored.
+    /// Returns the columns of each panel in which factors of `rank` columns are stored, a fringe being one more.
     fn panels(&self, rank: usize) -> Vec<usize> {
         vec![rank]
     }

@@ -147,7 +147,11 @@ impl fmt::Display for SweepPlan {
             )?;
         }
         if self.fringe > 0 {
-            writeln!(f, "the last {} columns are stored apart:", self.fringe)?;
+            let columns = self.fringe;
+            writeln!(
+                f,
+                "the last {columns} columns of factors are stored apart; costs are for whole rows:"
+            )?;
         }
         if !self.merges.is_empty() {
             let blocks: Vec<String> = self.blocks.iter().map(|modes| joined(modes)).collect();
