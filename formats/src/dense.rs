@@ -35,6 +35,15 @@ impl<V: Value> Matrix<V> {
     ///
     /// [`FormatError::NotATensor`] if the system has no such memory.
     pub fn zeros(rows: usize, cols: usize) -> Result<Matrix<V>, FormatError> {
+        Matrix::with_pages(rows, cols, pages::ask)
+    }
+
+    /// As [`Matrix::zeros`], of a matrix that is written and read in order: no rows are gathered from it.
+    pub(crate) fn in_order(rows: usize, cols: usize) -> Result<Matrix<V>, FormatError> {
+        Matrix::with_pages(rows, cols, pages::ask_in_order)
+    }
+
+    fn with_pages(rows: usize, cols: usize, ask: fn(&MmapMut)) -> Result<Matrix<V>, FormatError> {
         let stride = padded(cols, V::BYTES);
         let bytes = rows.checked_mul(stride).and_then(|n| n.checked_mul(V::BYTES));
         let memory = bytes.and_then(|bytes| MmapMut::map_anon(bytes.max(1)).ok());
@@ -43,7 +52,7 @@ impl<V: Value> Matrix<V> {
             return Err(FormatError::NotATensor(why));
         };
         if memory.len() >= HUGE_PAGES_FROM {
-            pages::ask(&memory);
+            ask(&memory);
         }
         Ok(Matrix { rows, cols, stride, memory, value: std::marker::PhantomData })
     }

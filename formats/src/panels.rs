@@ -82,7 +82,7 @@ impl<V: Value> Panels<V> {
         Ok(panels)
     }
 
-    /// Stores the matrix as one.  Memory is given back while it is copied.
+    /// Stores the matrix as one, to be read in order.  Memory is given back while it is copied.
     ///
     /// # Errors
     ///
@@ -93,7 +93,7 @@ impl<V: Value> Panels<V> {
         {
             return Ok(matrix);
         }
-        let mut matrix = Matrix::zeros(self.rows, self.cols())?;
+        let mut matrix = Matrix::in_order(self.rows, self.cols())?;
         let mut done = 0;
         while done < self.rows {
             let end = self.rows.min(done + rows_at_once(matrix.stride() * V::BYTES));
@@ -110,7 +110,7 @@ impl<V: Value> Panels<V> {
     ///
     /// As [`Matrix::zeros`].
     pub fn to_matrix(&self) -> Result<Matrix<V>, FormatError> {
-        let mut matrix = Matrix::zeros(self.rows, self.cols())?;
+        let mut matrix = Matrix::in_order(self.rows, self.cols())?;
         self.copy_rows(0..self.rows, &mut matrix);
         Ok(matrix)
     }

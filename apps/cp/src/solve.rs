@@ -10,7 +10,7 @@ use decompose_common::restarts::{self, RestartReport, seed_of};
 use decompose_common::score::factor_match_score;
 use decompose_common::stopping::StopReason;
 use decompose_core::sweep::MttkrpSweep;
-use decompose_formats::{Coo, Csf, ModeOrder, Value};
+use decompose_formats::{Coo, Csf, ModeOrder, Panels, Value};
 use ndarray::Array2;
 
 use crate::als;
@@ -78,8 +78,9 @@ pub fn solve<V: Value>(
             return conclude(run, stop, config);
         }
         let number = run.finished.len();
-        let factors = init::random(sweep.extents(), config.rank, seed_of(config.seed, number + 1))?;
-        let next = State::new(factors, &config.nonneg, &sweep.panels(config.rank))?;
+        let (panels, seed) = (sweep.panels(config.rank), seed_of(config.seed, number + 1));
+        let factors = init::random_panels(sweep.extents(), &panels, seed)?;
+        let next = State::new(factors, &config.nonneg);
         let ended = std::mem::replace(&mut run.state, next);
         run.finished.push(finish(ended, stop, number, config)?);
         if let Some(rule) = &config.checkpoint {
@@ -117,9 +118,10 @@ fn begin<V: Value>(
     start: Start<V>,
     config: &CpConfig,
 ) -> Result<Run<V>, SolverError> {
+    let panels = sweep.panels(config.rank);
     let factors = match start {
         Start::Checkpoint(folder) => return checkpoint::load(sweep, config, &folder),
-        Start::Random => init::random(sweep.extents(), config.rank, config.seed)?,
+        Start::Random => init::random_panels(sweep.extents(), &panels, config.seed)?,
         Start::Given(model) => {
             let (have, want) = (model.extents(), sweep.extents());
             if have != want || model.rank() != config.rank {
@@ -130,11 +132,12 @@ fn begin<V: Value>(
                 );
                 return Err(SolverError::Start { what: "the given model".into(), why });
             }
-            model.into_parts().1
+            let factors = model.into_parts().1.into_iter();
+            factors.map(|factor| Panels::split(factor, &panels)).collect::<Result<_, _>>()?
         }
     };
     Ok(Run {
-        state: State::new(factors, &config.nonneg, &sweep.panels(config.rank))?,
+        state: State::new(factors, &config.nonneg),
         finished: Vec::new(),
         history: Vec::new(),
         gram: GramReport::default(),

@@ -40,25 +40,18 @@ pub(crate) struct State<V> {
 }
 
 impl<V: Value> State<V> {
-    /// Starts from factors taken as they are, but with absolute values in the modes of `nonneg`, stored in
-    /// `panels`.
-    pub(crate) fn new(
-        mut factors: Vec<Matrix<V>>,
-        nonneg: &NonNegModes,
-        panels: &[usize],
-    ) -> Result<State<V>, SolverError> {
+    /// Starts from factors taken as they are, but with absolute values in the modes of `nonneg`.
+    pub(crate) fn new(mut factors: Vec<Panels<V>>, nonneg: &NonNegModes) -> State<V> {
         for (mode, factor) in factors.iter_mut().enumerate() {
             if nonneg.contains(mode) {
-                for value in factor.as_mut_slice() {
+                for value in factor.parts_mut().iter_mut().flat_map(Matrix::as_mut_slice) {
                     *value = V::from_f64(value.to_f64().abs());
                 }
             }
         }
-        let rank = factors.first().map_or(0, Matrix::cols);
-        let grams = factors.iter().map(linalg::gram).collect();
-        let factors = factors.into_iter().map(|factor| Panels::split(factor, panels));
-        let factors = factors.collect::<Result<Vec<_>, _>>()?;
-        Ok(State {
+        let rank = factors.first().map_or(0, Panels::cols);
+        let grams = factors.iter().map(|factor| linalg::gram_of_panels(factor.parts())).collect();
+        State {
             grams,
             scales: vec![Array1::ones(rank); factors.len()],
             weights: Array1::ones(rank),
@@ -67,7 +60,7 @@ impl<V: Value> State<V> {
             fit: 0.0,
             change: f64::INFINITY,
             relative_error: 1.0,
-        })
+        }
     }
 
     /// Returns `A_n^T A_n`.

@@ -50,7 +50,7 @@ pub fn nvecs<V: Value>(fibres: &Csf<V>, rank: usize, seed: u64) -> Result<Matrix
     let rows = fibres.extents()[mode] as usize;
     let rng = MatrixRng::new(seed, mode as u64);
     let mut basis = Matrix::<f64>::zeros(rows, (rank + EXTRA_COLUMNS).min(rows))?;
-    fill_random(&mut basis, 0, rng);
+    fill_random(&mut basis, (0, 0), rng);
     orthonormalise(&mut basis)?;
     let (vectors, found) = iterate(fibres, basis)?;
     let mut result = Matrix::zeros(rows, rank)?;
@@ -61,7 +61,7 @@ pub fn nvecs<V: Value>(fibres: &Csf<V>, rank: usize, seed: u64) -> Result<Matrix
         }
     }
     make_largest_positive(&mut result, found);
-    fill_random(&mut result, found, rng);
+    fill_random(&mut result, (found, 0), rng);
     Ok(result)
 }
 

@@ -12,12 +12,12 @@
 //! the sums are added in the order of the groups.  So a result is the same for any number of
 //! threads.
 
+use std::ops::Range;
+
 use decompose_formats::{Matrix, Value};
 use ndarray::{Array1, Array2, ArrayView2};
 use pulp::{Arch, Simd, WithSimd};
-use rayon::prelude::{
-    IndexedParallelIterator, IntoParallelIterator, ParallelIterator, ParallelSlice,
-};
+use rayon::prelude::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
 
 use crate::linalg::backend;
 use crate::linalg::nonneg::NonNegative;
@@ -300,12 +300,20 @@ fn add_wide<const WIDE: usize>(
 
 /// Returns the Gram matrix `A^T A` (`R x R`) of `matrix`.  Time `O(I R^2)`, in parallel.
 pub fn gram<V: Value>(matrix: &Matrix<V>) -> Array2<f64> {
-    let (stride, rank) = (matrix.stride(), matrix.cols());
-    let group_rows = group_rows(matrix.rows(), rank);
-    let groups: Vec<Sums> = matrix
-        .as_slice()
-        .par_chunks(group_rows * stride)
-        .map(|rows| Arch::new().dispatch(GroupGram { rows, stride, rank }))
+    gram_of_panels(std::slice::from_ref(matrix))
+}
+
+/// Returns the Gram matrix of a matrix that is stored in panels of columns, all of them with as many rows.
+pub fn gram_of_panels<V: Value>(panels: &[Matrix<V>]) -> Array2<f64> {
+    let rank = panels.iter().map(Matrix::cols).sum();
+    let count = panels.first().map_or(0, Matrix::rows);
+    let group_rows = group_rows(count, rank);
+    let groups: Vec<Sums> = (0..count.div_ceil(group_rows))
+        .into_par_iter()
+        .map(|group| {
+            let rows = group * group_rows..count.min((group + 1) * group_rows);
+            Arch::new().dispatch(GroupGram { panels, rows, rank })
+        })
         .collect();
     let zeros = Sums::zeros(tiles::width_of(rank));
     groups.iter().fold(zeros, Sums::add).of_rank(rank).gram
@@ -313,8 +321,8 @@ pub fn gram<V: Value>(matrix: &Matrix<V>) -> Array2<f64> {
 
 /// The Gram matrix of a group of rows.
 struct GroupGram<'a, V> {
-    rows: &'a [V],
-    stride: usize,
+    panels: &'a [Matrix<V>],
+    rows: Range<usize>,
     rank: usize,
 }
 
@@ -323,14 +331,21 @@ impl<V: Value> WithSimd for GroupGram<'_, V> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) -> Sums {
-        let GroupGram { rows, stride, rank } = self;
+        let GroupGram { panels, rows, rank } = self;
         let width = tiles::width_of(rank);
         let mut sums = Sums::zeros(width);
         let block_rows = block_rows(width);
         let mut scratch = Lines::zeros(block_rows * width);
-        for rows in rows.chunks(block_rows * stride) {
-            let block = &mut scratch[..rows.len() / stride * width];
-            load(rows, stride, (0, rank), block, width);
+        for start in rows.clone().step_by(block_rows) {
+            let end = rows.end.min(start + block_rows);
+            let block = &mut scratch[..(end - start) * width];
+            let mut first = 0;
+            for panel in panels {
+                let (cols, stride) = (panel.cols(), panel.stride());
+                let rows = &panel.as_slice()[start * stride..end * stride];
+                load(rows, stride, (first, cols), block, width);
+                first += cols;
+            }
             tiles::add_gram(simd, block, width, &mut sums.gram);
         }
         sums
