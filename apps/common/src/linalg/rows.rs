@@ -166,6 +166,7 @@ impl<V: Value> PanelRows<'_, V> {
 
 /// What a thread works in: rows that are [`tiles::width_of`] the rank apart, columns beyond it zero.
 struct Scratch {
+    rank: usize,
     width: usize,
     /// Rows that are multiplied at a time.
     batch: usize,
@@ -185,7 +186,8 @@ impl Scratch {
         let block = block_rows(width);
         let batch = if width <= NARROW { ROWS } else { block };
         let [old, gradient] = [(); 2].map(|()| Lines::zeros(batch * width));
-        Scratch { width, batch, block, old, gradient, new: Lines::zeros(block * width) }
+        let new = Lines::zeros(block * width);
+        Scratch { rank, width, batch, block, old, gradient, new }
     }
 }
 
@@ -205,7 +207,7 @@ impl<V: Value> WithSimd for Update<'_, '_, V> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(mut self, simd: S) -> Sums {
-        let Scratch { width, batch, block, .. } = *self.scratch;
+        let Scratch { rank, width, batch, block, .. } = *self.scratch;
         let mut sums = Sums::zeros(width);
         let rows = self.rows.first().map_or(0, |part| part.rows.len() / part.stride);
         for start in (0..rows).step_by(block) {
@@ -213,7 +215,8 @@ impl<V: Value> WithSimd for Update<'_, '_, V> {
             for at in (0..count).step_by(batch) {
                 self.update(simd, (start + at, at), batch.min(count - at), &mut sums);
             }
-            tiles::add_gram(simd, &self.scratch.new[..count * width], width, &mut sums.gram);
+            let new = &self.scratch.new[..count * width];
+            tiles::add_gram(simd, new, (rank, width), &mut sums.gram);
         }
         sums
     }
@@ -346,7 +349,7 @@ impl<V: Value> WithSimd for GroupGram<'_, V> {
                 load(rows, stride, (first, cols), block, width);
                 first += cols;
             }
-            tiles::add_gram(simd, block, width, &mut sums.gram);
+            tiles::add_gram(simd, block, (rank, width), &mut sums.gram);
         }
         sums
     }

@@ -210,20 +210,27 @@ fn multiply_tile<S: Simd, const R: usize, const N: usize>(
     }
 }
 
-/// Adds the lower triangle of `B^T B` to `gram` (`width x width`), where `rows` are those of `B`; what else of
-/// `gram` changes is undefined.
+/// Adds the lower triangle of `B^T B` to `gram` (`width x width`), where `rows` are those of `B` with `rank` columns;
+/// what else of `gram` changes is undefined.
 #[inline(always)]
-pub(super) fn add_gram<S: Simd>(simd: S, rows: &[f64], width: usize, gram: &mut [f64]) {
-    for (at, gram) in gram.chunks_exact_mut(ROWS * width).enumerate() {
-        let below = (at + 1) * ROWS;
-        for (first, vectors) in panels_of::<S>(below) {
-            let sums = GramRows { rows, width, gram: &mut *gram, column: at * ROWS, first };
+pub(super) fn add_gram<S: Simd>(
+    simd: S,
+    rows: &[f64],
+    (rank, width): (usize, usize),
+    gram: &mut [f64],
+) {
+    for (column, gram) in (0..rank).step_by(ROWS).zip(gram.chunks_exact_mut(ROWS * width)) {
+        // Few columns in the last tile are half of one.
+        let few = rank - column <= ROWS / 2;
+        let gram = if few { &mut gram[..ROWS / 2 * width] } else { gram };
+        for (first, vectors) in panels_of::<S>(column + ROWS) {
+            let sums = GramRows { rows, width, gram: &mut *gram, column, first };
             sums.run(simd, vectors);
         }
     }
 }
 
-/// Rows of a factor, and the rows of their Gram matrix from `column` on.
+/// Rows of a factor, and the rows of their Gram matrix from `column` on: those of a tile or of half of one.
 struct GramRows<'a> {
     rows: &'a [f64],
     width: usize,
@@ -242,7 +249,7 @@ impl GramRows<'_> {
 
 #[inline(always)]
 fn sum_rows<S: Simd, const N: usize>(simd: S, sums: GramRows<'_>) {
-    if N <= widest::<S>(ROWS) {
+    if N <= widest::<S>(ROWS) && sums.gram.len() == ROWS * sums.width {
         sum_tile::<S, ROWS, N>(simd, sums);
     } else {
         let GramRows { rows, width, gram, column, first } = sums;
@@ -305,7 +312,7 @@ mod tests {
             Packed { depth, width, values }.multiply(simd, self.rows, &mut product, || tiles += 1);
             assert!(tiles > 0);
             let mut gram = vec![0.0; width * width];
-            add_gram(simd, self.rows, width, &mut gram);
+            add_gram(simd, self.rows, (depth, width), &mut gram);
             (product, gram)
         }
     }
