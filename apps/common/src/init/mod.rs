@@ -22,14 +22,8 @@ pub fn random<V: Value>(
     rank: usize,
     seed: u64,
 ) -> Result<Vec<Matrix<V>>, CommonError> {
-    let modes = extents.iter().enumerate();
-    modes
-        .map(|(mode, &extent)| {
-            let mut matrix = Matrix::zeros(extent as usize, rank)?;
-            fill_random(&mut matrix, (0, 0), MatrixRng::new(seed, mode as u64));
-            Ok(matrix)
-        })
-        .collect()
+    let factors = random_panels(extents, &[rank], seed)?;
+    factors.into_iter().map(|factor| Ok(factor.join()?)).collect()
 }
 
 /// Makes the factors of [`random`], of as many columns as `widths` say, stored in panels of these.
