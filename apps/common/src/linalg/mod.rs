@@ -14,6 +14,7 @@
 
 mod inverse;
 mod leading;
+mod lines;
 mod nonneg;
 mod prefetch;
 mod rows;

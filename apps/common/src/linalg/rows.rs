@@ -8,21 +8,22 @@
 //! Rows are multiplied as they are read, eight at a time, so that memory is read while sums are computed, and what is
 //! compiled for a kind of vectors is compiled for each that machines have.
 //!
-//! Blocks form groups of a size that depends on `I` and `R` only; each group sums by itself and
-//! the sums are added in the order of the groups.  So a result is the same for any number of
-//! threads.
+//! Blocks form groups of a size that depends on `I` and `R` only.  Each group sums by itself; the groups are halved,
+//! and halved again, and the sums of two halves are added.  So a result is the same for any number of threads, and
+//! few sums exist at a time.
 
 use std::ops::Range;
 
 use decompose_formats::{Matrix, Value};
 use ndarray::{Array1, Array2, ArrayView2};
 use pulp::{Arch, Simd, WithSimd};
-use rayon::prelude::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
+use rayon::prelude::{IntoParallelIterator, ParallelIterator};
 
 use crate::linalg::backend;
+use crate::linalg::lines::{LINE_BYTES, Lines};
 use crate::linalg::nonneg::NonNegative;
 use crate::linalg::prefetch::prefetch;
-use crate::linalg::tiles::{self, LANES, Lines, Packed, ROWS};
+use crate::linalg::tiles::{self, LANES, Packed, ROWS};
 
 /// The widest rows of which few are multiplied at a time: wider ones wait for the small matrix, which is read anew for
 /// each time from beyond the second cache.
@@ -118,33 +119,66 @@ pub fn update_rows<V: Value>(matrix: &mut Matrix<V>, rule: &RowRule<'_, V>) -> R
 /// If the parts of `rule` do not have the size of the matrix.
 pub fn update_panels<V: Value>(panels: &mut [Matrix<V>], rule: &RowRule<'_, V>) -> RowSums {
     let rank = panels.iter().map(Matrix::cols).sum();
-    let count = panels.first().map_or(0, Matrix::rows);
-    let group_rows = group_rows(count, rank);
-    let mut groups: Vec<Vec<PanelRows<'_, V>>> = Vec::new();
-    groups.resize_with(count.div_ceil(group_rows), || Vec::with_capacity(panels.len()));
-    for panel in panels {
+    let rows = 0..panels.first().map_or(0, Matrix::rows);
+    let group_rows = group_rows(rows.len(), rank);
+    let parts = panels.iter_mut().map(|panel| {
         let (cols, stride) = (panel.cols(), panel.stride());
-        let rows = panel.as_mut_slice().chunks_mut(group_rows * stride);
-        let parts = groups.iter_mut().zip(rows);
-        parts.for_each(|(group, rows)| group.push(PanelRows { rows, cols, stride }));
-    }
+        PanelRows { rows: panel.as_mut_slice(), cols, stride }
+    });
+    let parts = parts.collect();
     let by = match rule {
         RowRule::Multiply(matrix) => Packed::new(*matrix),
         RowRule::NonNegative(rule) => Packed::new(rule.gram),
     };
-    let groups: Vec<Sums> = groups
-        .into_par_iter()
-        .enumerate()
-        .map_init(
-            || Scratch::new(rank),
-            |scratch, (group, rows)| {
-                let first_row = group * group_rows;
-                Arch::new().dispatch(Update { rows, first_row, rule, by: &by, scratch })
-            },
-        )
-        .collect();
-    let zeros = Sums::zeros(tiles::width_of(rank));
-    groups.iter().fold(zeros, Sums::add).of_rank(rank)
+    let update = |rows: Range<usize>, parts| {
+        let scratch = Scratch::new(rank);
+        Arch::new().dispatch(Update { rows, parts, rule, by: &by, scratch })
+    };
+    sum_groups(rows, parts, group_rows, &update).of_rank(rank)
+}
+
+/// Returns the sums of `sum` over groups of `group_rows` rows, in an order that depends on their number alone.
+fn sum_groups<P: Halves>(
+    rows: Range<usize>,
+    parts: P,
+    group_rows: usize,
+    sum: &(impl Fn(Range<usize>, P) -> Sums + Sync),
+) -> Sums {
+    let groups = rows.len().div_ceil(group_rows);
+    if groups <= 1 {
+        return sum(rows, parts);
+    }
+    let half = groups / 2 * group_rows;
+    let (first, second) = (rows.start..rows.start + half, rows.start + half..rows.end);
+    let (before, after) = parts.split_at(half);
+    let (sums, others) = rayon::join(
+        || sum_groups(first, before, group_rows, sum),
+        || sum_groups(second, after, group_rows, sum),
+    );
+    sums.add(&others)
+}
+
+/// What belongs to the rows of a pass.
+trait Halves: Send + Sized {
+    /// Returns what belongs to the first `rows` rows, and what to the others.
+    fn split_at(self, rows: usize) -> (Self, Self);
+}
+
+impl Halves for () {
+    fn split_at(self, _: usize) -> ((), ()) {
+        ((), ())
+    }
+}
+
+impl<V: Value> Halves for Vec<PanelRows<'_, V>> {
+    fn split_at(self, rows: usize) -> (Self, Self) {
+        let halves = self.into_iter().map(|part| {
+            let PanelRows { rows: all, cols, stride } = part;
+            let (before, after) = all.split_at_mut(rows * stride);
+            (PanelRows { rows: before, cols, stride }, PanelRows { rows: after, cols, stride })
+        });
+        halves.unzip()
+    }
 }
 
 /// Rows of a panel.
@@ -160,7 +194,7 @@ impl<V: Value> PanelRows<'_, V> {
     fn lines(&self, first: usize, count: usize) -> impl Iterator<Item = &[V]> {
         let [start, end] =
             [first, first + count].map(|row| (row * self.stride).min(self.rows.len()));
-        self.rows[start..end].chunks(tiles::LINE_BYTES / V::BYTES)
+        self.rows[start..end].chunks(LINE_BYTES / V::BYTES)
     }
 }
 
@@ -193,13 +227,12 @@ impl Scratch {
 
 /// The update of one group of rows, which lies in several panels.
 struct Update<'a, 'b, V> {
-    rows: Vec<PanelRows<'a, V>>,
-    /// The number of the first one.
-    first_row: usize,
+    rows: Range<usize>,
+    parts: Vec<PanelRows<'a, V>>,
     rule: &'a RowRule<'b, V>,
     /// What rows are multiplied by.
     by: &'a Packed,
-    scratch: &'a mut Scratch,
+    scratch: Scratch,
 }
 
 impl<V: Value> WithSimd for Update<'_, '_, V> {
@@ -207,9 +240,9 @@ impl<V: Value> WithSimd for Update<'_, '_, V> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(mut self, simd: S) -> Sums {
-        let Scratch { rank, width, batch, block, .. } = *self.scratch;
+        let Scratch { rank, width, batch, block, .. } = self.scratch;
         let mut sums = Sums::zeros(width);
-        let rows = self.rows.first().map_or(0, |part| part.rows.len() / part.stride);
+        let rows = self.rows.len();
         for start in (0..rows).step_by(block) {
             let count = block.min(rows - start);
             for at in (0..count).step_by(batch) {
@@ -232,24 +265,23 @@ impl<V: Value> Update<'_, '_, V> {
         count: usize,
         sums: &mut Sums,
     ) {
-        let &mut Scratch { width, batch, ref mut old, ref mut gradient, ref mut new, .. } =
-            self.scratch;
+        let Scratch { width, batch, ref mut old, ref mut gradient, ref mut new, .. } = self.scratch;
         let new = &mut new[at * width..][..batch * width];
         let mut first = 0;
-        for PanelRows { rows, cols, stride } in &self.rows {
+        for PanelRows { rows, cols, stride } in &self.parts {
             load(&rows[row * stride..][..count * stride], *stride, (first, *cols), old, width);
             first += cols;
         }
         match self.rule {
             RowRule::Multiply(_) => {
-                let parts = self.rows.iter();
+                let parts = self.parts.iter();
                 let mut ahead = parts.flat_map(|part| part.lines(row + batch + ROWS, count));
                 let some = || ahead.by_ref().take(LINES_AT_ONCE).for_each(prefetch);
                 self.by.multiply(simd, old, new, some);
             }
             RowRule::NonNegative(rule) => {
-                let panels = self.rows.iter().map(|part| (part.cols, part.stride));
-                rule.start(self.first_row + row, panels, &mut new[..count * width], width);
+                let panels = self.parts.iter().map(|part| (part.cols, part.stride));
+                rule.start(self.rows.start + row, panels, &mut new[..count * width], width);
                 self.by.multiply(simd, new, gradient, || ());
                 rule.improve(old, gradient, &mut new[..count * width], width);
             }
@@ -257,7 +289,7 @@ impl<V: Value> Update<'_, '_, V> {
         let (old, new) = (&old[..count * width], &mut new[..count * width]);
         round::<V>(new);
         first = 0;
-        for PanelRows { rows, cols, stride } in &mut self.rows {
+        for PanelRows { rows, cols, stride } in &mut self.parts {
             let rows = &mut rows[row * *stride..][..count * *stride];
             store(new, width, (first, *cols), rows, *stride);
             first += *cols;
@@ -309,17 +341,10 @@ pub fn gram<V: Value>(matrix: &Matrix<V>) -> Array2<f64> {
 /// Returns the Gram matrix of a matrix that is stored in panels of columns, all of them with as many rows.
 pub fn gram_of_panels<V: Value>(panels: &[Matrix<V>]) -> Array2<f64> {
     let rank = panels.iter().map(Matrix::cols).sum();
-    let count = panels.first().map_or(0, Matrix::rows);
-    let group_rows = group_rows(count, rank);
-    let groups: Vec<Sums> = (0..count.div_ceil(group_rows))
-        .into_par_iter()
-        .map(|group| {
-            let rows = group * group_rows..count.min((group + 1) * group_rows);
-            Arch::new().dispatch(GroupGram { panels, rows, rank })
-        })
-        .collect();
-    let zeros = Sums::zeros(tiles::width_of(rank));
-    groups.iter().fold(zeros, Sums::add).of_rank(rank).gram
+    let rows = 0..panels.first().map_or(0, Matrix::rows);
+    let group_rows = group_rows(rows.len(), rank);
+    let sum = |rows, ()| Arch::new().dispatch(GroupGram { panels, rows, rank });
+    sum_groups(rows, (), group_rows, &sum).of_rank(rank).gram
 }
 
 /// The Gram matrix of a group of rows.

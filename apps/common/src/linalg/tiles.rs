@@ -8,49 +8,15 @@
 //! Rows are `width` values apart: a multiple of [`LANES`], so that vectors are whole, and columns beyond the rank are
 //! zero.
 
-use std::ops::{Deref, DerefMut};
-
 use ndarray::ArrayView2;
 use pulp::{Arch, Simd, WithSimd};
+
+use crate::linalg::lines::Lines;
 
 /// Values of the widest vectors.
 pub(super) const LANES: usize = 8;
 /// Rows of a product, or of a Gram matrix, that are computed together: a tile of eight or two of four.
 pub(super) const ROWS: usize = 8;
-/// A cache line.
-pub(super) const LINE_BYTES: usize = 64;
-
-/// Values that begin with a cache line, so that no vector lies in two.
-pub(super) struct Lines {
-    values: Vec<f64>,
-    start: usize,
-    len: usize,
-}
-
-impl Lines {
-    /// Returns `len` zeros.
-    pub(super) fn zeros(len: usize) -> Lines {
-        let values = vec![0.0; len + LANES - 1];
-        // Where an address cannot be aligned, any will do.
-        let start = values.as_ptr().align_offset(LINE_BYTES).min(LANES - 1);
-        Lines { values, start, len }
-    }
-}
-
-impl Deref for Lines {
-    type Target = [f64];
-
-    fn deref(&self) -> &[f64] {
-        &self.values[self.start..][..self.len]
-    }
-}
-
-impl DerefMut for Lines {
-    fn deref_mut(&mut self) -> &mut [f64] {
-        &mut self.values[self.start..][..self.len]
-    }
-}
-
 /// Returns the distance of rows of `rank` columns.
 pub(super) fn width_of(rank: usize) -> usize {
     rank.next_multiple_of(LANES)
@@ -289,8 +255,9 @@ mod tests {
     use ndarray::ArrayView2;
     use pulp::{Scalar, Simd, WithSimd};
 
-    use super::{Lines, Pack, Packed, ROWS, add_gram, width_of};
+    use super::{Pack, Packed, ROWS, add_gram, width_of};
     use crate::init;
+    use crate::linalg::lines::Lines;
 
     /// A product and a Gram matrix by one kind of vectors.
     struct Both<'a> {

@@ -1,0 +1,66 @@
+//! Memory that begins with a cache line, used again: fresh pages are slow to touch.
+//!
+//! A pass over a factor takes 25 kB and more for each of its groups of rows. An allocator hands so much back to
+//! the system when it is freed, and the next pass would have every page cleared anew.
+
+use std::ops::{Deref, DerefMut};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// A cache line.
+pub(super) const LINE_BYTES: usize = 64;
+/// Values of a cache line.
+const LINE: usize = LINE_BYTES / size_of::<f64>();
+
+/// What was freed: as much as passes had at a time, so it is never cleared.
+static SPARE: Mutex<Vec<Vec<f64>>> = Mutex::new(Vec::new());
+
+/// Values that begin with a cache line, so that no vector lies in two.
+pub(super) struct Lines {
+    values: Vec<f64>,
+    start: usize,
+    len: usize,
+}
+
+impl Lines {
+    /// Returns `len` zeros.
+    pub(super) fn zeros(len: usize) -> Lines {
+        let mut values = take(len + LINE - 1);
+        values.clear();
+        values.resize(len + LINE - 1, 0.0);
+        // Where an address cannot be aligned, any will do.
+        let start = values.as_ptr().align_offset(LINE_BYTES).min(LINE - 1);
+        Lines { values, start, len }
+    }
+}
+
+/// Returns the smallest spare vector that holds `len` values, or an empty one.
+fn take(len: usize) -> Vec<f64> {
+    let mut spare = spare();
+    let fits = spare.iter().enumerate().filter(|(_, values)| values.capacity() >= len);
+    let smallest = fits.min_by_key(|(_, values)| values.capacity()).map(|(at, _)| at);
+    smallest.map_or_else(Vec::new, |at| spare.swap_remove(at))
+}
+
+fn spare() -> MutexGuard<'static, Vec<Vec<f64>>> {
+    SPARE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Drop for Lines {
+    fn drop(&mut self) {
+        spare().push(std::mem::take(&mut self.values));
+    }
+}
+
+impl Deref for Lines {
+    type Target = [f64];
+
+    fn deref(&self) -> &[f64] {
+        &self.values[self.start..][..self.len]
+    }
+}
+
+impl DerefMut for Lines {
+    fn deref_mut(&mut self) -> &mut [f64] {
+        &mut self.values[self.start..][..self.len]
+    }
+}
