@@ -33,12 +33,16 @@ impl Lines {
     }
 }
 
-/// Returns the smallest spare vector that holds `len` values, or an empty one.
+/// Returns the smallest spare vector that holds `len` values; if there is none the largest, to be grown, so that no more
+/// of them are spare than were in use at a time.
 fn take(len: usize) -> Vec<f64> {
     let mut spare = spare();
-    let fits = spare.iter().enumerate().filter(|(_, values)| values.capacity() >= len);
-    let smallest = fits.min_by_key(|(_, values)| values.capacity()).map(|(at, _)| at);
-    smallest.map_or_else(Vec::new, |at| spare.swap_remove(at))
+    let key = |&at: &usize| match spare[at].capacity() {
+        enough if enough >= len => (0, enough),
+        less => (1, usize::MAX - less),
+    };
+    let best = (0..spare.len()).min_by_key(key);
+    best.map_or_else(Vec::new, |at| spare.swap_remove(at))
 }
 
 fn spare() -> MutexGuard<'static, Vec<Vec<f64>>> {
@@ -62,5 +66,20 @@ impl Deref for Lines {
 impl DerefMut for Lines {
     fn deref_mut(&mut self) -> &mut [f64] {
         &mut self.values[self.start..][..self.len]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Lines;
+
+    #[test]
+    fn memory_used_again_is_zero_and_begins_with_a_line() {
+        for len in [1, 7, 64, 1000, 8, 3000, 999] {
+            let mut lines = Lines::zeros(len);
+            assert_eq!((lines.len(), lines.as_ptr() as usize % super::LINE_BYTES), (len, 0));
+            assert!(lines.iter().all(|&x| x == 0.0), "{len}");
+            lines.fill(1.0);
+        }
     }
 }
