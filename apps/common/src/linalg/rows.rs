@@ -36,7 +36,7 @@ const WIDE_BLOCK_ROWS: usize = 256;
 const LINES_AT_ONCE: usize = 16;
 /// The most groups: enough for the threads of a large machine to share the work evenly.
 const MOST_GROUPS: usize = 256;
-/// Least rows of a group, by rank: keeps the `R x R` sums of all groups at a quarter of the factor.
+/// Least rows of a group, by rank: clearing and adding its `R x R` sums is little beside summing them up.
 const GROUP_ROWS_BY_RANK: usize = 4;
 
 /// How a pass makes the new row `b` from the row `m` of the MTTKRP.
@@ -198,7 +198,7 @@ impl<V: Value> PanelRows<'_, V> {
     }
 }
 
-/// What a thread works in: rows that are [`tiles::width_of`] the rank apart, columns beyond it zero.
+/// What a group is updated in: rows that are [`tiles::width_of`] the rank apart, columns beyond it zero.
 struct Scratch {
     rank: usize,
     width: usize,
