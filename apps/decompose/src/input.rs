@@ -80,7 +80,7 @@ impl InputArgs {
 
     /// Reads the tensor and says on `screen` what was decided.
     ///
-    /// The hash is taken first, so that its mapped pages are gone before the tensor takes memory.
+    /// The hash is taken first, while the tensor takes no memory yet.
     pub(crate) fn read<V: Value>(&self, screen: &mut Screen) -> Result<Input<V>, Failure> {
         let source = Source::new(&self.file);
         let hash = || hashable(&self.file).then(|| io::file_hash(&self.file).ok()).flatten();

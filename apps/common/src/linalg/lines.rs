@@ -1,6 +1,6 @@
 //! Memory that begins with a cache line, used again: fresh pages are slow to touch.
 //!
-//! A pass over a factor takes 25 kB and more for each of its groups of rows. An allocator hands so much back to
+//! A pass over a factor sums `8 R^2` bytes for each of its groups of rows, 25 kB at rank 50. An allocator hands so much back to
 //! the system when it is freed, and the next pass would have every page cleared anew.
 
 use std::ops::{Deref, DerefMut};

@@ -17,6 +17,7 @@ use crate::linalg::lines::Lines;
 pub(super) const LANES: usize = 8;
 /// Rows of a product, or of a Gram matrix, that are computed together: a tile of eight or two of four.
 pub(super) const ROWS: usize = 8;
+
 /// Returns the distance of rows of `rank` columns.
 pub(super) fn width_of(rank: usize) -> usize {
     rank.next_multiple_of(LANES)
