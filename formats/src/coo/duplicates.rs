@@ -79,7 +79,7 @@ impl<V: Value> Coo<V> {
                     V::from_f64(run.iter().map(|value| value.to_f64()).sum())
                 });
                 self.coords = self.coords.iter().map(|ints| mask.compact_ints(ints)).collect();
-                self.values = sums;
+                self.set_values(sums);
             }
         }
         self.distinct = true;
@@ -125,7 +125,7 @@ impl<V: Value> Coo<V> {
             *ints = mask.compact_ints(ints);
         }
         let values = self.values();
-        self.values = mask.compact(|position| values[position]);
+        self.set_values(mask.compact(|position| values[position]));
     }
 
     fn duplicate(&self, mask: &Mask) -> FormatError {

@@ -4,6 +4,8 @@ mod duplicates;
 mod mask;
 mod values;
 
+use std::sync::OnceLock;
+
 use crate::array::Array;
 use crate::blocking::Blocking;
 use crate::dims::ModeOrder;
@@ -12,7 +14,7 @@ use crate::ints::{Ints, Width};
 use crate::sort;
 use crate::sort::Column;
 use crate::sort::ColumnMut;
-use crate::sort::{Layout, Room, Source, Target};
+use crate::sort::{Decimals, Layout, Room, Source, Target};
 use crate::value::Value;
 
 pub use crate::coo::duplicates::Duplicates;
@@ -45,6 +47,8 @@ pub struct Coo<V: Value> {
     distinct: bool,
     /// Memory of the last sort, if the next is to use it again; no part of it either.
     room: Option<Room>,
+    /// How the values become codes, if they do, once that was asked; no part of it either.
+    decimals: OnceLock<Option<Decimals>>,
 }
 
 impl<V: Value> PartialEq for Coo<V> {
@@ -74,7 +78,8 @@ impl<V: Value> Coo<V> {
     }
 
     fn listed(extents: Vec<u64>, coords: Vec<Ints>, values: Array<V>) -> Coo<V> {
-        Coo { extents, coords, values, sorted_by: None, distinct: false, room: None }
+        let (sorted_by, distinct, room, decimals) = (None, false, None, OnceLock::new());
+        Coo { extents, coords, values, sorted_by, distinct, room, decimals }
     }
 
     /// Makes a tensor of parts that are known to fit and to be sorted.
@@ -106,7 +111,7 @@ impl<V: Value> Coo<V> {
     ///
     /// Parallel, and the same whatever the number of threads.  A list known to be sorted by
     /// another order is sorted by its leading modes only.  Time `O(nnz * key bits / 10)`, memory
-    /// 16 bytes an entry beyond the list (24 if the extents need more than 64 bits together).
+    /// [`Coo::sort_bytes`] beyond the list.
     ///
     /// # Errors
     ///
@@ -124,6 +129,7 @@ impl<V: Value> Coo<V> {
             self.sorted_by = Some(natural).filter(|natural| self.is_sorted_by(natural));
         }
         let layout = Layout::from(&self.extents, order, self.sorted_by.as_ref());
+        let layout = layout.with_codes(self.decimals());
         let room = self.room.clone().unwrap_or_default();
         if self.is_own() {
             let columns = self.coords.iter_mut().map(ColumnMut::of).collect();
@@ -134,6 +140,27 @@ impl<V: Value> Coo<V> {
         }
         self.sorted_by = Some(order.clone());
         Ok(())
+    }
+
+    /// Returns how many bytes a sort needs beyond the list: 16 an entry, 24 if the indices need more than
+    /// 64 bits together; 8 less if the values are decimals of few digits.  With `blocks`, their numbers
+    /// are one more mode.  Time `O(nnz)` when it is first asked, parallel.
+    pub fn sort_bytes(&self, blocks: Option<&Blocking>) -> u64 {
+        let mut extents = self.extents.clone();
+        extents.extend(blocks.map(Blocking::extent));
+        let layout = Layout::new(&extents, &ModeOrder::natural(extents.len()));
+        (self.nnz() * layout.with_codes(self.decimals()).entry_bytes()) as u64
+    }
+
+    /// Returns how the values become codes, if they do.
+    fn decimals(&self) -> Option<Decimals> {
+        *self.decimals.get_or_init(|| Decimals::of(&self.values))
+    }
+
+    /// Replaces the values by others, as many as there are coordinates.
+    fn set_values(&mut self, values: Array<V>) {
+        self.values = values;
+        self.decimals = OnceLock::new();
     }
 
     /// Sorts the entries into other arrays.
@@ -175,6 +202,7 @@ impl<V: Value> Coo<V> {
             sorted_by: self.sorted_by.clone(),
             distinct: self.distinct,
             room: self.room.clone(),
+            decimals: self.decimals.clone(),
         }
     }
 
@@ -183,8 +211,10 @@ impl<V: Value> Coo<V> {
         self.values.is_own() && self.coords.iter().all(Ints::is_own)
     }
 
-    /// Lets all sorts from now on use the same memory, until the list is given up.
+    /// Lets all sorts from now on, of this list and of those shared with it, use the same memory and codes,
+    /// until they are given up.
     pub(crate) fn keep_room(&mut self) {
+        self.decimals();
         self.room.get_or_insert_default();
     }
 

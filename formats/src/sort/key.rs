@@ -7,15 +7,18 @@ use bytemuck::Pod;
 use crate::dims::ModeOrder;
 use crate::ints::{Int, each_width};
 use crate::sort::column::Column;
+use crate::sort::decimals::Decimals;
+use crate::value::Value;
 use crate::wide;
 
-/// Where the coordinates of each mode lie in a key.
+/// Where the coordinates of each mode lie in a key, and that of the value if it stands in it.
 #[derive(Clone, Debug)]
 pub(crate) struct Layout {
     fields: Vec<Field>,
     order: ModeOrder,
     bits: u32,
     settled: u32,
+    decimals: Option<Decimals>,
 }
 
 /// The bits of one mode.
@@ -40,7 +43,7 @@ impl Layout {
             shift += bits;
         }
         fields.reverse();
-        Layout { fields, order: order.clone(), bits: shift, settled: 0 }
+        Layout { fields, order: order.clone(), bits: shift, settled: 0, decimals: None }
     }
 
     /// Lays out the modes of `order` for entries that may be known to be sorted.
@@ -66,6 +69,29 @@ impl Layout {
         let in_rest = |field: &&Field| rest.contains(&field.mode);
         layout.settled = layout.fields.iter().filter(in_rest).map(|field| field.bits).sum();
         layout
+    }
+
+    /// Puts the codes of values into the lowest bits, if that leaves fewer words an entry.
+    pub(crate) fn with_codes(mut self, decimals: Option<Decimals>) -> Layout {
+        let word = if self.bits <= u64::BITS { u64::BITS } else { u128::BITS };
+        let Some(decimals) = decimals.filter(|codes| self.bits + codes.bits() <= word) else {
+            return self;
+        };
+        self.fields.iter_mut().for_each(|field| field.shift += decimals.bits());
+        self.bits += decimals.bits();
+        self.settled += decimals.bits();
+        Layout { decimals: Some(decimals), ..self }
+    }
+
+    /// Returns how many bytes an entry has while it is sorted.
+    pub(crate) fn entry_bytes(&self) -> usize {
+        let value = if self.decimals.is_some() { 0 } else { size_of::<u64>() };
+        value + if self.bits <= u64::BITS { size_of::<u64>() } else { size_of::<u128>() }
+    }
+
+    /// Returns the codes of values, if they stand in keys.
+    pub(crate) fn decimals(&self) -> Option<Decimals> {
+        self.decimals
     }
 
     /// Returns the width of a key.
@@ -169,10 +195,55 @@ impl Word for u128 {
     }
 }
 
+/// A key in which the code of the value stands as well: an entry is nothing but this.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Whole<W>(W);
+
+impl<W: BitOrAssign> BitOrAssign for Whole<W> {
+    fn bitor_assign(&mut self, other: Whole<W>) {
+        self.0 |= other.0;
+    }
+}
+
+impl<W: Word + Pod> Word for Whole<W> {
+    type Entry = W;
+
+    fn place(coord: u64, shift: u32) -> Whole<W> {
+        Whole(W::place(coord, shift))
+    }
+
+    fn bits_from(self, shift: u32) -> u64 {
+        self.0.bits_from(shift)
+    }
+
+    fn above(self, shift: u32) -> Whole<W> {
+        Whole(self.0.above(shift))
+    }
+
+    fn with(self, _: u64) -> W {
+        self.0
+    }
+
+    fn of(entry: W) -> Whole<W> {
+        Whole(entry)
+    }
+
+    fn value(entry: W) -> u64 {
+        entry.bits_from(0)
+    }
+}
+
 /// Packs the keys of the entries `start..start + keys.len()`, mode by mode: plain loops over one
 /// column each, which the compiler turns into vector code.
 pub(crate) fn pack<W: Word>(layout: &Layout, columns: &[Column<'_>], start: usize, keys: &mut [W]) {
     pack_above(layout, columns, start, 0, keys);
+}
+
+/// Adds the codes of `values`, if they stand in keys.
+pub(crate) fn pack_values<W: Word, V: Value>(layout: &Layout, values: &[V], keys: &mut [W]) {
+    let Some(decimals) = layout.decimals else { return };
+    let entries = keys.iter_mut().zip(values);
+    wide::run(|| entries.for_each(|(key, &value)| *key |= W::place(decimals.code(value), 0)));
 }
 
 /// Packs as [`pack`], but leaves out modes that lie wholly below bit `floor` of the key.

@@ -12,7 +12,11 @@
 //!
 //! The columns are those that were read, or others where those are still needed.
 //!
-//! Peak memory beyond the columns is one pair an entry: 16 bytes, or 24 for keys of 65 to 128 bits.
+//! Where the values are decimals of few digits, an entry is its key alone, the code of the value in the
+//! lowest bits ([`Decimals`]).
+//!
+//! Peak memory beyond the columns is one pair an entry: 16 bytes, or 24 for keys of 65 to 128 bits; 8 and
+//! 16 with codes.
 //! Longer keys fall back to a comparison sort of positions.  Time `O(nnz * key bits / 10)`.
 //!
 //! A list that is sorted already by another order needs only its leading modes sorted again: see
@@ -20,6 +24,7 @@
 
 mod column;
 mod compare;
+mod decimals;
 mod key;
 mod leaf;
 mod radix;
@@ -28,11 +33,12 @@ mod room;
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
 use crate::error::FormatError;
-use crate::sort::key::{Word, pack};
+use crate::sort::key::{Whole, Word, pack};
 use crate::sort::radix::Run;
 use crate::value::Value;
 
 pub(crate) use crate::sort::column::{Column, ColumnMut};
+pub(crate) use crate::sort::decimals::Decimals;
 pub(crate) use crate::sort::key::Layout;
 pub(crate) use crate::sort::room::Room;
 
@@ -81,9 +87,11 @@ pub(crate) fn sort<V: Value>(
     layout: &Layout,
     room: &Room,
 ) -> Result<(), FormatError> {
-    match layout.bits() {
-        0..=64 => sort_keys::<u64, V>(source, target, layout, room),
-        65..=128 => sort_keys::<u128, V>(source, target, layout, room),
+    match (layout.bits(), layout.decimals()) {
+        (0..=64, None) => sort_keys::<u64, V>(source, target, layout, room),
+        (65..=128, None) => sort_keys::<u128, V>(source, target, layout, room),
+        (0..=64, Some(_)) => sort_keys::<Whole<u64>, V>(source, target, layout, room),
+        (65..=128, Some(_)) => sort_keys::<Whole<u128>, V>(source, target, layout, room),
         _ => {
             compare::sort(source, target, layout);
             Ok(())

@@ -3,15 +3,16 @@
 use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
 
 use crate::sort::column::Column;
-use crate::sort::key::{Layout, Word, pack, pack_above};
+use crate::sort::key::{Layout, Word, pack, pack_above, pack_values};
 use crate::sort::leaf;
 use crate::sort::{BLOCK, Source, Target};
 use crate::value::Value;
+use crate::wide;
 
 /// Runs up to this many entries are sorted by one thread inside its cache.
 const LEAF: usize = 1 << 16;
-/// Entries a bucket should have: with its scratch it fits half of a second-level cache.
-const BUCKET: usize = 1 << 13;
+/// Bytes of entries a bucket should have: with its scratch it fits half of a second-level cache.
+const BUCKET: usize = 1 << 17;
 /// Most bits of the partitioning digit: one cursor a bucket must stay in the first-level cache.
 const DIGIT: u32 = 11;
 /// Least entries of a chunk: below, making cursors costs more than filling buckets.
@@ -47,7 +48,7 @@ pub(super) fn sort<W: Word, V: Value>(
         collect::<W, V>(source, entries, layout);
         return finish::<W, V>(Run { target, entries }, layout, top, &mut Vec::new());
     }
-    let wanted = (entries.len() / BUCKET).ilog2() + 1;
+    let wanted = (size_of_val(&*entries) / BUCKET).max(1).ilog2() + 1;
     let bits = wanted.min(DIGIT).min(top - floor);
     let digit = Digit { shift: top - bits, bits };
     let bounds = partition::<W, V>(source, entries, layout, digit);
@@ -112,6 +113,7 @@ fn partition<W: Word, V: Value>(
         for start in range.clone().step_by(BLOCK) {
             let keys = &mut keys[..BLOCK.min(range.end - start)];
             pack(layout, columns, start, keys);
+            pack_values(layout, &values[start..], keys);
             for (&key, &value) in keys.iter().zip(&values[start..]) {
                 // Each cursor was given the room that its chunk counted.
                 if let Some(slot) = cursors[digit.of(key)].next() {
@@ -130,6 +132,7 @@ fn collect<W: Word, V: Value>(source: &Source<'_, V>, entries: &mut [W::Entry], 
         let keys = &mut keys[..entries.len()];
         pack(layout, &source.columns, block * BLOCK, keys);
         let values = &source.values[block * BLOCK..];
+        pack_values(layout, values, keys);
         for ((slot, &key), &value) in entries.iter_mut().zip(&*keys).zip(values) {
             *slot = key.with(value.to_f64().to_bits());
         }
@@ -160,8 +163,14 @@ fn unpack<W: Word, V: Value>(target: &mut Target<'_, V>, entries: &[W::Entry], l
         let coords = entries.iter().map(|&entry| W::of(entry).bits_from(field.shift) & mask);
         target.columns[field.mode].fill(coords);
     }
-    for (slot, &entry) in target.values.iter_mut().zip(entries) {
-        *slot = V::from_f64(f64::from_bits(W::value(entry)));
+    let values = target.values.iter_mut().zip(entries);
+    match layout.decimals() {
+        None => values.for_each(|(slot, &entry)| {
+            *slot = V::from_f64(f64::from_bits(W::value(entry)));
+        }),
+        Some(decimals) => wide::run(|| {
+            values.for_each(|(slot, &entry)| *slot = decimals.value(W::value(entry)));
+        }),
     }
 }
 

@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::complete::settings::{HeldOut, Settings};
 use crate::failure::Failure;
 use crate::run::console::Console;
-use crate::run::memory::{FIGURE_BYTES, Forecast, Needs, sort_bytes};
+use crate::run::memory::{FIGURE_BYTES, Forecast, Needs};
 use crate::run::tensor::{self, TensorFacts};
 
 /// What to do about a run that does not fit.
@@ -170,7 +170,7 @@ fn needs(settings: &Settings, tensor: &Coo<f64>) -> Needs {
         HeldOut::Files { val, .. } => val.is_none(),
     };
     let divided = if unheld && settings.reg == Reg::Chosen { list } else { 0 };
-    let build = (trees - 1) * tree + 2 * 8 * nnz + list + sort_bytes(tensor);
+    let build = (trees - 1) * tree + 2 * 8 * nnz + list + tensor.sort_bytes(None);
     Needs {
         start: 0,
         factors: 4 * blocks,

@@ -11,7 +11,7 @@ use crate::cp::args::Init;
 use crate::cp::settings::{Settings, StartFrom};
 use crate::failure::Failure;
 use crate::pattern;
-use crate::run::memory::{FIGURE_BYTES, Forecast, Needs, sort_bytes};
+use crate::run::memory::{FIGURE_BYTES, Forecast, Needs};
 use crate::run::plan::with_merges;
 use crate::run::settings::Task;
 
@@ -145,5 +145,5 @@ fn start_bytes<V: Value>(tensor: &Coo<V>, settings: &Settings) -> u64 {
     let columns = (settings.config.rank as u64).saturating_add(NVECS_COLUMNS);
     let matrices = longest.saturating_mul(columns).saturating_mul(8 * NVECS_MATRICES);
     // Upper levels of the tree: about half the list.
-    list.saturating_add(sort_bytes(tensor).max(matrices.saturating_add(list / 2)))
+    list.saturating_add(tensor.sort_bytes(None).max(matrices.saturating_add(list / 2)))
 }

@@ -101,7 +101,7 @@ impl Forecast {
             ..Forecast::default()
         };
         if !tensor.is_sorted_by(&ModeOrder::natural(tensor.order())) {
-            forecast.sorting = sort_bytes(tensor);
+            forecast.sorting = tensor.sort_bytes(None);
         }
         // A mapped list is sorted into a copy.
         let copied = if forecast.sorting > 0 { forecast.mapped } else { 0 };
@@ -243,11 +243,6 @@ fn narrow_column<V: Value>(tensor: &Coo<V>, mode: usize) -> u64 {
     (tensor.nnz() * Width::below(tensor.extents()[mode]).bytes()) as u64
 }
 
-/// See `Coo::sort`: 16 bytes an entry, 24 if the indices need more than 64 bits together.
-pub(crate) fn sort_bytes<V: Value>(tensor: &Coo<V>) -> u64 {
-    sort_bytes_of(tensor, &[])
-}
-
 /// The bytes of the numbers of the blocks of one of `trees`.
 fn number_bytes<V: Value>(tensor: &Coo<V>, trees: &[TreeLayout]) -> u64 {
     let blocks = trees.iter().filter_map(|tree| tree.blocks.as_ref());
@@ -255,13 +250,10 @@ fn number_bytes<V: Value>(tensor: &Coo<V>, trees: &[TreeLayout]) -> u64 {
     (tensor.nnz() * widths.max().unwrap_or(0)) as u64
 }
 
-/// The same for `trees`, with the numbers of their blocks.
+/// The most that one of `trees` is sorted in, with the numbers of its blocks.
 fn sort_bytes_of<V: Value>(tensor: &Coo<V>, trees: &[TreeLayout]) -> u64 {
-    let bits = |extent: u64| 64 - extent.saturating_sub(1).leading_zeros();
-    let numbers = trees.iter().filter_map(|tree| tree.blocks.as_ref()).map(|b| bits(b.extent()));
-    let key: u32 = tensor.extents().iter().map(|&extent| bits(extent)).sum();
-    let key = key + numbers.max().unwrap_or(0);
-    tensor.nnz() as u64 * if key > 64 { 24 } else { 16 }
+    let sorts = trees.iter().map(|tree| tensor.sort_bytes(tree.blocks.as_ref()));
+    sorts.max().unwrap_or(0)
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]

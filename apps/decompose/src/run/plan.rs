@@ -6,7 +6,7 @@ use decompose_formats::{Coo, Value, Width};
 
 use crate::failure::Failure;
 use crate::run::args::parse_modes;
-use crate::run::memory::{Forecast, narrow_list, sort_bytes};
+use crate::run::memory::{Forecast, narrow_list};
 
 /// Which trees are kept, and which modes are merged.
 #[derive(Args, Clone, Debug)]
@@ -114,7 +114,7 @@ pub(crate) fn with_merges<V: Value>(
     (tree_bytes, copies): (u64, u64),
     kept: u64,
 ) -> Forecast {
-    let (list, sorting, nnz) = (narrow_list(tensor), sort_bytes(tensor), tensor.nnz() as u64);
+    let (list, sorting, nnz) = (narrow_list(tensor), tensor.sort_bytes(None), tensor.nnz() as u64);
     let position = Width::below(nnz.saturating_add(1)).bytes() as u64;
     // Each level above the last has a node and a pointer an entry at most; the values are moved.
     let pointers = nnz * position * (tensor.order() as u64 - 1);

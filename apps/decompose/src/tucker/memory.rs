@@ -10,7 +10,7 @@ use decompose_tucker::working_bytes;
 use decompose_tucker::{PlanRequest, Truncation, TuckerPlan, plan as plan_tucker, whole_bytes};
 
 use crate::failure::Failure;
-use crate::run::memory::{FIGURE_BYTES, Forecast, Needs, sort_bytes};
+use crate::run::memory::{FIGURE_BYTES, Forecast, Needs};
 use crate::run::plan::with_merges;
 use crate::run::settings::Task;
 use crate::tucker::settings::{Floor, Settings, StartFrom};
@@ -73,7 +73,7 @@ fn start_bytes<V: Value>(
         Truncation::AtOnce => 0,
         Truncation::Sequential => shrunk_bytes(tensor, ranks),
     };
-    tree.saturating_add(matrices.max(sort_bytes(tensor))).saturating_add(shrunk)
+    tree.saturating_add(matrices.max(tensor.sort_bytes(None))).saturating_add(shrunk)
 }
 
 /// The tensor after the first truncation: a fibre at each index of the other modes at most.
