@@ -154,7 +154,10 @@ impl<V: Value> Coo<V> {
 
     /// Returns how the values become codes, if they do.
     fn decimals(&self) -> Option<Decimals> {
-        *self.decimals.get_or_init(|| Decimals::of(&self.values))
+        // Threads look at the values together: none may wait here for another meanwhile.
+        let found = self.decimals.get().copied().unwrap_or_else(|| Decimals::of(&self.values));
+        let _ = self.decimals.set(found);
+        found
     }
 
     /// Replaces the values by others, as many as there are coordinates.
