@@ -143,8 +143,8 @@ impl<V: Value> Coo<V> {
     }
 
     /// Returns how many bytes a sort needs beyond the list: 16 an entry, 24 if the indices need more than
-    /// 64 bits together; 8 less if the values are decimals of few digits.  With `blocks`, their numbers
-    /// are one more mode.  Time `O(nnz)` when it is first asked, parallel.
+    /// 64 bits together; 8 less if the values are decimals of so few digits that they fit beside the indices.
+    /// With `blocks`, their numbers are one more mode.  Time `O(nnz)` when it is first asked, parallel.
     pub fn sort_bytes(&self, blocks: Option<&Blocking>) -> u64 {
         let mut extents = self.extents.clone();
         extents.extend(blocks.map(Blocking::extent));

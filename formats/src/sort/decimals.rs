@@ -38,8 +38,8 @@ impl Decimals {
     pub(crate) fn of<V: Value>(values: &[V]) -> Option<Decimals> {
         let sample: Vec<V> =
             values.iter().step_by(values.len().div_ceil(SAMPLE).max(1)).copied().collect();
-        let scales = SCALES.into_iter().filter(|&scale| range(&sample, scale).is_some());
-        scales.into_iter().find_map(|scale| {
+        let mut scales = SCALES.into_iter().filter(|&scale| range(&sample, scale).is_some());
+        scales.find_map(|scale| {
             let parts = values.par_chunks(PART).map(|part| range(part, scale));
             let join =
                 |(low, high): (f64, f64), (l, h): (f64, f64)| Some((low.min(l), high.max(h)));
@@ -80,7 +80,8 @@ fn width(most: f64) -> u32 {
 
 /// Returns the least and the greatest of the integers that `values` are by `scale`; `None` unless all are.
 fn range<V: Value>(values: &[V], scale: f64) -> Option<(f64, f64)> {
-    // Sums with `ROUND` are positive, so that their bits are ordered as they are; those of NaN are the last.
+    // The bits of positive sums are ordered as they are; those of negative ones and of NaN, which are refused
+    // below, come last.
     let (mut low, mut high, mut other) = (u64::MAX, 0, 0);
     wide::run(|| {
         for &value in values {

@@ -11,7 +11,7 @@ use crate::sort::decimals::Decimals;
 use crate::value::Value;
 use crate::wide;
 
-/// Where the coordinates of each mode lie in a key, and that of the value if it stands in it.
+/// Where the coordinates of each mode lie in a key; the code of the value, if it stands there too, is lowest.
 #[derive(Clone, Debug)]
 pub(crate) struct Layout {
     fields: Vec<Field>,
