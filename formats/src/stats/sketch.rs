@@ -7,7 +7,7 @@
 
 use crate::wide;
 
-/// Hash bits that choose a register.
+/// Hash bits, the lowest, that choose a register.
 const INDEX_BITS: u32 = 13;
 /// Registers; the standard error is `1.04 / sqrt(8192)`, 1.15 %.
 const REGISTERS: usize = 1 << INDEX_BITS;
@@ -17,6 +17,8 @@ const RUN_BITS: u32 = u64::BITS - INDEX_BITS;
 const LOOK: usize = 2 * REGISTERS;
 /// The least register from which on it pays to sift hashes.
 const SIFT: u8 = 2;
+/// Hashes sifted at a time: a bit each of a word.
+const SIFTED: usize = u64::BITS as usize;
 
 /// A set of hashes, of which only the size can be asked.
 pub(super) struct Sketch {
@@ -36,32 +38,34 @@ impl Sketch {
     /// Adds a hash, all 64 bits of which must be well mixed.
     #[inline(always)]
     pub(super) fn add(&mut self, hash: u64) {
-        let register = &mut self.registers[(hash >> RUN_BITS) as usize & (REGISTERS - 1)];
+        let register = &mut self.registers[hash as usize & (REGISTERS - 1)];
         // The bit set below stops the count at the end of the run bits.
-        let run = (hash << INDEX_BITS | 1 << (INDEX_BITS - 1)).leading_zeros() as u8 + 1;
+        let run = (hash | 1 << (INDEX_BITS - 1)).leading_zeros() as u8 + 1;
         // Mostly the run is not longer; to store it all the same would delay the next.
         if run > *register {
             *register = run;
         }
     }
 
-    /// Adds hashes as [`Sketch::add`] does.
+    /// Adds hashes as [`Sketch::add`] does: of each place the sum of what `terms`, of equal lengths, have there.
     ///
     /// Once all registers have reached some run, only hashes with a longer one are looked at.
-    pub(super) fn add_all(&mut self, hashes: &[u64]) {
-        self.since += hashes.len();
+    pub(super) fn add_sums<const N: usize>(&mut self, terms: [&[u64]; N]) {
+        let count = terms.first().map_or(0, |term| term.len());
+        self.since += count;
         if self.since >= LOOK {
             self.since = 0;
             self.least = wide::run(|| self.registers.iter().fold(u8::MAX, |a, &b| a.min(b)));
         }
         if self.least < SIFT {
-            return wide::run(|| hashes.iter().for_each(|&hash| self.add(hash)));
+            return wide::run(|| (0..count).for_each(|at| self.add(sum(&terms, at))));
         }
         let bound = 1 << (u64::BITS - u32::from(self.least));
-        for hashes in hashes.chunks(64) {
-            let mut longer = wide::run(|| runs_below(hashes, bound));
+        for start in (0..count).step_by(SIFTED) {
+            let terms = terms.map(|term| &term[start..count.min(start + SIFTED)]);
+            let mut longer = wide::run(|| sums_below(&terms, bound));
             while longer != 0 {
-                self.add(hashes[longer.trailing_zeros() as usize]);
+                self.add(sum(&terms, longer.trailing_zeros() as usize));
                 longer &= longer - 1;
             }
         }
@@ -88,11 +92,18 @@ impl Sketch {
     }
 }
 
-/// Returns in bits which of up to 64 hashes have run bits that, as the highest of a number, make one below `bound`.
+/// Returns the sum of what `terms` have at a place.
 #[inline(always)]
-fn runs_below(hashes: &[u64], bound: u64) -> u64 {
-    let bit = |(at, &hash): (usize, &u64)| u64::from(hash << INDEX_BITS < bound) << at;
-    hashes.iter().enumerate().map(bit).fold(0, |bits, bit| bits | bit)
+fn sum<const N: usize>(terms: &[&[u64]; N], at: usize) -> u64 {
+    terms.iter().fold(0, |sum, term| sum.wrapping_add(term[at]))
+}
+
+/// Returns in bits at which of up to 64 places the sum of `terms` is below `bound`.
+#[inline(always)]
+fn sums_below<const N: usize>(terms: &[&[u64]; N], bound: u64) -> u64 {
+    let count = terms.first().map_or(0, |term| term.len());
+    let terms = terms.map(|term| &term[..count]);
+    (0..count).fold(0, |bits, at| bits | u64::from(sum(&terms, at) < bound) << at)
 }
 
 /// `x + sum over k >= 1 of x^(2^k) 2^(k-1)`: the part of registers never hit.
@@ -148,7 +159,7 @@ mod tests {
     fn hashes_added_at_once_are_added_one_by_one() {
         let hashes: Vec<u64> = (0..1_000_000).map(|i| mix(i % 700_000)).collect();
         let (mut once, mut each) = (Sketch::new(), Sketch::new());
-        hashes.chunks(1000).for_each(|hashes| once.add_all(hashes));
+        hashes.chunks(1000).for_each(|hashes| once.add_sums([hashes]));
         hashes.iter().for_each(|&hash| each.add(hash));
         assert!(once.least >= SIFT && once.registers == each.registers);
     }

@@ -129,7 +129,7 @@ impl Seen {
     fn add(&mut self, batch: &mut Batch) {
         match self {
             Seen::Cells { axes, marks } => mark(batch.cells(axes), marks),
-            Seen::Hashes { modes, sketch } => sketch.add_all(batch.tuples(modes)),
+            Seen::Hashes { modes, sketch } => batch.sketch(modes, sketch),
         }
     }
 
@@ -157,10 +157,13 @@ fn hash_of(mut cell: u32, axes: &[Axis]) -> u64 {
         sum = sum.wrapping_add(hash(u64::from(cell % axis.extent), axis.salt));
         cell /= axis.extent;
     }
-    mix(sum)
+    sum
 }
 
-/// Some entries: every coordinate is hashed once, and the hash of a tuple is the mixed sum of theirs.
+/// Some entries: every coordinate is hashed once, and the hash of a tuple is the sum of theirs.
+///
+/// Sums of well mixed hashes are as good as mixed once more: those of two tuples are independent, and what a
+/// sketch keeps of many is as little biased (see the tests).
 struct Batch {
     len: usize,
     /// By mode; only of use where 32 bits hold them.
@@ -168,13 +171,13 @@ struct Batch {
     /// By mode.
     hashes: Vec<[u64; BATCH]>,
     cells: [u32; BATCH],
-    tuples: [u64; BATCH],
+    sums: [u64; BATCH],
 }
 
 impl Batch {
     fn new(modes: usize) -> Batch {
         let (coords, hashes) = (vec![[0; BATCH]; modes], vec![[0; BATCH]; modes]);
-        Batch { len: 0, coords, hashes, cells: [0; BATCH], tuples: [0; BATCH] }
+        Batch { len: 0, coords, hashes, cells: [0; BATCH], sums: [0; BATCH] }
     }
 
     /// Hashes the coordinates of the entries in `range`.
@@ -201,23 +204,23 @@ impl Batch {
         }
     }
 
-    /// Returns the hashes of the tuples in `modes`; the last sum is mixed where it is made.
-    fn tuples(&mut self, modes: &[usize]) -> &[u64] {
-        let tuples = &mut self.tuples[..self.len];
-        let of = |mode: &usize| &self.hashes[*mode][..];
+    /// Adds the hashes of the tuples in `modes`.
+    fn sketch(&mut self, modes: &[usize], sketch: &mut Sketch) {
+        let of = |mode: &usize| &self.hashes[*mode][..self.len];
         match modes {
-            [] => tuples.fill(mix(0)),
-            [mode] => set(tuples, of(mode), mix),
-            [one, other] => set_sums(tuples, (of(one), of(other)), mix),
-            [one, other, more @ .., last] => {
-                set_sums(tuples, (of(one), of(other)), |sum| sum);
+            [] => sketch.add_sums([&[0; BATCH][..self.len]]),
+            [mode] => sketch.add_sums([of(mode)]),
+            [one, other] => sketch.add_sums([of(one), of(other)]),
+            [one, other, more @ ..] => {
+                let sums = &mut self.sums[..self.len];
+                sums.copy_from_slice(of(one));
                 for mode in more {
-                    add(tuples, of(mode), |sum| sum);
+                    let terms = sums.iter_mut().zip(of(mode));
+                    wide::run(|| terms.for_each(|(sum, &hash)| *sum = sum.wrapping_add(hash)));
                 }
-                add(tuples, of(last), mix);
+                sketch.add_sums([sums, of(other)]);
             }
         }
-        tuples
     }
 
     /// Returns the numbers of the cells of these axes.
@@ -239,22 +242,6 @@ fn hash(coord: u64, salt: u64) -> u64 {
     mix(coord.wrapping_add(salt))
 }
 
-/// Writes what `of` makes of `hashes`.
-fn set(to: &mut [u64], hashes: &[u64], of: impl Fn(u64) -> u64) {
-    wide::run(|| to.iter_mut().zip(hashes).for_each(|(to, &hash)| *to = of(hash)));
-}
-
-/// Writes what `of` makes of the sums of two hashes.
-fn set_sums(to: &mut [u64], (one, other): (&[u64], &[u64]), of: impl Fn(u64) -> u64) {
-    let pairs = to.iter_mut().zip(one).zip(other);
-    wide::run(|| pairs.for_each(|((to, &one), &other)| *to = of(one.wrapping_add(other))));
-}
-
-/// Adds `hashes`, and writes what `of` makes of the sums.
-fn add(to: &mut [u64], hashes: &[u64], of: impl Fn(u64) -> u64) {
-    wide::run(|| to.iter_mut().zip(hashes).for_each(|(to, &hash)| *to = of(to.wrapping_add(hash))));
-}
-
 /// Sets the bits of `cells`.
 fn mark(cells: &[u32], marks: &mut [u64]) {
     for &cell in cells {
@@ -271,6 +258,25 @@ mod tests {
     use super::*;
     use crate::blocking::Blocking;
     use crate::coo::Coo;
+
+    #[test]
+    fn sums_of_hashes_count_tuples_of_grids_as_well_as_random_hashes() {
+        for extents in [[2, 50_000], [10, 20_000], [30, 9000], [400, 500], [16_384, 8]] {
+            let cells = || (0..extents[0]).flat_map(|i| (0..extents[1]).map(move |j| (i, j)));
+            let error = |round: u64| {
+                let mut sketch = Sketch::new();
+                for (i, j) in cells() {
+                    let of = |coord: u64, mode| hash(coord + (round << 32), mix(mode));
+                    sketch.add(of(i, 1).wrapping_add(of(j, 2)));
+                }
+                sketch.count() / (extents[0] * extents[1]) as f64 - 1.0
+            };
+            let squares: f64 = (0..16).map(|round| error(round).powi(2)).sum();
+            // The standard error of 16 sketches of random hashes is 1.15 %, and itself uncertain by a fifth.
+            let deviation = (squares / 16.0).sqrt();
+            assert!((0.006..0.02).contains(&deviation), "{extents:?}: {deviation}");
+        }
+    }
 
     #[test]
     fn cells_and_blockings_at_once_count_as_hashes_of_one_do() {
