@@ -129,6 +129,34 @@ fn a_file_of_many_tasks_keeps_its_order() {
     }
 }
 
+#[test]
+fn a_text_is_hashed_as_it_is_read() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("x.tns");
+    // The comments fill several windows; an index that needs three bytes comes late, so that text is read twice.
+    let comments = "# a comment of some length\n".repeat(200);
+    let rows: String = (1..3000).map(|row| format!("{row} {} 0.5\n", 2 * row + 65_000)).collect();
+    let hashed = |text: &str, window| {
+        std::fs::write(&path, text).expect("written");
+        let options = ReadOptions { window, hash: true, ..ReadOptions::default() };
+        let progress = Progress::new();
+        let (coo, report) =
+            io::read::<f64>(&Source::new(&path), &options, &progress).expect("read");
+        assert_eq!(progress.done(), progress.total());
+        assert_eq!(coo.nnz(), 2999);
+        report.blake3
+    };
+    for text in
+        [rows.clone(), format!("{comments}{rows}"), format!("{comments}{}", rows.trim_end())]
+    {
+        for window in [1024, 4096, 1 << 15] {
+            assert_eq!(hashed(&text, window), io::file_hash(&path).ok(), "{window}");
+        }
+        assert_eq!(hashed(&text, 3000), None, "windows that are no subtrees");
+        assert_eq!(hashed(&text, 1 << 20), None, "a single window");
+    }
+}
+
 #[cfg(unix)]
 #[test]
 fn a_pipe_is_read_as_a_stream() {

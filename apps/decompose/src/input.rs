@@ -41,8 +41,8 @@ pub(crate) struct Input<V: Value> {
     pub(crate) report: ReadReport,
     /// The hash of the file; `None` for standard input and pipes.
     pub(crate) blake3: Option<String>,
-    /// Seconds to hash the file.
-    pub(crate) hash_seconds: f64,
+    /// Seconds to hash the file; `None` if it was hashed while it was read, or not at all.
+    pub(crate) hash_seconds: Option<f64>,
     /// Seconds to read it.
     pub(crate) read_seconds: f64,
 }
@@ -80,21 +80,21 @@ impl InputArgs {
 
     /// Reads the tensor and says on `screen` what was decided.
     ///
-    /// The hash is taken first, while the tensor takes no memory yet.
+    /// A file that is not hashed while it is read is hashed afterwards.
     pub(crate) fn read<V: Value>(&self, screen: &mut Screen) -> Result<Input<V>, Failure> {
         let source = Source::new(&self.file);
-        let hash = || hashable(&self.file).then(|| io::file_hash(&self.file).ok()).flatten();
-        let (blake3, hash_seconds) = screen.phase("hash", hash);
+        let hash = hashable(&self.file);
         let options = ReadOptions {
             format: self.format,
             base: self.base,
             extents: self.dims.clone(),
+            hash,
             ..ReadOptions::default()
         };
         let progress = Progress::new();
         let reading = || io::read::<V>(&source, &options, &progress);
         let (read, read_seconds) = screen.reading("read", &progress, reading);
-        let (tensor, report) = read?;
+        let (tensor, mut report) = read?;
         let rate = report.bytes as f64 / 1e6 / read_seconds.max(1e-9);
         let text = report.to_string().replace('\n', "\n         ");
         screen.line(format!("read     {text}\n         {read_seconds:.2} s, {rate:.0} MB/s"));
@@ -104,6 +104,13 @@ impl InputArgs {
                 "{source} is of order {order}; tensors of up to {MAX_ORDER} modes are supported"
             )));
         }
+        let (blake3, hash_seconds) = match report.blake3.take() {
+            None if hash => {
+                let (hash, seconds) = screen.phase("hash", || io::file_hash(&self.file));
+                (hash.ok(), Some(seconds))
+            }
+            found => (found, None),
+        };
         Ok(Input { tensor, report, blake3, hash_seconds, read_seconds })
     }
 }

@@ -51,6 +51,7 @@ pub(super) fn read<V: Value>(
         extents_from: ExtentsFrom::Header,
         text: None,
         sorted_by: coo.sorted_by().cloned(),
+        blake3: None,
     };
     Ok((coo, report))
 }

@@ -25,12 +25,16 @@ pub struct ReadOptions {
     pub extents: Option<Vec<u64>>,
     /// Bytes of text per parsing task, at least 1.  Small windows cost speed, large ones memory.
     pub window: usize,
+    /// Whether to hash a file as it is read: plain text in windows of a power of two, at least 1 KiB, of which it
+    /// has several.  [`file_hash`](crate::io::file_hash) takes the same of any file.
+    pub hash: bool,
 }
 
 impl Default for ReadOptions {
     /// Everything decided by the file; windows of 512 KiB, which stay in a second-level cache with the rows.
     fn default() -> ReadOptions {
-        ReadOptions { format: None, base: None, extents: None, window: 512 << 10 }
+        let window = 512 << 10;
+        ReadOptions { format: None, base: None, extents: None, window, hash: false }
     }
 }
 

@@ -30,6 +30,9 @@ pub struct ReadReport {
     pub text: Option<TextReport>,
     /// The order in which the entries are sorted, where the file says (and it was checked).
     pub sorted_by: Option<ModeOrder>,
+    /// The BLAKE3 hash of the file in hexadecimal, where it was asked for and could be taken on the way.
+    #[serde(skip)]
+    pub blake3: Option<String>,
 }
 
 /// What was decided about a text file.

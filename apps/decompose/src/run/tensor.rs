@@ -38,8 +38,10 @@ pub(crate) fn load<V: Value, T>(
     settings.ask_compiler();
     let mut input = settings.input.read::<V>(&mut console.screen)?;
     console.event("read", json!(input.report))?;
-    console.phases.add("hash", input.hash_seconds);
     console.phases.add("read", input.read_seconds);
+    if let Some(seconds) = input.hash_seconds {
+        console.phases.add("hash", seconds);
+    }
     let labels = labels(settings, &input.tensor, console)?;
     let admitted = admit(&input.tensor, input.report.format)?;
     let (merged, seconds) = input.tidy(settings.duplicates(), &mut console.screen)?;

@@ -49,7 +49,7 @@ fn the_record_is_complete() {
     }
     let phases = record["phases"].as_array().unwrap();
     let names: Vec<&str> = phases.iter().map(|phase| phase["name"].as_str().unwrap()).collect();
-    assert_eq!(names, ["hash", "read", "sort", "plan", "build", "solve", "write"]);
+    assert_eq!(names, ["read", "hash", "sort", "plan", "build", "solve", "write"]);
     assert!(record["memory"]["predicted_peak"].as_u64().unwrap() > 0);
     assert_eq!(record["result"]["stop"], "converged");
     let history = fs::read_to_string(dir.path().join("run/history.csv")).unwrap();

@@ -97,6 +97,7 @@ fn build<V: Value>(content: &Content<'_>) -> Result<(Coo<V>, ReadReport), Format
         extents_from: ExtentsFrom::Header,
         text: None,
         sorted_by: header.sorted_by,
+        blake3: None,
     };
     Ok((coo, report))
 }

@@ -35,6 +35,7 @@ use crate::coo::Coo;
 use crate::error::FormatError;
 use crate::ints::Ints;
 use crate::ints::Width;
+use crate::io::hash;
 use crate::io::map::Bytes;
 use crate::io::options::Base;
 use crate::io::options::Progress;
@@ -80,12 +81,16 @@ pub(super) fn read_windows<V: Value>(
     };
     let limits = limits(&prelude, file, options)?;
     let start = prelude.bytes as u64;
-    let lines = Lines { text, start, window: options.window.max(1) as u64 };
+    let window = options.window.max(1) as u64;
+    let hash = if options.hash { hash::Windows::new(text.len(), window) } else { None };
+    let lines = Lines { text, start, window, hash: hash.as_ref() };
     let read = Reading { lines, file, prelude: &prelude, limits: &limits, progress };
     let narrow =
         if windows::seems_narrow::<V>(lines, &limits) { read.run::<u16, V>() } else { None };
     let found = narrow.or_else(|| read.run::<u32, V>()).or_else(|| read.run::<u64, V>());
-    found.unwrap_or_else(|| unreachable!("64-bit indices always fit"))
+    let (tensor, report) = found.unwrap_or_else(|| unreachable!("64-bit indices always fit"))?;
+    let blake3 = hash.and_then(|windows| windows.root());
+    Ok((tensor, ReadReport { blake3, ..report }))
 }
 
 /// Text that can be looked at twice, with all that is known of it.
@@ -266,6 +271,7 @@ impl Finish<'_> {
                 mirrored,
             }),
             sorted_by: None,
+            blake3: None,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Text that can be looked at by pieces: a file or memory, parsed by all threads in place.
 //!
-//! 1. *Take* the next window and read the lines that begin in it, once.
+//! 1. *Take* the next window, read the lines that begin in it, once, and hash its bytes if that is asked.
 //! 2. *Count* its lines, and cut their room off the front of every array: in the order of the
 //!    windows, each as soon as those before it are counted.
 //! 3. *Parse* the lines into that room.
@@ -21,6 +21,7 @@ use bytemuck::Pod;
 use rayon::prelude::*;
 
 use crate::array::Array;
+use crate::io::hash;
 use crate::io::map::Bytes;
 use crate::io::map::Window;
 use crate::io::options::Progress;
@@ -46,7 +47,7 @@ const SPOT: u64 = 1 << 12;
 /// What is read behind a window at first, for the end of its last line.
 const BEHIND: u64 = 1 << 12;
 
-/// The lines behind the prelude, and how they are cut: what begins in a window belongs to it.
+/// The lines behind the prelude, and how the text is cut: what begins in a window belongs to it.
 #[derive(Clone, Copy)]
 pub(super) struct Lines<'a> {
     pub(super) text: Bytes<'a>,
@@ -54,6 +55,8 @@ pub(super) struct Lines<'a> {
     pub(super) start: u64,
     /// Bytes of a window, at least 1.
     pub(super) window: u64,
+    /// Takes the bytes of windows, if they are to be hashed.
+    pub(super) hash: Option<&'a hash::Windows>,
 }
 
 /// The rows of a window: the room for them and what came of it.
@@ -95,7 +98,7 @@ pub(super) fn seems_narrow<V: Value>(lines: Lines<'_>, limits: &Limits) -> bool 
     if let Some((extents, _)) = &limits.extents {
         return extents.iter().all(|&extent| extent <= u16::MAX.into());
     }
-    let spots = Lines { window: SPOT, ..lines };
+    let spots = Lines { window: SPOT, hash: None, ..lines };
     let windows = spots.windows();
     let places = windows.min(SPOTS);
     let narrow = |number: usize| {
@@ -114,23 +117,28 @@ pub(super) fn seems_narrow<V: Value>(lines: Lines<'_>, limits: &Limits) -> bool 
 
 impl<'a> Lines<'a> {
     fn windows(self) -> usize {
-        (self.text.len() - self.start).div_ceil(self.window) as usize
+        self.text.len().div_ceil(self.window) as usize
+    }
+
+    /// Returns where the bytes of window `number` are.
+    fn place(self, number: usize) -> Range<u64> {
+        let from = number as u64 * self.window;
+        from..self.text.len().min(from + self.window)
     }
 
     /// Reads the lines that begin in window `number`; gives their place in the bytes read.
     fn read(self, number: usize) -> io::Result<(Window<'a>, Range<usize>)> {
         let end = self.text.len();
-        let from = self.start + number as u64 * self.window;
-        let to = end.min(from + self.window);
+        let Range { start: from, end: to } = self.place(number);
         // With the byte before it: a newline there means that a line begins with the window.
         let before = from - u64::from(number > 0);
         let mut behind = BEHIND;
         loop {
             let stop = end.min(to.saturating_add(behind));
             let bytes = self.text.window(before..stop)?;
-            let first = match number {
-                0 => Some(0),
-                _ => memchr::memchr(b'\n', &bytes).map(|at| at + 1),
+            let first = match self.start.checked_sub(from) {
+                Some(prelude) => Some((from - before + prelude) as usize),
+                None => memchr::memchr(b'\n', &bytes).map(|at| at + 1),
             };
             let edge = (to - before) as usize;
             let Some(first) = first.filter(|&first| first < edge) else { return Ok((bytes, 0..0)) };
@@ -143,6 +151,14 @@ impl<'a> Lines<'a> {
                 None => behind *= 8,
             }
         }
+    }
+
+    /// Hashes window `number`, of which `bytes` are what [`Lines::read`] returned.
+    fn hash(self, number: usize, bytes: &[u8]) {
+        let Some(hash) = self.hash else { return };
+        let Range { start, end } = self.place(number);
+        let before = usize::from(number > 0);
+        hash.add(number, &bytes[before..][..(end - start) as usize]);
     }
 }
 
@@ -176,8 +192,8 @@ impl<'a, I: Coordinate, V: Value> Queue<'a, I, V> {
             if piece.stop.is_some() {
                 self.stopped.fetch_min(window, Relaxed);
             }
-            let from = lines.start + window as u64 * lines.window;
-            progress.advance(lines.window.min(lines.text.len() - from));
+            let Range { start: from, end: to } = lines.place(window);
+            progress.advance(to.saturating_sub(from.max(lines.start)));
             all.push(Done { window, room, piece });
         }
         all
@@ -191,6 +207,7 @@ impl<'a, I: Coordinate, V: Value> Queue<'a, I, V> {
         }
         match lines.read(window) {
             Ok((bytes, range)) => {
+                lines.hash(window, &bytes);
                 let text = &bytes[range];
                 // The last line may lack its newline.
                 let open = u64::from(text.last().is_some_and(|&last| last != b'\n'));
