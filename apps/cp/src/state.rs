@@ -15,7 +15,7 @@ use decompose_common::SolverError;
 use decompose_common::linalg;
 use decompose_common::model::CpModel;
 use decompose_formats::{Matrix, Panels, Value};
-use ndarray::{Array1, Array2};
+use ndarray::{Array1, Array2, Zip};
 
 use crate::config::NonNegModes;
 
@@ -63,17 +63,22 @@ impl<V: Value> State<V> {
         }
     }
 
-    /// Returns `A_n^T A_n`.
-    fn normalised_gram(&self, mode: usize) -> Array2<f64> {
-        let (gram, scale) = (&self.grams[mode], &self.scales[mode]);
-        Array2::from_shape_fn(gram.dim(), |(r, s)| gram[(r, s)] / (scale[r] * scale[s]))
+    /// Multiplies `product` by `A_n^T A_n`, entry by entry.
+    fn multiply_by_gram(&self, mode: usize, product: &mut Array2<f64>) {
+        let scales = self.scales[mode].mapv(f64::recip);
+        let rows = Zip::from(product.rows_mut()).and(self.grams[mode].rows()).and(&scales);
+        rows.for_each(|row, gram, scale| {
+            Zip::from(row).and(gram).and(&scales).for_each(|x, g, other| *x *= g * scale * other);
+        });
     }
 
     /// Returns the Hadamard product of `A_m^T A_m` over all modes `m` that `keep` accepts.
     pub(crate) fn hadamard(&self, keep: impl Fn(usize) -> bool) -> Array2<f64> {
         let rank = self.weights.len();
+        let mut product = Array2::ones((rank, rank));
         let kept = (0..self.factors.len()).filter(|&mode| keep(mode));
-        kept.fold(Array2::ones((rank, rank)), |product, mode| product * self.normalised_gram(mode))
+        kept.for_each(|mode| self.multiply_by_gram(mode, &mut product));
+        product
     }
 
     /// Returns `||M||^2 = lambda^T (hadamard of all A_n^T A_n) lambda`.

@@ -51,16 +51,20 @@ pub(crate) fn update_mode<V: Value>(
             previous.extend_from_slice(part.as_slice());
         }
     }
-    let copied = Instant::now();
-    sweep.mttkrp(mode, &mut state.factors)?;
-    let multiplied = Instant::now();
+    // Now, while the Gram matrices are in a near cache; the kernel drives them out.
     let mut normal = state.hadamard(|m| m != mode);
     normal.diag_mut().mapv_inplace(|y| y + config.reg);
     let scaling = Scaling::of(state, mode);
-    let sums = if config.nonneg.contains(mode) {
-        pass_nonneg(state, mode, (normal, &scaling), previous)
-    } else {
-        pass(state, mode, (normal, &scaling), report)?
+    let nonneg = config.nonneg.contains(mode);
+    let w = if nonneg { None } else { Some(multiplier(&normal, &scaling, report)?) };
+    let prepared = Instant::now();
+    sweep.mttkrp(mode, &mut state.factors)?;
+    let multiplied = Instant::now();
+    let sums = match &w {
+        Some(w) => {
+            linalg::update_panels(state.factors[mode].parts_mut(), &RowRule::Multiply(w.view()))
+        }
+        None => pass_nonneg(state, mode, (normal, &scaling), previous),
     };
     let inner = Zip::from(&sums.inner)
         .and(&scaling.column)
@@ -72,8 +76,8 @@ pub(crate) fn update_mode<V: Value>(
         return Err(SolverError::factor_overflow(state.iteration + 1, mode + 1));
     }
     Ok(ModeUpdate {
-        mttkrp_seconds: (multiplied - copied).as_secs_f64(),
-        dense_seconds: (copied - start + multiplied.elapsed()).as_secs_f64(),
+        mttkrp_seconds: (multiplied - prepared).as_secs_f64(),
+        dense_seconds: (prepared - start + multiplied.elapsed()).as_secs_f64(),
         inner,
     })
 }
@@ -102,21 +106,22 @@ fn power_of_two(x: f64) -> f64 {
     if x.is_normal() { x.abs().log2().round().exp2() } else { 1.0 }
 }
 
-/// Runs the least-squares pass.
-fn pass<V: Value>(
-    state: &mut State<V>,
-    mode: usize,
-    equations: (Array2<f64>, &Scaling),
+/// Returns `W`, of the normal equations `Y`.
+fn multiplier(
+    normal: &Array2<f64>,
+    scaling: &Scaling,
     report: &mut GramReport,
-) -> Result<RowSums, SolverError> {
-    let (normal, scaling) = equations;
+) -> Result<Array2<f64>, SolverError> {
     let inverse = linalg::invert_spd(normal.view())?;
-    let full = inverse.rank == state.weights.len();
+    let full = inverse.rank == normal.nrows();
     let deficiency = if full { Deficiency::Regular } else { Deficiency::Singular };
     report.count(deficiency, inverse.condition);
     let mut w = inverse.matrix;
-    w.indexed_iter_mut().for_each(|((r, s), w)| *w /= scaling.others[r] * scaling.column[s]);
-    Ok(linalg::update_panels(state.factors[mode].parts_mut(), &RowRule::Multiply(w.view())))
+    let [others, column] = [&scaling.others, &scaling.column].map(|scale| scale.mapv(f64::recip));
+    Zip::from(w.rows_mut()).and(&others).for_each(|row, other| {
+        Zip::from(row).and(&column).for_each(|w, column| *w *= other * column);
+    });
+    Ok(w)
 }
 
 /// Runs the non-negative pass, in the unknown `b = a / t`.

@@ -80,7 +80,12 @@ pub(super) fn cholesky_inverse(a: ArrayView2<'_, f64>) -> Option<(Array2<f64>, f
     let l = llt.L();
     let pivot = (0..n).map(|i| l[(i, i)] * l[(i, i)]).fold(f64::INFINITY, f64::min);
     let inverse = llt.inverse();
-    Some((Array2::from_shape_fn((n, n), |(i, j)| inverse[(i, j)]), pivot))
+    let mut rows = Array2::zeros((n, n));
+    // It is symmetric, and its columns are contiguous.
+    for (mut row, column) in rows.rows_mut().into_iter().zip(inverse.col_iter()) {
+        row.iter_mut().zip(column.iter()).for_each(|(to, from)| *to = *from);
+    }
+    Some((rows, pivot))
 }
 
 /// Computes `out = a b`, all row-major and contiguous.

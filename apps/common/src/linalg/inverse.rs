@@ -8,7 +8,7 @@
 //!    the pseudo-inverse of `S`, hence a generalised inverse of `G` and a least-squares solution
 //!    for every right-hand side in the range of `G`, as those of alternating least squares are.
 
-use ndarray::{Array1, Array2, ArrayView2};
+use ndarray::{Array1, Array2, ArrayView2, Zip};
 
 use crate::error::CommonError;
 use crate::linalg::backend;
@@ -51,15 +51,18 @@ pub fn invert_spd(gram: ArrayView2<'_, f64>) -> Result<Inverse, CommonError> {
     }
     let n = gram.nrows();
     let scale: Array1<f64> = gram.diag().mapv(|x| if x > 0.0 { x.sqrt().recip() } else { 1.0 });
-    let rescale = |m: ArrayView2<'_, f64>| {
-        Array2::from_shape_fn((n, n), |(i, j)| m[(i, j)] * scale[i] * scale[j])
+    let rescale = |mut matrix: Array2<f64>| {
+        Zip::from(matrix.rows_mut()).and(&scale).for_each(|row, one| {
+            Zip::from(row).and(&scale).for_each(|x, other| *x *= one * other);
+        });
+        matrix
     };
-    let unit = rescale(gram);
+    let unit = rescale(gram.to_owned());
     let (matrix, condition, rank) = match backend::cholesky_inverse(unit.view()) {
         Some((inverse, pivot)) if pivot > SMALLEST_PIVOT => (inverse, pivot.recip(), n),
         _ => pseudo_inverse(unit.view())?,
     };
-    Ok(Inverse { matrix: rescale(matrix.view()), condition, rank })
+    Ok(Inverse { matrix: rescale(matrix), condition, rank })
 }
 
 /// Returns the pseudo-inverse by eigenvalues, the condition number and the rank.

@@ -8,7 +8,7 @@
 //! Rows are `width` values apart: a multiple of [`LANES`], so that vectors are whole, and columns beyond the rank are
 //! zero.
 
-use ndarray::ArrayView2;
+use ndarray::{ArrayView2, s};
 use pulp::{Arch, Simd, WithSimd};
 
 use crate::linalg::lines::Lines;
@@ -90,8 +90,10 @@ impl WithSimd for Pack<'_> {
         for (first, vectors) in panels_of::<S>(self.width) {
             let columns = vectors * S::F64_LANES;
             let (panel, rest) = panels.split_at_mut(self.matrix.nrows() * columns);
-            for (to, from) in panel.chunks_exact_mut(columns).zip(self.matrix.rows()) {
-                to.iter_mut().zip(from.iter().skip(first)).for_each(|(to, &from)| *to = from);
+            let [from, to] = [first, first + columns].map(|at| at.min(self.matrix.ncols()));
+            let part = self.matrix.slice(s![.., from..to]);
+            for (to, from) in panel.chunks_exact_mut(columns).zip(part.rows()) {
+                from.assign_to(&mut to[..from.len()]);
             }
             panels = rest;
         }
