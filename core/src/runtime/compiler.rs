@@ -1,7 +1,7 @@
 //! The C compiler and the cache of compiled kernels.
 //!
-//! The compiler is found once: `$CC`, else what the `cc` crate finds for this machine.  A kernel's
-//! file is named by a hash of its source, the flags, the compiler's version and the processor, so
+//! The compiler is found once and remembered: `$CC`, else what the `cc` crate finds for this machine.  A
+//! kernel's file is named by a hash of its source, the flags, the compiler's version and the processor, so
 //! that a changed kernel never meets an old file, and a warm start compiles nothing.  Files are
 //! written under a temporary name and renamed: runs side by side do not disturb each other.
 
@@ -10,6 +10,7 @@ use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
 use crate::cost::Machine;
+use crate::runtime::remembered::{self, Found};
 
 /// The flags after the compiler's own: full optimisation for this processor, whole 64-byte
 /// vectors, products and sums fused, and the first product of a sum in its place instead of added to
@@ -49,10 +50,25 @@ impl Toolchain {
 }
 
 fn find() -> Result<Compiler, String> {
-    let path = match std::env::var_os("CC").filter(|cc| !cc.is_empty()) {
-        Some(cc) => PathBuf::from(cc),
-        None => default_compiler()?,
+    let cache = cache_folder();
+    std::fs::create_dir_all(&cache)
+        .map_err(|e| format!("cannot make the kernel cache {}: {e}", cache.display()))?;
+    let asked = std::env::var_os("CC").filter(|cc| !cc.is_empty()).map(PathBuf::from);
+    let known = remembered::recall(&cache, asked.as_deref());
+    let Found { path, version } = match known {
+        Some(known) => known,
+        None => {
+            let found = look(asked.clone())?;
+            remembered::keep(&cache, asked.as_deref(), &found);
+            found
+        }
     };
+    Ok(Compiler { path, version, cache })
+}
+
+/// Looks for the compiler that is `asked` for, or that of this machine, and asks for its version.
+fn look(asked: Option<PathBuf>) -> Result<Found, String> {
+    let path = asked.map_or_else(default_compiler, Ok)?;
     let output = Command::new(&path).arg("--version").stdin(Stdio::null()).output();
     let output =
         output.map_err(|e| format!("cannot run the C compiler {}: {e}", path.display()))?;
@@ -61,10 +77,7 @@ fn find() -> Result<Compiler, String> {
     }
     let text = String::from_utf8_lossy(&output.stdout);
     let version = text.lines().next().unwrap_or_default().to_owned();
-    let cache = cache_folder();
-    std::fs::create_dir_all(&cache)
-        .map_err(|e| format!("cannot make the kernel cache {}: {e}", cache.display()))?;
-    Ok(Compiler { path, version, cache })
+    Ok(Found { path, version })
 }
 
 /// Asks the `cc` crate for the compiler of this machine.

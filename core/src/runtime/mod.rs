@@ -14,6 +14,7 @@ mod executor;
 mod kernel;
 mod partition;
 mod probe;
+mod remembered;
 mod slices;
 mod steps;
 mod windows;
