@@ -1,4 +1,4 @@
-//! The update of one factor: MTTKRP, normal equations, one pass over the rows, normalisation.
+//! The update of one factor: normal equations, MTTKRP, one pass over the rows, normalisation.
 //!
 //! In the notation of [`crate::state`], with `p = prod_{m != n} s_m` and the columns of the new
 //! factor prescaled by `1/t`:
