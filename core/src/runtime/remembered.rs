@@ -1,8 +1,8 @@
 //! What is remembered of the C compiler from one run to the next.
 //!
-//! To find the compiler and to ask for its version takes several processes: as long as a small tensor is
-//! decomposed.  The answer holds while the same settings lead to the same file, whose place, size and time of change
-//! are kept with it.
+//! To find the compiler and to ask for its version takes several processes.  The answer holds while the same
+//! settings lead to the same file, whose place, size and time of change are kept with it.  Of a script that calls another
+//! compiler only the script is looked at: a new version behind it goes unnoticed.
 
 use std::ffi::OsStr;
 use std::fs;

@@ -97,15 +97,7 @@ impl Sums {
 
 /// Returns the symmetric matrix of `rank` rows whose lower triangle is in rows of `width` values.
 fn both_triangles(lower: &[f64], width: usize, rank: usize) -> Array2<f64> {
-    let mut both = Array2::zeros((rank, rank));
-    for (i, (mut row, lower)) in both.rows_mut().into_iter().zip(lower.chunks(width)).enumerate() {
-        row.iter_mut().zip(&lower[..=i]).for_each(|(to, from)| *to = *from);
-    }
-    for (i, mut row) in both.rows_mut().into_iter().enumerate() {
-        let column = lower.chunks(width).skip(i);
-        row.iter_mut().skip(i).zip(column).for_each(|(to, from)| *to = from[i]);
-    }
-    both
+    Array2::from_shape_fn((rank, rank), |(i, j)| lower[i.max(j) * width + i.min(j)])
 }
 
 /// Replaces each row of `matrix` (`I x R`, holding an MTTKRP) by `rule`, in parallel, and sums up.
