@@ -43,7 +43,8 @@ pub(crate) fn update_mode<V: Value>(
 ) -> Result<ModeUpdate, SolverError> {
     let (previous, report) = scratch;
     let start = Instant::now();
-    if config.nonneg.contains(mode) {
+    let nonneg = config.nonneg.contains(mode);
+    if nonneg {
         let parts = state.factors[mode].parts();
         previous.resize_with(parts.len(), Vec::new);
         for (previous, part) in previous.iter_mut().zip(parts) {
@@ -51,14 +52,19 @@ pub(crate) fn update_mode<V: Value>(
             previous.extend_from_slice(part.as_slice());
         }
     }
-    // Now, while the Gram matrices are in a near cache; the kernel drives them out.
     let mut normal = state.hadamard(|m| m != mode);
     normal.diag_mut().mapv_inplace(|y| y + config.reg);
     let scaling = Scaling::of(state, mode);
-    let nonneg = config.nonneg.contains(mode);
-    let w = if nonneg { None } else { Some(multiplier(&normal, &scaling, report)?) };
     let prepared = Instant::now();
-    sweep.mttkrp(mode, &mut state.factors)?;
+    // One thread inverts while the others begin with the kernel.
+    let invert = || {
+        let w = (!nonneg).then(|| multiplier(&normal, &scaling, report)).transpose();
+        (w, prepared.elapsed().as_secs_f64() / rayon::current_num_threads() as f64)
+    };
+    let ((w, inverting), product) =
+        rayon::join(invert, || sweep.mttkrp(mode, &mut state.factors));
+    let w = w?;
+    product?;
     let multiplied = Instant::now();
     let sums = match &w {
         Some(w) => {
@@ -76,8 +82,8 @@ pub(crate) fn update_mode<V: Value>(
         return Err(SolverError::factor_overflow(state.iteration + 1, mode + 1));
     }
     Ok(ModeUpdate {
-        mttkrp_seconds: (multiplied - prepared).as_secs_f64(),
-        dense_seconds: (prepared - start + multiplied.elapsed()).as_secs_f64(),
+        mttkrp_seconds: (multiplied - prepared).as_secs_f64() - inverting,
+        dense_seconds: (prepared - start + multiplied.elapsed()).as_secs_f64() + inverting,
         inner,
     })
 }
