@@ -6,7 +6,7 @@ use memmap2::MmapMut;
 use ndarray::{ArrayD, ArrayView2, ArrayViewMut2, ShapeBuilder};
 
 use crate::error::FormatError;
-use crate::pages::{self, HUGE_PAGES_FROM};
+use crate::pages::{self, HUGE_PAGE};
 use crate::value::Value;
 
 /// A dense tensor of any order, row-major: the form of `.npy` files and of test oracles.
@@ -16,8 +16,8 @@ pub type DenseTensor<V> = ArrayD<V>;
 ///
 /// Row `i` starts at element `i * stride`; the memory is page-aligned, so with a stride of a
 /// multiple of 64 bytes each row starts on a cache line.  Columns `cols..stride` are zero and must
-/// stay so.  Large matrices ask the system for huge pages: gathers of rows then miss the
-/// translation buffer less.
+/// stay so.  Matrices from half a huge page on take whole ones ([`memory_of`]): gathers of rows then miss
+/// the translation buffer less.
 pub struct Matrix<V> {
     rows: usize,
     cols: usize,
@@ -46,12 +46,13 @@ impl<V: Value> Matrix<V> {
     fn with_pages(rows: usize, cols: usize, ask: fn(&MmapMut)) -> Result<Matrix<V>, FormatError> {
         let stride = padded(cols, V::BYTES);
         let bytes = rows.checked_mul(stride).and_then(|n| n.checked_mul(V::BYTES));
-        let memory = bytes.and_then(|bytes| MmapMut::map_anon(bytes.max(1)).ok());
+        let whole = bytes.and_then(|bytes| usize::try_from(memory_of(bytes as u64)).ok());
+        let memory = whole.and_then(|bytes| MmapMut::map_anon(bytes.max(1)).ok());
         let Some(memory) = memory else {
             let why = format!("no memory for a matrix of {rows} x {cols} values");
             return Err(FormatError::NotATensor(why));
         };
-        if memory.len() >= HUGE_PAGES_FROM {
+        if memory.len() >= HUGE_PAGE {
             ask(&memory);
         }
         Ok(Matrix { rows, cols, stride, memory, value: std::marker::PhantomData })
@@ -130,6 +131,14 @@ impl<V: Value> Matrix<V> {
         let shape = (self.rows, self.cols).strides((self.stride, 1));
         ArrayViewMut2::from_shape(shape, self.as_mut_slice()).expect("the stride covers a row")
     }
+}
+
+/// Returns the bytes of memory that a matrix takes whose rows take `bytes`: from half a huge page on whole ones, so
+/// that no more than half of it is lost.  Saturates.
+pub fn memory_of(bytes: u64) -> u64 {
+    let page = HUGE_PAGE as u64;
+    let whole = if bytes < page / 2 { Some(bytes) } else { bytes.checked_next_multiple_of(page) };
+    whole.unwrap_or(u64::MAX)
 }
 
 /// Returns the padded length of a row of `cols` values of `bytes` bytes each: whole 64-byte lines,

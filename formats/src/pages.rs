@@ -14,8 +14,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use memmap2::{Advice, MmapMut};
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
+/// The usual size of a huge page, in bytes.
+pub(crate) const HUGE_PAGE: usize = 2 << 20;
+
 /// Arrays from this size on ask for huge pages: two of them, in bytes.
-pub(crate) const HUGE_PAGES_FROM: usize = 4 << 20;
+pub(crate) const HUGE_PAGES_FROM: usize = 2 * HUGE_PAGE;
 
 /// A multiple of the usual sizes of small pages.
 const PAGE: usize = 1 << 16;

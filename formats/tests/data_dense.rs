@@ -1,6 +1,6 @@
 //! Padded matrices, mode orders and mode sets.
 
-use decompose_formats::dense::padded;
+use decompose_formats::dense::{memory_of, padded};
 use decompose_formats::{Ints, Matrix, ModeOrder, ModeSet, Width};
 
 #[test]
@@ -9,6 +9,14 @@ fn rows_are_padded_to_registers_and_lines() {
     assert_eq!(wide, [1, 2, 4, 8, 8, 16, 56, 64]);
     let narrow: Vec<usize> = [1, 9, 16, 17, 50].map(|cols| padded(cols, 4)).into();
     assert_eq!(narrow, [1, 16, 16, 32, 64]);
+}
+
+#[test]
+fn matrices_take_whole_huge_pages_where_little_is_lost() {
+    let page = 2 << 20;
+    assert_eq!([0, 5, page / 2 - 1].map(memory_of), [0, 5, page / 2 - 1]);
+    assert_eq!([page / 2, page, page + 1].map(memory_of), [page, page, 2 * page]);
+    assert_eq!(memory_of(u64::MAX), u64::MAX);
 }
 
 #[test]

@@ -61,8 +61,7 @@ pub(crate) fn update_mode<V: Value>(
         let w = (!nonneg).then(|| multiplier(&normal, &scaling, report)).transpose();
         (w, prepared.elapsed().as_secs_f64() / rayon::current_num_threads() as f64)
     };
-    let ((w, inverting), product) =
-        rayon::join(invert, || sweep.mttkrp(mode, &mut state.factors));
+    let ((w, inverting), product) = rayon::join(invert, || sweep.mttkrp(mode, &mut state.factors));
     let w = w?;
     product?;
     let multiplied = Instant::now();

@@ -1,6 +1,6 @@
 //! How much memory models and trees will take.
 
-use crate::dense::padded;
+use crate::dense::{memory_of, padded};
 use crate::ints::Width;
 
 /// Returns the bytes of a tree with `counts[l]` nodes on level `l` of extent `extents[l]`, for
@@ -16,12 +16,13 @@ pub fn csf_bytes(extents: &[u64], counts: &[u64], value_bytes: usize) -> u64 {
 }
 
 /// Returns the bytes of the matrices of a CP model of rank `rank` while it is fitted: the factors,
-/// and one result as large as the largest of them.  Rows are padded as in
+/// and one result as large as the largest of them.  Rows are padded, and matrices take whole huge pages, as in
 /// [`Matrix`](crate::Matrix); the tensor itself is not included.
 pub fn cp_bytes(extents: &[u64], rank: u64, value_bytes: usize) -> u64 {
-    let rows = extents.iter().fold(0, |sum: u64, &extent| sum.saturating_add(extent));
-    let rows = rows.saturating_add(extents.iter().copied().max().unwrap_or(0));
-    rows.saturating_mul(row_bytes(rank, value_bytes))
+    let row = row_bytes(rank, value_bytes);
+    let matrices = extents.iter().chain(extents.iter().max());
+    let bytes = matrices.map(|&rows| memory_of(rows.saturating_mul(row)));
+    bytes.fold(0, u64::saturating_add)
 }
 
 /// Returns the bytes of the arrays of a Tucker model of `ranks` while it is fitted: the factors,
@@ -29,11 +30,12 @@ pub fn cp_bytes(extents: &[u64], rank: u64, value_bytes: usize) -> u64 {
 /// `I_n * prod_{m != n} R_m` numbers.
 pub fn tucker_bytes(extents: &[u64], ranks: &[u64], value_bytes: usize) -> u64 {
     let core = ranks.iter().fold(1, |product: u64, &rank| product.saturating_mul(rank));
-    let factor =
-        |(&extent, &rank): (&u64, &u64)| extent.saturating_mul(row_bytes(rank, value_bytes));
+    let factor = |(&extent, &rank): (&u64, &u64)| {
+        memory_of(extent.saturating_mul(row_bytes(rank, value_bytes)))
+    };
     let factors = extents.iter().zip(ranks).map(factor).fold(0, u64::saturating_add);
     let product = |(&extent, &rank): (&u64, &u64)| {
-        extent.saturating_mul(row_bytes(core / rank.max(1), value_bytes))
+        memory_of(extent.saturating_mul(row_bytes(core / rank.max(1), value_bytes)))
     };
     let largest = extents.iter().zip(ranks).map(product).max().unwrap_or(0);
     let core = core.saturating_mul(value_bytes as u64);

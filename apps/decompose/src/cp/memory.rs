@@ -4,7 +4,7 @@ use decompose_core::cost::Machine;
 use decompose_core::error::CoreError;
 use decompose_core::schedule::Pattern;
 use decompose_core::sweep::{self, Merging, PlanOptions, SweepPlan, TreeLayout, Trees};
-use decompose_formats::dense::padded;
+use decompose_formats::dense::{memory_of, padded};
 use decompose_formats::{Coo, ModeOrder, PatternCounts, Value};
 
 use crate::cp::args::Init;
@@ -102,11 +102,12 @@ fn forecast<V: Value>(
 
 fn factor_bytes<V: Value>(extents: &[u64], settings: &Settings) -> u64 {
     let config = &settings.config;
-    let rows = extents.iter().fold(0_u64, |sum, &extent| sum.saturating_add(extent));
+    let row = row_bytes::<V>(settings);
+    let matrices = extents.iter().map(|extent| memory_of(extent.saturating_mul(row)));
+    let model = matrices.fold(0, u64::saturating_add);
     let nonneg = extents.iter().enumerate().filter(|(mode, _)| config.nonneg.contains(*mode));
     let scratch = nonneg.map(|(_, &extent)| extent).max().unwrap_or(0);
-    let models = rows.saturating_mul(config.restarts as u64);
-    models.saturating_add(scratch).saturating_mul(row_bytes::<V>(settings))
+    model.saturating_mul(config.restarts as u64).saturating_add(scratch.saturating_mul(row))
 }
 
 /// A checkpoint of factors that may be stored in parts makes one of them whole.
