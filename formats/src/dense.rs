@@ -16,13 +16,15 @@ pub type DenseTensor<V> = ArrayD<V>;
 ///
 /// Row `i` starts at element `i * stride`; the memory is page-aligned, so with a stride of a
 /// multiple of 64 bytes each row starts on a cache line.  Columns `cols..stride` are zero and must
-/// stay so.  Matrices from half a huge page on take whole ones ([`memory_of`]): gathers of rows then miss
-/// the translation buffer less.
+/// stay so.  Matrices from half a huge page on take whole ones: gathers of rows then miss the translation
+/// buffer less.
 pub struct Matrix<V> {
     rows: usize,
     cols: usize,
     stride: usize,
     memory: MmapMut,
+    /// Where the elements begin, in bytes.
+    start: usize,
     value: std::marker::PhantomData<V>,
 }
 
@@ -46,16 +48,11 @@ impl<V: Value> Matrix<V> {
     fn with_pages(rows: usize, cols: usize, ask: fn(&MmapMut)) -> Result<Matrix<V>, FormatError> {
         let stride = padded(cols, V::BYTES);
         let bytes = rows.checked_mul(stride).and_then(|n| n.checked_mul(V::BYTES));
-        let whole = bytes.and_then(|bytes| usize::try_from(memory_of(bytes as u64)).ok());
-        let memory = whole.and_then(|bytes| MmapMut::map_anon(bytes.max(1)).ok());
-        let Some(memory) = memory else {
+        let Some((memory, start)) = bytes.and_then(|bytes| mapped(bytes, ask)) else {
             let why = format!("no memory for a matrix of {rows} x {cols} values");
             return Err(FormatError::NotATensor(why));
         };
-        if memory.len() >= HUGE_PAGE {
-            ask(&memory);
-        }
-        Ok(Matrix { rows, cols, stride, memory, value: std::marker::PhantomData })
+        Ok(Matrix { rows, cols, stride, memory, start, value: std::marker::PhantomData })
     }
 
     /// Makes a copy.
@@ -86,19 +83,20 @@ impl<V: Value> Matrix<V> {
 
     /// Returns all elements, padding included: row `i` is `[i * stride..][..cols]`.
     pub fn as_slice(&self) -> &[V] {
-        bytemuck::cast_slice(&self.memory[..self.rows * self.stride * V::BYTES])
+        bytemuck::cast_slice(&self.memory[self.start..][..self.rows * self.stride * V::BYTES])
     }
 
     /// Returns all elements for writing; the padding must stay zero.
     pub fn as_mut_slice(&mut self) -> &mut [V] {
         let bytes = self.rows * self.stride * V::BYTES;
-        bytemuck::cast_slice_mut(&mut self.memory[..bytes])
+        bytemuck::cast_slice_mut(&mut self.memory[self.start..][..bytes])
     }
 
     /// Tells the system that `rows` are no longer needed: they may become zero, and their memory free.
     pub(crate) fn release_rows(&mut self, rows: Range<usize>) {
-        let row = self.stride * V::BYTES;
-        pages::release(&mut self.memory, rows.start * row..rows.end * row);
+        let byte = |row: usize| self.start + row * self.stride * V::BYTES;
+        let bytes = byte(rows.start)..byte(rows.end);
+        pages::release(&mut self.memory, bytes);
     }
 
     /// Returns row `i` without its padding.
@@ -133,12 +131,33 @@ impl<V: Value> Matrix<V> {
     }
 }
 
-/// Returns the bytes of memory that a matrix takes whose rows take `bytes`: from half a huge page on whole ones, so
-/// that no more than half of it is lost.  Saturates.
-pub fn memory_of(bytes: u64) -> u64 {
+/// Maps memory for `bytes` that begin with a page; with a huge one if that is worth it.
+///
+/// Systems place a mapping anywhere in a huge page, so it is one longer than needed; what is not touched takes no memory.
+fn mapped(bytes: usize, ask: fn(&MmapMut)) -> Option<(MmapMut, usize)> {
+    let whole = usize::try_from(in_whole_pages(bytes as u64)).ok()?;
+    if whole < HUGE_PAGE {
+        return Some((MmapMut::map_anon(whole.max(1)).ok()?, 0));
+    }
+    let memory = MmapMut::map_anon(whole.checked_add(HUGE_PAGE)?).ok()?;
+    ask(&memory);
+    let address = memory.as_ptr().addr();
+    Some((memory, address.next_multiple_of(HUGE_PAGE) - address))
+}
+
+/// Returns `bytes`, from half a huge page on those of whole ones: no more than half of them is lost.  Saturates.
+fn in_whole_pages(bytes: u64) -> u64 {
     let page = HUGE_PAGE as u64;
     let whole = if bytes < page / 2 { Some(bytes) } else { bytes.checked_next_multiple_of(page) };
     whole.unwrap_or(u64::MAX)
+}
+
+/// Returns the bytes of memory that a [`Matrix`] of `rows x cols` values of `value_bytes` bytes takes: its rows padded,
+/// whole huge pages from half of one on.  Saturates.
+pub fn matrix_bytes(rows: u64, cols: usize, value_bytes: usize) -> u64 {
+    // Clamped where the product could wrap; nothing near it fits anyway.
+    let row = padded(cols.min(usize::MAX >> 8), value_bytes) * value_bytes;
+    in_whole_pages(rows.saturating_mul(row as u64))
 }
 
 /// Returns the padded length of a row of `cols` values of `bytes` bytes each: whole 64-byte lines,

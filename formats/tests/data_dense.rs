@@ -1,6 +1,6 @@
 //! Padded matrices, mode orders and mode sets.
 
-use decompose_formats::dense::{memory_of, padded};
+use decompose_formats::dense::{matrix_bytes, padded};
 use decompose_formats::{Ints, Matrix, ModeOrder, ModeSet, Width};
 
 #[test]
@@ -12,11 +12,18 @@ fn rows_are_padded_to_registers_and_lines() {
 }
 
 #[test]
-fn matrices_take_whole_huge_pages_where_little_is_lost() {
+fn matrices_take_whole_huge_pages_from_half_a_page_on() {
     let page = 2 << 20;
-    assert_eq!([0, 5, page / 2 - 1].map(memory_of), [0, 5, page / 2 - 1]);
-    assert_eq!([page / 2, page, page + 1].map(memory_of), [page, page, 2 * page]);
-    assert_eq!(memory_of(u64::MAX), u64::MAX);
+    let bytes = |lines: u64| matrix_bytes(lines, 5, 8);
+    assert_eq!([0, 1, page / 128 - 1].map(bytes), [0, 64, page / 2 - 64]);
+    assert_eq!([page / 128, page / 64, page / 64 + 1].map(bytes), [page, page, 2 * page]);
+    assert_eq!((bytes(u64::MAX), matrix_bytes(1 << 20, usize::MAX, 8)), (u64::MAX, u64::MAX));
+    for rows in [page / 128, page / 64 + 1].map(|rows| rows as usize) {
+        let mut matrix = Matrix::<f64>::zeros(rows, 5).expect("small");
+        assert_eq!(matrix.as_slice().as_ptr().align_offset(page as usize), 0);
+        matrix.row_mut(rows - 1)[4] = 1.0;
+        assert_eq!(matrix.as_slice().iter().sum::<f64>(), 1.0);
+    }
 }
 
 #[test]

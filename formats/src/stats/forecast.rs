@@ -1,6 +1,6 @@
 //! How much memory models and trees will take.
 
-use crate::dense::{memory_of, padded};
+use crate::dense::matrix_bytes;
 use crate::ints::Width;
 
 /// Returns the bytes of a tree with `counts[l]` nodes on level `l` of extent `extents[l]`, for
@@ -19,9 +19,8 @@ pub fn csf_bytes(extents: &[u64], counts: &[u64], value_bytes: usize) -> u64 {
 /// and one result as large as the largest of them.  Rows are padded, and matrices take whole huge pages, as in
 /// [`Matrix`](crate::Matrix); the tensor itself is not included.
 pub fn cp_bytes(extents: &[u64], rank: u64, value_bytes: usize) -> u64 {
-    let row = row_bytes(rank, value_bytes);
     let matrices = extents.iter().chain(extents.iter().max());
-    let bytes = matrices.map(|&rows| memory_of(rows.saturating_mul(row)));
+    let bytes = matrices.map(|&rows| matrix(rows, rank, value_bytes));
     bytes.fold(0, u64::saturating_add)
 }
 
@@ -30,19 +29,14 @@ pub fn cp_bytes(extents: &[u64], rank: u64, value_bytes: usize) -> u64 {
 /// `I_n * prod_{m != n} R_m` numbers.
 pub fn tucker_bytes(extents: &[u64], ranks: &[u64], value_bytes: usize) -> u64 {
     let core = ranks.iter().fold(1, |product: u64, &rank| product.saturating_mul(rank));
-    let factor = |(&extent, &rank): (&u64, &u64)| {
-        memory_of(extent.saturating_mul(row_bytes(rank, value_bytes)))
-    };
+    let factor = |(&extent, &rank): (&u64, &u64)| matrix(extent, rank, value_bytes);
     let factors = extents.iter().zip(ranks).map(factor).fold(0, u64::saturating_add);
-    let product = |(&extent, &rank): (&u64, &u64)| {
-        memory_of(extent.saturating_mul(row_bytes(core / rank.max(1), value_bytes)))
-    };
+    let product = |(&extent, &rank): (&u64, &u64)| matrix(extent, core / rank.max(1), value_bytes);
     let largest = extents.iter().zip(ranks).map(product).max().unwrap_or(0);
     let core = core.saturating_mul(value_bytes as u64);
     factors.saturating_add(largest).saturating_add(core)
 }
 
-fn row_bytes(cols: u64, value_bytes: usize) -> u64 {
-    let cols = usize::try_from(cols).unwrap_or(usize::MAX >> 8).min(usize::MAX >> 8);
-    padded(cols, value_bytes) as u64 * value_bytes as u64
+fn matrix(rows: u64, cols: u64, value_bytes: usize) -> u64 {
+    matrix_bytes(rows, usize::try_from(cols).unwrap_or(usize::MAX), value_bytes)
 }

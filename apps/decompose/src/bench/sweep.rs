@@ -12,7 +12,7 @@ use decompose_core::sweep::{
 };
 use decompose_core::technique::Techniques;
 use decompose_cp::{CpConfig, Start};
-use decompose_formats::dense::padded;
+use decompose_formats::dense::{matrix_bytes, padded};
 use decompose_formats::{Pages, Value};
 use rayon::ThreadPool;
 
@@ -44,8 +44,7 @@ pub(crate) fn measure<V: Value>(
     let plans = plans(settings, subject, rank)?;
     let trees: u64 = plans.iter().map(|p| p.plan.tree_bytes() + p.plan.side_bytes()).sum();
     let extents = subject.tensor.extents();
-    let row = (padded(rank, V::BYTES) * V::BYTES) as u64;
-    let factors = extents.iter().sum::<u64>().saturating_mul(row);
+    let factors: u64 = extents.iter().map(|&rows| matrix_bytes(rows, rank, V::BYTES)).sum();
     let list = (subject.tensor.nnz() * (4 * extents.len() + V::BYTES)) as u64;
     let need = factors.saturating_mul(2).saturating_add(trees + 2 * list);
     check_memory(need, &format!("{} configurations of sweeps at rank {rank}", plans.len()))?;

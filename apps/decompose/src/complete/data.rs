@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use decompose_complete::{Algorithm, Biases, ModelKind, Network, Parts, Reg, overlap, split};
-use decompose_formats::dense::padded;
+use decompose_formats::dense::matrix_bytes;
 use decompose_formats::io::{Base, Format};
 use decompose_formats::{Coo, Ints};
 use serde_json::json;
@@ -147,7 +147,7 @@ fn needs(settings: &Settings, tensor: &Coo<f64>) -> Needs {
     let network = Network::new(&config.model, tensor.extents());
     let blocks = network.blocks().iter().map(|block| {
         let (rows, cols) = block.matrix();
-        (rows * padded(cols, 8) * 8) as u64
+        matrix_bytes(rows as u64, cols, size_of::<f64>())
     });
     let blocks: u64 = blocks.sum();
     let cp = matches!(config.model, ModelKind::Cp { .. });

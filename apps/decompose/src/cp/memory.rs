@@ -4,7 +4,7 @@ use decompose_core::cost::Machine;
 use decompose_core::error::CoreError;
 use decompose_core::schedule::Pattern;
 use decompose_core::sweep::{self, Merging, PlanOptions, SweepPlan, TreeLayout, Trees};
-use decompose_formats::dense::{memory_of, padded};
+use decompose_formats::dense::matrix_bytes;
 use decompose_formats::{Coo, ModeOrder, PatternCounts, Value};
 
 use crate::cp::args::Init;
@@ -102,12 +102,11 @@ fn forecast<V: Value>(
 
 fn factor_bytes<V: Value>(extents: &[u64], settings: &Settings) -> u64 {
     let config = &settings.config;
-    let row = row_bytes::<V>(settings);
-    let matrices = extents.iter().map(|extent| memory_of(extent.saturating_mul(row)));
-    let model = matrices.fold(0, u64::saturating_add);
+    let matrix = |rows: u64| matrix_bytes(rows, config.rank, V::BYTES);
+    let model = extents.iter().map(|&extent| matrix(extent)).fold(0, u64::saturating_add);
     let nonneg = extents.iter().enumerate().filter(|(mode, _)| config.nonneg.contains(*mode));
     let scratch = nonneg.map(|(_, &extent)| extent).max().unwrap_or(0);
-    model.saturating_mul(config.restarts as u64).saturating_add(scratch.saturating_mul(row))
+    model.saturating_mul(config.restarts as u64).saturating_add(matrix(scratch))
 }
 
 /// A checkpoint of factors that may be stored in parts makes one of them whole.
@@ -116,14 +115,9 @@ fn checkpoint_bytes<V: Value>(extents: &[u64], settings: &Settings) -> u64 {
     let rank = settings.config.rank;
     let in_parts = sweep::may_be_in_parts(rank, V::BYTES);
     match settings.config.checkpoint {
-        Some(_) if in_parts => longest.saturating_mul(row_bytes::<V>(settings)),
+        Some(_) if in_parts => matrix_bytes(longest, rank, V::BYTES),
         _ => 0,
     }
-}
-
-fn row_bytes<V: Value>(settings: &Settings) -> u64 {
-    // Clamped where the product could wrap; nothing near it fits anyway.
-    (padded(settings.config.rank.min(usize::MAX >> 8), V::BYTES) * V::BYTES) as u64
 }
 
 /// The figure of components, with a column of 290 points a mode, is drawn beside one of the others, of

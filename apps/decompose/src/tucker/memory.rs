@@ -4,7 +4,7 @@ use decompose_core::cost::Machine;
 use decompose_core::error::CoreError;
 use decompose_core::schedule::Pattern;
 use decompose_core::sweep::Merging;
-use decompose_formats::dense::padded;
+use decompose_formats::dense::matrix_bytes;
 use decompose_formats::{Coo, Value};
 use decompose_tucker::working_bytes;
 use decompose_tucker::{PlanRequest, Truncation, TuckerPlan, plan as plan_tucker, whole_bytes};
@@ -44,10 +44,8 @@ fn factor_bytes<V: Value>(
 ) -> u64 {
     let compared = floor == Floor::Hosvd;
     let models = 1 + u64::from(settings.restarts > 1 || compared) + u64::from(compared);
-    let modes = extents.iter().zip(ranks).map(|(&extent, &rank)| {
-        let row = (padded(rank.min(usize::MAX >> 8), V::BYTES) * V::BYTES) as u64;
-        extent.saturating_mul(row)
-    });
+    let modes = extents.iter().zip(ranks);
+    let modes = modes.map(|(&extent, &rank)| matrix_bytes(extent, rank, V::BYTES));
     modes.fold(0_u64, u64::saturating_add).saturating_mul(models).saturating_add(SCRATCH)
 }
 
