@@ -9,13 +9,15 @@
 //! The arrays are made for the most rows that so many bytes can hold; what lies behind the last row
 //! is never touched and takes no memory.  Memory: the arrays, and a window a thread.
 
+use std::hint;
 use std::io;
 use std::ops::Range;
 use std::sync::Condvar;
 use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::atomic::AtomicUsize;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::time::{Duration, Instant};
 
 use bytemuck::Pod;
 use rayon::prelude::*;
@@ -43,6 +45,11 @@ pub(super) type Columns<I, V> = (Vec<Array<I>>, Array<V>);
 /// Places of a file, and bytes of each, that are looked at for indices of more than two bytes.
 const SPOTS: usize = 16;
 const SPOT: u64 = 1 << 12;
+
+/// How long a thread looks whether it is its turn before it sleeps: longer than it takes to count a window.
+///
+/// Virtual machines may wake a thread on the core of the one that wakes it, where both stay for milliseconds.
+const PATIENCE: Duration = Duration::from_millis(1);
 
 /// What is read behind a window at first, for the end of its last line.
 const BEHIND: u64 = 1 << 12;
@@ -168,9 +175,11 @@ struct Queue<'a, I, V> {
     /// The first window known to stop the reading.  Windows behind it cannot matter any more;
     /// those before it are always parsed, so the first bad line is found whatever the timing.
     stopped: AtomicUsize,
-    /// The window whose turn it is to take room, and the room.
-    rest: Mutex<(usize, Rows<'a, I, V>)>,
-    turn: Condvar,
+    /// The window whose turn it is to take room.
+    turn: AtomicUsize,
+    /// The room that is left.
+    rest: Mutex<Rows<'a, I, V>>,
+    turned: Condvar,
 }
 
 impl<'a, I: Coordinate, V: Value> Queue<'a, I, V> {
@@ -178,8 +187,9 @@ impl<'a, I: Coordinate, V: Value> Queue<'a, I, V> {
         Queue {
             next: AtomicUsize::new(0),
             stopped: AtomicUsize::new(usize::MAX),
-            rest: Mutex::new((0, room)),
-            turn: Condvar::new(),
+            turn: AtomicUsize::new(0),
+            rest: Mutex::new(room),
+            turned: Condvar::new(),
         }
     }
 
@@ -226,14 +236,19 @@ impl<'a, I: Coordinate, V: Value> Queue<'a, I, V> {
     ///
     /// The windows before it are being read by threads that wait for nobody but those before them.
     fn room(&self, window: usize, rows: usize) -> Rows<'a, I, V> {
+        let others_turn = || self.turn.load(Acquire) != window;
+        let begun = Instant::now();
+        while others_turn() && begun.elapsed() < PATIENCE {
+            hint::spin_loop();
+        }
         let rest = self.rest.lock().unwrap_or_else(PoisonError::into_inner);
-        let wait = self.turn.wait_while(rest, |(turn, _)| *turn != window);
+        let wait = self.turned.wait_while(rest, |_| others_turn());
         let mut rest = wait.unwrap_or_else(PoisonError::into_inner);
-        let (turn, Rows { columns, values }) = &mut *rest;
+        let Rows { columns, values } = &mut *rest;
         let columns = columns.iter_mut().map(|column| take(column, rows)).collect();
         let room = Rows { columns, values: take(values, rows) };
-        *turn += 1;
-        self.turn.notify_all();
+        self.turn.store(window + 1, Release);
+        self.turned.notify_all();
         room
     }
 }
