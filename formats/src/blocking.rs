@@ -119,9 +119,10 @@ impl Blocking {
     pub fn changes(&self) -> Vec<f64> {
         match &self.0 {
             Cells::Bits(bits) => {
-                let lowest =
-                    |table: &Vec<u32>| table.get(1).map_or(0.0, |&bit| 1.0 / f64::from(bit));
-                tables(bits).iter().map(lowest).collect()
+                let lowest = |places: &Vec<u8>| {
+                    places.first().map_or(0.0, |&place| f64::exp2(-f64::from(place)))
+                };
+                places(bits).iter().map(lowest).collect()
             }
             Cells::Ranges { mode, .. } => {
                 (0..=*mode).map(|other| if other == *mode { 1.0 } else { 0.0 }).collect()
@@ -155,14 +156,15 @@ impl Blocking {
         let mut columns = coo.columns().into_iter();
         Ok(Numbering(match &self.0 {
             Cells::Bits(bits) => {
-                let shifts = bits.iter().zip(coo.extents()).map(|(&bits, &e)| width(e) - bits);
-                let modes = columns.zip(shifts).zip(tables(bits));
-                let modes = modes.filter(|(_, table)| table.len() > 1);
-                modes.map(|((column, shift), table)| (column, shift, table)).collect()
+                let lows = bits.iter().zip(coo.extents()).map(|(&bits, &e)| width(e) - bits);
+                let modes = columns.zip(lows).zip(places(bits));
+                let modes = modes.filter(|(_, places)| !places.is_empty());
+                modes.map(|((column, low), places)| (column, Part::bits(low, &places))).collect()
             }
             Cells::Ranges { mode, count } => {
                 let table = range_table(&slice_counts(coo, *mode), *count);
-                columns.nth(*mode).map(|column| (column, 0, table)).into_iter().collect()
+                let column = columns.nth(*mode);
+                column.map(|column| (column, Part::Table(table))).into_iter().collect()
             }
         }))
     }
@@ -181,22 +183,19 @@ impl Blocking {
     }
 }
 
-/// Returns for each mode what its high bits, as many as `bits` says, add to a number.
+/// Returns for each mode the places in a number of its high bits, as many as `bits` says, lowest first.
 ///
 /// From the highest bit of the number down, the mode with the most bits left gives its next one.
-fn tables(bits: &[u8]) -> Vec<Vec<u32>> {
-    let mut tables: Vec<Vec<u32>> = bits.iter().map(|&bits| vec![0; 1 << bits]).collect();
-    let mut left = bits.to_vec();
-    for place in (0..bits.iter().map(|&bits| u32::from(bits)).sum()).rev() {
-        let most = left.iter().max().copied().unwrap_or(0);
-        let Some(mode) = left.iter().position(|&bits| bits == most) else { continue };
-        left[mode] -= 1;
-        let bit = left[mode];
-        for (high, number) in tables[mode].iter_mut().enumerate() {
-            *number |= ((high as u32 >> bit) & 1) << place;
-        }
+fn places(bits: &[u8]) -> Vec<Vec<u8>> {
+    let mut places: Vec<Vec<u8>> = vec![Vec::new(); bits.len()];
+    let left = |mode: usize, places: &[Vec<u8>]| bits[mode] - places[mode].len() as u8;
+    for place in (0..bits.iter().sum()).rev() {
+        // Of equals the first.
+        let next = (0..bits.len()).rev().max_by_key(|&mode| left(mode, &places));
+        next.into_iter().for_each(|mode| places[mode].push(place));
     }
-    tables
+    places.iter_mut().for_each(|places| places.reverse());
+    places
 }
 
 /// Returns the range of each slice, of which slice `i` has `counts[i]` entries: that in which the middle of its
@@ -214,8 +213,47 @@ fn range_table(counts: &[u32], count: u32) -> Vec<u32> {
     counts.iter().map(range).collect()
 }
 
-/// The columns that number blocks, each with its low bits that do not, and what the others add to a number.
-pub(crate) struct Numbering<'a>(Vec<(Column<'a>, u8, Vec<u32>)>);
+/// The columns that number blocks, each with what it gives to the numbers.
+pub(crate) struct Numbering<'a>(Vec<(Column<'a>, Part)>);
+
+/// What a mode gives to the number of a block.
+enum Part {
+    /// Bits of the coordinate above the `low` ones.
+    Bits { low: u8, moves: Vec<[Move; TOGETHER]> },
+    /// What the table has for the coordinate.
+    Table(Vec<u32>),
+}
+
+/// Moves that one pass over coordinates makes: enough for most blockings, few enough for the registers.
+const TOGETHER: usize = 4;
+
+/// Bits that stay together: those of `mask`, after a shift to the right, go to the left.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Move {
+    right: u8,
+    mask: u32,
+    left: u8,
+}
+
+impl Part {
+    /// Puts the bits of a coordinate above the `low` ones into these places.
+    fn bits(low: u8, places: &[u8]) -> Part {
+        let mut moves: Vec<Move> = Vec::new();
+        for (bit, &place) in (0..).zip(places) {
+            match moves.last_mut() {
+                Some(Move { right, mask, left }) if place - *left == bit - *right => {
+                    *mask |= 1 << (bit - *right);
+                }
+                _ => moves.push(Move { right: bit, mask: 1, left: place }),
+            }
+        }
+        let together = |moves: &[Move]| {
+            // Where there are fewer, the others move nothing.
+            std::array::from_fn(|at| moves.get(at).copied().unwrap_or_default())
+        };
+        Part::Bits { low, moves: moves.chunks(TOGETHER).map(together).collect() }
+    }
+}
 
 impl Numbering<'_> {
     /// Writes the numbers of all entries.
@@ -231,23 +269,44 @@ impl Numbering<'_> {
     /// Writes the numbers of the entries from `first` on.
     pub(crate) fn fill(&self, first: usize, numbers: &mut [u32]) {
         numbers.fill(0);
-        for (column, shift, table) in &self.0 {
-            add(column, (first, *shift), table, numbers);
+        for (column, part) in &self.0 {
+            let column = column.part(first..first + numbers.len());
+            each_width!(Column, column, coords => add(coords, part, numbers));
         }
     }
 }
 
-/// Adds what one mode gives to the numbers of the entries from `first` on.
-fn add(column: &Column<'_>, (first, shift): (usize, u8), table: &[u32], numbers: &mut [u32]) {
-    let range = first..first + numbers.len();
-    each_width!(Column, column, coords => {
-        let coords = &coords[range];
-        wide::run(|| {
-            for (number, c) in numbers.iter_mut().zip(coords) {
-                *number |= table[(c.wide() >> shift) as usize];
+/// Adds what one mode with these coordinates gives to `numbers`.
+fn add<T: Int>(coords: &[T], part: &Part, numbers: &mut [u32]) {
+    match part {
+        Part::Bits { low, moves } => {
+            for &moves in moves {
+                let numbers = numbers.iter_mut().zip(coords);
+                wide::run(|| {
+                    numbers.for_each(|(number, &c)| *number |= moved(high(c, *low), moves));
+                });
             }
-        });
-    });
+        }
+        Part::Table(table) => {
+            let numbers = numbers.iter_mut().zip(coords);
+            numbers.for_each(|(number, c)| *number |= table[c.wide() as usize]);
+        }
+    }
+}
+
+/// Returns a coordinate without its `low` bits.
+#[inline(always)]
+fn high<T: Int>(coord: T, low: u8) -> u32 {
+    // Known from the type: vectors stay as wide as numbers need them.
+    match const { size_of::<T>() > size_of::<u32>() } {
+        true => (coord.wide() >> low) as u32,
+        false => coord.wide() as u32 >> low,
+    }
+}
+
+#[inline(always)]
+fn moved(coord: u32, moves: [Move; TOGETHER]) -> u32 {
+    moves.iter().fold(0, |number, step| number | (coord >> step.right & step.mask) << step.left)
 }
 
 impl<V: Value> Coo<V> {

@@ -4,6 +4,7 @@
 //! non-zeros take in these modes, nnz(X_ij) for the modes i and j.  A tree sorted by `i-j-k` has
 //! nnz(X_i), nnz(X_ij), nnz(X_ijk) nodes on its levels.
 
+mod cells;
 mod coverage;
 mod forecast;
 mod patterns;

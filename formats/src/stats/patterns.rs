@@ -88,8 +88,8 @@ impl PatternCounts {
         }
         let sets = interesting(&extents).into_iter().filter(|set| !counts.contains_key(set));
         let sets: Vec<ModeSet> = sets.collect();
-        let tuples = Tuples::of(coo.columns(), &extents);
-        for (&set, value) in sets.iter().zip(tuples.counts(&sets)) {
+        let values = Tuples::of(coo, &[]).map(|tuples| tuples.counts(&sets)).unwrap_or_default();
+        for (&set, value) in sets.iter().zip(values) {
             counts.insert(set, Count { value, certainty: Certainty::Estimated });
         }
         let mut patterns = PatternCounts { extents, nnz, counts, coverages };
@@ -143,15 +143,13 @@ impl PatternCounts {
         coo: &Coo<V>,
         blockings: &[Blocking],
     ) -> Result<Vec<Vec<(ModeSet, u64)>>, FormatError> {
-        let mut tuples = Tuples::of(coo.columns(), coo.extents());
         let mut sets = Vec::new();
         for (blocking, block) in blockings.iter().zip(coo.order()..) {
-            tuples = tuples.with_blocks(blocking.numbering(coo)?, blocking.extent());
             let block = ModeSet::of(&[block]).bits();
             let inside = self.sets_inside(blocking);
             sets.extend(inside.iter().map(|set| ModeSet::from_bits(set.bits() | block)));
         }
-        let mut counts = tuples.counts(&sets).into_iter();
+        let mut counts = Tuples::of(coo, blockings)?.counts(&sets).into_iter();
         let all = |blocking| self.with_known(blocking, &mut counts);
         Ok(blockings.iter().map(all).collect())
     }
