@@ -11,7 +11,7 @@ use libloading::Library;
 use crate::codegen::{ENTRY, emit_c, sizes};
 use crate::error::CoreError;
 use crate::lower::{Addressing, Array, Operands, Program, Rows, interpret};
-use crate::runtime::compiler::Toolchain;
+use crate::runtime::compiler::{Built, Toolchain};
 use crate::schedule::{Conflict, Fusion};
 
 /// The signature of [`ENTRY`].
@@ -42,22 +42,45 @@ pub struct Origin {
     pub compiled_in: Option<f64>,
 }
 
+/// A program and its compiled file, not yet loaded.
+pub(crate) struct Compiled {
+    program: Program,
+    /// The file, or why there is none.
+    built: Result<Built, String>,
+}
+
+impl Compiled {
+    /// Compiles `program`, or finds it in the cache, if the toolchain can.
+    pub(crate) fn new(program: Program, toolchain: &Toolchain) -> Compiled {
+        let built = match toolchain {
+            Toolchain::Interpreter(why) => Err(why.clone()),
+            Toolchain::Native(compiler) => compiler.build(&emit_c(&program)),
+        };
+        Compiled { program, built }
+    }
+
+    /// Makes a kernel of it.
+    ///
+    /// The system maps the file, for which it waits until no other thread takes pages: while trees are built
+    /// these wait for each other.
+    pub(crate) fn load(self) -> Kernel {
+        let code = self.built.and_then(|built| {
+            let origin = Origin { source: built.source, compiled_in: built.compiled_in };
+            load(&built.object, origin)
+        });
+        let code = code.unwrap_or_else(|why| Code::Interpreted { why });
+        let sizes = sizes(&self.program).into();
+        Kernel { program: Arc::new(self.program), code, sizes }
+    }
+}
+
 impl Kernel {
     /// Makes a kernel of `program`: compiled if the toolchain can, interpreted otherwise.
     ///
     /// A compiler that fails, or a file that cannot be loaded, is no error either: the kernel is
     /// interpreted and [`Kernel::interpreted`] says why.
     pub fn new(program: Program, toolchain: &Toolchain) -> Kernel {
-        let code = match toolchain {
-            Toolchain::Interpreter(why) => Err(why.clone()),
-            Toolchain::Native(compiler) => compiler.build(&emit_c(&program)).and_then(|built| {
-                let origin = Origin { source: built.source, compiled_in: built.compiled_in };
-                load(&built.object, origin)
-            }),
-        };
-        let code = code.unwrap_or_else(|why| Code::Interpreted { why });
-        let sizes = sizes(&program).into();
-        Kernel { program: Arc::new(program), code, sizes }
+        Compiled::new(program, toolchain).load()
     }
 
     /// Returns the program.

@@ -22,6 +22,7 @@ mod windows;
 pub use awake::awake;
 pub use compiler::{Compiler, Toolchain};
 pub use executor::Executor;
+pub(crate) use kernel::Compiled;
 pub use kernel::{Kernel, Origin};
 pub use partition::{Cut, Task, partition};
 pub use probe::{Probe, Probes, RowList};

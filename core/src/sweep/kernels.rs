@@ -11,7 +11,7 @@ use crate::einsum::Index;
 use crate::error::CoreError;
 use crate::kernels::mode_index;
 use crate::lower::Rows;
-use crate::runtime::{Executor, Kernel, Toolchain};
+use crate::runtime::{Compiled, Executor, Kernel, Toolchain};
 use crate::schedule::Problem;
 use crate::sweep::fringe::{parts_of, program};
 use crate::sweep::trees::at_rank;
@@ -34,7 +34,7 @@ pub(super) struct TreeKernels<V: Value> {
 pub struct BuildReport {
     /// Seconds to sort and build all trees.
     pub build_seconds: f64,
-    /// Seconds until all kernels were ready; they are made while the trees are built.
+    /// Seconds until all kernels were compiled; they are while the trees are built.
     pub compile_seconds: f64,
     /// Kernels that were compiled.
     pub compiled: usize,
@@ -175,13 +175,13 @@ fn bound<V: Value>(
             let each = plan.steps.iter().zip(problems);
             let each =
                 each.flat_map(|(step, each)| each.iter().map(move |problem| (step, problem)));
-            timed(|| each.map(|of| kernel(of, &extents, nnz, toolchain)).collect())
+            timed(|| each.map(|of| compiled(of, &extents, nnz, toolchain)).collect())
         },
     );
     let (trees, build_seconds): (Result<Vec<Csf<V>>, CoreError>, f64) = trees;
-    let (kernels, compile_seconds): (Result<Vec<Kernel>, CoreError>, f64) = kernels;
+    let (kernels, compile_seconds): (Result<Vec<Compiled>, CoreError>, f64) = kernels;
     let trees: Vec<Arc<Csf<V>>> = trees?.into_iter().map(Arc::new).collect();
-    let kernels = kernels?;
+    let kernels: Vec<Kernel> = kernels?.into_iter().map(Compiled::load).collect();
     let built = |k: &&Kernel| k.origin().is_some_and(|o| o.compiled_in.is_some());
     let compiled = kernels.iter().filter(built).count();
     let cached = kernels.iter().filter(|k| k.origin().is_some()).count() - compiled;
@@ -221,12 +221,12 @@ pub(crate) fn timed<T>(work: impl FnOnce() -> T) -> (T, f64) {
 
 /// Lowers and compiles a problem of a step for the extents and index widths that its tree will have: those of
 /// merged modes were estimates when it was planned.  Some columns may be stored apart, as a fringe.
-fn kernel(
+fn compiled(
     (step, (problem, fringe)): (&Step, &(Problem, usize)),
     extents: &[u64],
     nnz: u64,
     toolchain: &Toolchain,
-) -> Result<Kernel, CoreError> {
+) -> Result<Compiled, CoreError> {
     let levels = &problem.sparse[0].levels;
     let mut problem = problem.clone();
     for (mode, &extent) in extents.iter().enumerate() {
@@ -235,7 +235,7 @@ fn kernel(
     let width = |&level: &Index| (Width::below(problem.extents.of(level)), Width::below(nnz + 1));
     let widths: Vec<(Width, Width)> = levels.iter().map(width).collect();
     let program = program((&problem, *fringe), &step.candidate.schedule, &widths)?;
-    Ok(Kernel::new(program, toolchain))
+    Ok(Compiled::new(program, toolchain))
 }
 
 fn ones<V: Value>(parts: &[usize]) -> Result<Panels<V>, CoreError> {
