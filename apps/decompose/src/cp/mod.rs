@@ -60,9 +60,9 @@ fn run_in<V: Value + Into<f64>>(settings: &Settings) -> Result<Done, Failure> {
         explain::print(&prepared.facts, &prepared.engine)?;
         return Ok(Done::Complete);
     }
-    let Prepared { engine, start, facts } = prepared;
-    let solved = solve::solve(settings, (engine, start), folder.as_ref(), &mut console)?;
-    finish(settings, &solved, &facts, folder.as_ref(), &mut console)
+    let Prepared { mut engine, start, facts } = prepared;
+    let solved = solve::solve(settings, (&mut engine, start), folder.as_ref(), &mut console)?;
+    run::while_freeing(engine, || finish(settings, &solved, &facts, folder.as_ref(), &mut console))
 }
 
 /// Writes and tells the results.

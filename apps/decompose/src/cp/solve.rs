@@ -27,7 +27,7 @@ pub(crate) struct Solved<V: Value> {
 /// As [`journal::watch`].
 pub(crate) fn solve<V: Value>(
     settings: &Settings,
-    (mut engine, start): (Engine<V>, Start<V>),
+    (engine, start): (&mut Engine<V>, Start<V>),
     folder: Option<&OutputFolder>,
     console: &mut Console,
 ) -> Result<Solved<V>, Failure> {
@@ -35,7 +35,7 @@ pub(crate) fn solve<V: Value>(
     let course = Course { layout: history_layout(engine.extents().len()), earlier };
     let config = &settings.config;
     let outcome = journal::watch(settings, folder, course, console, |observer| {
-        decompose_cp::solve(&mut engine, start, config, observer)
+        decompose_cp::solve(engine, start, config, observer)
     })?;
     let done = Done::after(&outcome.restarts);
     Ok(Solved { outcome, kernels: kernels::runs(engine.kernels(), engine.seconds()), done })

@@ -26,9 +26,11 @@ pub(crate) fn course(
     folder: &Path,
 ) -> Result<Vec<PathBuf>, Failure> {
     let figure = convergence(restarts, history, (title, what), tolerance);
-    let mut paths = plot::save(&figure, folder, "convergence")?.to_vec();
-    paths.extend(plot::save(&timing(history, phases, title), folder, "timing")?);
-    Ok(paths)
+    let (one, other) = rayon::join(
+        || plot::save(&figure, folder, "convergence"),
+        || plot::save(&timing(history, phases, title), folder, "timing"),
+    );
+    Ok([one?, other?].concat())
 }
 
 /// Returns the figure of fits by iteration and time.

@@ -13,6 +13,17 @@ use crate::run::record::{self, Parts};
 use crate::run::settings::RunSettings;
 use crate::run::tensor::TensorFacts;
 
+/// Does `work` while another thread gives the memory of `done` back to the system.
+///
+/// Trees of some hundred megabytes take as long as the files are to write.
+pub(crate) fn while_freeing<T: Send, R>(done: T, work: impl FnOnce() -> R) -> R {
+    std::thread::scope(|scope| {
+        // A thread that cannot be made drops what it was given.
+        let _ = std::thread::Builder::new().spawn_scoped(scope, move || drop(done));
+        work()
+    })
+}
+
 /// Writes what `write` does and `run.json` into `folder`, if there is one, and tells the result; returns
 /// the names of the files.  `write` is given the phases before it.
 ///

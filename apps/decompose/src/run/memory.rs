@@ -7,7 +7,7 @@
 //! build   narrow list, of which the last tree is made + trees but the last + sorting copy or upper
 //!         levels of the last; of several, the columns of the list before that no tree shares
 //! solve   trees + private copies + factors + work
-//! write   factors + pixels of the figures drawn at once
+//! write   trees, until they are given back + factors + pixels of the figures drawn at once
 //! peak    what the process holds anyway + the largest of these, or the peak so far
 //! ```
 //!
@@ -167,7 +167,8 @@ impl Forecast {
         building: u64,
     ) -> Forecast {
         let solve = kept.saturating_add(copies).saturating_add(self.factors + self.work);
-        let peak = self.peak.max(self.base.saturating_add(building.max(solve)));
+        let write = kept.saturating_add(copies).saturating_add(self.factors + self.figures);
+        let peak = self.peak.max(self.base.saturating_add(building.max(solve).max(write)));
         Forecast {
             sorting: self.sorting.max(sorting),
             trees: kept,

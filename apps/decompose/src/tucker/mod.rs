@@ -58,10 +58,10 @@ fn run_in<V: Value>(settings: &Settings) -> Result<Done, Failure> {
         explain::print(&prepared.facts, &prepared.engine)?;
         return Ok(Done::Complete);
     }
-    let Prepared { engine, start, floor, facts } = prepared;
-    let parts = (engine, start, floor, facts.ranks.clone());
+    let Prepared { mut engine, start, floor, facts } = prepared;
+    let parts = (&mut engine, start, floor, facts.ranks.clone());
     let solved = solve::solve(settings, parts, folder.as_ref(), &mut console)?;
-    finish(settings, &solved, &facts, folder.as_ref(), &mut console)
+    run::while_freeing(engine, || finish(settings, &solved, &facts, folder.as_ref(), &mut console))
 }
 
 /// Writes and tells the results.

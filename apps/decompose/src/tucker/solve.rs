@@ -22,7 +22,7 @@ pub(crate) struct Solved<V: Value> {
 }
 
 /// The engine, the start, the factors of a HOSVD to end above, and the ranks.
-type Parts<V> = (Engine<V>, Start<V>, Option<Vec<Matrix<V>>>, Vec<usize>);
+type Parts<'a, V> = (&'a mut Engine<V>, Start<V>, Option<Vec<Matrix<V>>>, Vec<usize>);
 
 /// Runs the solver.
 ///
@@ -31,7 +31,7 @@ type Parts<V> = (Engine<V>, Start<V>, Option<Vec<Matrix<V>>>, Vec<usize>);
 /// As [`journal::watch`].
 pub(crate) fn solve<V: Value>(
     settings: &Settings,
-    (mut engine, start, floor, ranks): Parts<V>,
+    (engine, start, floor, ranks): Parts<'_, V>,
     folder: Option<&OutputFolder>,
     console: &mut Console,
 ) -> Result<Solved<V>, Failure> {
@@ -47,8 +47,8 @@ pub(crate) fn solve<V: Value>(
     let earlier = settings.resume.as_deref().map(saved_history).transpose()?.unwrap_or_default();
     let course = Course { layout: history_layout(engine.extents().len(), method), earlier };
     let outcome = journal::watch(settings, folder, course, console, |observer| match floor {
-        Some(hosvd) => solve_above(&mut engine, (start, hosvd), &config, observer),
-        None => decompose_tucker::solve(&mut engine, start, &config, observer),
+        Some(hosvd) => solve_above(engine, (start, hosvd), &config, observer),
+        None => decompose_tucker::solve(engine, start, &config, observer),
     })?;
     let done = Done::after(&outcome.restarts);
     Ok(Solved { outcome, kernels: kernels::runs(engine.kernels(), engine.seconds()), done })
