@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{Case, corpus, multiply};
+use common::{Case, Heavy, corpus, multiply};
 use decompose_core::cost::Machine;
 use decompose_core::kernels::mode_index;
 use decompose_core::runtime::Toolchain;
@@ -226,6 +226,29 @@ fn threads_own_the_rows_of_their_ranges() {
                 let owned = parallel.conflict == Conflict::Owner;
                 assert_eq!(owned, mode == own, "mode {} on {tree}", mode + 1);
                 assert_eq!(step.side_bytes == 0, owned || threads == 1, "mode {}", mode + 1);
+            }
+        }
+    }
+}
+
+#[test]
+fn blocks_take_turns_where_a_level_below_them_numbers_the_rows() {
+    // Every third entry is in one row, which many tasks share.
+    let heavy = Some(Heavy { mode: 0, index: 7, percent: 33 });
+    let case = Case { extents: vec![40, 3000, 500], draws: 330_000, heavy, ..corpus_like() };
+    let toolchain = Toolchain::detect();
+    let tree: TreeLayout = "0.1.0/1-3+2".parse().expect("a tree");
+    in_pool(2, || check::<f64>(&case, 3, Trees::Given(vec![tree]), &interpreter()));
+    for (tree, turns) in [("0.1.0/1-3+2", true), ("0.1.0/1-2-3", true), ("0.1.0/1+2+3", false)] {
+        let tree: TreeLayout = tree.parse().expect("a tree");
+        let trees = Trees::Given(vec![tree.clone()]);
+        for (threads, rank) in [(1, 3), (2, 18)] {
+            let plan = in_pool(threads, || check::<f64>(&case, rank, trees.clone(), &toolchain));
+            for (mode, step) in plan.kernels.steps.iter().enumerate() {
+                let parallel = step.candidate.schedule.parallel.expect("a parallel loop");
+                let taken = parallel.conflict == Conflict::Turns;
+                assert_eq!(taken, turns && mode == 0, "mode {} on {tree}", mode + 1);
+                assert_eq!(step.side_bytes == 0, taken || threads == 1, "mode {}", mode + 1);
             }
         }
     }

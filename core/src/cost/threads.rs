@@ -3,7 +3,7 @@
 use decompose_formats::dense::padded;
 
 use crate::cost::{Cost, Machine};
-use crate::einsum::Index;
+use crate::einsum::{Index, IndexSet};
 use crate::schedule::{Conflict, Problem, Schedule};
 
 /// A kernel on several threads.
@@ -19,7 +19,8 @@ pub struct ThreadedCost {
 ///
 /// Tasks share the non-zeros.  Terms in dense loops only are computed by every task anew.  If tasks
 /// cannot own what they write, each thread but the first has a copy of the output: it is cleared,
-/// read and added once; of slices that tasks share, each task but the first has one.  Of an operand in ranges
+/// read and added once; of slices that tasks share, each task but the first has one.  Blocks that take turns end with
+/// threads that wait for each other.  Of an operand in ranges
 /// of the output's rows every range is one task.
 pub fn on_threads(
     problem: &Problem,
@@ -51,8 +52,14 @@ pub fn on_threads(
         let shared = (threads * tasks - 1.0) * problem.slice_bytes(parallel.index) as f64;
         seconds += PASSES * shared / threads / 64.0 * machine.stream_line;
     }
+    if conflict == Conflict::Turns && threads > 1.0 {
+        seconds += problem.iterations(IndexSet::EMPTY.with(Index::BLOCK)) as f64 * WAIT_SECONDS;
+    }
     ThreadedCost { seconds, side_bytes }
 }
+
+/// Seconds that threads wait for each other at the end of a block: half a task, of some ten thousand non-zeros.
+const WAIT_SECONDS: f64 = 3e-5;
 
 /// Returns how many ranges a problem's sparse operand is stored in, if it is: where tasks own them, each is one task.
 fn ranges(problem: &Problem) -> Option<u64> {

@@ -22,7 +22,7 @@ thread_local! {
     static LOOKING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Runs `work`, a sweep, on a worker of the current pool, and keeps the others awake until there has been
+/// Runs `work`, a sweep or a step of one, on a worker of the current pool, and keeps the others awake until there has been
 /// nothing to do for 1 ms.
 ///
 /// A thread that is no worker would hand over every parallel step to one and wait for it.

@@ -6,6 +6,7 @@
 //! | boundary  | the same; the part of a slice begun earlier is added at last |
 //! | privatise | each task but the first has a copy of the rows from the least to the greatest that |
 //! |           | its non-zeros name; copies are added to the output in order |
+//! | turns     | tasks own rows of a block at a time: `turns` |
 //! | positions | each task holds the values at its own non-zeros |
 //!
 //! Rows that are used at once are computed a few at a time: `windows`.
@@ -24,6 +25,7 @@ use crate::error::CoreError;
 use crate::lower::{Addressing, Operands, Program, Rows, Zeroing};
 use crate::runtime::kernel::Kernel;
 use crate::runtime::partition::{Cut, Task, partition};
+use crate::runtime::turns::{Turn, most_parts, turns};
 use crate::schedule::Conflict;
 
 /// A kernel bound to a tree, cut into tasks for the current number of threads.
@@ -31,19 +33,21 @@ pub struct Executor<V: Value> {
     kernel: Kernel,
     tree: Arc<Csf<V>>,
     tasks: Vec<Task>,
-    /// Private copies, or rows of shared slices: one a task but the first.
+    /// Private copies, or rows of shared slices: one a task, or one of a turn, but the first.
     side: Vec<Side<V>>,
     /// The rows that each private copy has; none if copies have all.
     windows: Vec<Range<u64>>,
+    /// The tasks of each block, if blocks take turns.
+    pub(super) turns: Vec<Turn>,
     pub(super) scratch: Pool<V>,
     /// The positions of the root slices, once windows have been asked for.
     pub(super) numbers: Option<Ints>,
 }
 
 /// Rows of a task's own.
-struct Side<V> {
-    rows: Matrix<V>,
-    fringe: Matrix<V>,
+pub(super) struct Side<V> {
+    pub(super) rows: Matrix<V>,
+    pub(super) fringe: Matrix<V>,
 }
 
 impl<V: Value> Side<V> {
@@ -60,7 +64,7 @@ impl<V: Value> Side<V> {
         Ok(Side { rows, fringe })
     }
 
-    fn as_rows(&mut self) -> Rows<'_, V> {
+    pub(super) fn as_rows(&mut self) -> Rows<'_, V> {
         Rows { rows: self.rows.as_mut_slice(), fringe: self.fringe.as_mut_slice() }
     }
 }
@@ -111,16 +115,30 @@ impl<V: Value> Executor<V> {
     ///
     /// If no memory is left for private copies.
     pub fn new(kernel: Kernel, tree: Arc<Csf<V>>) -> Result<Executor<V>, CoreError> {
-        let cut = match kernel.program().conflict {
-            Conflict::Owner => Cut::Roots,
-            Conflict::Privatise | Conflict::Boundary | Conflict::Positions => Cut::Anywhere,
+        let parts = parts(&kernel, tree.values().len());
+        let mut tasks = match kernel.program().conflict {
+            Conflict::Owner => partition(&tree, parts, Cut::Roots),
+            Conflict::Privatise | Conflict::Boundary | Conflict::Positions => {
+                partition(&tree, parts, Cut::Anywhere)
+            }
+            Conflict::Turns => Vec::new(),
         };
-        let mut tasks = partition(&tree, parts(&kernel, tree.values().len()), cut);
         own_ranges(&kernel, &tree, &mut tasks)?;
+        let turns = match (kernel.program().conflict, kernel.program().numbered_rows()) {
+            (Conflict::Turns, Some((1, _))) => turns(&tree, kernel.program().levels[1].extent),
+            (Conflict::Turns, _) => {
+                let why = format!(
+                    "{}: no level below the blocks numbers its rows",
+                    kernel.program().title
+                );
+                return Err(CoreError::Internal(why));
+            }
+            _ => Vec::new(),
+        };
         let scratch = Pool { len: kernel.program().scratch().1 as usize, free: Mutex::default() };
         let (side, numbers) = (Vec::new(), None);
         let windows = windows(&kernel, &tree, &tasks);
-        let mut executor = Executor { kernel, tree, tasks, side, windows, scratch, numbers };
+        let mut executor = Executor { kernel, tree, tasks, side, windows, turns, scratch, numbers };
         executor.side = executor.side_matrices()?;
         Ok(executor)
     }
@@ -135,9 +153,10 @@ impl<V: Value> Executor<V> {
         };
         match program.conflict {
             Conflict::Privatise => others.map(copy).collect(),
-            Conflict::Boundary => {
+            Conflict::Boundary | Conflict::Turns => {
                 let row = self.kernel.slice_len() as usize;
-                others.map(|_| Side::zeros(program, row)).collect()
+                let begun = 0..most_parts(&self.turns).saturating_sub(1);
+                others.chain(begun).map(|_| Side::zeros(program, row)).collect()
             }
             Conflict::Owner | Conflict::Positions => Ok(Vec::new()),
         }
@@ -238,6 +257,12 @@ impl<V: Value> Executor<V> {
         }
         match program.conflict {
             Conflict::Privatise => self.run_private(values, dense, output),
+            Conflict::Turns => {
+                let mut side = std::mem::take(&mut self.side);
+                let done = self.run_turns(&mut side, (values, dense), output);
+                self.side = side;
+                done
+            }
             _ => self.run_owned(values, dense, output),
         }
     }
@@ -405,7 +430,7 @@ fn own_ranges<V: Value>(
 const SUM_BLOCK: usize = 1 << 14;
 
 /// Adds `part` to `sums`, in parallel where they are long.
-fn add<V: Value>(sums: &mut [V], part: &[V]) {
+pub(super) fn add<V: Value>(sums: &mut [V], part: &[V]) {
     let add = |(sum, part): (&mut [V], &[V])| sum.iter_mut().zip(part).for_each(|(s, &p)| *s += p);
     if part.len() <= SUM_BLOCK {
         return add((sums, part));

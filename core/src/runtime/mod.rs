@@ -17,6 +17,7 @@ mod probe;
 mod remembered;
 mod slices;
 mod steps;
+mod turns;
 mod windows;
 
 pub use awake::awake;

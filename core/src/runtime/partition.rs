@@ -84,17 +84,17 @@ fn slice_start<V: Value>(tree: &Csf<V>, leaf: u64) -> u64 {
     if leaf == tree.values().len() as u64 {
         return leaf;
     }
-    first_leaf(tree, ancestors(tree, leaf)[0])
+    first_leaf(tree, 0, path_to(tree, leaf)[0])
 }
 
-/// The first non-zero below root node `root`.
-fn first_leaf<V: Value>(tree: &Csf<V>, root: u64) -> u64 {
-    let inner = &tree.levels()[..tree.levels().len() - 1];
-    inner.iter().fold(root, |node, level| level.first_child(node as usize))
+/// The first non-zero below `node` of a level.
+pub(super) fn first_leaf<V: Value>(tree: &Csf<V>, level: usize, node: u64) -> u64 {
+    let inner = &tree.levels()[level..tree.levels().len() - 1];
+    inner.iter().fold(node, |node, level| level.first_child(node as usize))
 }
 
 /// The node above non-zero `leaf` at each level, the non-zero itself last.
-fn ancestors<V: Value>(tree: &Csf<V>, leaf: u64) -> Vec<u64> {
+pub(super) fn path_to<V: Value>(tree: &Csf<V>, leaf: u64) -> Vec<u64> {
     let inner = &tree.levels()[..tree.levels().len() - 1];
     let mut nodes = vec![leaf];
     for level in inner.iter().rev() {
@@ -116,10 +116,10 @@ fn ancestors<V: Value>(tree: &Csf<V>, leaf: u64) -> Vec<u64> {
 }
 
 fn task<V: Value>(tree: &Csf<V>, leaves: Range<u64>) -> Task {
-    let first = ancestors(tree, leaves.start);
-    let last = ancestors(tree, leaves.end - 1);
+    let first = path_to(tree, leaves.start);
+    let last = path_to(tree, leaves.end - 1);
     let nodes: Vec<Range<u64>> = first.iter().zip(&last).map(|(&a, &b)| a..b + 1).collect();
-    let continues = first_leaf(tree, first[0]) < leaves.start;
+    let continues = first_leaf(tree, 0, first[0]) < leaves.start;
     let coords = &tree.levels()[0].coords;
     let own = first[0] as usize + usize::from(continues);
     // Rows end where the next task's begin, which is filled in afterwards.  A task within one

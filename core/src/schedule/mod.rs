@@ -180,6 +180,9 @@ pub enum Conflict {
     Boundary,
     /// Every task has its own copy of the output; the copies are summed in order.
     Privatise,
+    /// Tasks share the blocks of the root one after the other, and own rows of the output meanwhile; the part of a
+    /// row that began in an earlier task of its block is added when all tasks of the block are done.
+    Turns,
     /// Tasks end between non-zeros and own their positions of an output with the operand's pattern.
     Positions,
 }

@@ -205,14 +205,20 @@ fn space_text(space: Space) -> &'static str {
     }
 }
 
-const CONFLICTS: [Conflict; 4] =
-    [Conflict::Owner, Conflict::Boundary, Conflict::Privatise, Conflict::Positions];
+const CONFLICTS: [Conflict; 5] = [
+    Conflict::Owner,
+    Conflict::Boundary,
+    Conflict::Privatise,
+    Conflict::Turns,
+    Conflict::Positions,
+];
 
 fn conflict_text(conflict: Conflict) -> &'static str {
     match conflict {
         Conflict::Owner => "owner",
         Conflict::Boundary => "boundary",
         Conflict::Privatise => "privatise",
+        Conflict::Turns => "turns",
         Conflict::Positions => "positions",
     }
 }

@@ -219,6 +219,9 @@ impl Schedule {
         if owns_rows && !ranges && !output.set().contains(parallel.index) {
             return broken(Rule::Conflict, format!("{output} lacks {}", parallel.index));
         }
+        if parallel.conflict == Conflict::Turns && !problem.takes_turns(last) {
+            return broken(Rule::Conflict, format!("rows of {output} are not those of blocks"));
+        }
         // A shared slice is set aside as one row, so the row must be all that its loop writes.
         let sparse = output.set() & problem.sparse_indices();
         if parallel.conflict == Conflict::Boundary && sparse.len() > 1 {

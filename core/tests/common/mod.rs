@@ -31,9 +31,9 @@ pub(crate) struct Case {
 
 #[derive(serde::Deserialize)]
 pub(crate) struct Heavy {
-    mode: usize,
-    index: u64,
-    percent: u64,
+    pub(crate) mode: usize,
+    pub(crate) index: u64,
+    pub(crate) percent: u64,
 }
 
 /// Runs an MTTKRP of `sweep` on `factors`, stored as it wants them where they can be.
