@@ -28,7 +28,7 @@ pub(crate) fn iterate<V: Value>(
         if let Some(stop) = config.stop.check(&standing(run)) {
             return Ok(stop);
         }
-        let record = awake(|| sweep_modes(sweep, run, config))?;
+        let record = sweep_modes(sweep, run, config)?;
         run.history.push(record.clone());
         if let Some(rule) = &config.checkpoint
             && run.state.iteration.is_multiple_of(rule.every)
@@ -66,7 +66,7 @@ fn sweep_modes<V: Value>(
     let mut inner = 0.0;
     for mode in config.modes(order) {
         let scratch = (&mut run.previous, &mut run.gram);
-        let update = update_mode(sweep, &mut run.state, mode, config, scratch)?;
+        let update = awake(|| update_mode(sweep, &mut run.state, mode, config, scratch))?;
         mttkrp_seconds[mode] = update.mttkrp_seconds;
         dense_seconds += update.dense_seconds;
         inner = update.inner;
