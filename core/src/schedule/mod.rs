@@ -55,7 +55,8 @@ impl Schedule {
     /// every task runs these anew, and what the walk found near in one iteration it must fetch
     /// again in every task.
     ///
-    /// One also where tasks share long slices of a short output, which they clear and add besides.
+    /// One also where tasks share long slices of a short output, which they clear and add besides.  Of blocks that take
+    /// turns each has tasks of its own, as many as it has work for.
     pub fn tasks_per_thread(&self, problem: &Problem) -> usize {
         let Some(parallel) = self.parallel else { return 1 };
         let repeated = |node: &Node| match node {
