@@ -250,8 +250,25 @@ fn blocks_take_turns_where_a_level_below_them_numbers_the_rows() {
                 assert_eq!(taken, turns && mode == 0, "mode {} on {tree}", mode + 1);
                 assert_eq!(step.side_bytes == 0, taken || threads == 1, "mode {}", mode + 1);
             }
+            if turns && threads == 2 {
+                in_pool(threads, || assert_same_bits(&case, rank, &plan, &toolchain));
+            }
         }
     }
+}
+
+/// Checks that products of the first mode whose sums are rounded come out the same, whoever does which task.
+fn assert_same_bits(case: &Case, rank: usize, plan: &SweepPlan, toolchain: &Toolchain) {
+    let (mut engine, _) = Engine::build(case.coo::<f64>(), plan, toolchain).expect("an engine");
+    let mut products = (0..6).map(|_| {
+        let mut factors = case.factors::<f64>(rank);
+        let values = factors.iter_mut().flat_map(|factor| factor.as_mut_slice());
+        values.for_each(|value| *value /= 3.0);
+        multiply(&mut engine, 0, &mut factors).expect("a result");
+        factors[0].as_slice().iter().map(|value| value.to_bits()).collect::<Vec<u64>>()
+    });
+    let first = products.next();
+    assert!(products.all(|product| Some(product) == first));
 }
 
 #[test]

@@ -73,6 +73,20 @@ fn rows_are_owned_only_where_the_root_is_an_index_of_the_output() {
     assert_eq!(broken_rule(&text.replace("boundary", "privatise"), &problem), None);
 }
 
+/// The MTTKRP of the second mode on a tree in two blocks.
+fn in_blocks(blocking: &str, levels: &str, tail: usize) -> Problem {
+    let mut problem = problem();
+    problem.expr = kernels::mttkrp(3, 1);
+    let x = &mut problem.sparse[0];
+    (x.levels, x.tail) = (indices(levels), tail);
+    let blocking: Blocking = blocking.parse().expect("a blocking");
+    x.pattern.record_blocks(blocking.clone(), [(IndexSet::EMPTY, 2)]);
+    x.pattern = x.pattern.in_blocks(&blocking).expect("recorded");
+    problem.expr.inputs[0].indices.insert(0, Index::BLOCK);
+    problem.extents.set(Index::BLOCK, 2);
+    problem
+}
+
 #[test]
 fn rows_are_owned_where_the_blocks_are_ranges_of_them() {
     const OWNED: &str = "
@@ -82,18 +96,7 @@ fn rows_are_owned_where_the_blocks_are_ranges_of_them() {
         buffer dense
         parallel _ position owner
     ";
-    let in_blocks = |blocking: &str| {
-        let mut problem = problem();
-        problem.expr = kernels::mttkrp(3, 1);
-        let x = &mut problem.sparse[0];
-        x.levels = indices("_ikj");
-        let blocking: Blocking = blocking.parse().expect("a blocking");
-        x.pattern.record_blocks(blocking.clone(), [(IndexSet::EMPTY, 2)]);
-        x.pattern = x.pattern.in_blocks(&blocking).expect("recorded");
-        problem.expr.inputs[0].indices.insert(0, Index::BLOCK);
-        problem.extents.set(Index::BLOCK, 2);
-        problem
-    };
+    let in_blocks = |blocking: &str| in_blocks(blocking, "_ikj", 1);
     assert_eq!(broken_rule(OWNED, &in_blocks("2:2")), None);
     for others in ["1:2", "3:2", "0.1.0"] {
         assert_eq!(broken_rule(OWNED, &in_blocks(others)), Some(Rule::Conflict), "{others}");
@@ -120,18 +123,6 @@ fn blocks_take_turns_where_the_level_below_them_has_the_rows() {
         layout _ j k i
         parallel _ position turns
     ";
-    let in_blocks = |blocking: &str, levels: &str, tail: usize| {
-        let mut problem = problem();
-        problem.expr = kernels::mttkrp(3, 1);
-        let x = &mut problem.sparse[0];
-        (x.levels, x.tail) = (indices(levels), tail);
-        let blocking: Blocking = blocking.parse().expect("a blocking");
-        x.pattern.record_blocks(blocking.clone(), [(IndexSet::EMPTY, 2)]);
-        x.pattern = x.pattern.in_blocks(&blocking).expect("recorded");
-        problem.expr.inputs[0].indices.insert(0, Index::BLOCK);
-        problem.extents.set(Index::BLOCK, 2);
-        problem
-    };
     assert_eq!(broken_rule(TURNS, &in_blocks("1.0.0", "_jki", 1)), None);
     let fused = TURNS.replace("j k i", "j k+ i");
     assert_eq!(broken_rule(&fused, &in_blocks("1.0.0", "_jki", 2)), None);

@@ -358,6 +358,7 @@ impl FromStr for Blocking {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mix::mix;
 
     #[test]
     fn numbers_interleave_the_high_bits() {
@@ -372,6 +373,33 @@ mod tests {
         assert_eq!((blocking.extent(), blocking.span(0, 8), blocking.span(1, 4)), (8, 2, 2));
         assert_eq!(blocking.changes(), [0.5, 1.0]);
         assert_eq!("3.0".parse::<Blocking>().unwrap().changes(), [1.0, 0.0]);
+    }
+
+    #[test]
+    fn bits_of_any_blocking_and_width_are_interleaved() {
+        let extents = vec![1 << 12, 1 << 40, 1 << 20];
+        let column = |mode: usize| {
+            (0..999).map(move |at| mix(3 * at + mode as u64) % (1 << [12, 40, 20][mode]))
+        };
+        let narrow = |mode: usize| column(mode).map(|c| c as u32).collect::<Vec<u32>>().into();
+        let coords = vec![narrow(0), column(1).collect::<Vec<u64>>().into(), narrow(2)];
+        let coo = Coo::new(extents.clone(), coords, vec![1.0; 999]).unwrap();
+        for text in ["9.9.9", "12.0.3", "0.7.0", "1.6.2"] {
+            let blocking: Blocking = text.parse().unwrap();
+            let numbers = blocking.numbers(&coo).unwrap();
+            for at in 0..999 {
+                // From the highest bit down, the mode with the most bits left gives its next one.
+                let (mut left, mut number) = (blocking.bits().to_vec(), 0);
+                while let Some(mode) =
+                    (0..3).rev().max_by_key(|&mode| left[mode]).filter(|&m| left[m] > 0)
+                {
+                    let low = width(extents[mode]) - blocking.bits()[mode];
+                    left[mode] -= 1;
+                    number = number << 1 | coo.coords(mode).get(at) >> (low + left[mode]) & 1;
+                }
+                assert_eq!(numbers.get(at), number, "{text} of entry {at}");
+            }
+        }
     }
 
     #[test]

@@ -220,7 +220,10 @@ impl Schedule {
             return broken(Rule::Conflict, format!("{output} lacks {}", parallel.index));
         }
         if parallel.conflict == Conflict::Turns && !problem.takes_turns(last) {
-            return broken(Rule::Conflict, format!("rows of {output} are not those of blocks"));
+            return broken(
+                Rule::Conflict,
+                format!("no level right below blocks numbers the rows of {output}"),
+            );
         }
         // A shared slice is set aside as one row, so the row must be all that its loop writes.
         let sparse = output.set() & problem.sparse_indices();
