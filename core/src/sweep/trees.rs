@@ -306,9 +306,13 @@ fn rooted(extents: &[u64], problem: &Problem) -> TreeLayout {
 /// predictions that are closer say nothing.
 const WORTH_BLOCKS: f64 = 0.91;
 
-/// Returns `seconds` on `tree` as choices weigh them: more on blocks.
+/// Returns `seconds` on `tree` as choices weigh them: more on blocks.  Not more on ranges, with which there are no
+/// private copies and all else is as without.
 fn weighed(tree: &TreeLayout, seconds: f64) -> f64 {
-    if tree.blocks.is_some() { seconds / WORTH_BLOCKS } else { seconds }
+    match &tree.blocks {
+        Some(blocks) if blocks.ranges().is_none() => seconds / WORTH_BLOCKS,
+        _ => seconds,
+    }
 }
 
 /// The schedules of all kernels on all candidate orders.
