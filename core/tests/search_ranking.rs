@@ -78,6 +78,7 @@ fn machine() -> Machine {
         l3_line: 0.7e-9,
         memory_line: 3.0e-9,
         beyond_line: 3.0e-9,
+        write_back_line: f64::INFINITY,
         l3_wait: 0.0,
         memory_wait: 0.0,
         stream_line: 1.6e-9,

@@ -93,11 +93,11 @@ impl Access<'_> {
         let bytes = if piece { row_bytes * block } else { row_bytes };
         let pieces = if piece { fetches / block } else { fetches };
         let each = if self.streams(rows, outside) || end > 0 && outside == 0 {
-            (bytes / LINE_BYTES).max(LEAST_LINES) * self.machine.stream_line
+            (bytes / LINE_BYTES).max(LEAST_LINES) * self.machine.stream_line * self.touches
         } else {
-            let each = self.gather_seconds(rows - self.fixed(), outside, (row_bytes, bytes));
-            cost.seconds += self.entering_blocks(rows, row_bytes, each) * self.touches;
-            each
+            let read = self.gather_seconds(rows - self.fixed(), outside, (row_bytes, bytes));
+            cost.seconds += self.entering_blocks(rows, row_bytes, read) * self.touches;
+            self.moved(read, bytes)
         };
         let near = self.again_seconds(block, self.bytes(inner, row_bytes));
         // A multiply-add loads the value that it broadcasts.
@@ -105,10 +105,20 @@ impl Access<'_> {
         let least = if broadcast { LEAST_LINES } else { 1.0 };
         let again = (visits - fetches) * (row_bytes / LINE_BYTES).max(least) * near;
         cost.gathered_bytes += fetches * row_bytes * self.touches;
-        cost.seconds += (pieces * each + again) * self.touches;
+        cost.seconds += pieces * each + again * self.touches;
         if end > 0 && is_walk(self.problem, self.order, end - 1) {
             cost.seconds += visits * self.machine.find_row;
         }
+    }
+
+    /// Seconds to move `bytes` that lie in one piece and take `read` to gather: what is added to goes back too, which
+    /// takes as long as it took to come, but no longer than caches are kept from other work.
+    fn moved(&self, read: f64, bytes: f64) -> f64 {
+        if self.role == Role::Operand {
+            return read * self.touches;
+        }
+        let written = (bytes / LINE_BYTES).max(1.0) * self.machine.write_back_line;
+        (read + written.min(read)) * self.touches / 2.0
     }
 
     /// Seconds to gather `bytes` that lie in one piece, of rows over `rows` that take `row_bytes` each, in

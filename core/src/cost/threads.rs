@@ -18,8 +18,8 @@ pub struct ThreadedCost {
 /// Predicts `schedule`, which costs `cost` on one core, on `threads` threads.
 ///
 /// Tasks share the non-zeros.  Terms in dense loops only are computed by every task anew.  If tasks
-/// cannot own what they write, each thread but the first has a copy of the output: it is cleared,
-/// read and added once; of slices that tasks share, each task but the first has one.  Blocks that take turns end with
+/// cannot own what they write, each thread but the first has a copy of the output: it is cleared
+/// and added once; of slices that tasks share, each task but the first has one.  Blocks that take turns end with
 /// threads that wait for each other.  Of an operand in ranges
 /// of the output's rows every range is one task.
 pub fn on_threads(
@@ -43,7 +43,7 @@ pub fn on_threads(
     let mut seconds = shared + cost.repeated_seconds * tasks;
     let mut side_bytes = 0;
     if private {
-        let passes = 1.0 + 2.0 * (threads - 1.0) / threads;
+        let passes = 1.0 + COPY_PASSES * (threads - 1.0) / threads;
         let output = output_bytes(problem);
         seconds += passes * output / 64.0 * machine.stream_line;
         side_bytes = ((threads - 1.0) * output) as u64;
@@ -66,6 +66,9 @@ fn ranges(problem: &Problem) -> Option<u64> {
     let ranged = problem.sparse.first()?.pattern.ranged();
     ranged.map(|_| problem.extents.of(Index::BLOCK))
 }
+
+/// How often the output is read or written for each private copy of it that is added.
+const COPY_PASSES: f64 = 3.0;
 
 /// How often a shared slice is written or read: it is cleared, filled, read and added.
 const PASSES: f64 = 4.0;

@@ -56,6 +56,9 @@ pub struct Machine {
     pub memory_line: f64,
     /// Seconds to gather a line from memory.
     pub beyond_line: f64,
+    /// The most seconds that a line which was gathered and added to takes to go back; infinite where that is not known
+    /// and taken to be as long as it took to come.
+    pub write_back_line: f64,
     /// Seconds that a gathered row from the last-level cache takes beside its lines: the part of the
     /// latency that is not hidden.
     pub l3_wait: f64,
