@@ -108,6 +108,25 @@ fn tables_that_the_same_loops_gather_from_share_the_second_level() {
 }
 
 #[test]
+fn a_line_that_is_added_to_goes_back_sooner_than_it_came_from_afar() {
+    let zen = Family::Zen.machine();
+    let more = |rows: u64| {
+        let counts = [("i", 5000), ("ij", 400_000), ("ijk", 4_000_000), ("j", 5000), ("k", rows)];
+        let problem = problem("mttkrp:3:3", [5000, 5000, rows], &counts, 32);
+        let text = "path X*A1*A2\nnest i{ j{ k{ r{ T1 } } } }";
+        let schedule = schedule(&problem, text, &zen);
+        let seconds = |write_back_line| {
+            estimate(&problem, &schedule, &Machine { write_back_line, ..zen.clone() }).seconds
+        };
+        seconds(f64::INFINITY) / seconds(zen.write_back_line)
+    };
+    // Tables of 0.26 MB, in the second level, and of 6.4 MB.
+    assert!((more(1000) - 1.0).abs() < 1e-9, "{}", more(1000));
+    assert!(more(25_000) > 1.1, "{}", more(25_000));
+    assert_eq!(Family::Xeon.machine().write_back_line, f64::INFINITY);
+}
+
+#[test]
 fn values_of_a_buffer_that_are_broadcast_cost() {
     let counts = [("i", 1000), ("ij", 100_000), ("j", 1000), ("k", 2000), ("ijk", 1_000_000)];
     let problem = problem("ttmc:3:1", [1000, 1000, 2000], &counts, 8);

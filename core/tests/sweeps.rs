@@ -216,6 +216,27 @@ fn long_rows_are_stored_in_panels() {
     assert!(chosen.seconds() < whole.seconds());
     let text = chosen.to_string();
     assert!(text.starts_with("factors in panels of 32 + "), "{text}");
+    assert!(text.contains("\n  rejected factors in whole rows: "), "{text}");
+}
+
+#[test]
+fn a_plan_says_what_it_was_preferred_to() {
+    let corpus = corpus();
+    for case in corpus.tensor.iter().filter(|case| case.extents.len() >= 3) {
+        let plan = plan_of(case, Merging::Choose).expect("a plan");
+        let text = plan.to_string();
+        for part in plan.parts() {
+            let seconds: Vec<f64> = part.rejected.iter().map(|other| other.seconds).collect();
+            assert!(!seconds.is_empty() && seconds.is_sorted(), "{}: {text}", case.name);
+            assert!(seconds[0] >= part.weighed, "{}: {text}", case.name);
+            let (bytes, first) = (part.tree_bytes, &part.rejected[0]);
+            assert!(text.contains(&format!("({bytes} bytes), {:.2e} s", part.weighed)));
+            assert!(text.contains(&format!("rejected {}: {:.2e} s", first.what, first.seconds)));
+        }
+        let merges = |what: &str| what == "no merging" || what.ends_with(" merged");
+        let other = plan.rejected.iter().any(|other| merges(&other.what));
+        assert!(other || plan.merges.is_empty(), "{}: {text}", case.name);
+    }
 }
 
 #[test]

@@ -101,13 +101,7 @@ fn check(
     toolchain: &Toolchain,
 ) {
     let order = case.extents.len();
-    let none = decompose_core::sweep::TreePlan {
-        trees: Vec::new(),
-        steps: Vec::new(),
-        tree_bytes: 0,
-        side_bytes: 0,
-        considered: 0,
-    };
+    let none = decompose_core::sweep::TreePlan::default();
     let (mut kernels, _) = build_merged(coo, &none, merges, toolchain).expect("kernels");
     let outside: Vec<&Matrix<f64>> =
         (0..order).filter(|m| !set.contains(m)).map(|m| &factors[m]).collect();

@@ -252,7 +252,7 @@ fn join(parts: Vec<(Vec<usize>, TreePlan)>) -> TreePlan {
     let mut parts = parts.into_iter();
     let Some((kernels, mut all)) = parts.next() else {
         let (trees, steps) = (Vec::new(), Vec::new());
-        return TreePlan { trees, steps, tree_bytes: 0, side_bytes: 0, considered: 0 };
+        return TreePlan { trees, steps, ..TreePlan::default() };
     };
     all.steps.iter_mut().zip(kernels).for_each(|(step, kernel)| step.mode = kernel);
     for (kernels, part) in parts {
@@ -271,6 +271,8 @@ fn join(parts: Vec<(Vec<usize>, TreePlan)>) -> TreePlan {
         }
         all.side_bytes += part.side_bytes;
         all.considered += part.considered;
+        all.weighed += part.weighed;
+        all.rejected.extend(part.rejected);
     }
     all.steps.sort_by_key(|step| step.mode);
     all

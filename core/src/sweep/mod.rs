@@ -14,6 +14,7 @@ mod layout;
 mod limited;
 mod partials;
 mod plan;
+mod rejected;
 mod trees;
 
 use decompose_formats::{Panels, Value};
@@ -29,6 +30,7 @@ pub use layout::TreeLayout;
 pub use limited::{plan_counted, plan_limited};
 pub use partials::{TtmcMerge, TtmcSweep, plan_ttmc_merges};
 pub use plan::{Merge, SweepPlan, panel_columns, plan};
+pub use rejected::Rejected;
 pub use trees::{Merging, PlanOptions, Step, TreePlan, Trees, plan_kernels, posed};
 
 /// The MTTKRPs of one sparse tensor, one a mode: all that CP-ALS needs to know of the non-zeros.

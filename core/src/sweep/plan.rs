@@ -33,6 +33,7 @@ use crate::kernels::mode_index;
 use crate::schedule::{Pattern, Problem};
 use crate::sweep::blocks::{Blocks, partitions};
 use crate::sweep::engine::typed;
+use crate::sweep::rejected::{Rejected, nearest};
 use crate::sweep::trees::{
     Merging, PlanOptions, Step, TreePlan, Trees, at_rank, building_seconds, extents_of,
     plan_mttkrps,
@@ -55,6 +56,8 @@ pub struct SweepPlan {
     pub merges: Vec<Merge>,
     /// Partitions of the modes that were considered.
     pub considered: usize,
+    /// Other partitions of the modes, and the other way to store factors, as far as they were priced.
+    pub rejected: Vec<Rejected>,
     /// Predicted seconds of a sweep's kernels if nothing is merged, where that was planned too.
     pub plain_seconds: f64,
 }
@@ -173,7 +176,8 @@ impl fmt::Display for SweepPlan {
         if !self.merges.is_empty() && plain.is_finite() {
             write!(f, ", without merging {plain:.2e} s")?;
         }
-        write!(f, "; {} partitions of the modes considered", self.considered)
+        write!(f, "; {} partitions of the modes considered", self.considered)?;
+        self.rejected.iter().try_for_each(|other| write!(f, "\n  {other}"))
     }
 }
 
@@ -206,7 +210,11 @@ pub fn plan(
         (Ok(whole), Ok(panels)) => {
             let planner = Planner { extents, pattern, options, machine };
             let better = planner.price(&panels) < WORTH_PANELS * planner.price(&whole);
-            Ok(if better { panels } else { whole })
+            let (mut taken, other) = if better { (panels, whole) } else { (whole, panels) };
+            let stored = other.panels_typed().map(|widths| format!("panels of {widths} columns"));
+            let what = format!("factors in {}", stored.as_deref().unwrap_or("whole rows"));
+            taken.rejected.push(planner.rejected(what, &other));
+            Ok(taken)
         }
         (Err(_), Ok(panels)) => Ok(panels),
         (whole, Err(_)) => whole,
@@ -244,11 +252,19 @@ fn plan_stored(planner: &Planner<'_>) -> Result<SweepPlan, CoreError> {
     let plain_seconds = plain.as_ref().map_or(f64::INFINITY, TreePlan::seconds);
     let weighed = plain.as_ref().map_or(f64::INFINITY, TreePlan::weighed_seconds);
     let building = plain.as_ref().map_or(0.0, |plan| planner.spread_seconds(plan.tree_bytes));
-    let best = match planner.merged(partitions, weighed + building) {
-        Some(plan) => plan,
-        None => planner.assemble(Blocks::single(order), plain?, &[])?,
+    let (merged, mut rejected) = planner.merged(partitions, weighed + building);
+    let best = match (merged, plain) {
+        (Some(best), Ok(plain)) => {
+            let what = "no merging".to_owned();
+            let (seconds, bytes) = (weighed + building, plain.tree_bytes);
+            rejected.push(Rejected { what, seconds, bytes });
+            best
+        }
+        (Some(best), Err(_)) => best,
+        (None, plain) => planner.assemble(Blocks::single(order), plain?, &[])?,
     };
-    Ok(SweepPlan { considered, plain_seconds, ..best })
+    let rejected = nearest(rejected);
+    Ok(SweepPlan { considered, plain_seconds, rejected, ..best })
 }
 
 pub(super) fn wrong_merge(merged: &[Vec<usize>], order: usize) -> CoreError {
@@ -283,27 +299,38 @@ impl Planner<'_> {
         partitions(order, |block| self.tuples(block) <= most)
     }
 
-    /// The best plan with merges that takes less than `plain` seconds a sweep, building included.
-    fn merged(&self, partitions: Vec<Blocks>, plain: f64) -> Option<SweepPlan> {
+    /// The best plan with merges that takes less than `plain` seconds a sweep, building included, and those that
+    /// it was preferred to.
+    fn merged(&self, partitions: Vec<Blocks>, plain: f64) -> (Option<SweepPlan>, Vec<Rejected>) {
         let outer = partitions.into_iter().filter_map(|blocks| {
             let (kernels, products) = self.outer(&blocks).ok()?;
             Some((kernels, blocks, products))
         });
         let mut outer: Vec<_> = outer.collect();
         outer.sort_by(|a, b| a.0.seconds().total_cmp(&b.0.seconds()));
-        let mut best = None;
-        let mut least = plain;
+        let mut best: Option<SweepPlan> = None;
+        let (mut least, mut rejected) = (plain, Vec::new());
+        let named = |plan: &SweepPlan| format!("modes {} merged", plan.merged().join(", "));
         for (kernels, blocks, products) in outer {
             if kernels.seconds() >= least {
                 break;
             }
             let Ok(plan) = self.assemble(blocks, kernels, &products) else { continue };
             let seconds = self.price(&plan);
-            if seconds < least && self.fits(&plan) {
-                (least, best) = (seconds, Some(plan));
-            }
+            let other = if seconds < least && self.fits(&plan) {
+                least = seconds;
+                best.replace(plan)
+            } else {
+                Some(plan)
+            };
+            rejected.extend(other.map(|other| self.rejected(named(&other), &other)));
         }
-        best
+        (best, rejected)
+    }
+
+    /// Returns `plan`, which `what` tells from the one that is taken, with its price.
+    fn rejected(&self, what: String, plan: &SweepPlan) -> Rejected {
+        Rejected { what, seconds: self.price(plan), bytes: plan.tree_bytes() }
     }
 
     /// Adds the kernels of the merges, whose products run as often as `products` says.
@@ -317,8 +344,18 @@ impl Planner<'_> {
         let merges = merges.map(|(modes, &products)| self.inner(modes, products));
         let merges = merges.collect::<Result<_, _>>()?;
         let (blocks, plain_seconds) = (blocks.into_vec(), f64::INFINITY);
-        let panels = self.options.widths();
-        Ok(SweepPlan { blocks, kernels, panels, fringe: 0, merges, considered: 1, plain_seconds })
+        let (panels, rejected) = (self.options.widths(), Vec::new());
+        let (fringe, considered) = (0, 1);
+        Ok(SweepPlan {
+            blocks,
+            kernels,
+            panels,
+            fringe,
+            merges,
+            considered,
+            rejected,
+            plain_seconds,
+        })
     }
 
     fn fits(&self, plan: &SweepPlan) -> bool {

@@ -24,6 +24,7 @@ use crate::kernels;
 use crate::schedule::{OutputForm, Packing, Pattern, Problem, SparseOperand};
 use crate::sweep::blocked::{blocked_trees, ranged_trees};
 use crate::sweep::layout::TreeLayout;
+use crate::sweep::rejected::{Rejected, nearest};
 
 /// What a plan is made for.
 #[derive(Clone, Debug)]
@@ -83,7 +84,7 @@ pub enum Trees {
 }
 
 /// The kernels of one tensor on its trees.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct TreePlan {
     /// The trees to keep.
     pub trees: Vec<TreeLayout>,
@@ -95,6 +96,10 @@ pub struct TreePlan {
     pub side_bytes: u64,
     /// Trees and exchanges that were considered.
     pub considered: usize,
+    /// Seconds of a sweep as choices weigh them: blocks handicapped, the building of trees spread over the sweeps.
+    pub weighed: f64,
+    /// The sets of trees next to the chosen one, with one tree more, fewer or exchanged; none where trees are given.
+    pub rejected: Vec<Rejected>,
 }
 
 /// One kernel of a sweep.
@@ -133,10 +138,12 @@ impl TreePlan {
 
 impl fmt::Display for TreePlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "trees: {} ({} bytes)", self.trees.len(), self.tree_bytes)?;
+        let (count, bytes, weighed) = (self.trees.len(), self.tree_bytes, self.weighed);
+        writeln!(f, "trees: {count} ({bytes} bytes), {weighed:.2e} s a sweep as weighed")?;
         for (at, tree) in self.trees.iter().enumerate() {
             writeln!(f, "  tree {}: modes {tree}", at + 1)?;
         }
+        self.rejected.iter().try_for_each(|other| writeln!(f, "  {other}"))?;
         for step in &self.steps {
             let (mode, tree) = (step.mode + 1, step.tree + 1);
             let runs = if step.runs == 1 { String::new() } else { format!(", {} runs", step.runs) };
@@ -336,6 +343,7 @@ struct Choice {
     trees: Vec<usize>,
     seconds: f64,
     considered: usize,
+    rejected: Vec<Rejected>,
 }
 
 impl Table<'_> {
@@ -437,36 +445,63 @@ impl Table<'_> {
     }
 
     fn choose(&self) -> Result<Choice, CoreError> {
-        let mut best = Choice { trees: Vec::new(), seconds: f64::INFINITY, considered: 0 };
+        let (trees, seconds, rejected) = (Vec::new(), f64::INFINITY, Vec::new());
+        let mut best = Choice { trees, seconds, considered: 0, rejected };
         loop {
-            let mut offers = Vec::new();
-            for tree in (0..self.trees.len()).filter(|tree| !best.trees.contains(tree)) {
-                offers.push([best.trees.as_slice(), &[tree]].concat());
-                offers.extend((0..best.trees.len()).map(|at| {
-                    let mut exchanged = best.trees.clone();
-                    exchanged[at] = tree;
-                    exchanged
-                }));
-            }
+            let offers = self.offers(&best.trees);
             let considered = best.considered + offers.len();
             let priced = offers.into_iter().filter_map(|trees| Some((self.price(&trees)?, trees)));
             let offer = priced.min_by(|a, b| a.0.total_cmp(&b.0));
             best.considered = considered;
             match offer {
                 Some((seconds, trees)) if seconds < best.seconds => {
-                    best = Choice { trees, seconds, considered };
+                    best = Choice { trees, seconds, considered, rejected: Vec::new() };
                 }
                 _ if best.trees.is_empty() => return Err(self.too_large()),
-                _ => return Ok(best),
+                _ => {
+                    best.rejected = self.rejected(&best.trees);
+                    return Ok(best);
+                }
             }
         }
+    }
+
+    /// Returns `trees` with each other tree added, and in the place of each.
+    fn offers(&self, trees: &[usize]) -> Vec<Vec<usize>> {
+        let mut offers = Vec::new();
+        for tree in (0..self.trees.len()).filter(|tree| !trees.contains(tree)) {
+            offers.push([trees, &[tree]].concat());
+            offers.extend((0..trees.len()).map(|at| {
+                let mut exchanged = trees.to_vec();
+                exchanged[at] = tree;
+                exchanged
+            }));
+        }
+        offers
+    }
+
+    /// Returns the choices next to `chosen`, all of whose trees are of use.
+    fn rejected(&self, chosen: &[usize]) -> Vec<Rejected> {
+        let fewer = (0..chosen.len()).map(|at| [&chosen[..at], &chosen[at + 1..]].concat());
+        let others = self.offers(chosen).into_iter().chain(fewer.filter(|trees| !trees.is_empty()));
+        let priced = others.filter_map(|trees| {
+            let used = |at: usize| self.best_steps(&trees).any(|(tree, _)| tree == at);
+            let seconds = self.price(&trees).filter(|seconds| seconds.is_finite())?;
+            let names: Vec<String> = trees.iter().map(|&t| self.trees[t].to_string()).collect();
+            (0..trees.len()).all(used).then(|| Rejected {
+                what: names.join(", "),
+                seconds,
+                bytes: trees.iter().map(|&tree| self.bytes[tree]).sum(),
+            })
+        });
+        nearest(priced)
     }
 
     /// Keeps the first `trees` candidates.
     fn keep(&self, trees: usize) -> Result<Choice, CoreError> {
         let trees: Vec<usize> = (0..trees).collect();
         let seconds = self.price(&trees).ok_or_else(|| self.too_large())?;
-        Ok(Choice { trees, seconds, considered: 1 })
+        Ok(Choice { trees, seconds, considered: 1, rejected: Vec::new() })
     }
 
     fn too_large(&self) -> CoreError {
@@ -487,6 +522,8 @@ impl Table<'_> {
             tree_bytes: choice.trees.iter().map(|&tree| self.bytes[tree]).sum(),
             side_bytes: steps.iter().map(|step| step.side_bytes).sum(),
             considered: choice.considered,
+            weighed: choice.seconds,
+            rejected: choice.rejected.clone(),
             steps,
         }
     }

@@ -1,0 +1,32 @@
+//! What a plan was preferred to.
+
+use std::fmt;
+
+/// The most alternatives that a choice remembers.
+const MOST: usize = 3;
+
+/// An alternative that was priced and not taken.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rejected {
+    /// The trees, the merged modes or how factors are stored.
+    pub what: String,
+    /// Seconds of a sweep as choices weigh them: blocks handicapped, the building of trees spread over the sweeps.
+    pub seconds: f64,
+    /// Bytes of its trees.
+    pub bytes: u64,
+}
+
+impl fmt::Display for Rejected {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Rejected { what, seconds, bytes } = self;
+        write!(f, "rejected {what}: {seconds:.2e} s, trees of {bytes} bytes")
+    }
+}
+
+/// Returns the few of `all` that take the least seconds, the best first.
+pub(super) fn nearest(all: impl IntoIterator<Item = Rejected>) -> Vec<Rejected> {
+    let mut all: Vec<Rejected> = all.into_iter().collect();
+    all.sort_by(|a, b| a.seconds.total_cmp(&b.seconds).then_with(|| a.what.cmp(&b.what)));
+    all.truncate(MOST);
+    all
+}
