@@ -93,7 +93,7 @@ impl Access<'_> {
         let bytes = if piece { row_bytes * block } else { row_bytes };
         let pieces = if piece { fetches / block } else { fetches };
         let each = if self.streams(rows, outside) || end > 0 && outside == 0 {
-            (bytes / LINE_BYTES).max(LEAST_LINES) * self.machine.stream_line * self.touches
+            (bytes / LINE_BYTES).max(LEAST_LINES) * self.streamed_line(rows) * self.touches
         } else {
             let read = self.gather_seconds(rows - self.fixed(), outside, (row_bytes, bytes));
             cost.seconds += self.entering_blocks(rows, row_bytes, read) * self.touches;
@@ -182,6 +182,20 @@ impl Access<'_> {
         let root = usize::from(blocks);
         let first = outside == root + 1 && rows.contains(self.order[root]);
         first || self.role == Role::SumInOrder
+    }
+
+    /// Seconds of a line of rows over `rows` that come in storage order.
+    ///
+    /// Threads walk ranges side by side, all by the same rows: whoever comes first has them brought from memory, the
+    /// others find them in the last level.
+    fn streamed_line(&self, rows: IndexSet) -> f64 {
+        let Machine { stream_line, l3_line, .. } = *self.machine;
+        let ranged = self.problem.sparse.first().filter(|x| x.pattern.ranged().is_some());
+        let Some(x) = ranged.filter(|_| self.role == Role::Operand) else { return stream_line };
+        let count = |set| x.pattern.count(set, &self.problem.extents).max(1) as f64;
+        let rows = rows & self.problem.sparse_indices();
+        let first = (count(rows) / count(rows.with(Index::BLOCK))).min(1.0);
+        first * stream_line + (1.0 - first) * l3_line.min(stream_line)
     }
 
     /// Seconds beyond `each` that the first fetches of rows over `rows` in a block of the tensor take:

@@ -242,9 +242,9 @@ mod tests {
     use decompose_formats::mix::mix;
 
     use super::*;
-    use crate::cost::Family;
+    use crate::cost::{Family, estimate};
     use crate::sweep::limited::plan_counted;
-    use crate::sweep::trees::{Merging, PlanOptions, Trees};
+    use crate::sweep::trees::{Merging, PlanOptions, Step, TreePlan, Trees};
     use crate::technique::Techniques;
 
     #[test]
@@ -275,26 +275,47 @@ mod tests {
         };
         assert_eq!(typed(3), ["2:3/1-2"]);
         assert_eq!(typed(1), [""; 0]);
-        let planned = |threads| {
-            let options = PlanOptions {
-                rank: 50,
-                value_bytes: 8,
-                panels: Some(50),
-                threads,
-                memory: None,
-                sweeps: 50,
-                trees: Trees::Choose,
-                merging: Merging::Never,
-                updates: vec![0, 1],
-            };
-            crate::sweep::plan(counts.extents(), &pattern, &options, &machine)
-                .expect("a plan")
-                .kernels
-        };
+        let planned = |threads| matrix_plan(&counts, threads, Trees::Choose);
         let plan = planned(2);
         let tree = &plan.trees[plan.steps[1].tree];
         assert_eq!((tree.to_string().as_str(), plan.side_bytes), ("2:2/1-2", 0));
         assert!(planned(1).trees.iter().all(|tree| tree.blocks.is_none()));
+    }
+
+    #[test]
+    fn ranges_have_rows_of_the_root_brought_once() {
+        let counts = PatternCounts::uniform(&[165_000, 22_700], 4_000_000);
+        let machine = Family::Zen.machine();
+        // The seconds that a slower memory adds to the kernel of the second mode.
+        let more = |tree: &str| {
+            let trees = Trees::Given(vec![tree.parse().expect("a tree")]);
+            let Step { problem, candidate, .. } = matrix_plan(&counts, 2, trees).steps.remove(1);
+            let seconds = |stream_line| {
+                let machine = Machine { stream_line, ..machine.clone() };
+                estimate(&problem, &candidate.schedule, &machine).seconds
+            };
+            seconds(2.0 * machine.stream_line) - seconds(machine.stream_line)
+        };
+        let (plain, ranges) = (more("1-2"), more("2:2/1-2"));
+        assert!(plain > 0.0 && (ranges / plain - 1.0).abs() < 0.1, "{plain} {ranges}");
+    }
+
+    /// A plan for the two kernels of a matrix at rank 50, with factors stored whole.
+    fn matrix_plan(counts: &PatternCounts, threads: usize, trees: Trees) -> TreePlan {
+        let pattern = Pattern::of(counts, &[0, 1].map(mode_index));
+        let options = PlanOptions {
+            rank: 50,
+            value_bytes: 8,
+            panels: Some(50),
+            threads,
+            memory: None,
+            sweeps: 50,
+            trees,
+            merging: Merging::Never,
+            updates: vec![0, 1],
+        };
+        let machine = Family::Zen.machine();
+        crate::sweep::plan(counts.extents(), &pattern, &options, &machine).expect("a plan").kernels
     }
 
     #[test]
