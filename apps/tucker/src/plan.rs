@@ -251,8 +251,7 @@ fn no_windows(request: &PlanRequest<'_>, mode: usize) -> CoreError {
 fn join(parts: Vec<(Vec<usize>, TreePlan)>) -> TreePlan {
     let mut parts = parts.into_iter();
     let Some((kernels, mut all)) = parts.next() else {
-        let (trees, steps) = (Vec::new(), Vec::new());
-        return TreePlan { trees, steps, ..TreePlan::default() };
+        return TreePlan::default();
     };
     all.steps.iter_mut().zip(kernels).for_each(|(step, kernel)| step.mode = kernel);
     for (kernels, part) in parts {

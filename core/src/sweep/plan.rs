@@ -250,14 +250,12 @@ fn plan_stored(planner: &Planner<'_>) -> Result<SweepPlan, CoreError> {
     let considered = partitions.len() + 1;
     // Where the plain plan needs too much memory, any other is better.
     let plain_seconds = plain.as_ref().map_or(f64::INFINITY, TreePlan::seconds);
-    let weighed = plain.as_ref().map_or(f64::INFINITY, TreePlan::weighed_seconds);
-    let building = plain.as_ref().map_or(0.0, |plan| planner.spread_seconds(plan.tree_bytes));
-    let (merged, mut rejected) = planner.merged(partitions, weighed + building);
+    let weighed = plain.as_ref().map_or(f64::INFINITY, |plan| plan.weighed);
+    let (merged, mut rejected) = planner.merged(partitions, weighed);
     let best = match (merged, plain) {
         (Some(best), Ok(plain)) => {
             let what = "no merging".to_owned();
-            let (seconds, bytes) = (weighed + building, plain.tree_bytes);
-            rejected.push(Rejected { what, seconds, bytes });
+            rejected.push(Rejected { what, seconds: weighed, bytes: plain.tree_bytes });
             best
         }
         (Some(best), Err(_)) => best,

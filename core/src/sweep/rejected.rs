@@ -10,7 +10,8 @@ const MOST: usize = 3;
 pub struct Rejected {
     /// The trees, the merged modes or how factors are stored.
     pub what: String,
-    /// Seconds of a sweep as choices weigh them: blocks handicapped, the building of trees spread over the sweeps.
+    /// Seconds of a sweep as they were compared, the building of trees spread over the sweeps; of sets of trees with
+    /// the handicap of blocks.  Panels of factors must be better by more than a little, so they may take fewer.
     pub seconds: f64,
     /// Bytes of its trees.
     pub bytes: u64,

@@ -128,18 +128,15 @@ impl TreePlan {
     pub fn seconds(&self) -> f64 {
         self.steps.iter().map(|step| step.runs as f64 * step.seconds).sum()
     }
-
-    /// Returns these seconds as choices weigh them.
-    pub(super) fn weighed_seconds(&self) -> f64 {
-        let each = |step: &Step| step.runs as f64 * weighed(&self.trees[step.tree], step.seconds);
-        self.steps.iter().map(each).sum()
-    }
 }
 
 impl fmt::Display for TreePlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (count, bytes, weighed) = (self.trees.len(), self.tree_bytes, self.weighed);
-        writeln!(f, "trees: {count} ({bytes} bytes), {weighed:.2e} s a sweep as weighed")?;
+        writeln!(
+            f,
+            "trees: {count} ({bytes} bytes), compared at {weighed:.2e} s a sweep with building"
+        )?;
         for (at, tree) in self.trees.iter().enumerate() {
             writeln!(f, "  tree {}: modes {tree}", at + 1)?;
         }
