@@ -64,7 +64,7 @@ impl GatherLimit {
 }
 
 /// Wall time of each measurement.
-const BUDGET: Duration = Duration::from_millis(60);
+pub(super) const BUDGET: Duration = Duration::from_millis(60);
 /// Passes of each measurement at least; the first warms up and does not count.
 const LEAST_PASSES: usize = 4;
 /// Bytes of a table in the first-level cache, whose other half holds the list of rows.
@@ -92,7 +92,6 @@ impl Limits {
         machine: &Machine,
         toolchain: &Toolchain,
     ) -> Result<Limits, CoreError> {
-        let unable = |why| CoreError::Operand { operand: "limits of the machine".into(), why };
         let probes = Probes::new::<V>(cols, toolchain).map_err(unable)?;
         let threads = rayon::current_num_threads();
         let far = (machine.l3_bytes * BEYOND_CACHE).clamp(1 << 22, MOST_BYTES);
@@ -133,17 +132,30 @@ impl Limits {
     }
 }
 
+/// The error of a machine that cannot be measured.
+pub(super) fn unable(why: String) -> CoreError {
+    CoreError::Operand { operand: "limits of the machine".into(), why }
+}
+
+/// Runs `pass` on every thread; returns the seconds until all are done.
+pub(super) fn seconds(
+    pass: impl Fn(usize) -> Result<f64, CoreError> + Sync,
+) -> Result<f64, CoreError> {
+    let start = Instant::now();
+    let sums = rayon::broadcast(|context| pass(context.index()));
+    let seconds = start.elapsed().as_secs_f64();
+    for sum in sums {
+        std::hint::black_box(sum?);
+    }
+    Ok(seconds)
+}
+
 /// Runs `pass` on every thread, again and again, and returns the least seconds.
 fn least_seconds(pass: impl Fn(usize) -> Result<f64, CoreError> + Sync) -> Result<f64, CoreError> {
     let begun = Instant::now();
     let mut best = f64::INFINITY;
     for number in 0.. {
-        let start = Instant::now();
-        let sums = rayon::broadcast(|context| pass(context.index()));
-        let seconds = start.elapsed().as_secs_f64();
-        for sum in sums {
-            std::hint::black_box(sum?);
-        }
+        let seconds = seconds(&pass)?;
         if number > 0 {
             best = best.min(seconds);
         }
@@ -209,14 +221,14 @@ fn gathers<V: Value>(
 }
 
 /// Returns a matrix whose pages are all there.
-fn filled<V: Value>(rows: usize, cols: usize) -> Result<Matrix<V>, CoreError> {
+pub(super) fn filled<V: Value>(rows: usize, cols: usize) -> Result<Matrix<V>, CoreError> {
     let mut matrix = Matrix::zeros(rows, cols)?;
     matrix.as_mut_slice().par_chunks_mut(1 << 16).for_each(|part| part.fill(V::from_f64(0.5)));
     Ok(matrix)
 }
 
 /// Returns all rows in random order, more than once where they are few.
-fn shuffled(rows: usize, seed: u64) -> RowList {
+pub(super) fn shuffled(rows: usize, seed: u64) -> RowList {
     let count = rows.max(LEAST_ROWS / rows * rows);
     let mut list: Vec<u32> = (0..count).map(|at| (at % rows) as u32).collect();
     for at in (1..count).rev() {

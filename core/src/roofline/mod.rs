@@ -39,11 +39,13 @@
 mod bound;
 mod limits;
 mod reuse;
+mod share;
 mod shared;
 mod touches;
 mod work;
 
 pub use bound::{Bound, Part};
 pub use limits::{GatherLimit, Limits, Place};
+pub use share::CoreShare;
 pub use touches::{Touch, touches};
 pub use work::{Caches, Work};

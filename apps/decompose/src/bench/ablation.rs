@@ -49,7 +49,7 @@ pub(crate) fn of(settings: &Settings, record: &Record) -> Vec<Ablation> {
 /// The iterations with all techniques, in the order in which they were measured.
 fn full(record: &Record) -> Vec<Key> {
     let mut keys: Vec<Key> = Vec::new();
-    for Sample { key, .. } in &record.samples {
+    for Sample { key, .. } in record.counted() {
         if key.program == PROGRAM && key.quantity == "iteration" && !keys.contains(key) {
             keys.push(key.clone());
         }

@@ -1,6 +1,7 @@
 //! What the user typed after `decompose bench`, checked word by word only.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
 use decompose_core::technique::Technique;
@@ -41,9 +42,13 @@ pub(crate) struct BenchArgs {
     /// The numbers of threads.  [default: 1 and all]
     #[arg(long, short, value_name = "N,...", value_delimiter = ',', value_parser = parse_count)]
     pub(crate) threads: Vec<usize>,
-    /// Rounds that count, at least 5.
+    /// Rounds, at least 5.
     #[arg(long, value_name = "N", default_value = "5", value_parser = parse_rounds)]
     pub(crate) rounds: usize,
+    /// How long a run waits for, and is made again until, the threads have 0.95 of their speed before and
+    /// after, which others who use the machine may take away.
+    #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = parse_seconds)]
+    pub(crate) patience: Duration,
     /// The precision of values and factors.
     #[arg(long, value_name = "TYPE", default_value = "f64")]
     pub(crate) precision: Precision,
@@ -68,6 +73,12 @@ pub(crate) struct BenchArgs {
     /// Replace results in the folder.
     #[arg(long)]
     pub(crate) overwrite: bool,
+}
+
+/// Parses a time.
+fn parse_seconds(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse().ok().and_then(|s| Duration::try_from_secs_f64(s).ok());
+    seconds.ok_or_else(|| format!("`{text}` is not a number of seconds, 0 or more"))
 }
 
 /// Parses a number of rounds.

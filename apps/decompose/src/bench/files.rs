@@ -73,6 +73,7 @@ fn write_raw(path: &Path, settings: &Settings, record: &Record) -> csv::Result<(
     let mut file = csv::Writer::from_path(path)?;
     file.write_record([
         "round", "program", "tensor", "rank", "threads", "precision", "quantity", "value", "unit",
+        "share", "counts",
     ])?;
     for sample in &record.samples {
         let key = &sample.key;
@@ -86,6 +87,8 @@ fn write_raw(path: &Path, settings: &Settings, record: &Record) -> csv::Result<(
             &key.quantity,
             &format!("{:e}", sample.seconds),
             "s",
+            &format!("{:.3}", sample.share),
+            &String::from(if sample.counts { "yes" } else { "no" }),
         ])?;
     }
     Ok(file.flush()?)
@@ -135,11 +138,13 @@ fn whole(
             "ranks": settings.ranks,
             "threads": threads,
             "rounds": settings.rounds,
+            "patience_seconds": settings.patience.as_secs_f64(),
             "precision": precision(settings),
             "without": settings.without.each(),
             "ablation": settings.without == Without::EachAndAll,
             "peer": settings.peer_file,
         },
+        "disturbances": record.disturbances,
         "complete": done == Done::Complete,
         "machine": MachineFacts::here(),
         "caches": {

@@ -47,10 +47,14 @@ pub(crate) fn measure<V: Value>(
         };
         runners.push(Box::new(Ingest::<V> { file, pool, key, value: PhantomData }));
     }
-    turns::take(&mut runners, settings.rounds, record, screen)
+    turns::take(&mut runners, settings, record, screen)
 }
 
 impl<V: Value> Runner for Ingest<'_, V> {
+    fn threads(&self) -> usize {
+        self.key.threads
+    }
+
     fn run(&mut self) -> Result<Vec<(Key, f64)>, Failure> {
         let (source, options) = (io::Source::new(self.file), ReadOptions::default());
         let progress = Progress::new();

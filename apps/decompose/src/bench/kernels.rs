@@ -59,7 +59,7 @@ pub(crate) fn measure<V: Value>(
             let prepared = || prepare(settings, (subject, rank), (&plan, key, pool), record);
             runners.push(Box::new(screen.phase("kernel", prepared).0?));
         }
-        if turns::take(&mut runners, settings.rounds, record, screen)? == Done::Interrupted {
+        if turns::take(&mut runners, settings, record, screen)? == Done::Interrupted {
             return Ok(Done::Interrupted);
         }
     }
@@ -172,6 +172,10 @@ fn task<V: Value>(
 }
 
 impl<V: Value> Runner for KernelRun<'_, V> {
+    fn threads(&self) -> usize {
+        self.key.threads
+    }
+
     fn run(&mut self) -> Result<Vec<(Key, f64)>, Failure> {
         let dense: Vec<&Matrix<V>> = self.dense.iter().collect();
         let (contraction, output) = (&mut self.contraction, &mut self.output);

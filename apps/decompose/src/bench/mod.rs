@@ -63,6 +63,9 @@ fn run_in<V: Value>(settings: &Settings) -> Result<Done, Failure> {
     let done = *measured.as_ref().unwrap_or(&Done::Interrupted);
     let written = files::write(settings, &record, (&lines, &ablation), done)?;
     stdout::line(table::of(settings, &lines))?;
+    if let Some(text) = table::disturbances(&record.disturbances) {
+        stdout::line(text)?;
+    }
     if let Some(table) = ablation::table(&ablation) {
         stdout::line(table)?;
     }

@@ -41,6 +41,10 @@ pub(crate) struct Sample {
     pub(crate) round: usize,
     pub(crate) key: Key,
     pub(crate) seconds: f64,
+    /// The part of their speed that the threads had before and after; 1 where it is not known.
+    pub(crate) share: f64,
+    /// Whether it is the run of its round that counts.
+    pub(crate) counts: bool,
 }
 
 /// What some work must do.
@@ -82,9 +86,26 @@ pub(crate) struct Record {
     pub(crate) plans: Vec<PlanText>,
     pub(crate) tasks: Vec<Task>,
     pub(crate) samples: Vec<Sample>,
+    pub(crate) disturbances: Disturbances,
+}
+
+/// Runs on threads that others slowed down.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub(crate) struct Disturbances {
+    /// All runs, but those that warm up.
+    pub(crate) runs: usize,
+    /// Runs that do not count, since another of their round met less of it.
+    pub(crate) repeated: usize,
+    /// Runs that count although they were disturbed, like all others of their round.
+    pub(crate) counted: usize,
 }
 
 impl Record {
+    /// Returns the samples that count.
+    pub(crate) fn counted(&self) -> impl Iterator<Item = &Sample> {
+        self.samples.iter().filter(|sample| sample.counts)
+    }
+
     /// Returns the limits for rows of `rank` on `threads` threads, if they are known.
     pub(crate) fn limits(&self, rank: usize, threads: usize) -> Option<&Limits> {
         let found = self.limits.iter().find(|(r, limits)| *r == rank && limits.threads == threads);

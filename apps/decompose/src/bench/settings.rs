@@ -1,9 +1,12 @@
 //! What the user typed, completed and checked.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::ValueEnum;
 use decompose_common::output::{Existing, OutputFolder};
+use decompose_core::cost::Machine;
+use decompose_core::roofline::CoreShare;
 use decompose_core::runtime::Toolchain;
 use decompose_core::technique::Technique;
 use rayon::{ThreadPool, ThreadPoolBuilder};
@@ -23,7 +26,11 @@ pub(crate) struct Settings {
     pub(crate) ranks: Vec<usize>,
     /// The threads of each number of threads.
     pub(crate) pools: Vec<(usize, ThreadPool)>,
+    /// What each number of threads can do; none without a C compiler.
+    shares: Vec<(usize, CoreShare)>,
     pub(crate) rounds: usize,
+    /// How long a run waits for others to leave the machine.
+    pub(crate) patience: Duration,
     pub(crate) precision: Precision,
     pub(crate) without: Without,
     pub(crate) peers: Vec<Peer>,
@@ -89,20 +96,35 @@ impl Settings {
             true => Without::EachAndAll,
             false => Without::Each(distinct(args.without)),
         };
+        let (toolchain, pools) = (Toolchain::detect(), pools(distinct(args.threads))?);
+        let share = |(threads, pool): &(usize, ThreadPool)| {
+            let share = pool.install(|| CoreShare::new(Machine::here(), &toolchain)).ok()?;
+            Some((*threads, share))
+        };
         Ok(Settings {
+            shares: pools.iter().filter_map(share).collect(),
             sources: files.chain(generated).collect::<Result<_, Failure>>()?,
             what: what(args.what, &without)?,
             kernels: args.kernels,
             ranks: distinct(args.rank),
-            pools: pools(distinct(args.threads))?,
+            pools,
             rounds: args.rounds,
+            patience: args.patience,
             precision: args.precision,
             without,
             peers,
             peer_file: args.peer,
             folder,
-            toolchain: Toolchain::detect(),
+            toolchain,
         })
+    }
+
+    /// Returns the part of their speed that `threads` threads have now; 1 where it is not known.
+    pub(crate) fn share(&self, threads: usize) -> f64 {
+        let share = self.shares.iter().find(|(of, _)| *of == threads);
+        let pool = self.pools.iter().find(|(of, _)| *of == threads);
+        let now = share.zip(pool).and_then(|((_, s), (_, pool))| pool.install(|| s.now()).ok());
+        now.unwrap_or(1.0)
     }
 
     /// Tells whether `what` is to be measured.

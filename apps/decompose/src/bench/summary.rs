@@ -38,13 +38,13 @@ impl Line {
 /// Sums up all samples, in the order in which they came.
 pub(crate) fn lines(record: &Record) -> Vec<Line> {
     let mut keys: Vec<&Key> = Vec::new();
-    for sample in &record.samples {
+    for sample in record.counted() {
         if !keys.contains(&&sample.key) {
             keys.push(&sample.key);
         }
     }
     let line = |key: &Key| {
-        let samples = record.samples.iter().filter(|sample| sample.key == *key);
+        let samples = record.counted().filter(|sample| sample.key == *key);
         let mut seconds: Vec<f64> = samples.map(|sample| sample.seconds).collect();
         seconds.sort_by(f64::total_cmp);
         let task = record.tasks.iter().find(|task| task.key == *key);

@@ -77,7 +77,7 @@ pub(crate) fn measure<V: Value>(
         let steps = plan.steps().map(|(name, step)| (quantity(&name), step.runs)).collect();
         runners.push(Box::new(SweepRun { pool, key, pages, steps, engine, config }));
     }
-    turns::take(&mut runners, settings.rounds, record, screen)
+    turns::take(&mut runners, settings, record, screen)
 }
 
 /// Refuses what does not fit memory.
@@ -212,6 +212,10 @@ struct SweepRun<'a, V: Value> {
 }
 
 impl<V: Value> Runner for SweepRun<'_, V> {
+    fn threads(&self) -> usize {
+        self.key.threads
+    }
+
     fn run(&mut self) -> Result<Vec<(Key, f64)>, Failure> {
         let (engine, config, key) = (&mut self.engine, &self.config, &self.key);
         let solve = || {

@@ -2,8 +2,10 @@
 
 use decompose_core::roofline::Limits;
 
+use crate::bench::record::Disturbances;
 use crate::bench::settings::Settings;
 use crate::bench::summary::Line;
+use crate::bench::turns;
 
 /// Describes the limits of the machine.
 pub(crate) fn limits(rank: usize, limits: &Limits) -> String {
@@ -27,6 +29,21 @@ pub(crate) fn limits(rank: usize, limits: &Limits) -> String {
         text += &format!("{comma} {place} {line:.2} ns a line ({rate:.1} GB/s)");
     }
     text
+}
+
+/// Says how often others disturbed, if they did.
+pub(crate) fn disturbances(found: &Disturbances) -> Option<String> {
+    let least = turns::UNDISTURBED;
+    let Disturbances { runs, repeated, counted } = found;
+    let again = format!(
+        "{repeated} of {runs} runs were made again: before or after, others left the threads less \
+         than {least} of their speed"
+    );
+    match (repeated, counted) {
+        (0, 0) => None,
+        (_, 0) => Some(again),
+        _ => Some(format!("{again}; {counted} count all the same, no other being better")),
+    }
 }
 
 /// The columns of the table and whether their texts stand at the left.

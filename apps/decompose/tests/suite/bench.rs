@@ -47,7 +47,7 @@ fn everything_is_measured_and_summed_up() {
     let (stdout, stderr) = bench(
         dir.path(),
         &format!(
-            "{} --rank 4 --threads 1,2 --kernels mttkrp,ttmc,tttp --peer peers.csv --out out \
+            "{} --rank 4 --threads 1,2 --patience 0.1 --kernels mttkrp,ttmc,tttp --peer peers.csv --out out \
              --without merging,fusing,prefetch",
             file.display()
         ),
@@ -75,7 +75,7 @@ fn everything_is_measured_and_summed_up() {
 /// Checks the columns, and that the summary follows from the samples alone.
 fn check_summary(out: &Path) {
     let (columns, samples) = table(&out.join("raw.csv"));
-    let wanted = "round,program,tensor,rank,threads,precision,quantity,value,unit";
+    let wanted = "round,program,tensor,rank,threads,precision,quantity,value,unit,share,counts";
     assert_eq!(columns.join(","), wanted);
     let (columns, lines) = table(&out.join("summary.csv"));
     let wanted = "program,tensor,rank,threads,precision,quantity,median,lowest,highest,rounds,unit";
@@ -83,7 +83,12 @@ fn check_summary(out: &Path) {
     let mut seconds: BTreeMap<&[String], Vec<f64>> = BTreeMap::new();
     for sample in &samples {
         assert!((1..=5).contains(&sample[0].parse::<u32>().unwrap()) && sample[8] == "s");
-        seconds.entry(&sample[1..7]).or_default().push(sample[7].parse().unwrap());
+        let share: f64 = sample[9].parse().unwrap();
+        assert!(share > 0.0 && share <= 1.0, "{sample:?}");
+        match sample[10].as_str() {
+            "yes" => seconds.entry(&sample[1..7]).or_default().push(sample[7].parse().unwrap()),
+            counts => assert_eq!(counts, "no"),
+        }
     }
     assert_eq!(lines.len(), seconds.len());
     for line in &lines {
@@ -113,6 +118,8 @@ fn check_summary(out: &Path) {
 
 fn check_json(record: &serde_json::Value) {
     assert_eq!(record["complete"], true);
+    let runs = |of: &str| record["disturbances"][of].as_u64().unwrap();
+    assert!(runs("runs") > runs("repeated") && runs("runs") >= runs("counted"));
     assert_eq!(record["tensors"][0]["name"], "sun-elevation");
     assert!(record["machine"]["hardware_threads"].as_u64().unwrap() > 0);
     assert_eq!(record["options"]["threads"], serde_json::json!([1, 2]));
@@ -140,7 +147,8 @@ fn check_json(record: &serde_json::Value) {
 fn every_technique_is_left_out_in_turn() {
     let dir = tempfile::tempdir().unwrap();
     let file = data("tz-transitions.tns.gz");
-    let options = format!("{} --ablation --rank 4 --threads 1,2 --out out", file.display());
+    let options =
+        format!("{} --ablation --rank 4 --threads 1,2 --patience 0 --out out", file.display());
     let (stdout, _) = bench(dir.path(), &options);
     let techniques = [
         "constants", "registers", "prefetch", "blocks", "panels", "fringe", "huge-pages",
@@ -199,7 +207,7 @@ fn check_ratios(out: &Path, ablation: &[serde_json::Value]) {
 #[test]
 fn tensors_are_generated() {
     let dir = tempfile::tempdir().unwrap();
-    let options = "--like uber --scale 0.003 --what ingest --threads 1 --precision f32 --out out";
+    let options = "--like uber --scale 0.003 --what ingest --threads 1 --patience 0 --precision f32 --out out";
     bench(dir.path(), options);
     let out = dir.path().join("out");
     let files = ["bench.json", "bench.png", "bench.svg", "raw.csv", "summary.csv"];
@@ -219,7 +227,7 @@ fn what_was_measured_before_a_failure_is_kept() {
     let dir = tempfile::tempdir().unwrap();
     let mut command = decompose(dir.path());
     command.arg("bench").arg(data("sun-elevation.tns.gz"));
-    command.args("missing.tns --what ingest --threads 1 --out out".split(' '));
+    command.args("missing.tns --what ingest --threads 1 --patience 0 --out out".split(' '));
     let output = command.assert().code(2).get_output().clone();
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert!(stderr.contains("no such file: missing.tns"), "{stderr}");
