@@ -67,8 +67,9 @@ fn ranges(problem: &Problem) -> Option<u64> {
     ranged.map(|_| problem.extents.of(Index::BLOCK))
 }
 
-/// How often the output is read or written for each private copy of it that is added.
-const COPY_PASSES: f64 = 3.0;
+/// How often the output could be written in the time that a private copy of it takes: it is cleared, and
+/// added by threads to which half of its lines come from the cache of another.
+const COPY_PASSES: f64 = 6.0;
 
 /// How often a shared slice is written or read: it is cleared, filled, read and added.
 const PASSES: f64 = 4.0;
