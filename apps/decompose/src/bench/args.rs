@@ -45,8 +45,8 @@ pub(crate) struct BenchArgs {
     /// Rounds, at least 5.
     #[arg(long, value_name = "N", default_value = "5", value_parser = parse_rounds)]
     pub(crate) rounds: usize,
-    /// How long a run waits for, and is made again until, the threads have 0.95 of their speed before and
-    /// after, which others who use the machine may take away.
+    /// How long a run waits while others slow the cores down, and is made again if they did: the threads must
+    /// have 0.95 of their best speed before and after it.
     #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = parse_seconds)]
     pub(crate) patience: Duration,
     /// The precision of values and factors.
@@ -75,7 +75,7 @@ pub(crate) struct BenchArgs {
     pub(crate) overwrite: bool,
 }
 
-/// Parses a time.
+/// Parses a number of seconds.
 fn parse_seconds(text: &str) -> Result<Duration, String> {
     let seconds = text.parse().ok().and_then(|s| Duration::try_from_secs_f64(s).ok());
     seconds.ok_or_else(|| format!("`{text}` is not a number of seconds, 0 or more"))

@@ -94,9 +94,9 @@ pub(crate) struct Record {
 pub(crate) struct Disturbances {
     /// All runs, but those that warm up.
     pub(crate) runs: usize,
-    /// Runs that do not count, since another of their round met less of it.
+    /// Runs that do not count, since another of the same configuration and round was disturbed less.
     pub(crate) repeated: usize,
-    /// Runs that count although they were disturbed, like all others of their round.
+    /// Runs that count although they were disturbed, since all of their configuration and round were.
     pub(crate) counted: usize,
 }
 

@@ -102,11 +102,11 @@ impl Settings {
             Some((*threads, share))
         };
         Ok(Settings {
-            shares: pools.iter().filter_map(share).collect(),
             sources: files.chain(generated).collect::<Result<_, Failure>>()?,
             what: what(args.what, &without)?,
             kernels: args.kernels,
             ranks: distinct(args.rank),
+            shares: pools.iter().filter_map(share).collect(),
             pools,
             rounds: args.rounds,
             patience: args.patience,

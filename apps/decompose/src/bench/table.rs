@@ -36,13 +36,15 @@ pub(crate) fn disturbances(found: &Disturbances) -> Option<String> {
     let least = turns::UNDISTURBED;
     let Disturbances { runs, repeated, counted } = found;
     let again = format!(
-        "{repeated} of {runs} runs were made again: before or after, others left the threads less \
-         than {least} of their speed"
+        "{repeated} of {runs} runs were made again, since others slowed the cores down to less than \
+         {least} of their best speed"
     );
     match (repeated, counted) {
         (0, 0) => None,
         (_, 0) => Some(again),
-        _ => Some(format!("{again}; {counted} count all the same, no other being better")),
+        _ => Some(format!(
+            "{again}; {counted} slowed down runs count, for lack of better ones: try a longer --patience"
+        )),
     }
 }
 

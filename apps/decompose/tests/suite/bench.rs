@@ -47,8 +47,8 @@ fn everything_is_measured_and_summed_up() {
     let (stdout, stderr) = bench(
         dir.path(),
         &format!(
-            "{} --rank 4 --threads 1,2 --patience 0.1 --kernels mttkrp,ttmc,tttp --peer peers.csv --out out \
-             --without merging,fusing,prefetch",
+            "{} --rank 4 --threads 1,2 --patience 0.1 --kernels mttkrp,ttmc,tttp --peer peers.csv \
+             --out out --without merging,fusing,prefetch",
             file.display()
         ),
     );
@@ -207,7 +207,8 @@ fn check_ratios(out: &Path, ablation: &[serde_json::Value]) {
 #[test]
 fn tensors_are_generated() {
     let dir = tempfile::tempdir().unwrap();
-    let options = "--like uber --scale 0.003 --what ingest --threads 1 --patience 0 --precision f32 --out out";
+    let options = "--like uber --scale 0.003 --what ingest --threads 1 --patience 0 \
+                   --precision f32 --out out";
     bench(dir.path(), options);
     let out = dir.path().join("out");
     let files = ["bench.json", "bench.png", "bench.svg", "raw.csv", "summary.csv"];
@@ -247,6 +248,7 @@ fn bad_options_are_refused() {
     refuse(dir.path(), "missing.tns", "no such file: missing.tns");
     for (options, expected) in [
         ("--rounds 4", "fewer than 5 rounds"),
+        ("--patience soon", "is not a number of seconds"),
         ("--what everything", "[possible values: ingest, kernels, sweep]"),
         (
             "--without luck",
