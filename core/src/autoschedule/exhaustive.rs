@@ -5,7 +5,7 @@
 //! and small expressions.
 
 use crate::autoschedule::paths::widening;
-use crate::autoschedule::spttn::may_loop;
+use crate::autoschedule::spttn::WalkOrder;
 use crate::autoschedule::{Found, Scheduler, SearchLimits, rank};
 use crate::cost::Machine;
 use crate::cost::tree::{Site, TreeCost};
@@ -43,10 +43,11 @@ impl Scheduler for Exhaustive {
 
 /// Returns the fully fused forest of every combination of loop orders of the terms of `path`.
 pub fn all_forests(problem: &Problem, path: &Path) -> Vec<Forest> {
+    let walk = WalkOrder::new(problem);
     let mut choices: Vec<Vec<Vec<Index>>> = vec![Vec::new()];
     for term in &path.terms {
         let mut orders = Vec::new();
-        extend(problem, term.indices, &mut Vec::new(), &mut orders);
+        extend(&walk, term.indices, &mut Vec::new(), &mut orders);
         let longer = choices.iter().flat_map(|before| {
             orders.iter().map(|order| [before.as_slice(), std::slice::from_ref(order)].concat())
         });
@@ -56,7 +57,7 @@ pub fn all_forests(problem: &Problem, path: &Path) -> Vec<Forest> {
 }
 
 fn extend(
-    problem: &Problem,
+    walk: &WalkOrder,
     indices: IndexSet,
     order: &mut Vec<Index>,
     orders: &mut Vec<Vec<Index>>,
@@ -67,9 +68,9 @@ fn extend(
         return;
     }
     for index in (indices - done).iter() {
-        if may_loop(problem, indices, index, done) {
+        if walk.may_loop(indices, index, done) {
             order.push(index);
-            extend(problem, indices, order, orders);
+            extend(walk, indices, order, orders);
             order.pop();
         }
     }

@@ -66,7 +66,8 @@ pub fn cheapest_forest<C: TreeCost>(
     path: &Path,
     costs: &C,
 ) -> (Option<(Forest, C::Cost)>, usize) {
-    let mut search = Search { problem, path, costs, memo: Memo::default() };
+    let memo = Memo::with_capacity_and_hasher(SUBPROBLEMS, BuildHasherDefault::default());
+    let mut search = Search { problem, path, walk: WalkOrder::new(problem), costs, memo };
     let whole = Key { first: 0, end: path.terms.len(), done: IndexSet::EMPTY };
     search.solve(whole);
     let best = search.memo[&whole].best.as_ref().map(|choice| choice.cost.clone());
@@ -108,6 +109,9 @@ impl Hasher for SmallHasher {
         self.0 ^ self.0 >> 32
     }
 }
+
+/// Room for subproblems from the start: about as many as a path of three terms over five indices has.
+const SUBPROBLEMS: usize = 64;
 
 type Memo<C> = HashMap<Key, Solved<C>, BuildHasherDefault<SmallHasher>>;
 
@@ -154,6 +158,7 @@ impl<C: Clone + Ord> Solved<C> {
 struct Search<'a, C: TreeCost> {
     problem: &'a Problem,
     path: &'a Path,
+    walk: WalkOrder,
     costs: &'a C,
     memo: Memo<C::Cost>,
 }
@@ -172,7 +177,8 @@ impl<C: TreeCost> Search<'_, C> {
         }
         for root in open.iter() {
             for split in key.first + 1..=key.end {
-                if !self.may_loop(split - 1, root, key.done) {
+                let indices = self.path.terms[split - 1].indices;
+                if !self.walk.may_loop(indices, root, key.done) {
                     break;
                 }
                 let body = Key { end: split, done: key.done.with(root), ..key };
@@ -208,12 +214,6 @@ impl<C: TreeCost> Search<'_, C> {
         }
     }
 
-    /// Tells whether `term` may loop over `root` next: a level of the tree comes after those
-    /// above it.
-    fn may_loop(&self, term: usize, root: Index, done: IndexSet) -> bool {
-        may_loop(self.problem, self.path.terms[term].indices, root, done)
-    }
-
     fn site(&self, key: Key) -> Site<'_> {
         let Key { first, end, done } = key;
         Site { problem: self.problem, path: self.path, first, end, done }
@@ -237,11 +237,27 @@ impl<C: TreeCost> Search<'_, C> {
     }
 }
 
-/// Tells whether a term over `indices` inside loops over `done` may loop over `index` next.
-pub(super) fn may_loop(problem: &Problem, indices: IndexSet, index: Index, done: IndexSet) -> bool {
-    let open = indices - done;
-    let levels = problem.sparse.first().map_or(&[][..], |x| &x.levels);
-    let above = levels.iter().take_while(|&&level| level != index);
-    let is_level = levels.contains(&index);
-    open.contains(index) && (!is_level || above.into_iter().all(|&level| !open.contains(level)))
+/// The order in which loops must walk the levels of a problem's sparse operand.
+pub(super) struct WalkOrder {
+    /// The levels above that of each index, by its number; none where it is no level.
+    above: [IndexSet; Index::COUNT],
+}
+
+impl WalkOrder {
+    pub(super) fn new(problem: &Problem) -> WalkOrder {
+        let mut above = [IndexSet::EMPTY; Index::COUNT];
+        let levels = problem.sparse.first().map_or(&[][..], |x| &x.levels);
+        levels.iter().fold(IndexSet::EMPTY, |walked, &level| {
+            above[level.number()] = walked;
+            walked.with(level)
+        });
+        WalkOrder { above }
+    }
+
+    /// Tells whether a term over `indices` inside loops over `done` may loop over `index` next: a level of the
+    /// tree comes after those above it.
+    pub(super) fn may_loop(&self, indices: IndexSet, index: Index, done: IndexSet) -> bool {
+        let open = indices - done;
+        open.contains(index) && (open & self.above[index.number()]).is_empty()
+    }
 }

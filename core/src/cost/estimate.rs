@@ -14,7 +14,7 @@ use crate::cost::batches::batched_nodes;
 use crate::cost::buffers::add_buffers;
 use crate::cost::walks::{add_walks, is_walk};
 use crate::einsum::Index;
-use crate::nest::places;
+use crate::nest::Node;
 use crate::path::Source;
 use crate::schedule::{Conflict, Problem, Schedule};
 
@@ -155,9 +155,7 @@ pub(super) fn lane(
     let at = order.len().checked_sub(1)?;
     let lane = Some(order[at]).filter(|_| !is_walk(problem, order, at))?;
     // A loop around several terms runs them one after the other, each on one value.
-    let places = places(&schedule.nest, terms.len());
-    let own = places[position].last()?;
-    if places.iter().enumerate().any(|(term, loops)| term != position && loops.contains(own)) {
+    if !stands_alone(&schedule.nest.roots, position) {
         return None;
     }
     let ends = |stored: Vec<Index>| !stored.contains(&lane) || stored.last() == Some(&lane);
@@ -178,4 +176,15 @@ pub(super) fn lane(
         false => ends_buffer(position),
     };
     (inputs && output).then_some(lane)
+}
+
+/// Tells whether the innermost loop around `term` is around no other.
+fn stands_alone(nodes: &[Node], term: usize) -> bool {
+    nodes.iter().any(|node| match node {
+        Node::Loop { body, .. } => match body.as_slice() {
+            [Node::Term(only)] => *only == term,
+            body => stands_alone(body, term),
+        },
+        Node::Term(_) => false,
+    })
 }

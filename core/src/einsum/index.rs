@@ -101,7 +101,12 @@ impl IndexSet {
 
     /// Iterates over the members by number.
     pub fn iter(self) -> impl Iterator<Item = Index> {
-        (0..Index::COUNT as u8).map(Index).filter(move |&index| self.contains(index))
+        let mut rest = self.0;
+        std::iter::from_fn(move || {
+            let least = (rest != 0).then(|| Index(rest.trailing_zeros() as u8));
+            rest &= rest.wrapping_sub(1);
+            least
+        })
     }
 }
 

@@ -1,6 +1,7 @@
 //! What is known of a sparse operand's pattern.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use decompose_formats::stats::{Coverage, PatternCounts};
 use decompose_formats::{Blocking, ModeSet};
@@ -13,14 +14,16 @@ use crate::kernels::mode_index;
 /// `nnz(X_S)` is the number of different tuples of coordinates in the modes of `S` among the
 /// non-zeros; it is the number of nodes of a CSF level whose prefix is `S`.  Searches see these
 /// numbers, and how skewed the coordinates of each index are, never the non-zeros.
+///
+/// Every search has a copy, so what is known is shared: cloning takes `O(1)`.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Pattern {
-    counts: BTreeMap<IndexSet, u64>,
-    coverages: BTreeMap<Index, Coverage>,
+    counts: Arc<BTreeMap<IndexSet, u64>>,
+    coverages: Arc<BTreeMap<Index, Coverage>>,
     /// Counts of pairs of a block and a tuple, by blocking.
-    blocks: BTreeMap<Blocking, BTreeMap<IndexSet, u64>>,
+    blocks: Arc<BTreeMap<Blocking, BTreeMap<IndexSet, u64>>>,
     /// Blockings of which the counts are estimates.
-    estimated: BTreeSet<Blocking>,
+    estimated: Arc<BTreeSet<Blocking>>,
     /// Within blocks, of how many steps to the next block each mode's bits change.
     changes: Vec<f64>,
     /// Within blocks, the index of which they are ranges, if they are.
@@ -33,15 +36,15 @@ impl Pattern {
         let named = |set: ModeSet| set.modes().map(|mode| indices[mode]).collect::<IndexSet>();
         let coverage = |(mode, &index): (usize, &Index)| (index, counts.coverage(mode).clone());
         Pattern {
-            counts: counts.iter().map(|(set, count)| (named(set), count.value)).collect(),
-            coverages: indices.iter().enumerate().map(coverage).collect(),
+            counts: Arc::new(counts.iter().map(|(set, count)| (named(set), count.value)).collect()),
+            coverages: Arc::new(indices.iter().enumerate().map(coverage).collect()),
             ..Pattern::default()
         }
     }
 
     /// Records `nnz(X_set)`.
     pub fn record(&mut self, set: IndexSet, count: u64) {
-        self.counts.insert(set, count);
+        Arc::make_mut(&mut self.counts).insert(set, count);
     }
 
     /// Returns the sets of indices that are recorded, with their counts.
@@ -56,7 +59,7 @@ impl Pattern {
 
     /// Returns this pattern with the coverage of `index` recorded.
     pub fn with_coverage(mut self, index: Index, coverage: Coverage) -> Pattern {
-        self.coverages.insert(index, coverage);
+        Arc::make_mut(&mut self.coverages).insert(index, coverage);
         self
     }
 
@@ -68,8 +71,8 @@ impl Pattern {
         counts: impl IntoIterator<Item = (IndexSet, u64)>,
     ) {
         let counts = counts.into_iter().map(|(set, count)| (set.with(Index::BLOCK), count));
-        self.estimated.remove(&blocking);
-        self.blocks.insert(blocking, counts.collect());
+        Arc::make_mut(&mut self.estimated).remove(&blocking);
+        Arc::make_mut(&mut self.blocks).insert(blocking, counts.collect());
     }
 
     /// Records what [`Pattern::record_blocks`] does as mere estimates.
@@ -79,7 +82,7 @@ impl Pattern {
         counts: impl IntoIterator<Item = (IndexSet, u64)>,
     ) {
         self.record_blocks(blocking.clone(), counts);
-        self.estimated.insert(blocking);
+        Arc::make_mut(&mut self.estimated).insert(blocking);
     }
 
     /// Tells whether what is known of `blocking` needs no counting: it was counted, or the blocks are
@@ -101,8 +104,8 @@ impl Pattern {
             Some((mode, count)) => self.in_ranges(mode_index(mode), count),
             None => self.blocks.get(blocking)?.iter().map(|(&set, &count)| (set, count)).collect(),
         };
-        let counts = self.counts().chain(inside).collect();
-        let (coverages, changes) = (self.coverages.clone(), blocking.changes());
+        let counts = Arc::new(self.counts().chain(inside).collect());
+        let (coverages, changes) = (Arc::clone(&self.coverages), blocking.changes());
         let ranged = blocking.ranges().map(|(mode, _)| mode_index(mode));
         Some(Pattern { counts, coverages, changes, ranged, ..Pattern::default() })
     }
@@ -159,6 +162,6 @@ pub(crate) fn spread_pairs(tuples: f64, entries: f64, parts: f64) -> f64 {
 
 impl FromIterator<(IndexSet, u64)> for Pattern {
     fn from_iter<I: IntoIterator<Item = (IndexSet, u64)>>(counts: I) -> Pattern {
-        Pattern { counts: counts.into_iter().collect(), ..Pattern::default() }
+        Pattern { counts: Arc::new(counts.into_iter().collect()), ..Pattern::default() }
     }
 }

@@ -22,9 +22,11 @@
 //! kernels of `Y` are planned first: a partition whose `Y` alone takes longer than the best sweep so
 //! far is out.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use decompose_formats::panels::row_bytes;
+use rayon::prelude::{IntoParallelIterator, ParallelIterator};
 
 use crate::cost::Machine;
 use crate::einsum::IndexSet;
@@ -201,12 +203,11 @@ pub fn plan(
     if let Some(columns) = options.panels {
         return planned(columns);
     }
-    let whole = planned(options.rank);
     let narrow = panel_columns(options.rank, options.value_bytes);
     if narrow == options.rank {
-        return whole;
+        return planned(options.rank);
     }
-    match (whole, planned(narrow)) {
+    match rayon::join(|| planned(options.rank), || planned(narrow)) {
         (Ok(whole), Ok(panels)) => {
             let planner = Planner { extents, pattern, options, machine };
             let better = planner.price(&panels) < WORTH_PANELS * planner.price(&whole);
@@ -242,16 +243,22 @@ fn plan_stored(planner: &Planner<'_>) -> Result<SweepPlan, CoreError> {
     if let Merging::Given(merged) = &options.merging {
         let blocks = Blocks::given(merged, order).ok_or_else(|| wrong_merge(merged, order))?;
         let (kernels, products) = planner.outer(&blocks)?;
-        return planner.assemble(blocks, kernels, &products);
+        let merges = blocks.merged().iter().zip(&products);
+        let merges = merges.map(|(modes, &products)| planner.inner(modes, products));
+        let merges = merges.collect::<Result<_, _>>()?;
+        return Ok(planner.assemble(blocks, kernels, merges));
     }
-    let plain = plan_mttkrps((extents, pattern), &vec![1; order], options, machine);
     let choose = options.merging == Merging::Choose && !matches!(options.trees, Trees::Given(_));
     let partitions = if choose { planner.worthwhile() } else { Vec::new() };
     let considered = partitions.len() + 1;
+    let (plain, outer) = rayon::join(
+        || plan_mttkrps((extents, pattern), &vec![1; order], options, machine),
+        || planner.outers(partitions),
+    );
     // Where the plain plan needs too much memory, any other is better.
     let plain_seconds = plain.as_ref().map_or(f64::INFINITY, TreePlan::seconds);
     let weighed = plain.as_ref().map_or(f64::INFINITY, |plan| plan.weighed);
-    let (merged, mut rejected) = planner.merged(partitions, weighed);
+    let (merged, mut rejected) = planner.merged(outer, weighed);
     let best = match (merged, plain) {
         (Some(best), Ok(plain)) => {
             let what = "no merging".to_owned();
@@ -259,7 +266,7 @@ fn plan_stored(planner: &Planner<'_>) -> Result<SweepPlan, CoreError> {
             best
         }
         (Some(best), Err(_)) => best,
-        (None, plain) => planner.assemble(Blocks::single(order), plain?, &[])?,
+        (None, plain) => planner.assemble(Blocks::single(order), plain?, Vec::new()),
     };
     let rejected = nearest(rejected);
     Ok(SweepPlan { considered, plain_seconds, rejected, ..best })
@@ -281,6 +288,14 @@ struct Planner<'a> {
     machine: &'a Machine,
 }
 
+/// The kernels of `Y` of a partition.
+struct Outer {
+    blocks: Blocks,
+    kernels: TreePlan,
+    /// How often the product of each merge runs.
+    products: Vec<usize>,
+}
+
 /// The most tuples, as a share of the non-zeros, that are worth a merge.
 pub(super) const MOST_TUPLES: f64 = 0.5;
 
@@ -297,23 +312,32 @@ impl Planner<'_> {
         partitions(order, |block| self.tuples(block) <= most)
     }
 
+    /// The kernels of `Y` of each of `partitions` that has a plan, those that take least first.
+    fn outers(&self, partitions: Vec<Blocks>) -> Vec<Outer> {
+        let outer = partitions.into_par_iter().filter_map(|blocks| {
+            let (kernels, products) = self.outer(&blocks).ok()?;
+            Some(Outer { blocks, kernels, products })
+        });
+        let mut outer: Vec<Outer> = outer.collect();
+        outer.sort_by(|a, b| a.kernels.seconds().total_cmp(&b.kernels.seconds()));
+        outer
+    }
+
     /// The best plan with merges that takes less than `plain` seconds a sweep, building included, and those that
     /// it was preferred to.
-    fn merged(&self, partitions: Vec<Blocks>, plain: f64) -> (Option<SweepPlan>, Vec<Rejected>) {
-        let outer = partitions.into_iter().filter_map(|blocks| {
-            let (kernels, products) = self.outer(&blocks).ok()?;
-            Some((kernels, blocks, products))
-        });
-        let mut outer: Vec<_> = outer.collect();
-        outer.sort_by(|a, b| a.0.seconds().total_cmp(&b.0.seconds()));
+    fn merged(&self, outer: Vec<Outer>, plain: f64) -> (Option<SweepPlan>, Vec<Rejected>) {
+        let inner = self.inners(outer.iter().take_while(|outer| outer.kernels.seconds() < plain));
         let mut best: Option<SweepPlan> = None;
         let (mut least, mut rejected) = (plain, Vec::new());
         let named = |plan: &SweepPlan| format!("modes {} merged", plan.merged().join(", "));
-        for (kernels, blocks, products) in outer {
+        for Outer { blocks, kernels, products } in outer {
             if kernels.seconds() >= least {
                 break;
             }
-            let Ok(plan) = self.assemble(blocks, kernels, &products) else { continue };
+            let merges = blocks.merged().iter().zip(&products);
+            let merges = merges.map(|(modes, &products)| inner.get(&(modes.clone(), products)));
+            let Some(merges) = merges.map(Option::<&Merge>::cloned).collect() else { continue };
+            let plan = self.assemble(blocks, kernels, merges);
             let seconds = self.price(&plan);
             let other = if seconds < least && self.fits(&plan) {
                 least = seconds;
@@ -326,34 +350,30 @@ impl Planner<'_> {
         (best, rejected)
     }
 
+    /// The merges of the partitions `outer` that have a plan, by their modes and how often their product runs.
+    fn inners<'a>(
+        &self,
+        outer: impl Iterator<Item = &'a Outer>,
+    ) -> BTreeMap<(Vec<usize>, usize), Merge> {
+        let merges = |outer: &'a Outer| outer.blocks.merged().iter().zip(&outer.products);
+        let wanted: BTreeSet<(&Vec<usize>, &usize)> = outer.flat_map(merges).collect();
+        let planned = wanted.into_par_iter().filter_map(|(modes, &products)| {
+            Some(((modes.clone(), products), self.inner(modes, products).ok()?))
+        });
+        planned.collect()
+    }
+
     /// Returns `plan`, which `what` tells from the one that is taken, with its price.
     fn rejected(&self, what: String, plan: &SweepPlan) -> Rejected {
         Rejected { what, seconds: self.price(plan), bytes: plan.tree_bytes() }
     }
 
-    /// Adds the kernels of the merges, whose products run as often as `products` says.
-    fn assemble(
-        &self,
-        blocks: Blocks,
-        kernels: TreePlan,
-        products: &[usize],
-    ) -> Result<SweepPlan, CoreError> {
-        let merges = blocks.merged().iter().zip(products);
-        let merges = merges.map(|(modes, &products)| self.inner(modes, products));
-        let merges = merges.collect::<Result<_, _>>()?;
+    /// Puts the kernels of `Y` and the merges together.
+    fn assemble(&self, blocks: Blocks, kernels: TreePlan, merges: Vec<Merge>) -> SweepPlan {
         let (blocks, plain_seconds) = (blocks.into_vec(), f64::INFINITY);
         let (panels, rejected) = (self.options.widths(), Vec::new());
         let (fringe, considered) = (0, 1);
-        Ok(SweepPlan {
-            blocks,
-            kernels,
-            panels,
-            fringe,
-            merges,
-            considered,
-            rejected,
-            plain_seconds,
-        })
+        SweepPlan { blocks, kernels, panels, fringe, merges, considered, rejected, plain_seconds }
     }
 
     fn fits(&self, plan: &SweepPlan) -> bool {
