@@ -329,8 +329,8 @@ struct Table<'a> {
     options: &'a PlanOptions,
     machine: &'a Machine,
     trees: Vec<TreeLayout>,
-    /// By tree, then by kernel.
-    steps: Vec<Vec<Step>>,
+    /// By tree, then by kernel; none on blocks that were made for another result.
+    steps: Vec<Vec<Option<Step>>>,
     /// By tree.
     bytes: Vec<u64>,
 }
@@ -344,12 +344,13 @@ struct Choice {
 }
 
 impl Table<'_> {
-    /// Schedules every kernel on every tree; a candidate on which one has no schedule is left out.
+    /// Schedules every kernel on every tree that suits it; a candidate on which one has no schedule is left out.
     fn fill(&mut self) -> Result<(), CoreError> {
         let steps = |tree: &TreeLayout| {
             (0..self.problems.len()).map(|kernel| self.step(tree, kernel)).collect()
         };
-        let found: Vec<Result<Vec<Step>, CoreError>> = self.trees.par_iter().map(steps).collect();
+        let found: Vec<Result<Vec<Option<Step>>, CoreError>> =
+            self.trees.par_iter().map(steps).collect();
         let mut refused = None;
         for (tree, steps) in std::mem::take(&mut self.trees).into_iter().zip(found) {
             match steps {
@@ -373,7 +374,10 @@ impl Table<'_> {
         }
     }
 
-    fn step(&self, tree: &TreeLayout, mode: usize) -> Result<Step, CoreError> {
+    fn step(&self, tree: &TreeLayout, mode: usize) -> Result<Option<Step>, CoreError> {
+        if self.options.trees == Trees::Choose && !tree.suits(mode) {
+            return Ok(None);
+        }
         let problem = tree.problem(&self.problems[mode]).ok_or_else(|| {
             CoreError::Internal(format!("nothing is known of the blocks of {tree}"))
         })?;
@@ -383,7 +387,7 @@ impl Table<'_> {
         })?;
         let ThreadedCost { seconds, side_bytes } = self.all_panels(&problem, &mut candidate);
         let (report, runs) = (found.report, self.runs[mode]);
-        Ok(Step { mode, tree: 0, problem, candidate, report, seconds, side_bytes, runs })
+        Ok(Some(Step { mode, tree: 0, problem, candidate, report, seconds, side_bytes, runs }))
     }
 
     /// Adds to the cost of `candidate` for `problem`, which is that of the widest panel of the factors,
@@ -403,36 +407,36 @@ impl Table<'_> {
         all
     }
 
-    /// Seconds of a sweep with `trees`, building included; `None` over the memory limit.
+    /// Seconds of a sweep with `trees`, building included; `None` over the memory limit, or if one of the kernels
+    /// suits none of them.
     fn price(&self, trees: &[usize]) -> Option<f64> {
         let bytes: u64 = trees.iter().map(|&tree| self.bytes[tree]).sum();
-        let (side, kernels) =
-            self.best_steps(trees).fold((0, 0.0), |(side, seconds), (at, step)| {
+        let (placed, side, kernels) =
+            self.best_steps(trees).fold((0, 0, 0.0), |(placed, side, seconds), (at, step)| {
                 let weighed = step.runs as f64 * self.weighed(trees[at], step);
-                (side + step.side_bytes, seconds + weighed)
+                (placed + 1, side + step.side_bytes, seconds + weighed)
             });
-        if self.options.memory.is_some_and(|limit| bytes + side > limit) {
+        let over = self.options.memory.is_some_and(|limit| bytes + side > limit);
+        if over || placed < self.problems.len() {
             return None;
         }
         let building = building_seconds(bytes, self.machine);
         Some(kernels + building / self.options.sweeps.max(1) as f64)
     }
 
-    /// The seconds of `step` on candidate `tree` as choices weigh them: no end of them on blocks that were made
-    /// for another result.
+    /// The seconds of `step` on candidate `tree` as choices weigh them.
     fn weighed(&self, tree: usize, step: &Step) -> f64 {
-        let tree = &self.trees[tree];
         match self.options.trees {
-            Trees::Choose if !tree.suits(step.mode) => f64::INFINITY,
-            Trees::Choose => weighed(tree, step.seconds),
+            Trees::Choose => weighed(&self.trees[tree], step.seconds),
             _ => step.seconds,
         }
     }
 
-    /// The best step of each kernel on one of `trees`, with the position of its tree there.
+    /// The best step of each kernel that suits one of `trees`, with the position of its tree there.
     fn best_steps<'a>(&'a self, trees: &'a [usize]) -> impl Iterator<Item = (usize, &'a Step)> {
         (0..self.problems.len()).filter_map(|mode| {
-            let steps = trees.iter().enumerate().map(|(at, &tree)| (at, &self.steps[tree][mode]));
+            let on = |(at, &tree): (usize, &usize)| Some((at, self.steps[tree][mode].as_ref()?));
+            let steps = trees.iter().enumerate().filter_map(on);
             let own = self.options.trees == Trees::Rooted;
             steps.filter(|&(at, _)| !own || at == mode).min_by(|a, b| {
                 let seconds = |(at, step)| self.weighed(trees[at], step);
@@ -483,7 +487,7 @@ impl Table<'_> {
         let others = self.offers(chosen).into_iter().chain(fewer.filter(|trees| !trees.is_empty()));
         let priced = others.filter_map(|trees| {
             let used = |at: usize| self.best_steps(&trees).any(|(tree, _)| tree == at);
-            let seconds = self.price(&trees).filter(|seconds| seconds.is_finite())?;
+            let seconds = self.price(&trees)?;
             let names: Vec<String> = trees.iter().map(|&t| self.trees[t].to_string()).collect();
             (0..trees.len()).all(used).then(|| Rejected {
                 what: names.join(", "),
