@@ -19,8 +19,8 @@
 //! one `P`; others need it made again.
 //!
 //! Up to five modes every partition into blocks is considered, above that one block at a time.  The
-//! kernels of `Y` are planned first: a partition whose `Y` alone takes longer than the best sweep so
-//! far is out.
+//! kernels of `Y` are planned first, those of all partitions side by side: one whose `Y` alone takes longer than
+//! the sweep without merges is out.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
