@@ -22,6 +22,7 @@ pub mod plot;
 pub mod roofline;
 pub mod runtime;
 pub mod schedule;
+mod small_map;
 pub mod stochastic;
 pub mod sweep;
 pub mod technique;

@@ -59,7 +59,7 @@ pub struct OrdersFound {
 }
 
 /// Up to this many levels, every order is searched.
-const ALL_ORDERS: usize = 4;
+const ALL_ORDERS: usize = 5;
 
 /// Returns the orders of `indices` worth a search.
 ///

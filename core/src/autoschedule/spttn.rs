@@ -10,9 +10,6 @@
 //! Source: Kanakagiri, Solomonik, "Minimum Cost Loop Nests for Contraction of a Sparse Tensor with
 //! a Tensor Network", SPAA 2024, section 4.2.
 
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
-
 use crate::autoschedule::paths::widening;
 use crate::autoschedule::{Found, Scheduler, SearchLimits, StopReason, rank};
 use crate::cost::Machine;
@@ -22,6 +19,7 @@ use crate::error::CoreError;
 use crate::nest::{Forest, Node};
 use crate::path::Path;
 use crate::schedule::Problem;
+use crate::small_map::SmallMap;
 
 /// The scheduler `spttn`: a dynamic program over fully fused nests, for the most independent dense loops
 /// under the buffer bound; paths are ranked by predicted seconds.
@@ -66,7 +64,7 @@ pub fn cheapest_forest<C: TreeCost>(
     path: &Path,
     costs: &C,
 ) -> (Option<(Forest, C::Cost)>, usize) {
-    let memo = Memo::with_capacity_and_hasher(SUBPROBLEMS, BuildHasherDefault::default());
+    let memo = Memo::with_capacity_and_hasher(SUBPROBLEMS, Default::default());
     let mut search = Search { problem, path, walk: WalkOrder::new(problem), costs, memo };
     let whole = Key { first: 0, end: path.terms.len(), done: IndexSet::EMPTY };
     search.solve(whole);
@@ -87,33 +85,10 @@ struct Key {
     done: IndexSet,
 }
 
-/// A hash of a few small integers: the standard one takes most of the time of a search.
-#[derive(Clone, Copy, Default)]
-struct SmallHasher(u64);
-
-impl Hasher for SmallHasher {
-    fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|&byte| self.write_u64(u64::from(byte)));
-    }
-
-    fn write_usize(&mut self, number: usize) {
-        self.write_u64(number as u64);
-    }
-
-    fn write_u64(&mut self, number: u64) {
-        // Fibonacci hashing: an odd constant near 2^64 over the golden ratio.
-        self.0 = (self.0.rotate_left(5) ^ number).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    }
-
-    fn finish(&self) -> u64 {
-        self.0 ^ self.0 >> 32
-    }
-}
-
 /// Room for subproblems from the start: about as many as a path of three terms over five indices has.
 const SUBPROBLEMS: usize = 64;
 
-type Memo<C> = HashMap<Key, Solved<C>, BuildHasherDefault<SmallHasher>>;
+type Memo<C> = SmallMap<Key, Solved<C>>;
 
 /// How a nest begins: a loop over `root` around the terms up to `split`, or a bare term.
 #[derive(Clone)]

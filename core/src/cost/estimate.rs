@@ -19,7 +19,7 @@ use crate::path::Source;
 use crate::schedule::{Conflict, Problem, Schedule};
 
 /// What a schedule is predicted to cost; the same columns whoever made it.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Cost {
     /// Seconds on one core.
     pub seconds: f64,
@@ -70,15 +70,7 @@ impl fmt::Display for Cost {
 
 /// Judges `schedule`, which must be legal for `problem`, on `machine`.
 pub fn estimate(problem: &Problem, schedule: &Schedule, machine: &Machine) -> Cost {
-    let mut cost = Cost {
-        seconds: 0.0,
-        repeated_seconds: 0.0,
-        flops: 0.0,
-        gathered_bytes: 0.0,
-        streamed_bytes: 0.0,
-        buffer_elements: 0,
-        buffer_dims: 0,
-    };
+    let mut cost = Cost::default();
     let orders = schedule.nest.orders(schedule.path.terms.len()).unwrap_or_default();
     for (term, order) in orders.iter().enumerate() {
         let before = cost.seconds;

@@ -8,6 +8,7 @@ mod access;
 mod batches;
 mod buffers;
 mod estimate;
+mod least;
 mod machine;
 mod memory;
 mod threads;
@@ -15,6 +16,7 @@ pub mod tree;
 mod walks;
 
 pub use estimate::{Cost, estimate};
+pub(crate) use least::LeastSeconds;
 pub use machine::{Family, Machine};
 pub(crate) use memory::{LINE_BYTES, Table, near_and_late};
 pub use threads::{ThreadedCost, on_threads};

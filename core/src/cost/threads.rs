@@ -43,9 +43,8 @@ pub fn on_threads(
     let mut seconds = shared + cost.repeated_seconds * tasks;
     let mut side_bytes = 0;
     if private {
-        let passes = 1.0 + COPY_PASSES * (threads - 1.0) / threads;
         let output = output_bytes(problem);
-        seconds += passes * output / 64.0 * machine.stream_line;
+        seconds += copying_seconds(output, machine, threads);
         side_bytes = ((threads - 1.0) * output) as u64;
     }
     if let Some(parallel) = schedule.parallel.filter(|p| p.conflict == Conflict::Boundary) {
@@ -56,6 +55,12 @@ pub fn on_threads(
         seconds += problem.iterations(IndexSet::EMPTY.with(Index::BLOCK)) as f64 * WAIT_SECONDS;
     }
     ThreadedCost { seconds, side_bytes }
+}
+
+/// Seconds to clear and add private copies of an output of `output` bytes.
+pub(super) fn copying_seconds(output: f64, machine: &Machine, threads: f64) -> f64 {
+    let passes = 1.0 + COPY_PASSES * (threads - 1.0) / threads;
+    passes * output / 64.0 * machine.stream_line
 }
 
 /// Seconds that threads wait for each other at the end of a block: half a task, of some ten thousand non-zeros.

@@ -22,6 +22,16 @@ pub(super) fn add_walks(cost: &mut Cost, problem: &Problem, nest: &Forest, machi
     walks.add(cost, &nest.roots, &mut Vec::new());
 }
 
+/// Returns the seconds that the first walk of a level takes, in loops over those above it.
+pub(super) fn first_walk_seconds(problem: &Problem, machine: &Machine, level: usize) -> f64 {
+    let Some(x) = problem.sparse.first() else { return 0.0 };
+    let mut cost = Cost::default();
+    // What comes again is none of the first walk.
+    let mut walks = Walks { problem, machine, x, bytes: 0.0, streamed: level };
+    walks.walk(&mut cost, level, &x.levels[..level]);
+    cost.seconds
+}
+
 /// Tells whether the loop at a position of `order` walks a level of the tree.
 pub(super) fn is_walk(problem: &Problem, order: &[Index], at: usize) -> bool {
     let Some(x) = problem.sparse.first() else { return false };

@@ -8,6 +8,7 @@ use decompose_formats::{Blocking, ModeSet};
 
 use crate::einsum::{Extents, Index, IndexSet};
 use crate::kernels::mode_index;
+use crate::small_map::SmallMap;
 
 /// Counts of distinct coordinate tuples: `nnz(X_S)` for sets `S` of indices.
 ///
@@ -18,7 +19,7 @@ use crate::kernels::mode_index;
 /// Every search has a copy, so what is known is shared: cloning takes `O(1)`.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Pattern {
-    counts: Arc<BTreeMap<IndexSet, u64>>,
+    counts: Arc<SmallMap<IndexSet, u64>>,
     coverages: Arc<BTreeMap<Index, Coverage>>,
     /// Counts of pairs of a block and a tuple, by blocking.
     blocks: Arc<BTreeMap<Blocking, BTreeMap<IndexSet, u64>>>,
@@ -111,13 +112,17 @@ impl Pattern {
     }
 
     /// Estimates the pairs of a tuple and one of `count` ranges of `index`: of other indices as if their
-    /// non-zeros fell into the ranges at random.
+    /// non-zeros fell into the ranges at random, and no more than the tuples that have `index` too.
     fn in_ranges(&self, index: Index, count: u32) -> Vec<(IndexSet, u64)> {
         let all = self.counts.values().copied().max().unwrap_or(1);
         let pairs = |(set, tuples): (IndexSet, u64)| {
             let pairs = match set.contains(index) {
                 true => tuples,
-                false => spread_pairs(tuples as f64, all as f64, f64::from(count)).round() as u64,
+                false => {
+                    let spread = spread_pairs(tuples as f64, all as f64, f64::from(count));
+                    let longer = self.counts.get(&set.with(index)).copied();
+                    longer.unwrap_or(u64::MAX).min(spread.round() as u64)
+                }
             };
             (set.with(Index::BLOCK), pairs)
         };

@@ -7,14 +7,17 @@
 
 mod blocked;
 mod blocks;
+mod choice;
 mod engine;
 mod fringe;
 mod kernels;
 mod layout;
 mod limited;
+mod offers;
 mod partials;
 mod plan;
 mod rejected;
+mod table;
 mod trees;
 
 use decompose_formats::{Panels, Value};

@@ -34,7 +34,7 @@ use crate::error::CoreError;
 use crate::kernels::{mode_index, mode_rank_index};
 use crate::schedule::Pattern;
 use crate::sweep::blocks::{Blocks, partitions};
-use crate::sweep::plan::{MOST_TUPLES, renamed, set_of, wrong_merge};
+use crate::sweep::offers::{MOST_TUPLES, renamed, set_of, wrong_merge};
 use crate::sweep::trees::{
     Merging, PlanOptions, Step, TreePlan, Trees, building_seconds, extents_of, plan_runs, posed,
 };

@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// The most alternatives that a choice remembers.
-const MOST: usize = 3;
+pub(super) const MOST: usize = 3;
 
 /// An alternative that was priced and not taken.
 #[derive(Clone, Debug, PartialEq)]
@@ -13,14 +13,17 @@ pub struct Rejected {
     /// Seconds of a sweep as they were compared, the building of trees spread over the sweeps; of sets of trees with
     /// the handicap of blocks.  Panels of factors must be better by more than a little, so they may take fewer.
     pub seconds: f64,
-    /// Bytes of its trees.
-    pub bytes: u64,
+    /// Bytes of its trees; `None` where a bound from below on its seconds was enough to reject it.
+    pub bytes: Option<u64>,
 }
 
 impl fmt::Display for Rejected {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Rejected { what, seconds, bytes } = self;
-        write!(f, "rejected {what}: {seconds:.2e} s, trees of {bytes} bytes")
+        match bytes {
+            Some(bytes) => write!(f, "rejected {what}: {seconds:.2e} s, trees of {bytes} bytes"),
+            None => write!(f, "rejected {what}: at least {seconds:.2e} s"),
+        }
     }
 }
 

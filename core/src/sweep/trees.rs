@@ -14,17 +14,17 @@ use std::fmt;
 use decompose_formats::ModeOrder;
 use decompose_formats::dense::padded;
 use decompose_formats::panels::widths;
-use rayon::prelude::{IntoParallelRefIterator, ParallelIterator};
 
-use crate::autoschedule::{Candidate, LevelOrder, SCHEDULERS, SearchReport, storage_orders};
-use crate::cost::{Machine, ThreadedCost, estimate, on_threads};
+use crate::autoschedule::{Candidate, LevelOrder, SearchReport, storage_orders};
+use crate::cost::Machine;
 use crate::einsum::{Expr, Extents, Index, IndexSet};
 use crate::error::CoreError;
 use crate::kernels;
 use crate::schedule::{OutputForm, Packing, Pattern, Problem, SparseOperand};
 use crate::sweep::blocked::{blocked_trees, ranged_trees};
 use crate::sweep::layout::TreeLayout;
-use crate::sweep::rejected::{Rejected, nearest};
+use crate::sweep::rejected::Rejected;
+use crate::sweep::table::{Kernels, Table};
 
 /// What a plan is made for.
 #[derive(Clone, Debug)]
@@ -94,8 +94,10 @@ pub struct TreePlan {
     pub tree_bytes: u64,
     /// Bytes of private copies of outputs.
     pub side_bytes: u64,
-    /// Trees and exchanges that were considered.
+    /// The trees that it was chosen among.
     pub considered: usize,
+    /// The kernels on trees whose schedules were searched.
+    pub searched: usize,
     /// Seconds of a sweep as choices weigh them: blocks handicapped, the building of trees spread over the sweeps.
     pub weighed: f64,
     /// The sets of trees next to the chosen one, with one tree more, fewer or exchanged; none where trees are given.
@@ -157,29 +159,27 @@ impl fmt::Display for TreePlan {
     }
 }
 
-/// Plans the MTTKRPs of a tensor of `extents` whose pattern is `pattern` (counted over
+/// Prepares to plan the MTTKRPs of a tensor of `extents` whose pattern is `pattern` (counted over
 /// [`kernels::mode_index`]), of which that of each mode runs as often as `runs` says.
-pub(super) fn plan_mttkrps(
+pub(super) fn mttkrps<'a>(
     (extents, pattern): (&[u64], &Pattern),
     runs: &[usize],
-    options: &PlanOptions,
-    machine: &Machine,
-) -> Result<TreePlan, CoreError> {
+    options: &'a PlanOptions,
+    machine: &'a Machine,
+) -> Result<Table<'a>, CoreError> {
+    let columns = options.widths()[0];
     let problem = |mode| {
         let expr = kernels::mttkrp(extents.len(), mode);
-        let by_index = extents_of(extents, options.widths()[0]);
-        posed(expr, by_index, pattern.clone(), options.value_bytes)
+        posed(expr, extents_of(extents, columns), pattern.clone(), options.value_bytes)
     };
     let problems: Vec<Problem> = (0..extents.len()).map(problem).collect();
-    let row = padded(options.widths()[0], options.value_bytes) * options.value_bytes;
-    let blocked = match options.trees {
-        Trees::Choose => blocked_trees(extents, pattern, row as u64, machine)
-            .into_iter()
-            .chain(ranged_trees(extents, pattern, (row as u64, options.threads), machine))
-            .collect(),
-        _ => Vec::new(),
-    };
-    plan_among(extents, (&problems, runs), blocked, options, machine)
+    let row = (padded(columns, options.value_bytes) * options.value_bytes) as u64;
+    let trees = candidates(extents, &problems, options, |pattern| {
+        let ranged = ranged_trees(extents, pattern, (row, options.threads), machine);
+        blocked_trees(extents, pattern, row, machine).into_iter().chain(ranged).collect()
+    })?;
+    let kernels = Kernels { problems, runs: runs.to_vec(), mttkrps: true };
+    Table::new(extents, kernels, trees, options, machine)
 }
 
 /// Poses a kernel of a solver: operand 0 of `expr` is the tensor, with the pattern `pattern` over its
@@ -218,49 +218,44 @@ pub fn plan_kernels(
 /// Plans kernels as [`plan_kernels`] does, each run as often as `runs` says.
 pub(super) fn plan_runs(
     extents: &[u64],
-    kernels: (&[Problem], &[usize]),
+    (problems, runs): (&[Problem], &[usize]),
     options: &PlanOptions,
     machine: &Machine,
 ) -> Result<TreePlan, CoreError> {
-    plan_among(extents, kernels, Vec::new(), options, machine)
+    let machine = &on_threads_of(options, machine);
+    let trees = candidates(extents, problems, options, |_| Vec::new())?;
+    let kernels = Kernels { problems: problems.to_vec(), runs: runs.to_vec(), mttkrps: false };
+    let mut table = Table::new(extents, kernels, trees, options, machine)?;
+    let best = table.settle_best()?;
+    table.into_plan(&best)
 }
 
-/// Does what [`plan_runs`] does, where trees may be chosen among `blocked` too.
-fn plan_among(
+/// The trees that a plan for `problems` chooses among, or keeps; `blocked` are those of blocks that it may choose.
+fn candidates(
     extents: &[u64],
-    (problems, runs): (&[Problem], &[usize]),
-    blocked: Vec<TreeLayout>,
+    problems: &[Problem],
     options: &PlanOptions,
-    machine: &Machine,
-) -> Result<TreePlan, CoreError> {
-    // What threads have for themselves shares the last-level cache among as many as run.
-    let machine = &Machine { threads: options.threads, ..machine.clone() };
+    blocked: impl FnOnce(&Pattern) -> Vec<TreeLayout>,
+) -> Result<Vec<TreeLayout>, CoreError> {
     let first = problems.first().and_then(|problem| problem.sparse.first());
     let pattern = &first.ok_or_else(|| CoreError::Internal("no kernel to plan".into()))?.pattern;
-    let trees = match &options.trees {
-        Trees::Choose | Trees::ChooseUnblocked => {
-            let mut trees: Vec<_> = unblocked_trees(extents, pattern).chain(blocked).collect();
-            trees.sort();
-            trees
-        }
+    let mut trees: Vec<TreeLayout> = match &options.trees {
+        Trees::Rooted => return Ok(problems.iter().map(|one| rooted(extents, one)).collect()),
+        Trees::Given(trees) => return Ok(trees.clone()),
+        Trees::Choose => unblocked_trees(extents, pattern).chain(blocked(pattern)).collect(),
+        Trees::ChooseUnblocked => unblocked_trees(extents, pattern).collect(),
         Trees::ChoosePlain => {
-            let mut trees: Vec<_> = unblocked_trees(extents, pattern).collect();
-            trees.retain(|tree| tree.tail == 1);
-            trees.sort();
-            trees
+            unblocked_trees(extents, pattern).filter(|tree| tree.tail == 1).collect()
         }
-        Trees::Rooted => problems.iter().map(|problem| rooted(extents, problem)).collect(),
-        Trees::Given(trees) => trees.clone(),
     };
-    let (steps, bytes) = (Vec::new(), Vec::new());
-    let mut table =
-        Table { extents, problems, pattern, runs, options, machine, trees, steps, bytes };
-    table.fill()?;
-    let chosen = match &options.trees {
-        Trees::Choose | Trees::ChooseUnblocked | Trees::ChoosePlain => table.choose()?,
-        Trees::Rooted | Trees::Given(_) => table.keep(table.trees.len())?,
-    };
-    Ok(table.into_plan(&chosen))
+    trees.sort();
+    Ok(trees)
+}
+
+/// Returns `machine` with the threads of `options`: what threads have for themselves shares the last-level cache among
+/// as many as run.
+pub(super) fn on_threads_of(options: &PlanOptions, machine: &Machine) -> Machine {
+    Machine { threads: options.threads, ..machine.clone() }
 }
 
 /// Seconds to sort a list or tree of `bytes` and compress it: it is moved about eight times.
@@ -304,228 +299,4 @@ fn rooted(extents: &[u64], problem: &Problem) -> TreeLayout {
     let place = |mode: usize| output.iter().position(|&index| index == kernels::mode_index(mode));
     let root = (0..extents.len()).min_by_key(|&mode| place(mode).unwrap_or(usize::MAX));
     TreeLayout::new(ModeOrder::rooted(root.unwrap_or(0), extents), 1)
-}
-
-/// A kernel on blocks must be predicted to take less than this share of its seconds on whole trees:
-/// predictions that are closer say nothing.
-const WORTH_BLOCKS: f64 = 0.91;
-
-/// Returns `seconds` on `tree` as choices weigh them: more on blocks.  Not more on ranges, with which there are no
-/// private copies and all else is as without.
-fn weighed(tree: &TreeLayout, seconds: f64) -> f64 {
-    match &tree.blocks {
-        Some(blocks) if blocks.ranges().is_none() => seconds / WORTH_BLOCKS,
-        _ => seconds,
-    }
-}
-
-/// The schedules of all kernels on all candidate orders.
-struct Table<'a> {
-    extents: &'a [u64],
-    problems: &'a [Problem],
-    pattern: &'a Pattern,
-    /// By kernel.
-    runs: &'a [usize],
-    options: &'a PlanOptions,
-    machine: &'a Machine,
-    trees: Vec<TreeLayout>,
-    /// By tree, then by kernel; none on blocks that were made for another result.
-    steps: Vec<Vec<Option<Step>>>,
-    /// By tree.
-    bytes: Vec<u64>,
-}
-
-/// A set of trees with its price.
-struct Choice {
-    trees: Vec<usize>,
-    seconds: f64,
-    considered: usize,
-    rejected: Vec<Rejected>,
-}
-
-impl Table<'_> {
-    /// Schedules every kernel on every tree that suits it; a candidate on which one has no schedule is left out.
-    fn fill(&mut self) -> Result<(), CoreError> {
-        let steps = |tree: &TreeLayout| {
-            (0..self.problems.len()).map(|kernel| self.step(tree, kernel)).collect()
-        };
-        let found: Vec<Result<Vec<Option<Step>>, CoreError>> =
-            self.trees.par_iter().map(steps).collect();
-        let mut refused = None;
-        for (tree, steps) in std::mem::take(&mut self.trees).into_iter().zip(found) {
-            match steps {
-                Ok(steps) => {
-                    let bytes = tree.bytes(self.extents, self.pattern, self.options.value_bytes);
-                    self.bytes.push(bytes);
-                    self.trees.push(tree);
-                    self.steps.push(steps);
-                }
-                Err(error @ CoreError::NoSchedule { .. })
-                    if matches!(self.options.trees, Trees::Choose | Trees::ChooseUnblocked) =>
-                {
-                    refused = Some(error);
-                }
-                Err(error) => return Err(error),
-            }
-        }
-        match refused {
-            Some(error) if self.steps.is_empty() => Err(error),
-            _ => Ok(()),
-        }
-    }
-
-    fn step(&self, tree: &TreeLayout, mode: usize) -> Result<Option<Step>, CoreError> {
-        if self.options.trees == Trees::Choose && !tree.suits(mode) {
-            return Ok(None);
-        }
-        let problem = tree.problem(&self.problems[mode]).ok_or_else(|| {
-            CoreError::Internal(format!("nothing is known of the blocks of {tree}"))
-        })?;
-        let found = SCHEDULERS[0].search(&problem, self.machine)?;
-        let mut candidate = found.candidates.into_iter().next().ok_or_else(|| {
-            CoreError::Internal(format!("{} found nothing", SCHEDULERS[0].name()))
-        })?;
-        let ThreadedCost { seconds, side_bytes } = self.all_panels(&problem, &mut candidate);
-        let (report, runs) = (found.report, self.runs[mode]);
-        Ok(Some(Step { mode, tree: 0, problem, candidate, report, seconds, side_bytes, runs }))
-    }
-
-    /// Adds to the cost of `candidate` for `problem`, which is that of the widest panel of the factors,
-    /// those of the other panels; returns what all cost on the threads.
-    fn all_panels(&self, problem: &Problem, candidate: &mut Candidate) -> ThreadedCost {
-        let (machine, threads) = (self.machine, self.options.threads);
-        let Candidate { schedule, cost, .. } = candidate;
-        let mut all = on_threads(problem, schedule, cost, machine, threads);
-        for &width in &self.options.widths()[1..] {
-            let problem = at_rank(problem, width);
-            let narrow = estimate(&problem, schedule, machine);
-            let threaded = on_threads(&problem, schedule, &narrow, machine, threads);
-            all.seconds += threaded.seconds;
-            all.side_bytes += threaded.side_bytes;
-            *cost = cost.then(narrow);
-        }
-        all
-    }
-
-    /// Seconds of a sweep with `trees`, building included; `None` over the memory limit, or if one of the kernels
-    /// suits none of them.
-    fn price(&self, trees: &[usize]) -> Option<f64> {
-        let bytes: u64 = trees.iter().map(|&tree| self.bytes[tree]).sum();
-        let (placed, side, kernels) =
-            self.best_steps(trees).fold((0, 0, 0.0), |(placed, side, seconds), (at, step)| {
-                let weighed = step.runs as f64 * self.weighed(trees[at], step);
-                (placed + 1, side + step.side_bytes, seconds + weighed)
-            });
-        let over = self.options.memory.is_some_and(|limit| bytes + side > limit);
-        if over || placed < self.problems.len() {
-            return None;
-        }
-        let building = building_seconds(bytes, self.machine);
-        Some(kernels + building / self.options.sweeps.max(1) as f64)
-    }
-
-    /// The seconds of `step` on candidate `tree` as choices weigh them.
-    fn weighed(&self, tree: usize, step: &Step) -> f64 {
-        match self.options.trees {
-            Trees::Choose => weighed(&self.trees[tree], step.seconds),
-            _ => step.seconds,
-        }
-    }
-
-    /// The best step of each kernel that suits one of `trees`, with the position of its tree there.
-    fn best_steps<'a>(&'a self, trees: &'a [usize]) -> impl Iterator<Item = (usize, &'a Step)> {
-        (0..self.problems.len()).filter_map(|mode| {
-            let on = |(at, &tree): (usize, &usize)| Some((at, self.steps[tree][mode].as_ref()?));
-            let steps = trees.iter().enumerate().filter_map(on);
-            let own = self.options.trees == Trees::Rooted;
-            steps.filter(|&(at, _)| !own || at == mode).min_by(|a, b| {
-                let seconds = |(at, step)| self.weighed(trees[at], step);
-                seconds(*a).total_cmp(&seconds(*b))
-            })
-        })
-    }
-
-    fn choose(&self) -> Result<Choice, CoreError> {
-        let (trees, seconds, rejected) = (Vec::new(), f64::INFINITY, Vec::new());
-        let mut best = Choice { trees, seconds, considered: 0, rejected };
-        loop {
-            let offers = self.offers(&best.trees);
-            let considered = best.considered + offers.len();
-            let priced = offers.into_iter().filter_map(|trees| Some((self.price(&trees)?, trees)));
-            let offer = priced.min_by(|a, b| a.0.total_cmp(&b.0));
-            best.considered = considered;
-            match offer {
-                Some((seconds, trees)) if seconds < best.seconds => {
-                    best = Choice { trees, seconds, considered, rejected: Vec::new() };
-                }
-                _ if best.trees.is_empty() => return Err(self.too_large()),
-                _ => {
-                    best.rejected = self.rejected(&best.trees);
-                    return Ok(best);
-                }
-            }
-        }
-    }
-
-    /// Returns `trees` with each other tree added, and in the place of each.
-    fn offers(&self, trees: &[usize]) -> Vec<Vec<usize>> {
-        let mut offers = Vec::new();
-        for tree in (0..self.trees.len()).filter(|tree| !trees.contains(tree)) {
-            offers.push([trees, &[tree]].concat());
-            offers.extend((0..trees.len()).map(|at| {
-                let mut exchanged = trees.to_vec();
-                exchanged[at] = tree;
-                exchanged
-            }));
-        }
-        offers
-    }
-
-    /// Returns the choices next to `chosen`, all of whose trees are of use.
-    fn rejected(&self, chosen: &[usize]) -> Vec<Rejected> {
-        let fewer = (0..chosen.len()).map(|at| [&chosen[..at], &chosen[at + 1..]].concat());
-        let others = self.offers(chosen).into_iter().chain(fewer.filter(|trees| !trees.is_empty()));
-        let priced = others.filter_map(|trees| {
-            let used = |at: usize| self.best_steps(&trees).any(|(tree, _)| tree == at);
-            let seconds = self.price(&trees)?;
-            let names: Vec<String> = trees.iter().map(|&t| self.trees[t].to_string()).collect();
-            (0..trees.len()).all(used).then(|| Rejected {
-                what: names.join(", "),
-                seconds,
-                bytes: trees.iter().map(|&tree| self.bytes[tree]).sum(),
-            })
-        });
-        nearest(priced)
-    }
-
-    /// Keeps the first `trees` candidates.
-    fn keep(&self, trees: usize) -> Result<Choice, CoreError> {
-        let trees: Vec<usize> = (0..trees).collect();
-        let seconds = self.price(&trees).ok_or_else(|| self.too_large())?;
-        Ok(Choice { trees, seconds, considered: 1, rejected: Vec::new() })
-    }
-
-    fn too_large(&self) -> CoreError {
-        let least = self.bytes.iter().copied().min().unwrap_or(0);
-        let mib = |bytes: u64| format!("{:.1} MiB", bytes as f64 / (1 << 20) as f64);
-        CoreError::Memory {
-            what: "the smallest tree with its private copies".into(),
-            need: format!("at least {}", mib(least)),
-            limit: mib(self.options.memory.unwrap_or(0)),
-        }
-    }
-
-    fn into_plan(self, choice: &Choice) -> TreePlan {
-        let best = self.best_steps(&choice.trees);
-        let steps: Vec<Step> = best.map(|(tree, step)| Step { tree, ..step.clone() }).collect();
-        TreePlan {
-            trees: choice.trees.iter().map(|&tree| self.trees[tree].clone()).collect(),
-            tree_bytes: choice.trees.iter().map(|&tree| self.bytes[tree]).sum(),
-            side_bytes: steps.iter().map(|step| step.side_bytes).sum(),
-            considered: choice.considered,
-            weighed: choice.seconds,
-            rejected: choice.rejected.clone(),
-            steps,
-        }
-    }
 }

@@ -1,0 +1,162 @@
+//! Sets of trees for a few kernels: the best, or the best for every number of bytes.
+//!
+//! Every kernel runs on one tree, and a tree that is kept costs its building.  With `one(T)`, the least that the
+//! kernels `T` take on a tree of their own,
+//!
+//! ```text
+//! least(S) = min over T, a part of S with its first kernel:  one(T) + least(S \ T)
+//! ```
+//!
+//! which is exact, since sharing a tree is one of the choices.  Where bytes are limited, `one` and `least` are fronts:
+//! all pairs of seconds and bytes to which no other is better in both.
+//!
+//! For `K` kernels and `n` trees: `O(2^K n K + 3^K)`; above [`ALL_SETS`] kernels only neighbours share a tree, which are
+//! `O(K^2)` sets.
+
+use std::collections::BTreeMap;
+
+/// Up to this many kernels, any of them may share a tree.
+const ALL_SETS: usize = 8;
+
+/// A set of kernels: bit `k` stands for kernel `k`.
+pub(super) type Kernels = u64;
+
+/// What something costs.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Price {
+    pub(super) seconds: f64,
+    pub(super) bytes: u64,
+}
+
+impl Price {
+    pub(super) fn and(self, other: Price) -> Price {
+        Price { seconds: self.seconds + other.seconds, bytes: self.bytes + other.bytes }
+    }
+}
+
+/// What a tree costs that is kept, and each kernel on it that it suits.
+#[derive(Clone, Debug)]
+pub(super) struct Candidate {
+    pub(super) kept: Price,
+    pub(super) kernels: Vec<Option<Price>>,
+}
+
+/// Trees by number, with the kernels that run on each.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Pick {
+    pub(super) price: Price,
+    pub(super) trees: Vec<(usize, Kernels)>,
+}
+
+/// Returns the picks among `trees` that take at most `limit` bytes and of which none is better in seconds and bytes, the
+/// fastest first; without a limit, the fastest alone.
+pub(super) fn picks(trees: &[Candidate], kernels: usize, limit: Option<u64>) -> Vec<Pick> {
+    let all = (1 << kernels) - 1;
+    let sets = Sets { kernels };
+    let of_one: BTreeMap<Kernels, Vec<Pick>> =
+        sets.shared().map(|set| (set, alone(trees, set, limit))).collect();
+    let nothing = Pick { price: Price::default(), trees: Vec::new() };
+    let mut least = BTreeMap::from([(0, vec![nothing])]);
+    for set in sets.rests() {
+        let firsts = of_one
+            .iter()
+            .filter(|(first, _)| **first & !set == 0 && **first & set & set.wrapping_neg() != 0);
+        let joined = firsts.flat_map(|(first, picks)| {
+            let rest: &[Pick] = least.get(&(set & !first)).map_or(&[], Vec::as_slice);
+            picks.iter().flat_map(|pick| rest.iter().map(|rest| pick.and(rest)))
+        });
+        let front = thinned(joined, limit, |pick| pick.price);
+        least.insert(set, front);
+    }
+    least.remove(&all).unwrap_or_default()
+}
+
+/// Returns the picks of one of `picks` of each part, of which none is better in seconds and bytes, as [`picks`] does.
+pub(super) fn together<'a>(
+    parts: impl Iterator<Item = &'a [Pick]>,
+    limit: Option<u64>,
+) -> Vec<(Price, Vec<&'a Pick>)> {
+    parts.fold(vec![(Price::default(), Vec::new())], |before, picks| {
+        let joined = before.iter().flat_map(|(price, taken)| {
+            picks.iter().map(|pick| {
+                let taken = taken.iter().copied().chain([pick]).collect();
+                (price.and(pick.price), taken)
+            })
+        });
+        thinned(joined, limit, |(price, _)| *price)
+    })
+}
+
+impl Pick {
+    fn and(&self, other: &Pick) -> Pick {
+        let trees = self.trees.iter().chain(&other.trees).copied().collect();
+        Pick { price: self.price.and(other.price), trees }
+    }
+}
+
+/// The picks of one tree for the kernels `set`.
+fn alone(trees: &[Candidate], set: Kernels, limit: Option<u64>) -> Vec<Pick> {
+    let priced = trees.iter().enumerate().filter_map(|(tree, candidate)| {
+        let mut kernels = candidate.kernels.iter().enumerate();
+        let price = kernels.try_fold(candidate.kept, |price, (kernel, own)| {
+            if set >> kernel & 1 == 0 { Some(price) } else { own.map(|own| price.and(own)) }
+        });
+        Some((price?, tree))
+    });
+    let picks = thinned(priced, limit, |(price, _)| *price).into_iter();
+    picks.map(|(price, tree)| Pick { price, trees: vec![(tree, set)] }).collect()
+}
+
+/// Returns those of `all` within `limit` of which none is better in seconds and bytes, the fastest first; without a
+/// limit, the fastest alone.
+fn thinned<T>(
+    all: impl Iterator<Item = T>,
+    limit: Option<u64>,
+    price: impl Fn(&T) -> Price,
+) -> Vec<T> {
+    let order = |a: &T, b: &T| {
+        let (a, b) = (price(a), price(b));
+        a.seconds.total_cmp(&b.seconds).then(a.bytes.cmp(&b.bytes))
+    };
+    let Some(limit) = limit else { return all.min_by(order).into_iter().collect() };
+    let mut all: Vec<T> = all.collect();
+    all.sort_by(order);
+    let mut least = limit.saturating_add(1);
+    all.retain(|one| {
+        let better = price(one).bytes < least;
+        least = least.min(price(one).bytes);
+        better
+    });
+    all
+}
+
+/// Which sets of kernels are looked at.
+struct Sets {
+    kernels: usize,
+}
+
+impl Sets {
+    /// Those that may share a tree.
+    fn shared(&self) -> Box<dyn Iterator<Item = Kernels>> {
+        let kernels = self.kernels;
+        if kernels <= ALL_SETS {
+            return Box::new(1..1 << kernels);
+        }
+        let runs = move |first: usize| (first..kernels).map(move |last| run(first, last));
+        Box::new((0..kernels).flat_map(runs))
+    }
+
+    /// Those that are left when the first kernels have their trees, parts before wholes.
+    fn rests(&self) -> Box<dyn Iterator<Item = Kernels>> {
+        let last = self.kernels.saturating_sub(1);
+        match self.kernels <= ALL_SETS {
+            true => Box::new(1..1 << self.kernels),
+            false => Box::new((0..=last).rev().map(move |first| run(first, last))),
+        }
+    }
+}
+
+/// The kernels `first..=last`.
+fn run(first: usize, last: usize) -> Kernels {
+    (1 << (last + 1)) - (1 << first)
+}

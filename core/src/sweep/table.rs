@@ -1,0 +1,431 @@
+//! What each kernel takes on each candidate tree, as far as choices ask.
+//!
+//! A search of schedules for every kernel on every tree takes most of the time of planning, and hardly any of them is
+//! chosen.  Of MTTKRPs a bound from below is known ([`LeastSeconds`]) that is mostly within a few hundredths of what the
+//! search finds.  So the best set of trees is chosen by bounds, its kernels are searched, and so on until all that
+//! is chosen has been searched: nothing else can be better, since it takes no less than its bounds.
+//! Kernels of which no bound is known are searched on every tree at the start.
+
+use rayon::prelude::{IntoParallelRefIterator, ParallelIterator};
+
+use crate::autoschedule::{Candidate, SCHEDULERS};
+use crate::cost::{LeastSeconds, Machine, ThreadedCost, estimate, on_threads};
+use crate::einsum::Index;
+use crate::error::CoreError;
+use crate::kernels;
+use crate::schedule::{Pattern, Problem};
+use crate::sweep::choice::{self, Pick, Price, picks};
+use crate::sweep::layout::TreeLayout;
+use crate::sweep::rejected::{MOST, Rejected};
+use crate::sweep::trees::{PlanOptions, Step, TreePlan, Trees, at_rank, building_seconds};
+
+/// A kernel on blocks must be predicted to take less than this share of its seconds on whole trees:
+/// predictions that are closer say nothing.
+pub(super) const WORTH_BLOCKS: f64 = 0.91;
+
+/// Returns `seconds` on `tree` as choices weigh them: more on blocks.  Not more on ranges, with which there are no
+/// private copies and all else is as without.
+fn weighed(tree: &TreeLayout, seconds: f64) -> f64 {
+    match &tree.blocks {
+        Some(blocks) if blocks.ranges().is_none() => seconds / WORTH_BLOCKS,
+        _ => seconds,
+    }
+}
+
+/// The kernels of one tensor on candidate trees.
+pub(super) struct Table<'a> {
+    extents: Vec<u64>,
+    kernels: Kernels,
+    options: &'a PlanOptions,
+    machine: &'a Machine,
+    trees: Vec<TreeLayout>,
+    /// By tree, then by kernel.
+    entries: Vec<Vec<Entry>>,
+    /// By tree: what its kernels cost, and what it costs to keep it.
+    prices: Vec<choice::Candidate>,
+    /// The best sets of trees by what is known.
+    picks: Vec<Pick>,
+    /// Why a kernel had no schedule on some tree.
+    refused: Option<CoreError>,
+    /// How many kernels were searched.
+    searched: usize,
+}
+
+/// What is known of a kernel on a tree.
+enum Entry {
+    /// The tree was made for another result, or there is no schedule.
+    Unsuited,
+    /// It takes at least so many seconds.
+    AtLeast(f64),
+    /// It was searched.
+    Searched(Box<Step>),
+}
+
+/// The kernels of a sweep over one tensor.
+pub(super) struct Kernels {
+    /// What each computes, the tensor being input 0.
+    pub(super) problems: Vec<Problem>,
+    /// How often each runs.
+    pub(super) runs: Vec<usize>,
+    /// Whether they are the MTTKRPs of the modes, in their order.
+    pub(super) mttkrps: bool,
+}
+
+impl<'a> Table<'a> {
+    /// Prepares to choose among `trees` for `kernels` over a tensor of `extents`.
+    ///
+    /// # Errors
+    ///
+    /// If nothing is known of the blocks of a tree, or a tree that is not to be chosen has no schedule for a kernel.
+    pub(super) fn new(
+        extents: &[u64],
+        kernels: Kernels,
+        trees: Vec<TreeLayout>,
+        options: &'a PlanOptions,
+        machine: &'a Machine,
+    ) -> Result<Table<'a>, CoreError> {
+        let mut table = Table {
+            extents: extents.to_vec(),
+            kernels,
+            options,
+            machine,
+            trees,
+            entries: Vec::new(),
+            prices: Vec::new(),
+            picks: Vec::new(),
+            refused: None,
+            searched: 0,
+        };
+        let bounded = table.kernels.mttkrps && table.chooses();
+        let kernels = table.kernels.problems.len();
+        let bounds = match bounded {
+            true => table.bounds()?,
+            false => vec![vec![0.0; kernels]; table.trees.len()],
+        };
+        let rows = table.trees.iter().zip(bounds).enumerate();
+        let entries = rows.map(|(at, (tree, bounds))| {
+            let suits = |kernel: usize| match options.trees {
+                Trees::Choose => tree.suits(kernel),
+                Trees::Rooted => kernel == at,
+                _ => true,
+            };
+            let entry = |(kernel, least)| {
+                if suits(kernel) { Entry::AtLeast(least) } else { Entry::Unsuited }
+            };
+            bounds.into_iter().enumerate().map(entry).collect()
+        });
+        table.entries = entries.collect();
+        table.prices = (0..table.trees.len()).map(|tree| table.candidate(tree)).collect();
+        table.pick();
+        if !bounded {
+            let all = 0..table.trees.len();
+            table.search(all.flat_map(|tree| (0..kernels).map(move |kernel| (tree, kernel))))?;
+        }
+        Ok(table)
+    }
+
+    /// Tells whether trees are chosen, and not given.
+    fn chooses(&self) -> bool {
+        !matches!(self.options.trees, Trees::Rooted | Trees::Given(_))
+    }
+
+    fn pattern(&self) -> Option<&Pattern> {
+        Some(&self.kernels.problems.first()?.sparse.first()?.pattern)
+    }
+
+    /// Bounds from below for each tree and kernel, all panels of the factors together.
+    fn bounds(&self) -> Result<Vec<Vec<f64>>, CoreError> {
+        let modes: Vec<Index> = (0..self.extents.len()).map(kernels::mode_index).collect();
+        let mut bounds = vec![vec![0.0; modes.len()]; self.trees.len()];
+        let widths = self.options.widths();
+        let mut distinct = widths.clone();
+        distinct.dedup();
+        for width in distinct {
+            let panels = widths.iter().filter(|&&other| other == width).count() as f64;
+            let problem = at_rank(&self.kernels.problems[0], width);
+            let new = || LeastSeconds::new(problem.clone(), kernels::rank_index(), self.machine);
+            let mut unblocked = new();
+            for (tree, bounds) in self.trees.iter().zip(&mut bounds) {
+                let least = match &tree.blocks {
+                    None => unblocked.on_order(&tree.levels(), tree.tail, &modes),
+                    Some(_) => new().on(self.stored(tree, &problem)?, &modes),
+                };
+                bounds.iter_mut().zip(least).for_each(|(all, least)| *all += panels * least);
+            }
+        }
+        Ok(bounds)
+    }
+
+    /// Returns `problem` with the tensor stored as `tree` says.
+    fn stored(&self, tree: &TreeLayout, problem: &Problem) -> Result<Problem, CoreError> {
+        let unknown = || CoreError::Internal(format!("nothing is known of the blocks of {tree}"));
+        tree.problem(problem).ok_or_else(unknown)
+    }
+
+    /// Searches those of `wanted`, a tree and a kernel each, that are not searched; returns whether there were any.
+    ///
+    /// # Errors
+    ///
+    /// Those of searches; but where trees are chosen, those without a schedule are left out.
+    pub(super) fn search(
+        &mut self,
+        wanted: impl Iterator<Item = (usize, usize)>,
+    ) -> Result<bool, CoreError> {
+        let open = |&(tree, kernel): &(usize, usize)| {
+            matches!(self.entries[tree][kernel], Entry::AtLeast(_))
+        };
+        let wanted: Vec<(usize, usize)> = wanted.filter(open).collect();
+        let found: Vec<Result<Step, CoreError>> =
+            wanted.par_iter().map(|&(tree, kernel)| self.step(tree, kernel)).collect();
+        self.searched += wanted.len();
+        for (&(tree, kernel), step) in wanted.iter().zip(found) {
+            self.entries[tree][kernel] = match step {
+                Ok(step) => Entry::Searched(Box::new(step)),
+                Err(error @ CoreError::NoSchedule { .. }) if self.chooses() => {
+                    self.refused = Some(error);
+                    Entry::Unsuited
+                }
+                Err(error) => return Err(error),
+            };
+            self.prices[tree] = self.candidate(tree);
+        }
+        if !wanted.is_empty() {
+            self.pick();
+        }
+        Ok(!wanted.is_empty())
+    }
+
+    /// Searches what `pick` chose; returns whether anything of it was open.
+    pub(super) fn settle(&mut self, pick: &Pick) -> Result<bool, CoreError> {
+        let chosen: Vec<(usize, usize)> = self.chosen(pick).collect();
+        self.search(chosen.into_iter())
+    }
+
+    /// The trees of `pick` with each of their kernels.
+    fn chosen<'b>(&self, pick: &'b Pick) -> impl Iterator<Item = (usize, usize)> + use<'b> {
+        let kernels = self.kernels.problems.len();
+        pick.trees.iter().flat_map(move |&(tree, set)| {
+            (0..kernels).filter(move |kernel| set >> kernel & 1 == 1).map(move |k| (tree, k))
+        })
+    }
+
+    /// Tells whether all of `pick` is searched.
+    pub(super) fn is_settled(&self, pick: &Pick) -> bool {
+        self.chosen(pick)
+            .all(|(tree, kernel)| matches!(self.entries[tree][kernel], Entry::Searched(_)))
+    }
+
+    /// The steps of `pick`, by kernel, with the place of their trees, as far as they are searched.
+    fn steps<'b>(&'b self, pick: &'b Pick) -> impl Iterator<Item = Step> + 'b {
+        (0..self.kernels.problems.len()).filter_map(|kernel| {
+            let at = pick.trees.iter().position(|&(_, set)| set >> kernel & 1 == 1)?;
+            match &self.entries[pick.trees[at].0][kernel] {
+                Entry::Searched(step) => Some(Step { tree: at, ..(**step).clone() }),
+                _ => None,
+            }
+        })
+    }
+
+    /// Returns the predicted seconds of the kernels of `pick`, which is settled.
+    pub(super) fn seconds(&self, pick: &Pick) -> f64 {
+        self.steps(pick).map(|step| step.runs as f64 * step.seconds).sum()
+    }
+
+    /// Returns the bytes of the trees of `pick`.
+    pub(super) fn tree_bytes(&self, pick: &Pick) -> u64 {
+        pick.trees.iter().map(|&(tree, _)| self.prices[tree].kept.bytes).sum()
+    }
+
+    /// Searches until the best set of trees has been.
+    ///
+    /// # Errors
+    ///
+    /// [`CoreError::Memory`] if not even one tree keeps the limit, [`CoreError::NoSchedule`] if a kernel has none.
+    pub(super) fn settle_best(&mut self) -> Result<Pick, CoreError> {
+        loop {
+            let best = self.picks.first().cloned().ok_or_else(|| self.refusal())?;
+            if !self.settle(&best)? {
+                return Ok(best);
+            }
+        }
+    }
+
+    /// Returns the best sets of trees by what is known, the fastest first; those that take more bytes than another
+    /// only where bytes are limited.
+    pub(super) fn picks(&self) -> &[Pick] {
+        &self.picks
+    }
+
+    fn pick(&mut self) {
+        self.picks = match self.chooses() {
+            true => picks(&self.prices, self.kernels.problems.len(), self.options.memory),
+            false => self.all().into_iter().collect(),
+        };
+    }
+
+    /// All trees, each kernel on the one on which it takes least; nothing beyond the limit.
+    fn all(&self) -> Option<Pick> {
+        let all: Vec<usize> = (0..self.trees.len()).collect();
+        let price = self.price(&all)?;
+        let mut trees: Vec<(usize, choice::Kernels)> = all.iter().map(|&tree| (tree, 0)).collect();
+        for (kernel, (at, _)) in self.best_on(&all).enumerate() {
+            trees[at].1 |= 1 << kernel;
+        }
+        Some(Pick { price, trees })
+    }
+
+    fn candidate(&self, tree: usize) -> choice::Candidate {
+        let layout = &self.trees[tree];
+        let bytes = self
+            .pattern()
+            .map_or(0, |pattern| layout.bytes(&self.extents, pattern, self.options.value_bytes));
+        let sweeps = self.options.sweeps.max(1) as f64;
+        let kept = Price { seconds: building_seconds(bytes, self.machine) / sweeps, bytes };
+        let kernels = self.entries[tree].iter().zip(&self.kernels.runs).map(|(entry, &runs)| {
+            let (seconds, bytes) = match entry {
+                Entry::Unsuited => return None,
+                Entry::AtLeast(seconds) => (*seconds, 0),
+                Entry::Searched(step) => (step.seconds, step.side_bytes),
+            };
+            let weighed = match self.options.trees {
+                Trees::Choose => weighed(layout, seconds),
+                _ => seconds,
+            };
+            Some(Price { seconds: runs as f64 * weighed, bytes })
+        });
+        choice::Candidate { kept, kernels: kernels.collect() }
+    }
+
+    fn step(&self, tree: usize, mode: usize) -> Result<Step, CoreError> {
+        let problem = self.stored(&self.trees[tree], &self.kernels.problems[mode])?;
+        let found = SCHEDULERS[0].search(&problem, self.machine)?;
+        let mut candidate = found.candidates.into_iter().next().ok_or_else(|| {
+            CoreError::Internal(format!("{} found nothing", SCHEDULERS[0].name()))
+        })?;
+        let ThreadedCost { seconds, side_bytes } = self.all_panels(&problem, &mut candidate);
+        let (report, runs) = (found.report, self.kernels.runs[mode]);
+        Ok(Step { mode, tree: 0, problem, candidate, report, seconds, side_bytes, runs })
+    }
+
+    /// Adds to the cost of `candidate` for `problem`, which is that of the widest panel of the factors,
+    /// those of the other panels; returns what all cost on the threads.
+    fn all_panels(&self, problem: &Problem, candidate: &mut Candidate) -> ThreadedCost {
+        let (machine, threads) = (self.machine, self.options.threads);
+        let Candidate { schedule, cost, .. } = candidate;
+        let mut all = on_threads(problem, schedule, cost, machine, threads);
+        for &width in &self.options.widths()[1..] {
+            let problem = at_rank(problem, width);
+            let narrow = estimate(&problem, schedule, machine);
+            let threaded = on_threads(&problem, schedule, &narrow, machine, threads);
+            all.seconds += threaded.seconds;
+            all.side_bytes += threaded.side_bytes;
+            *cost = cost.then(narrow);
+        }
+        all
+    }
+
+    /// What `trees` cost, each kernel on the one on which it takes least; `None` over the memory limit, or if one of the
+    /// kernels suits none of them.
+    fn price(&self, trees: &[usize]) -> Option<Price> {
+        let kept = trees.iter().map(|&tree| self.prices[tree].kept);
+        let kernels = self.best_on(trees).map(|(_, price)| price);
+        let price = kept.chain(kernels).fold(Price::default(), Price::and);
+        let over = self.options.memory.is_some_and(|limit| price.bytes > limit);
+        let placed = self.best_on(trees).count();
+        (!over && placed == self.kernels.problems.len()).then_some(price)
+    }
+
+    /// The place in `trees` of the best tree of each kernel that suits one of them, with its price there.
+    fn best_on<'b>(&'b self, trees: &'b [usize]) -> impl Iterator<Item = (usize, Price)> + 'b {
+        (0..self.kernels.problems.len()).filter_map(|kernel| {
+            let on = trees.iter().enumerate();
+            let on = on.filter_map(|(at, &tree)| Some((at, self.prices[tree].kernels[kernel]?)));
+            on.min_by(|a, b| a.1.seconds.total_cmp(&b.1.seconds))
+        })
+    }
+
+    /// Returns the choices next to `chosen`, all of whose trees are of use: with one tree more, fewer, or exchanged.
+    fn nearest(&mut self, chosen: &[usize]) -> Result<Vec<Rejected>, CoreError> {
+        loop {
+            let mut offers: Vec<(Price, Vec<usize>)> = self
+                .offers(chosen)
+                .into_iter()
+                .filter_map(|trees| {
+                    let used = |at: usize| self.best_on(&trees).any(|(tree, _)| tree == at);
+                    let price = self.price(&trees)?;
+                    (0..trees.len()).all(used).then_some((price, trees))
+                })
+                .collect();
+            offers.sort_by(|a, b| a.0.seconds.total_cmp(&b.0.seconds).then_with(|| a.1.cmp(&b.1)));
+            offers.truncate(MOST);
+            let on = |trees: &Vec<usize>| {
+                let best: Vec<usize> = self.best_on(trees).map(|(at, _)| trees[at]).collect();
+                best.into_iter().enumerate().map(|(kernel, tree)| (tree, kernel))
+            };
+            let wanted: Vec<(usize, usize)> =
+                offers.iter().flat_map(|(_, trees)| on(trees)).collect();
+            if !self.search(wanted.into_iter())? {
+                return Ok(offers
+                    .iter()
+                    .map(|(price, trees)| self.rejected(*price, trees))
+                    .collect());
+            }
+        }
+    }
+
+    fn rejected(&self, price: Price, trees: &[usize]) -> Rejected {
+        let names: Vec<String> = trees.iter().map(|&tree| self.trees[tree].to_string()).collect();
+        let bytes = trees.iter().map(|&tree| self.prices[tree].kept.bytes).sum();
+        Rejected { what: names.join(", "), seconds: price.seconds, bytes: Some(bytes) }
+    }
+
+    /// Returns the sets of trees next to `chosen`.
+    fn offers(&self, chosen: &[usize]) -> Vec<Vec<usize>> {
+        let without = |at: usize| [&chosen[..at], &chosen[at + 1..]].concat();
+        let fewer = (0..chosen.len()).map(without).filter(|trees| !trees.is_empty());
+        let others = (0..self.trees.len()).filter(|tree| !chosen.contains(tree));
+        let with = others.flat_map(|tree| {
+            let exchanged = (0..chosen.len()).map(move |at| {
+                let mut trees = chosen.to_vec();
+                trees[at] = tree;
+                trees
+            });
+            [[chosen, &[tree]].concat()].into_iter().chain(exchanged)
+        });
+        with.chain(fewer).collect()
+    }
+
+    /// Says why there is no plan.
+    pub(super) fn refusal(&mut self) -> CoreError {
+        let none = |kernel: usize| self.prices.iter().all(|tree| tree.kernels[kernel].is_none());
+        let impossible = (0..self.kernels.problems.len()).any(none);
+        let mib = |bytes: u64| format!("{:.1} MiB", bytes as f64 / (1 << 20) as f64);
+        self.refused.take_if(|_| impossible).unwrap_or_else(|| CoreError::Memory {
+            what: "the smallest tree with its private copies".into(),
+            need: format!("at least {}", mib(self.least_bytes())),
+            limit: mib(self.options.memory.unwrap_or(0)),
+        })
+    }
+
+    /// Returns the bytes of the smallest tree.
+    pub(super) fn least_bytes(&self) -> u64 {
+        self.prices.iter().map(|tree| tree.kept.bytes).min().unwrap_or(0)
+    }
+
+    /// Makes the plan of `pick`, which was settled.
+    pub(super) fn into_plan(mut self, pick: &Pick) -> Result<TreePlan, CoreError> {
+        let chosen: Vec<usize> = pick.trees.iter().map(|&(tree, _)| tree).collect();
+        let rejected = if self.chooses() { self.nearest(&chosen)? } else { Vec::new() };
+        let steps: Vec<Step> = self.steps(pick).collect();
+        Ok(TreePlan {
+            trees: chosen.iter().map(|&tree| self.trees[tree].clone()).collect(),
+            tree_bytes: self.tree_bytes(pick),
+            side_bytes: steps.iter().map(|step| step.side_bytes).sum(),
+            considered: self.trees.len(),
+            searched: self.searched,
+            weighed: pick.price.seconds,
+            rejected,
+            steps,
+        })
+    }
+}
