@@ -160,3 +160,98 @@ impl Sets {
 fn run(first: usize, last: usize) -> Kernels {
     (1 << (last + 1)) - (1 << first)
 }
+
+#[cfg(test)]
+mod tests {
+    use decompose_formats::mix::mix;
+
+    use super::*;
+
+    /// Up to six trees for `kernels`, some of which suit only some.
+    fn random_trees(seed: u64, kernels: usize) -> Vec<Candidate> {
+        let draw = |salt: u64| mix(seed * 10_000 + salt);
+        let price = |salt: u64| Price {
+            seconds: (draw(salt) % 1000) as f64 / 1000.0,
+            bytes: draw(salt + 1) % 100,
+        };
+        let tree = |tree: u64| {
+            let kernel = |kernel: usize| {
+                let salt = tree * 100 + 4 * kernel as u64;
+                (!draw(salt + 2).is_multiple_of(5)).then(|| price(salt))
+            };
+            Candidate { kept: price(tree * 100 + 90), kernels: (0..kernels).map(kernel).collect() }
+        };
+        (0..1 + draw(0) % 6).map(tree).collect()
+    }
+
+    /// What each way to place kernels on trees costs.
+    fn placements(trees: &[Candidate], kernels: usize) -> Vec<Price> {
+        let ways = trees.len().pow(kernels as u32);
+        let placed = |way: usize| {
+            let on = |kernel: usize| way / trees.len().pow(kernel as u32) % trees.len();
+            let kept =
+                (0..trees.len()).filter(|&tree| (0..kernels).any(|kernel| on(kernel) == tree));
+            let kept = kept.map(|tree| trees[tree].kept).fold(Price::default(), Price::and);
+            (0..kernels).try_fold(kept, |price, k| Some(price.and(trees[on(k)].kernels[k]?)))
+        };
+        (0..ways).filter_map(placed).collect()
+    }
+
+    #[test]
+    fn picks_are_the_best_placements() {
+        for seed in 0..300 {
+            let kernels = 1 + seed as usize % 5;
+            let trees = random_trees(seed, kernels);
+            let all = placements(&trees, kernels);
+            let limits = [None, Some(40 * kernels as u64), Some(100 * kernels as u64)];
+            for limit in limits {
+                let within = |price: &&Price| limit.is_none_or(|limit| price.bytes <= limit);
+                let least = all.iter().filter(within).map(|price| price.seconds);
+                let least = least.min_by(f64::total_cmp);
+                let found = picks(&trees, kernels, limit);
+                let first = found.first().map(|pick| pick.price.seconds);
+                let near = match (first, least) {
+                    (Some(found), Some(least)) => (found - least).abs() < 1e-9,
+                    (found, least) => found == least,
+                };
+                assert!(near, "{seed}, {limit:?}: {first:?} {least:?}");
+                let better = |pick: &Pick| {
+                    let Price { seconds, bytes } = pick.price;
+                    all.iter().any(|o| o.seconds < seconds - 1e-9 && o.bytes <= bytes)
+                };
+                assert!(limit.is_none() || !found.iter().any(better), "{seed}, {limit:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn of_many_kernels_neighbours_share_a_tree() {
+        let price = |seconds: f64| Price { seconds, bytes: 1 };
+        let tree = |best: std::ops::Range<usize>| Candidate {
+            kept: price(1.5),
+            kernels: (0..12)
+                .map(|k| Some(price(if best.contains(&k) { 1.0 } else { 3.0 })))
+                .collect(),
+        };
+        let trees = [tree(0..7), tree(7..12), tree(5..6)];
+        let found = picks(&trees, 12, None);
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[0].trees, [(0, run(0, 6)), (1, run(7, 11))]);
+        assert_eq!(found[0].price, Price { seconds: 15.0, bytes: 14 });
+    }
+
+    #[test]
+    fn parts_share_a_limit() {
+        let pick =
+            |seconds: f64, bytes: u64| Pick { price: Price { seconds, bytes }, trees: Vec::new() };
+        let (one, two) = ([pick(1.0, 9), pick(2.0, 4)], [pick(1.0, 8), pick(5.0, 1)]);
+        let seconds = |limit| -> Vec<f64> {
+            let joined = together([&one[..], &two[..]].into_iter(), limit);
+            joined.iter().map(|(price, _)| price.seconds).collect()
+        };
+        assert_eq!(seconds(None), [2.0]);
+        assert_eq!(seconds(Some(17)), [2.0, 3.0, 6.0, 7.0]);
+        assert_eq!(seconds(Some(12)), [3.0, 6.0, 7.0]);
+        assert_eq!(seconds(Some(4)), [0.0; 0]);
+    }
+}

@@ -429,3 +429,103 @@ impl<'a> Table<'a> {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use decompose_formats::PatternCounts;
+    use decompose_formats::mix::mix;
+
+    use super::*;
+    use crate::cost::Family;
+    use crate::sweep::trees::{Merging, mttkrps};
+    use crate::sweep::{blockings, estimate_blocks};
+
+    /// A tensor of order 2 to 5 spread evenly, whose tables fit the first cache or no cache at all.
+    fn random_counts(seed: u64) -> PatternCounts {
+        let draw = |salt: u64, below: u64| mix(seed * 1000 + salt) % below;
+        let order = 2 + draw(0, 4);
+        // Two to about half a million slices, as likely of every size.
+        let extent = |mode: u64| (2.0 * f64::exp2(draw(mode, 180) as f64 / 10.0)) as u64;
+        let extents: Vec<u64> = (1..=order).map(extent).collect();
+        let cells: f64 = extents.iter().map(|&extent| extent as f64).product();
+        let nnz = f64::exp2(8.0 + draw(9, 190) as f64 / 10.0).min(cells / 2.0).ceil();
+        PatternCounts::uniform(&extents, nnz as u64)
+    }
+
+    /// Runs `test` with tables of MTTKRPs on random tensors, ranks, threads and machines.
+    fn on_random_tables(cases: u64, trees: &Trees, mut test: impl FnMut(Table<'_>, String)) {
+        for seed in 0..cases {
+            let counts = random_counts(seed);
+            let order = counts.extents().len();
+            let modes: Vec<Index> = (0..order).map(kernels::mode_index).collect();
+            let draw = |salt: u64, below: u64| mix(seed * 77 + salt) % below;
+            let family = [Family::Zen, Family::Xeon][draw(1, 2) as usize];
+            let machine = Machine { threads: 1 + draw(2, 4) as usize, ..family.machine() };
+            let rank = [1, 2, 5, 8, 16, 50, 100][draw(3, 7) as usize];
+            let panels = [None, Some(32)][draw(4, 2) as usize];
+            let mut pattern = Pattern::of(&counts, &modes);
+            let blocks = blockings(&counts, 8 * rank as u64, &machine);
+            estimate_blocks(&mut pattern, counts.extents(), blocks);
+            let options = PlanOptions {
+                rank,
+                value_bytes: 8,
+                panels,
+                threads: machine.threads,
+                memory: None,
+                sweeps: 50,
+                trees: trees.clone(),
+                merging: Merging::Never,
+                updates: (0..order).collect(),
+            };
+            let runs: Vec<usize> =
+                (0..order).map(|mode| draw(5 + mode as u64, 3) as usize).collect();
+            let source = (counts.extents(), &pattern);
+            let table = mttkrps(source, &runs, &options, &machine).expect("a table");
+            let what = format!("{:?}, {rank} columns, {machine:?}", counts.extents());
+            test(table, what);
+        }
+    }
+
+    fn search_all(table: &mut Table<'_>) {
+        let kernels = table.kernels.problems.len();
+        let all = 0..table.trees.len();
+        let all = all.flat_map(|tree| (0..kernels).map(move |kernel| (tree, kernel)));
+        table.search(all).expect("schedules");
+    }
+
+    #[test]
+    fn no_search_finds_less_than_the_bound() {
+        let mut tight = Vec::new();
+        on_random_tables(60, &Trees::ChooseUnblocked, |mut table, what| {
+            let bounds = table.bounds().expect("bounds");
+            search_all(&mut table);
+            for ((tree, entries), bounds) in table.trees.iter().zip(&table.entries).zip(bounds) {
+                for (entry, bound) in entries.iter().zip(bounds) {
+                    let Entry::Searched(step) = entry else { panic!("{what}: not searched") };
+                    let found = step.seconds;
+                    let schedule = step.candidate.schedule.text(&step.problem.expr);
+                    assert!(bound <= found, "{tree}: {bound} {found}\n{schedule}\n{what}");
+                    tight.push(bound / found);
+                }
+            }
+        });
+        // They are worth little unless they are near.
+        tight.sort_by(f64::total_cmp);
+        assert!(tight[tight.len() / 2] > 0.9, "{}", tight[tight.len() / 2]);
+    }
+
+    #[test]
+    fn what_is_chosen_by_bounds_is_the_best_of_all() {
+        let mut searched = 0.0_f64;
+        on_random_tables(60, &Trees::Choose, |mut table, what| {
+            let lazy = table.settle_best().expect("trees");
+            let few = table.searched as f64;
+            assert!(table.is_settled(&lazy));
+            search_all(&mut table);
+            let best = table.settle_best().expect("trees");
+            assert_eq!(lazy.price.seconds, best.price.seconds, "{what}");
+            searched += few / table.searched as f64;
+        });
+        assert!(searched / 60.0 < 0.5, "{}", searched / 60.0);
+    }
+}
