@@ -4,7 +4,7 @@
 mod common;
 
 use common::{Case, corpus, multiply};
-use decompose_core::cost::Machine;
+use decompose_core::cost::{Family, Machine};
 use decompose_core::error::CoreError;
 use decompose_core::kernels::mode_index;
 use decompose_core::runtime::Toolchain;
@@ -250,6 +250,57 @@ fn modes_with_few_tuples_are_merged() {
         assert!(plain.merges.is_empty());
         assert!(plan.seconds() <= plain.seconds(), "{threads} threads");
         assert_eq!(plan.plain_seconds, plain.seconds());
+    }
+}
+
+#[test]
+fn no_partition_of_the_modes_is_predicted_to_take_less() {
+    let tensors: [(&[u64], u64); 3] = [
+        (&[60, 50, 20_000, 30_000], 4_000_000),
+        (&[180, 24, 1_100, 1_700], 3_000_000),
+        (&[40, 30, 20_000, 9, 60_000], 2_000_000),
+    ];
+    for (extents, nnz) in tensors {
+        let order = extents.len();
+        let counts = PatternCounts::uniform(extents, nnz);
+        let modes: Vec<_> = (0..order).map(mode_index).collect();
+        let pattern = Pattern::of(&counts, &modes);
+        let planned = |merging| {
+            // Over so many sweeps building costs nothing, so that predicted seconds are all there is to compare.
+            let options = PlanOptions {
+                rank: 32,
+                value_bytes: 8,
+                threads: 2,
+                memory: None,
+                sweeps: 1 << 60,
+                trees: Trees::Choose,
+                merging,
+                panels: None,
+                updates: (0..order).collect(),
+            };
+            plan(extents, &pattern, &options, &Family::Zen.machine()).expect("a plan")
+        };
+        let chosen = planned(Merging::Choose);
+        assert!(!chosen.merges.is_empty(), "{extents:?}: few tuples, and nothing merged");
+        let sets = |bits: u32| (0..order).filter(|mode| bits >> mode & 1 == 1).collect::<Vec<_>>();
+        let sets = (1_u32..1 << order).map(sets);
+        let sets: Vec<_> = sets.filter(|set| (2..order).contains(&set.len())).collect();
+        let one = sets.iter().map(|set| vec![set.clone()]);
+        let apart =
+            |a: &[usize], b: &[usize]| a[0] < b[0] && a.iter().all(|mode| !b.contains(mode));
+        let pairs = sets.iter().flat_map(|a| {
+            let others = sets.iter().filter(|b| apart(a, b));
+            others.map(|b| vec![a.clone(), b.clone()]).collect::<Vec<_>>()
+        });
+        let mut compared = 0;
+        for merged in one.chain(pairs) {
+            let given = planned(Merging::Given(merged));
+            if given.merges.iter().all(|merge| merge.tuples <= nnz / 2) {
+                assert!(chosen.seconds() <= given.seconds(), "{extents:?}: {:?}", given.merged());
+                compared += 1;
+            }
+        }
+        assert_eq!(compared + 1, chosen.considered, "{extents:?}");
     }
 }
 
