@@ -230,7 +230,10 @@ fn a_plan_says_what_it_was_preferred_to() {
             assert!(!seconds.is_empty() && seconds.is_sorted(), "{}: {text}", case.name);
             assert!(seconds[0] >= part.weighed, "{}: {text}", case.name);
             let (bytes, first) = (part.tree_bytes, &part.rejected[0]);
-            assert!(text.contains(&format!("({bytes} bytes), compared at {:.2e} s", part.weighed)));
+            assert!(text.contains(&format!(
+                "({bytes} bytes) of {}, compared at {:.2e} s",
+                part.considered, part.weighed
+            )));
             assert!(text.contains(&format!("rejected {}: {:.2e} s", first.what, first.seconds)));
         }
         let merges = |what: &str| what == "no merging" || what.ends_with(" merged");

@@ -59,7 +59,7 @@ pub struct OrdersFound {
 }
 
 /// Up to this many levels, every order is searched.
-const ALL_ORDERS: usize = 5;
+const ALL_ORDERS: usize = 4;
 
 /// Returns the orders of `indices` worth a search.
 ///
@@ -69,8 +69,7 @@ const ALL_ORDERS: usize = 5;
 pub fn level_orders(indices: &[Index], extents: &Extents, pattern: &Pattern) -> Vec<Vec<Index>> {
     let mut orders = Vec::new();
     if indices.len() <= ALL_ORDERS {
-        permutations(indices, &mut Vec::new(), &mut orders);
-        return orders;
+        return all_orders(indices);
     }
     for &root in indices {
         let mut by_extent: Vec<Index> = indices.iter().copied().filter(|&i| i != root).collect();
@@ -89,12 +88,20 @@ pub fn level_orders(indices: &[Index], extents: &Extents, pattern: &Pattern) -> 
 /// [`level_orders`] as plain CSF and, above two levels, with its last two levels fused, which spares
 /// short fibres their loops.
 pub fn storage_orders(indices: &[Index], extents: &Extents, pattern: &Pattern) -> Vec<LevelOrder> {
-    let tails = if indices.len() > 2 { 1..=2 } else { 1..=1 };
-    let orders = level_orders(indices, extents, pattern).into_iter();
+    plain_and_fused(level_orders(indices, extents, pattern))
+}
+
+/// Returns what [`storage_orders`] does of every order: `n!` of `n` indices, for who need not search each of them.
+pub fn all_storage_orders(indices: &[Index]) -> Vec<LevelOrder> {
+    plain_and_fused(all_orders(indices))
+}
+
+fn plain_and_fused(orders: Vec<Vec<Index>>) -> Vec<LevelOrder> {
     let stored = |levels: Vec<Index>| {
-        tails.clone().map(move |tail| LevelOrder { levels: levels.clone(), tail })
+        let tails = if levels.len() > 2 { 1..=2 } else { 1..=1 };
+        tails.map(move |tail| LevelOrder { levels: levels.clone(), tail })
     };
-    orders.flat_map(stored).collect()
+    orders.into_iter().flat_map(stored).collect()
 }
 
 /// Searches `problem` with its sparse operand stored in each of `orders`.
@@ -176,6 +183,12 @@ fn together(before: Option<SearchReport>, now: SearchReport) -> SearchReport {
         stop,
         ..now
     }
+}
+
+fn all_orders(indices: &[Index]) -> Vec<Vec<Index>> {
+    let mut orders = Vec::new();
+    permutations(indices, &mut Vec::new(), &mut orders);
+    orders
 }
 
 fn permutations(indices: &[Index], order: &mut Vec<Index>, orders: &mut Vec<Vec<Index>>) {

@@ -30,7 +30,7 @@ use crate::cost::memory::{LINE_BYTES, NEAR_BYTES, Shares};
 use crate::cost::threads::copying_seconds;
 use crate::cost::walks::first_walk_seconds;
 use crate::einsum::{Index, IndexSet};
-use crate::schedule::Problem;
+use crate::schedule::{Problem, SparseOperand};
 
 /// Sums in another order differ by no more than this part of them.
 const ROUNDING: f64 = 1e-12;
@@ -74,30 +74,23 @@ impl<'a> LeastSeconds<'a> {
     ///
     /// Time: a few prices of accesses for each level that the tree that was asked for before does not share.
     pub(crate) fn on_order(&mut self, levels: &[Index], tail: usize, modes: &[Index]) -> Vec<f64> {
-        let fused_from = if tail > 1 { levels.len() - tail } else { levels.len() };
+        let tree = &mut self.problem.sparse[0];
+        (tree.levels, tree.tail) = (levels.to_vec(), tail);
         let same = |(at, level): &(usize, &Level)| {
-            levels[*at] == level.index && (*at >= fused_from) == level.fused
+            levels[*at] == level.index && self.tree().is_fused(*at) == level.fused
         };
         let kept = self.levels.iter().enumerate().take_while(same).count();
         self.levels.truncate(kept);
-        if let Some(x) = self.problem.sparse.first_mut() {
-            x.levels = levels.to_vec();
-            x.tail = tail;
-        }
         for at in kept..levels.len() {
-            let level = self.level(at, at >= fused_from);
+            let level = self.level(at);
             self.levels.push(level);
         }
         modes.iter().map(|&mode| self.of_result(mode)).collect()
     }
 
-    /// Does what [`LeastSeconds::on_order`] does for the sparse operand as `problem` stores it.
-    pub(crate) fn on(&mut self, problem: Problem, modes: &[Index]) -> Vec<f64> {
-        self.levels.clear();
-        let stored = problem.sparse.first().map(|x| (x.levels.clone(), x.tail));
-        let (levels, tail) = stored.unwrap_or_default();
-        self.problem = problem;
-        self.on_order(&levels, tail, modes)
+    /// The sparse operand, as it was stored last.
+    fn tree(&self) -> &SparseOperand {
+        &self.problem.sparse[0]
     }
 
     /// Values of a row.
@@ -108,29 +101,31 @@ impl<'a> LeastSeconds<'a> {
     /// Tells whether terms of more than two inputs may be searched.
     fn any_inputs(&self) -> bool {
         let row = IndexSet::EMPTY.with(self.columns);
-        self.problem.sparse.iter().any(|x| x.tail > 2) || !self.problem.allows_buffer(row)
+        self.tree().tail > 2 || !self.problem.allows_buffer(row)
     }
 
-    fn level(&self, at: usize, fused: bool) -> Level {
-        let Some(x) = self.problem.sparse.first() else { unreachable!() };
-        let index = x.levels[at];
-        let walked = x.levels[..=at].iter().copied().collect();
-        let nodes = x.nodes(walked, &self.problem.extents) as f64;
+    fn level(&self, at: usize) -> Level {
+        let tree = self.tree();
+        let (index, fused) = (tree.levels[at], tree.is_fused(at));
+        let walked = tree.levels[..=at].iter().copied().collect();
+        let nodes = tree.nodes(walked, &self.problem.extents) as f64;
         let walk = first_walk_seconds(&self.problem, self.machine, at);
-        let mut level = Level { index, fused, nodes, walk, read: 0.0, added: 0.0 };
+        let (mut read, mut added) = (0.0, 0.0);
         if index != Index::BLOCK {
-            level.read = self.reaching(at, nodes, Role::Operand);
-            let added = self.roles(at).iter().map(|&role| self.reaching(at, nodes, role));
-            level.added = added.fold(f64::INFINITY, f64::min);
+            read = self.reaching(at, nodes, Role::Operand);
+            let roles = self.roles(at).iter().map(|&role| self.reaching(at, nodes, role));
+            added = roles.fold(f64::INFINITY, f64::min);
         }
-        level
+        Level { index, fused, nodes, walk, read, added }
     }
 
     /// How tasks may add to the rows of a result over the mode of level `at`.
     fn roles(&self, at: usize) -> &'static [Role] {
-        let Some(x) = self.problem.sparse.first() else { return &[] };
-        match x.in_blocks() {
-            true if x.pattern.ranged() == Some(x.levels[at]) => &[Role::Sum, Role::SumInRanges],
+        let tree = self.tree();
+        match tree.in_blocks() {
+            true if tree.pattern.ranged() == Some(tree.levels[at]) => {
+                &[Role::Sum, Role::SumInRanges]
+            }
             true => &[Role::Sum],
             false if at == 0 => &[Role::Sum],
             false => &[Role::SumInCopies],
@@ -147,10 +142,9 @@ impl<'a> LeastSeconds<'a> {
 
     /// Seconds to gather the rows of level `at` in its walk.
     fn access(&self, at: usize, role: Role) -> f64 {
-        let (problem, machine) = (&self.problem, self.machine);
-        let Some(x) = problem.sparse.first() else { return 0.0 };
-        let order: Vec<Index> = x.levels[..=at].iter().copied().chain([self.columns]).collect();
-        let indices = vec![x.levels[at], self.columns];
+        let (problem, machine, levels) = (&self.problem, self.machine, &self.tree().levels);
+        let order: Vec<Index> = levels[..=at].iter().copied().chain([self.columns]).collect();
+        let indices = vec![levels[at], self.columns];
         let touches = if role == Role::Operand { 1.0 } else { 2.0 };
         let lane = Some(self.columns);
         let mut cost = Cost::default();
@@ -160,10 +154,9 @@ impl<'a> LeastSeconds<'a> {
 
     /// Seconds to reach `nodes` rows of the mode of level `at` in a buffer, if there may be one.
     fn through_buffer(&self, at: usize, nodes: f64, role: Role) -> f64 {
-        let (problem, machine) = (&self.problem, self.machine);
-        let Some(x) = problem.sparse.first().filter(|_| at > 0) else { return f64::INFINITY };
-        let stored = [x.levels[at], self.columns].into_iter().collect();
-        if !problem.allows_buffer(stored) {
+        let (problem, machine, index) = (&self.problem, self.machine, self.tree().levels[at]);
+        let stored = [index, self.columns].into_iter().collect();
+        if at == 0 || !problem.allows_buffer(stored) {
             return f64::INFINITY;
         }
         let bytes = problem.buffer_bytes(stored) as f64;
@@ -177,7 +170,7 @@ impl<'a> LeastSeconds<'a> {
             0..=2 if at < 2 => f64::INFINITY,
             0..=2 => {
                 let roots = self.levels.first().map_or(0.0, |root| root.nodes);
-                let extent = problem.extents.of(x.levels[at]) as f64;
+                let extent = problem.extents.of(index) as f64;
                 roots * extent * self.row() * machine.flop_pair
             }
             _ => 0.0,
@@ -217,7 +210,7 @@ impl<'a> LeastSeconds<'a> {
 
     /// How many threads may run at once.
     fn tasks(&self) -> f64 {
-        let ranges = self.problem.sparse.first().and_then(|x| x.pattern.ranged());
+        let ranges = self.tree().pattern.ranged();
         let most = ranges.map_or(usize::MAX, |_| self.problem.extents.of(Index::BLOCK) as usize);
         self.machine.threads.min(most).max(1) as f64
     }

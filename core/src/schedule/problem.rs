@@ -56,6 +56,11 @@ impl SparseOperand {
         self.levels.first() == Some(&Index::BLOCK)
     }
 
+    /// Tells whether one position loop walks level `level` together with others.
+    pub fn is_fused(&self, level: usize) -> bool {
+        self.tail > 1 && level + self.tail >= self.levels.len()
+    }
+
     /// Returns how many levels loops over `around`, outermost first, walk: a loop over the next
     /// level walks it, every other one runs over its extent.
     pub fn walked(&self, around: impl IntoIterator<Item = Index>) -> usize {

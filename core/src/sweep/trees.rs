@@ -1,13 +1,13 @@
 //! Which trees of one tensor to keep, and which kernel runs on which.
 //!
 //! Every mode's MTTKRP can run on a tree of any mode order: rooted at its own mode it owns its
-//! rows; on another tree it scatters into private copies.  The planner schedules every mode on
-//! every candidate order, predicts its seconds, and picks the set of trees with the least total:
-//! kernels of a sweep, plus each tree's building spread over the sweeps.  It starts from the best
-//! single tree, adds the tree that saves most while one does, then tries exchanges.
+//! rows; on another tree it scatters into private copies.  What a kernel takes on a candidate tree is predicted
+//! ([`Table`]), and the set of trees with the least total is picked ([`picks`](crate::sweep::choice::picks)): kernels of
+//! a sweep, plus each tree's building spread over the sweeps.
 //!
-//! Which orders are candidates, `crate::autoschedule::storage_orders` says.  The same search plans
-//! any list of kernels of one sparse tensor: [`plan_kernels`].
+//! Of MTTKRPs of up to five modes every order of the levels is a candidate, and the pick is the best there is.  For
+//! other kernels, and above five modes, `crate::autoschedule::storage_orders` says which are.  [`plan_kernels`]
+//! plans any list of kernels of one sparse tensor.
 
 use std::fmt;
 
@@ -15,7 +15,9 @@ use decompose_formats::ModeOrder;
 use decompose_formats::dense::padded;
 use decompose_formats::panels::widths;
 
-use crate::autoschedule::{Candidate, LevelOrder, SearchReport, storage_orders};
+use crate::autoschedule::{
+    Candidate, LevelOrder, SearchReport, all_storage_orders, storage_orders,
+};
 use crate::cost::Machine;
 use crate::einsum::{Expr, Extents, Index, IndexSet};
 use crate::error::CoreError;
@@ -135,9 +137,11 @@ impl TreePlan {
 impl fmt::Display for TreePlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (count, bytes, weighed) = (self.trees.len(), self.tree_bytes, self.weighed);
+        let (considered, searched) = (self.considered, self.searched);
         writeln!(
             f,
-            "trees: {count} ({bytes} bytes), compared at {weighed:.2e} s a sweep with building"
+            "trees: {count} ({bytes} bytes) of {considered}, compared at {weighed:.2e} s a sweep with building; \
+             {searched} kernels searched"
         )?;
         for (at, tree) in self.trees.iter().enumerate() {
             writeln!(f, "  tree {}: modes {tree}", at + 1)?;
@@ -174,11 +178,11 @@ pub(super) fn mttkrps<'a>(
     };
     let problems: Vec<Problem> = (0..extents.len()).map(problem).collect();
     let row = (padded(columns, options.value_bytes) * options.value_bytes) as u64;
-    let trees = candidates(extents, &problems, options, |pattern| {
+    let kernels = Kernels { problems, runs: runs.to_vec(), mttkrps: true };
+    let trees = candidates(extents, &kernels, options, |pattern| {
         let ranged = ranged_trees(extents, pattern, (row, options.threads), machine);
         blocked_trees(extents, pattern, row, machine).into_iter().chain(ranged).collect()
     })?;
-    let kernels = Kernels { problems, runs: runs.to_vec(), mttkrps: true };
     Table::new(extents, kernels, trees, options, machine)
 }
 
@@ -199,7 +203,7 @@ pub fn posed(expr: Expr, extents: Extents, pattern: Pattern, value_bytes: usize)
 /// Plans the kernels of `problems`, each run once a sweep, over one tensor of `extents`.
 ///
 /// Operand 0 of each problem is the tensor, its modes called by [`kernels::mode_index`]; how the
-/// problem stores it does not matter.  Time: a search a kernel and candidate tree, in parallel.
+/// problem stores it does not matter.  Time: a search of schedules for each kernel and candidate tree, in parallel.
 ///
 /// # Errors
 ///
@@ -223,30 +227,30 @@ pub(super) fn plan_runs(
     machine: &Machine,
 ) -> Result<TreePlan, CoreError> {
     let machine = &on_threads_of(options, machine);
-    let trees = candidates(extents, problems, options, |_| Vec::new())?;
     let kernels = Kernels { problems: problems.to_vec(), runs: runs.to_vec(), mttkrps: false };
+    let trees = candidates(extents, &kernels, options, |_| Vec::new())?;
     let mut table = Table::new(extents, kernels, trees, options, machine)?;
     let best = table.settle_best()?;
     table.into_plan(&best)
 }
 
-/// The trees that a plan for `problems` chooses among, or keeps; `blocked` are those of blocks that it may choose.
+/// The trees that a plan of `kernels` chooses among, or keeps; `blocked` are those of blocks that it may choose.
 fn candidates(
     extents: &[u64],
-    problems: &[Problem],
+    kernels: &Kernels,
     options: &PlanOptions,
     blocked: impl FnOnce(&Pattern) -> Vec<TreeLayout>,
 ) -> Result<Vec<TreeLayout>, CoreError> {
-    let first = problems.first().and_then(|problem| problem.sparse.first());
+    let first = kernels.problems.first().and_then(|problem| problem.sparse.first());
     let pattern = &first.ok_or_else(|| CoreError::Internal("no kernel to plan".into()))?.pattern;
+    let own = |problem| rooted(extents, problem);
+    let unblocked = || unblocked_trees((extents, pattern), kernels);
     let mut trees: Vec<TreeLayout> = match &options.trees {
-        Trees::Rooted => return Ok(problems.iter().map(|one| rooted(extents, one)).collect()),
+        Trees::Rooted => return Ok(kernels.problems.iter().map(own).collect()),
         Trees::Given(trees) => return Ok(trees.clone()),
-        Trees::Choose => unblocked_trees(extents, pattern).chain(blocked(pattern)).collect(),
-        Trees::ChooseUnblocked => unblocked_trees(extents, pattern).collect(),
-        Trees::ChoosePlain => {
-            unblocked_trees(extents, pattern).filter(|tree| tree.tail == 1).collect()
-        }
+        Trees::Choose => unblocked().chain(blocked(pattern)).collect(),
+        Trees::ChooseUnblocked => unblocked().collect(),
+        Trees::ChoosePlain => unblocked().filter(|tree| tree.tail == 1).collect(),
     };
     trees.sort();
     Ok(trees)
@@ -279,10 +283,19 @@ pub(super) fn at_rank(problem: &Problem, rank: usize) -> Problem {
     problem
 }
 
+/// Up to this many modes every order is a candidate for kernels of which a bound is known.
+const ALL_ORDERS: usize = 5;
+
 /// Every candidate order, plain and with the last two levels fused.
-fn unblocked_trees(extents: &[u64], pattern: &Pattern) -> impl Iterator<Item = TreeLayout> {
+fn unblocked_trees(
+    (extents, pattern): (&[u64], &Pattern),
+    kernels: &Kernels,
+) -> impl Iterator<Item = TreeLayout> + use<> {
     let indices: Vec<Index> = (0..extents.len()).map(kernels::mode_index).collect();
-    let stored = storage_orders(&indices, &extents_of(extents, 1), pattern);
+    let stored = match kernels.mttkrps && extents.len() <= ALL_ORDERS {
+        true => all_storage_orders(&indices),
+        false => storage_orders(&indices, &extents_of(extents, 1), pattern),
+    };
     let tree = move |stored: LevelOrder| {
         let mode_of = |index: &Index| indices.iter().position(|i| i == index);
         let modes: Option<Vec<usize>> = stored.levels.iter().map(mode_of).collect();
