@@ -18,9 +18,8 @@
 //! plain sweep; results differ by rounding.  Modes that follow each other in the cycle of updates share
 //! one `P`; others need it made again.
 //!
-//! Up to five modes every partition into blocks is considered, above that one block at a time.  The
-//! kernels of `Y` are planned first, those of all partitions side by side: one whose `Y` alone takes longer than
-//! the sweep without merges is out.
+//! Up to five modes every partition into blocks is considered, above that one block at a time; which of them are searched,
+//! [`offers`](crate::sweep::offers) says.
 
 use std::fmt;
 
