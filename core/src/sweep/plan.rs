@@ -171,7 +171,7 @@ impl fmt::Display for SweepPlan {
 }
 
 /// Plans a sweep of MTTKRPs over a tensor of `extents` whose pattern
-/// is `pattern` (counted over [`mode_index`]).
+/// is `pattern` (counted over [`mode_index`](crate::kernels::mode_index)).
 ///
 /// # Errors
 ///
