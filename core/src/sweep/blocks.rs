@@ -2,7 +2,7 @@
 
 /// The modes in blocks: those of several modes first, the last to be merged foremost; then the others,
 /// ascending.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Blocks {
     blocks: Vec<Vec<usize>>,
     merged: Vec<Vec<usize>>,

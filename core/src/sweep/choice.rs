@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 const ALL_SETS: usize = 8;
 
 /// A set of kernels: bit `k` stands for kernel `k`.
-pub(super) type Kernels = u64;
+pub(super) type KernelSet = u64;
 
 /// What something costs.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -45,7 +45,7 @@ pub(super) struct Candidate {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Pick {
     pub(super) price: Price,
-    pub(super) trees: Vec<(usize, Kernels)>,
+    pub(super) trees: Vec<(usize, KernelSet)>,
 }
 
 /// Returns the picks among `trees` that take at most `limit` bytes and of which none is better in seconds and bytes, the
@@ -53,7 +53,7 @@ pub(super) struct Pick {
 pub(super) fn picks(trees: &[Candidate], kernels: usize, limit: Option<u64>) -> Vec<Pick> {
     let all = (1 << kernels) - 1;
     let sets = Sets { kernels };
-    let of_one: BTreeMap<Kernels, Vec<Pick>> =
+    let of_one: BTreeMap<KernelSet, Vec<Pick>> =
         sets.shared().map(|set| (set, alone(trees, set, limit))).collect();
     let nothing = Pick { price: Price::default(), trees: Vec::new() };
     let mut least = BTreeMap::from([(0, vec![nothing])]);
@@ -95,7 +95,7 @@ impl Pick {
 }
 
 /// The picks of one tree for the kernels `set`.
-fn alone(trees: &[Candidate], set: Kernels, limit: Option<u64>) -> Vec<Pick> {
+fn alone(trees: &[Candidate], set: KernelSet, limit: Option<u64>) -> Vec<Pick> {
     let priced = trees.iter().enumerate().filter_map(|(tree, candidate)| {
         let mut kernels = candidate.kernels.iter().enumerate();
         let price = kernels.try_fold(candidate.kept, |price, (kernel, own)| {
@@ -137,7 +137,7 @@ struct Sets {
 
 impl Sets {
     /// Those that may share a tree.
-    fn shared(&self) -> Box<dyn Iterator<Item = Kernels>> {
+    fn shared(&self) -> Box<dyn Iterator<Item = KernelSet>> {
         let kernels = self.kernels;
         if kernels <= ALL_SETS {
             return Box::new(1..1 << kernels);
@@ -147,7 +147,7 @@ impl Sets {
     }
 
     /// Those that are left when the first kernels have their trees, parts before wholes.
-    fn rests(&self) -> Box<dyn Iterator<Item = Kernels>> {
+    fn rests(&self) -> Box<dyn Iterator<Item = KernelSet>> {
         let last = self.kernels.saturating_sub(1);
         match self.kernels <= ALL_SETS {
             true => Box::new(1..1 << self.kernels),
@@ -157,7 +157,7 @@ impl Sets {
 }
 
 /// The kernels `first..=last`.
-fn run(first: usize, last: usize) -> Kernels {
+fn run(first: usize, last: usize) -> KernelSet {
     (1 << (last + 1)) - (1 << first)
 }
 

@@ -65,8 +65,8 @@ struct Taken {
 /// The kernels that a table is for.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Part {
-    /// Those of `Y`, by the merged modes.
-    Outer(Vec<Vec<usize>>),
+    /// Those of `Y`.
+    Outer(Blocks),
     /// Those of the `S` of some modes, of which the product runs so often.
     Inner(Vec<usize>, usize),
 }
@@ -83,7 +83,7 @@ impl<'a> Offers<'a> {
         let parts = |blocks: &Blocks| -> Vec<Part> {
             let merges = blocks.merged().iter().cloned().zip(blocks.runs(updates).products);
             let inner = merges.map(|(modes, products)| Part::Inner(modes, products));
-            [Part::Outer(blocks.merged().to_vec())].into_iter().chain(inner).collect()
+            [Part::Outer(blocks.clone())].into_iter().chain(inner).collect()
         };
         let offer = |blocks: Blocks| {
             let parts = parts(&blocks);
@@ -256,7 +256,9 @@ impl<'a> Offers<'a> {
         };
         let whole = taken.picks.len() == offer.parts.len();
         if !whole || !parts().all(|(table, pick)| table.is_settled(pick)) {
-            return Rejected { what, seconds: WORTH_BLOCKS * taken.seconds, bytes: None };
+            // Only trees of the tensor itself are weighed with more than their seconds.
+            let share = if offer.blocks.merged().is_empty() { WORTH_BLOCKS } else { 1.0 };
+            return Rejected { what, seconds: share * taken.seconds, bytes: None };
         }
         let kernels: f64 = parts().map(|(table, pick)| table.seconds(pick)).sum();
         let bytes = parts().map(|(table, pick)| table.tree_bytes(pick)).sum();
@@ -310,19 +312,17 @@ impl<'a> Source<'a> {
 
     fn table(&self, part: &Part) -> Result<Table<'a>, CoreError> {
         match part {
-            Part::Outer(merged) => self.outer(merged),
+            Part::Outer(blocks) => self.outer(blocks),
             Part::Inner(modes, products) => self.inner(modes, *products),
         }
     }
 
-    /// The kernels of the `Y` of a partition with these merges; of the tensor itself without any.
-    fn outer(&self, merged: &[Vec<usize>]) -> Result<Table<'a>, CoreError> {
+    /// The kernels of the `Y` of a partition; of the tensor itself without merges.
+    fn outer(&self, blocks: &Blocks) -> Result<Table<'a>, CoreError> {
         let Source { extents, pattern, options, machine } = *self;
-        if merged.is_empty() {
+        if blocks.merged().is_empty() {
             return mttkrps((extents, pattern), &vec![1; extents.len()], options, machine);
         }
-        let blocks = Blocks::given(merged, extents.len());
-        let blocks = blocks.ok_or_else(|| wrong_merge(merged, extents.len()))?;
         let extent = |modes: &[usize]| match *modes {
             [mode] => extents[mode],
             _ => self.tuples(modes),

@@ -14,7 +14,7 @@ use crate::einsum::Index;
 use crate::error::CoreError;
 use crate::kernels;
 use crate::schedule::{Pattern, Problem};
-use crate::sweep::choice::{self, Pick, Price, picks};
+use crate::sweep::choice::{self, KernelSet, Pick, Price, picks};
 use crate::sweep::layout::TreeLayout;
 use crate::sweep::rejected::{MOST, Rejected};
 use crate::sweep::trees::{PlanOptions, Step, TreePlan, Trees, at_rank, building_seconds};
@@ -115,7 +115,11 @@ impl<'a> Table<'a> {
             bounds.into_iter().enumerate().map(entry).collect()
         });
         table.entries = entries.collect();
-        table.prices = (0..table.trees.len()).map(|tree| table.candidate(tree)).collect();
+        let candidate = |tree| choice::Candidate {
+            kept: table.kept(tree),
+            kernels: (0..kernels).map(|kernel| table.kernel_price(tree, kernel)).collect(),
+        };
+        table.prices = (0..table.trees.len()).map(candidate).collect();
         table.pick();
         if !bounded {
             let all = 0..table.trees.len();
@@ -189,7 +193,7 @@ impl<'a> Table<'a> {
                 }
                 Err(error) => return Err(error),
             };
-            self.prices[tree] = self.candidate(tree);
+            self.prices[tree].kernels[kernel] = self.kernel_price(tree, kernel);
         }
         if !wanted.is_empty() {
             self.pick();
@@ -217,12 +221,12 @@ impl<'a> Table<'a> {
             .all(|(tree, kernel)| matches!(self.entries[tree][kernel], Entry::Searched(_)))
     }
 
-    /// The steps of `pick`, by kernel, with the place of their trees, as far as they are searched.
-    fn steps<'b>(&'b self, pick: &'b Pick) -> impl Iterator<Item = Step> + 'b {
+    /// The steps of `pick`, by kernel, each with the place of its tree there, as far as they are searched.
+    fn steps<'b>(&'b self, pick: &'b Pick) -> impl Iterator<Item = (usize, &'b Step)> + 'b {
         (0..self.kernels.problems.len()).filter_map(|kernel| {
             let at = pick.trees.iter().position(|&(_, set)| set >> kernel & 1 == 1)?;
             match &self.entries[pick.trees[at].0][kernel] {
-                Entry::Searched(step) => Some(Step { tree: at, ..(**step).clone() }),
+                Entry::Searched(step) => Some((at, &**step)),
                 _ => None,
             }
         })
@@ -230,7 +234,7 @@ impl<'a> Table<'a> {
 
     /// Returns the predicted seconds of the kernels of `pick`, which is settled.
     pub(super) fn seconds(&self, pick: &Pick) -> f64 {
-        self.steps(pick).map(|step| step.runs as f64 * step.seconds).sum()
+        self.steps(pick).map(|(_, step)| step.runs as f64 * step.seconds).sum()
     }
 
     /// Returns the bytes of the trees of `pick`.
@@ -269,33 +273,34 @@ impl<'a> Table<'a> {
     fn all(&self) -> Option<Pick> {
         let all: Vec<usize> = (0..self.trees.len()).collect();
         let price = self.price(&all)?;
-        let mut trees: Vec<(usize, choice::Kernels)> = all.iter().map(|&tree| (tree, 0)).collect();
+        let mut trees: Vec<(usize, KernelSet)> = all.iter().map(|&tree| (tree, 0)).collect();
         for (kernel, (at, _)) in self.best_on(&all).enumerate() {
             trees[at].1 |= 1 << kernel;
         }
         Some(Pick { price, trees })
     }
 
-    fn candidate(&self, tree: usize) -> choice::Candidate {
-        let layout = &self.trees[tree];
-        let bytes = self
-            .pattern()
-            .map_or(0, |pattern| layout.bytes(&self.extents, pattern, self.options.value_bytes));
-        let sweeps = self.options.sweeps.max(1) as f64;
-        let kept = Price { seconds: building_seconds(bytes, self.machine) / sweeps, bytes };
-        let kernels = self.entries[tree].iter().zip(&self.kernels.runs).map(|(entry, &runs)| {
-            let (seconds, bytes) = match entry {
-                Entry::Unsuited => return None,
-                Entry::AtLeast(seconds) => (*seconds, 0),
-                Entry::Searched(step) => (step.seconds, step.side_bytes),
-            };
-            let weighed = match self.options.trees {
-                Trees::Choose => weighed(layout, seconds),
-                _ => seconds,
-            };
-            Some(Price { seconds: runs as f64 * weighed, bytes })
+    /// What it costs to keep a tree: its building, spread over the sweeps.
+    fn kept(&self, tree: usize) -> Price {
+        let bytes = self.pattern().map_or(0, |pattern| {
+            self.trees[tree].bytes(&self.extents, pattern, self.options.value_bytes)
         });
-        choice::Candidate { kept, kernels: kernels.collect() }
+        let sweeps = self.options.sweeps.max(1) as f64;
+        Price { seconds: building_seconds(bytes, self.machine) / sweeps, bytes }
+    }
+
+    /// What is known of the costs of a kernel on a tree, in a sweep and as choices weigh them.
+    fn kernel_price(&self, tree: usize, kernel: usize) -> Option<Price> {
+        let (seconds, bytes) = match &self.entries[tree][kernel] {
+            Entry::Unsuited => return None,
+            Entry::AtLeast(seconds) => (*seconds, 0),
+            Entry::Searched(step) => (step.seconds, step.side_bytes),
+        };
+        let seconds = match self.options.trees {
+            Trees::Choose => weighed(&self.trees[tree], seconds),
+            _ => seconds,
+        };
+        Some(Price { seconds: self.kernels.runs[kernel] as f64 * seconds, bytes })
     }
 
     fn step(&self, tree: usize, mode: usize) -> Result<Step, CoreError> {
@@ -349,8 +354,8 @@ impl<'a> Table<'a> {
     /// Returns the choices next to `chosen`, all of whose trees are of use: with one tree more, fewer, or exchanged.
     fn nearest(&mut self, chosen: &[usize]) -> Result<Vec<Rejected>, CoreError> {
         loop {
-            let mut offers: Vec<(Price, Vec<usize>)> = self
-                .offers(chosen)
+            let mut others: Vec<(Price, Vec<usize>)> = self
+                .neighbours(chosen)
                 .into_iter()
                 .filter_map(|trees| {
                     let used = |at: usize| self.best_on(&trees).any(|(tree, _)| tree == at);
@@ -358,19 +363,17 @@ impl<'a> Table<'a> {
                     (0..trees.len()).all(used).then_some((price, trees))
                 })
                 .collect();
-            offers.sort_by(|a, b| a.0.seconds.total_cmp(&b.0.seconds).then_with(|| a.1.cmp(&b.1)));
-            offers.truncate(MOST);
+            others.sort_by(|a, b| a.0.seconds.total_cmp(&b.0.seconds).then_with(|| a.1.cmp(&b.1)));
+            others.truncate(MOST);
             let on = |trees: &Vec<usize>| {
                 let best: Vec<usize> = self.best_on(trees).map(|(at, _)| trees[at]).collect();
                 best.into_iter().enumerate().map(|(kernel, tree)| (tree, kernel))
             };
             let wanted: Vec<(usize, usize)> =
-                offers.iter().flat_map(|(_, trees)| on(trees)).collect();
+                others.iter().flat_map(|(_, trees)| on(trees)).collect();
             if !self.search(wanted.into_iter())? {
-                return Ok(offers
-                    .iter()
-                    .map(|(price, trees)| self.rejected(*price, trees))
-                    .collect());
+                let rejected = others.iter().map(|(price, trees)| self.rejected(*price, trees));
+                return Ok(rejected.collect());
             }
         }
     }
@@ -382,7 +385,7 @@ impl<'a> Table<'a> {
     }
 
     /// Returns the sets of trees next to `chosen`.
-    fn offers(&self, chosen: &[usize]) -> Vec<Vec<usize>> {
+    fn neighbours(&self, chosen: &[usize]) -> Vec<Vec<usize>> {
         let without = |at: usize| [&chosen[..at], &chosen[at + 1..]].concat();
         let fewer = (0..chosen.len()).map(without).filter(|trees| !trees.is_empty());
         let others = (0..self.trees.len()).filter(|tree| !chosen.contains(tree));
@@ -418,7 +421,8 @@ impl<'a> Table<'a> {
     pub(super) fn into_plan(mut self, pick: &Pick) -> Result<TreePlan, CoreError> {
         let chosen: Vec<usize> = pick.trees.iter().map(|&(tree, _)| tree).collect();
         let rejected = if self.chooses() { self.nearest(&chosen)? } else { Vec::new() };
-        let steps: Vec<Step> = self.steps(pick).collect();
+        let steps = self.steps(pick).map(|(tree, step)| Step { tree, ..step.clone() });
+        let steps: Vec<Step> = steps.collect();
         Ok(TreePlan {
             trees: chosen.iter().map(|&tree| self.trees[tree].clone()).collect(),
             tree_bytes: self.tree_bytes(pick),
