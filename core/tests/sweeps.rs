@@ -6,11 +6,14 @@ mod common;
 use common::{Case, corpus, multiply};
 use decompose_core::cost::{Family, Machine};
 use decompose_core::error::CoreError;
-use decompose_core::kernels::mode_index;
+use decompose_core::kernels::{self, mode_index};
 use decompose_core::runtime::Toolchain;
 use decompose_core::schedule::Pattern;
-use decompose_core::sweep::{Engine, Merging, MttkrpSweep, PlanOptions, SweepPlan, Trees, plan};
-use decompose_formats::{Matrix, PatternCounts};
+use decompose_core::sweep::{
+    Engine, Merging, MttkrpSweep, PlanOptions, SweepPlan, TreeLayout, Trees, plan, plan_kernels,
+    posed,
+};
+use decompose_formats::{Matrix, ModeOrder, PatternCounts};
 
 const RANK: usize = 26;
 
@@ -305,6 +308,47 @@ fn no_partition_of_the_modes_is_predicted_to_take_less() {
         }
         assert_eq!(compared + 1, chosen.considered, "{extents:?}");
     }
+}
+
+#[test]
+fn long_sweeps_of_ttmcs_run_on_the_best_of_all_orders() {
+    let extents = [70, 900, 50, 400, 110];
+    let order = extents.len();
+    let counts = PatternCounts::uniform(&extents, 200_000);
+    let modes: Vec<_> = (0..order).map(mode_index).collect();
+    let pattern = Pattern::of(&counts, &modes);
+    let problem = |mode| {
+        let ranks = (0..order).map(|mode| (kernels::mode_rank_index(order, mode), 4));
+        let all = modes.iter().copied().zip(extents).chain(ranks).collect();
+        posed(kernels::ttmc(order, Some(mode)), all, pattern.clone(), 8)
+    };
+    let problems: Vec<_> = (0..order).map(problem).collect();
+    let planned = |trees, sweeps| {
+        let options = PlanOptions {
+            rank: 0,
+            value_bytes: 8,
+            threads: 2,
+            memory: None,
+            sweeps,
+            trees,
+            merging: Merging::Never,
+            panels: None,
+            updates: Vec::new(),
+        };
+        plan_kernels(&extents, &problems, &options, &Family::Zen.machine()).expect("a plan")
+    };
+    let mut all = Vec::new();
+    for digits in 0..3125_usize {
+        let levels = [625, 125, 25, 5, 1].map(|place| digits / place % 5);
+        for tail in [1, 2] {
+            all.extend(ModeOrder::new(levels.to_vec()).map(|order| TreeLayout::new(order, tail)));
+        }
+    }
+    assert_eq!(all.len(), 240);
+    // Over so many sweeps building costs nothing.
+    let (chosen, best) = (planned(Trees::Choose, 1 << 60), planned(Trees::Given(all), 1 << 60));
+    assert_eq!((chosen.considered, planned(Trees::Choose, 1).considered), (240, 10));
+    assert!((chosen.seconds() / best.seconds() - 1.0).abs() < 1e-12);
 }
 
 #[test]

@@ -5,9 +5,9 @@
 //! ([`Table`]), and the set of trees with the least total is picked ([`picks`](crate::sweep::choice::picks)): kernels of
 //! a sweep, plus each tree's building spread over the sweeps.
 //!
-//! Of MTTKRPs of up to five modes every order of the levels is a candidate, and the pick is the best there is.  For
-//! other kernels, and above five modes, `crate::autoschedule::storage_orders` says which are.  [`plan_kernels`]
-//! plans any list of kernels of one sparse tensor.
+//! Of MTTKRPs of up to five modes every order of the levels is a candidate, and the pick is the best there is; so is that
+//! of other kernels of up to four modes, and of five where their sweeps take long.  Otherwise
+//! `crate::autoschedule::storage_orders` says which orders are.  [`plan_kernels`] plans any list of kernels of one sparse tensor.
 
 use std::fmt;
 
@@ -24,6 +24,7 @@ use crate::error::CoreError;
 use crate::kernels;
 use crate::schedule::{OutputForm, Packing, Pattern, Problem, SparseOperand};
 use crate::sweep::blocked::{blocked_trees, ranged_trees};
+use crate::sweep::choice::Pick;
 use crate::sweep::layout::TreeLayout;
 use crate::sweep::rejected::Rejected;
 use crate::sweep::table::{Kernels, Table};
@@ -179,7 +180,7 @@ pub(super) fn mttkrps<'a>(
     let problems: Vec<Problem> = (0..extents.len()).map(problem).collect();
     let row = (padded(columns, options.value_bytes) * options.value_bytes) as u64;
     let kernels = Kernels { problems, runs: runs.to_vec(), mttkrps: true };
-    let trees = candidates(extents, &kernels, options, |pattern| {
+    let trees = candidates(extents, &kernels, (options, Orders::All), |pattern| {
         let ranged = ranged_trees(extents, pattern, (row, options.threads), machine);
         blocked_trees(extents, pattern, row, machine).into_iter().chain(ranged).collect()
     })?;
@@ -227,24 +228,51 @@ pub(super) fn plan_runs(
     machine: &Machine,
 ) -> Result<TreePlan, CoreError> {
     let machine = &on_threads_of(options, machine);
-    let kernels = Kernels { problems: problems.to_vec(), runs: runs.to_vec(), mttkrps: false };
-    let trees = candidates(extents, &kernels, options, |_| Vec::new())?;
-    let mut table = Table::new(extents, kernels, trees, options, machine)?;
-    let best = table.settle_best()?;
+    let chosen = |orders| {
+        let (problems, runs) = (problems.to_vec(), runs.to_vec());
+        let kernels = Kernels { problems, runs, mttkrps: false };
+        let trees = candidates(extents, &kernels, (options, orders), |_| Vec::new())?;
+        let mut table = Table::new(extents, kernels, trees, options, machine)?;
+        let best = table.settle_best()?;
+        Ok::<_, CoreError>((table, best))
+    };
+    let (table, best) = match chosen(Orders::Few) {
+        Ok((_, best)) if worth_all_orders(extents.len(), options, &best) => chosen(Orders::All)?,
+        few => few?,
+    };
     table.into_plan(&best)
+}
+
+/// Predicted seconds of all sweeps from which on every order of five levels is searched for kernels of which no bound is
+/// known: that takes 0.2 to 0.4 s for TTMcs.
+const WORTH_ALL_ORDERS: f64 = 5.0;
+
+/// Tells whether to search more orders than those for which `best` is the best choice.
+fn worth_all_orders(order: usize, options: &PlanOptions, best: &Pick) -> bool {
+    let chooses = !matches!(options.trees, Trees::Rooted | Trees::Given(_));
+    order == ALL_ORDERS && chooses && best.price.seconds * options.sweeps as f64 >= WORTH_ALL_ORDERS
+}
+
+/// Which orders of the levels are candidates.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Orders {
+    /// Those that [`storage_orders`] lists.
+    Few,
+    /// All, up to five modes.
+    All,
 }
 
 /// The trees that a plan of `kernels` chooses among, or keeps; `blocked` are those of blocks that it may choose.
 fn candidates(
     extents: &[u64],
     kernels: &Kernels,
-    options: &PlanOptions,
+    (options, orders): (&PlanOptions, Orders),
     blocked: impl FnOnce(&Pattern) -> Vec<TreeLayout>,
 ) -> Result<Vec<TreeLayout>, CoreError> {
     let first = kernels.problems.first().and_then(|problem| problem.sparse.first());
     let pattern = &first.ok_or_else(|| CoreError::Internal("no kernel to plan".into()))?.pattern;
     let own = |problem| rooted(extents, problem);
-    let unblocked = || unblocked_trees((extents, pattern), kernels);
+    let unblocked = || unblocked_trees((extents, pattern), orders);
     let mut trees: Vec<TreeLayout> = match &options.trees {
         Trees::Rooted => return Ok(kernels.problems.iter().map(own).collect()),
         Trees::Given(trees) => return Ok(trees.clone()),
@@ -283,18 +311,18 @@ pub(super) fn at_rank(problem: &Problem, rank: usize) -> Problem {
     problem
 }
 
-/// Up to this many modes every order is a candidate for kernels of which a bound is known.
+/// Up to this many modes every order may be a candidate.
 const ALL_ORDERS: usize = 5;
 
 /// Every candidate order, plain and with the last two levels fused.
 fn unblocked_trees(
     (extents, pattern): (&[u64], &Pattern),
-    kernels: &Kernels,
+    orders: Orders,
 ) -> impl Iterator<Item = TreeLayout> + use<> {
     let indices: Vec<Index> = (0..extents.len()).map(kernels::mode_index).collect();
-    let stored = match kernels.mttkrps && extents.len() <= ALL_ORDERS {
-        true => all_storage_orders(&indices),
-        false => storage_orders(&indices, &extents_of(extents, 1), pattern),
+    let stored = match orders {
+        Orders::All if extents.len() <= ALL_ORDERS => all_storage_orders(&indices),
+        _ => storage_orders(&indices, &extents_of(extents, 1), pattern),
     };
     let tree = move |stored: LevelOrder| {
         let mode_of = |index: &Index| indices.iter().position(|i| i == index);
