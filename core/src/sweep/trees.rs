@@ -244,8 +244,8 @@ pub(super) fn plan_runs(
 }
 
 /// Predicted seconds of all sweeps from which on every order of five levels is searched for kernels of which no bound is
-/// known: that takes 0.2 to 0.4 s for TTMcs.
-const WORTH_ALL_ORDERS: f64 = 5.0;
+/// known: for TTMcs that takes about fifty times less.
+const WORTH_ALL_ORDERS: f64 = 10.0;
 
 /// Tells whether to search more orders than those for which `best` is the best choice.
 fn worth_all_orders(order: usize, options: &PlanOptions, best: &Pick) -> bool {
