@@ -469,12 +469,13 @@ mod tests {
             let machine = Machine { threads: 1 + draw(2, 4) as usize, ..family.machine() };
             let rank = [1, 2, 5, 8, 16, 50, 100][draw(3, 7) as usize];
             let panels = [None, Some(32)][draw(4, 2) as usize];
+            let value_bytes = [8, 4][draw(10, 2) as usize];
             let mut pattern = Pattern::of(&counts, &modes);
-            let blocks = blockings(&counts, 8 * rank as u64, &machine);
+            let blocks = blockings(&counts, (value_bytes * rank) as u64, &machine);
             estimate_blocks(&mut pattern, counts.extents(), blocks);
             let options = PlanOptions {
                 rank,
-                value_bytes: 8,
+                value_bytes,
                 panels,
                 threads: machine.threads,
                 memory: None,
@@ -502,12 +503,12 @@ mod tests {
     #[test]
     fn no_search_finds_less_than_the_bound() {
         let mut tight = Vec::new();
-        on_random_tables(60, &Trees::ChooseUnblocked, |mut table, what| {
+        on_random_tables(60, &Trees::Choose, |mut table, what| {
             let bounds = table.bounds().expect("bounds");
             search_all(&mut table);
             for ((tree, entries), bounds) in table.trees.iter().zip(&table.entries).zip(bounds) {
                 for (entry, bound) in entries.iter().zip(bounds) {
-                    let Entry::Searched(step) = entry else { panic!("{what}: not searched") };
+                    let Entry::Searched(step) = entry else { continue };
                     let found = step.seconds;
                     let schedule = step.candidate.schedule.text(&step.problem.expr);
                     assert!(bound <= found, "{tree}: {bound} {found}\n{schedule}\n{what}");
