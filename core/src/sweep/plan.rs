@@ -205,7 +205,9 @@ pub fn plan(
     let Ok(mut panels) = panels else { return whole.into_plan() };
     let parts =
         panels.priced(format!("factors in panels of {} columns", typed(&narrow.widths())))?;
-    let (taken, other) = if parts.seconds < below { (panels, rows) } else { (whole, parts) };
+    // A bound was enough to reject what has no bytes.
+    let better = parts.bytes.is_some() && parts.seconds < below;
+    let (taken, other) = if better { (panels, rows) } else { (whole, parts) };
     let mut plan = taken.into_plan()?;
     plan.rejected.push(other);
     Ok(plan)
