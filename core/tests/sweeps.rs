@@ -299,10 +299,18 @@ fn no_partition_of_the_modes_is_predicted_to_take_less() {
             others.map(|b| vec![a.clone(), b.clone()]).collect::<Vec<_>>()
         });
         let mut compared = 0;
+        // The factors have the columns of one panel, so that every partition is priced for the same storage.
+        let bound = |given: &SweepPlan| {
+            let what = format!("modes {} merged", given.merged().join(", "));
+            let rejected = chosen.rejected.iter().find(|other| other.what == what);
+            rejected.map_or(0.0, |other| other.seconds)
+        };
+        assert!(chosen.rejected.iter().any(|other| other.bytes.is_none()), "{extents:?}");
         for merged in one.chain(pairs) {
             let given = planned(Merging::Given(merged));
             if given.merges.iter().all(|merge| merge.tuples <= nnz / 2) {
                 assert!(chosen.seconds() <= given.seconds(), "{extents:?}: {:?}", given.merged());
+                assert!(bound(&given) <= given.seconds() * (1.0 + 1e-12), "{:?}", given.merged());
                 compared += 1;
             }
         }

@@ -10,7 +10,7 @@
 //! which is exact, since sharing a tree is one of the choices.  Where bytes are limited, `one` and `least` are fronts:
 //! all pairs of seconds and bytes to which no other is better in both.
 //!
-//! For `K` kernels and `n` trees: `O(2^K n K + 3^K)`; above [`ALL_SETS`] kernels only neighbours share a tree, which are
+//! For `K` kernels and `n` trees: `O(2^K n K + 4^K)`; above [`ALL_SETS`] kernels only neighbours share a tree, which are
 //! `O(K^2)` sets.
 
 use std::collections::BTreeMap;
@@ -52,12 +52,12 @@ pub(super) struct Pick {
 /// fastest first; without a limit, the fastest alone.
 pub(super) fn picks(trees: &[Candidate], kernels: usize, limit: Option<u64>) -> Vec<Pick> {
     let all = (1 << kernels) - 1;
-    let sets = Sets { kernels };
+    let shared = shared(kernels).into_iter();
     let of_one: BTreeMap<KernelSet, Vec<Pick>> =
-        sets.shared().map(|set| (set, alone(trees, set, limit))).collect();
+        shared.map(|set| (set, alone(trees, set, limit))).collect();
     let nothing = Pick { price: Price::default(), trees: Vec::new() };
     let mut least = BTreeMap::from([(0, vec![nothing])]);
-    for set in sets.rests() {
+    for set in rests(kernels) {
         let firsts = of_one
             .iter()
             .filter(|(first, _)| **first & !set == 0 && **first & set & set.wrapping_neg() != 0);
@@ -130,30 +130,21 @@ fn thinned<T>(
     all
 }
 
-/// Which sets of kernels are looked at.
-struct Sets {
-    kernels: usize,
+/// The sets of kernels that may share a tree.
+fn shared(kernels: usize) -> Vec<KernelSet> {
+    if kernels <= ALL_SETS {
+        return (1..1 << kernels).collect();
+    }
+    let runs = |first: usize| (first..kernels).map(move |last| run(first, last));
+    (0..kernels).flat_map(runs).collect()
 }
 
-impl Sets {
-    /// Those that may share a tree.
-    fn shared(&self) -> Box<dyn Iterator<Item = KernelSet>> {
-        let kernels = self.kernels;
-        if kernels <= ALL_SETS {
-            return Box::new(1..1 << kernels);
-        }
-        let runs = move |first: usize| (first..kernels).map(move |last| run(first, last));
-        Box::new((0..kernels).flat_map(runs))
+/// The sets of kernels that are left when others have their trees, parts before wholes.
+fn rests(kernels: usize) -> Vec<KernelSet> {
+    if kernels <= ALL_SETS {
+        return (1..1 << kernels).collect();
     }
-
-    /// Those that are left when the first kernels have their trees, parts before wholes.
-    fn rests(&self) -> Box<dyn Iterator<Item = KernelSet>> {
-        let last = self.kernels.saturating_sub(1);
-        match self.kernels <= ALL_SETS {
-            true => Box::new(1..1 << self.kernels),
-            false => Box::new((0..=last).rev().map(move |first| run(first, last))),
-        }
-    }
+    (0..kernels).rev().map(|first| run(first, kernels - 1)).collect()
 }
 
 /// The kernels `first..=last`.

@@ -86,6 +86,13 @@ pub enum Trees {
     Given(Vec<TreeLayout>),
 }
 
+impl Trees {
+    /// Tells whether the planner chooses them, and they are not given.
+    pub(super) fn are_chosen(&self) -> bool {
+        !matches!(self, Trees::Rooted | Trees::Given(_))
+    }
+}
+
 /// The kernels of one tensor on its trees.
 #[derive(Clone, Debug, Default)]
 pub struct TreePlan {
@@ -249,8 +256,9 @@ const WORTH_ALL_ORDERS: f64 = 10.0;
 
 /// Tells whether to search more orders than those for which `best` is the best choice.
 fn worth_all_orders(order: usize, options: &PlanOptions, best: &Pick) -> bool {
-    let chooses = !matches!(options.trees, Trees::Rooted | Trees::Given(_));
-    order == ALL_ORDERS && chooses && best.price.seconds * options.sweeps as f64 >= WORTH_ALL_ORDERS
+    order == ALL_ORDERS
+        && options.trees.are_chosen()
+        && best.price.seconds * options.sweeps as f64 >= WORTH_ALL_ORDERS
 }
 
 /// Which orders of the levels are candidates.
