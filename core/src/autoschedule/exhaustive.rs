@@ -76,26 +76,31 @@ fn extend(
     }
 }
 
-/// Returns the cost of `forest` under `costs`, computed from the forest itself.
-pub fn price<C: TreeCost>(problem: &Problem, path: &Path, forest: &Forest, costs: &C) -> C::Cost {
+/// Returns the cost of `forest` under `costs`, computed from the forest itself; `None` if they refuse it.
+pub fn price<C: TreeCost>(
+    problem: &Problem,
+    path: &Path,
+    forest: &Forest,
+    costs: &C,
+) -> Option<C::Cost> {
     let site = Site { problem, path, first: 0, end: path.terms.len(), done: IndexSet::EMPTY };
     price_nodes(site, &forest.roots, costs)
 }
 
-fn price_nodes<C: TreeCost>(site: Site, nodes: &[Node], costs: &C) -> C::Cost {
-    let Some((node, rest)) = nodes.split_first() else { return costs.nothing() };
+fn price_nodes<C: TreeCost>(site: Site, nodes: &[Node], costs: &C) -> Option<C::Cost> {
+    let Some((node, rest)) = nodes.split_first() else { return Some(costs.nothing()) };
     let split = site.first + terms_in(node);
     let first = Site { end: split, ..site };
     let cost = match node {
         Node::Term(_) => costs.leaf(first),
         Node::Loop { index, body } => {
             let inner = Site { done: site.done.with(*index), ..first };
-            let body = price_nodes(inner, body, costs);
+            let body = price_nodes(inner, body, costs)?;
             costs.tree(first, *index, body)
         }
     };
-    let rest = price_nodes(Site { first: split, ..site }, rest, costs);
-    costs.join(first, site.end, cost, rest)
+    let rest = price_nodes(Site { first: split, ..site }, rest, costs)?;
+    costs.may_hand_on(first, site.end).then(|| costs.join(first, site.end, cost, rest))
 }
 
 fn terms_in(node: &Node) -> usize {

@@ -13,7 +13,7 @@
 use crate::autoschedule::paths::widening;
 use crate::autoschedule::{Found, Scheduler, SearchLimits, StopReason, rank};
 use crate::cost::Machine;
-use crate::cost::tree::{DenseLoops, DenseLoopsCost, Site, TreeCost};
+use crate::cost::tree::{DenseLoops, Site, TreeCost};
 use crate::einsum::{Index, IndexSet};
 use crate::error::CoreError;
 use crate::nest::{Forest, Node};
@@ -47,7 +47,7 @@ impl Scheduler for Spttn {
                 searched += 1;
                 let (found, subproblems) = cheapest_forest(problem, &path, &DenseLoops);
                 report.explored += subproblems;
-                if let Some((forest, DenseLoopsCost::Within { .. })) = found {
+                if let Some((forest, _)) = found {
                     nests.push((path, forest));
                 }
             }
@@ -145,7 +145,7 @@ impl<C: TreeCost> Search<'_, C> {
         }
         let mut solved = Solved { best: None, other: None };
         let open = self.path.terms[key.first].indices - key.done;
-        if open.is_empty() {
+        if open.is_empty() && self.rest_has_nest(key, key.first + 1) {
             let site = self.site(Key { end: key.first + 1, ..key });
             let leaf = self.costs.leaf(site);
             self.offer(key, None, (key.first + 1, leaf), &mut solved);
@@ -155,6 +155,9 @@ impl<C: TreeCost> Search<'_, C> {
                 let indices = self.path.terms[split - 1].indices;
                 if !self.walk.may_loop(indices, root, key.done) {
                     break;
+                }
+                if !self.rest_has_nest(key, split) {
+                    continue;
                 }
                 let body = Key { end: split, done: key.done.with(root), ..key };
                 self.solve(body);
@@ -167,16 +170,29 @@ impl<C: TreeCost> Search<'_, C> {
         self.memo.insert(key, solved);
     }
 
-    /// Joins a first tree with the best forest for the rest and offers the whole.
+    /// Tells whether there is a nest of the terms behind those of a first tree, which end at `split`, that may
+    /// follow it.
+    fn rest_has_nest(&mut self, key: Key, split: usize) -> bool {
+        if split == key.end {
+            return true;
+        }
+        if !self.costs.may_hand_on(self.site(Key { end: split, ..key }), key.end) {
+            return false;
+        }
+        let rest = Key { first: split, ..key };
+        self.solve(rest);
+        self.memo[&rest].best.is_some()
+    }
+
+    /// Joins a first tree with the best forest for the rest, which is solved, and offers the whole.
     fn offer(
-        &mut self,
+        &self,
         key: Key,
         root: Option<Index>,
         (split, tree): (usize, C::Cost),
         solved: &mut Solved<C::Cost>,
     ) {
         let rest = Key { first: split, ..key };
-        self.solve(rest);
         let rest_cost = if split == key.end {
             Some(self.costs.nothing())
         } else {

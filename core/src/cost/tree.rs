@@ -58,6 +58,13 @@ pub trait TreeCost {
     /// Returns the cost of a loop over `root` around the terms of `site`, from that of its body.
     fn tree(&self, site: Site, root: Index, body: Self::Cost) -> Self::Cost;
 
+    /// Tells whether a tree over the terms of `site` may be followed by a forest over the terms `site.end..until`,
+    /// whatever either looks like: whether what the one hands to the other may be stored.
+    fn may_hand_on(&self, site: Site, until: usize) -> bool {
+        let _ = (site, until);
+        true
+    }
+
     /// Returns the cost of the tree over the terms of `site` followed by a forest over the terms
     /// `site.end..until`.
     fn join(&self, site: Site, until: usize, first: Self::Cost, rest: Self::Cost) -> Self::Cost;
@@ -190,54 +197,46 @@ impl TreeCost for CacheMisses {
 pub struct DenseLoops;
 
 /// The cost of [`DenseLoops`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum DenseLoopsCost {
-    /// All buffers keep the bound.
-    Within {
-        /// The number of independent dense loops, negated: more are better.
-        dense_loops: i64,
-        /// Multiplications and additions.
-        flops: u64,
-        /// Elements of all buffers together.
-        buffers: u64,
-        /// Terms whose innermost loop is dense and not in their result.
-        lane_sums: u64,
-    },
-    /// Some buffer exceeds the bound.
-    Beyond,
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct DenseLoopsCost {
+    /// The number of independent dense loops, negated: more are better.
+    pub dense_loops: i64,
+    /// Multiplications and additions.
+    pub flops: u64,
+    /// Elements of all buffers together.
+    pub buffers: u64,
+    /// Terms whose innermost loop is dense and not in their result.
+    pub lane_sums: u64,
 }
 
 impl TreeCost for DenseLoops {
     type Cost = DenseLoopsCost;
 
     fn nothing(&self) -> DenseLoopsCost {
-        DenseLoopsCost::Within { dense_loops: 0, flops: 0, buffers: 0, lane_sums: 0 }
+        DenseLoopsCost::default()
     }
 
     fn leaf(&self, site: Site) -> DenseLoopsCost {
-        let flops = Flops.leaf(site);
-        DenseLoopsCost::Within { dense_loops: 0, flops, buffers: 0, lane_sums: 0 }
+        DenseLoopsCost { flops: Flops.leaf(site), ..self.nothing() }
     }
 
     fn tree(&self, site: Site, root: Index, body: DenseLoopsCost) -> DenseLoopsCost {
         let term = &site.path.terms[site.first];
         let open = term.indices - site.done;
-        let sparse = site.problem.sparse_indices();
-        let single = site.end - site.first == 1;
-        match body {
-            DenseLoopsCost::Within { dense_loops, flops, buffers, lane_sums }
-                if single && open.contains(root) && (open & sparse).is_empty() =>
-            {
-                let sums = open.len() == 1 && !term.output.contains(root);
-                DenseLoopsCost::Within {
-                    dense_loops: dense_loops - 1,
-                    flops,
-                    buffers,
-                    lane_sums: lane_sums + u64::from(sums),
-                }
-            }
-            other => other,
+        let dense = (open & site.problem.sparse_indices()).is_empty();
+        if site.end - site.first > 1 || !dense {
+            return body;
         }
+        let sums = open.len() == 1 && !term.output.contains(root);
+        DenseLoopsCost {
+            dense_loops: body.dense_loops - 1,
+            lane_sums: body.lane_sums + u64::from(sums),
+            ..body
+        }
+    }
+
+    fn may_hand_on(&self, site: Site, until: usize) -> bool {
+        site.handed_on(until).all(|stored| site.problem.allows_buffer(stored))
     }
 
     fn join(
@@ -247,25 +246,12 @@ impl TreeCost for DenseLoops {
         first: DenseLoopsCost,
         rest: DenseLoopsCost,
     ) -> DenseLoopsCost {
-        let (
-            DenseLoopsCost::Within { dense_loops: a, flops: f, buffers: b, lane_sums: s },
-            DenseLoopsCost::Within { dense_loops: c, flops: g, buffers: d, lane_sums: t },
-        ) = (first, rest)
-        else {
-            return DenseLoopsCost::Beyond;
-        };
-        let mut buffers = b.saturating_add(d);
-        for stored in site.handed_on(until) {
-            if !site.problem.allows_buffer(stored) {
-                return DenseLoopsCost::Beyond;
-            }
-            buffers = buffers.saturating_add(site.elements(stored));
-        }
-        DenseLoopsCost::Within {
-            dense_loops: a + c,
-            flops: f.saturating_add(g),
-            buffers,
-            lane_sums: s + t,
+        let stored = site.handed_on(until).map(|stored| site.elements(stored));
+        DenseLoopsCost {
+            dense_loops: first.dense_loops + rest.dense_loops,
+            flops: first.flops.saturating_add(rest.flops),
+            buffers: stored.fold(first.buffers.saturating_add(rest.buffers), u64::saturating_add),
+            lane_sums: first.lane_sums + rest.lane_sums,
         }
     }
 }
