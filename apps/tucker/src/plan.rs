@@ -13,8 +13,8 @@ use decompose_core::error::CoreError;
 use decompose_core::kernels::{mode_index, mode_rank_index, ttmc};
 use decompose_core::schedule::{Conflict, Pattern, Problem};
 use decompose_core::sweep::{
-    Merging, PlanOptions, Step, TreeLayout, TreePlan, Trees, TtmcMerge, TtmcSweep, plan_kernels,
-    plan_ttmc_merges, posed,
+    Merging, PlanOptions, SearchedKernels, Step, TreeLayout, TreePlan, Trees, TtmcMerge, TtmcSweep,
+    plan_kernels, plan_ttmc_merges, posed,
 };
 use decompose_formats::ModeOrder;
 use decompose_formats::dense::padded;
@@ -91,16 +91,18 @@ pub fn plan(request: &PlanRequest<'_>, machine: &Machine) -> Result<TuckerPlan, 
         Method::Nonnegative => Vec::new(),
         Method::Hooi | Method::Core => (0..order).map(|mode| forming(request, mode)).collect(),
     };
-    let mut kernels = plan_trees(request, &forming, machine)?;
-    if prefer_windows(request, (&mut forming, &kernels), machine) {
-        kernels = plan_trees(request, &forming, machine)?;
+    let all: Vec<usize> = (0..expressions(request).len()).collect();
+    let options = options(request, request.trees.clone());
+    let source = Source::new(request, &options, machine)?;
+    let mut kernels = source.plan(&forming, &all)?;
+    if prefer_windows(&source, (&mut forming, &kernels)) {
+        kernels = source.plan(&forming, &all)?;
     }
     let (plain_seconds, plain) = (kernels.seconds(), kernels);
     let (merges, considered) = merges(request, (&forming, &plain), machine)?;
-    let kernels = match merges.is_empty() {
-        true => plain,
-        false => plan_unmerged(request, (&forming, &merges), machine)?,
-    };
+    let merged = |mode: &usize| merges.iter().any(|merge| merge.modes.contains(mode));
+    let unmerged: Vec<usize> = all.iter().copied().filter(|mode| !merged(mode)).collect();
+    let kernels = if merges.is_empty() { plain } else { source.plan(&forming, &unmerged)? };
     let work_bytes = work_bytes(request, &forming);
     Ok(TuckerPlan { kernels, merges, considered, plain_seconds, forming, work_bytes })
 }
@@ -149,52 +151,54 @@ fn merges(
     Ok((if keep { merges } else { Vec::new() }, considered))
 }
 
-/// Plans the kernels of the modes that are not merged.
-fn plan_unmerged(
-    request: &PlanRequest<'_>,
-    (forming, merges): (&[Forming], &[TtmcMerge]),
-    machine: &Machine,
-) -> Result<TreePlan, CoreError> {
-    let merged = |mode: &usize| merges.iter().any(|merge| merge.modes.contains(mode));
-    let modes: Vec<usize> = (0..forming.len()).filter(|mode| !merged(mode)).collect();
-    plan_modes(request, (forming, &modes), machine)
+/// The kernels on the tensor itself, searched once for all plans of some of them.
+struct Source<'a> {
+    request: &'a PlanRequest<'a>,
+    machine: &'a Machine,
+    problems: Vec<Problem>,
+    kernels: SearchedKernels<'a>,
 }
 
-/// Plans all kernels together, but those that run in windows by themselves, each on its own tree: one
-/// that lets it own its rows.
-fn plan_trees(
-    request: &PlanRequest<'_>,
-    forming: &[Forming],
-    machine: &Machine,
-) -> Result<TreePlan, CoreError> {
-    let kernels: Vec<usize> = (0..expressions(request).len()).collect();
-    plan_modes(request, (forming, &kernels), machine)
-}
+impl<'a> Source<'a> {
+    fn new(
+        request: &'a PlanRequest<'a>,
+        options: &'a PlanOptions,
+        machine: &'a Machine,
+    ) -> Result<Source<'a>, CoreError> {
+        let problem = |expr| problem(request, expr);
+        let problems: Vec<Problem> = expressions(request).into_iter().map(problem).collect();
+        let kernels = SearchedKernels::new(request.extents, &problems, options, machine)?;
+        Ok(Source { request, machine, problems, kernels })
+    }
 
-/// Does the same for the kernels of the numbers `kernels`.
-fn plan_modes(
-    request: &PlanRequest<'_>,
-    (forming, kernels): (&[Forming], &[usize]),
-    machine: &Machine,
-) -> Result<TreePlan, CoreError> {
-    let extents = request.extents;
-    let exprs = expressions(request);
-    let problems: Vec<Problem> = exprs.into_iter().map(|expr| problem(request, expr)).collect();
-    let in_windows = |kernel: usize| matches!(forming.get(kernel), Some(Forming::Windows(_)));
-    let (apart, together): (Vec<usize>, Vec<usize>) =
-        kernels.iter().copied().partition(|&kernel| in_windows(kernel));
-    let mut parts = Vec::new();
-    if !together.is_empty() {
-        let chosen: Vec<Problem> =
-            together.iter().map(|&kernel| problems[kernel].clone()).collect();
-        let options = options(request, request.trees.clone());
-        let plan = plan_kernels(extents, &chosen, &options, machine)?;
-        parts.push((together, plan));
+    /// Plans the kernels of the numbers `kernels` together, but those that run in windows by themselves, each on
+    /// its own tree: one that lets it own its rows.
+    fn plan(&self, forming: &[Forming], kernels: &[usize]) -> Result<TreePlan, CoreError> {
+        let in_windows = |kernel: &usize| matches!(forming.get(*kernel), Some(Forming::Windows(_)));
+        let (apart, together): (Vec<usize>, Vec<usize>) =
+            kernels.iter().copied().partition(in_windows);
+        let mut parts = Vec::new();
+        if !together.is_empty() {
+            parts.push(self.kernels.plan(&together)?);
+        }
+        for kernel in apart {
+            parts.push(self.plan_windows(kernel)?);
+        }
+        Ok(join(parts))
     }
-    for kernel in apart {
-        parts.push((vec![kernel], plan_windows(request, kernel, machine)?));
+
+    /// Plans the TTMc of `mode` by itself, on a tree that lets it own its rows.
+    fn plan_windows(&self, mode: usize) -> Result<TreePlan, CoreError> {
+        let request = self.request;
+        let mut plan = self.kernels.plan(&[mode])?;
+        if !plan.steps.iter().all(owns_rows) && request.trees == Trees::Choose {
+            let rooted = Trees::Given(vec![rooted_at(mode, request.extents.len())]);
+            let (own, options) = (&self.problems[mode..=mode], options(request, rooted));
+            plan = plan_kernels(request.extents, own, &options, self.machine)?;
+            plan.steps.iter_mut().for_each(|step| step.mode = mode);
+        }
+        if plan.steps.iter().all(owns_rows) { Ok(plan) } else { Err(no_windows(request, mode)) }
     }
-    Ok(join(parts))
 }
 
 fn options(request: &PlanRequest<'_>, trees: Trees) -> PlanOptions {
@@ -209,21 +213,6 @@ fn options(request: &PlanRequest<'_>, trees: Trees) -> PlanOptions {
         panels: None,
         updates: Vec::new(),
     }
-}
-
-/// Plans the TTMc of `mode` by itself, on a tree that lets it own its rows.
-fn plan_windows(
-    request: &PlanRequest<'_>,
-    mode: usize,
-    machine: &Machine,
-) -> Result<TreePlan, CoreError> {
-    let own = [problem(request, ttmc(request.extents.len(), Some(mode)))];
-    let trees = |trees| plan_kernels(request.extents, &own, &options(request, trees), machine);
-    let mut plan = trees(request.trees.clone())?;
-    if !plan.steps.iter().all(owns_rows) && request.trees == Trees::Choose {
-        plan = trees(Trees::Given(vec![rooted_at(mode, request.extents.len())]))?;
-    }
-    if plan.steps.iter().all(owns_rows) { Ok(plan) } else { Err(no_windows(request, mode)) }
 }
 
 /// Tells whether the tasks of a step write rows of their own.
@@ -248,13 +237,12 @@ fn no_windows(request: &PlanRequest<'_>, mode: usize) -> CoreError {
 }
 
 /// Puts plans of different kernels of one tensor together; trees that several use are kept once.
-fn join(parts: Vec<(Vec<usize>, TreePlan)>) -> TreePlan {
+fn join(parts: Vec<TreePlan>) -> TreePlan {
     let mut parts = parts.into_iter();
-    let Some((kernels, mut all)) = parts.next() else {
+    let Some(mut all) = parts.next() else {
         return TreePlan::default();
     };
-    all.steps.iter_mut().zip(kernels).for_each(|(step, kernel)| step.mode = kernel);
-    for (kernels, part) in parts {
+    for part in parts {
         let share = part.tree_bytes / part.trees.len().max(1) as u64;
         let mut place = Vec::new();
         for tree in part.trees {
@@ -265,9 +253,8 @@ fn join(parts: Vec<(Vec<usize>, TreePlan)>) -> TreePlan {
                 all.tree_bytes += share;
             }
         }
-        for (step, mode) in part.steps.into_iter().zip(kernels) {
-            all.steps.push(Step { tree: place[step.tree], mode, ..step });
-        }
+        let steps = part.steps.into_iter();
+        all.steps.extend(steps.map(|step| Step { tree: place[step.tree], ..step }));
         all.side_bytes += part.side_bytes;
         all.considered += part.considered;
         all.weighed += part.weighed;
@@ -319,11 +306,8 @@ fn in_windows(request: &PlanRequest<'_>, mode: usize) -> Forming {
 }
 
 /// Changes whole results to windows where these are predicted to be faster; tells whether it did.
-fn prefer_windows(
-    request: &PlanRequest<'_>,
-    (forming, plan): (&mut [Forming], &TreePlan),
-    machine: &Machine,
-) -> bool {
+fn prefer_windows(source: &Source<'_>, (forming, plan): (&mut [Forming], &TreePlan)) -> bool {
+    let Source { request, machine, .. } = *source;
     let mut changed = false;
     for (mode, forming) in forming.iter_mut().enumerate() {
         let bytes = result_bytes(request, mode);
@@ -335,7 +319,7 @@ fn prefer_windows(
         // Lines written, or read, once.
         let pass = bytes as f64 / 64.0 * machine.stream_line / request.threads.max(1) as f64;
         let Some(whole) = plan.steps.iter().find(|step| step.mode == mode) else { continue };
-        let Ok(rooted) = plan_windows(request, mode, machine) else { continue };
+        let Ok(rooted) = source.plan_windows(mode) else { continue };
         // A kernel is charged for reading and writing its result, which windows keep in cache; then
         // the Gram matrix and the projection read a whole result once each.
         let windows = 2.0 * (rooted.seconds() - 2.0 * pass).max(0.0);

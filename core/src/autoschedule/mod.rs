@@ -25,8 +25,7 @@ pub use finish::finish;
 pub use limits::{Breadth, SearchLimits};
 pub use measured::{HalvingConfig, HalvingReport, HalvingStop, Timing, successive_halving};
 pub use orders::{
-    LevelOrder, OrderedCandidate, OrdersFound, all_storage_orders, level_orders, search_orders,
-    storage_orders,
+    LevelOrder, OrderedCandidate, OrdersFound, level_orders, search_orders, storage_orders,
 };
 pub use spttn::cheapest_forest;
 

@@ -59,17 +59,18 @@ pub struct OrdersFound {
 }
 
 /// Up to this many levels, every order is searched.
-const ALL_ORDERS: usize = 4;
+const ALL_ORDERS: usize = 5;
 
 /// Returns the orders of `indices` worth a search.
 ///
-/// All orders of up to four levels.  Above, for each root two: the others by increasing extent, and
+/// All orders of up to five levels.  Above, for each root two: the others by increasing extent, and
 /// by adding at each level the index with the fewest nodes, which makes the smallest tree that a
-/// greedy choice finds.  At order 5 that is 10 orders of 120.
+/// greedy choice finds.  At order 6 that is 12 orders of 720.
 pub fn level_orders(indices: &[Index], extents: &Extents, pattern: &Pattern) -> Vec<Vec<Index>> {
     let mut orders = Vec::new();
     if indices.len() <= ALL_ORDERS {
-        return all_orders(indices);
+        permutations(indices, &mut Vec::new(), &mut orders);
+        return orders;
     }
     for &root in indices {
         let mut by_extent: Vec<Index> = indices.iter().copied().filter(|&i| i != root).collect();
@@ -88,20 +89,11 @@ pub fn level_orders(indices: &[Index], extents: &Extents, pattern: &Pattern) -> 
 /// [`level_orders`] as plain CSF and, above two levels, with its last two levels fused, which spares
 /// short fibres their loops.
 pub fn storage_orders(indices: &[Index], extents: &Extents, pattern: &Pattern) -> Vec<LevelOrder> {
-    plain_and_fused(level_orders(indices, extents, pattern))
-}
-
-/// Returns what [`storage_orders`] does of every order: `n!` of `n` indices, for who need not search each of them.
-pub fn all_storage_orders(indices: &[Index]) -> Vec<LevelOrder> {
-    plain_and_fused(all_orders(indices))
-}
-
-fn plain_and_fused(orders: Vec<Vec<Index>>) -> Vec<LevelOrder> {
     let stored = |levels: Vec<Index>| {
         let tails = if levels.len() > 2 { 1..=2 } else { 1..=1 };
         tails.map(move |tail| LevelOrder { levels: levels.clone(), tail })
     };
-    orders.into_iter().flat_map(stored).collect()
+    level_orders(indices, extents, pattern).into_iter().flat_map(stored).collect()
 }
 
 /// Searches `problem` with its sparse operand stored in each of `orders`.
@@ -183,12 +175,6 @@ fn together(before: Option<SearchReport>, now: SearchReport) -> SearchReport {
         stop,
         ..now
     }
-}
-
-fn all_orders(indices: &[Index]) -> Vec<Vec<Index>> {
-    let mut orders = Vec::new();
-    permutations(indices, &mut Vec::new(), &mut orders);
-    orders
 }
 
 fn permutations(indices: &[Index], order: &mut Vec<Index>, orders: &mut Vec<Vec<Index>>) {

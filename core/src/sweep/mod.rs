@@ -34,7 +34,9 @@ pub use limited::{plan_counted, plan_limited};
 pub use partials::{TtmcMerge, TtmcSweep, plan_ttmc_merges};
 pub use plan::{Merge, SweepPlan, panel_columns, plan};
 pub use rejected::Rejected;
-pub use trees::{Merging, PlanOptions, Step, TreePlan, Trees, plan_kernels, posed};
+pub use trees::{
+    Merging, PlanOptions, SearchedKernels, Step, TreePlan, Trees, plan_kernels, posed,
+};
 
 /// The MTTKRPs of one sparse tensor, one a mode: all that CP-ALS needs to know of the non-zeros.
 pub trait MttkrpSweep<V: Value>: Send {

@@ -165,8 +165,11 @@ impl<'a> Offers<'a> {
         let taken = (0..self.offers.len()).filter_map(|at| self.taken(at));
         let best = taken.min_by(|a, b| a.seconds.total_cmp(&b.seconds));
         best.ok_or_else(|| {
-            let plain = self.tables.get_mut(&self.offers[0].parts[0]);
-            plain.map_or_else(|| CoreError::Internal("no kernel to plan".into()), Table::refusal)
+            let plain = self.tables.get(&self.offers[0].parts[0]);
+            plain.map_or_else(
+                || CoreError::Internal("no kernel to plan".into()),
+                |table| table.refusal(),
+            )
         })
     }
 

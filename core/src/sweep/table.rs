@@ -6,6 +6,8 @@
 //! is chosen has been searched: nothing else can be better, since it takes no less than its bounds.
 //! Kernels of which no bound is known are searched on every tree at the start.
 
+use std::sync::Arc;
+
 use rayon::prelude::{IntoParallelRefIterator, ParallelIterator};
 
 use crate::autoschedule::{Candidate, SCHEDULERS};
@@ -37,7 +39,7 @@ pub(super) struct Table<'a> {
     extents: Vec<u64>,
     kernels: Kernels,
     options: &'a PlanOptions,
-    machine: &'a Machine,
+    machine: Machine,
     trees: Vec<TreeLayout>,
     /// By tree, then by kernel.
     entries: Vec<Vec<Entry>>,
@@ -45,24 +47,25 @@ pub(super) struct Table<'a> {
     prices: Vec<choice::Candidate>,
     /// The best sets of trees by what is known.
     picks: Vec<Pick>,
-    /// Why a kernel had no schedule on some tree.
-    refused: Option<CoreError>,
-    /// How many kernels were searched.
-    searched: usize,
+    /// By kernel: why it had no schedule on some tree.
+    refused: Vec<Option<String>>,
 }
 
 /// What is known of a kernel on a tree.
+#[derive(Clone)]
 enum Entry {
     /// The tree was made for another result, or there is no schedule.
     Unsuited,
     /// It takes at least so many seconds.
     AtLeast(f64),
     /// It was searched.
-    Searched(Box<Step>),
+    Searched(Arc<Step>),
 }
 
 /// The kernels of a sweep over one tensor.
 pub(super) struct Kernels {
+    /// The number of each.
+    pub(super) numbers: Vec<usize>,
     /// What each computes, the tensor being input 0.
     pub(super) problems: Vec<Problem>,
     /// How often each runs.
@@ -82,19 +85,19 @@ impl<'a> Table<'a> {
         kernels: Kernels,
         trees: Vec<TreeLayout>,
         options: &'a PlanOptions,
-        machine: &'a Machine,
+        machine: &Machine,
     ) -> Result<Table<'a>, CoreError> {
+        let refused = vec![None; kernels.problems.len()];
         let mut table = Table {
             extents: extents.to_vec(),
             kernels,
             options,
-            machine,
+            machine: machine.clone(),
             trees,
             entries: Vec::new(),
             prices: Vec::new(),
             picks: Vec::new(),
-            refused: None,
-            searched: 0,
+            refused,
         };
         let bounded = table.kernels.mttkrps && options.trees.are_chosen();
         let kernels = table.kernels.problems.len();
@@ -129,6 +132,45 @@ impl<'a> Table<'a> {
         Ok(table)
     }
 
+    /// Returns the table of those `kernels`, by position, with all that is known of them.
+    pub(super) fn of(&self, kernels: &[usize]) -> Table<'a> {
+        let trees: Vec<usize> = match self.options.trees {
+            Trees::Rooted => kernels.to_vec(),
+            _ => (0..self.trees.len()).collect(),
+        };
+        fn at<T: Clone>(all: &[T], chosen: &[usize]) -> Vec<T> {
+            chosen.iter().map(|&at| all[at].clone()).collect()
+        }
+        let price = |&tree: &usize| {
+            let choice::Candidate { kept, kernels: prices } = &self.prices[tree];
+            choice::Candidate { kept: *kept, kernels: at(prices, kernels) }
+        };
+        let mut table = Table {
+            extents: self.extents.clone(),
+            kernels: Kernels {
+                numbers: at(&self.kernels.numbers, kernels),
+                problems: at(&self.kernels.problems, kernels),
+                runs: at(&self.kernels.runs, kernels),
+                mttkrps: false,
+            },
+            options: self.options,
+            machine: self.machine.clone(),
+            trees: at(&self.trees, &trees),
+            entries: trees.iter().map(|&tree| at(&self.entries[tree], kernels)).collect(),
+            prices: trees.iter().map(price).collect(),
+            picks: Vec::new(),
+            refused: at(&self.refused, kernels),
+        };
+        table.pick();
+        table
+    }
+
+    /// How many kernels on trees were searched.
+    fn searched(&self) -> usize {
+        let entries = self.entries.iter().flatten();
+        entries.filter(|entry| matches!(entry, Entry::Searched(_))).count()
+    }
+
     fn pattern(&self) -> Option<&Pattern> {
         Some(&self.kernels.problems.first()?.sparse.first()?.pattern)
     }
@@ -143,7 +185,7 @@ impl<'a> Table<'a> {
         for width in distinct {
             let panels = widths.iter().filter(|&&other| other == width).count() as f64;
             let problem = at_rank(&self.kernels.problems[0], width);
-            let least = |problem| LeastSeconds::new(problem, kernels::rank_index(), self.machine);
+            let least = |problem| LeastSeconds::new(problem, kernels::rank_index(), &self.machine);
             let mut unblocked = least(problem.clone());
             for (tree, bounds) in self.trees.iter().zip(&mut bounds) {
                 let mut blocked = match &tree.blocks {
@@ -179,12 +221,11 @@ impl<'a> Table<'a> {
         let wanted: Vec<(usize, usize)> = wanted.filter(open).collect();
         let found: Vec<Result<Step, CoreError>> =
             wanted.par_iter().map(|&(tree, kernel)| self.step(tree, kernel)).collect();
-        self.searched += wanted.len();
         for (&(tree, kernel), step) in wanted.iter().zip(found) {
             self.entries[tree][kernel] = match step {
-                Ok(step) => Entry::Searched(Box::new(step)),
-                Err(error @ CoreError::NoSchedule { .. }) if self.options.trees.are_chosen() => {
-                    self.refused = Some(error);
+                Ok(step) => Entry::Searched(Arc::new(step)),
+                Err(CoreError::NoSchedule { why, .. }) if self.options.trees.are_chosen() => {
+                    self.refused[kernel] = Some(why);
                     Entry::Unsuited
                 }
                 Err(error) => return Err(error),
@@ -282,7 +323,7 @@ impl<'a> Table<'a> {
             self.trees[tree].bytes(&self.extents, pattern, self.options.value_bytes)
         });
         let sweeps = self.options.sweeps.max(1) as f64;
-        Price { seconds: building_seconds(bytes, self.machine) / sweeps, bytes }
+        Price { seconds: building_seconds(bytes, &self.machine) / sweeps, bytes }
     }
 
     /// What is known of the costs of a kernel on a tree, in a sweep and as choices weigh them.
@@ -299,21 +340,22 @@ impl<'a> Table<'a> {
         Some(Price { seconds: self.kernels.runs[kernel] as f64 * seconds, bytes })
     }
 
-    fn step(&self, tree: usize, mode: usize) -> Result<Step, CoreError> {
-        let problem = self.stored(&self.trees[tree], &self.kernels.problems[mode])?;
-        let found = SCHEDULERS[0].search(&problem, self.machine)?;
+    fn step(&self, tree: usize, kernel: usize) -> Result<Step, CoreError> {
+        let problem = self.stored(&self.trees[tree], &self.kernels.problems[kernel])?;
+        let found = SCHEDULERS[0].search(&problem, &self.machine)?;
         let mut candidate = found.candidates.into_iter().next().ok_or_else(|| {
             CoreError::Internal(format!("{} found nothing", SCHEDULERS[0].name()))
         })?;
         let ThreadedCost { seconds, side_bytes } = self.all_panels(&problem, &mut candidate);
-        let (report, runs) = (found.report, self.kernels.runs[mode]);
+        let (report, runs) = (found.report, self.kernels.runs[kernel]);
+        let mode = self.kernels.numbers[kernel];
         Ok(Step { mode, tree: 0, problem, candidate, report, seconds, side_bytes, runs })
     }
 
     /// Adds to the cost of `candidate` for `problem`, which is that of the widest panel of the factors,
     /// those of the other panels; returns what all cost on the threads.
     fn all_panels(&self, problem: &Problem, candidate: &mut Candidate) -> ThreadedCost {
-        let (machine, threads) = (self.machine, self.options.threads);
+        let (machine, threads) = (&self.machine, self.options.threads);
         let Candidate { schedule, cost, .. } = candidate;
         let mut all = on_threads(problem, schedule, cost, machine, threads);
         for &width in &self.options.widths()[1..] {
@@ -397,15 +439,21 @@ impl<'a> Table<'a> {
     }
 
     /// Says why there is no plan.
-    pub(super) fn refusal(&mut self) -> CoreError {
-        let none = |kernel: usize| self.prices.iter().all(|tree| tree.kernels[kernel].is_none());
-        let impossible = (0..self.kernels.problems.len()).any(none);
+    pub(super) fn refusal(&self) -> CoreError {
+        let none = |kernel: &usize| self.prices.iter().all(|tree| tree.kernels[*kernel].is_none());
+        let mut impossible = (0..self.kernels.problems.len()).filter(none);
+        if let Some((kernel, why)) =
+            impossible.find_map(|kernel| Some((kernel, self.refused[kernel].clone()?)))
+        {
+            let expr = self.kernels.problems[kernel].expr.to_string();
+            return CoreError::NoSchedule { expr, why };
+        }
         let mib = |bytes: u64| format!("{:.1} MiB", bytes as f64 / (1 << 20) as f64);
-        self.refused.take_if(|_| impossible).unwrap_or_else(|| CoreError::Memory {
+        CoreError::Memory {
             what: "the smallest tree with its private copies".into(),
             need: format!("at least {}", mib(self.least_bytes())),
             limit: mib(self.options.memory.unwrap_or(0)),
-        })
+        }
     }
 
     /// Returns the bytes of the smallest tree.
@@ -425,7 +473,7 @@ impl<'a> Table<'a> {
             tree_bytes: self.tree_bytes(pick),
             side_bytes: steps.iter().map(|step| step.side_bytes).sum(),
             considered: self.trees.len(),
-            searched: self.searched,
+            searched: self.searched(),
             weighed: pick.price.seconds,
             rejected,
             steps,
@@ -527,7 +575,7 @@ mod tests {
         let (mut searched, mut limited) = (Vec::new(), 0);
         on_random_tables(60, &Trees::Choose, |mut table, what| {
             let lazy = table.settle_best();
-            let few = table.searched as f64;
+            let few = table.searched() as f64;
             search_all(&mut table);
             let (lazy, best) = match (lazy, table.settle_best()) {
                 (Ok(lazy), Ok(best)) => (lazy, best),
@@ -537,7 +585,7 @@ mod tests {
             assert!(table.is_settled(&lazy));
             assert_eq!(lazy.price.seconds, best.price.seconds, "{what}");
             limited += usize::from(table.options.memory.is_some());
-            searched.push(few / table.searched as f64);
+            searched.push(few / table.searched() as f64);
         });
         assert!(limited > 10, "{limited}");
         let mean = searched.iter().sum::<f64>() / searched.len() as f64;

@@ -5,9 +5,8 @@
 //! ([`Table`]), and the set of trees with the least total is picked ([`picks`](crate::sweep::choice::picks)): kernels of
 //! a sweep, plus each tree's building spread over the sweeps.
 //!
-//! Of MTTKRPs of up to five modes every order of the levels is a candidate, and the pick is the best there is; so is that
-//! of other kernels of up to four modes, and of five where their sweeps take long.  Otherwise
-//! `crate::autoschedule::storage_orders` says which orders are.  [`plan_kernels`] plans any list of kernels of one sparse tensor.
+//! Of up to five modes every order of the levels is a candidate, and the pick is the best there is; of more,
+//! [`storage_orders`] says which orders are.  [`plan_kernels`] plans any list of kernels of one sparse tensor.
 
 use std::fmt;
 
@@ -15,16 +14,13 @@ use decompose_formats::ModeOrder;
 use decompose_formats::dense::padded;
 use decompose_formats::panels::widths;
 
-use crate::autoschedule::{
-    Candidate, LevelOrder, SearchReport, all_storage_orders, storage_orders,
-};
+use crate::autoschedule::{Candidate, LevelOrder, SearchReport, storage_orders};
 use crate::cost::Machine;
 use crate::einsum::{Expr, Extents, Index, IndexSet};
 use crate::error::CoreError;
 use crate::kernels;
 use crate::schedule::{OutputForm, Packing, Pattern, Problem, SparseOperand};
 use crate::sweep::blocked::{blocked_trees, ranged_trees};
-use crate::sweep::choice::Pick;
 use crate::sweep::layout::TreeLayout;
 use crate::sweep::rejected::Rejected;
 use crate::sweep::table::{Kernels, Table};
@@ -177,7 +173,7 @@ pub(super) fn mttkrps<'a>(
     (extents, pattern): (&[u64], &Pattern),
     runs: &[usize],
     options: &'a PlanOptions,
-    machine: &'a Machine,
+    machine: &Machine,
 ) -> Result<Table<'a>, CoreError> {
     let columns = options.widths()[0];
     let problem = |mode| {
@@ -186,8 +182,9 @@ pub(super) fn mttkrps<'a>(
     };
     let problems: Vec<Problem> = (0..extents.len()).map(problem).collect();
     let row = (padded(columns, options.value_bytes) * options.value_bytes) as u64;
-    let kernels = Kernels { problems, runs: runs.to_vec(), mttkrps: true };
-    let trees = candidates(extents, &kernels, (options, Orders::All), |pattern| {
+    let numbers = (0..problems.len()).collect();
+    let kernels = Kernels { numbers, problems, runs: runs.to_vec(), mttkrps: true };
+    let trees = candidates(extents, &kernels, options, |pattern| {
         let ranged = ranged_trees(extents, pattern, (row, options.threads), machine);
         blocked_trees(extents, pattern, row, machine).into_iter().chain(ranged).collect()
     })?;
@@ -234,53 +231,66 @@ pub(super) fn plan_runs(
     options: &PlanOptions,
     machine: &Machine,
 ) -> Result<TreePlan, CoreError> {
-    let machine = &on_threads_of(options, machine);
-    let chosen = |orders| {
-        let (problems, runs) = (problems.to_vec(), runs.to_vec());
-        let kernels = Kernels { problems, runs, mttkrps: false };
-        let trees = candidates(extents, &kernels, (options, orders), |_| Vec::new())?;
-        let mut table = Table::new(extents, kernels, trees, options, machine)?;
-        let best = table.settle_best()?;
-        Ok::<_, CoreError>((table, best))
-    };
-    let (table, best) = match chosen(Orders::Few) {
-        Ok((_, best)) if worth_all_orders(extents.len(), options, &best) => chosen(Orders::All)?,
-        few => few?,
-    };
+    planned(searched(extents, (problems, runs), options, machine)?)
+}
+
+/// Kernels of one sparse tensor, searched on every tree that a plan may keep: for who plans several sets of them.
+pub struct SearchedKernels<'a>(Table<'a>);
+
+impl<'a> SearchedKernels<'a> {
+    /// Searches the kernels of `problems` as [`plan_kernels`] does.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`plan_kernels`], but for the limit on memory.
+    pub fn new(
+        extents: &[u64],
+        problems: &[Problem],
+        options: &'a PlanOptions,
+        machine: &Machine,
+    ) -> Result<SearchedKernels<'a>, CoreError> {
+        let runs = vec![1; problems.len()];
+        Ok(SearchedKernels(searched(extents, (problems, &runs), options, machine)?))
+    }
+
+    /// Plans those of the kernels whose numbers are `kernels`, which their steps keep; given trees are kept all.
+    ///
+    /// # Errors
+    ///
+    /// [`CoreError::Memory`] if not even one tree keeps the limit; [`CoreError::NoSchedule`] if a kernel has none.
+    pub fn plan(&self, kernels: &[usize]) -> Result<TreePlan, CoreError> {
+        planned(self.0.of(kernels))
+    }
+}
+
+fn searched<'a>(
+    extents: &[u64],
+    (problems, runs): (&[Problem], &[usize]),
+    options: &'a PlanOptions,
+    machine: &Machine,
+) -> Result<Table<'a>, CoreError> {
+    let (numbers, problems) = ((0..problems.len()).collect(), problems.to_vec());
+    let kernels = Kernels { numbers, problems, runs: runs.to_vec(), mttkrps: false };
+    let trees = candidates(extents, &kernels, options, |_| Vec::new())?;
+    Table::new(extents, kernels, trees, options, &on_threads_of(options, machine))
+}
+
+fn planned(mut table: Table<'_>) -> Result<TreePlan, CoreError> {
+    let best = table.settle_best()?;
     table.into_plan(&best)
-}
-
-/// Predicted seconds of all sweeps from which on every order of five levels is searched for kernels of which no bound is
-/// known: for TTMcs that takes about fifty times less.
-const WORTH_ALL_ORDERS: f64 = 10.0;
-
-/// Tells whether to search more orders than those for which `best` is the best choice.
-fn worth_all_orders(order: usize, options: &PlanOptions, best: &Pick) -> bool {
-    order == ALL_ORDERS
-        && options.trees.are_chosen()
-        && best.price.seconds * options.sweeps as f64 >= WORTH_ALL_ORDERS
-}
-
-/// Which orders of the levels are candidates.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Orders {
-    /// Those that [`storage_orders`] lists.
-    Few,
-    /// All, up to five modes.
-    All,
 }
 
 /// The trees that a plan of `kernels` chooses among, or keeps; `blocked` are those of blocks that it may choose.
 fn candidates(
     extents: &[u64],
     kernels: &Kernels,
-    (options, orders): (&PlanOptions, Orders),
+    options: &PlanOptions,
     blocked: impl FnOnce(&Pattern) -> Vec<TreeLayout>,
 ) -> Result<Vec<TreeLayout>, CoreError> {
     let first = kernels.problems.first().and_then(|problem| problem.sparse.first());
     let pattern = &first.ok_or_else(|| CoreError::Internal("no kernel to plan".into()))?.pattern;
     let own = |problem| rooted(extents, problem);
-    let unblocked = || unblocked_trees((extents, pattern), orders);
+    let unblocked = || unblocked_trees(extents, pattern);
     let mut trees: Vec<TreeLayout> = match &options.trees {
         Trees::Rooted => return Ok(kernels.problems.iter().map(own).collect()),
         Trees::Given(trees) => return Ok(trees.clone()),
@@ -319,19 +329,10 @@ pub(super) fn at_rank(problem: &Problem, rank: usize) -> Problem {
     problem
 }
 
-/// Up to this many modes every order may be a candidate.
-const ALL_ORDERS: usize = 5;
-
 /// Every candidate order, plain and with the last two levels fused.
-fn unblocked_trees(
-    (extents, pattern): (&[u64], &Pattern),
-    orders: Orders,
-) -> impl Iterator<Item = TreeLayout> + use<> {
+fn unblocked_trees(extents: &[u64], pattern: &Pattern) -> impl Iterator<Item = TreeLayout> + use<> {
     let indices: Vec<Index> = (0..extents.len()).map(kernels::mode_index).collect();
-    let stored = match orders {
-        Orders::All if extents.len() <= ALL_ORDERS => all_storage_orders(&indices),
-        _ => storage_orders(&indices, &extents_of(extents, 1), pattern),
-    };
+    let stored = storage_orders(&indices, &extents_of(extents, 1), pattern);
     let tree = move |stored: LevelOrder| {
         let mode_of = |index: &Index| indices.iter().position(|i| i == index);
         let modes: Option<Vec<usize>> = stored.levels.iter().map(mode_of).collect();
