@@ -8,10 +8,10 @@ use decompose_core::cost::{Family, Machine};
 use decompose_core::error::CoreError;
 use decompose_core::kernels::{self, mode_index};
 use decompose_core::runtime::Toolchain;
-use decompose_core::schedule::Pattern;
+use decompose_core::schedule::{Pattern, Problem};
 use decompose_core::sweep::{
-    Engine, Merging, MttkrpSweep, PlanOptions, SweepPlan, TreeLayout, Trees, plan, plan_kernels,
-    posed,
+    Engine, Merging, MttkrpSweep, PlanOptions, SearchedKernels, SweepPlan, TreeLayout, Trees, plan,
+    plan_kernels, posed,
 };
 use decompose_formats::{Matrix, ModeOrder, PatternCounts};
 
@@ -319,7 +319,7 @@ fn no_partition_of_the_modes_is_predicted_to_take_less() {
 }
 
 #[test]
-fn long_sweeps_of_ttmcs_run_on_the_best_of_all_orders() {
+fn sweeps_of_ttmcs_of_five_modes_run_on_the_best_of_all_orders() {
     let extents = [70, 900, 50, 400, 110];
     let order = extents.len();
     let counts = PatternCounts::uniform(&extents, 200_000);
@@ -331,19 +331,21 @@ fn long_sweeps_of_ttmcs_run_on_the_best_of_all_orders() {
         posed(kernels::ttmc(order, Some(mode)), all, pattern.clone(), 8)
     };
     let problems: Vec<_> = (0..order).map(problem).collect();
-    let planned = |trees, sweeps| {
-        let options = PlanOptions {
-            rank: 0,
-            value_bytes: 8,
-            threads: 2,
-            memory: None,
-            sweeps,
-            trees,
-            merging: Merging::Never,
-            panels: None,
-            updates: Vec::new(),
-        };
-        plan_kernels(&extents, &problems, &options, &Family::Zen.machine()).expect("a plan")
+    let machine = Family::Zen.machine();
+    let options = |trees| PlanOptions {
+        rank: 0,
+        value_bytes: 8,
+        threads: 2,
+        memory: None,
+        // Over so many sweeps building costs nothing.
+        sweeps: 1 << 60,
+        trees,
+        merging: Merging::Never,
+        panels: None,
+        updates: Vec::new(),
+    };
+    let planned = |problems: &[Problem], trees: Trees| {
+        plan_kernels(&extents, problems, &options(trees), &machine).expect("a plan")
     };
     let mut all = Vec::new();
     for digits in 0..3125_usize {
@@ -353,10 +355,21 @@ fn long_sweeps_of_ttmcs_run_on_the_best_of_all_orders() {
         }
     }
     assert_eq!(all.len(), 240);
-    // Over so many sweeps building costs nothing.
-    let (chosen, best) = (planned(Trees::Choose, 1 << 60), planned(Trees::Given(all), 1 << 60));
-    assert_eq!((chosen.considered, planned(Trees::Choose, 1).considered), (240, 10));
+    let (chosen, best) = (planned(&problems, Trees::Choose), planned(&problems, Trees::Given(all)));
+    assert_eq!((chosen.considered, chosen.searched), (240, 1200));
     assert!((chosen.seconds() / best.seconds() - 1.0).abs() < 1e-12);
+
+    // Some of the kernels, which keep their numbers, as if nothing else had been asked for.
+    for trees in [Trees::Choose, Trees::ChoosePlain, Trees::Rooted] {
+        let options = options(trees.clone());
+        let searched = SearchedKernels::new(&extents, &problems, &options, &machine);
+        let some = searched.expect("schedules").plan(&[1, 3]).expect("a plan");
+        let two = [problems[1].clone(), problems[3].clone()];
+        let alone = planned(&two, trees);
+        assert_eq!((some.seconds(), &some.trees), (alone.seconds(), &alone.trees));
+        assert_eq!((some.searched, some.side_bytes), (alone.searched, alone.side_bytes));
+        assert_eq!(some.steps.iter().map(|step| step.mode).collect::<Vec<_>>(), [1, 3]);
+    }
 }
 
 #[test]

@@ -29,7 +29,8 @@ use crate::schedule::Problem;
 /// What a block may take of the second-level cache that a table may count on.
 const BLOCK_SHARE: f64 = 0.5;
 
-/// A block that is added to stays in registers up to this many bytes: half of them.
+/// A block up to this many bytes, half of the registers, that several nodes add to together is read and written while the
+/// next ones are computed.
 const REGISTER_BYTES: f64 = 16.0 * 64.0;
 
 /// What a row that is shorter costs at least, as a part of a line.
@@ -220,9 +221,9 @@ impl Access<'_> {
 
     /// Seconds to reach a line again of a block of `rows` rows that take `bytes`.
     fn again_seconds(&self, rows: f64, bytes: f64) -> f64 {
+        let together = self.role != Role::Operand && self.touches < 2.0;
         match bytes {
-            // What is added to stays in registers while the walk goes on.
-            _ if self.role != Role::Operand && rows > 1.0 && bytes <= REGISTER_BYTES => 0.0,
+            _ if together && rows > 1.0 && bytes <= REGISTER_BYTES => 0.0,
             _ if rows <= 1.0 || bytes <= NEAR_BYTES => self.machine.l1_line,
             _ => self.machine.l2_line,
         }
