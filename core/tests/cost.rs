@@ -138,11 +138,32 @@ fn values_of_a_buffer_that_are_broadcast_cost() {
         estimate(&problem, &schedule, &machine).seconds
             - estimate(&problem, &schedule, &free).seconds
     };
-    // T1 in the lanes, and T1 whose eight values are broadcast to others in every fibre; then rows of Y are read and written
-    // for each fibre too, not for four together.
+    // T1 in the lanes, and T1 whose eight values are broadcast to others in every fibre.
     let more = loads("t{ s{ T2 } }") - loads("s{ t{ T2 } }");
-    let rows = 2.0 * 8.0 * (100_000.0 - 1000.0);
-    assert!((more - (0.125 * 8.0 * 100_000.0 + rows) * 1e-9).abs() < 1e-12, "{more}");
+    assert!((more - 0.125 * 8.0 * 100_000.0 * 1e-9).abs() < 1e-12, "{more}");
+}
+
+#[test]
+fn a_block_that_is_added_to_costs_again_unless_it_is_small() {
+    let counts = [("i", 1000), ("ij", 100_000), ("j", 1000), ("k", 2000), ("ijk", 1_000_000)];
+    let free = Machine { l1_line: 0.0, ..Family::Zen.machine() };
+    let machine = Machine { l1_line: 1e-9, ..free.clone() };
+    // What the lines of Y take again whose rows, `columns` by eight, every fibre adds to.
+    let again = |columns: u64, loops: &str| {
+        let mut problem = problem("ttmc:3:1", [1000, 1000, 2000], &counts, 8);
+        problem.extents.set(indices("s")[0], columns);
+        let text = format!("path X*U3 T1*U2\nnest i{{ j{{ k{{ t{{ T1 }} }} {loops} }} }}");
+        let schedule = schedule(&problem, &text, &machine);
+        let seconds = |machine| estimate(&problem, &schedule, machine).seconds;
+        (seconds(&machine) - seconds(&free)) / 1e-9
+    };
+    let more = |loops: &str, few, many| again(many, loops) - again(few, loops);
+    let fibres = 100_000.0 - 1000.0;
+    // Four fibres together add to 8, 16 and 32 rows of a line.
+    assert!(more("s{ t{ T2 } }", 8, 16) < 4.0 * fibres);
+    assert!(more("s{ t{ T2 } }", 16, 32) > 0.999 * 0.5 * 32.0 * fibres);
+    // Each by itself adds to eight rows, of one line and of two.
+    assert!(more("t{ s{ T2 } }", 8, 16) > 0.999 * 2.0 * 16.0 * fibres);
 }
 
 #[test]

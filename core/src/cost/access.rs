@@ -29,9 +29,11 @@ use crate::schedule::Problem;
 /// What a block may take of the second-level cache that a table may count on.
 const BLOCK_SHARE: f64 = 0.5;
 
-/// A block up to this many bytes, half of the registers, that several nodes add to together is read and written while the
-/// next ones are computed.
-const REGISTER_BYTES: f64 = 16.0 * 64.0;
+/// A block up to this many bytes that is added to costs nothing again: it is read and written while other work goes on.
+const HIDDEN_BYTES: f64 = 8.0 * 64.0;
+
+/// The same of a block to which several nodes add together.
+const HIDDEN_BYTES_TOGETHER: f64 = 16.0 * 64.0;
 
 /// What a row that is shorter costs at least, as a part of a line.
 const LEAST_LINES: f64 = 0.25;
@@ -221,9 +223,13 @@ impl Access<'_> {
 
     /// Seconds to reach a line again of a block of `rows` rows that take `bytes`.
     fn again_seconds(&self, rows: f64, bytes: f64) -> f64 {
-        let together = self.role != Role::Operand && self.touches < 2.0;
+        let hidden = match self.role {
+            Role::Operand => 0.0,
+            _ if self.touches < 2.0 => HIDDEN_BYTES_TOGETHER,
+            _ => HIDDEN_BYTES,
+        };
         match bytes {
-            _ if together && rows > 1.0 && bytes <= REGISTER_BYTES => 0.0,
+            _ if rows > 1.0 && bytes <= hidden => 0.0,
             _ if rows <= 1.0 || bytes <= NEAR_BYTES => self.machine.l1_line,
             _ => self.machine.l2_line,
         }
