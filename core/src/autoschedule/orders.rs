@@ -112,7 +112,7 @@ pub fn search_orders(
     let mut candidates = Vec::new();
     let mut report: Option<SearchReport> = None;
     let mut refused = None;
-    // Searches take about a millisecond; the results keep the order of `orders`.
+    // The results keep the order of `orders`.
     let searched: Vec<_> = orders
         .par_iter()
         .map(|order| {

@@ -4,8 +4,8 @@
 //! them.  Its nest begins with a tree: a root index and the number of terms that share it.  The
 //! forest that follows must begin with another root, since equal neighbours would be fused; so
 //! every subproblem keeps its best nest and its best nest with a different first root
-//! (algorithm 1 and theorem 4.9).  What a tree may not hand on to the terms behind it, since no buffer may be
-//! so large, is refused before either is searched, which leaves a tenth of the subproblems.  With `T` terms and `d` indices there are `O(T^2 2^d)`
+//! (algorithm 1 and theorem 4.9).  A tree whose results no buffer may hold is refused before it and what
+//! follows it are searched, which leaves few subproblems.  With `T` terms and `d` indices there are `O(T^2 2^d)`
 //! subproblems with `O(T d)` choices each.
 //!
 //! Source: Kanakagiri, Solomonik, "Minimum Cost Loop Nests for Contraction of a Sparse Tensor with

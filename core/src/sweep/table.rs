@@ -64,7 +64,7 @@ enum Entry {
 
 /// The kernels of a sweep over one tensor.
 pub(super) struct Kernels {
-    /// The number of each.
+    /// What their steps call them.
     pub(super) numbers: Vec<usize>,
     /// What each computes, the tensor being input 0.
     pub(super) problems: Vec<Problem>,
