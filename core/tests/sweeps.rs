@@ -363,7 +363,9 @@ fn sweeps_of_ttmcs_of_five_modes_run_on_the_best_of_all_orders() {
     for trees in [Trees::Choose, Trees::ChoosePlain, Trees::Rooted] {
         let options = options(trees.clone());
         let searched = SearchedKernels::new(&extents, &problems, &options, &machine);
-        let some = searched.expect("schedules").plan(&[1, 3]).expect("a plan");
+        let searched = searched.expect("schedules");
+        let some = searched.plan(&[1, 3]).expect("a plan");
+        assert!(matches!(searched.plan(&[5]), Err(CoreError::Internal(_))));
         let two = [problems[1].clone(), problems[3].clone()];
         let alone = planned(&two, trees);
         assert_eq!((some.seconds(), &some.trees), (alone.seconds(), &alone.trees));

@@ -74,6 +74,14 @@ pub(super) struct Kernels {
     pub(super) mttkrps: bool,
 }
 
+impl Kernels {
+    /// Kernels of any kind, numbered in their order.
+    pub(super) fn new(problems: Vec<Problem>, runs: &[usize]) -> Kernels {
+        let numbers = (0..problems.len()).collect();
+        Kernels { numbers, problems, runs: runs.to_vec(), mttkrps: false }
+    }
+}
+
 impl<'a> Table<'a> {
     /// Prepares to choose among `trees` for `kernels` over a tensor of `extents`.
     ///
@@ -132,8 +140,11 @@ impl<'a> Table<'a> {
         Ok(table)
     }
 
-    /// Returns the table of those `kernels`, by position, with all that is known of them.
-    pub(super) fn of(&self, kernels: &[usize]) -> Table<'a> {
+    /// Returns the table of those `kernels`, by position, with all that is known of them; `None` if there are not so many.
+    pub(super) fn of(&self, kernels: &[usize]) -> Option<Table<'a>> {
+        if kernels.iter().any(|&kernel| kernel >= self.kernels.problems.len()) {
+            return None;
+        }
         let trees: Vec<usize> = match self.options.trees {
             Trees::Rooted => kernels.to_vec(),
             _ => (0..self.trees.len()).collect(),
@@ -162,7 +173,7 @@ impl<'a> Table<'a> {
             refused: at(&self.refused, kernels),
         };
         table.pick();
-        table
+        Some(table)
     }
 
     /// How many kernels on trees were searched.

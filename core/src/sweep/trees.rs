@@ -182,8 +182,7 @@ pub(super) fn mttkrps<'a>(
     };
     let problems: Vec<Problem> = (0..extents.len()).map(problem).collect();
     let row = (padded(columns, options.value_bytes) * options.value_bytes) as u64;
-    let numbers = (0..problems.len()).collect();
-    let kernels = Kernels { numbers, problems, runs: runs.to_vec(), mttkrps: true };
+    let kernels = Kernels { mttkrps: true, ..Kernels::new(problems, runs) };
     let trees = candidates(extents, &kernels, options, |pattern| {
         let ranged = ranged_trees(extents, pattern, (row, options.threads), machine);
         blocked_trees(extents, pattern, row, machine).into_iter().chain(ranged).collect()
@@ -257,9 +256,11 @@ impl<'a> SearchedKernels<'a> {
     ///
     /// # Errors
     ///
-    /// [`CoreError::Memory`] if not even one tree keeps the limit; [`CoreError::NoSchedule`] if a kernel has none.
+    /// [`CoreError::Memory`] if not even one tree keeps the limit; [`CoreError::NoSchedule`] if a kernel has none;
+    /// [`CoreError::Internal`] for a number that is none.
     pub fn plan(&self, kernels: &[usize]) -> Result<TreePlan, CoreError> {
-        planned(self.0.of(kernels))
+        let table = self.0.of(kernels);
+        planned(table.ok_or_else(|| CoreError::Internal(format!("no kernels {kernels:?}")))?)
     }
 }
 
@@ -269,8 +270,7 @@ fn searched<'a>(
     options: &'a PlanOptions,
     machine: &Machine,
 ) -> Result<Table<'a>, CoreError> {
-    let (numbers, problems) = ((0..problems.len()).collect(), problems.to_vec());
-    let kernels = Kernels { numbers, problems, runs: runs.to_vec(), mttkrps: false };
+    let kernels = Kernels::new(problems.to_vec(), runs);
     let trees = candidates(extents, &kernels, options, |_| Vec::new())?;
     Table::new(extents, kernels, trees, options, &on_threads_of(options, machine))
 }
