@@ -1,6 +1,5 @@
 //! Indices, sets of them, and their extents.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::{BitAnd, BitOr, Sub};
 
@@ -153,13 +152,20 @@ impl fmt::Debug for IndexSet {
 }
 
 /// The extent of each index of an expression.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
-pub struct Extents(BTreeMap<Index, u64>);
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Extents {
+    known: IndexSet,
+    /// By number; 0 where it was never set.
+    extents: [u64; Index::COUNT],
+}
 
 impl Extents {
     /// Sets the extent of `index` and returns the one it had.
     pub fn set(&mut self, index: Index, extent: u64) -> Option<u64> {
-        self.0.insert(index, extent)
+        let old = std::mem::replace(&mut self.extents[index.number()], extent);
+        let known = self.known.contains(index).then_some(old);
+        self.known = self.known.with(index);
+        known
     }
 
     /// Returns the extent of `index`.
@@ -168,13 +174,30 @@ impl Extents {
     ///
     /// If it was never set.
     pub fn of(&self, index: Index) -> u64 {
-        self.0[&index]
+        assert!(self.known.contains(index), "the extent of {index} was never set");
+        self.extents[index.number()]
+    }
+}
+
+impl Default for Extents {
+    fn default() -> Extents {
+        Extents { known: IndexSet::EMPTY, extents: [0; Index::COUNT] }
+    }
+}
+
+impl fmt::Debug for Extents {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.known.iter().map(|index| (index, self.of(index)))).finish()
     }
 }
 
 impl FromIterator<(Index, u64)> for Extents {
     fn from_iter<I: IntoIterator<Item = (Index, u64)>>(pairs: I) -> Extents {
-        Extents(pairs.into_iter().collect())
+        let mut all = Extents::default();
+        for (index, extent) in pairs {
+            all.set(index, extent);
+        }
+        all
     }
 }
 
