@@ -4,6 +4,7 @@ use decompose_core::autoschedule::{Breadth, Found, SCHEDULERS, SearchLimits, sch
 use decompose_core::cost::Machine;
 use decompose_core::einsum::{Access, Expr, Extents, Index, IndexSet, indices};
 use decompose_core::kernels;
+use decompose_core::path::Path;
 use decompose_core::schedule::{Pattern, Problem, Schedule, SparseOperand};
 use proptest::prelude::*;
 
@@ -97,10 +98,35 @@ fn a_bound_that_no_pair_of_terms_keeps_leaves_one_term() {
 #[test]
 fn deeper_paths_are_searched_if_no_shallow_one_keeps_the_bound() {
     // On a tree rooted at `i`, the shallow paths of mode 2 store intermediates of three indices.
-    let problem = pose(kernels::ttmc(5, Some(2)), |_| 12, 10_000);
+    let mut problem = pose(kernels::ttmc(5, Some(2)), |_| 12, 10_000);
+    problem.max_buffer_dims = 2;
     let limits = SearchLimits { breadth: Breadth::LeastDepth, ..SearchLimits::default() };
     let found = SCHEDULERS[0].search_within(&problem, Machine::here(), &limits);
     assert_eq!(found.expect("a schedule").report.breadth, Breadth::AnyDepth);
+}
+
+#[test]
+fn buffers_hold_all_indices_of_a_row_but_one_or_fewer() {
+    for (order, most) in [(3, 2), (4, 2), (5, 3), (6, 4)] {
+        let extent = |index: Index| if index.letter() < 'r' { 90_000 } else { 4 };
+        let problem = pose(kernels::ttmc(order, Some(0)), extent, 1_000_000);
+        assert_eq!(problem.max_buffer_dims, most, "order {order}");
+        let found = SCHEDULERS[0].search(&problem, Machine::here()).expect("a schedule");
+        let paths = found.candidates.iter().map(|candidate| &candidate.schedule.path);
+        let buffers = |path: &Path| {
+            let same = found.candidates.iter().filter(|one| one.schedule.path == *path);
+            let mut dims: Vec<usize> = same.map(|one| one.cost.buffer_dims).collect();
+            dims.sort_unstable();
+            dims
+        };
+        let want = if most > 2 { vec![most - 1, most] } else { vec![most.min(order - 2)] };
+        let all: Vec<_> = paths.into_iter().map(buffers).collect();
+        assert!(all.contains(&want), "order {order}: {all:?}");
+    }
+    // Rows of a TTTP are in the result's pattern, and those of an MTTKRP have one index.
+    for expr in [kernels::mttkrp(5, 0), kernels::tttp(5)] {
+        assert_eq!(pose(expr, |_| 12, 10_000).max_buffer_dims, 2);
+    }
 }
 
 #[test]

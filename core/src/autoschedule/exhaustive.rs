@@ -83,7 +83,8 @@ pub fn price<C: TreeCost>(
     forest: &Forest,
     costs: &C,
 ) -> Option<C::Cost> {
-    let site = Site { problem, path, first: 0, end: path.terms.len(), done: IndexSet::EMPTY };
+    let (consumers, end) = (path.consumers(), path.terms.len());
+    let site = Site { problem, path, consumers: &consumers, first: 0, end, done: IndexSet::EMPTY };
     price_nodes(site, &forest.roots, costs)
 }
 

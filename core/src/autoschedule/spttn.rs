@@ -12,9 +12,9 @@
 //! a Tensor Network", SPAA 2024, section 4.2.
 
 use crate::autoschedule::paths::widening;
-use crate::autoschedule::{Found, Scheduler, SearchLimits, StopReason, rank};
+use crate::autoschedule::{Found, Scheduler, SearchLimits, StopReason, price, rank};
 use crate::cost::Machine;
-use crate::cost::tree::{DenseLoops, Site, TreeCost};
+use crate::cost::tree::{DenseLoops, MaxBufferDims, Site, TreeCost};
 use crate::einsum::{Index, IndexSet};
 use crate::error::CoreError;
 use crate::nest::{Forest, Node};
@@ -46,17 +46,37 @@ impl Scheduler for Spttn {
                     break;
                 }
                 searched += 1;
-                let (found, subproblems) = cheapest_forest(problem, &path, &DenseLoops);
+                let (forests, subproblems) = cheapest_forests(problem, &path);
                 report.explored += subproblems;
-                if let Some((forest, _)) = found {
-                    nests.push((path, forest));
-                }
+                nests.extend(forests.into_iter().map(|forest| (path.clone(), forest)));
             }
             report.pruned = report.paths.saturating_sub(searched);
             Ok(Found { candidates: rank(problem, machine, nests)?, report })
         })
     }
 }
+
+/// Returns forests of `path` with the most independent dense loops, the first with buffers of as many indices as the
+/// problem allows, each other one with smaller ones than the one before, down to matrices; and the number of subproblems
+/// that were solved.
+///
+/// Larger buffers save loops that walk parts of the tree again, and take time to be moved: estimates tell which is more.
+fn cheapest_forests(problem: &Problem, path: &Path) -> (Vec<Forest>, usize) {
+    let (mut forests, mut subproblems) = (Vec::new(), 0);
+    let mut allowed = Some(usize::MAX);
+    while let Some(max_buffer_dims) = allowed {
+        let (found, solved) = cheapest_forest(problem, path, &DenseLoops { max_buffer_dims });
+        subproblems += solved;
+        let forest = found.map(|(forest, _)| forest);
+        let dims = forest.as_ref().and_then(|one| price(problem, path, one, &MaxBufferDims));
+        forests.extend(forest);
+        allowed = dims.filter(|&dims| dims > MATRIX).map(|dims| dims - 1);
+    }
+    (forests, subproblems)
+}
+
+/// The stored indices of a matrix.
+const MATRIX: usize = 2;
 
 /// Returns the cheapest fully fused forest of `path` under `costs` with its cost, and the number
 /// of subproblems that were solved; no forest if the loop orders contradict the tree's levels.
@@ -65,11 +85,10 @@ pub fn cheapest_forest<C: TreeCost>(
     path: &Path,
     costs: &C,
 ) -> (Option<(Forest, C::Cost)>, usize) {
-    let memo = Memo::with_capacity_and_hasher(SUBPROBLEMS, Default::default());
-    let mut search = Search { problem, path, walk: WalkOrder::new(problem), costs, memo };
+    let mut search = Search::new(problem, path, costs);
     let whole = Key { first: 0, end: path.terms.len(), done: IndexSet::EMPTY };
-    search.solve(whole);
-    let best = search.memo[&whole].best.as_ref().map(|choice| choice.cost.clone());
+    let solved = search.solve(whole);
+    let best = search.solved[solved].best.as_ref().map(|choice| choice.cost.clone());
     let found = best.map(|cost| {
         let mut roots = Vec::new();
         search.build(whole, None, &mut roots);
@@ -89,7 +108,8 @@ struct Key {
 /// Room for subproblems from the start: about as many as a path of three terms over five indices has.
 const SUBPROBLEMS: usize = 64;
 
-type Memo<C> = SmallMap<Key, Solved<C>>;
+/// The place of the solution for no terms.
+const NOTHING: usize = 0;
 
 /// How a nest begins: a loop over `root` around the terms up to `split`, or a bare term.
 #[derive(Clone)]
@@ -134,22 +154,43 @@ impl<C: Clone + Ord> Solved<C> {
 struct Search<'a, C: TreeCost> {
     problem: &'a Problem,
     path: &'a Path,
+    consumers: Vec<Option<usize>>,
     walk: WalkOrder,
     costs: &'a C,
-    memo: Memo<C::Cost>,
+    /// The places of the solutions.
+    memo: SmallMap<Key, usize>,
+    solved: Vec<Solved<C::Cost>>,
 }
 
-impl<C: TreeCost> Search<'_, C> {
-    fn solve(&mut self, key: Key) {
-        if key.first == key.end || self.memo.contains_key(&key) {
-            return;
+impl<'a, C: TreeCost> Search<'a, C> {
+    fn new(problem: &'a Problem, path: &'a Path, costs: &'a C) -> Search<'a, C> {
+        let nothing = Choice { root: None, split: path.terms.len(), cost: costs.nothing() };
+        let mut solved = Vec::with_capacity(SUBPROBLEMS);
+        solved.push(Solved { best: Some(nothing), other: None });
+        Search {
+            problem,
+            path,
+            consumers: path.consumers(),
+            walk: WalkOrder::new(problem),
+            costs,
+            memo: SmallMap::with_capacity_and_hasher(SUBPROBLEMS, Default::default()),
+            solved,
+        }
+    }
+
+    /// Solves a subproblem of one term or more; returns the place of the solution.
+    fn solve(&mut self, key: Key) -> usize {
+        if let Some(&place) = self.memo.get(&key) {
+            return place;
         }
         let mut solved = Solved { best: None, other: None };
         let open = self.path.terms[key.first].indices - key.done;
-        if open.is_empty() && self.rest_has_nest(key, key.first + 1) {
+        if open.is_empty()
+            && let Some(rest) = self.rest(key, key.first + 1)
+        {
             let site = self.site(Key { end: key.first + 1, ..key });
             let leaf = self.costs.leaf(site);
-            self.offer(key, None, (key.first + 1, leaf), &mut solved);
+            self.offer(key, (None, key.first + 1, leaf), rest, &mut solved);
         }
         for root in open.iter() {
             for split in key.first + 1..=key.end {
@@ -157,65 +198,60 @@ impl<C: TreeCost> Search<'_, C> {
                 if !self.walk.may_loop(indices, root, key.done) {
                     break;
                 }
-                if !self.rest_has_nest(key, split) {
-                    continue;
-                }
+                let Some(rest) = self.rest(key, split) else { continue };
                 let body = Key { end: split, done: key.done.with(root), ..key };
-                self.solve(body);
-                let Some(inner) = self.memo[&body].best.as_ref() else { continue };
+                let body = self.solve(body);
+                let Some(inner) = self.solved[body].best.as_ref() else { continue };
                 let site = self.site(Key { end: split, ..key });
                 let tree = self.costs.tree(site, root, inner.cost.clone());
-                self.offer(key, Some(root), (split, tree), &mut solved);
+                self.offer(key, (Some(root), split, tree), rest, &mut solved);
             }
         }
-        self.memo.insert(key, solved);
+        let place = self.solved.len();
+        self.solved.push(solved);
+        self.memo.insert(key, place);
+        place
     }
 
-    /// Tells whether there is a nest of the terms behind those of a first tree, which end at `split`, that may
-    /// follow it.
-    fn rest_has_nest(&mut self, key: Key, split: usize) -> bool {
+    /// Returns the place of the solution for the terms behind those of a first tree, which end at `split`, if there is a
+    /// nest of them that may follow it.
+    fn rest(&mut self, key: Key, split: usize) -> Option<usize> {
         if split == key.end {
-            return true;
+            return Some(NOTHING);
         }
         if !self.costs.may_hand_on(self.site(Key { end: split, ..key }), key.end) {
-            return false;
+            return None;
         }
-        let rest = Key { first: split, ..key };
-        self.solve(rest);
-        self.memo[&rest].best.is_some()
+        let rest = self.solve(Key { first: split, ..key });
+        self.solved[rest].best.is_some().then_some(rest)
     }
 
-    /// Joins a first tree with the best forest for the rest, which is solved, and offers the whole.
+    /// Joins a first tree with the best forest for the rest, and offers the whole.
     fn offer(
         &self,
         key: Key,
-        root: Option<Index>,
-        (split, tree): (usize, C::Cost),
+        (root, split, tree): (Option<Index>, usize, C::Cost),
+        rest: usize,
         solved: &mut Solved<C::Cost>,
     ) {
-        let rest = Key { first: split, ..key };
-        let rest_cost = if split == key.end {
-            Some(self.costs.nothing())
-        } else {
-            self.memo[&rest].avoiding(root).map(|choice| choice.cost.clone())
-        };
-        if let Some(rest_cost) = rest_cost {
+        if let Some(rest) = self.solved[rest].avoiding(root) {
             let site = self.site(Key { end: split, ..key });
-            let cost = self.costs.join(site, key.end, tree, rest_cost);
+            let cost = self.costs.join(site, key.end, tree, rest.cost.clone());
             solved.offer(Choice { root, split, cost });
         }
     }
 
     fn site(&self, key: Key) -> Site<'_> {
         let Key { first, end, done } = key;
-        Site { problem: self.problem, path: self.path, first, end, done }
+        let Search { problem, path, ref consumers, .. } = *self;
+        Site { problem, path, consumers, first, end, done }
     }
 
     fn build(&self, key: Key, avoid: Option<Index>, nodes: &mut Vec<Node>) {
         if key.first == key.end {
             return;
         }
-        let Some(choice) = self.memo[&key].avoiding(avoid) else { return };
+        let Some(choice) = self.solved[self.memo[&key]].avoiding(avoid) else { return };
         match choice.root {
             None => nodes.push(Node::Term(key.first)),
             Some(index) => {

@@ -16,6 +16,8 @@ pub struct Site<'a> {
     pub problem: &'a Problem,
     /// The path.
     pub path: &'a Path,
+    /// For each of its terms, the term that reads the result: [`Path::consumers`].
+    pub consumers: &'a [Option<usize>],
     /// The first term.
     pub first: usize,
     /// One past the last term.
@@ -28,14 +30,10 @@ impl Site<'_> {
     /// Returns what the terms `first..end` hand to the terms `end..until` in buffers, each as its
     /// stored indices.
     fn handed_on(&self, until: usize) -> impl Iterator<Item = IndexSet> + '_ {
-        (self.end..until).flat_map(|term| &self.path.terms[term].inputs).filter_map(|source| {
-            match *source {
-                Source::Term(t) if (self.first..self.end).contains(&t) => {
-                    Some(self.path.terms[t].output - self.done)
-                }
-                _ => None,
-            }
-        })
+        let read = move |&term: &usize| {
+            self.consumers[term].is_some_and(|reader| (self.end..until).contains(&reader))
+        };
+        (self.first..self.end).filter(read).map(|term| self.path.terms[term].output - self.done)
     }
 
     /// Returns the number of elements of a buffer over `stored`.
@@ -186,15 +184,18 @@ impl TreeCost for CacheMisses {
     }
 }
 
-/// The paper's own choice: the most independent dense loops with buffers of at most
-/// `problem.max_buffer_dims` indices; then the fewest flops, then the least buffer space, then the
+/// The paper's own choice: the most independent dense loops with buffers of at most so many
+/// indices, or what else the problem allows; then the fewest flops, then the least buffer space, then the
 /// fewest sums over lanes.
 ///
 /// A dense loop is *independent* if it and all loops below are dense and surround one term: it can
 /// be a vector kernel.  Its lanes are the innermost loop; if the term's result lacks that index, the
 /// lanes are added up, which costs extra.
 #[derive(Clone, Copy, Debug)]
-pub struct DenseLoops;
+pub struct DenseLoops {
+    /// The most stored indices of a buffer, where the problem allows more.
+    pub max_buffer_dims: usize,
+}
 
 /// The cost of [`DenseLoops`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -236,7 +237,8 @@ impl TreeCost for DenseLoops {
     }
 
     fn may_hand_on(&self, site: Site, until: usize) -> bool {
-        site.handed_on(until).all(|stored| site.problem.allows_buffer(stored))
+        let may = |stored: IndexSet| stored.len() <= self.max_buffer_dims;
+        site.handed_on(until).all(|stored| may(stored) && site.problem.allows_buffer(stored))
     }
 
     fn join(

@@ -67,6 +67,19 @@ impl Path {
         self.terms.iter().position(|t| t.inputs.contains(&Source::Term(term)))
     }
 
+    /// Returns, for each term, the term that reads its result; `None` for the last.
+    pub fn consumers(&self) -> Vec<Option<usize>> {
+        let mut consumers = vec![None; self.terms.len()];
+        for (reader, term) in self.terms.iter().enumerate() {
+            for source in &term.inputs {
+                if let Source::Term(read) = *source {
+                    consumers[read] = Some(reader);
+                }
+            }
+        }
+        consumers
+    }
+
     /// Tells for each term whether input `operand` reaches it, directly or through earlier terms.
     pub fn reached_by(&self, operand: usize) -> Vec<bool> {
         let mut reached: Vec<bool> = Vec::with_capacity(self.terms.len());

@@ -79,7 +79,8 @@ impl SparseOperand {
     }
 }
 
-/// The default bound on the stored indices of a buffer, as in the evaluation of SpTTN.
+/// The default bound on the stored indices of a buffer, as in the evaluation of SpTTN, where rows of the result do not
+/// ask for more.
 const MAX_BUFFER_DIMS: usize = 2;
 
 /// The default bound on the bytes of a buffer: a quarter of a second-level cache leaves room for the
@@ -98,14 +99,18 @@ pub enum Packing {
 impl Problem {
     /// Poses `expr` with one sparse operand; an output that has all its indices has its pattern.
     pub fn new(expr: Expr, extents: Extents, sparse: SparseOperand) -> Problem {
-        let pattern = expr.inputs[sparse.input].set().is_subset(expr.output.set());
+        let tensor = expr.inputs[sparse.input].set();
+        let pattern = tensor.is_subset(expr.output.set());
+        // The last of the intermediates that the levels of the tree make one of the other, as those of a TTMc, has all
+        // indices of a row of the result but one.
+        let row = (expr.output.set() - tensor).len();
         Problem {
             output: if pattern { OutputForm::Pattern } else { OutputForm::Dense },
             expr,
             extents,
             sparse: vec![sparse],
             packing: Packing::Suited,
-            max_buffer_dims: MAX_BUFFER_DIMS,
+            max_buffer_dims: MAX_BUFFER_DIMS.max(row.saturating_sub(1)),
             max_buffer_bytes: MAX_BUFFER_BYTES,
             value_bytes: 8,
             techniques: Techniques::default(),
