@@ -167,6 +167,35 @@ fn a_block_that_is_added_to_costs_again_unless_it_is_small() {
 }
 
 #[test]
+fn what_is_walked_again_costs_less_while_it_is_near() {
+    let zen = Family::Zen.machine();
+    let more = |problem: &Problem, text: &str, of: fn(f64, Machine) -> Machine| {
+        let schedule = schedule(problem, text, &zen);
+        let seconds = |each| estimate(problem, &schedule, &of(each, zen.clone())).seconds;
+        (seconds(1e-9) - seconds(0.0)) / 1e-9
+    };
+    let loops = |each, machine| Machine { loop_overhead: each, ..machine };
+    let sums = |each, machine| Machine { scalar_pair: each, ..machine };
+    let close =
+        |found: f64, want: f64| assert!((found / want - 1.0).abs() < 1e-6, "{found} {want}");
+
+    // Each of eight columns walks 12 KB or 1.2 MB below a root again.
+    let rows = |roots| {
+        let counts = [("i", roots), ("ij", 100_000), ("j", 1000), ("k", 2000), ("ijk", 1_000_000)];
+        problem("ttmc:3:1", [1000, 1000, 2000], &counts, 8)
+    };
+    let text = "path X*U3 T1*U2\nnest i{ t{ j{ k{ T1 } s{ T2 } } } }";
+    close(more(&rows(1000), text, loops), 101_000.0 + 0.1 * 7.0 * 101_000.0);
+    close(more(&rows(10), text, loops), 8.0 * 100_010.0);
+    // Sums of ten products overlap but for the first walk; where rows have one index, none is known to.
+    close(more(&rows(1000), text, sums), 1e6 + 7e6 * 10.0 / 32.0);
+    let counts = [("i", 1000), ("ij", 100_000), ("j", 1000), ("k", 2000), ("ijk", 1_000_000)];
+    let matrix = problem("mttkrp:3:1", [1000, 1000, 2000], &counts, 8);
+    let text = "path X*A3 T1*A2\nnest i{ r{ j{ k{ T1 } T2 } } }";
+    close(more(&matrix, text, sums), 8e6 + 8e5);
+}
+
+#[test]
 fn rows_of_a_mode_that_changes_with_every_block_cost_more() {
     // Blocks of 16 by 4 or of 4 by 16 slices, with as many rows in either mode.
     let blocked = |bits: [u8; 3]| {

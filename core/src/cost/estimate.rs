@@ -13,7 +13,7 @@ use crate::cost::access::{Access, Role};
 use crate::cost::batches::batched_nodes;
 use crate::cost::buffers::add_buffers;
 use crate::cost::walks::{add_walks, is_walk};
-use crate::einsum::Index;
+use crate::einsum::{Index, IndexSet};
 use crate::nest::Node;
 use crate::path::Source;
 use crate::schedule::{Conflict, Problem, Schedule};
@@ -84,10 +84,33 @@ pub fn estimate(problem: &Problem, schedule: &Schedule, machine: &Machine) -> Co
     cost
 }
 
+/// A sum of so many products takes all of [`Machine::scalar_pair`] for each.
+const LONG_SUM: f64 = 32.0;
+
+/// The part of it that each product of short sums takes, where the same nodes come again.
+pub(super) const SHORT_SUM_SHARE: f64 = 0.25;
+
 /// Returns the bytes of a row over `lane`, padded as dense operands are; of a single value without.
 pub(super) fn row_bytes(problem: &Problem, lane: Option<Index>) -> f64 {
     let width = lane.map_or(1, |lane| problem.extents.of(lane) as usize);
     (padded(width, problem.value_bytes) * problem.value_bytes) as f64
+}
+
+/// Returns the seconds of the products in loops over `order` that have no lanes.
+///
+/// Each waits for the sum before it.  But where rows have several indices, as those of TTMcs, and loops over some stand
+/// around a walk, the same nodes come again, and sums of a few products overlap.
+fn scalar_seconds(problem: &Problem, order: &[Index], machine: &Machine) -> f64 {
+    let all: IndexSet = order.iter().copied().collect();
+    let pairs = problem.iterations(all) as f64;
+    if (problem.expr.all() - problem.sparse_indices()).len() < 2 {
+        return machine.scalar_pair * pairs;
+    }
+    let outside = order[..order.len().saturating_sub(1)].iter().copied().collect();
+    let length = pairs / (problem.iterations(outside) as f64).max(1.0);
+    let again = (length / LONG_SUM).clamp(SHORT_SUM_SHARE, 1.0);
+    let first = problem.iterations(problem.walked(all)) as f64;
+    machine.scalar_pair * (first + (pairs - first) * again)
 }
 
 fn add_term(
@@ -103,8 +126,10 @@ fn add_term(
     let pairs = problem.iterations(term.indices) as f64;
     cost.flops += pairs * term.inputs.len() as f64;
     // Without a vector loop every product is a loop iteration of its own.
-    let pair = if lane.is_some() { machine.flop_pair } else { machine.scalar_pair };
-    cost.seconds += pairs * pair;
+    cost.seconds += match lane {
+        Some(_) => pairs * machine.flop_pair,
+        None => scalar_seconds(problem, order, machine),
+    };
     if let Some(lane) = lane.filter(|&lane| !term.output.contains(lane)) {
         let sums = pairs / problem.extents.of(lane) as f64;
         cost.seconds += sums * machine.lane_sum;

@@ -9,10 +9,14 @@ use decompose_formats::ints::Width;
 
 use crate::cost::Machine;
 use crate::cost::estimate::Cost;
-use crate::cost::memory::{LINE_BYTES, Shares};
+use crate::cost::memory::{LINE_BYTES, NEAR_BYTES, Shares};
 use crate::einsum::{Index, IndexSet};
 use crate::nest::{Forest, Node};
 use crate::schedule::{Problem, SparseOperand};
+
+/// What a loop costs again, as a share of [`Machine::loop_overhead`], where what is walked in between stays near: its
+/// end comes as it came before.
+const AGAIN_SHARE: f64 = 0.1;
 
 /// Adds every walk of the tree in `nest`.
 pub(super) fn add_walks(cost: &mut Cost, problem: &Problem, nest: &Forest, machine: &Machine) {
@@ -100,7 +104,13 @@ impl Walks<'_> {
             // A loop over one child ends as the processor expects.
             let unforeseen = (visits / loops - 1.0).clamp(0.0, 1.0);
             let each = self.machine.loop_overhead + unforeseen * self.machine.loop_end;
-            cost.seconds += loops * each;
+            let above = self.x.levels[..level].iter().copied().collect();
+            let first = match self.between(around) <= NEAR_BYTES {
+                true => loops.min(self.x.nodes(above, &self.problem.extents) as f64),
+                false => loops,
+            };
+            cost.seconds +=
+                first * each + (loops - first) * self.machine.loop_overhead * AGAIN_SHARE;
         }
     }
 
