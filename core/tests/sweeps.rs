@@ -356,7 +356,7 @@ fn sweeps_of_ttmcs_of_five_modes_run_on_the_best_of_all_orders() {
     }
     assert_eq!(all.len(), 240);
     let (chosen, best) = (planned(&problems, Trees::Choose), planned(&problems, Trees::Given(all)));
-    assert_eq!((chosen.considered, chosen.searched), (240, 1200));
+    assert!(chosen.considered == 240 && chosen.searched < 1200, "{}", chosen.searched);
     assert!((chosen.seconds() / best.seconds() - 1.0).abs() < 1e-12);
 
     // Some of the kernels, which keep their numbers, as if nothing else had been asked for.

@@ -198,7 +198,7 @@ impl<'a> LeastSeconds<'a> {
         }
         let in_lanes = below + (nonzeros - counted) * row * machine.flop_pair;
         let walk: f64 = self.levels.iter().map(|level| level.walk).sum();
-        let alone = (walk + in_lanes.min(least)) / self.tasks();
+        let alone = (walk + in_lanes.min(least)) / tasks(&self.problem, machine);
         let output = self.problem.extents.of(mode) as f64;
         let output = output * row_bytes(&self.problem, Some(self.columns));
         let copying = match copies {
@@ -207,11 +207,11 @@ impl<'a> LeastSeconds<'a> {
         };
         (alone + copying) * (1.0 - ROUNDING)
     }
+}
 
-    /// How many threads may run at once.
-    fn tasks(&self) -> f64 {
-        let ranges = self.tree().pattern.ranged();
-        let most = ranges.map_or(usize::MAX, |_| self.problem.extents.of(Index::BLOCK) as usize);
-        self.machine.threads.min(most).max(1) as f64
-    }
+/// How many threads may run a kernel of `problem` at once.
+pub(super) fn tasks(problem: &Problem, machine: &Machine) -> f64 {
+    let ranges = problem.sparse.first().and_then(|x| x.pattern.ranged());
+    let most = ranges.map_or(usize::MAX, |_| problem.extents.of(Index::BLOCK) as usize);
+    machine.threads.min(most).max(1) as f64
 }

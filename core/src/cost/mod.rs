@@ -9,6 +9,7 @@ mod batches;
 mod buffers;
 mod estimate;
 mod least;
+mod least_work;
 mod machine;
 mod memory;
 mod threads;
@@ -17,6 +18,7 @@ mod walks;
 
 pub use estimate::{Cost, estimate};
 pub(crate) use least::LeastSeconds;
+pub(crate) use least_work::LeastWork;
 pub use machine::{Family, Machine};
 pub(crate) use memory::{LINE_BYTES, Table, near_and_late};
 pub use threads::{ThreadedCost, on_threads};

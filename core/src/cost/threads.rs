@@ -80,7 +80,7 @@ const COPY_PASSES: f64 = 6.0;
 const PASSES: f64 = 4.0;
 
 /// Bytes of a dense output, its rows padded.
-fn output_bytes(problem: &Problem) -> f64 {
+pub(super) fn output_bytes(problem: &Problem) -> f64 {
     let indices = &problem.expr.output.indices;
     let Some((last, rows)) = indices.split_last() else { return problem.value_bytes as f64 };
     let rows = rows.iter().map(|&index| problem.extents.of(index) as f64).product::<f64>();

@@ -168,7 +168,11 @@ impl Planner<'_> {
     fn gain(&self, block: &[usize], plain: &[Step]) -> Option<(f64, TtmcMerge)> {
         let replaced = plain.iter().filter(|step| block.contains(&step.mode));
         let replaced: f64 = replaced.map(|step| step.seconds).sum();
-        let merge = self.merge(block).ok()?;
+        let partial = self.partial(block).ok()?;
+        if partial.0.seconds() >= replaced {
+            return None;
+        }
+        let merge = self.with_updates(block, partial).ok()?;
         // The list is sorted and a tree is written as two lists, beside the trees themselves.
         let building = building_seconds(2 * merge.tree_bytes(), self.machine);
         let saved = replaced - merge.seconds() - building / self.options.sweeps.max(1) as f64;
@@ -183,7 +187,15 @@ impl Planner<'_> {
     }
 
     fn merge(&self, block: &[usize]) -> Result<TtmcMerge, CoreError> {
-        let (partial, stored) = self.partial(block)?;
+        self.with_updates(block, self.partial(block)?)
+    }
+
+    /// Plans the kernels of `S` for what [`Planner::partial`] returned.
+    fn with_updates(
+        &self,
+        block: &[usize],
+        (partial, stored): (TreePlan, Vec<usize>),
+    ) -> Result<TtmcMerge, CoreError> {
         let updates = self.updates(block, &stored)?;
         let (modes, tuples) = (block.to_vec(), self.tuples(block));
         let (last, others) = stored.split_last().map_or((1, 1), |(&last, others)| {

@@ -1,12 +1,17 @@
 //! What each kernel takes on each candidate tree, as far as choices ask.
 //!
 //! A search of schedules for every kernel on every tree takes most of the time of planning, and hardly any of them is
-//! chosen.  Of MTTKRPs a bound from below is known ([`LeastSeconds`]) that is mostly within a few hundredths of what the
-//! search finds.  So the best set of trees is chosen by bounds, its kernels are searched, and so on until all that
-//! is chosen has been searched: nothing else can be better, since it takes no less than its bounds.
-//! Kernels of which no bound is known are searched on every tree at the start.
+//! chosen.  Bounds from below are known: of MTTKRPs one that is mostly within a few hundredths of what the
+//! search finds ([`LeastSeconds`]), of other kernels a weaker one (`promising`).  So the best set of trees is chosen by
+//! bounds, its kernels are searched, and so on until all that is chosen has been searched: nothing else can be better,
+//! since it takes no less than its bounds.
+//!
+//! By weak bounds many sets would be chosen one after the other.  So each kernel is first searched on all trees on which
+//! its bound is less than what it takes on the best one that is known, building that included: on any other it is not worth
+//! while, since it could run there instead.
 
 mod nearest;
+mod promising;
 
 use std::sync::Arc;
 
@@ -108,10 +113,11 @@ impl<'a> Table<'a> {
             picks: Vec::new(),
             refused,
         };
-        let bounded = table.kernels.mttkrps && options.trees.are_chosen();
-        let kernels = table.kernels.problems.len();
-        let bounds = match bounded {
-            true => table.bounds()?,
+        let (mttkrps, kernels) = (table.kernels.mttkrps, table.kernels.problems.len());
+        let chosen = options.trees.are_chosen();
+        let bounds = match chosen {
+            true if mttkrps => table.bounds()?,
+            true => table.weak_bounds()?,
             false => vec![vec![0.0; kernels]; table.trees.len()],
         };
         let rows = table.trees.iter().zip(bounds).enumerate();
@@ -132,11 +138,13 @@ impl<'a> Table<'a> {
             kernels: (0..kernels).map(|kernel| table.kernel_price(tree, kernel)).collect(),
         };
         table.prices = (0..table.trees.len()).map(candidate).collect();
-        if bounded {
-            table.pick();
-        } else {
+        if !chosen {
             let all = 0..table.trees.len();
             table.search(all.flat_map(|tree| (0..kernels).map(move |kernel| (tree, kernel))))?;
+        } else if mttkrps {
+            table.pick();
+        } else {
+            table.search_promising()?;
         }
         Ok(table)
     }
@@ -212,13 +220,18 @@ impl<'a> Table<'a> {
         Ok(bounds)
     }
 
+    fn is_searched(&self, tree: usize, kernel: usize) -> bool {
+        matches!(self.entries[tree][kernel], Entry::Searched(_))
+    }
+
     /// Returns `problem` with the tensor stored as `tree` says.
     fn stored(&self, tree: &TreeLayout, problem: &Problem) -> Result<Problem, CoreError> {
         let unknown = || CoreError::Internal(format!("nothing is known of the blocks of {tree}"));
         tree.problem(problem).ok_or_else(unknown)
     }
 
-    /// Searches those of `wanted`, a tree and a kernel each, that are not searched; returns whether there were any.
+    /// Searches those of `wanted`, a tree and a kernel each, that are not searched, and picks anew; returns whether there were
+    /// any.
     ///
     /// # Errors
     ///
@@ -227,6 +240,15 @@ impl<'a> Table<'a> {
         &mut self,
         wanted: impl Iterator<Item = (usize, usize)>,
     ) -> Result<bool, CoreError> {
+        let any = self.look_up(wanted)?;
+        if any {
+            self.pick();
+        }
+        Ok(any)
+    }
+
+    /// Searches as [`Table::search`] does, and picks nothing.
+    fn look_up(&mut self, wanted: impl Iterator<Item = (usize, usize)>) -> Result<bool, CoreError> {
         let open = |&(tree, kernel): &(usize, usize)| {
             matches!(self.entries[tree][kernel], Entry::AtLeast(_))
         };
@@ -243,9 +265,6 @@ impl<'a> Table<'a> {
                 Err(error) => return Err(error),
             };
             self.prices[tree].kernels[kernel] = self.kernel_price(tree, kernel);
-        }
-        if !wanted.is_empty() {
-            self.pick();
         }
         Ok(!wanted.is_empty())
     }
@@ -266,8 +285,7 @@ impl<'a> Table<'a> {
 
     /// Tells whether all of `pick` is searched.
     pub(super) fn is_settled(&self, pick: &Pick) -> bool {
-        self.chosen(pick)
-            .all(|(tree, kernel)| matches!(self.entries[tree][kernel], Entry::Searched(_)))
+        self.chosen(pick).all(|(tree, kernel)| self.is_searched(tree, kernel))
     }
 
     /// The steps of `pick`, by kernel, each with the place of its tree there, as far as they are searched.
@@ -435,7 +453,7 @@ mod tests {
     use crate::sweep::{blockings, estimate_blocks};
 
     /// A tensor of order 1 to 5 spread evenly, whose tables fit the first cache or no cache at all.
-    fn random_counts(seed: u64) -> PatternCounts {
+    pub(super) fn random_counts(seed: u64) -> PatternCounts {
         let draw = |salt: u64, below: u64| mix(seed * 1000 + salt) % below;
         let order = 1 + draw(0, 5);
         // Two to about half a million slices, as likely of every size.
@@ -485,7 +503,7 @@ mod tests {
         }
     }
 
-    fn search_all(table: &mut Table<'_>) {
+    pub(super) fn search_all(table: &mut Table<'_>) {
         let kernels = table.kernels.problems.len();
         let all = 0..table.trees.len();
         let all = all.flat_map(|tree| (0..kernels).map(move |kernel| (tree, kernel)));

@@ -330,7 +330,10 @@ pub(super) fn at_rank(problem: &Problem, rank: usize) -> Problem {
 }
 
 /// Every candidate order, plain and with the last two levels fused.
-fn unblocked_trees(extents: &[u64], pattern: &Pattern) -> impl Iterator<Item = TreeLayout> + use<> {
+pub(super) fn unblocked_trees(
+    extents: &[u64],
+    pattern: &Pattern,
+) -> impl Iterator<Item = TreeLayout> + use<> {
     let indices: Vec<Index> = (0..extents.len()).map(kernels::mode_index).collect();
     let stored = storage_orders(&indices, &extents_of(extents, 1), pattern);
     let tree = move |stored: LevelOrder| {
