@@ -207,7 +207,8 @@ pub fn posed(expr: Expr, extents: Extents, pattern: Pattern, value_bytes: usize)
 /// Plans the kernels of `problems`, each run once a sweep, over one tensor of `extents`.
 ///
 /// Operand 0 of each problem is the tensor, its modes called by [`kernels::mode_index`]; how the
-/// problem stores it does not matter.  Time: a search of schedules for each kernel and candidate tree, in parallel.
+/// problem stores it does not matter.  Time: a bound for each kernel and candidate
+/// tree, and a search of schedules for those on which it may be worth while, in parallel.
 ///
 /// # Errors
 ///
@@ -233,7 +234,7 @@ pub(super) fn plan_runs(
     planned(searched(extents, (problems, runs), options, machine)?)
 }
 
-/// Kernels of one sparse tensor, searched on every tree that a plan may keep: for who plans several sets of them.
+/// Kernels of one sparse tensor, searched on the trees that plans may choose: for who plans several sets of them.
 pub struct SearchedKernels<'a>(Table<'a>);
 
 impl<'a> SearchedKernels<'a> {
