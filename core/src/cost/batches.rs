@@ -14,7 +14,7 @@ use crate::schedule::{Problem, Schedule};
 const BATCH_BYTES: u64 = 16 * 64;
 
 /// The most nodes of a batch.
-const MOST_NODES: u64 = 4;
+pub(super) const MOST_NODES: u64 = 4;
 
 /// Returns how many nodes share an access to what term `position` adds to: 1 where nothing is batched.
 pub(super) fn batched_nodes(

@@ -1,21 +1,29 @@
 //! What any kernel takes at least on a tree, whatever its schedule.
 //!
-//! It walks the whole tree once, and multiplies and adds no less often than the path that does so least.  A path is left
-//! out if one of its terms sums away a level of the tree and hands on others below, which whoever reads them cannot walk,
-//! so that all of these are stored, and more than a buffer may hold.  Where the tree's root is not an index of the result,
-//! every thread but one has a copy of it.
+//! It walks the whole tree once, and its terms multiply and add no less often than those of the path that does so least.
+//! Of a path it is known besides:
+//!
+//! - A term that sums away a level of the tree and hands on others below it stores all of these, since whoever reads them
+//!   cannot walk them.  They must fit a buffer; and where no row of another index fits beside them, loops over all of these
+//!   stand around the walk and no index is left for lanes.
+//! - If the last term walks down to the level of the result's rows, it fetches what each node there adds to, and no line of
+//!   that comes sooner than from the second-level cache.
+//!
+//! Where the tree's root is not an index of the result, every thread but one has a copy of it.
 //!
 //! That says little of kernels that wait for memory, and is enough to leave most trees out that suit a kernel badly:
-//! there it multiplies many times as often as on the best.
+//! there it multiplies or adds many times as often as on the best.
 
 use crate::cost::Machine;
+use crate::cost::batches::MOST_NODES;
 use crate::cost::estimate::SHORT_SUM_SHARE;
 use crate::cost::least::tasks;
+use crate::cost::memory::LINE_BYTES;
 use crate::cost::threads::{copying_seconds, output_bytes};
 use crate::cost::walks::first_walk_seconds;
-use crate::einsum::{Expr, IndexSet};
+use crate::einsum::{Expr, Index, IndexSet};
 use crate::path::{Arity, PathSpace};
-use crate::schedule::Problem;
+use crate::schedule::{Problem, SparseOperand};
 
 /// Sums in another order differ by no more than this part of them.
 const ROUNDING: f64 = 1e-12;
@@ -34,17 +42,10 @@ impl LeastWork {
     /// Time: about 5 us for five operands.
     pub(crate) fn seconds(&self, problem: &Problem, machine: &Machine) -> f64 {
         let Some((space, x)) = self.0.as_ref().zip(problem.sparse.first()) else { return 0.0 };
-        let pair = machine.flop_pair.min(SHORT_SUM_SHARE * machine.scalar_pair);
-        let work = space.least_sum(|loops, result| {
-            let levels = x.levels.iter().copied();
-            let summed = |result: IndexSet| {
-                let kept = |level: &_| !loops.contains(*level) || result.contains(*level);
-                levels.clone().skip_while(kept).collect::<IndexSet>() & result
-            };
-            match result.map(summed) {
-                Some(stored) if !problem.allows_buffer(stored) => f64::INFINITY,
-                _ => problem.iterations(loops) as f64 * pair,
-            }
+        let terms = Terms { problem, machine, x, sums: Sums::of(problem, machine, x) };
+        let work = space.least_sum(|loops, result| match result {
+            Some(result) => terms.inner(loops, result),
+            None => terms.last(loops),
         });
         let walk = (0..x.levels.len()).map(|at| first_walk_seconds(problem, machine, at));
         let alone = (walk.sum::<f64>() + work) / tasks(problem, machine);
@@ -54,5 +55,82 @@ impl LeastWork {
             false => copying_seconds(output_bytes(problem), machine, machine.threads as f64),
         };
         (alone + copying) * (1.0 - ROUNDING)
+    }
+}
+
+/// What terms take at least, by their loops.
+struct Terms<'a> {
+    problem: &'a Problem,
+    machine: &'a Machine,
+    x: &'a SparseOperand,
+    sums: Option<Sums>,
+}
+
+impl Terms<'_> {
+    /// Seconds of a product without lanes.
+    fn scalar(&self) -> f64 {
+        SHORT_SUM_SHARE * self.machine.scalar_pair
+    }
+
+    /// Seconds of a product.
+    fn pair(&self) -> f64 {
+        self.machine.flop_pair.min(self.scalar())
+    }
+
+    /// Seconds of a term inside `loops` that hands on `result`.
+    fn inner(&self, loops: IndexSet, result: IndexSet) -> f64 {
+        let problem = self.problem;
+        let kept = |level: &_| !loops.contains(*level) || result.contains(*level);
+        let below = self.x.levels.iter().copied().skip_while(kept);
+        let stored = below.collect::<IndexSet>() & result;
+        if !problem.allows_buffer(stored) {
+            return f64::INFINITY;
+        }
+        let sparse = loops & problem.sparse_indices();
+        let lane = |index| !result.contains(index) || problem.allows_buffer(stored.with(index));
+        let lanes = stored.is_empty()
+            || sparse != problem.walked(loops)
+            || (loops - sparse).iter().any(lane);
+        problem.iterations(loops) as f64 * if lanes { self.pair() } else { self.scalar() }
+    }
+
+    /// Seconds of the last term, inside `loops`.
+    fn last(&self, loops: IndexSet) -> f64 {
+        let walked = self.problem.walked(loops);
+        let sums = self.sums.filter(|sums| walked.contains(sums.level)).map_or(0.0, |sums| {
+            let here = walked.len() == sums.depth + 1;
+            if here { sums.alone } else { sums.together }
+        });
+        self.problem.iterations(loops) as f64 * self.pair() + sums
+    }
+}
+
+/// What is added to the rows of a result with one index of the tree.
+#[derive(Clone, Copy)]
+struct Sums {
+    level: Index,
+    /// The levels above it.
+    depth: usize,
+    /// Seconds to fetch what each of its nodes adds to, by itself.
+    alone: f64,
+    /// The same where several nodes below it may add together.
+    together: f64,
+}
+
+impl Sums {
+    /// `None` where nothing is known.
+    fn of(problem: &Problem, machine: &Machine, x: &SparseOperand) -> Option<Sums> {
+        let output = problem.expr.output.set();
+        let depth = x.levels.iter().position(|&level| output.contains(level))?;
+        let level = x.levels[depth];
+        let rows = output & problem.sparse_indices();
+        if rows.len() > 1 || x.in_blocks() || problem.has_pattern_output() {
+            return None;
+        }
+        let nodes = x.pattern.count(x.levels[..=depth].iter().copied().collect(), &problem.extents);
+        let line = machine.l2_line.min(machine.write_back_line).min(machine.stream_line);
+        let lines = nodes as f64 * problem.slice_bytes(level) as f64 / LINE_BYTES;
+        let alone = 2.0 * lines * line;
+        Some(Sums { level, depth, alone, together: alone / MOST_NODES as f64 })
     }
 }
