@@ -27,13 +27,13 @@ use crate::cost::Machine;
 use crate::cost::access::{Access, Role};
 use crate::cost::estimate::{Cost, row_bytes};
 use crate::cost::memory::{LINE_BYTES, NEAR_BYTES, Shares};
-use crate::cost::threads::copying_seconds;
+use crate::cost::threads::{copying_seconds, tasks};
 use crate::cost::walks::first_walk_seconds;
 use crate::einsum::{Index, IndexSet};
 use crate::schedule::{Problem, SparseOperand};
 
 /// Sums in another order differ by no more than this part of them.
-const ROUNDING: f64 = 1e-12;
+pub(super) const ROUNDING: f64 = 1e-12;
 
 /// Bounds for the MTTKRPs of one tensor.
 pub(crate) struct LeastSeconds<'a> {
@@ -207,11 +207,4 @@ impl<'a> LeastSeconds<'a> {
         };
         (alone + copying) * (1.0 - ROUNDING)
     }
-}
-
-/// How many threads may run a kernel of `problem` at once.
-pub(super) fn tasks(problem: &Problem, machine: &Machine) -> f64 {
-    let ranges = problem.sparse.first().and_then(|x| x.pattern.ranged());
-    let most = ranges.map_or(usize::MAX, |_| problem.extents.of(Index::BLOCK) as usize);
-    machine.threads.min(most).max(1) as f64
 }

@@ -17,16 +17,13 @@
 use crate::cost::Machine;
 use crate::cost::batches::MOST_NODES;
 use crate::cost::estimate::SHORT_SUM_SHARE;
-use crate::cost::least::tasks;
+use crate::cost::least::ROUNDING;
 use crate::cost::memory::LINE_BYTES;
-use crate::cost::threads::{copying_seconds, output_bytes};
+use crate::cost::threads::{copying_seconds, output_bytes, tasks};
 use crate::cost::walks::first_walk_seconds;
-use crate::einsum::{Expr, Index, IndexSet};
+use crate::einsum::{Expr, IndexSet};
 use crate::path::{Arity, PathSpace};
 use crate::schedule::{Problem, SparseOperand};
-
-/// Sums in another order differ by no more than this part of them.
-const ROUNDING: f64 = 1e-12;
 
 /// Bounds for one kernel on the trees of its sparse operand.
 pub(crate) struct LeastWork(Option<PathSpace>);
@@ -39,7 +36,7 @@ impl LeastWork {
 
     /// Returns the least seconds of `problem`, which poses the kernel, on all threads of `machine`.
     ///
-    /// Time: about 5 us for five operands.
+    /// Time: a count of iterations for each term that paths may have.
     pub(crate) fn seconds(&self, problem: &Problem, machine: &Machine) -> f64 {
         let Some((space, x)) = self.0.as_ref().zip(problem.sparse.first()) else { return 0.0 };
         let terms = Terms { problem, machine, x, sums: Sums::of(problem, machine, x) };
@@ -96,10 +93,11 @@ impl Terms<'_> {
 
     /// Seconds of the last term, inside `loops`.
     fn last(&self, loops: IndexSet) -> f64 {
-        let walked = self.problem.walked(loops);
-        let sums = self.sums.filter(|sums| walked.contains(sums.level)).map_or(0.0, |sums| {
-            let here = walked.len() == sums.depth + 1;
-            if here { sums.alone } else { sums.together }
+        let walked = self.problem.walked(loops).len();
+        let sums = self.sums.map_or(0.0, |sums| match walked.checked_sub(sums.depth + 1) {
+            None => 0.0,
+            Some(0) => sums.alone,
+            Some(_) => sums.together,
         });
         self.problem.iterations(loops) as f64 * self.pair() + sums
     }
@@ -108,8 +106,7 @@ impl Terms<'_> {
 /// What is added to the rows of a result with one index of the tree.
 #[derive(Clone, Copy)]
 struct Sums {
-    level: Index,
-    /// The levels above it.
+    /// The levels above that of the index.
     depth: usize,
     /// Seconds to fetch what each of its nodes adds to, by itself.
     alone: f64,
@@ -131,6 +128,6 @@ impl Sums {
         let line = machine.l2_line.min(machine.write_back_line).min(machine.stream_line);
         let lines = nodes as f64 * problem.slice_bytes(level) as f64 / LINE_BYTES;
         let alone = 2.0 * lines * line;
-        Some(Sums { level, depth, alone, together: alone / MOST_NODES as f64 })
+        Some(Sums { depth, alone, together: alone / MOST_NODES as f64 })
     }
 }

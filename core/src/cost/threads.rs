@@ -72,6 +72,12 @@ fn ranges(problem: &Problem) -> Option<u64> {
     ranged.map(|_| problem.extents.of(Index::BLOCK))
 }
 
+/// How many threads of `machine` may run a kernel of `problem` at once.
+pub(super) fn tasks(problem: &Problem, machine: &Machine) -> f64 {
+    let most = ranges(problem).map_or(usize::MAX, |ranges| ranges as usize);
+    machine.threads.min(most).max(1) as f64
+}
+
 /// How often the output could be written in the time that a private copy of it takes: it is cleared, and
 /// added by threads to which half of its lines come from the cache of another.
 const COPY_PASSES: f64 = 6.0;

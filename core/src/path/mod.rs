@@ -69,15 +69,7 @@ impl Path {
 
     /// Returns, for each term, the term that reads its result; `None` for the last.
     pub fn consumers(&self) -> Vec<Option<usize>> {
-        let mut consumers = vec![None; self.terms.len()];
-        for (reader, term) in self.terms.iter().enumerate() {
-            for source in &term.inputs {
-                if let Source::Term(read) = *source {
-                    consumers[read] = Some(reader);
-                }
-            }
-        }
-        consumers
+        (0..self.terms.len()).map(|term| self.consumer(term)).collect()
     }
 
     /// Tells for each term whether input `operand` reaches it, directly or through earlier terms.

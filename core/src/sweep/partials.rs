@@ -168,11 +168,11 @@ impl Planner<'_> {
     fn gain(&self, block: &[usize], plain: &[Step]) -> Option<(f64, TtmcMerge)> {
         let replaced = plain.iter().filter(|step| block.contains(&step.mode));
         let replaced: f64 = replaced.map(|step| step.seconds).sum();
-        let partial = self.partial(block).ok()?;
-        if partial.0.seconds() >= replaced {
+        let (partial, stored) = self.partial(block).ok()?;
+        if partial.seconds() >= replaced {
             return None;
         }
-        let merge = self.with_updates(block, partial).ok()?;
+        let merge = self.with_updates(block, (partial, stored)).ok()?;
         // The list is sorted and a tree is written as two lists, beside the trees themselves.
         let building = building_seconds(2 * merge.tree_bytes(), self.machine);
         let saved = replaced - merge.seconds() - building / self.options.sweeps.max(1) as f64;

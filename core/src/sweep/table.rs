@@ -115,10 +115,10 @@ impl<'a> Table<'a> {
         };
         let (mttkrps, kernels) = (table.kernels.mttkrps, table.kernels.problems.len());
         let chosen = options.trees.are_chosen();
-        let bounds = match chosen {
-            true if mttkrps => table.bounds()?,
-            true => table.weak_bounds()?,
-            false => vec![vec![0.0; kernels]; table.trees.len()],
+        let bounds = match (chosen, mttkrps) {
+            (true, true) => table.bounds()?,
+            (true, false) => table.weak_bounds()?,
+            (false, _) => vec![vec![0.0; kernels]; table.trees.len()],
         };
         let rows = table.trees.iter().zip(bounds).enumerate();
         let entries = rows.map(|(at, (tree, bounds))| {
@@ -510,43 +510,63 @@ mod tests {
         table.search(all).expect("schedules");
     }
 
+    /// Checks that no search finds less than `bounds`; returns their shares of what is found.
+    pub(super) fn tightness(table: &Table<'_>, bounds: &[Vec<f64>], what: &str) -> Vec<f64> {
+        let mut shares = Vec::new();
+        for ((tree, entries), bounds) in table.trees.iter().zip(&table.entries).zip(bounds) {
+            for (entry, bound) in entries.iter().zip(bounds) {
+                let Entry::Searched(step) = entry else { continue };
+                let found = step.seconds;
+                let schedule = step.candidate.schedule.text(&step.problem.expr);
+                assert!(*bound <= found, "{tree}: {bound} {found}\n{schedule}\n{what}");
+                shares.push(bound / found);
+            }
+        }
+        shares
+    }
+
+    pub(super) fn median(mut all: Vec<f64>) -> f64 {
+        all.sort_by(f64::total_cmp);
+        all[all.len() / 2]
+    }
+
+    /// Checks that what is chosen by bounds costs what the best of all costs; returns the share of all kernels on trees that
+    /// were searched for it, `None` if nothing keeps the memory limit.
+    pub(super) fn share_searched(mut table: Table<'_>, what: &str) -> Option<f64> {
+        let lazy = table.settle_best();
+        let few = table.searched() as f64;
+        search_all(&mut table);
+        let (lazy, best) = match (lazy, table.settle_best()) {
+            (Ok(lazy), Ok(best)) => (lazy, best),
+            (Err(CoreError::Memory { .. }), Err(CoreError::Memory { .. })) => return None,
+            (lazy, best) => panic!("{what}: {lazy:?} {best:?}"),
+        };
+        assert!(table.is_settled(&lazy));
+        assert_eq!(lazy.price.seconds, best.price.seconds, "{what}");
+        Some(few / table.searched() as f64)
+    }
+
     #[test]
     fn no_search_finds_less_than_the_bound() {
         let mut tight = Vec::new();
         on_random_tables(60, &Trees::Choose, |mut table, what| {
             let bounds = table.bounds().expect("bounds");
             search_all(&mut table);
-            for ((tree, entries), bounds) in table.trees.iter().zip(&table.entries).zip(bounds) {
-                for (entry, bound) in entries.iter().zip(bounds) {
-                    let Entry::Searched(step) = entry else { continue };
-                    let found = step.seconds;
-                    let schedule = step.candidate.schedule.text(&step.problem.expr);
-                    assert!(bound <= found, "{tree}: {bound} {found}\n{schedule}\n{what}");
-                    tight.push(bound / found);
-                }
-            }
+            tight.extend(tightness(&table, &bounds, &what));
         });
         // They are worth little unless they are near.
-        tight.sort_by(f64::total_cmp);
-        assert!(tight[tight.len() / 2] > 0.9, "{}", tight[tight.len() / 2]);
+        let median = median(tight);
+        assert!(median > 0.9, "{median}");
     }
 
     #[test]
     fn what_is_chosen_by_bounds_is_the_best_of_all() {
         let (mut searched, mut limited) = (Vec::new(), 0);
-        on_random_tables(60, &Trees::Choose, |mut table, what| {
-            let lazy = table.settle_best();
-            let few = table.searched() as f64;
-            search_all(&mut table);
-            let (lazy, best) = match (lazy, table.settle_best()) {
-                (Ok(lazy), Ok(best)) => (lazy, best),
-                (Err(CoreError::Memory { .. }), Err(CoreError::Memory { .. })) => return,
-                (lazy, best) => panic!("{what}: {lazy:?} {best:?}"),
-            };
-            assert!(table.is_settled(&lazy));
-            assert_eq!(lazy.price.seconds, best.price.seconds, "{what}");
-            limited += usize::from(table.options.memory.is_some());
-            searched.push(few / table.searched() as f64);
+        on_random_tables(60, &Trees::Choose, |table, what| {
+            let limit = table.options.memory.is_some();
+            let share = share_searched(table, &what);
+            limited += usize::from(limit && share.is_some());
+            searched.extend(share);
         });
         assert!(limited > 10, "{limited}");
         let mean = searched.iter().sum::<f64>() / searched.len() as f64;

@@ -79,8 +79,8 @@ pub(crate) struct SearchArgs {
     /// how the operand is stored, and its buffers may be of any size.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["scheduler", "tree"])]
     pub(crate) schedule: Option<PathBuf>,
-    /// The most indices over which a buffer is stored.  [default: those of a row of the result but one,
-    /// 2 at least]
+    /// The most indices over which a buffer is stored.  [default: 2, or one fewer than the
+    /// dense indices of the result if that is more]
     #[arg(long, value_name = "D")]
     pub(crate) max_buffer_dims: Option<usize>,
     /// The most memory of a buffer, as 64K or 1M.  [default: 256K]
