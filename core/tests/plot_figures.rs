@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::path::PathBuf;
 
 use decompose_core::plot::Bar;
 use decompose_core::plot::BarGroup;
@@ -44,7 +45,7 @@ use tempfile::tempdir;
 #[track_caller]
 fn check(figure: &impl Figure, words: &[&str]) {
     let dir = tempdir().unwrap();
-    let [svg, png] = save(figure, dir.path(), "figure").unwrap();
+    let [svg, png] = saved(figure, dir.path(), "figure");
     let svg = fs::read_to_string(svg).unwrap();
     assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"));
     for word in words {
@@ -53,6 +54,11 @@ fn check(figure: &impl Figure, words: &[&str]) {
     let (width, height) = figure.size();
     assert_eq!(png_size(&fs::read(png).unwrap()), (2 * width, 2 * height));
     assert_eq!(names(dir.path()), ["figure.png", "figure.svg"]);
+}
+
+/// Saves a figure and returns the paths of its SVG and its PNG file.
+fn saved(figure: &impl Figure, dir: &Path, stem: &str) -> [PathBuf; 2] {
+    save(figure, dir, stem).unwrap().try_into().unwrap()
 }
 
 /// Returns width and height of a PNG file, whose chunks must lead from its first to its last byte.
@@ -262,7 +268,7 @@ fn empty_figures_are_refused_with_a_remedy() {
 #[test]
 fn a_failed_figure_leaves_older_files_alone() {
     let dir = tempdir().unwrap();
-    let [svg, png] = save(&convergence(&[0.25, 0.5]), dir.path(), "fit").unwrap();
+    let [svg, png] = saved(&convergence(&[0.25, 0.5]), dir.path(), "fit");
     let before = (fs::read(&svg).unwrap(), fs::read(&png).unwrap());
     save(&convergence(&[]), dir.path(), "fit").unwrap_err();
     assert_eq!(before, (fs::read(&svg).unwrap(), fs::read(&png).unwrap()));
@@ -291,8 +297,8 @@ fn names_and_folders_are_checked() {
 fn figures_are_the_same_each_time() {
     let dir = tempdir().unwrap();
     let figure = convergence(&[0.1, 0.2, 0.25]);
-    let [svg, png] = save(&figure, dir.path(), "first").unwrap();
-    let [again_svg, again_png] = save(&figure, dir.path(), "second").unwrap();
+    let [svg, png] = saved(&figure, dir.path(), "first");
+    let [again_svg, again_png] = saved(&figure, dir.path(), "second");
     assert_eq!(fs::read(svg).unwrap(), fs::read(again_svg).unwrap());
     assert_eq!(fs::read(png).unwrap(), fs::read(again_png).unwrap());
 }

@@ -1,6 +1,6 @@
 //! Figures, as SVG and PNG.
 //!
-//! A figure is plain data with a [`Figure::draw`]; [`save()`] writes it.
+//! A figure is plain data with a [`Figure::draw`]; [`save()`] writes it, or [`render`] and [`Rendered::write`].
 //!
 //! | figure | shows |
 //! |---|---|
@@ -87,6 +87,9 @@ pub use crate::plot::race::Race;
 pub use crate::plot::race::RaceCandidate;
 pub use crate::plot::ratios::Ratios;
 pub use crate::plot::save::Figure;
+pub use crate::plot::save::PlotFormat;
+pub use crate::plot::save::Rendered;
+pub use crate::plot::save::render;
 pub use crate::plot::save::save;
 pub use crate::plot::scale::ScaleKind;
 pub use crate::plot::spectra::Spectra;

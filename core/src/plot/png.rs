@@ -1,8 +1,6 @@
-//! A canvas as a PNG file, written row by row as it is drawn.
+//! A canvas as a PNG file, compressed row by row as it is drawn.
 
-use std::fs::File;
-use std::io::{BufWriter, Write};
-use std::path::Path;
+use std::io::Write;
 
 use crate::plot::canvas::Canvas;
 use crate::plot::error::PlotError;
@@ -11,17 +9,17 @@ use crate::plot::raster::{Band, PIXELS, refused};
 /// Rows of the file that are drawn at a time.
 const BAND: usize = 64;
 
-/// Writes the canvas as a PNG file to `path`.
+/// Returns the canvas as a PNG file.
 ///
-/// Holds less than two megabytes for a figure of 800 points' width.
+/// Holds less than two megabytes beside the file for a figure of 800 points' width.
 ///
 /// # Errors
 ///
-/// [`PlotError::Render`] if the drawing library refuses or the file cannot be written.
-pub(crate) fn write_png(canvas: &Canvas, path: &Path) -> Result<(), PlotError> {
+/// [`PlotError::Render`] if the drawing library refuses.
+pub(crate) fn png(canvas: &Canvas) -> Result<Vec<u8>, PlotError> {
     let (width, height) = (canvas.size.0 * PIXELS, canvas.size.1 * PIXELS);
-    let file = BufWriter::new(File::create(path).map_err(refused)?);
-    let mut encoder = png::Encoder::new(file, width, height);
+    let mut file = Vec::new();
+    let mut encoder = png::Encoder::new(&mut file, width, height);
     encoder.set_color(png::ColorType::Rgb);
     encoder.set_compression(png::Compression::Fast);
     let mut header = encoder.write_header().map_err(refused)?;
@@ -33,5 +31,6 @@ pub(crate) fn write_png(canvas: &Canvas, path: &Path) -> Result<(), PlotError> {
         rows.write_all(band.shrink()).map_err(refused)?;
     }
     rows.finish().map_err(refused)?;
-    header.finish().map_err(refused)
+    header.finish().map_err(refused)?;
+    Ok(file)
 }

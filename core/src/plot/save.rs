@@ -1,4 +1,4 @@
-//! From a figure to its two files, which appear complete or not at all.
+//! From a figure to its files, which appear complete or not at all.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,7 @@ use tempfile::NamedTempFile;
 
 use crate::plot::canvas::Canvas;
 use crate::plot::error::PlotError;
-use crate::plot::png::write_png;
+use crate::plot::png::png;
 use crate::plot::svg::svg;
 
 /// Something that can be drawn.
@@ -25,38 +25,96 @@ pub trait Figure {
     fn draw(&self, canvas: &mut Canvas) -> Result<(), PlotError>;
 }
 
-/// Writes `dir/stem.svg` and `dir/stem.png` and returns these paths; makes `dir` where missing.
-///
-/// Both files are written under temporary names in `dir` and renamed when both are complete, so
-/// that a reader never sees half a figure and an error leaves older files as they were.
+/// A format of figures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PlotFormat {
+    /// Scalable shapes and texts.
+    Svg,
+    /// Pixels, two per point.
+    Png,
+}
+
+impl PlotFormat {
+    /// All formats.
+    pub const ALL: [PlotFormat; 2] = [PlotFormat::Svg, PlotFormat::Png];
+
+    /// Returns the ending of its files, without the dot.
+    pub fn ending(self) -> &'static str {
+        match self {
+            PlotFormat::Svg => "svg",
+            PlotFormat::Png => "png",
+        }
+    }
+}
+
+/// A drawn figure: the content of its files.
+#[derive(Clone, Debug)]
+pub struct Rendered {
+    files: Vec<(PlotFormat, Vec<u8>)>,
+}
+
+/// Draws a figure in `formats`, in memory.
 ///
 /// # Errors
 ///
-/// Those of [`Figure::draw`]; [`PlotError::Stem`] if `stem` is not a plain file name;
-/// [`PlotError::Write`] if the folder or a file cannot be written.
-pub fn save(figure: &impl Figure, dir: &Path, stem: &str) -> Result<[PathBuf; 2], PlotError> {
-    if stem.is_empty() || stem.starts_with('.') || stem.contains(['/', '\\']) {
-        return Err(PlotError::Stem { stem: stem.to_owned() });
-    }
+/// Those of [`Figure::draw`]; [`PlotError::Render`] if the drawing library refuses.
+pub fn render(figure: &impl Figure, formats: &[PlotFormat]) -> Result<Rendered, PlotError> {
     let mut canvas = Canvas::new(figure.size());
     figure.draw(&mut canvas)?;
+    let file = |format: PlotFormat| {
+        let content = match format {
+            PlotFormat::Svg => svg(&canvas)?.into_bytes(),
+            PlotFormat::Png => png(&canvas)?,
+        };
+        Ok((format, content))
+    };
+    Ok(Rendered { files: formats.iter().copied().map(file).collect::<Result<_, _>>()? })
+}
 
-    let targets = [dir.join(format!("{stem}.svg")), dir.join(format!("{stem}.png"))];
-    fs::create_dir_all(dir).map_err(|source| PlotError::Write { path: dir.to_owned(), source })?;
-    let vector = temporary(dir, &targets[0], ".svg")?;
-    fs::write(vector.path(), svg(&canvas)?)
-        .map_err(|source| PlotError::Write { path: targets[0].clone(), source })?;
-    let pixels = temporary(dir, &targets[1], ".png")?;
-    write_png(&canvas, pixels.path())?;
-    publish(vector, &targets[0])?;
-    publish(pixels, &targets[1])?;
-    Ok(targets)
+impl Rendered {
+    /// Writes `dir/stem.svg` and the others, and returns their paths; makes `dir` where missing.
+    ///
+    /// All files are written under temporary names in `dir` and renamed when all are complete, so
+    /// that a reader never sees half a figure and an error leaves older files as they were.
+    ///
+    /// # Errors
+    ///
+    /// [`PlotError::Stem`] if `stem` is not a plain file name; [`PlotError::Write`] if the folder or
+    /// a file cannot be written.
+    pub fn write(&self, dir: &Path, stem: &str) -> Result<Vec<PathBuf>, PlotError> {
+        if stem.is_empty() || stem.starts_with('.') || stem.contains(['/', '\\']) {
+            return Err(PlotError::Stem { stem: stem.to_owned() });
+        }
+        fs::create_dir_all(dir)
+            .map_err(|source| PlotError::Write { path: dir.to_owned(), source })?;
+        let complete = self.files.iter().map(|(format, content)| {
+            let target = dir.join(format!("{stem}.{}", format.ending()));
+            let file = temporary(dir, &target, *format)?;
+            match fs::write(file.path(), content) {
+                Ok(()) => Ok((file, target)),
+                Err(source) => Err(PlotError::Write { path: target, source }),
+            }
+        });
+        let complete: Vec<_> = complete.collect::<Result<_, _>>()?;
+        complete.into_iter().map(|(file, target)| publish(file, target)).collect()
+    }
+}
+
+/// Writes `dir/stem.svg` and `dir/stem.png` and returns these paths: [`render`], then
+/// [`Rendered::write`].
+///
+/// # Errors
+///
+/// Those of both.
+pub fn save(figure: &impl Figure, dir: &Path, stem: &str) -> Result<Vec<PathBuf>, PlotError> {
+    render(figure, &PlotFormat::ALL)?.write(dir, stem)
 }
 
 /// Makes an empty file beside `target` that vanishes unless it is published.
-fn temporary(dir: &Path, target: &Path, suffix: &str) -> Result<NamedTempFile, PlotError> {
+fn temporary(dir: &Path, target: &Path, format: PlotFormat) -> Result<NamedTempFile, PlotError> {
     let mut builder = tempfile::Builder::new();
-    builder.prefix(".figure-").suffix(suffix);
+    let suffix = format!(".{}", format.ending());
+    builder.prefix(".figure-").suffix(&suffix);
     // Temporary files are private by default, but figures are for whom the umask allows.
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
@@ -64,8 +122,9 @@ fn temporary(dir: &Path, target: &Path, suffix: &str) -> Result<NamedTempFile, P
 }
 
 /// Renames a complete file to its final name.
-fn publish(file: NamedTempFile, target: &Path) -> Result<(), PlotError> {
-    file.persist(target)
-        .map(drop)
-        .map_err(|error| PlotError::Write { path: target.to_owned(), source: error.error })
+fn publish(file: NamedTempFile, target: PathBuf) -> Result<PathBuf, PlotError> {
+    match file.persist(&target) {
+        Ok(_) => Ok(target),
+        Err(error) => Err(PlotError::Write { path: target, source: error.error }),
+    }
 }

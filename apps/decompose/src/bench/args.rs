@@ -7,7 +7,7 @@ use clap::Args;
 use decompose_core::technique::Technique;
 
 use crate::bench::settings::What;
-use crate::run::args::{Precision, parse_count, technique};
+use crate::run::args::{FigureArgs, Precision, parse_count, technique};
 
 /// Measures ingest, kernels and CP-ALS iterations, and what the machine could do at best.
 ///
@@ -73,6 +73,8 @@ pub(crate) struct BenchArgs {
     /// Replace results in the folder.
     #[arg(long)]
     pub(crate) overwrite: bool,
+    #[command(flatten)]
+    pub(crate) figures: FigureArgs,
 }
 
 /// Parses a number of seconds.

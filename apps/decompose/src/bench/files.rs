@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use decompose_common::machine::MachineFacts;
+use decompose_common::progress::{Screen, Verbosity};
 use decompose_core::cost::Machine;
-use decompose_core::plot;
 use serde_json::{Value as Json, json};
 
 use crate::bench::ablation::{self, Ablation};
@@ -15,6 +15,7 @@ use crate::bench::summary::Line;
 use crate::cli::Done;
 use crate::failure::Failure;
 use crate::run::args::Precision;
+use crate::run::figures::Sketches;
 
 /// All files that a run may write.
 const FILES: [&str; 7] = [
@@ -44,12 +45,16 @@ pub(crate) fn write(
     let text = text.map_err(|error| Failure::internal(format!("cannot write JSON: {error}")))?;
     std::fs::write(&path, text + "\n").map_err(|error| failed(&path, error))?;
     let mut written = vec![raw, summary, path];
+    let mut sketches = Sketches::new(&settings.plots);
     if let Some(bars) = figure::of(settings, lines) {
-        written.extend(plot::save(&bars, folder, "bench")?);
+        sketches.add("bench", || Ok(bars));
     }
     if let Some(ratios) = ablation::figure(ablation) {
-        written.extend(plot::save(&ratios, folder, "ablation")?);
+        sketches.add("ablation", || Ok(ratios));
     }
+    written.extend(sketches.write(folder));
+    let screen = Screen::new(Verbosity::Normal);
+    sketches.warnings.iter().for_each(|warning| screen.warn(warning));
     Ok(written)
 }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::ValueEnum;
 use decompose_common::output::{Existing, OutputFolder};
 use decompose_core::cost::Machine;
+use decompose_core::plot::PlotFormat;
 use decompose_core::roofline::CoreShare;
 use decompose_core::runtime::Toolchain;
 use decompose_core::technique::Technique;
@@ -36,6 +37,8 @@ pub(crate) struct Settings {
     pub(crate) peers: Vec<Peer>,
     pub(crate) peer_file: Option<PathBuf>,
     pub(crate) folder: OutputFolder,
+    /// The formats of figures.
+    pub(crate) plots: Vec<PlotFormat>,
     pub(crate) toolchain: Toolchain,
 }
 
@@ -115,6 +118,7 @@ impl Settings {
             peers,
             peer_file: args.peer,
             folder,
+            plots: args.figures.formats(),
             toolchain,
         })
     }

@@ -1,39 +1,52 @@
 //! The figures of a run: errors by epoch and time, predictions and residuals.
 
-use std::path::{Path, PathBuf};
-
 use decompose_complete::{EpochRecord, Scores};
-use decompose_core::plot::{self, Curve, CurveLook, CurveMark, CurvePanel, Curves, ScaleKind};
+use decompose_core::plot::{
+    Curve, CurveLook, CurveMark, CurvePanel, Curves, ScaleKind, Timing, TimingComponent,
+    TimingPhase, TimingRun,
+};
 
 use crate::complete::predictions::Predictions;
 use crate::complete::settings::Settings;
 use crate::complete::solve::Solved;
 use crate::complete::summary::number;
-use crate::failure::Failure;
+use crate::run::Phases;
+use crate::run::figures::Sketches;
 
 /// The most points of predictions that are drawn: more only make the file large.
 const MOST_POINTS: usize = 4000;
 /// Bars of the histogram.
 const BARS: usize = 41;
 
-/// Draws all figures into `folder` and returns their files.
-///
-/// # Errors
-///
-/// If a figure has nothing to show or cannot be written.
+/// Draws all figures but that of the phases.
 pub(crate) fn draw(
     settings: &Settings,
     solved: &Solved,
     predictions: Option<&Predictions>,
-    folder: &Path,
-) -> Result<Vec<PathBuf>, Failure> {
-    let name = settings.input.name();
-    let title = format!("{name}, completion by {}", settings.model_name());
-    let mut paths = plot::save(&errors(solved, &title), folder, "convergence")?.to_vec();
+    sketches: &mut Sketches<'_>,
+) {
+    let title = title(settings);
+    sketches.add("convergence", || Ok(errors(solved, &title)));
     if let Some(predictions) = predictions {
-        paths.extend(plot::save(&residuals(predictions, &title), folder, "predictions")?);
+        sketches.add("predictions", || Ok(residuals(predictions, &title)));
     }
-    Ok(paths)
+}
+
+/// Returns the figure of the phases and of the epochs kept.
+pub(crate) fn timing(settings: &Settings, solved: &Solved, phases: &Phases) -> Timing {
+    let phases = phases.0.iter().map(|&(name, seconds)| TimingPhase { name: name.into(), seconds });
+    let part = |name: &str, of: fn(&EpochRecord) -> f64| TimingComponent {
+        name: name.into(),
+        seconds: solved.outcome.course().map(of).collect(),
+    };
+    let components =
+        vec![part("epoch", |epoch| epoch.seconds), part("judge", |epoch| epoch.judge_seconds)];
+    let run = TimingRun { name: String::new(), phases: phases.collect(), components };
+    Timing { title: title(settings), runs: vec![run] }
+}
+
+fn title(settings: &Settings) -> String {
+    format!("{}, completion by {}", settings.input.name(), settings.model_name())
 }
 
 /// Errors on all parts against epochs and seconds, with the baselines.

@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 
 use decompose_common::model::{self, Model, ModelFormat};
 use decompose_common::output::OutputFolder;
+use decompose_complete::ModelKind;
 use serde_json::json;
 
 use crate::cli::Done;
@@ -22,10 +23,10 @@ use crate::complete::predictions::Predictions;
 use crate::complete::settings::Settings;
 use crate::complete::solve::Solved;
 use crate::failure::Failure;
-use crate::run;
 use crate::run::console::Console;
-use crate::run::record::names;
+use crate::run::figures::Sketches;
 use crate::run::settings::Task;
+use crate::run::{self, Phases};
 
 pub(crate) use crate::complete::args::CompleteArgs;
 
@@ -90,32 +91,39 @@ fn finish(
     }
     let (found, parts) =
         ((&loaded.tensor, loaded.forecast), record::parts(settings, solved, loaded));
-    let files = run::finish(settings, found, &parts, folder, console, |_, folder| {
-        write(settings, solved, loaded, folder)
-    })?;
+    let predictions = match folder {
+        Some(_) => console.phase("predict", || Predictions::of(settings, solved, &loaded.parts))?,
+        None => None,
+    };
+    let kind = settings.kind(loaded.parts.train.order());
+    let ending = run::Ending {
+        write: |folder: &Path| write(solved, &kind, predictions.as_ref(), folder),
+        draw: |sketches: &mut Sketches<'_>| {
+            figures::draw(settings, solved, predictions.as_ref(), sketches);
+        },
+        timing: |phases: &Phases| figures::timing(settings, solved, phases),
+    };
+    let files = run::finish(settings, found, &parts, folder, console, ending)?;
     let phases = &console.phases;
     console.summary(summary::Summary { settings, solved, loaded, phases, files: &files })?;
     Ok(solved.done)
 }
 
-/// Writes model, predictions and figures; returns the names of all files within the folder.
+/// Writes model and predictions; returns their files and the history, which is there already.
 fn write(
-    settings: &Settings,
     solved: &Solved,
-    loaded: &Loaded,
+    kind: &ModelKind,
+    predictions: Option<&Predictions>,
     folder: &Path,
-) -> Result<Vec<String>, Failure> {
-    let kind = settings.kind(loaded.parts.train.order());
-    let mut paths: Vec<PathBuf> = match solved.outcome.model(&kind)? {
+) -> Result<Vec<PathBuf>, Failure> {
+    let mut paths: Vec<PathBuf> = match solved.outcome.model(kind)? {
         Model::Cp(cp) => model::write(&cp, folder, ModelFormat::Npz)?,
         Model::Tucker(tucker) => vec![tucker.write(folder)?],
         Model::Tt(train) => vec![train.write(folder)?],
     };
     paths.push(folder.join("history.csv"));
-    let predictions = Predictions::of(settings, solved, &loaded.parts)?;
-    if let Some(predictions) = &predictions {
+    if let Some(predictions) = predictions {
         paths.push(predictions.write(folder)?);
     }
-    paths.extend(figures::draw(settings, solved, predictions.as_ref(), folder)?);
-    Ok(names(&paths))
+    Ok(paths)
 }

@@ -1,50 +1,53 @@
 //! The figures of a run.
 
-use std::path::{Path, PathBuf};
-
-use decompose_core::plot::{self, ComponentFactor, Components, ScoreMatrix};
+use decompose_core::plot::{ComponentFactor, Components, PlotError, ScoreMatrix, Timing};
 use decompose_formats::Value;
 
+use crate::cp::prepare::Facts;
 use crate::cp::settings::Settings;
 use crate::cp::solve::Solved;
-use crate::failure::Failure;
 use crate::labels::ModeLabels;
-use crate::run::{Phases, figures};
+use crate::run::Phases;
+use crate::run::figures::{self, Sketches};
 
-/// Draws all figures into `folder` and returns their files.
-///
-/// # Errors
-///
-/// If a figure has nothing to show or cannot be written.
+/// Draws all figures but that of the phases.
 pub(crate) fn draw<V: Value + Into<f64>>(
     settings: &Settings,
     solved: &Solved<V>,
-    (phases, labels): (&Phases, &[ModeLabels]),
-    folder: &Path,
-) -> Result<Vec<PathBuf>, Failure> {
+    facts: &Facts,
+    sketches: &mut Sketches<'_>,
+) {
     let outcome = &solved.outcome;
-    let title = format!("{}, CP-ALS, rank {}", settings.input.name(), outcome.model.rank());
+    let title = title(settings, solved);
     let what = format!("rank {}", outcome.model.rank());
     let starts = (outcome.restarts.as_slice(), settings.stop.tol);
-    let draw = || -> Result<_, Failure> {
-        Ok(plot::save(&components(solved, labels, &title)?, folder, "components")?)
-    };
-    let course = || figures::course(starts, &outcome.history, (&title, &what), phases, folder);
-    // The components take longest: begun first, they are drawn while the model is written.
-    let (components, course) = rayon::join(draw, course);
-    let mut paths = course?;
-    paths.extend(components?);
-    if outcome.restarts.len() > 1 {
-        paths.extend(plot::save(&scores(solved, title), folder, "restarts")?);
-    }
-    Ok(paths)
+    let components = || components(solved, &facts.tensor.labels, &title);
+    let course = || Ok(figures::convergence(starts, &outcome.history, (&title, &what)));
+    sketches.both(
+        |sketches| sketches.add("components", components),
+        |sketches| {
+            sketches.add("convergence", course);
+            if outcome.restarts.len() > 1 {
+                sketches.add("restarts", || Ok(scores(solved, title.clone())));
+            }
+        },
+    );
+}
+
+/// Returns the figure of the phases.
+pub(crate) fn timing<V: Value>(settings: &Settings, solved: &Solved<V>, phases: &Phases) -> Timing {
+    figures::timing(&solved.outcome.history, phases, &title(settings, solved))
+}
+
+fn title<V: Value>(settings: &Settings, solved: &Solved<V>) -> String {
+    format!("{}, CP-ALS, rank {}", settings.input.name(), solved.outcome.model.rank())
 }
 
 fn components<V: Value + Into<f64>>(
     solved: &Solved<V>,
     labels: &[ModeLabels],
     title: &str,
-) -> Result<Components, Failure> {
+) -> Result<Components, PlotError> {
     let model = &solved.outcome.model;
     let lookups: Vec<_> = labels
         .iter()
@@ -58,7 +61,7 @@ fn components<V: Value + Into<f64>>(
             labels: (!mode.indices.is_empty()).then_some(lookup as &dyn Fn(usize) -> String),
         })
         .collect();
-    Ok(Components::from_factors(title, model.weights(), &factors)?)
+    Components::from_factors(title, model.weights(), &factors)
 }
 
 fn scores<V: Value>(solved: &Solved<V>, title: String) -> ScoreMatrix {

@@ -13,6 +13,8 @@ mod start;
 mod summary;
 mod write;
 
+use std::path::Path;
+
 use decompose_common::output::OutputFolder;
 use decompose_formats::Value;
 use serde_json::json;
@@ -22,10 +24,11 @@ use crate::cp::prepare::{Facts, Prepared};
 use crate::cp::settings::Settings;
 use crate::cp::solve::Solved;
 use crate::failure::Failure;
-use crate::run;
 use crate::run::args::Precision;
 use crate::run::console::Console;
+use crate::run::figures::Sketches;
 use crate::run::settings::Task;
+use crate::run::{self, Phases};
 
 pub(crate) use crate::cp::args::CpArgs;
 
@@ -77,9 +80,12 @@ fn finish<V: Value + Into<f64>>(
         console.screen.warn(warning);
     }
     let (found, parts) = ((&facts.tensor, facts.forecast), record::parts(settings, solved, facts));
-    let files = run::finish(settings, found, &parts, folder, console, |phases, folder| {
-        write::all(settings, solved, facts, phases, folder)
-    })?;
+    let ending = run::Ending {
+        write: |folder: &Path| write::results(settings, solved, folder),
+        draw: |sketches: &mut Sketches<'_>| figures::draw(settings, solved, facts, sketches),
+        timing: |phases: &Phases| figures::timing(settings, solved, phases),
+    };
+    let files = run::finish(settings, found, &parts, folder, console, ending)?;
     let phases = &console.phases;
     console.summary(summary::Summary { settings, solved, facts, phases, files: &files })?;
     Ok(solved.done)

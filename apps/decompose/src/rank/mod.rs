@@ -74,9 +74,11 @@ pub(crate) fn run(args: &RankArgs) -> Result<Done, Failure> {
             if settings.checkpoint_every.is_none() && settings.resume.is_none() {
                 folder.clear([run::CHECKPOINT])?;
             }
-            report
+            let (files, warnings) = report
                 .write(&settings, &loaded, &console.phases, folder.path())
-                .map_err(Failure::while_writing)?
+                .map_err(Failure::while_writing)?;
+            warnings.iter().for_each(|warning| console.screen.warn(warning));
+            files
         }
         None => Vec::new(),
     };

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use decompose_common::files;
-use decompose_core::plot::{self, Curve, CurveLook, CurveMark, CurvePanel, Curves, ScaleKind};
+use decompose_core::plot::{Curve, CurveLook, CurveMark, CurvePanel, Curves, ScaleKind};
 use serde::Serialize;
 
 use crate::cli::Done;
@@ -18,6 +18,7 @@ use crate::failure::Failure;
 use crate::rank::args::Method;
 use crate::rank::scan::{RankRow, Scan};
 use crate::run::Phases;
+use crate::run::figures::Sketches;
 use crate::run::record::{Parts, names};
 use crate::run::summary::Footer;
 
@@ -67,7 +68,7 @@ impl Report {
         }
     }
 
-    /// Writes rank.csv, the figure and run.json; returns their names.
+    /// Writes rank.csv, run.json and the figure; returns their names and what could not be drawn.
     ///
     /// # Errors
     ///
@@ -78,7 +79,7 @@ impl Report {
         loaded: &Loaded,
         phases: &Phases,
         folder: &Path,
-    ) -> Result<Vec<String>, Failure> {
+    ) -> Result<(Vec<String>, Vec<String>), Failure> {
         let table = folder.join("rank.csv");
         files::replace(&table, |out| {
             writeln!(out, "rank,train,val,test,worst,fit,match,seconds")?;
@@ -91,9 +92,6 @@ impl Report {
             }
             Ok(())
         })?;
-        let mut paths = vec![table];
-        paths.extend(plot::save(&self.figure(), folder, "rank")?);
-        let mut files = names(&paths);
         let parts = Parts {
             command: "rank",
             options: record::options(settings, loaded.parts.train.order()),
@@ -101,8 +99,17 @@ impl Report {
             result: self.record(),
         };
         let facts = (&loaded.tensor, loaded.forecast, phases);
-        files.push(crate::run::record::write(settings, facts, &parts, folder)?);
-        Ok(files)
+        let record = |warnings: &[String]| {
+            crate::run::record::write(settings, facts, &parts, (folder, warnings))
+        };
+        let mut paths = vec![table, record(&[])?];
+        let mut sketches = Sketches::new(&settings.plots);
+        sketches.add("rank", || Ok(self.figure()));
+        paths.extend(sketches.write(folder));
+        if !sketches.warnings.is_empty() {
+            record(&sketches.warnings)?;
+        }
+        Ok((names(&paths), sketches.warnings))
     }
 
     fn figure(&self) -> Curves {

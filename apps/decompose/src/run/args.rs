@@ -6,6 +6,7 @@ use std::str::FromStr;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use decompose_common::machine::parse_size;
+use decompose_core::plot::PlotFormat;
 use decompose_core::technique::Technique;
 use decompose_formats::ModeOrder;
 
@@ -73,6 +74,35 @@ pub(crate) struct OutputArgs {
     /// Print every N-th iteration; 0 prints none.
     #[arg(long, visible_alias = "printitn", value_name = "N", default_value = "1")]
     pub(crate) print_every: usize,
+    #[command(flatten)]
+    pub(crate) figures: FigureArgs,
+}
+
+/// How figures are written.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct FigureArgs {
+    /// The formats of figures: svg, png.
+    #[arg(long, value_name = "FORMAT,...", value_delimiter = ',', default_value = "svg,png",
+          value_parser = plot_format(), hide_possible_values = true)]
+    plot_format: Vec<PlotFormat>,
+    /// Draw no figures.
+    #[arg(long, conflicts_with = "plot_format")]
+    no_plots: bool,
+}
+
+impl FigureArgs {
+    /// Returns the formats that were asked for, each once; none for no figures.
+    pub(crate) fn formats(&self) -> Vec<PlotFormat> {
+        let asked = |format: &PlotFormat| !self.no_plots && self.plot_format.contains(format);
+        PlotFormat::ALL.into_iter().filter(asked).collect()
+    }
+}
+
+/// Parses the name of a format of figures; an error lists all.
+fn plot_format() -> impl TypedValueParser<Value = PlotFormat> {
+    let names = PossibleValuesParser::new(PlotFormat::ALL.map(PlotFormat::ending));
+    names.map(|name| if name == "svg" { PlotFormat::Svg } else { PlotFormat::Png })
 }
 
 /// What is on or off.

@@ -1,44 +1,81 @@
-//! The figures of every solver: convergence and timing.
+//! The figures of every solver - convergence and timing - and how figures are collected.
 
 use std::path::{Path, PathBuf};
 
 use decompose_common::history::{Detail, IterationRecord, Measure};
 use decompose_common::restarts::RestartReport;
 use decompose_core::plot::{
-    self, Convergence, ConvergencePoint, ConvergenceRun, Timing, TimingComponent, TimingPhase,
-    TimingRun,
+    self, Convergence, ConvergencePoint, ConvergenceRun, Figure, PlotError, PlotFormat, Rendered,
+    Timing, TimingComponent, TimingPhase, TimingRun,
 };
 
-use crate::failure::Failure;
 use crate::run::Phases;
 
-/// Draws how the starts went, as figures of convergence and timing, into `folder`; returns their files.
-/// `what` names a single start: `rank 10`.
+/// The figures of a run, drawn in memory until its results are safe on disk.
 ///
-/// # Errors
-///
-/// If a figure has nothing to show or cannot be written.
-pub(crate) fn course(
+/// A figure that cannot be drawn or written is a warning: it never costs a result.
+pub(crate) struct Sketches<'a> {
+    formats: &'a [PlotFormat],
+    drawn: Vec<(&'static str, Rendered)>,
+    /// Which figures are missing, and why.
+    pub(crate) warnings: Vec<String>,
+}
+
+impl<'a> Sketches<'a> {
+    /// Returns no figures, to be written in `formats`; without formats nothing is ever drawn.
+    pub(crate) fn new(formats: &'a [PlotFormat]) -> Sketches<'a> {
+        Sketches { formats, drawn: Vec::new(), warnings: Vec::new() }
+    }
+
+    /// Draws the figure that `make` makes, for the files `stem`.
+    pub(crate) fn add<F: Figure>(
+        &mut self,
+        stem: &'static str,
+        make: impl FnOnce() -> Result<F, PlotError>,
+    ) {
+        if self.formats.is_empty() {
+            return;
+        }
+        match make().and_then(|figure| plot::render(&figure, self.formats)) {
+            Ok(rendered) => self.drawn.push((stem, rendered)),
+            Err(error) => self.warn(stem, &error),
+        }
+    }
+
+    /// Draws two sets of figures at the same time.
+    pub(crate) fn both(
+        &mut self,
+        one: impl FnOnce(&mut Sketches<'a>) + Send,
+        other: impl FnOnce(&mut Sketches<'a>) + Send,
+    ) {
+        let mut beside = Sketches::new(self.formats);
+        rayon::join(|| one(self), || other(&mut beside));
+        self.drawn.append(&mut beside.drawn);
+        self.warnings.append(&mut beside.warnings);
+    }
+
+    /// Writes what was drawn into `folder` and returns the files.
+    pub(crate) fn write(&mut self, folder: &Path) -> Vec<PathBuf> {
+        let mut files = Vec::new();
+        for (stem, rendered) in std::mem::take(&mut self.drawn) {
+            match rendered.write(folder, stem) {
+                Ok(paths) => files.extend(paths),
+                Err(error) => self.warn(stem, &error),
+            }
+        }
+        files
+    }
+
+    fn warn(&mut self, stem: &str, error: &PlotError) {
+        self.warnings.push(format!("the figure `{stem}` is left out: {error}"));
+    }
+}
+
+/// Returns the figure of fits by iteration and time.  `what` names a single start: `rank 10`.
+pub(crate) fn convergence(
     (restarts, tolerance): (&[RestartReport], f64),
     history: &[IterationRecord],
     (title, what): (&str, &str),
-    phases: &Phases,
-    folder: &Path,
-) -> Result<Vec<PathBuf>, Failure> {
-    let figure = convergence(restarts, history, (title, what), tolerance);
-    let (one, other) = rayon::join(
-        || plot::save(&figure, folder, "convergence"),
-        || plot::save(&timing(history, phases, title), folder, "timing"),
-    );
-    Ok([one?, other?].concat())
-}
-
-/// Returns the figure of fits by iteration and time.
-fn convergence(
-    restarts: &[RestartReport],
-    history: &[IterationRecord],
-    (title, what): (&str, &str),
-    tolerance: f64,
 ) -> Convergence {
     let runs = restarts.iter().zip(1..).map(|(start, number)| {
         let records = history.iter().filter(|record| record.restart == number);

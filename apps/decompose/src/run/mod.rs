@@ -29,7 +29,7 @@ use rayon::ThreadPoolBuilder;
 
 use crate::failure::Failure;
 
-pub(crate) use crate::run::finish::{finish, while_freeing};
+pub(crate) use crate::run::finish::{Ending, finish, while_freeing};
 
 /// The file of a saved state.
 pub(crate) const CHECKPOINT: &str = "checkpoint.npz";

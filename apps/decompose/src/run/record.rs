@@ -34,6 +34,8 @@ struct Record<'a, O, P, R> {
     plan: P,
     memory: MemoryRecord,
     phases: Vec<PhaseRecord>,
+    /// What the run could not do, and goes without.
+    warnings: &'a [String],
     result: R,
 }
 
@@ -126,7 +128,7 @@ struct PhaseRecord {
     seconds: f64,
 }
 
-/// Writes `run.json` into `folder` and returns its name.
+/// Writes `run.json` with these warnings into `folder` and returns its path.
 ///
 /// # Errors
 ///
@@ -135,9 +137,9 @@ pub(crate) fn write<O: Serialize, P: Serialize, R: Serialize>(
     settings: &RunSettings,
     (facts, forecast, phases): (&TensorFacts, Forecast, &Phases),
     parts: &Parts<O, P, R>,
-    folder: &Path,
-) -> Result<String, Failure> {
-    let name = "run.json";
+    (folder, warnings): (&Path, &[String]),
+) -> Result<PathBuf, Failure> {
+    let path = folder.join("run.json");
     let record = Record {
         program: format!("decompose {}", parts.command),
         version: env!("CARGO_PKG_VERSION"),
@@ -163,13 +165,14 @@ pub(crate) fn write<O: Serialize, P: Serialize, R: Serialize>(
             actual_peak: machine::peak_bytes(),
         },
         phases: phase_records(phases),
+        warnings,
         result: &parts.result,
     };
-    files::replace(&folder.join(name), |out| {
+    files::replace(&path, |out| {
         serde_json::to_writer_pretty(&mut *out, &record)?;
         writeln!(out)
     })?;
-    Ok(name.into())
+    Ok(path)
 }
 
 /// Returns the facts of the event `result`, with the command's own `result`.

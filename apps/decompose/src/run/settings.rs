@@ -8,6 +8,7 @@ use decompose_common::checkpoint::CheckpointRule;
 use decompose_common::output::{Existing, OutputFolder};
 use decompose_common::progress::Verbosity;
 use decompose_common::stopping::StopRule;
+use decompose_core::plot::PlotFormat;
 use decompose_core::runtime::Toolchain;
 use decompose_formats::Duplicates;
 
@@ -33,6 +34,8 @@ pub(crate) struct RunSettings {
     pub(crate) folder: PathBuf,
     pub(crate) existing: Existing,
     pub(crate) labels: Option<PathBuf>,
+    /// The formats of figures; none for no figures.
+    pub(crate) plots: Vec<PlotFormat>,
     pub(crate) print_every: usize,
     pub(crate) verbosity: Verbosity,
     pub(crate) results: Results,
@@ -133,6 +136,7 @@ impl RunSettings {
             task,
             folder,
             labels: output.labels.clone(),
+            plots: output.figures.formats(),
             print_every: output.print_every,
             verbosity: if switches.quiet { Verbosity::Quiet } else { Verbosity::Normal },
             results: match switches {

@@ -1,44 +1,39 @@
 //! The figures of a run.
 
-use std::path::{Path, PathBuf};
-
-use decompose_core::plot::{self, Spectra, Spectrum};
+use decompose_core::plot::{Spectra, Spectrum, Timing};
 use decompose_tt::Method;
 
-use crate::failure::Failure;
-use crate::run::{Phases, figures};
+use crate::run::Phases;
+use crate::run::figures::{self, Sketches};
 use crate::tt::settings::{Settings, joined};
 use crate::tt::solve::Solved;
 
-/// Draws all figures into `folder` and returns their files.
-///
-/// # Errors
-///
-/// If a figure has nothing to show or cannot be written.
-pub(crate) fn draw(
-    settings: &Settings,
-    solved: &Solved,
-    phases: &Phases,
-    folder: &Path,
-) -> Result<Vec<PathBuf>, Failure> {
+/// Draws all figures but that of the phases.
+pub(crate) fn draw(settings: &Settings, solved: &Solved, sketches: &mut Sketches<'_>) {
     let outcome = &solved.outcome;
-    let ranks = joined(&outcome.train.ranks(), "-");
-    let method = settings.config.method;
-    let title = format!("{}, tensor train by {method}, ranks {ranks}", settings.input.name());
-    let mut paths = match method {
-        Method::Svd => {
-            let timing = figures::timing(&outcome.history, phases, &title);
-            plot::save(&timing, folder, "timing")?.to_vec()
-        }
+    let title = title(settings, solved);
+    match settings.config.method {
+        Method::Svd => {}
         Method::Als | Method::Dmrg => {
             let starts = (outcome.restarts.as_slice(), settings.stop.tol);
-            let what = format!("ranks {ranks}");
-            figures::course(starts, &outcome.history, (&title, &what), phases, folder)?
+            let what = format!("ranks {}", joined(&outcome.train.ranks(), "-"));
+            let course = || Ok(figures::convergence(starts, &outcome.history, (&title, &what)));
+            sketches.add("convergence", course);
         }
-    };
-    let figure = spectra(title, &outcome.spectra, &outcome.train.ranks());
-    paths.extend(plot::save(&figure, folder, "spectra")?);
-    Ok(paths)
+    }
+    let (values, ranks) = (&outcome.spectra, outcome.train.ranks());
+    sketches.add("spectra", || Ok(spectra(title.clone(), values, &ranks)));
+}
+
+/// Returns the figure of the phases.
+pub(crate) fn timing(settings: &Settings, solved: &Solved, phases: &Phases) -> Timing {
+    figures::timing(&solved.outcome.history, phases, &title(settings, solved))
+}
+
+fn title(settings: &Settings, solved: &Solved) -> String {
+    let ranks = joined(&solved.outcome.train.ranks(), "-");
+    let method = settings.config.method;
+    format!("{}, tensor train by {method}, ranks {ranks}", settings.input.name())
 }
 
 /// Returns the figure of singular values by bond, of which `ranks` were kept.

@@ -2,12 +2,13 @@
 
 use decompose_common::model::{Model, TtModel};
 use decompose_common::output::{Existing, OutputFolder};
-use decompose_core::plot;
+use decompose_common::progress::{Screen, Verbosity};
 use decompose_formats::stats::grouped;
 use decompose_tt::Train;
 
 use crate::cli::Done;
 use crate::failure::Failure;
+use crate::run::figures::Sketches;
 use crate::stdout;
 use crate::tt::args::TtArgs;
 use crate::tt::figures;
@@ -38,7 +39,12 @@ pub(crate) fn run(args: &TtArgs) -> Result<Done, Failure> {
     let title = format!("{}, ranks {}", args.input.file.display(), joined(&train.ranks(), "-"));
     let figure = figures::spectra(title, &spectra, &train.ranks());
     let mut paths = vec![write::spectra(&spectra, &train.ranks(), folder.path())?];
-    paths.extend(plot::save(&figure, folder.path(), "spectra")?);
+    let formats = args.output.figures.formats();
+    let mut sketches = Sketches::new(&formats);
+    sketches.add("spectra", || Ok(figure));
+    paths.extend(sketches.write(folder.path()));
+    let screen = Screen::new(Verbosity::Normal);
+    sketches.warnings.iter().for_each(|warning| screen.warn(warning));
     paths.iter().try_for_each(|path| stdout::line(path.display()))?;
     Ok(Done::Complete)
 }

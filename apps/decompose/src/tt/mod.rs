@@ -13,16 +13,19 @@ mod solve;
 mod summary;
 mod write;
 
+use std::path::Path;
+
 use decompose_common::output::OutputFolder;
 use decompose_formats::Value;
 use serde_json::json;
 
 use crate::cli::Done;
 use crate::failure::Failure;
-use crate::run;
 use crate::run::args::Precision;
 use crate::run::console::Console;
+use crate::run::figures::Sketches;
 use crate::run::settings::Task;
+use crate::run::{self, Phases};
 use crate::tt::prepare::{Facts, Prepared};
 use crate::tt::settings::Settings;
 use crate::tt::solve::Solved;
@@ -88,9 +91,12 @@ fn finish<V: Value>(
         );
     }
     let (found, parts) = ((&facts.tensor, facts.forecast), record::parts(settings, solved, facts));
-    let files = run::finish(settings, found, &parts, folder, console, |phases, folder| {
-        write::all::<V>(settings, solved, facts, phases, folder)
-    })?;
+    let ending = run::Ending {
+        write: |folder: &Path| write::results::<V>(solved, facts, folder),
+        draw: |sketches: &mut Sketches<'_>| figures::draw(settings, solved, sketches),
+        timing: |phases: &Phases| figures::timing(settings, solved, phases),
+    };
+    let files = run::finish(settings, found, &parts, folder, console, ending)?;
     let phases = &console.phases;
     console.summary(summary::Summary { settings, solved, facts, phases, files: &files })?;
     Ok(solved.done)

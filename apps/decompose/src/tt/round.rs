@@ -1,10 +1,11 @@
 //! `decompose tt --round`: the smallest train near a given one.
 
-use decompose_core::plot;
+use decompose_common::progress::Screen;
 use decompose_tt::{Cut, Method, Ranks, Train, TtConfig};
 
 use crate::cli::Done;
 use crate::failure::Failure;
+use crate::run::figures::Sketches;
 use crate::run::record;
 use crate::run::settings::{RunDefaults, RunSettings, SharedArgs, Task};
 use crate::stdout;
@@ -53,7 +54,11 @@ pub(crate) fn run(args: &TtArgs) -> Result<Done, Failure> {
     let figure = figures::spectra(title, &spectra, &after);
     let mut paths = vec![rounded.train.to_model::<f64>(order)?.write(folder.path())?];
     paths.push(write::spectra(&spectra, &after, folder.path())?);
-    paths.extend(plot::save(&figure, folder.path(), "spectra")?);
+    let mut sketches = Sketches::new(&settings.plots);
+    sketches.add("spectra", || Ok(figure));
+    paths.extend(sketches.write(folder.path()));
+    let screen = Screen::new(settings.verbosity);
+    sketches.warnings.iter().for_each(|warning| screen.warn(warning));
     let files = record::names(&paths).join(" ");
     stdout::line(format!("files        {}/: {files}", folder.path().display()))?;
     Ok(Done::Complete)

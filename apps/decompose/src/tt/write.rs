@@ -1,4 +1,4 @@
-//! The files of a run: the model, the singular values, figures.
+//! The files of a run: the model, scores, the singular values.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -7,25 +7,20 @@ use decompose_common::files;
 use decompose_formats::Value;
 
 use crate::failure::Failure;
-use crate::run::{Phases, record};
-use crate::tt::figures;
+use crate::run::record;
 use crate::tt::prepare::Facts;
-use crate::tt::settings::Settings;
 use crate::tt::solve::Solved;
 
-/// Writes everything but the history, which is there already, and the record; returns the names
-/// of all files within the folder.
+/// Writes all results; returns their files and the history, which is there already.
 ///
 /// # Errors
 ///
 /// If a file cannot be written.
-pub(crate) fn all<V: Value>(
-    settings: &Settings,
+pub(crate) fn results<V: Value>(
     solved: &Solved,
     facts: &Facts,
-    phases: &Phases,
     folder: &Path,
-) -> Result<Vec<String>, Failure> {
+) -> Result<Vec<PathBuf>, Failure> {
     let outcome = &solved.outcome;
     let model = outcome.train.to_model::<V>(facts.ordering.order.clone())?;
     let mut paths = vec![model.write(folder)?, folder.join("history.csv")];
@@ -33,8 +28,7 @@ pub(crate) fn all<V: Value>(
         paths.push(record::restarts(&outcome.restarts, None, folder)?);
     }
     paths.push(spectra(&outcome.spectra, &outcome.train.ranks(), folder)?);
-    paths.extend(figures::draw(settings, solved, phases, folder)?);
-    Ok(record::names(&paths))
+    Ok(paths)
 }
 
 /// Writes `spectra.csv`: the singular values at each bond, and whether they were kept.

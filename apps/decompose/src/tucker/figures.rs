@@ -1,35 +1,52 @@
 //! The figures of a run.
 
-use std::path::{Path, PathBuf};
-
-use decompose_core::plot::{self, Spectra, Spectrum};
+use decompose_core::plot::{Spectra, Spectrum, Timing};
 use decompose_formats::Value;
 use decompose_tucker::slice_norms;
 
-use crate::failure::Failure;
-use crate::run::{Phases, figures};
+use crate::run::Phases;
+use crate::run::figures::{self, Sketches};
 use crate::tucker::prepare::Facts;
 use crate::tucker::settings::{Settings, times};
 use crate::tucker::solve::Solved;
 
-/// Draws all figures into `folder` and returns their files.
-///
-/// # Errors
-///
-/// If a figure has nothing to show or cannot be written.
+/// Draws all figures but that of the phases.
 pub(crate) fn draw<V: Value>(
     settings: &Settings,
     solved: &Solved<V>,
     facts: &Facts,
-    phases: &Phases,
-    folder: &Path,
-) -> Result<Vec<PathBuf>, Failure> {
+    sketches: &mut Sketches<'_>,
+) {
     let outcome = &solved.outcome;
-    let what = format!("ranks {}", times(&facts.ranks));
-    let title = format!("{}, {}, {what}", settings.input.name(), settings.method_name());
+    let (title, what) = (title(settings, facts), format!("ranks {}", times(&facts.ranks)));
     let starts = (outcome.restarts.as_slice(), settings.stop.tol);
-    let mut paths = figures::course(starts, &outcome.history, (&title, &what), phases, folder)?;
-    let norms = slice_norms(outcome.model.core()).into_iter().zip(&facts.tensor.labels);
+    let course = || Ok(figures::convergence(starts, &outcome.history, (&title, &what)));
+    sketches.add("convergence", course);
+    sketches.add("spectra", || Ok(spectra(settings, solved, facts, title.clone())));
+}
+
+/// Returns the figure of the phases.
+pub(crate) fn timing<V: Value>(
+    settings: &Settings,
+    solved: &Solved<V>,
+    facts: &Facts,
+    phases: &Phases,
+) -> Timing {
+    figures::timing(&solved.outcome.history, phases, &title(settings, facts))
+}
+
+fn title(settings: &Settings, facts: &Facts) -> String {
+    let ranks = times(&facts.ranks);
+    format!("{}, {}, ranks {ranks}", settings.input.name(), settings.method_name())
+}
+
+fn spectra<V: Value>(
+    settings: &Settings,
+    solved: &Solved<V>,
+    facts: &Facts,
+    title: String,
+) -> Spectra {
+    let norms = slice_norms(solved.outcome.model.core()).into_iter().zip(&facts.tensor.labels);
     let spectrum = |(values, mode): (Vec<f64>, &crate::labels::ModeLabels)| {
         let kept = values.len();
         Spectrum { name: mode.name.clone(), values, kept }
@@ -38,7 +55,5 @@ pub(crate) fn draw<V: Value>(
         true => "norm of a slice of the core".to_owned(),
         false => "singular value".to_owned(),
     };
-    let spectra = Spectra { title, value_name, spectra: norms.map(spectrum).collect() };
-    paths.extend(plot::save(&spectra, folder, "spectra")?);
-    Ok(paths)
+    Spectra { title, value_name, spectra: norms.map(spectrum).collect() }
 }

@@ -11,16 +11,19 @@ mod solve;
 mod summary;
 mod write;
 
+use std::path::Path;
+
 use decompose_common::output::OutputFolder;
 use decompose_formats::Value;
 use serde_json::json;
 
 use crate::cli::Done;
 use crate::failure::Failure;
-use crate::run;
 use crate::run::args::Precision;
 use crate::run::console::Console;
+use crate::run::figures::Sketches;
 use crate::run::settings::Task;
+use crate::run::{self, Phases};
 use crate::tucker::prepare::{Facts, Prepared};
 use crate::tucker::settings::Settings;
 use crate::tucker::solve::Solved;
@@ -73,9 +76,12 @@ fn finish<V: Value>(
     console: &mut Console,
 ) -> Result<Done, Failure> {
     let (found, parts) = ((&facts.tensor, facts.forecast), record::parts(settings, solved, facts));
-    let files = run::finish(settings, found, &parts, folder, console, |phases, folder| {
-        write::all(settings, solved, facts, phases, folder)
-    })?;
+    let ending = run::Ending {
+        write: |folder: &Path| write::results(solved, folder),
+        draw: |sketches: &mut Sketches<'_>| figures::draw(settings, solved, facts, sketches),
+        timing: |phases: &Phases| figures::timing(settings, solved, facts, phases),
+    };
+    let files = run::finish(settings, found, &parts, folder, console, ending)?;
     let phases = &console.phases;
     console.summary(summary::Summary { settings, solved, facts, phases, files: &files })?;
     Ok(solved.done)

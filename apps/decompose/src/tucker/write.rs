@@ -1,4 +1,4 @@
-//! The files of a run: model, spectra, scores, figures.
+//! The files of a run: model, spectra, scores.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -8,33 +8,25 @@ use decompose_formats::Value;
 use decompose_tucker::slice_norms;
 
 use crate::failure::Failure;
-use crate::run::{Phases, record};
-use crate::tucker::figures;
-use crate::tucker::prepare::Facts;
-use crate::tucker::settings::Settings;
+use crate::run::record;
 use crate::tucker::solve::Solved;
 
-/// Writes everything but the history, which is there already, and the record; returns the names
-/// of all files within the folder.
+/// Writes all results; returns their files and the history, which is there already.
 ///
 /// # Errors
 ///
 /// If a file cannot be written.
-pub(crate) fn all<V: Value>(
-    settings: &Settings,
+pub(crate) fn results<V: Value>(
     solved: &Solved<V>,
-    facts: &Facts,
-    phases: &Phases,
     folder: &Path,
-) -> Result<Vec<String>, Failure> {
+) -> Result<Vec<PathBuf>, Failure> {
     let outcome = &solved.outcome;
     let mut paths: Vec<PathBuf> = vec![outcome.model.write(folder)?, folder.join("history.csv")];
     paths.push(spectra(solved, folder)?);
     if outcome.restarts.len() > 1 {
         paths.push(record::restarts(&outcome.restarts, None, folder)?);
     }
-    paths.extend(figures::draw(settings, solved, facts, phases, folder)?);
-    Ok(record::names(&paths))
+    Ok(paths)
 }
 
 /// Writes the norms of the core's slices: the singular values of each mode.

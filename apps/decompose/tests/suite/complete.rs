@@ -37,7 +37,7 @@ fn a_twentieth_of_the_sun_is_enough() {
         names(&folder),
         [
             "convergence.png", "convergence.svg", "history.csv", "model.npz", "predictions.csv",
-            "predictions.png", "predictions.svg", "run.json",
+            "predictions.png", "predictions.svg", "run.json", "timing.png", "timing.svg",
         ]
     );
     let record = json(&folder.join("run.json"));

@@ -8,6 +8,7 @@ mod commands;
 mod common;
 mod complete;
 mod einsum;
+mod figures;
 mod interrupt;
 mod options;
 mod resume;
