@@ -58,7 +58,8 @@ pub fn values_at(
     let problem = question.problem(&natural);
     let modes = &question.expr.inputs[0].indices;
     let orders = storage_orders(modes, &question.extents, &question.pattern);
-    let (limits, machine) = (SearchLimits::default(), Machine::here());
+    let limits = SearchLimits::one_of_many(problem.expr.inputs.len());
+    let machine = Machine::here();
     let found = search_orders(SCHEDULERS[0], &problem, &orders, machine, &limits)?;
     let best = &found.candidates[0];
     let order = mode_order(&best.order, modes)?;

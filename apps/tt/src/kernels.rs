@@ -317,7 +317,8 @@ impl<V: Value> Kernels<V> {
                 tail: tree.tail,
             })
             .collect();
-        let (limits, machine) = (SearchLimits::default(), Machine::here());
+        let limits = SearchLimits::one_of_many(problem.expr.inputs.len());
+        let machine = Machine::here();
         let found = search_orders(SCHEDULERS[0], &problem, &orders, machine, &limits)?;
         let best = &found.candidates[0];
         let at = orders.iter().position(|order| *order == best.order).unwrap_or(0);

@@ -177,23 +177,30 @@ impl<'a> Source<'a> {
         let in_windows = |kernel: &usize| matches!(forming.get(*kernel), Some(Forming::Windows(_)));
         let (apart, together): (Vec<usize>, Vec<usize>) =
             kernels.iter().copied().partition(in_windows);
-        let mut parts = Vec::new();
+        // What is left for the kernels at hand, those behind them having a tree each.
+        let mut parts: Vec<TreePlan> = Vec::new();
+        let left = |parts: &[TreePlan], behind: usize| {
+            let taken: u64 = parts.iter().map(|part| part.tree_bytes + part.side_bytes).sum();
+            let behind = behind as u64 * self.kernels.least_tree_bytes();
+            self.request.memory.map(|memory| memory.saturating_sub(taken.saturating_add(behind)))
+        };
         if !together.is_empty() {
-            parts.push(self.kernels.plan(&together)?);
+            parts.push(self.kernels.plan_within(&together, left(&parts, apart.len()))?);
         }
-        for kernel in apart {
-            parts.push(self.plan_windows(kernel)?);
+        for (at, &kernel) in apart.iter().enumerate() {
+            parts.push(self.plan_windows(kernel, left(&parts, apart.len() - at - 1))?);
         }
         Ok(join(parts))
     }
 
-    /// Plans the TTMc of `mode` by itself, on a tree that lets it own its rows.
-    fn plan_windows(&self, mode: usize) -> Result<TreePlan, CoreError> {
+    /// Plans the TTMc of `mode` by itself, on a tree that lets it own its rows, for at most `memory` bytes.
+    fn plan_windows(&self, mode: usize, memory: Option<u64>) -> Result<TreePlan, CoreError> {
         let request = self.request;
-        let mut plan = self.kernels.plan(&[mode])?;
+        let mut plan = self.kernels.plan_within(&[mode], memory)?;
         if !plan.steps.iter().all(owns_rows) && request.trees == Trees::Choose {
             let rooted = Trees::Given(vec![rooted_at(mode, request.extents.len())]);
-            let (own, options) = (&self.problems[mode..=mode], options(request, rooted));
+            let options = PlanOptions { memory, ..options(request, rooted) };
+            let own = &self.problems[mode..=mode];
             plan = plan_kernels(request.extents, own, &options, self.machine)?;
             plan.steps.iter_mut().for_each(|step| step.mode = mode);
         }
@@ -319,7 +326,7 @@ fn prefer_windows(source: &Source<'_>, (forming, plan): (&mut [Forming], &TreePl
         // Lines written, or read, once.
         let pass = bytes as f64 / 64.0 * machine.stream_line / request.threads.max(1) as f64;
         let Some(whole) = plan.steps.iter().find(|step| step.mode == mode) else { continue };
-        let Ok(rooted) = source.plan_windows(mode) else { continue };
+        let Ok(rooted) = source.plan_windows(mode, request.memory) else { continue };
         // A kernel is charged for reading and writing its result, which windows keep in cache; then
         // the Gram matrix and the projection read a whole result once each.
         let windows = 2.0 * (rooted.seconds() - 2.0 * pass).max(0.0);

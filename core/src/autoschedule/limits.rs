@@ -66,7 +66,20 @@ impl Default for SearchLimits {
     }
 }
 
+/// Up to so many operands a search keeps the default limits.
+const FEW_OPERANDS: usize = 6;
+
 impl SearchLimits {
+    /// Returns the limits of one of many searches for kernels of `operands` operands: the default for a few; of more, the
+    /// paths near the fewest flops, few enough that a search takes about a millisecond.
+    pub fn one_of_many(operands: usize) -> SearchLimits {
+        let all = SearchLimits::default();
+        if operands <= FEW_OPERANDS {
+            return all;
+        }
+        SearchLimits { flops_factor: Some(1.25), max_paths: 64, max_nests: 8, ..all }
+    }
+
     /// Returns the limits that leave out no path: for ranked lists of everything.  Up to seven
     /// operands have at most 50,000 binary paths, so that only larger expressions are cut.
     pub fn all() -> SearchLimits {

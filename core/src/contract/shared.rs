@@ -3,7 +3,7 @@
 use decompose_formats::ModeOrder;
 use rayon::prelude::{IntoParallelIterator, ParallelIterator};
 
-use crate::autoschedule::{SCHEDULERS, storage_orders};
+use crate::autoschedule::{SCHEDULERS, SearchLimits, storage_orders};
 use crate::contract::Question;
 use crate::cost::{Machine, on_threads};
 use crate::error::CoreError;
@@ -68,7 +68,8 @@ pub fn best_tree(
 
 fn seconds(question: &Question, tree: &TreeLayout, machine: &Machine) -> Result<f64, CoreError> {
     let problem = question.problem(tree);
-    let found = SCHEDULERS[0].search(&problem, machine)?;
+    let limits = SearchLimits::one_of_many(problem.expr.inputs.len());
+    let found = SCHEDULERS[0].search_within(&problem, machine, &limits)?;
     let none = || CoreError::Internal("a search without candidates".into());
     let best = found.candidates.first().ok_or_else(none)?;
     Ok(on_threads(&problem, &best.schedule, &best.cost, machine, machine.threads).seconds)

@@ -25,24 +25,31 @@ use crate::einsum::{Expr, IndexSet};
 use crate::path::{Arity, PathSpace};
 use crate::schedule::{Problem, SparseOperand};
 
+/// Of kernels with more operands the terms are not looked at.
+const MOST_OPERANDS: usize = 6;
+
 /// Bounds for one kernel on the trees of its sparse operand.
 pub(crate) struct LeastWork(Option<PathSpace>);
 
 impl LeastWork {
     /// Prepares bounds for `expr`.
     pub(crate) fn new(expr: &Expr) -> LeastWork {
-        LeastWork(PathSpace::new(expr, Arity::Any))
+        let few = expr.inputs.len() <= MOST_OPERANDS;
+        LeastWork(if few { PathSpace::new(expr, Arity::Any) } else { None })
     }
 
     /// Returns the least seconds of `problem`, which poses the kernel, on all threads of `machine`.
     ///
-    /// Time: a count of iterations for each term that paths may have.
+    /// Time: a count of iterations for each term that paths may have; of more than six operands only the walk
+    /// and the copies of the result count, since there are too many terms.
     pub(crate) fn seconds(&self, problem: &Problem, machine: &Machine) -> f64 {
-        let Some((space, x)) = self.0.as_ref().zip(problem.sparse.first()) else { return 0.0 };
+        let Some(x) = problem.sparse.first() else { return 0.0 };
         let terms = Terms { problem, machine, x, sums: Sums::of(problem, machine, x) };
-        let work = space.least_sum(|loops, result| match result {
-            Some(result) => terms.inner(loops, result),
-            None => terms.last(loops),
+        let work = self.0.as_ref().map_or(0.0, |space| {
+            space.least_sum(|loops, result| match result {
+                Some(result) => terms.inner(loops, result),
+                None => terms.last(loops),
+            })
         });
         let walk = (0..x.levels.len()).map(|at| first_walk_seconds(problem, machine, at));
         let alone = (walk.sum::<f64>() + work) / tasks(problem, machine);

@@ -119,28 +119,67 @@ impl Blocks {
 /// Up to this many modes, every partition is listed.
 const ALL_PARTITIONS: usize = 5;
 
+/// Above that, the most partitions that are listed: each has trees and kernels of its own to look at.
+const MOST_PARTITIONS: usize = 12;
+
+/// The same above [`SOME_MODES`] modes.
+const FEW_PARTITIONS: usize = 4;
+
+/// Up to this many modes, [`MOST_PARTITIONS`] are listed.
+const SOME_MODES: usize = 8;
+
 /// Returns the partitions of `order` modes with at least one block of several modes, not all, of which
-/// each pleases `worthwhile`; above five modes those with one such block.
-pub(super) fn partitions(order: usize, worthwhile: impl Fn(&[usize]) -> bool) -> Vec<Blocks> {
-    let sets = (1_u64..1 << order.min(16))
-        .map(|bits| -> Vec<usize> { (0..order).filter(|mode| bits >> mode & 1 == 1).collect() });
+/// each pleases `worthwhile`.
+///
+/// Above five modes those with one such block, two modes or some that follow each other in a cycle: the few
+/// that `work` says the least of.
+pub(super) fn partitions(
+    order: usize,
+    worthwhile: impl Fn(&[usize]) -> bool,
+    work: impl Fn(&[usize]) -> f64,
+) -> Vec<Blocks> {
     let good = |block: &Vec<usize>| block.len() > 1 && block.len() < order && worthwhile(block);
-    let sets: Vec<Vec<usize>> = sets.filter(good).collect();
-    let mut found: Vec<Vec<Vec<usize>>> = sets.iter().map(|set| vec![set.clone()]).collect();
-    if order <= ALL_PARTITIONS {
+    let found: Vec<Vec<Vec<usize>>> = if order <= ALL_PARTITIONS {
+        let sets = (1_u64..1 << order).map(|bits| -> Vec<usize> {
+            (0..order).filter(|mode| bits >> mode & 1 == 1).collect()
+        });
+        let sets: Vec<Vec<usize>> = sets.filter(good).collect();
+        let mut found: Vec<Vec<Vec<usize>>> = sets.iter().map(|set| vec![set.clone()]).collect();
         // Two blocks of two or three are all that five modes have room for.
         for (at, one) in sets.iter().enumerate() {
             let apart = |two: &&Vec<usize>| one.iter().all(|mode| !two.contains(mode));
             let others = sets[at + 1..].iter().filter(apart);
             found.extend(others.map(|two| vec![one.clone(), two.clone()]));
         }
-    }
+        found
+    } else {
+        let rated = pairs_and_runs(order).into_iter().filter(good);
+        let mut rated: Vec<(f64, Vec<usize>)> = rated.map(|set| (work(&set), set)).collect();
+        rated.sort_by(|a, b| a.0.total_cmp(&b.0).then_with(|| a.1.cmp(&b.1)));
+        rated.truncate(if order <= SOME_MODES { MOST_PARTITIONS } else { FEW_PARTITIONS });
+        rated.into_iter().map(|(_, set)| vec![set]).collect()
+    };
     found.into_iter().map(|merged| Blocks::new(merged, order)).collect()
+}
+
+/// Every two of `order` modes, and all that follow each other in a cycle, each set once and ascending.
+fn pairs_and_runs(order: usize) -> Vec<Vec<usize>> {
+    let pairs = (0..order).flat_map(|one| (one + 1..order).map(move |two| vec![one, two]));
+    let runs = (3..order).flat_map(|length| (0..order).map(move |first| (first, length)));
+    let run = |(first, length): (usize, usize)| {
+        let mut modes: Vec<usize> = (first..first + length).map(|mode| mode % order).collect();
+        modes.sort_unstable();
+        modes
+    };
+    let mut sets: Vec<Vec<usize>> = pairs.chain(runs.map(run)).collect();
+    sets.sort();
+    sets.dedup();
+    sets
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Blocks, Runs, partitions};
+    use super::{Blocks, FEW_PARTITIONS, MOST_PARTITIONS, Runs, partitions};
 
     #[test]
     fn neighbours_in_the_order_of_updates_share_one_pass() {
@@ -167,9 +206,26 @@ mod tests {
     fn partitions_are_those_of_the_bell_numbers() {
         // Less the partition into single modes and that of one block.
         for (order, bell) in [(2, 2), (3, 5), (4, 15), (5, 52)] {
-            assert_eq!(partitions(order, |_| true).len(), bell - 2, "{order} modes");
+            assert_eq!(partitions(order, |_| true, |_| 0.0).len(), bell - 2, "{order} modes");
         }
-        assert_eq!(partitions(6, |_| true).len(), 64 - 6 - 2);
-        assert_eq!(partitions(4, |block| block == [1, 2]).len(), 1);
+        assert_eq!(partitions(4, |block| block == [1, 2], |_| 0.0).len(), 1);
+    }
+
+    #[test]
+    fn of_many_modes_few_partitions_are_listed() {
+        let short = |block: &[usize]| block.len() as f64;
+        let found = partitions(6, |_| true, short);
+        assert_eq!(found.len(), MOST_PARTITIONS);
+        assert!(found.iter().all(|blocks| blocks.merged()[0].len() == 2));
+        let long = |block: &[usize]| -(block.len() as f64);
+        for order in [9, 25, 60] {
+            let found = partitions(order, |_| true, long);
+            assert_eq!(found.len(), FEW_PARTITIONS, "{order} modes");
+            assert!(found.iter().all(|blocks| blocks.merged()[0].len() == order - 1));
+        }
+        let last = partitions(25, |block| block == [23, 24], short);
+        assert_eq!(last[0].merged(), [[23, 24]]);
+        // Those that follow each other in the cycle are not all neighbours.
+        assert_eq!(partitions(7, |block| block == [0, 1, 5, 6], short).len(), 1);
     }
 }

@@ -18,6 +18,13 @@ use std::collections::BTreeMap;
 /// Up to this many kernels, any of them may share a tree.
 const ALL_SETS: usize = 8;
 
+/// The most picks of a front that are kept, the first and the last among them: more would multiply when fronts
+/// are joined.
+const MOST_PICKS: usize = 64;
+
+/// The same above five kernels, of which there are many sets.
+const FEW_PICKS: usize = 16;
+
 /// A set of kernels: bit `k` stands for kernel `k`.
 pub(super) type KernelSet = u64;
 
@@ -51,7 +58,8 @@ pub(super) struct Pick {
 /// Returns the picks among `trees` that take at most `limit` bytes and of which none is better in seconds and bytes, the
 /// fastest first; without a limit, the fastest alone.
 pub(super) fn picks(trees: &[Candidate], kernels: usize, limit: Option<u64>) -> Vec<Pick> {
-    let all = (1 << kernels) - 1;
+    let all: KernelSet = (1 << kernels) - 1;
+    let most = if kernels <= 5 { MOST_PICKS } else { FEW_PICKS };
     let shared = shared(kernels).into_iter();
     let of_one: BTreeMap<KernelSet, Vec<Pick>> =
         shared.map(|set| (set, alone(trees, set, limit))).collect();
@@ -65,7 +73,7 @@ pub(super) fn picks(trees: &[Candidate], kernels: usize, limit: Option<u64>) -> 
             let rest: &[Pick] = least.get(&(set & !first)).map_or(&[], Vec::as_slice);
             picks.iter().flat_map(|pick| rest.iter().map(|rest| pick.and(rest)))
         });
-        let front = thinned(joined, limit, |pick| pick.price);
+        let front = evenly(thinned(joined, limit, |pick| pick.price), most);
         least.insert(set, front);
     }
     least.remove(&all).unwrap_or_default()
@@ -83,7 +91,7 @@ pub(super) fn together<'a>(
                 (price.and(pick.price), taken)
             })
         });
-        thinned(joined, limit, |(price, _)| *price)
+        evenly(thinned(joined, limit, |(price, _)| *price), MOST_PICKS)
     })
 }
 
@@ -128,6 +136,21 @@ fn thinned<T>(
         better
     });
     all
+}
+
+/// Returns `most` of `all`, the first and the last among them, or all if they are not more.
+fn evenly<T>(all: Vec<T>, most: usize) -> Vec<T> {
+    let (last, steps) = (all.len().saturating_sub(1), most - 1);
+    if last <= steps {
+        return all;
+    }
+    let mut taken = 0;
+    let mut all = all.into_iter().enumerate().filter(|&(at, _)| {
+        let wanted = at == taken * last / steps;
+        taken += usize::from(wanted);
+        wanted
+    });
+    all.by_ref().map(|(_, one)| one).collect()
 }
 
 /// The sets of kernels that may share a tree.
@@ -229,6 +252,24 @@ mod tests {
         assert_eq!(found.len(), 1);
         assert_eq!(found[0].trees, [(0, run(0, 6)), (1, run(7, 11))]);
         assert_eq!(found[0].price, Price { seconds: 15.0, bytes: 14 });
+    }
+
+    #[test]
+    fn fronts_are_short() {
+        let of = |count: usize| evenly((0..count).collect(), 4);
+        assert_eq!(of(4), [0, 1, 2, 3]);
+        assert_eq!(of(11), [0, 3, 6, 10]);
+        assert_eq!((of(0).len(), of(1).len(), of(1000).len()), (0, 1, 4));
+        // Each kernel has a hundred trees, ever smaller and slower.
+        let tree = |at: u64| Candidate {
+            kept: Price { seconds: 0.0, bytes: 100 - at },
+            kernels: (0..7)
+                .map(|k| Some(Price { seconds: (at * (k + 7)) as f64, bytes: 0 }))
+                .collect(),
+        };
+        let found = picks(&(0..100).map(tree).collect::<Vec<_>>(), 7, Some(1_000));
+        assert!(found.len() <= FEW_PICKS);
+        assert_eq!(found[0].price, Price { seconds: 0.0, bytes: 100 });
     }
 
     #[test]

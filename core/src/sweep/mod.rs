@@ -7,6 +7,7 @@
 
 mod blocked;
 mod blocks;
+mod budget;
 mod choice;
 mod engine;
 mod fringe;

@@ -292,7 +292,8 @@ impl<'a> Source<'a> {
             Merging::Choose if !matches!(self.options.trees, Trees::Given(_)) => {
                 let all: Vec<usize> = (0..order).collect();
                 let most = (self.tuples(&all) as f64 * MOST_TUPLES) as u64;
-                let worthwhile = partitions(order, |block| self.tuples(block) <= most);
+                let worthwhile = |block: &[usize]| self.tuples(block) <= most;
+                let worthwhile = partitions(order, worthwhile, |block| self.work(block));
                 Ok([plain].into_iter().chain(worthwhile).collect())
             }
             _ => Ok(vec![plain]),
@@ -301,6 +302,20 @@ impl<'a> Source<'a> {
 
     fn tuples(&self, modes: &[usize]) -> u64 {
         self.pattern.count(set_of(modes), &extents_of(self.extents, 1))
+    }
+
+    /// What a sweep multiplies where the modes `block` are merged, about: the entries of each kernel's tensor
+    /// by their modes.
+    fn work(&self, block: &[usize]) -> f64 {
+        let order = self.extents.len();
+        let all: Vec<usize> = (0..order).collect();
+        let (entries, tuples) = (self.tuples(&all) as f64, self.tuples(block) as f64);
+        let Some(blocks) = Blocks::given(&[block.to_vec()], order) else { return f64::INFINITY };
+        let runs = blocks.runs(&self.options.updates);
+        let outer: usize = runs.outer.iter().sum();
+        let inner = block.len() + runs.products.iter().sum::<usize>();
+        let outer = (outer * (order - block.len() + 1)) as f64 * entries;
+        outer + (inner * (block.len() + 1)) as f64 * tuples
     }
 
     /// Bytes of the matrix of a merge of `modes`.
@@ -349,6 +364,9 @@ impl<'a> Source<'a> {
     }
 }
 
+/// Up to this many blocks, every set of them is counted.
+const ALL_COUNTS: usize = 8;
+
 /// The indices of `modes`.
 pub(super) fn set_of(modes: &[usize]) -> IndexSet {
     modes.iter().map(|&mode| mode_index(mode)).collect()
@@ -367,17 +385,33 @@ pub(super) fn wrong_merge(merged: &[Vec<usize>], order: usize) -> CoreError {
 /// pattern is `pattern`.
 pub(super) fn renamed((extents, pattern): (&[u64], &Pattern), blocks: &[IndexSet]) -> Pattern {
     let extents = extents_of(extents, 1);
-    let sets = (1_u64..1 << blocks.len()).map(|bits| {
-        let inside = (0..blocks.len()).filter(|at| bits >> at & 1 == 1);
-        let set: IndexSet = inside.clone().map(mode_index).collect();
-        let modes = inside.fold(IndexSet::EMPTY, |modes, at| modes | blocks[at]);
+    let counted = |inside: &[usize]| {
+        let set: IndexSet = inside.iter().copied().map(mode_index).collect();
+        let modes = inside.iter().fold(IndexSet::EMPTY, |modes, &at| modes | blocks[at]);
         (set, pattern.count(modes, &extents))
-    });
+    };
+    let sets: BTreeMap<IndexSet, u64> = match blocks.len() {
+        0..=ALL_COUNTS => (1_u64..1 << blocks.len())
+            .map(|bits| {
+                let inside = (0..blocks.len()).filter(|at| bits >> at & 1 == 1);
+                counted(&inside.collect::<Vec<_>>())
+            })
+            .collect(),
+        many => {
+            // As many sets as are known, those of one block, and that of all.
+            let known = pattern.counts().map(|(known, _)| -> Vec<usize> {
+                (0..many).filter(|&at| blocks[at].is_subset(known)).collect()
+            });
+            let single = (0..many).map(|at| vec![at]).chain([(0..many).collect()]);
+            let inside = known.chain(single).filter(|inside| !inside.is_empty());
+            inside.map(|inside| counted(&inside)).collect()
+        }
+    };
     let single = blocks.iter().enumerate().filter(|(_, block)| block.len() == 1);
     let coverages = single.filter_map(|(at, block)| {
         Some((mode_index(at), pattern.coverage(block.iter().next()?)?.clone()))
     });
-    coverages.fold(sets.collect(), |renamed: Pattern, (index, coverage)| {
+    coverages.fold(sets.into_iter().collect(), |renamed: Pattern, (index, coverage)| {
         renamed.with_coverage(index, coverage)
     })
 }

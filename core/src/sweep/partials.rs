@@ -143,11 +143,17 @@ impl Planner<'_> {
         let order = self.order();
         let all: Vec<usize> = (0..order).collect();
         let most = (self.tuples(&all) as f64 * MOST_TUPLES) as u64;
-        let candidates = partitions(order, |block| {
+        let worthwhile = |block: &[usize]| {
             block.iter().all(|mode| self.sweep.modes.contains(mode))
                 && (order <= ALL_SETS || self.partial_runs(block) == 1)
                 && self.tuples(block) <= most
-        });
+        };
+        // The more updates share a product, and the fewer rows it has, the more is saved.
+        let saved = |block: &[usize]| {
+            let share = self.tuples(block) as f64 / self.tuples(&all).max(1) as f64;
+            (block.len() - 1) as f64 - block.len() as f64 * share
+        };
+        let candidates = partitions(order, worthwhile, |block| -saved(block));
         let mut blocks: Vec<&Vec<usize>> = candidates.iter().flat_map(|c| c.merged()).collect();
         blocks.sort();
         blocks.dedup();

@@ -6,6 +6,9 @@
 //! bounds, its kernels are searched, and so on until all that is chosen has been searched: nothing else can be better,
 //! since it takes no less than its bounds.
 //!
+//! Above five modes the searches are counted, and where none are left ([`Budget`]) the choice is the best of what was
+//! searched.
+//!
 //! By weak bounds many sets would be chosen one after the other.  So each kernel is first searched on all trees on which
 //! its bound is less than what it takes on the best one that is known, building that included: on any other it is not worth
 //! while, since it could run there instead.
@@ -17,12 +20,13 @@ use std::sync::Arc;
 
 use rayon::prelude::{IntoParallelRefIterator, ParallelIterator};
 
-use crate::autoschedule::{Candidate, SCHEDULERS};
+use crate::autoschedule::{Candidate, SCHEDULERS, SearchLimits};
 use crate::cost::{LeastSeconds, Machine, ThreadedCost, estimate, on_threads};
 use crate::einsum::Index;
 use crate::error::CoreError;
 use crate::kernels;
 use crate::schedule::{Pattern, Problem};
+use crate::sweep::budget::Budget;
 use crate::sweep::choice::{self, KernelSet, Pick, Price, picks};
 use crate::sweep::layout::TreeLayout;
 use crate::sweep::trees::{PlanOptions, Step, TreePlan, Trees, at_rank, building_seconds};
@@ -53,6 +57,9 @@ pub(super) struct Table<'a> {
     prices: Vec<choice::Candidate>,
     /// The best sets of trees by what is known.
     picks: Vec<Pick>,
+    budget: Budget,
+    /// The most bytes for trees and private copies together; `None`: no limit.
+    memory: Option<u64>,
     /// By kernel: why it had no schedule on some tree.
     refused: Vec<Option<String>>,
 }
@@ -111,6 +118,8 @@ impl<'a> Table<'a> {
             entries: Vec::new(),
             prices: Vec::new(),
             picks: Vec::new(),
+            budget: Budget::new(extents.len(), refused.len()),
+            memory: options.memory,
             refused,
         };
         let (mttkrps, kernels) = (table.kernels.mttkrps, table.kernels.problems.len());
@@ -149,8 +158,9 @@ impl<'a> Table<'a> {
         Ok(table)
     }
 
-    /// Returns the table of those `kernels`, by position, with all that is known of them; `None` if there are not so many.
-    pub(super) fn of(&self, kernels: &[usize]) -> Option<Table<'a>> {
+    /// Returns the table of those `kernels`, by position, with all that is known of them, to choose within `memory`
+    /// bytes; `None` if there are not so many.
+    pub(super) fn of(&self, kernels: &[usize], memory: Option<u64>) -> Option<Table<'a>> {
         if kernels.iter().any(|&kernel| kernel >= self.kernels.problems.len()) {
             return None;
         }
@@ -179,10 +189,17 @@ impl<'a> Table<'a> {
             entries: trees.iter().map(|&tree| at(&self.entries[tree], kernels)).collect(),
             prices: trees.iter().map(price).collect(),
             picks: Vec::new(),
+            budget: self.budget,
+            memory,
             refused: at(&self.refused, kernels),
         };
         table.pick();
         Some(table)
+    }
+
+    /// The most bytes for trees and private copies together.
+    pub(super) fn memory(&self) -> Option<u64> {
+        self.memory
     }
 
     /// How many kernels on trees were searched.
@@ -243,8 +260,33 @@ impl<'a> Table<'a> {
         let any = self.look_up(wanted)?;
         if any {
             self.pick();
+            self.end_searches();
         }
         Ok(any)
+    }
+
+    /// Where no searches are left, leaves the choice to what was searched.
+    fn end_searches(&mut self) {
+        if !self.budget.is_spent() || !self.options.trees.are_chosen() {
+            return;
+        }
+        let searched = |kernel| (0..self.trees.len()).any(|tree| self.is_searched(tree, kernel));
+        let kernels = 0..self.kernels.problems.len();
+        let known: Vec<usize> = kernels.filter(|&kernel| searched(kernel)).collect();
+        let (open, prices) = (self.entries.clone(), self.prices.clone());
+        for (entries, price) in self.entries.iter_mut().zip(&mut self.prices) {
+            for &kernel in &known {
+                if matches!(entries[kernel], Entry::AtLeast(_)) {
+                    (entries[kernel], price.kernels[kernel]) = (Entry::Unsuited, None);
+                }
+            }
+        }
+        self.pick();
+        // More trees may fit where these do not.
+        if self.picks.is_empty() && self.memory.is_some() && self.budget.refill() {
+            (self.entries, self.prices) = (open, prices);
+            self.pick();
+        }
     }
 
     /// Searches as [`Table::search`] does, and picks nothing.
@@ -255,6 +297,7 @@ impl<'a> Table<'a> {
         let wanted: Vec<(usize, usize)> = wanted.filter(open).collect();
         let found: Vec<Result<Step, CoreError>> =
             wanted.par_iter().map(|&(tree, kernel)| self.step(tree, kernel)).collect();
+        self.budget.spend(wanted.len());
         for (&(tree, kernel), step) in wanted.iter().zip(found) {
             self.entries[tree][kernel] = match step {
                 Ok(step) => Entry::Searched(Arc::new(step)),
@@ -331,7 +374,7 @@ impl<'a> Table<'a> {
 
     fn pick(&mut self) {
         self.picks = match self.options.trees.are_chosen() {
-            true => picks(&self.prices, self.kernels.problems.len(), self.options.memory),
+            true => picks(&self.prices, self.kernels.problems.len(), self.memory),
             false => self.all().into_iter().collect(),
         };
     }
@@ -372,7 +415,8 @@ impl<'a> Table<'a> {
 
     fn step(&self, tree: usize, kernel: usize) -> Result<Step, CoreError> {
         let problem = self.stored(&self.trees[tree], &self.kernels.problems[kernel])?;
-        let found = SCHEDULERS[0].search(&problem, &self.machine)?;
+        let limits = SearchLimits::one_of_many(problem.expr.inputs.len());
+        let found = SCHEDULERS[0].search_within(&problem, &self.machine, &limits)?;
         let mut candidate = found.candidates.into_iter().next().ok_or_else(|| {
             CoreError::Internal(format!("{} found nothing", SCHEDULERS[0].name()))
         })?;
@@ -413,7 +457,7 @@ impl<'a> Table<'a> {
         CoreError::Memory {
             what: "the smallest tree with its private copies".into(),
             need: format!("at least {}", mib(self.least_bytes())),
-            limit: mib(self.options.memory.unwrap_or(0)),
+            limit: mib(self.memory.unwrap_or(0)),
         }
     }
 

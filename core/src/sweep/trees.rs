@@ -260,7 +260,25 @@ impl<'a> SearchedKernels<'a> {
     /// [`CoreError::Memory`] if not even one tree keeps the limit; [`CoreError::NoSchedule`] if a kernel has none;
     /// [`CoreError::Internal`] for a number that is none.
     pub fn plan(&self, kernels: &[usize]) -> Result<TreePlan, CoreError> {
-        let table = self.0.of(kernels);
+        self.plan_within(kernels, self.0.memory())
+    }
+
+    /// Returns the bytes of the smallest tree.
+    pub fn least_tree_bytes(&self) -> u64 {
+        self.0.least_bytes()
+    }
+
+    /// Plans as [`SearchedKernels::plan`] does, for at most `memory` bytes of trees and private copies.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`SearchedKernels::plan`].
+    pub fn plan_within(
+        &self,
+        kernels: &[usize],
+        memory: Option<u64>,
+    ) -> Result<TreePlan, CoreError> {
+        let table = self.0.of(kernels, memory);
         planned(table.ok_or_else(|| CoreError::Internal(format!("no kernels {kernels:?}")))?)
     }
 }

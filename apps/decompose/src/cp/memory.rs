@@ -12,7 +12,7 @@ use crate::cp::settings::{Settings, StartFrom};
 use crate::failure::Failure;
 use crate::pattern;
 use crate::run::memory::{FIGURE_BYTES, Forecast, Needs};
-use crate::run::plan::with_merges;
+use crate::run::plan::{Tried, with_merges, within_memory};
 use crate::run::settings::Task;
 
 /// What to do about a run that does not fit.
@@ -68,24 +68,26 @@ pub(crate) fn plan<V: Value>(
         let forecast = forecast(before, tensor, &pattern, &plan);
         Ok((plan, forecast))
     };
-    let mut found = try_plan(&options)?;
-    let best = found.1;
-    while !found.1.fits() {
-        // Strictly less each time, so this ends.
-        options.memory = Some((found.0.tree_bytes() + found.0.side_bytes()).saturating_sub(1));
-        found = match try_plan(&options) {
-            Err(CoreError::Memory { .. }) if options.trees == Trees::Choose => {
-                let order = ModeOrder::natural(tensor.order());
-                let plain = TreeLayout::new(order, 1);
-                let (trees, merging) = (Trees::Given(vec![plain]), Merging::Never);
-                options = PlanOptions { trees, merging, memory: None, ..options };
-                try_plan(&options)?
-            }
-            Err(CoreError::Memory { .. }) => return Err(best.refusal(REMEDY)),
-            other => other?,
-        };
+    let best = try_plan(&options)?;
+    if best.1.fits() {
+        return Ok(best);
     }
-    Ok(found)
+    let bytes = |plan: &SweepPlan| plan.tree_bytes() + plan.side_bytes();
+    let leaner = within_memory(bytes(&best.0), |memory| {
+        options.memory = Some(memory);
+        let found = try_plan(&options)?;
+        Ok(Tried { bytes: bytes(&found.0), fits: found.1.fits(), plan: found })
+    })?;
+    let found = match leaner {
+        None if options.trees == Trees::Choose => {
+            let plain = TreeLayout::new(ModeOrder::natural(tensor.order()), 1);
+            let (trees, merging) = (Trees::Given(vec![plain]), Merging::Never);
+            Some(try_plan(&PlanOptions { trees, merging, memory: None, ..options })?)
+        }
+        leaner => leaner,
+    };
+    let fitting = found.filter(|found| found.1.fits());
+    fitting.ok_or_else(|| best.1.refusal(REMEDY))
 }
 
 fn forecast<V: Value>(

@@ -1,6 +1,7 @@
 //! The options that say how kernels of a sweep are planned, and the memory of sweeps with merges.
 
 use clap::Args;
+use decompose_core::error::CoreError;
 use decompose_core::sweep::{Merging, TreeLayout, Trees};
 use decompose_formats::{Coo, Value, Width};
 
@@ -31,6 +32,53 @@ pub(crate) enum Tree {
     Choose,
     /// This tree is kept.
     Layout(TreeLayout),
+}
+
+/// A plan that was tried for a limit on its trees and private copies.
+pub(crate) struct Tried<P> {
+    pub(crate) plan: P,
+    /// The bytes of its trees and private copies.
+    pub(crate) bytes: u64,
+    /// Whether the run fits the memory with it.
+    pub(crate) fits: bool,
+}
+
+/// The most plans that are tried for a run that fits.
+const TRIES: usize = 12;
+
+/// Limits that differ by less than this part of the bytes of the first plan are one.
+const LIMIT_STEPS: u64 = 64;
+
+/// Looks for a plan that fits and takes about as many bytes as any that does, where one of `bytes` does not fit;
+/// `try_plan` makes the plan for a limit on its bytes.
+///
+/// The limits are halved, so few plans are made.
+///
+/// # Errors
+///
+/// Those of `try_plan`; but one that says that nothing keeps the limit asks for a higher one.
+pub(crate) fn within_memory<P>(
+    bytes: u64,
+    mut try_plan: impl FnMut(u64) -> Result<Tried<P>, CoreError>,
+) -> Result<Option<P>, CoreError> {
+    let (mut low, mut high) = (0, bytes.saturating_sub(1));
+    let mut best = None;
+    for _ in 0..TRIES {
+        if high.saturating_sub(low) <= bytes / LIMIT_STEPS {
+            break;
+        }
+        let limit = low + (high - low) / 2;
+        match try_plan(limit) {
+            Ok(tried) if tried.fits => {
+                best = Some(tried.plan);
+                low = limit;
+            }
+            Ok(tried) => high = tried.bytes.min(limit).saturating_sub(1),
+            Err(CoreError::Memory { .. }) => low = limit,
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(best)
 }
 
 impl PlanArgs {

@@ -10,6 +10,7 @@ use decompose_tt::{Method, kernels, svd};
 use crate::failure::Failure;
 use crate::pattern;
 use crate::run::memory::{FIGURE_BYTES, Forecast, Needs};
+use crate::run::plan::{Tried, within_memory};
 use crate::run::settings::Task;
 use crate::tt::settings::Settings;
 
@@ -144,23 +145,24 @@ pub(crate) fn plan<V: Value>(
     let try_plan = |options: &PlanOptions| {
         try_plan(tensor, (counts, &pattern), before, (settings, &ranks, options))
     };
-    let (mut found, mut bytes) = try_plan(&options)?;
-    let best = found.forecast;
-    while !found.forecast.fits() {
-        // Strictly less each time, so this ends.
-        options.memory = Some(bytes.saturating_sub(1));
-        (found, bytes) = match try_plan(&options) {
-            Err(CoreError::Memory { .. }) if options.trees == Trees::Choose => {
-                let order = ModeOrder::natural(tensor.order());
-                let plain = TreeLayout::new(order, 1);
-                options = PlanOptions { trees: Trees::Given(vec![plain]), memory: None, ..options };
-                try_plan(&options)?
-            }
-            Err(CoreError::Memory { .. }) => return Err(best.refusal(REMEDY)),
-            other => other?,
-        };
+    let (best, bytes) = try_plan(&options)?;
+    if best.forecast.fits() {
+        return Ok(best);
     }
-    Ok(found)
+    let leaner = within_memory(bytes, |memory| {
+        options.memory = Some(memory);
+        let (plan, bytes) = try_plan(&options)?;
+        Ok(Tried { bytes, fits: plan.forecast.fits(), plan })
+    })?;
+    let found = match leaner {
+        Some(found) => found,
+        None => {
+            let plain = TreeLayout::new(ModeOrder::natural(tensor.order()), 1);
+            let trees = Trees::Given(vec![plain]);
+            try_plan(&PlanOptions { trees, memory: None, ..options })?.0
+        }
+    };
+    if found.forecast.fits() { Ok(found) } else { Err(best.forecast.refusal(REMEDY)) }
 }
 
 /// Plans once; also returns the bytes of trees and private copies.

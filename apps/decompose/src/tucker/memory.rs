@@ -11,7 +11,7 @@ use decompose_tucker::{PlanRequest, Truncation, TuckerPlan, plan as plan_tucker,
 
 use crate::failure::Failure;
 use crate::run::memory::{FIGURE_BYTES, Forecast, Needs};
-use crate::run::plan::with_merges;
+use crate::run::plan::{Tried, with_merges, within_memory};
 use crate::run::settings::Task;
 use crate::tucker::settings::{Floor, Settings, StartFrom};
 
@@ -130,16 +130,17 @@ pub(crate) fn plan<V: Value>(
     // Windows need a tree each; whole results may share one.
     for most_whole in [request.most_whole, None] {
         request.most_whole = most_whole;
-        request.memory = None;
-        while !found.1.fits() {
-            let bytes = found.0.tree_bytes() + found.0.side_bytes();
-            request.memory = Some(bytes.saturating_sub(1));
-            request.merging = Merging::Never;
-            found = match try_plan(&request) {
-                Err(CoreError::Memory { .. }) => break,
-                other => other?,
-            };
+        if found.1.fits() {
+            return Ok(found);
         }
+        request.merging = Merging::Never;
+        let bytes = |plan: &TuckerPlan| plan.tree_bytes() + plan.side_bytes();
+        let leaner = within_memory(bytes(&found.0), |memory| {
+            request.memory = Some(memory);
+            let found = try_plan(&request)?;
+            Ok(Tried { bytes: bytes(&found.0), fits: found.1.fits(), plan: found })
+        })?;
+        found = leaner.unwrap_or(found);
     }
     if found.1.fits() { Ok(found) } else { Err(found.1.refusal(REMEDY)) }
 }

@@ -12,7 +12,7 @@ impl Table<'_> {
         let kept = trees.iter().map(|&tree| self.prices[tree].kept);
         let kernels = self.best_on(trees).map(|(_, price)| price);
         let price = kept.chain(kernels).fold(Price::default(), Price::and);
-        let over = self.options.memory.is_some_and(|limit| price.bytes > limit);
+        let over = self.memory.is_some_and(|limit| price.bytes > limit);
         let placed = self.best_on(trees).count();
         (!over && placed == self.kernels.problems.len()).then_some(price)
     }

@@ -32,8 +32,9 @@ impl Table<'_> {
             let kernels = 0..self.kernels.problems.len();
             let of = |kernel| self.promising(kernel).into_iter().map(move |tree| (tree, kernel));
             let wanted: Vec<(usize, usize)> = kernels.flat_map(of).collect();
-            if !self.look_up(wanted.into_iter())? {
+            if !self.look_up(wanted.into_iter())? || self.budget.is_spent() {
                 self.pick();
+                self.end_searches();
                 return Ok(());
             }
         }
@@ -54,7 +55,8 @@ impl Table<'_> {
         let most = with_tree.fold(f64::INFINITY, f64::min);
         let mut less: Vec<_> = open.into_iter().filter(|&(_, bound)| bound < most).collect();
         less.sort_by(|a, b| a.1.total_cmp(&b.1));
-        less.into_iter().take(AT_ONCE).map(|(tree, _)| tree).collect()
+        let share = self.budget.share(self.kernels.problems.len());
+        less.into_iter().take(AT_ONCE.min(share)).map(|(tree, _)| tree).collect()
     }
 }
 
