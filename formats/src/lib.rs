@@ -20,6 +20,7 @@ pub mod panels;
 mod sort;
 pub mod stats;
 pub mod synth;
+mod unit;
 pub mod value;
 pub mod wide;
 
@@ -37,4 +38,5 @@ pub use ints::{Ints, Width};
 pub use pages::Pages;
 pub use panels::Panels;
 pub use stats::{PatternCounts, TensorStats};
+pub use unit::Unit;
 pub use value::Value;

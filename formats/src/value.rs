@@ -31,6 +31,8 @@ pub trait Value:
     const BYTES: usize;
     /// The name on the command line: `f64` or `f32`.
     const NAME: &'static str;
+    /// The relative distance of neighbouring numbers: 2.2e-16 or 1.2e-7.
+    const EPSILON: f64;
 
     /// Rounds a double to this type.
     fn from_f64(value: f64) -> Self;
@@ -42,6 +44,7 @@ pub trait Value:
 impl Value for f64 {
     const BYTES: usize = 8;
     const NAME: &'static str = "f64";
+    const EPSILON: f64 = f64::EPSILON;
 
     fn from_f64(value: f64) -> f64 {
         value
@@ -55,6 +58,7 @@ impl Value for f64 {
 impl Value for f32 {
     const BYTES: usize = 4;
     const NAME: &'static str = "f32";
+    const EPSILON: f64 = f32::EPSILON as f64;
 
     fn from_f64(value: f64) -> f32 {
         value as f32

@@ -1,10 +1,13 @@
 //! Facts about the values of a list, and their precision.
 
-use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
+use std::sync::OnceLock;
+
+use rayon::iter::{IntoParallelRefIterator, IntoParallelRefMutIterator, ParallelIterator};
 use rayon::slice::ParallelSlice;
 
 use crate::array::Array;
 use crate::coo::Coo;
+use crate::unit::Unit;
 use crate::value::Value;
 
 /// Values added up at a time: partial sums do not depend on the number of threads.
@@ -38,6 +41,23 @@ impl<V: Value> Coo<V> {
     /// Tells whether `test` holds for every value.  Parallel.
     pub fn all_values(&self, test: impl Fn(f64) -> bool + Sync) -> bool {
         self.values.par_iter().all(|value| test(value.to_f64()))
+    }
+
+    /// Returns the unit in which sums of squares of the values stay in range: one for ordinary values.  Parallel.
+    pub fn unit(&self) -> Unit {
+        let range = self.value_range().unwrap_or_default();
+        Unit::of::<V>(range.0.abs().max(range.1.abs()))
+    }
+
+    /// Divides every value by `unit`, exactly but for values so small beside the others that they lose digits.
+    /// Parallel; the order of the entries stays.
+    pub fn divided_by(mut self, unit: Unit) -> Coo<V> {
+        if unit != Unit::ONE {
+            self.decimals = OnceLock::new();
+            let values = self.values.make_mut().par_iter_mut();
+            values.for_each(|value| *value = V::from_f64(unit.divide(value.to_f64())));
+        }
+        self
     }
 
     /// Returns a copy of the values, made by all threads.
