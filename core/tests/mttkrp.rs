@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{Case, Heavy, corpus, multiply};
+use common::{Case, Heavy, check_entries, corpus, multiply};
 use decompose_core::cost::Machine;
 use decompose_core::kernels::mode_index;
 use decompose_core::runtime::Toolchain;
@@ -44,6 +44,7 @@ fn check<V: Value>(case: &Case, rank: usize, trees: Trees, toolchain: &Toolchain
     if let Toolchain::Native(_) = toolchain {
         assert_eq!(report.interpreted, None);
     }
+    check_entries(case, &engine);
     for mode in 0..case.extents.len() {
         let mut factors = case.factors::<V>(rank);
         multiply(&mut engine, mode, &mut factors).expect("a result");

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{Case, corpus, multiply};
+use common::{Case, check_entries, corpus, multiply};
 use decompose_core::cost::{Family, Machine};
 use decompose_core::error::CoreError;
 use decompose_core::kernels::{self, mode_index};
@@ -72,6 +72,7 @@ fn definition(case: &Case, factors: &[Matrix<f64>], mode: usize) -> Vec<f64> {
 
 /// Updates modes in the order `updates`, each factor being replaced after its product.
 fn check(case: &Case, engine: &mut Engine<f64>, updates: &[usize], what: &str) {
+    check_entries(case, engine);
     let mut factors: Vec<Matrix<f64>> = case.factors(RANK);
     factors.iter_mut().enumerate().for_each(|(mode, factor)| refill(factor, mode));
     engine.forget();

@@ -7,7 +7,7 @@ use crate::error::CoreError;
 use crate::runtime::{Kernel, Toolchain};
 use crate::sweep::blocks::Held;
 use crate::sweep::kernels::{BuildReport, TreeKernels, timed};
-use crate::sweep::{MttkrpSweep, SweepPlan};
+use crate::sweep::{MttkrpSweep, SweepPlan, entries_of};
 
 /// The trees and kernels of a sweep, ready to run.
 pub struct Engine<V: Value> {
@@ -233,6 +233,16 @@ impl<V: Value> MttkrpSweep<V> for Engine<V> {
             merge.held = merge.held.after(mode, &merge.modes);
         }
         done
+    }
+
+    fn entries(&self) -> Result<Coo<V>, CoreError> {
+        let merged = self.merges.iter().filter_map(|merge| {
+            merge.kernels.trees().next().map(|tree| (merge.modes.as_slice(), tree))
+        });
+        let merged: Vec<_> = merged.collect();
+        let tree = self.outer.trees().next();
+        let tree = tree.ok_or_else(|| CoreError::Internal("a sweep without trees".into()))?;
+        entries_of(tree, (&self.extents, &self.blocks), &merged)
     }
 
     fn forget(&mut self) {

@@ -10,6 +10,7 @@ mod blocks;
 mod budget;
 mod choice;
 mod engine;
+mod entries;
 mod fringe;
 mod kernels;
 mod layout;
@@ -21,12 +22,13 @@ mod rejected;
 mod table;
 mod trees;
 
-use decompose_formats::{Panels, Value};
+use decompose_formats::{Coo, Panels, Value};
 
 use crate::error::CoreError;
 
 pub use blocked::{blockings, count_blocks, estimate_blocks};
 pub use engine::Engine;
+pub use entries::{Tuples, entries_of};
 pub use fringe::may_be_in_parts;
 pub use kernels::BuildReport;
 pub(crate) use kernels::{executors, timed};
@@ -63,6 +65,15 @@ pub trait MttkrpSweep<V: Value>: Send {
     ///
     /// If the factors do not fit the tensor and the panels.
     fn mttkrp(&mut self, mode: usize, factors: &mut [Panels<V>]) -> Result<(), CoreError>;
+
+    /// Returns the tensor as a list again, sorted by its natural order.
+    ///
+    /// Time and memory of the list, and of a sort.
+    ///
+    /// # Errors
+    ///
+    /// [`CoreError::Format`] if there is no memory.
+    fn entries(&self) -> Result<Coo<V>, CoreError>;
 
     /// Drops what is kept of the factors of earlier calls.
     fn forget(&mut self) {}

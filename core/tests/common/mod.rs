@@ -52,6 +52,16 @@ pub(crate) fn multiply<V: Value>(
     done
 }
 
+/// Checks that a sweep gives back the tensor, sorted.
+pub(crate) fn check_entries<V: Value>(case: &Case, sweep: &impl MttkrpSweep<V>) {
+    let list = sweep.entries().expect("memory");
+    let at = |entry: usize| (0..list.order()).map(|m| list.coords(m).get(entry)).collect();
+    let have: Vec<(Vec<u64>, f64)> =
+        (0..list.nnz()).map(|entry| (at(entry), list.values()[entry].to_f64())).collect();
+    let want: Vec<(Vec<u64>, f64)> = case.entries().into_iter().collect();
+    assert_eq!((list.extents(), have), (&case.extents[..], want), "{}", case.name);
+}
+
 /// Reads the corpus.
 pub(crate) fn corpus() -> Corpus {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../data/corpus/mttkrp.toml");
