@@ -19,6 +19,7 @@ pub mod model;
 pub mod npz;
 pub mod output;
 pub mod progress;
+pub mod residual;
 pub mod restarts;
 pub mod rng;
 pub mod score;

@@ -100,12 +100,14 @@ impl StopRule {
     }
 }
 
-/// Returns the relative error below which `||X||^2 + ||M||^2 - 2 <X, M>` holds no correct digit
-/// when its terms are rounded to `epsilon`: four units of rounding, and the square root of that.
+/// Returns the relative error up to which the fit of a model whose numbers are rounded to `epsilon` counts as
+/// perfect: 3e-8 for doubles, 8e-6 in single precision.
 ///
-/// For doubles this is 3e-8: a fit is never known beyond 0.99999997.
+/// The first is what a difference of squares in double precision can tell, the square root of four roundings; the
+/// second, 64 roundings, is what factors in single precision can be expected to reach.  An error that looks smaller
+/// than what its formula can tell is measured at the cells before it stops a run: see [`crate::residual`].
 pub fn error_floor(epsilon: f64) -> f64 {
-    (4.0 * epsilon).sqrt()
+    (4.0 * f64::EPSILON).sqrt().max(64.0 * epsilon)
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ use decompose_formats::Value;
 
 use crate::checkpoint;
 use crate::config::CpConfig;
+use crate::fit::relative_error;
 use crate::solve::Run;
 use crate::state::State;
 use crate::update::update_mode;
@@ -42,13 +43,12 @@ pub(crate) fn iterate<V: Value>(
 }
 
 fn standing<V: Value>(run: &Run<V>) -> Standing {
-    let epsilon = if V::BYTES == 4 { f64::from(f32::EPSILON) } else { f64::EPSILON };
     let State { iteration, change, relative_error, .. } = run.state;
     Standing {
         iteration,
         change,
         relative_error,
-        error_floor: error_floor(epsilon),
+        error_floor: error_floor(V::EPSILON),
         elapsed: run.clock.elapsed(),
     }
 }
@@ -72,7 +72,8 @@ fn sweep_modes<V: Value>(
         inner = update.inner;
     }
     let measuring = Instant::now();
-    run.state.measure(run.norm_squared, inner);
+    let error = relative_error(&*sweep, run, inner)?;
+    run.state.record(error);
     dense_seconds += measuring.elapsed().as_secs_f64();
     Ok(IterationRecord {
         restart: run.finished.len() + 1,

@@ -133,6 +133,7 @@ pub(crate) fn load<V: Value>(
         clock: Instant::now(),
         earlier_seconds,
         previous: Vec::new(),
+        entries: None,
     })
 }
 

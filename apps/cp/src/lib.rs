@@ -20,11 +20,16 @@
 //! Source: Kolda, Bader, "Tensor Decompositions and Applications", SIAM Review 51, 2009.
 //! Conventions (normalisation, stopping, fit) are those of the Tensor Toolbox, and from the same
 //! start the fits are those of pyttb's `cp_als`.  We deviate where its normal equations are
-//! singular: see [`decompose_common::linalg::invert_spd`].
+//! singular to the precision of the factors: see [`decompose_common::linalg::invert_spd`]; and where the fit's
+//! formula cancels: see [`decompose_common::residual`].
+//!
+//! Values whose squares leave the range of doubles are divided by [`decompose_formats::Coo::unit`] first; the
+//! model gets it back by [`CpModel::in_unit`].
 
 mod als;
 mod checkpoint;
 pub mod config;
+mod fit;
 pub mod outcome;
 mod solve;
 mod state;

@@ -3,6 +3,7 @@
 use decompose_common::history::IterationRecord;
 use decompose_common::model::CpModel;
 use decompose_common::restarts::RestartReport;
+use decompose_formats::{Unit, Value};
 use ndarray::Array2;
 
 /// The best model of a run and how it came about.
@@ -23,7 +24,12 @@ pub struct CpOutcome<V> {
     pub seconds: f64,
 }
 
-impl<V> CpOutcome<V> {
+impl<V: Value> CpOutcome<V> {
+    /// Returns the outcome for data of which the solver saw the values divided by `unit`.
+    pub fn in_unit(self, unit: Unit) -> CpOutcome<V> {
+        CpOutcome { model: self.model.in_unit(unit), ..self }
+    }
+
     /// Returns the report of the start that gave the model.
     pub fn best(&self) -> &RestartReport {
         &self.restarts[self.best]
@@ -35,20 +41,21 @@ impl<V> CpOutcome<V> {
 pub struct GramReport {
     /// Updates whose matrix was numerically singular and was pseudo-inverted.
     pub singular: usize,
-    /// Updates whose matrix had a condition number beyond 1e12, the singular ones included.
+    /// Updates whose matrix had a condition number that leaves less than a quarter of the digits - beyond 5e11 in
+    /// double precision, 2e5 in single -, the singular ones included.
     pub ill_conditioned: usize,
     /// The largest condition number met (of the matrix scaled to unit diagonal).
     pub worst_condition: f64,
 }
 
-/// From this condition number on fewer than four digits of a solution can be trusted.
-const ILL_CONDITIONED: f64 = 1e12;
+/// The part of a number's digits of which fewer can be trusted in an ill-conditioned solution.
+const DIGITS_LEFT: f64 = 0.25;
 
 impl GramReport {
-    /// Counts one update: rank and condition number of its `R x R` matrix.
-    pub(crate) fn count(&mut self, deficient: Deficiency, condition: f64) {
+    /// Counts one update: rank and condition number of its `R x R` matrix, solved for numbers rounded to `epsilon`.
+    pub(crate) fn count(&mut self, deficient: Deficiency, condition: f64, epsilon: f64) {
         self.singular += usize::from(deficient == Deficiency::Singular);
-        self.ill_conditioned += usize::from(condition > ILL_CONDITIONED);
+        self.ill_conditioned += usize::from(condition > epsilon.powf(DIGITS_LEFT - 1.0));
         self.worst_condition = self.worst_condition.max(condition);
     }
 

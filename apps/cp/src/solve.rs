@@ -20,7 +20,7 @@ use crate::outcome::{CpOutcome, GramReport};
 use crate::state::State;
 
 /// A run in progress.
-pub(crate) struct Run<V> {
+pub(crate) struct Run<V: Value> {
     pub(crate) state: State<V>,
     pub(crate) finished: Vec<Finished<V>>,
     pub(crate) history: Vec<IterationRecord>,
@@ -32,6 +32,8 @@ pub(crate) struct Run<V> {
     pub(crate) earlier_seconds: f64,
     /// Room for the old rows of a non-negative mode, by panel.
     pub(crate) previous: Vec<Vec<V>>,
+    /// The tensor as a list, once a residual had to be measured at its cells.
+    pub(crate) entries: Option<Coo<V>>,
 }
 
 /// A start that has ended.
@@ -40,7 +42,7 @@ pub(crate) struct Finished<V> {
     pub(crate) report: RestartReport,
 }
 
-impl<V> Run<V> {
+impl<V: Value> Run<V> {
     pub(crate) fn seconds(&self) -> f64 {
         self.earlier_seconds + self.clock.elapsed().as_secs_f64()
     }
@@ -145,6 +147,7 @@ fn begin<V: Value>(
         clock: Instant::now(),
         earlier_seconds: 0.0,
         previous: Vec::new(),
+        entries: None,
     })
 }
 

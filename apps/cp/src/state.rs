@@ -81,30 +81,25 @@ impl<V: Value> State<V> {
         product
     }
 
-    /// Returns `||M||^2 = lambda^T (hadamard of all A_n^T A_n) lambda`.
-    pub(crate) fn model_norm_squared(&self) -> f64 {
-        self.weights.dot(&self.hadamard(|_| true).dot(&self.weights))
-    }
-
-    /// Takes in the inner product `<X, M>` at the end of an iteration.
-    ///
-    /// `||X - M||^2` is the difference `||X||^2 + ||M||^2 - 2 <X, M>`: exact to rounding of
-    /// `||X||^2`, so that near a perfect fit its digits cancel and the relative error is known to
-    /// about 3e-8 in double precision, 7e-4 in single.  See
-    /// [`decompose_common::stopping::error_floor`].
-    pub(crate) fn measure(&mut self, norm_squared: f64, inner: f64) {
-        let residual = norm_squared + self.model_norm_squared() - 2.0 * inner;
-        let fit = 1.0 - (residual.max(0.0) / norm_squared).sqrt();
+    /// Takes in the relative error at the end of an iteration.
+    pub(crate) fn record(&mut self, relative_error: f64) {
+        let fit = 1.0 - relative_error;
         self.change = (fit - self.fit).abs();
         self.fit = fit;
-        self.relative_error = 1.0 - fit;
+        self.relative_error = relative_error;
         self.iteration += 1;
+    }
+
+    /// Returns the weights that belong to the factors in memory.
+    pub(crate) fn stored_weights(&self) -> Array1<f64> {
+        let ones = Array1::<f64>::ones(self.weights.len());
+        &self.weights / &self.scales.iter().fold(ones, |product, scale| product * scale)
     }
 
     /// Makes the model, with the weights and scales that belong to the factors in memory.
     pub(crate) fn into_model(self) -> Result<CpModel<V>, SolverError> {
-        let scales = self.scales.iter().fold(Array1::<f64>::ones(self.weights.len()), |p, s| p * s);
+        let weights = self.stored_weights().to_vec();
         let factors = self.factors.into_iter().map(Panels::join).collect::<Result<_, _>>()?;
-        Ok(CpModel::new((self.weights / scales).to_vec(), factors)?)
+        Ok(CpModel::new(weights, factors)?)
     }
 }

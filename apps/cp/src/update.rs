@@ -58,7 +58,7 @@ pub(crate) fn update_mode<V: Value>(
     let prepared = Instant::now();
     // One thread inverts while the others begin with the kernel.
     let invert = || {
-        let w = (!nonneg).then(|| multiplier(&normal, &scaling, report)).transpose();
+        let w = (!nonneg).then(|| multiplier::<V>(&normal, &scaling, report)).transpose();
         (w, prepared.elapsed().as_secs_f64() / rayon::current_num_threads() as f64)
     };
     let ((w, inverting), product) = rayon::join(invert, || sweep.mttkrp(mode, &mut state.factors));
@@ -111,16 +111,16 @@ fn power_of_two(x: f64) -> f64 {
     if x.is_normal() { x.abs().log2().round().exp2() } else { 1.0 }
 }
 
-/// Returns `W`, of the normal equations `Y`.
-fn multiplier(
+/// Returns `W`, of the normal equations `Y`, for right-hand sides in the precision `V`.
+fn multiplier<V: Value>(
     normal: &Array2<f64>,
     scaling: &Scaling,
     report: &mut GramReport,
 ) -> Result<Array2<f64>, SolverError> {
-    let inverse = linalg::invert_spd(normal.view())?;
+    let inverse = linalg::invert_spd(normal.view(), V::EPSILON)?;
     let full = inverse.rank == normal.nrows();
     let deficiency = if full { Deficiency::Regular } else { Deficiency::Singular };
-    report.count(deficiency, inverse.condition);
+    report.count(deficiency, inverse.condition, V::EPSILON);
     let mut w = inverse.matrix;
     let [others, column] = [&scaling.others, &scaling.column].map(|scale| scale.mapv(f64::recip));
     Zip::from(w.rows_mut()).and(&others).for_each(|row, other| {

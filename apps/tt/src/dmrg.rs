@@ -30,6 +30,7 @@ use crate::kernels::{Kernels, LeftOut};
 use crate::spectrum::{Split, split};
 use crate::state::{Run, Seconds};
 use crate::train::{Cut, core_of};
+use crate::verify::relative_error;
 
 /// `W`, its copy while it is decomposed, and the vectors of the result.
 const COPIES: u64 = 4;
@@ -80,9 +81,10 @@ pub(crate) fn sweep<V: Value>(
         energy = split.energy();
         put(run, k, split.weighted_left(), split.right);
     }
+    let error = relative_error(kernels, &run.state.train, energy)?;
     seconds.dense = start.elapsed().as_secs_f64() - seconds.contract.iter().sum::<f64>();
     run.state.ranks_changed = run.state.train.ranks() != ranks;
-    run.end_sweep(energy, seconds, start);
+    run.end_sweep(error, seconds, start);
     Ok(())
 }
 

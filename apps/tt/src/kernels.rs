@@ -22,7 +22,7 @@ use decompose_core::kernels;
 use decompose_core::runtime::Toolchain;
 use decompose_core::schedule::Problem;
 use decompose_core::sweep::{PlanOptions, TreeLayout, TreePlan, plan_kernels};
-use decompose_formats::{Coo, Csf, Matrix, PatternCounts, Value};
+use decompose_formats::{Coo, Csf, Matrix, ModeOrder, PatternCounts, Value};
 use ndarray::{Array3, ArrayD, Axis, IxDyn, s};
 use rayon::prelude::{IntoParallelIterator, ParallelIterator};
 
@@ -112,6 +112,8 @@ pub struct Kernels<V: Value> {
     sizes: BondSizes,
     toolchain: Toolchain,
     built: BTreeMap<Key, Built<V>>,
+    /// The tensor as a list, once an error had to be measured at its cells.
+    entries: Option<Coo<V>>,
 }
 
 /// What a kernel leaves out, and the sizes of its bonds.
@@ -179,8 +181,8 @@ impl<V: Value> Kernels<V> {
         toolchain: Toolchain,
     ) -> Kernels<V> {
         let (extents, sizes) = (counts.extents().to_vec(), BondSizes::Exact);
-        let built = BTreeMap::new();
-        Kernels { extents, counts, norm_squared, trees, sizes, toolchain, built }
+        let (built, entries) = (BTreeMap::new(), None);
+        Kernels { extents, counts, norm_squared, trees, sizes, toolchain, built, entries }
     }
 
     /// Chooses the sizes of bonds that kernels are made for; exact ones by default.
@@ -201,6 +203,25 @@ impl<V: Value> Kernels<V> {
     /// Returns the trees.
     pub fn trees(&self) -> &[(TreeLayout, Arc<Csf<V>>)] {
         &self.trees
+    }
+
+    /// Returns the tensor as a list, sorted by its natural order.  Time and memory of the list, and of a sort, the
+    /// first time.
+    ///
+    /// # Errors
+    ///
+    /// [`CoreError::Format`] if there is no memory.
+    pub(crate) fn entries(&mut self) -> Result<&Coo<V>, CoreError> {
+        let list = match self.entries.take() {
+            Some(list) => list,
+            None => {
+                let (_, tree) = self.trees.first().ok_or_else(no_tree)?;
+                let mut list = tree.to_coo();
+                list.sort(&ModeOrder::natural(self.extents.len()))?;
+                list
+            }
+        };
+        Ok(self.entries.insert(list))
     }
 
     /// Returns the kernels made so far.
@@ -348,6 +369,10 @@ impl<V: Value> Kernels<V> {
     }
 }
 
+fn no_tree() -> CoreError {
+    CoreError::Internal("no tree of the tensor is kept".into())
+}
+
 /// Poses a kernel for bonds of `ranks`, with the tensor stored in its natural order.
 fn problem(
     left_out: LeftOut,
@@ -366,7 +391,7 @@ fn problem(
     }
     let mut question = Question::new(expr, 0, counts, &shapes)?;
     question.value_bytes = value_bytes;
-    let natural = TreeLayout::new(decompose_formats::ModeOrder::natural(order), 1);
+    let natural = TreeLayout::new(ModeOrder::natural(order), 1);
     Ok((question.problem(&natural), question))
 }
 

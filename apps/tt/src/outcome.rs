@@ -3,7 +3,7 @@
 use decompose_common::SolverError;
 use decompose_common::history::IterationRecord;
 use decompose_common::restarts::{RestartReport, best};
-use decompose_formats::{ModeOrder, Value};
+use decompose_formats::{ModeOrder, Unit, Value};
 
 use crate::kernels::Kernels;
 use crate::train::Train;
@@ -33,6 +33,16 @@ pub struct TtOutcome {
 }
 
 impl TtOutcome {
+    /// Returns the outcome for data of which the solver saw the values divided by `unit`.
+    pub fn in_unit(mut self, unit: Unit) -> TtOutcome {
+        self.train.scale_to(unit);
+        let spectra = self.spectra.iter_mut().flatten();
+        let norms = [&mut self.verified.norm, &mut self.verified.train_norm];
+        spectra.chain(norms).for_each(|x| *x = unit.multiply(*x));
+        self.verified.inner = unit.multiply(unit.multiply(self.verified.inner));
+        self
+    }
+
     /// Returns the report of the start that gave the train.
     pub fn best(&self) -> &RestartReport {
         &self.restarts[self.best]

@@ -208,7 +208,7 @@ fn iterate<V: Value>(
 ) -> Result<StopReason, SolverError> {
     let cuts = cuts(config, kernels.extents(), kernels.norm_squared().sqrt())?;
     let (bound, memory) = (config.ranks.bound(), config.memory);
-    let rounding = run.standing::<V>().error_floor.powi(2);
+    let rounding = 4.0 * V::EPSILON;
     let goal = dmrg::Goal { bound, cuts: &cuts, memory, rounding };
     loop {
         let growing =

@@ -68,17 +68,12 @@ impl Run {
         self.earlier_seconds + self.clock.elapsed().as_secs_f64()
     }
 
-    /// Takes in a sweep that left a centre core with the squared norm `energy`.
-    ///
-    /// The train is the projection of the tensor on what the other cores span, so that
-    /// `||X - T||^2 = ||X||^2 - ||G||^2`.  The subtraction limits the relative error to about 3e-8
-    /// near a perfect fit.
-    pub(crate) fn end_sweep(&mut self, energy: f64, seconds: Seconds, start: Instant) {
+    /// Takes in a sweep that left a train with this relative error.
+    pub(crate) fn end_sweep(&mut self, relative_error: f64, seconds: Seconds, start: Instant) {
         let state = &mut self.state;
-        let residual = ((self.norm_squared - energy) / self.norm_squared).max(0.0).sqrt();
-        state.change = (1.0 - residual - state.fit).abs();
-        state.fit = 1.0 - residual;
-        state.relative_error = residual;
+        state.change = (1.0 - relative_error - state.fit).abs();
+        state.fit = 1.0 - relative_error;
+        state.relative_error = relative_error;
         state.iteration += 1;
         let record = IterationRecord {
             restart: self.restart,
@@ -95,13 +90,12 @@ impl Run {
 
     /// Tells the stopping rule where the iteration is.
     pub(crate) fn standing<V: Value>(&self) -> Standing {
-        let epsilon = if V::BYTES == 4 { f64::from(f32::EPSILON) } else { f64::EPSILON };
         let State { iteration, change, relative_error, .. } = self.state;
         Standing {
             iteration,
             change,
             relative_error,
-            error_floor: error_floor(epsilon),
+            error_floor: error_floor(V::EPSILON),
             elapsed: self.clock.elapsed(),
         }
     }

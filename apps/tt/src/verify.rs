@@ -6,35 +6,24 @@
 //!
 //! The environment is one TTTc over the non-zeros; `||T||` comes from the cores alone.  Near a
 //! perfect fit the digits of the sum cancel: the error is known to 3e-8 in double precision, to
-//! 7e-4 in single.  Below ten times that the difference is summed cell by cell, in double precision
-//! and without cancellation, if the tensor has no more than [`CELLS`] cells.
-
-use std::ops::Range;
+//! 7e-4 in single.  Where rounding may have made it up it is measured at the cells, in double precision and
+//! without that difference: see [`decompose_common::residual`].
 
 use decompose_common::SolverError;
-use decompose_common::stopping::error_floor;
-use decompose_formats::{Coo, ModeOrder, Value};
-use ndarray::{Array2, s};
-use rayon::prelude::{IntoParallelIterator, ParallelIterator};
+use decompose_common::residual::{CELLS, ModelSquare, Residual, TrainChain, residual};
+use decompose_formats::Value;
 
 use crate::kernels::{Kernels, LeftOut};
 use crate::train::Train;
 
-/// The most cells that are visited one by one: half a second's work.
-pub const CELLS: u64 = 1 << 26;
+pub use decompose_common::residual::Measured;
 
-/// Cells of a block.
-const BLOCK: usize = 1 << 18;
-
-/// How an error was measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Measured {
-    /// From norms and the inner product with the tensor.
-    InnerProduct,
-    /// Cell by cell.
-    Cells,
-}
+/// The most cells that are visited one by one at the end: half a second's work.
+const MOST_CELLS: u64 = 1 << 26;
+/// Roundings of the terms that a difference may be off by: those of sums over non-zeros.
+const ROUNDINGS: f64 = 32.0;
+/// An error is measured where its square is below so many times what rounding leaves of the difference.
+const DOUBTFUL: f64 = 16.0;
 
 /// A measured error.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
@@ -62,7 +51,7 @@ impl Verified {
 
 /// Measures the error of `train`.
 ///
-/// Time: one TTTc, `O(sum I_k r^3)`, and near a perfect fit `O(cells r)`.
+/// Time: one TTTc, `O(sum I_k r^3)`, and near a perfect fit `O(cells r)`, of all cells or of those listed.
 ///
 /// # Errors
 ///
@@ -72,61 +61,51 @@ pub fn verify<V: Value>(kernels: &mut Kernels<V>, train: &Train) -> Result<Verif
     let (environment, _) = kernels.environment(LeftOut::core(last), train)?;
     let inner: f64 = environment.iter().zip(&train.cores()[last]).map(|(z, g)| z * g).sum();
     let (square, train_square) = (kernels.norm_squared(), train.norm_squared());
-    let residual = (square + train_square - 2.0 * inner).max(0.0);
-    let epsilon = if V::BYTES == 4 { f64::from(f32::EPSILON) } else { f64::EPSILON };
-    let floor = error_floor(epsilon);
-    let mut verified = Verified {
-        relative_error: (residual / square).sqrt(),
-        floor,
-        measured: Measured::InnerProduct,
-        norm: square.sqrt(),
-        train_norm: train_square.sqrt(),
-        inner,
-    };
-    let cells = train.extents().iter().fold(1_u64, |n, &extent| n.saturating_mul(extent));
-    if verified.relative_error < 10.0 * floor && cells <= CELLS {
-        let mut list = kernels.trees()[0].1.to_coo();
-        list.sort(&ModeOrder::natural(train.order()))?;
-        verified.relative_error = (by_cells(&list, train) / square).sqrt();
-        verified.measured = Measured::Cells;
+    let difference = square + train_square - 2.0 * inner;
+    let terms =
+        V::EPSILON * 2.0 * (square * train_square).sqrt() + f64::EPSILON * (square + train_square);
+    let floor = (ROUNDINGS * terms / square).sqrt();
+    let (norm, train_norm) = (square.sqrt(), train_square.sqrt());
+    if difference > DOUBTFUL * ROUNDINGS * terms {
+        let (relative_error, measured) = ((difference / square).sqrt(), Measured::InnerProduct);
+        return Ok(Verified { relative_error, floor, measured, norm, train_norm, inner });
+    }
+    let found = at_cells(kernels, train, MOST_CELLS)?;
+    let floor = match found.measured {
+        Measured::Entries => (found.rounding / square).sqrt(),
         // Each cell is a sum of a few products near it in size.
-        verified.floor = 16.0 * f64::EPSILON;
-    }
-    Ok(verified)
+        Measured::Cells | Measured::InnerProduct => 16.0 * f64::EPSILON,
+    };
+    let (relative_error, measured) = (found.relative_error(square), found.measured);
+    Ok(Verified { relative_error, floor, measured, norm, train_norm, inner })
 }
 
-/// Returns `||X - T||^2` for a list in natural order, summed over all cells.
-fn by_cells<V: Value>(list: &Coo<V>, train: &Train) -> f64 {
-    let extents = list.extents();
-    let product = |modes: Range<usize>| extents[modes].iter().product::<u64>() as usize;
-    let order = extents.len();
-    let sides = |k: &usize| product(0..*k) + product(*k..order);
-    let cut = (1..order).min_by_key(sides).unwrap_or(1);
-    let (head, tail) = (train.head(cut), train.tail(cut));
-    let rows = (BLOCK / tail.ncols().max(1)).max(1);
-    let place = |modes: Range<usize>, entry: usize| {
-        modes.fold(0, |at, m| at * extents[m] as usize + list.coords(m).get(entry) as usize)
-    };
-    let first_of = |row: usize| first(list.nnz(), |entry| place(0..cut, entry) >= row);
-    let block = |number: usize| {
-        let (from, to) = (number * rows, head.nrows().min((number + 1) * rows));
-        let mut cells: Array2<f64> = head.slice(s![from..to, ..]).dot(&tail);
-        for entry in first_of(from)..first_of(to) {
-            let at = (place(0..cut, entry) - from, place(cut..order, entry));
-            cells[at] -= list.values()[entry].to_f64();
-        }
-        cells.iter().map(|x| x * x).sum::<f64>()
-    };
-    let blocks: Vec<f64> = (0..head.nrows().div_ceil(rows)).into_par_iter().map(block).collect();
-    blocks.iter().sum()
+/// Returns `||X - T|| / ||X||` of a train that projects the tensor, `||X||^2 - energy` its squared error, after a
+/// sweep.
+///
+/// # Errors
+///
+/// If there is no memory.
+pub(crate) fn relative_error<V: Value>(
+    kernels: &mut Kernels<V>,
+    train: &Train,
+    energy: f64,
+) -> Result<f64, SolverError> {
+    let square = kernels.norm_squared();
+    let difference = square - energy;
+    if difference > DOUBTFUL * ROUNDINGS * V::EPSILON * (square + energy) {
+        return Ok((difference / square).sqrt());
+    }
+    Ok(at_cells(kernels, train, CELLS)?.relative_error(square))
 }
 
-/// Returns the first of `0..count` for which `test` holds, given that it holds for all later ones.
-fn first(count: usize, test: impl Fn(usize) -> bool) -> usize {
-    let (mut low, mut high) = (0, count);
-    while low < high {
-        let middle = low + (high - low) / 2;
-        if test(middle) { high = middle } else { low = middle + 1 }
-    }
-    low
+fn at_cells<V: Value>(
+    kernels: &mut Kernels<V>,
+    train: &Train,
+    most_cells: u64,
+) -> Result<Residual, SolverError> {
+    let norm = train.norm_squared();
+    // All cores but one are orthonormal: nothing cancels in the norm.
+    let square = ModelSquare { norm, terms: norm };
+    Ok(residual(kernels.entries()?, &TrainChain::new(train.cores()), square, most_cells))
 }

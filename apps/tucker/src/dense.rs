@@ -1,7 +1,8 @@
 //! Algebra on the core: a small dense tensor, `R_1 x ... x R_N`.
 
 use decompose_common::linalg::matmul;
-use ndarray::{Array2, ArrayD, ArrayView2, Axis, IxDyn};
+use decompose_formats::Unit;
+use ndarray::{Array2, ArrayD, ArrayView2, ArrayViewD, Axis, IxDyn};
 
 /// Returns the unfolding in `mode`: `R_n x prod_{m != n} R_m`, the other modes in their order.
 pub(crate) fn unfold(core: &ArrayD<f64>, mode: usize) -> Array2<f64> {
@@ -52,10 +53,11 @@ pub(crate) fn square(core: &ArrayD<f64>) -> f64 {
 /// Returns the norms of the slices of every mode: the singular values of the unfoldings, if the
 /// slices are orthogonal.
 pub fn slice_norms(core: &ArrayD<f64>) -> Vec<Vec<f64>> {
-    let norms = |mode: usize| {
-        let slices = core.axis_iter(Axis(mode));
-        slices.map(|slice| slice.iter().map(|x| x * x).sum::<f64>().sqrt()).collect()
-    };
+    let unit = Unit::of::<f64>(core.iter().fold(0.0, |most, x| most.max(x.abs())));
+    let square = |x: &f64| unit.divide(*x).powi(2);
+    let norm =
+        |slice: ArrayViewD<'_, f64>| unit.multiply(slice.iter().map(square).sum::<f64>().sqrt());
+    let norms = |mode: usize| core.axis_iter(Axis(mode)).map(norm).collect();
     (0..core.ndim()).map(norms).collect()
 }
 

@@ -9,7 +9,7 @@ use decompose_core::einsum::Index;
 use decompose_core::error::CoreError;
 use decompose_core::kernels::mode_rank_index;
 use decompose_core::runtime::{Kernel, Toolchain, share_slices};
-use decompose_core::sweep::BuildReport;
+use decompose_core::sweep::{BuildReport, entries_of};
 use decompose_formats::dense::padded;
 use decompose_formats::{Coo, DenseTensor, Matrix, Value};
 use rayon::prelude::{IntoParallelIterator, ParallelIterator};
@@ -34,6 +34,8 @@ pub struct Engine<V: Value> {
     buffer: Matrix<V>,
     /// The mode whose result stands whole in the buffer.
     formed: Option<usize>,
+    /// The tensor as a list, once a residual had to be measured at its cells.
+    entries: Option<Coo<V>>,
 }
 
 /// A partial product that merged modes share.
@@ -93,6 +95,7 @@ impl<V: Value> Engine<V> {
             partials,
             buffer,
             formed,
+            entries: None,
         };
         let lens = (0..engine.forming.len()).map(|mode| engine.buffer_len(mode));
         engine.buffer = Matrix::zeros(1, lens.max().unwrap_or(1).max(1))?;
@@ -117,6 +120,34 @@ impl<V: Value> Engine<V> {
     /// Returns the seconds of every run of each kernel so far, in the same order.
     pub fn seconds(&self) -> impl Iterator<Item = &[f64]> {
         self.seconds.iter().map(Vec::as_slice)
+    }
+
+    /// Returns the tensor as a list again, sorted by its natural order.  Time and memory of the list, and of a sort,
+    /// the first time.
+    ///
+    /// # Errors
+    ///
+    /// If there is no memory.
+    pub(crate) fn entries(&mut self) -> Result<&Coo<V>, SolverError> {
+        let list = match self.entries.take() {
+            Some(list) => list,
+            None => self.list()?,
+        };
+        Ok(self.entries.insert(list))
+    }
+
+    fn list(&self) -> Result<Coo<V>, SolverError> {
+        let modes = 0..self.extents.len();
+        let Some(merge) = self.partials.first().filter(|partial| partial.kernel == 0) else {
+            // Kernels on the tensor itself come first.
+            let blocks: Vec<Vec<usize>> = modes.map(|mode| vec![mode]).collect();
+            return Ok(entries_of(self.kernels[0].tree(), (&self.extents, &blocks), &[])?);
+        };
+        let others = modes.filter(|mode| !merge.modes.contains(mode)).map(|mode| vec![mode]);
+        let blocks: Vec<Vec<usize>> = [merge.modes.clone()].into_iter().chain(others).collect();
+        // The updates of the merged modes follow the partial product.
+        let tuples = (merge.modes.as_slice(), self.kernels[1].tree());
+        Ok(entries_of(self.kernels[0].tree(), (&self.extents, &blocks), &[tuples])?)
     }
 
     /// Forgets results that contain the factor of `mode`, which changes.

@@ -19,6 +19,7 @@ use decompose_formats::Value;
 use crate::config::Method;
 use crate::dense::{fold, square};
 use crate::engine::Engine;
+use crate::fit::relative_error;
 use crate::rows::WithCore;
 use crate::state::State;
 use crate::subspace::{self, Update};
@@ -75,7 +76,10 @@ pub(crate) fn sweep<V: Value>(
     if !captured.is_finite() {
         return Err(SolverError::factor_overflow(state.iteration + 1, order));
     }
-    state.measure(engine.norm_squared() - captured, engine.norm_squared());
+    let norm_squared = engine.norm_squared();
+    let sums = (norm_squared - captured, norm_squared + captured);
+    let error = relative_error(engine, state, sums)?;
+    state.record(error);
     let inside: f64 = steps.ttmc.iter().chain(&steps.subspace).sum();
     steps.other = (begun.elapsed().as_secs_f64() - inside).max(0.0);
     Ok(steps.details())

@@ -18,12 +18,12 @@
 use decompose_common::SolverError;
 use decompose_common::init::unfolding_gram_product;
 use decompose_common::linalg::{self, Guess, Leading, leading, leading_bytes, leading_of};
+use decompose_common::rng::MatrixRng;
 use decompose_formats::ints::Width;
 use decompose_formats::{Coo, Csf, Ints, Matrix, ModeOrder, Value};
 use ndarray::{Array2, ArrayView2};
 
 use crate::config::check_order;
-use crate::subspace::orthonormalise;
 
 /// Up to this extent the Gram matrix of an unfolding is formed: its tails are then exact.
 const FORMED: usize = 512;
@@ -74,7 +74,8 @@ impl Target {
 
 /// Computes the HOSVD of `coo`; sorts it once a mode, and last by its natural order.
 ///
-/// Where an unfolding has fewer singular values than asked for, the factor has zero columns.
+/// Where an unfolding has fewer singular values than asked for, the other columns are random, from `seed`, and all
+/// are orthonormal.
 /// Memory: the upper levels of a tree and [`working_bytes`] beside the list; ST-HOSVD also holds
 /// the truncated tensor, of `nnz` fibres of mode 1 times `R_1` entries.
 ///
@@ -177,6 +178,7 @@ fn leading_factor<V: Value>(
 ) -> Result<(Matrix<V>, f64), SolverError> {
     let mode = fibres.mode_order().modes().last().copied().unwrap_or(0);
     let extent = fibres.extents()[mode] as usize;
+    let rng = MatrixRng::new(seed, mode as u64);
     let total: f64 = fibres.values().iter().map(|value| value.to_f64().powi(2)).sum();
     if extent <= FORMED {
         let gram = product(fibres, Array2::eye(extent).view())?;
@@ -186,7 +188,7 @@ fn leading_factor<V: Value>(
             Wanted::Rank(rank) => rank,
             Wanted::Tail(most) => (1..=extent).find(|&rank| tail(rank) <= most).unwrap_or(extent),
         };
-        return Ok((factor(&found, rank)?, tail(rank)));
+        return Ok((factor(&found, rank, rng)?, tail(rank)));
     }
     let mut count = match wanted {
         Wanted::Rank(rank) => rank,
@@ -200,8 +202,8 @@ fn leading_factor<V: Value>(
             Wanted::Tail(most) => (1..=count).find(|&rank| tail(rank) <= most),
         };
         match rank {
-            Some(rank) => return Ok((factor(&found, rank)?, tail(rank))),
-            None if count == extent => return Ok((factor(&found, extent)?, 0.0)),
+            Some(rank) => return Ok((factor(&found, rank, rng)?, tail(rank))),
+            None if count == extent => return Ok((factor(&found, extent, rng)?, 0.0)),
             None => count = (2 * count).min(extent),
         }
     }
@@ -214,16 +216,22 @@ fn product<V: Value>(fibres: &Csf<V>, q: ArrayView2<'_, f64>) -> Result<Array2<f
     Ok(unfolding_gram_product(fibres, &block)?.view().to_owned())
 }
 
-fn factor<V: Value>(found: &Leading, rank: usize) -> Result<Matrix<V>, SolverError> {
+/// Returns the `rank` leading vectors found, completed by random ones of `rng` where there are fewer singular values.
+fn factor<V: Value>(
+    found: &Leading,
+    rank: usize,
+    rng: MatrixRng,
+) -> Result<Matrix<V>, SolverError> {
     let largest = found.values.first().copied().unwrap_or(0.0);
+    let real = |value: &&f64| **value > NEGLIGIBLE * largest;
+    let kept = found.values.iter().take_while(real).count().min(rank);
     let mut factor = Matrix::zeros(found.vectors.nrows(), rank)?;
     for (mut to, from) in factor.view_mut().rows_mut().into_iter().zip(found.vectors.rows()) {
-        for ((to, &from), &value) in to.iter_mut().zip(from).zip(&found.values) {
-            *to = V::from_f64(if value > 0.0 && value > NEGLIGIBLE * largest { from } else { 0.0 });
-        }
+        to.iter_mut().zip(from).take(kept).for_each(|(to, &from)| *to = V::from_f64(from));
     }
     let gram = linalg::gram(&factor);
-    orthonormalise(&mut factor, gram)?;
+    linalg::orthonormalise(&mut factor, gram)?;
+    linalg::complete(&mut factor, kept, rng)?;
     Ok(factor)
 }
 

@@ -5,6 +5,7 @@ mod checkpoint;
 pub mod config;
 mod dense;
 pub mod engine;
+mod fit;
 mod hooi;
 pub mod hosvd;
 mod nonneg;

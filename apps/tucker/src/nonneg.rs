@@ -22,6 +22,7 @@ use ndarray::{Array1, Array2, ArrayD, IxDyn};
 
 use crate::dense::{mode_product, unfold};
 use crate::engine::Engine;
+use crate::fit::relative_error;
 use crate::state::State;
 
 /// Multiplicative updates of the core an iteration: they cost nothing beside the kernels.
@@ -103,8 +104,11 @@ pub(crate) fn sweep<V: Value>(
     }
     let start = Instant::now();
     let projected = engine.all_modes(&state.factors)?.mapv(V::to_f64);
-    let residual = update_core(&mut state.core, &projected, &grams);
-    state.measure(engine.norm_squared() + residual, engine.norm_squared());
+    let (square, cross) = update_core(&mut state.core, &projected, &grams);
+    let norm_squared = engine.norm_squared();
+    let sums = (norm_squared + square - 2.0 * cross, norm_squared + square + 2.0 * cross);
+    let error = relative_error(engine, state, sums)?;
+    state.record(error);
     let core = start.elapsed().as_secs_f64();
     let inside: f64 = ttmc.iter().chain(&rows).sum::<f64>() + core;
     Ok(record(ttmc, rows, core, (begun.elapsed().as_secs_f64() - inside).max(0.0)))
@@ -131,8 +135,12 @@ fn normalise<V: Value>(
     linalg::update_rows(factor, &RowRule::Multiply(Array2::from_diag(&inverse).view())).gram
 }
 
-/// Improves the core; returns `<G, D> - 2 <G, N>`.
-fn update_core(core: &mut ArrayD<f64>, projected: &ArrayD<f64>, grams: &[Array2<f64>]) -> f64 {
+/// Improves the core; returns `<G, D>` and `<G, N>`, which are not negative.
+fn update_core(
+    core: &mut ArrayD<f64>,
+    projected: &ArrayD<f64>,
+    grams: &[Array2<f64>],
+) -> (f64, f64) {
     let image = |core: &ArrayD<f64>| {
         let modes = grams.iter().enumerate();
         modes.fold(core.clone(), |c, (mode, gram)| mode_product(&c, mode, gram.view()))
@@ -144,6 +152,6 @@ fn update_core(core: &mut ArrayD<f64>, projected: &ArrayD<f64>, grams: &[Array2<
         });
     }
     let below = image(core);
-    let pairs = core.iter().zip(&below).zip(projected);
-    pairs.map(|((g, d), n)| g * d - 2.0 * g * n).sum()
+    let product = |other: &ArrayD<f64>| core.iter().zip(other).map(|(g, x)| g * x).sum();
+    (product(&below), product(projected))
 }

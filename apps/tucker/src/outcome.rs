@@ -3,6 +3,7 @@
 use decompose_common::history::IterationRecord;
 use decompose_common::model::TuckerModel;
 use decompose_common::restarts::RestartReport;
+use decompose_formats::{Unit, Value};
 
 /// The best model of a run and how it came about.
 pub struct TuckerOutcome<V> {
@@ -21,7 +22,12 @@ pub struct TuckerOutcome<V> {
     pub seconds: f64,
 }
 
-impl<V> TuckerOutcome<V> {
+impl<V: Value> TuckerOutcome<V> {
+    /// Returns the outcome for data of which the solver saw the values divided by `unit`.
+    pub fn in_unit(self, unit: Unit) -> TuckerOutcome<V> {
+        TuckerOutcome { model: self.model.in_unit(unit), ..self }
+    }
+
     /// Returns the report of the start that gave the model.
     pub fn best(&self) -> &RestartReport {
         &self.restarts[self.best]

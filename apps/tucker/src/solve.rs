@@ -19,7 +19,6 @@ use crate::hooi::{self, Steps};
 use crate::nonneg;
 use crate::outcome::TuckerOutcome;
 use crate::state::State;
-use crate::subspace;
 
 /// A run in progress.
 pub(crate) struct Run<V> {
@@ -202,9 +201,8 @@ fn stop<V: Value>(run: &Run<V>, config: &TuckerConfig) -> Option<StopReason> {
     if config.method == Method::Core && iteration > 0 {
         return Some(StopReason::Converged);
     }
-    let epsilon = if V::BYTES == 4 { f64::from(f32::EPSILON) } else { f64::EPSILON };
     let elapsed = run.clock.elapsed();
-    let error_floor = error_floor(epsilon);
+    let error_floor = error_floor(V::EPSILON);
     config.stop.check(&Standing { iteration, change, relative_error, error_floor, elapsed })
 }
 
@@ -271,7 +269,7 @@ fn random_state<V: Value>(
 ) -> Result<State<V>, SolverError> {
     let seed = seed_of(config.seed, restart);
     if config.method != Method::Nonnegative {
-        let factors = subspace::random(extents, &config.ranks, seed)?;
+        let factors = init::orthonormal(extents, &config.ranks, seed)?;
         return Ok(state_of(factors, None, config));
     }
     let modes = extents.iter().zip(&config.ranks).zip(0_u64..);

@@ -30,15 +30,12 @@ impl<V: Value> State<V> {
         State { factors, core, iteration: 0, fit: 0.0, change: f64::INFINITY, relative_error: 1.0 }
     }
 
-    /// Takes in `||X - M||^2` at the end of an iteration.
-    ///
-    /// It is a difference of squares, so near a perfect fit its digits cancel and the relative
-    /// error is known to about 3e-8: see [`decompose_common::stopping::error_floor`].
-    pub(crate) fn measure(&mut self, residual: f64, norm_squared: f64) {
-        let fit = 1.0 - (residual.max(0.0) / norm_squared).sqrt();
+    /// Takes in the relative error at the end of an iteration.
+    pub(crate) fn record(&mut self, relative_error: f64) {
+        let fit = 1.0 - relative_error;
         self.change = (fit - self.fit).abs();
         self.fit = fit;
-        self.relative_error = 1.0 - fit;
+        self.relative_error = relative_error;
         self.iteration += 1;
     }
 

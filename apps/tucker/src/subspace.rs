@@ -19,12 +19,11 @@ use std::time::Instant;
 
 use decompose_common::SolverError;
 use decompose_common::linalg::{
-    self, Guess, Leading, RowRule, leading, leading_columns, leading_of, leading_of_flops,
+    self, Guess, Leading, leading, leading_columns, leading_of, leading_of_flops,
 };
 use decompose_common::rng::MatrixRng;
 use decompose_formats::{Matrix, Value};
 use ndarray::{Array2, ArrayView2};
-use rayon::prelude::{IndexedParallelIterator, ParallelIterator, ParallelSliceMut};
 
 use crate::engine::Engine;
 use crate::plan::{Forming, GRAM_MOST};
@@ -32,8 +31,6 @@ use crate::rows::{FactorRows, GramPart, Projection, Rows, WithCore, row_gram};
 
 /// Squared singular values below this share of the largest are rounding.
 const NEGLIGIBLE: f64 = 1e-13;
-/// The most passes that make columns orthonormal.
-const MOST_PASSES: usize = 4;
 
 /// How the leading singular vectors of `Y` (`I_n x P`) are found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -266,10 +263,8 @@ impl<V: Value> Pass<'_, V> {
         gram: Array2<f64>,
         kept: usize,
     ) -> Result<Array2<f64>, SolverError> {
-        let turned = orthonormalise(factor, gram)?;
-        if kept < factor.cols() {
-            complete(factor, kept, MatrixRng::new(self.seed, self.mode as u64))?;
-        }
+        let turned = linalg::orthonormalise(factor, gram)?;
+        linalg::complete(factor, kept, MatrixRng::new(self.seed, self.mode as u64))?;
         Ok(turned)
     }
 }
@@ -278,91 +273,6 @@ impl<V: Value> Pass<'_, V> {
 fn kept(found: &Leading) -> usize {
     let largest = found.values.first().copied().unwrap_or(0.0);
     found.values.iter().take_while(|&&value| value > NEGLIGIBLE * largest).count()
-}
-
-/// Makes the columns of `factor`, whose Gram matrix is `gram`, orthonormal, zero columns excepted;
-/// returns the matrix by which they were multiplied.
-pub(crate) fn orthonormalise<V: Value>(
-    factor: &mut Matrix<V>,
-    gram: Array2<f64>,
-) -> Result<Array2<f64>, SolverError> {
-    let rank = factor.cols();
-    let rounding = if V::BYTES == 4 { f64::from(f32::EPSILON) } else { f64::EPSILON };
-    let mut gram = gram;
-    let mut turned = Array2::eye(rank);
-    for _ in 0..MOST_PASSES {
-        let apart = gram.indexed_iter().map(|((r, s), &g)| {
-            let want = if r == s && g > 0.0 { 1.0 } else { 0.0 };
-            (g - want).abs()
-        });
-        if apart.fold(0.0, f64::max) <= 4.0 * rounding {
-            break;
-        }
-        let (values, vectors) = linalg::eigh(gram.view())?;
-        let largest = values.last().copied().unwrap_or(0.0);
-        let roots = values.mapv(|e| if e > NEGLIGIBLE * largest { e.sqrt().recip() } else { 0.0 });
-        let root = linalg::matmul((&vectors * &roots).view(), vectors.t());
-        gram = linalg::update_rows(factor, &RowRule::Multiply(root.view())).gram;
-        turned = linalg::matmul(turned.view(), root.view());
-    }
-    Ok(turned)
-}
-
-/// Replaces the columns from `kept` on, which are zero, by random ones that make all orthonormal.
-fn complete<V: Value>(
-    factor: &mut Matrix<V>,
-    kept: usize,
-    rng: MatrixRng,
-) -> Result<(), SolverError> {
-    let (rows, cols) = (factor.rows(), factor.cols());
-    let mut fresh = Matrix::<V>::zeros(rows, cols - kept)?;
-    fill(&mut fresh, kept, rng);
-    for _ in 0..2 {
-        let share = linalg::cross_gram(factor, &fresh);
-        let (stride, width) = (fresh.stride(), fresh.cols());
-        let view = factor.view();
-        fresh.as_mut_slice().par_chunks_mut(stride).enumerate().for_each(|(row, values)| {
-            for (col, value) in values[..width].iter_mut().enumerate() {
-                let known = view.row(row);
-                let part: f64 = (0..kept).map(|k| known[k].to_f64() * share[(k, col)]).sum();
-                *value = V::from_f64(value.to_f64() - part);
-            }
-        });
-        let gram = linalg::gram(&fresh);
-        orthonormalise(&mut fresh, gram)?;
-    }
-    for (mut to, from) in factor.view_mut().rows_mut().into_iter().zip(fresh.view().rows()) {
-        to.iter_mut().skip(kept).zip(from).for_each(|(to, &from)| *to = from);
-    }
-    Ok(())
-}
-
-/// Fills a matrix with numbers in `[-0.5, 0.5)`, those of the columns from `first` on.
-fn fill<V: Value>(matrix: &mut Matrix<V>, first: usize, rng: MatrixRng) {
-    let (stride, cols) = (matrix.stride(), matrix.cols());
-    matrix.as_mut_slice().par_chunks_mut(stride).enumerate().for_each(|(row, values)| {
-        for (col, value) in values[..cols].iter_mut().enumerate() {
-            *value = V::from_f64(rng.uniform(row as u64, (first + col) as u64) - 0.5);
-        }
-    });
-}
-
-/// Makes orthonormal factors from the seed, `I_n x R_n`.
-pub(crate) fn random<V: Value>(
-    extents: &[u64],
-    ranks: &[usize],
-    seed: u64,
-) -> Result<Vec<Matrix<V>>, SolverError> {
-    let modes = extents.iter().zip(ranks).enumerate();
-    modes
-        .map(|(mode, (&extent, &rank))| {
-            let mut factor = Matrix::zeros(extent as usize, rank)?;
-            fill(&mut factor, 0, MatrixRng::new(seed, mode as u64));
-            let gram = linalg::gram(&factor);
-            orthonormalise(&mut factor, gram)?;
-            Ok(factor)
-        })
-        .collect()
 }
 
 #[cfg(test)]

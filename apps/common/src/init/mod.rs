@@ -1,6 +1,7 @@
 //! Initial factors.
 
 mod nvecs;
+mod orthonormal;
 
 use decompose_formats::{Matrix, Panels, Value};
 use rayon::prelude::{IndexedParallelIterator, ParallelIterator, ParallelSliceMut};
@@ -9,6 +10,7 @@ use crate::error::CommonError;
 use crate::rng::MatrixRng;
 
 pub use nvecs::{nvecs, unfolding_gram_product};
+pub use orthonormal::orthonormal;
 
 /// Makes one factor a mode, `I_n x R`, uniform in `[0, 1)` and determined by `seed`.
 ///

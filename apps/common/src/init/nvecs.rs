@@ -34,8 +34,9 @@ const SLICE: usize = 8;
 /// Computes the `rank` leading eigenvectors of `X_(n) X_(n)^T` for the mode `n` that is the last
 /// level of `fibres`; each column's largest entry in magnitude is positive.
 ///
-/// Where the unfolding has fewer non-zero singular values than `rank`, the other columns are
-/// uniform in `[0, 1)` from `seed`, as the Tensor Toolbox fills them.  Time `O(nnz * rank)` for
+/// Where the unfolding has fewer non-zero singular values than `rank`, the other columns are random, from
+/// `seed`: orthonormal to those before as far as there are rows, and beyond uniform in `[0, 1)`, as the Tensor
+/// Toolbox fills them.  Time `O(nnz * rank)` for
 /// each of at most 100 products, memory three matrices of `I_n x (rank + 10)` doubles.
 ///
 /// # Errors
@@ -53,15 +54,20 @@ pub fn nvecs<V: Value>(fibres: &Csf<V>, rank: usize, seed: u64) -> Result<Matrix
     fill_random(&mut basis, (0, 0), rng);
     orthonormalise(&mut basis)?;
     let (vectors, found) = iterate(fibres, basis)?;
-    let mut result = Matrix::zeros(rows, rank)?;
-    let found = found.min(rank);
+    let orthonormal = rank.min(rows);
+    let found = found.min(orthonormal);
+    let mut wide = Matrix::<f64>::zeros(rows, orthonormal)?;
     for row in 0..rows {
-        for (to, &from) in result.row_mut(row).iter_mut().zip(&vectors.row(row)[..found]) {
-            *to = V::from_f64(from);
-        }
+        wide.row_mut(row)[..found].copy_from_slice(&vectors.row(row)[..found]);
     }
-    make_largest_positive(&mut result, found);
-    fill_random(&mut result, (found, 0), rng);
+    make_largest_positive(&mut wide, found);
+    linalg::complete(&mut wide, found, rng)?;
+    let mut result = Matrix::zeros(rows, rank)?;
+    for row in 0..rows {
+        let pairs = result.row_mut(row).iter_mut().zip(wide.row(row));
+        pairs.for_each(|(to, &from)| *to = V::from_f64(from));
+    }
+    fill_random(&mut result, (orthonormal, 0), rng);
     Ok(result)
 }
 
@@ -184,12 +190,12 @@ fn add_scaled(to: &mut [f64; SLICE], scale: f64, from: &[f64; SLICE]) {
     }
 }
 
-fn make_largest_positive<V: Value>(matrix: &mut Matrix<V>, columns: usize) {
+fn make_largest_positive(matrix: &mut Matrix<f64>, columns: usize) {
     let mut extreme = vec![0.0_f64; columns];
     for row in 0..matrix.rows() {
         for (extreme, value) in extreme.iter_mut().zip(matrix.row(row)) {
-            if value.to_f64().abs() > extreme.abs() {
-                *extreme = value.to_f64();
+            if value.abs() > extreme.abs() {
+                *extreme = *value;
             }
         }
     }
@@ -251,6 +257,32 @@ mod tests {
                     .fold(0.0_f64, |a, &x| if x.abs() > a.abs() { x } else { a });
                 assert!(extreme > 0.0);
             }
+        }
+    }
+
+    #[test]
+    fn a_rank_beyond_that_of_the_unfolding_is_completed_to_an_orthonormal_basis() {
+        // One rank-one tensor: every unfolding has rank 1.
+        let cells: Vec<[u32; 3]> = (0..24).map(|c| [c / 4, c % 4 / 2, c % 2]).collect();
+        let column = |m: usize| cells.iter().map(|at| at[m]).collect::<Vec<u32>>().into();
+        let value = |at: &[u32; 3]| f64::from((at[0] + 1) * (at[1] + 2) * (3 - at[2]));
+        let coo = Coo::new(
+            vec![6, 2, 2],
+            (0..3).map(column).collect(),
+            cells.iter().map(value).collect::<Vec<f64>>(),
+        );
+        let fibres = Csf::build(coo.unwrap(), &ModeOrder::new(vec![1, 2, 0]).unwrap()).unwrap();
+        for rank in [1, 4, 6, 8] {
+            let vectors = nvecs(&fibres, rank, 1).unwrap();
+            for (r, s) in (0..rank.min(6)).flat_map(|r| (0..=r).map(move |s| (r, s))) {
+                let dot = vectors.view().column(r).dot(&vectors.view().column(s));
+                assert!(
+                    (dot - f64::from(u8::from(r == s))).abs() < 1e-14,
+                    "{rank}: {r} {s}: {dot}"
+                );
+            }
+            let first = vectors.row(5)[0] / vectors.row(0)[0];
+            assert!((first - 6.0).abs() < 1e-12, "{first}");
         }
     }
 

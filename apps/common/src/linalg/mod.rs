@@ -4,7 +4,8 @@
 //! * matrices in `f64` that fit memory: [`eigh`], [`qr`], [`svd`], [`invert_spd`], [`solve_spd`], and leading
 //!   eigenvectors of larger ones, [`leading_of`], [`leading`];
 //! * long `I x R` factors in `f64` or `f32`, row block by row block at the speed of memory:
-//!   [`gram`], [`gram_of_panels`], [`cross_gram`], [`update_rows`], [`update_panels`].
+//!   [`gram`], [`gram_of_panels`], [`cross_gram`], [`update_rows`], [`update_panels`], [`orthonormalise`],
+//!   [`complete`].
 //!
 //! Passes that update rows multiply in tiles of our own (`tiles.rs`), which read memory meanwhile.
 //! Behind all else stands faer, pure Rust, or with the cargo feature `lapack` OpenBLAS by ndarray-linalg;
@@ -16,6 +17,7 @@ mod inverse;
 mod leading;
 mod lines;
 mod nonneg;
+mod orthonormal;
 mod prefetch;
 mod rows;
 mod spd;
@@ -38,6 +40,8 @@ pub use leading::{
     Guess, Leading, Product, leading, leading_bytes, leading_columns, leading_of, leading_of_flops,
 };
 pub use nonneg::NonNegative;
+pub(crate) use orthonormal::fill_centred;
+pub use orthonormal::{complete, orthonormalise};
 pub use rows::{RowRule, RowSums, cross_gram, gram, gram_of_panels, update_panels, update_rows};
 pub use spd::{descend_nonneg, solve_spd};
 

@@ -35,7 +35,7 @@ pub fn solve_spd(a: &[f64], b: &mut [f64], scratch: &mut Vec<f64>) -> Result<(),
         Pivots::Tiny => {
             let view = ArrayView2::from_shape((n, n), a);
             let view = view.map_err(|e| CommonError::NotAModel(e.to_string()))?;
-            let inverse = invert_spd(view)?.matrix;
+            let inverse = invert_spd(view, f64::EPSILON)?.matrix;
             let rows = inverse.rows().into_iter();
             let x: Vec<f64> =
                 rows.map(|row| row.iter().zip(&*b).map(|(a, b)| a * b).sum()).collect();

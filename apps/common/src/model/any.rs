@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use decompose_formats::Value;
+use decompose_formats::{Unit, Value};
 
 use crate::error::CommonError;
 use crate::model::{CpModel, TtModel, TuckerModel, npz, train, ttb, tucker};
@@ -81,6 +81,15 @@ impl<V: Value> Model<V> {
             Model::Cp(_) => ModelKind::Cp,
             Model::Tucker(_) => ModelKind::Tucker,
             Model::Tt(_) => ModelKind::Tt,
+        }
+    }
+
+    /// Returns the model of data of which this models the values divided by `unit`.
+    pub fn in_unit(self, unit: Unit) -> Model<V> {
+        match self {
+            Model::Cp(model) => Model::Cp(model.in_unit(unit)),
+            Model::Tucker(model) => Model::Tucker(model.in_unit(unit)),
+            Model::Tt(model) => Model::Tt(model.in_unit(unit)),
         }
     }
 

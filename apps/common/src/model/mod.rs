@@ -14,14 +14,14 @@ mod tucker;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use decompose_formats::{Matrix, Value};
+use decompose_formats::{Matrix, Unit, Value};
 
 use crate::error::CommonError;
 use crate::npz::NpzIn;
 
 pub use any::{Model, ModelKind};
 pub use arrange::Arrangement;
-pub use norm::train_norm_squared;
+pub use norm::{train_norm_squared, tucker_norm_squared};
 pub use train::TtModel;
 pub use tucker::TuckerModel;
 
@@ -77,6 +77,17 @@ impl<V: Value> CpModel<V> {
     /// Takes the model apart: weights, factors by mode.
     pub fn into_parts(self) -> (Vec<f64>, Vec<Matrix<V>>) {
         (self.weights, self.factors)
+    }
+
+    /// Returns the numbers, from 0, of the components that are zero everywhere: those of weight zero.
+    pub fn zero_components(&self) -> Vec<usize> {
+        (0..self.rank()).filter(|&r| self.weights[r] == 0.0).collect()
+    }
+
+    /// Returns the model of data of which this models the values divided by `unit`.
+    pub fn in_unit(mut self, unit: Unit) -> CpModel<V> {
+        self.weights.iter_mut().for_each(|weight| *weight = unit.multiply(*weight));
+        self
     }
 }
 

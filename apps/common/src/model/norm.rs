@@ -6,11 +6,11 @@
 //! train   the train contracted with itself, core by core
 //! ```
 
-use decompose_formats::Value;
+use decompose_formats::{Matrix, Value};
 use ndarray::{Array1, Array2, Array3, ArrayD, Axis};
 
 use crate::linalg::gram;
-use crate::model::{CpModel, Model, TuckerModel};
+use crate::model::{CpModel, Model};
 
 impl<V: Value> Model<V> {
     /// Returns `||M||^2`, summed in `f64`.
@@ -20,7 +20,7 @@ impl<V: Value> Model<V> {
     pub fn norm_squared(&self) -> f64 {
         match self {
             Model::Cp(model) => of_cp(model),
-            Model::Tucker(model) => of_tucker(model),
+            Model::Tucker(model) => tucker_norm_squared(model.core(), model.factors()),
             Model::Tt(model) => {
                 let wide =
                     |core: &Array3<V>| core.mapv(V::to_f64).as_standard_layout().into_owned();
@@ -38,16 +38,21 @@ fn of_cp<V: Value>(model: &CpModel<V>) -> f64 {
     weights.dot(&grams.dot(&weights))
 }
 
-fn of_tucker<V: Value>(model: &TuckerModel<V>) -> f64 {
-    let mut product: ArrayD<f64> = model.core().clone();
-    for (mode, factor) in model.factors().iter().enumerate() {
+/// Returns `||M||^2` of a Tucker model.  Time `O(sum I_n R_n^2 + prod R_n sum R_n)`.
+///
+/// # Panics
+///
+/// If a factor has another width than the core.
+pub fn tucker_norm_squared<V: Value>(core: &ArrayD<f64>, factors: &[Matrix<V>]) -> f64 {
+    let mut product = core.clone();
+    for (mode, factor) in factors.iter().enumerate() {
         let gram = gram(factor);
         for mut lane in product.lanes_mut(Axis(mode)) {
             let times = gram.dot(&lane);
             lane.assign(&times);
         }
     }
-    product.iter().zip(model.core()).map(|(a, b)| a * b).sum()
+    product.iter().zip(core).map(|(a, b)| a * b).sum()
 }
 
 /// Returns `||T||^2` of a train of row-major cores by contracting it with itself.

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use decompose_formats::{ModeOrder, Value};
+use decompose_formats::{ModeOrder, Unit, Value};
 use ndarray::Array3;
 
 use crate::error::CommonError;
@@ -65,6 +65,14 @@ impl<V: Value> TtModel<V> {
     /// Takes the model apart: cores, and the mode of each.
     pub fn into_parts(self) -> (Vec<Array3<V>>, ModeOrder) {
         (self.cores, self.order)
+    }
+
+    /// Returns the model of data of which this models the values divided by `unit`.
+    pub fn in_unit(mut self, unit: Unit) -> TtModel<V> {
+        if let Some(first) = self.cores.first_mut() {
+            first.mapv_inplace(|x| V::from_f64(unit.multiply(x.to_f64())));
+        }
+        self
     }
 
     /// Writes `model.npz` into `folder`: `core_1`, `core_2`, ... in train order and in the

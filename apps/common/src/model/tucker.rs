@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use decompose_formats::{Matrix, Value};
+use decompose_formats::{Matrix, Unit, Value};
 use ndarray::ArrayD;
 
 use crate::error::CommonError;
@@ -57,6 +57,12 @@ impl<V: Value> TuckerModel<V> {
     /// Takes the model apart: core, factors by mode.
     pub fn into_parts(self) -> (ArrayD<f64>, Vec<Matrix<V>>) {
         (self.core, self.factors)
+    }
+
+    /// Returns the model of data of which this models the values divided by `unit`.
+    pub fn in_unit(mut self, unit: Unit) -> TuckerModel<V> {
+        self.core.mapv_inplace(|g| unit.multiply(g));
+        self
     }
 
     /// Writes `model.npz` into `folder`: `core` in double precision, `factor_1`, `factor_2`, ...

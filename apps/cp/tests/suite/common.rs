@@ -11,7 +11,9 @@ use decompose_core::runtime::Toolchain;
 use decompose_core::schedule::Pattern;
 use decompose_core::sweep::{self, Engine, Merging, MttkrpSweep, PlanOptions, Trees};
 use decompose_cp::{CpConfig, CpOutcome, Start, solve};
-use decompose_formats::{Coo, Ints, Matrix, ModeSet, Panels, PatternCounts, Value, panels};
+use decompose_formats::{
+    Coo, Ints, Matrix, ModeOrder, ModeSet, Panels, PatternCounts, Value, panels,
+};
 
 /// MTTKRP by one loop over the non-zeros, summed in `f64`.
 #[derive(Clone)]
@@ -29,6 +31,10 @@ impl<V: Value> MttkrpSweep<V> for NaiveSweep {
         self.entries.iter().map(|(_, value)| value * value).sum()
     }
 
+    fn entries(&self) -> Result<Coo<V>, CoreError> {
+        Ok(self.list())
+    }
+
     fn mttkrp(&mut self, mode: usize, factors: &mut [Panels<V>]) -> Result<(), CoreError> {
         for panel in 0..factors[mode].parts().len() {
             let parts = factors.iter_mut().map(|factor| &mut factor.parts_mut()[panel]);
@@ -39,6 +45,19 @@ impl<V: Value> MttkrpSweep<V> for NaiveSweep {
 }
 
 impl NaiveSweep {
+    /// The tensor as a sorted list without duplicates.
+    pub(crate) fn list<V: Value>(&self) -> Coo<V> {
+        let column = |m: usize| -> Ints {
+            self.entries.iter().map(|(at, _)| at[m] as u32).collect::<Vec<u32>>().into()
+        };
+        let coords = (0..self.extents.len()).map(column).collect();
+        let values: Vec<V> = self.entries.iter().map(|(_, value)| V::from_f64(*value)).collect();
+        let mut list = Coo::new(self.extents.clone(), coords, values).unwrap();
+        list.sort(&ModeOrder::natural(self.extents.len())).unwrap();
+        list.sum_duplicates().unwrap();
+        list
+    }
+
     fn multiply<V: Value>(&self, mode: usize, factors: &mut [&mut Matrix<V>]) {
         let rank = factors[mode].cols();
         let mut sums = vec![0.0; factors[mode].rows() * rank];
@@ -77,6 +96,10 @@ impl<V: Value> MttkrpSweep<V> for InPanels {
         panels::widths(rank, V::BYTES, 1)
     }
 
+    fn entries(&self) -> Result<Coo<V>, CoreError> {
+        Ok(self.0.list())
+    }
+
     fn mttkrp(&mut self, mode: usize, factors: &mut [Panels<V>]) -> Result<(), CoreError> {
         self.0.mttkrp(mode, factors)
     }
@@ -88,19 +111,23 @@ pub(crate) fn run_compiled(
     start: Start<f64>,
     config: &CpConfig,
 ) -> CpOutcome<f64> {
-    let column = |m: usize| -> Ints {
-        tensor.entries.iter().map(|(at, _)| at[m] as u32).collect::<Vec<u32>>().into()
-    };
-    let coords = (0..tensor.extents.len()).map(column).collect();
-    let values: Vec<f64> = tensor.entries.iter().map(|(_, value)| *value).collect();
-    let mut coo = Coo::new(tensor.extents.clone(), coords, values).unwrap();
-    coo.sum_duplicates().unwrap();
+    run_kernels(tensor, start, config, &Toolchain::detect())
+}
+
+/// Decomposes `tensor` with the planned kernels.
+pub(crate) fn run_kernels<V: Value>(
+    tensor: &NaiveSweep,
+    start: Start<V>,
+    config: &CpConfig,
+    toolchain: &Toolchain,
+) -> CpOutcome<V> {
+    let coo = tensor.list::<V>();
     let counts = PatternCounts::of(&coo);
     let indices = |set: ModeSet| set.modes().map(kernels::mode_index).collect();
     let pattern: Pattern = counts.iter().map(|(set, n)| (indices(set), n.value)).collect();
     let options = PlanOptions {
         rank: config.rank,
-        value_bytes: 8,
+        value_bytes: V::BYTES,
         threads: rayon::current_num_threads(),
         memory: None,
         sweeps: 50,
@@ -110,7 +137,7 @@ pub(crate) fn run_compiled(
         updates: (0..tensor.extents.len()).collect(),
     };
     let plan = sweep::plan(&tensor.extents, &pattern, &options, Machine::here()).unwrap();
-    let (mut engine, _) = Engine::build(coo, &plan, &Toolchain::detect()).unwrap();
+    let (mut engine, _) = Engine::build(coo, &plan, toolchain).unwrap();
     solve(&mut engine, start, config, &mut |_| ControlFlow::Continue(())).unwrap()
 }
 

@@ -5,6 +5,7 @@
 mod acceptance;
 mod common;
 mod course;
+mod fit;
 mod options;
 mod reference;
 mod resume;

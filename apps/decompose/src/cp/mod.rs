@@ -64,7 +64,8 @@ fn run_in<V: Value + Into<f64>>(settings: &Settings) -> Result<Done, Failure> {
         return Ok(Done::Complete);
     }
     let Prepared { mut engine, start, facts } = prepared;
-    let solved = solve::solve(settings, (&mut engine, start), folder.as_ref(), &mut console)?;
+    let parts = (&mut engine, start, facts.unit);
+    let solved = solve::solve(settings, parts, folder.as_ref(), &mut console)?;
     run::while_freeing(engine, || finish(settings, &solved, &facts, folder.as_ref(), &mut console))
 }
 

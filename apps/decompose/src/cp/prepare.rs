@@ -2,8 +2,8 @@
 
 use decompose_core::sweep::{BuildReport, Engine, SweepPlan};
 use decompose_core::technique::Technique;
-use decompose_cp::{SolverError, Start};
-use decompose_formats::{Coo, PatternCounts, Value};
+use decompose_cp::Start;
+use decompose_formats::{Coo, PatternCounts, Unit, Value};
 use serde_json::json;
 
 use crate::cp::memory::{self, REMEDY};
@@ -25,6 +25,8 @@ pub(crate) struct Prepared<V: Value> {
 /// What was found and decided on the way.
 pub(crate) struct Facts {
     pub(crate) tensor: TensorFacts,
+    /// By which the solver's values are divided.
+    pub(crate) unit: Unit,
     pub(crate) plan: SweepPlan,
     pub(crate) build: BuildReport,
     pub(crate) forecast: Forecast,
@@ -48,9 +50,7 @@ pub(crate) fn prepare<V: Value>(
         Ok(before)
     });
     let (tensor, facts, before) = loaded?;
-    if tensor.norm_squared() <= 0.0 {
-        return Err(SolverError::ZeroTensor.into());
-    }
+    let (tensor, unit) = tensor::in_unit(tensor, console)?;
     let planned = console.phase("plan", || {
         let counts = PatternCounts::of(&tensor);
         memory::plan(&tensor, &counts, before, settings)
@@ -67,7 +67,7 @@ pub(crate) fn prepare<V: Value>(
     let built = console.phase("build", || Engine::build(tensor, &plan, &toolchain));
     let (engine, build) = built?;
     console.build(&build)?;
-    let facts = Facts { tensor: facts, plan, build, forecast };
+    let facts = Facts { tensor: facts, unit, plan, build, forecast };
     Ok(Prepared { engine, start, facts })
 }
 

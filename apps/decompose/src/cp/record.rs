@@ -72,6 +72,8 @@ struct ResultRecord<'a> {
     starts: StartsRecord<'a>,
     match_scores: Vec<Vec<f64>>,
     weights: &'a [f64],
+    /// The numbers of the components of weight zero, from 1.
+    zero_components: Vec<usize>,
     normal_equations: GramReport,
     solver_seconds: f64,
     seconds_per_iteration: Option<f64>,
@@ -165,6 +167,7 @@ fn result<V: Value>(solved: &Solved<V>) -> ResultRecord<'_> {
         starts: StartsRecord::new(&outcome.restarts, outcome.best),
         match_scores: outcome.match_scores.rows().into_iter().map(|row| row.to_vec()).collect(),
         weights: outcome.model.weights(),
+        zero_components: outcome.model.zero_components().iter().map(|r| r + 1).collect(),
         normal_equations: outcome.gram,
         solver_seconds: outcome.seconds,
         seconds_per_iteration: median(outcome.history.iter().map(|record| record.seconds)),

@@ -3,7 +3,7 @@
 use decompose_common::output::OutputFolder;
 use decompose_core::sweep::{Engine, MttkrpSweep};
 use decompose_cp::{CpOutcome, Start, history_layout, saved_history};
-use decompose_formats::Value;
+use decompose_formats::{Unit, Value};
 
 use crate::cli::Done;
 use crate::cp::settings::Settings;
@@ -20,14 +20,14 @@ pub(crate) struct Solved<V: Value> {
     pub(crate) done: Done,
 }
 
-/// Runs the solver.
+/// Runs the solver on values divided by a unit, which the model gets back.
 ///
 /// # Errors
 ///
 /// As [`journal::watch`].
 pub(crate) fn solve<V: Value>(
     settings: &Settings,
-    (engine, start): (&mut Engine<V>, Start<V>),
+    (engine, start, unit): (&mut Engine<V>, Start<V>, Unit),
     folder: Option<&OutputFolder>,
     console: &mut Console,
 ) -> Result<Solved<V>, Failure> {
@@ -37,6 +37,7 @@ pub(crate) fn solve<V: Value>(
     let outcome = journal::watch(settings, folder, course, console, |observer| {
         decompose_cp::solve(engine, start, config, observer)
     })?;
+    let outcome = outcome.in_unit(unit);
     let done = Done::after(&outcome.restarts);
     Ok(Solved { outcome, kernels: kernels::runs(engine.kernels(), engine.seconds()), done })
 }

@@ -25,6 +25,13 @@ impl<V: Value> fmt::Display for Summary<'_, V> {
         let best = outcome.best();
         let count = outcome.restarts.len();
         writeln!(f, "fit         {:.9} (relative error {:.3e})", best.fit, best.relative_error)?;
+        let zero: Vec<String> =
+            outcome.model.zero_components().iter().map(|r| (r + 1).to_string()).collect();
+        if !zero.is_empty() {
+            let (dead, rank) = (zero.len(), outcome.model.rank());
+            let are = if dead == 1 { "is" } else { "are" };
+            writeln!(f, "zero        {dead} of {rank} components {are} zero: {}", zero.join(", "))?;
+        }
         if count > 1 {
             let number = outcome.best + 1;
             writeln!(f, "best start  {number} of {count}, seed {}", best.seed)?;

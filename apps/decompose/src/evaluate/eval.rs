@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 use decompose_common::evaluate::values_at;
-use decompose_formats::Coo;
 use decompose_formats::io::{Dialect, Overwrite, WriteOptions, write};
+use decompose_formats::{Coo, Unit};
 use serde::Serialize;
 
 use crate::cli::Done;
@@ -55,6 +55,16 @@ struct Measures {
     seconds: f64,
 }
 
+impl Measures {
+    /// Returns the measures of data and model that were divided by `unit`.
+    fn in_unit(mut self, unit: Unit) -> Measures {
+        let sizes = [&mut self.rmse, &mut self.mae, &mut self.largest_residual];
+        let norms = [&mut self.norm, &mut self.model_norm];
+        sizes.into_iter().chain(norms).for_each(|size| *size = unit.multiply(*size));
+        self
+    }
+}
+
 /// Runs the command.
 ///
 /// # Errors
@@ -77,20 +87,23 @@ pub(crate) fn run(args: &EvalArgs) -> Result<Done, Failure> {
     // Before sorting, while entries are where the lines of the file are.
     coords::of_list(input.tensor.clone(), &input.report, &model.extents(), Unknown::Error)?;
     input.tidy(args.input.duplicates(), &mut screen)?;
-    let (_, coords, values) = input.tensor.into_parts();
+    let unit = input.tensor.unit();
+    let (_, coords, values) = input.tensor.divided_by(unit).into_parts();
+    let model = model.in_unit(unit.inverse());
     let (copies, toolchain) = (coords.clone(), args.compute.toolchain());
     let (modelled, seconds) = screen.phase("evaluate", || values_at(&model, copies, &toolchain));
     let modelled = modelled?;
     let kind = model.kind().name();
     let cells = model.extents().iter().map(|&extent| extent as f64).product();
     let squares = (model.norm_squared(), cells);
-    let measures = measure(&values, &modelled, squares, (kind, seconds));
+    let measures = measure(&values, &modelled, squares, (kind, seconds)).in_unit(unit);
     match args.json {
         true => stdout::json(&measures)?,
         false => tell(&measures)?,
     }
     if let Some(out) = &args.residuals {
-        let residuals: Vec<f64> = values.iter().zip(&modelled).map(|(x, m)| x - m).collect();
+        let residuals: Vec<f64> =
+            values.iter().zip(&modelled).map(|(x, m)| unit.multiply(x - m)).collect();
         let list = Coo::new(model.extents(), coords, residuals)?;
         write(&list, out, &WriteOptions { overwrite, dialect: Dialect::Plain })?;
         screen.line(format!("write    {}", out.display()));

@@ -1,7 +1,8 @@
 //! From a file to a sorted list without duplicates.
 
+use decompose_common::SolverError;
 use decompose_formats::io::{Format, ReadReport};
-use decompose_formats::{Coo, Value};
+use decompose_formats::{Coo, Unit, Value};
 use serde_json::json;
 
 use crate::failure::Failure;
@@ -50,6 +51,30 @@ pub(crate) fn load<V: Value, T>(
     let Input { tensor, report, blake3, .. } = input;
     let facts = TensorFacts { report, blake3, nnz: tensor.nnz() as u64, merged, labels };
     Ok((tensor, facts, admitted))
+}
+
+/// Divides the values of a tensor by their unit, so that sums of their squares stay in range, and says so where they
+/// are far from one; returns both.
+///
+/// # Errors
+///
+/// If all values are zero, in the precision of the run.
+pub(crate) fn in_unit<V: Value>(
+    tensor: Coo<V>,
+    console: &Console,
+) -> Result<(Coo<V>, Unit), Failure> {
+    let unit = tensor.unit();
+    if tensor.all_values(|value| value == 0.0) {
+        let zero = Failure::from(SolverError::ZeroTensor);
+        let single = "values below 1e-45 are zero in single precision; if the file has such, use --precision f64";
+        return Err(if V::BYTES == 4 { zero.help(single) } else { zero });
+    }
+    if unit != Unit::ONE {
+        console
+            .screen
+            .line(format!("scale    values are divided by {unit}, and models multiplied"));
+    }
+    Ok((tensor.divided_by(unit), unit))
 }
 
 fn labels<V: Value>(

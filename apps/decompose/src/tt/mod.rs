@@ -72,7 +72,8 @@ fn run_in<V: Value>(settings: &Settings) -> Result<Done, Failure> {
     }
     let Prepared { work, config, facts } = prepared;
     let order = facts.ordering.order.modes().len();
-    let solved = solve::solve(settings, (work, &config, order), folder.as_ref(), &mut console)?;
+    let mut solved = solve::solve(settings, (work, &config, order), folder.as_ref(), &mut console)?;
+    solved.outcome = solved.outcome.in_unit(facts.unit);
     finish::<V>(settings, &solved, &facts, folder.as_ref(), &mut console)
 }
 

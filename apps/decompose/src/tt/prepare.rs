@@ -2,9 +2,9 @@
 
 use decompose_common::model::Model;
 use decompose_core::sweep::TreeLayout;
-use decompose_formats::{Coo, ModeOrder, PatternCounts, Value};
+use decompose_formats::{Coo, ModeOrder, PatternCounts, Unit, Value};
 use decompose_tt::bonds::{self, Ordering};
-use decompose_tt::{Kernels, Method, Ranks, SolverError, Start, Train, TtConfig, kernels};
+use decompose_tt::{Kernels, Method, Ranks, Start, Train, TtConfig, kernels};
 use serde_json::json;
 
 use crate::failure::Failure;
@@ -34,6 +34,8 @@ pub(crate) enum Work<V: Value> {
 /// What was found and decided on the way.
 pub(crate) struct Facts {
     pub(crate) tensor: TensorFacts,
+    /// By which the solver's values are divided.
+    pub(crate) unit: Unit,
     pub(crate) ordering: Ordering,
     pub(crate) trees: Vec<TreeLayout>,
     pub(crate) predicted_seconds: Option<f64>,
@@ -57,9 +59,11 @@ pub(crate) fn prepare<V: Value>(
         Ok(before)
     });
     let (tensor, facts, before) = loaded?;
-    if tensor.norm_squared() <= 0.0 {
-        return Err(SolverError::ZeroTensor.into());
-    }
+    let (tensor, unit) = tensor::in_unit(tensor, console)?;
+    let given = given.map(|(mut train, order)| {
+        train.scale_to(unit.inverse());
+        (train, order)
+    });
     let planned = console.phase("plan", || {
         let counts = PatternCounts::of(&tensor);
         let ordering = ordering(settings, &counts, given.as_ref().map(|given| &given.1));
@@ -81,7 +85,7 @@ pub(crate) fn prepare<V: Value>(
     let work = work?;
     tell_build(&work, seconds, console)?;
     let Planned { trees, forecast, seconds: predicted_seconds } = planned;
-    let facts = Facts { tensor: facts, ordering, trees, predicted_seconds, forecast };
+    let facts = Facts { tensor: facts, unit, ordering, trees, predicted_seconds, forecast };
     Ok(Prepared { work, config, facts })
 }
 

@@ -43,6 +43,7 @@ fn error(outcome: &TtOutcome) -> String {
     let how = match verified.measured {
         Measured::InnerProduct => "measured by <X,T> over the non-zeros",
         Measured::Cells => "measured cell by cell",
+        Measured::Entries => "at most, measured at the non-zeros",
     };
     let error = match verified.relative_error < verified.floor {
         true => format!("under {:.1e}", verified.floor),

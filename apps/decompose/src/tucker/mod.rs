@@ -62,8 +62,8 @@ fn run_in<V: Value>(settings: &Settings) -> Result<Done, Failure> {
         return Ok(Done::Complete);
     }
     let Prepared { mut engine, start, floor, facts } = prepared;
-    let parts = (&mut engine, start, floor, facts.ranks.clone());
-    let solved = solve::solve(settings, parts, folder.as_ref(), &mut console)?;
+    let parts = (&mut engine, start, floor);
+    let solved = solve::solve(settings, parts, &facts, (folder.as_ref(), &mut console))?;
     run::while_freeing(engine, || finish(settings, &solved, &facts, folder.as_ref(), &mut console))
 }
 

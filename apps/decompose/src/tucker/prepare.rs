@@ -2,10 +2,8 @@
 
 use decompose_common::model::Model;
 use decompose_core::sweep::BuildReport;
-use decompose_formats::{Coo, Matrix, PatternCounts, Value};
-use decompose_tucker::{
-    Engine, SolverError, Start, Target, Truncation, TuckerModel, TuckerPlan, hosvd,
-};
+use decompose_formats::{Coo, Matrix, PatternCounts, Unit, Value};
+use decompose_tucker::{Engine, Start, Target, Truncation, TuckerModel, TuckerPlan, hosvd};
 use serde_json::json;
 
 use crate::failure::Failure;
@@ -30,6 +28,8 @@ pub(crate) struct Prepared<V: Value> {
 /// What was found and decided on the way.
 pub(crate) struct Facts {
     pub(crate) tensor: TensorFacts,
+    /// By which the solver's values are divided.
+    pub(crate) unit: Unit,
     pub(crate) ranks: Vec<usize>,
     /// The bound on the relative error of a HOSVD.
     pub(crate) bound: Option<f64>,
@@ -65,10 +65,9 @@ pub(crate) fn prepare<V: Value>(
         before.check(REMEDY)?;
         Ok((ranks, floor, before))
     });
-    let (mut tensor, facts, (ranks, floor, before)) = loaded?;
-    if tensor.norm_squared() <= 0.0 {
-        return Err(SolverError::ZeroTensor.into());
-    }
+    let (tensor, facts, (ranks, floor, before)) = loaded?;
+    let (mut tensor, unit) = tensor::in_unit(tensor, console)?;
+    let given = given.map(|model| model.in_unit(unit.inverse()));
     let made = make_start(settings, (given, ranks), &mut tensor, console)?;
     let (start, ranks, bound) = made;
     let factors = match floor {
@@ -86,7 +85,7 @@ pub(crate) fn prepare<V: Value>(
     let built = console.phase("build", || Engine::build(tensor, &plan, &toolchain));
     let (engine, build) = built?;
     console.build(&build)?;
-    let facts = Facts { tensor: facts, ranks, bound, plan, build, forecast };
+    let facts = Facts { tensor: facts, unit, ranks, bound, plan, build, forecast };
     Ok(Prepared { engine, start, floor: factors, facts })
 }
 

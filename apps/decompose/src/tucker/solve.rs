@@ -11,6 +11,7 @@ use crate::failure::Failure;
 use crate::run::console::Console;
 use crate::run::journal::{self, Course};
 use crate::run::kernels::{self, KernelRuns};
+use crate::tucker::prepare::Facts;
 use crate::tucker::settings::Settings;
 
 /// The end of the iterations.
@@ -21,19 +22,19 @@ pub(crate) struct Solved<V: Value> {
     pub(crate) done: Done,
 }
 
-/// The engine, the start, the factors of a HOSVD to end above, and the ranks.
-type Parts<'a, V> = (&'a mut Engine<V>, Start<V>, Option<Vec<Matrix<V>>>, Vec<usize>);
+/// The engine, the start, and the factors of a HOSVD to end above.
+type Parts<'a, V> = (&'a mut Engine<V>, Start<V>, Option<Vec<Matrix<V>>>);
 
-/// Runs the solver.
+/// Runs the solver on values divided by a unit, which the model gets back.
 ///
 /// # Errors
 ///
 /// As [`journal::watch`].
 pub(crate) fn solve<V: Value>(
     settings: &Settings,
-    (engine, start, floor, ranks): Parts<'_, V>,
-    folder: Option<&OutputFolder>,
-    console: &mut Console,
+    (engine, start, floor): Parts<'_, V>,
+    facts: &Facts,
+    (folder, console): (Option<&OutputFolder>, &mut Console),
 ) -> Result<Solved<V>, Failure> {
     let method = settings.solver();
     let config = TuckerConfig {
@@ -42,7 +43,7 @@ pub(crate) fn solve<V: Value>(
         stop: settings.stop,
         restarts: settings.restarts,
         checkpoint: settings.checkpoint(),
-        ..TuckerConfig::new(ranks)
+        ..TuckerConfig::new(facts.ranks.clone())
     };
     let earlier = settings.resume.as_deref().map(saved_history).transpose()?.unwrap_or_default();
     let course = Course { layout: history_layout(engine.extents().len(), method), earlier };
@@ -50,6 +51,7 @@ pub(crate) fn solve<V: Value>(
         Some(hosvd) => solve_above(engine, (start, hosvd), &config, observer),
         None => decompose_tucker::solve(engine, start, &config, observer),
     })?;
+    let outcome = outcome.in_unit(facts.unit);
     let done = Done::after(&outcome.restarts);
     Ok(Solved { outcome, kernels: kernels::runs(engine.kernels(), engine.seconds()), done })
 }

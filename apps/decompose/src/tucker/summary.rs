@@ -36,6 +36,10 @@ impl<V: Value> fmt::Display for Summary<'_, V> {
                 if followed { "all starts ended below, so it was continued from" } else { "below" };
             writeln!(f, "HOSVD       fit {fit:.9}; {how}")?;
         }
+        if outcome.model.core().iter().all(|&g| g == 0.0) {
+            let why = "no nonnegative model is nearer to this tensor";
+            writeln!(f, "zero        the model is zero everywhere: {why}")?;
+        }
         let cells = outcome.model.extents().iter().map(|&e| e as f64).product::<f64>();
         let numbers = outcome.model.core().len() as f64
             + outcome.model.factors().iter().map(|u| (u.rows() * u.cols()) as f64).sum::<f64>();

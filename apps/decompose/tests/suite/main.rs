@@ -10,6 +10,7 @@ mod complete;
 mod einsum;
 mod figures;
 mod interrupt;
+mod numbers;
 mod options;
 mod resume;
 mod run;

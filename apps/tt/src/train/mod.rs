@@ -17,7 +17,7 @@ mod round;
 use decompose_common::CommonError;
 use decompose_common::model::{TtModel, train_norm_squared};
 use decompose_common::rng::MatrixRng;
-use decompose_formats::{ModeOrder, Value};
+use decompose_formats::{ModeOrder, Unit, Value};
 use ndarray::{Array2, Array3, ArrayView2, ArrayView3};
 
 pub use round::{Bond, Cut, Rounding};
@@ -100,6 +100,13 @@ impl Train {
     /// Replaces core `at`; the neighbours must fit, at the latest before the next use.
     pub(crate) fn set_core(&mut self, at: usize, core: Array3<f64>) {
         self.cores[at] = row_major(core);
+    }
+
+    /// Makes it the train of data of which it has the values divided by `unit`.
+    pub fn scale_to(&mut self, unit: Unit) {
+        if let Some(first) = self.cores.first_mut() {
+            first.mapv_inplace(|x| unit.multiply(x));
+        }
     }
 
     /// Returns `||T||^2` by contracting the train with itself.  Time `O(sum I_k r^3)`.

@@ -17,19 +17,36 @@ pub(crate) fn run<V: Value>(
     start: Start,
     config: &TtConfig,
 ) -> Result<TtOutcome, SolverError> {
+    run_by(coo, start, config, Toolchain::detect())
+}
+
+/// Decomposes `coo` with kernels made by `toolchain`.
+pub(crate) fn run_by<V: Value>(
+    coo: &Coo<V>,
+    start: Start,
+    config: &TtConfig,
+    toolchain: Toolchain,
+) -> Result<TtOutcome, SolverError> {
     let counts = PatternCounts::of(coo);
     let mut go_on = |_: &_| ControlFlow::Continue(());
     if config.method == Method::Svd {
-        let toolchain = Toolchain::detect();
         return Ok(solve_svd(coo.clone(), counts, config, toolchain, &mut go_on)?.0);
     }
-    solve(&mut compiled(coo, config)?, start, config, &mut go_on)
+    solve(&mut kernels_by(coo, config, toolchain)?, start, config, &mut go_on)
 }
 
 /// Plans and builds the kernels for `config`.
 pub(crate) fn compiled<V: Value>(
     coo: &Coo<V>,
     config: &TtConfig,
+) -> Result<Kernels<V>, SolverError> {
+    kernels_by(coo, config, Toolchain::detect())
+}
+
+fn kernels_by<V: Value>(
+    coo: &Coo<V>,
+    config: &TtConfig,
+    toolchain: Toolchain,
 ) -> Result<Kernels<V>, SolverError> {
     let counts = PatternCounts::of(coo);
     config.check(coo.extents())?;
@@ -48,7 +65,7 @@ pub(crate) fn compiled<V: Value>(
     let ranks = config.ranks.largest(coo.extents())?;
     let ranks: Vec<usize> = ranks.into_iter().map(|rank| rank.min(16)).collect();
     let plan = kernels::plan(&counts, &parts, &ranks, &options)?;
-    Ok(Kernels::build(coo.clone(), &plan.trees, counts, Toolchain::detect())?)
+    Ok(Kernels::build(coo.clone(), &plan.trees, counts, toolchain)?)
 }
 
 /// Makes the tensor of all cells of `extents` whose value is not zero.

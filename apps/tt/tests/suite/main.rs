@@ -4,6 +4,7 @@
 
 mod common;
 mod course;
+mod fit;
 mod kernels;
 mod options;
 mod reference;

@@ -117,7 +117,17 @@ pub(crate) fn engine<V: Value>(
 pub(crate) fn merged_engine<V: Value>(
     coo: Coo<V>,
     config: &TuckerConfig,
+    options: (Option<u64>, Merging),
+) -> Engine<V> {
+    engine_by(coo, config, options, &Toolchain::detect())
+}
+
+/// The same, with kernels made by `toolchain`.
+pub(crate) fn engine_by<V: Value>(
+    coo: Coo<V>,
+    config: &TuckerConfig,
     (most_whole, merging): (Option<u64>, Merging),
+    toolchain: &Toolchain,
 ) -> Engine<V> {
     let counts = PatternCounts::of(&coo);
     let indices = |set: ModeSet| set.modes().map(mode_index).collect();
@@ -136,7 +146,7 @@ pub(crate) fn merged_engine<V: Value>(
         most_whole,
     };
     let plan = plan(&request, Machine::here()).unwrap();
-    Engine::build(coo, &plan, &Toolchain::detect()).unwrap().0
+    Engine::build(coo, &plan, toolchain).unwrap().0
 }
 
 /// Decomposes `coo`.
@@ -147,6 +157,24 @@ pub(crate) fn run<V: Value>(
 ) -> TuckerOutcome<V> {
     let mut engine = engine(clone(coo), config, None);
     solve(&mut engine, start, config, &mut |_| ControlFlow::Continue(())).unwrap()
+}
+
+/// Decomposes `coo` with interpreted kernels: quicker for one small run at many ranks.
+pub(crate) fn interpret<V: Value>(
+    coo: &Coo<V>,
+    start: Start<V>,
+    config: &TuckerConfig,
+) -> TuckerOutcome<V> {
+    let toolchain = Toolchain::Interpreter("a test".into());
+    let mut engine = engine_by(clone(coo), config, (None, Merging::Choose), &toolchain);
+    solve(&mut engine, start, config, &mut |_| ControlFlow::Continue(())).unwrap()
+}
+
+/// Returns the same tensor in another precision.
+pub(crate) fn rounded<V: Value>(coo: &Coo<f64>) -> Coo<V> {
+    let (extents, coords, values) = clone(coo).into_parts();
+    let values: Vec<V> = values.iter().map(|&x| V::from_f64(x)).collect();
+    clone(&Coo::new(extents, coords, values).unwrap())
 }
 
 /// Copies a sorted list.

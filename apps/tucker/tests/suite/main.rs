@@ -4,6 +4,7 @@
 
 mod common;
 mod course;
+mod fit;
 mod hosvd;
 mod nonnegative;
 mod options;
