@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use decompose_common::restarts::RestartReport;
 use decompose_common::stopping::StopReason;
+use decompose_core::cost::Family;
 
 use crate::bench::BenchArgs;
 use crate::complete::CompleteArgs;
@@ -103,6 +104,7 @@ pub(crate) fn main() -> ExitCode {
 }
 
 fn dispatch(command: Command) -> Result<Done, Failure> {
+    Family::of_environment().map_err(Failure::input)?;
     match command {
         Command::Cp(args) => cp::run(*args),
         Command::Tt(args) => tt::run(&args),

@@ -19,6 +19,6 @@ mod walks;
 pub use estimate::{Cost, estimate};
 pub(crate) use least::LeastSeconds;
 pub(crate) use least_work::LeastWork;
-pub use machine::{Family, Machine};
+pub use machine::{Family, MACHINE_VARIABLE, Machine};
 pub(crate) use memory::{LINE_BYTES, Table, near_and_late};
 pub use threads::{ThreadedCost, on_threads};

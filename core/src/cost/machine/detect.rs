@@ -5,8 +5,12 @@ use raw_cpuid::{CacheType, CpuId};
 
 use crate::cost::machine::{Family, Machine};
 
-/// Describes the processor that this runs on; what it does not tell is as in its family.
+/// Describes the machine of the family that the environment names, or the processor that this runs on; what that does not
+/// tell is as in its family.
 pub(super) fn machine() -> Machine {
+    if let Ok(Some(family)) = Family::of_environment() {
+        return family.machine();
+    }
     let known = Family::of_vendor(&vendor()).machine();
     let sizes = cache_sizes().unwrap_or((known.l1_bytes, known.l2_bytes, known.l3_bytes));
     let (l1_bytes, l2_bytes, l3_bytes) = sizes;

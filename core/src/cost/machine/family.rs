@@ -6,6 +6,10 @@
 
 use crate::cost::Machine;
 
+/// The environment variable that names the family to judge schedules for, whatever the processor: what tests that depend
+/// on it are run for on any machine.
+pub const MACHINE_VARIABLE: &str = "DECOMPOSE_MACHINE";
+
 /// Processors with about the same caches and speeds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Family {
@@ -22,6 +26,26 @@ impl Family {
         match vendor {
             "GenuineIntel" => Family::Xeon,
             _ => Family::Zen,
+        }
+    }
+
+    /// Returns the family that the environment variable [`MACHINE_VARIABLE`] names, in whose place no processor is asked;
+    /// `None` where it is not set.
+    ///
+    /// # Errors
+    ///
+    /// What it says, if that is no family.
+    pub fn of_environment() -> Result<Option<Family>, String> {
+        let Some(word) = std::env::var_os(MACHINE_VARIABLE).filter(|word| !word.is_empty()) else {
+            return Ok(None);
+        };
+        match word.to_str() {
+            Some("Zen") => Ok(Some(Family::Zen)),
+            Some("Xeon") => Ok(Some(Family::Xeon)),
+            _ => {
+                let word = word.to_string_lossy();
+                Err(format!("{MACHINE_VARIABLE}={word} names no family; there are Zen and Xeon"))
+            }
         }
     }
 

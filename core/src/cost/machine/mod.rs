@@ -2,14 +2,14 @@
 //!
 //! Name and cache sizes are read from the processor (`detect`); the times are those of its [`Family`],
 //! so that the same processor, input, seed and threads always give the same schedules: nothing is
-//! timed.
+//! timed.  The environment variable [`MACHINE_VARIABLE`] puts another family in its place.
 
 mod detect;
 mod family;
 
 use std::sync::OnceLock;
 
-pub use crate::cost::machine::family::Family;
+pub use crate::cost::machine::family::{Family, MACHINE_VARIABLE};
 
 /// Sizes and speeds of one core and its caches.
 ///
@@ -84,7 +84,7 @@ pub struct Machine {
 
 impl Machine {
     /// Returns this machine, described once a process: its processor's name and cache sizes, the times
-    /// of its [`Family`].
+    /// of its [`Family`]; or the machine of the family that [`MACHINE_VARIABLE`] names.
     pub fn here() -> &'static Machine {
         static HERE: OnceLock<Machine> = OnceLock::new();
         HERE.get_or_init(detect::machine)
