@@ -232,7 +232,8 @@ fn a_plan_says_what_it_was_preferred_to() {
         for part in plan.parts() {
             let seconds: Vec<f64> = part.rejected.iter().map(|other| other.seconds).collect();
             assert!(!seconds.is_empty() && seconds.is_sorted(), "{}: {text}", case.name);
-            assert!(seconds[0] >= part.weighed, "{}: {text}", case.name);
+            // Sets that take the same differ by the rounding of their sums.
+            assert!(seconds[0] >= part.weighed * (1.0 - 1e-12), "{}: {text}", case.name);
             let (bytes, first) = (part.tree_bytes, &part.rejected[0]);
             assert!(text.contains(&format!(
                 "({bytes} bytes) of {}, compared at {:.2e} s",
