@@ -26,6 +26,11 @@ impl Index {
         }
     }
 
+    /// Returns the index that an expression names `letter`; `None` unless it is an ASCII letter.
+    pub fn named(letter: char) -> Option<Index> {
+        Index::new(letter).filter(|&index| index != Index::BLOCK)
+    }
+
     /// Returns the letter.
     pub fn letter(self) -> char {
         match self.0 {

@@ -27,7 +27,19 @@ fn taco(text: &str) -> Result<Expr, String> {
 
 fn access(text: &str) -> Result<Access, String> {
     let text = text.trim();
-    let bad = || format!("`{text}` is not a tensor such as `A(i,r)`");
+    let bad = || {
+        let word = !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+        let sum = text.contains(['+', '-']);
+        let remedy = match text.parse::<f64>() {
+            Ok(_) => "; scale an operand beforehand",
+            Err(_) if word => "; a single number is written with brackets too, as `s()`",
+            Err(_) if sum => {
+                "; an expression is one product, so compute each term of a sum by itself"
+            }
+            Err(_) => "",
+        };
+        format!("`{text}` is not a tensor such as `A(i,r)`{remedy}")
+    };
     let (name, rest) = text.split_once('(').ok_or_else(bad)?;
     let list = rest.strip_suffix(')').ok_or_else(bad)?;
     let name = name.trim();
@@ -42,8 +54,11 @@ fn access(text: &str) -> Result<Access, String> {
 
 fn letter(word: &str) -> Result<Index, String> {
     let mut chars = word.chars();
-    match (chars.next().and_then(Index::new), chars.next()) {
+    match (chars.next().and_then(Index::named), chars.next()) {
         (Some(index), None) => Ok(index),
+        _ if word == "_" => {
+            Err("`_` is no index: it stands for the blocks of a stored tensor".into())
+        }
         _ => Err(format!("`{word}` is not an index: indices are single letters")),
     }
 }
@@ -105,7 +120,14 @@ mod tests {
             ("A(i) = X(i,i)", "X(i,i) repeats an index"),
             ("A(i,q) = X(i,j)", "index `q` of the output"),
             ("A(ii) = X(ii,j)", "`ii` is not an index"),
-            ("A(i) = 3*X(i)", "`3` is not a tensor"),
+            ("A(i) = 3*X(i)", "`3` is not a tensor such as `A(i,r)`; scale an operand"),
+            (
+                "s = X(i)",
+                "`s` is not a tensor such as `A(i,r)`; a single number is written with brackets",
+            ),
+            ("A(i) = X(i) + Y(i)", "one product, so compute each term of a sum by itself"),
+            ("A(i) = X(i,_)", "`_` is no index"),
+            ("i_->i", "`_` is no index"),
             ("i1->i", "`1` is not an index"),
         ];
         for (text, message) in cases {

@@ -5,7 +5,7 @@ use std::fmt;
 use crate::einsum::{Index, IndexSet};
 use crate::error::CoreError;
 use crate::path::Source;
-use crate::schedule::{BufferKind, Conflict, Problem, Requested, Schedule, SparseOperand};
+use crate::schedule::{BufferKind, Conflict, Problem, Requested, Schedule, Space, SparseOperand};
 
 /// The rules that every schedule keeps, numbered as messages quote them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -33,7 +33,7 @@ pub enum Rule {
     /// 9. What is prefetched is a dense input, or an output into which tasks scatter.
     Prefetch = 9,
     /// 10. What lowering does not do: several sparse operands, bit slices of modes, fused
-    ///     levels above separate ones, sparse buffers, tiles.
+    ///     levels above separate ones, sparse buffers, tiles, tasks of equal ranges of coordinates.
     Lowered = 10,
 }
 
@@ -61,6 +61,10 @@ impl Schedule {
     /// # Errors
     ///
     /// [`CoreError::Illegal`] with the first rule that is broken, and where.
+    ///
+    /// # Panics
+    ///
+    /// Never: what later rules take for granted, earlier ones check.
     pub fn verify(&self, problem: &Problem) -> Result<(), CoreError> {
         let orders = self.check_nest(problem)?;
         self.check_layouts(problem, &orders)?;
@@ -165,7 +169,7 @@ impl Schedule {
         let places = crate::nest::places(&self.nest, self.path.terms.len());
         let own = reader.map_or(&[][..], |reader| &places[reader]);
         let fused = operand.levels.len() - operand.tail;
-        let buffers = crate::nest::buffers(&self.path, &self.nest).unwrap_or_default();
+        let buffers = crate::nest::buffers(&self.path, &self.nest).expect("a checked nest");
         let carries = self.path.reached_by(operand.input);
         for (term, loops) in places.iter().enumerate() {
             // Without the operand, every repetition would add to what is stored the same once more.
@@ -185,7 +189,7 @@ impl Schedule {
     }
 
     fn check_buffers(&self, problem: &Problem) -> Result<(), CoreError> {
-        let buffers = crate::nest::buffers(&self.path, &self.nest).unwrap_or_default();
+        let buffers = crate::nest::buffers(&self.path, &self.nest).expect("a checked nest");
         if self.buffers.len() != buffers.len() {
             return broken(Rule::BufferBound, format!("{} buffers", self.buffers.len()));
         }
@@ -242,6 +246,9 @@ impl Schedule {
         }
         if let Some(tile) = self.tiles.first() {
             return broken(Rule::Lowered, format!("a tile of {}", tile.index));
+        }
+        if let Some(cut) = self.parallel.filter(|cut| cut.space == Space::Coordinate) {
+            return broken(Rule::Lowered, format!("equal ranges of {} as tasks", cut.index));
         }
         Ok(())
     }

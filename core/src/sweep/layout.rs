@@ -7,7 +7,7 @@ use decompose_formats::ints::Width;
 use decompose_formats::{Blocking, ModeOrder};
 
 use crate::einsum::{Index, IndexSet};
-use crate::kernels::mode_index;
+use crate::kernels::{MAX_ORDER, mode_index};
 use crate::schedule::{Pattern, Problem};
 use crate::sweep::trees::{all_modes, extents_of};
 
@@ -143,6 +143,12 @@ impl FromStr for TreeLayout {
         };
         let modes = levels.split(['-', '+']).map(|word| word.parse::<usize>().ok()?.checked_sub(1));
         let order = modes.collect::<Option<_>>().and_then(ModeOrder::new).ok_or_else(bad)?;
+        if order.modes().len() > MAX_ORDER {
+            let modes = order.modes().len();
+            return Err(format!(
+                "`{text}` lists {modes} modes; tensors of up to {MAX_ORDER} are supported"
+            ));
+        }
         let tail = 1 + levels.matches('+').count();
         let layout = TreeLayout { blocks, order, tail };
         // Only the last levels are fused, and never the root.

@@ -168,7 +168,7 @@ pub(crate) fn parse_index_extent(text: &str) -> Result<(Index, u64), String> {
     let bad = || format!("`{text}` is no index with its extent; write it as i=100");
     let (word, extent) = text.split_once('=').ok_or_else(bad)?;
     let mut letters = word.trim().chars();
-    let index = letters.next().and_then(Index::new).filter(|_| letters.next().is_none());
+    let index = letters.next().and_then(Index::named).filter(|_| letters.next().is_none());
     Ok((index.ok_or_else(bad)?, parse_extent(extent)?))
 }
 

@@ -6,6 +6,7 @@ use std::path::Path;
 use decompose_common::progress::Screen;
 use decompose_core::contract::Question;
 use decompose_core::einsum::{Expr, Index};
+use decompose_core::kernels::MAX_ORDER;
 use decompose_formats::io::{ExtentsFrom, ReadReport};
 use decompose_formats::stats::grouped;
 use decompose_formats::{Coo, Ints, PatternCounts, Value, Width};
@@ -37,6 +38,12 @@ impl<V: Value> Subject<V> {
             None => 0,
         };
         let indices = &expr.inputs[sparse].indices;
+        if indices.len() > MAX_ORDER {
+            let (name, modes) = (&expr.inputs[sparse].tensor, indices.len());
+            return Err(Failure::input(format!(
+                "the sparse operand {name} has {modes} modes; tensors of up to {MAX_ORDER} are supported"
+            )));
+        }
         let (tensor, counts, source) = match &args.tensor {
             Some(binding) => {
                 let tensor = read_sparse::<V>(&binding.file, &expr, sparse, &given, screen)?;

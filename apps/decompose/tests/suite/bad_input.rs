@@ -68,6 +68,10 @@ fn damaged_files() {
     refuse(dir.path(), "-r 2 flipped.dtb", &["damaged .dtb"]);
 }
 
+/// A tree of more modes than a tensor may have.
+const MANY_MODES: &str = "-r 2 x.tns --trees \
+    1-2-3-4-5-6-7-8-9-10-11-12-13-14-15-16-17-18-19-20-21-22-23-24-25-26";
+
 #[test]
 fn options_that_make_no_sense() {
     let dir = tempfile::tempdir().unwrap();
@@ -87,6 +91,7 @@ fn options_that_make_no_sense() {
         ("-r 2 x.tns --trees 2-1", &["does not list each of the 3 modes"]),
         ("-r 2 x.tns --trees 1.1/1-2-3", &["`1.1/1-2-3` is no tree"]),
         ("-r 2 x.tns --trees 9.9.9/1-2-3", &["more bits than coordinates"]),
+        (MANY_MODES, &["lists 26 modes", "up to 25 are supported"]),
         ("-r 2 x.tns --trees choose --trees 1-2-3", &["not both"]),
         ("-r 2 x.tns --dims 2,3", &["2 extents were given"]),
         ("-r 2 x.tns --max-memory lots", &["is not a size"]),
