@@ -54,6 +54,9 @@ pub(crate) struct OutputArgs {
     /// Replace the file if it exists.
     #[arg(long)]
     pub(crate) overwrite: bool,
+    /// Show warnings and errors only.
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
     /// The most memory, as 16G or 512M.  [default: what is available]
     #[arg(long, value_name = "SIZE", value_parser = parse_size, help_heading = "Computation")]
     pub(crate) max_memory: Option<u64>,

@@ -46,7 +46,8 @@ pub(crate) fn run(args: &EinsumArgs) -> Result<Done, Failure> {
 }
 
 fn run_in<V: Value + WritableElement>(args: &EinsumArgs, threads: usize) -> Result<Done, Failure> {
-    let mut screen = Screen::new(Verbosity::Normal);
+    let verbosity = if args.output.quiet { Verbosity::Quiet } else { Verbosity::Normal };
+    let mut screen = Screen::new(verbosity);
     let expr = expr::parse(&args.expr)?;
     let known = Known::given(&expr, args.operands.extents.iter())?;
     let files = Files::new(&expr, &args.operands)?;

@@ -17,7 +17,7 @@ use crate::failure::Failure;
 pub(crate) enum Outcome<V: Value> {
     /// All elements.
     Dense(DenseTensor<V>),
-    /// The elements at the positions of the sparse operand.
+    /// The elements at the positions of the sparse operand, zeros among them.
     List(Coo<V>),
 }
 
@@ -65,7 +65,7 @@ pub(crate) fn write<V: Value + WritableElement>(
             return Ok(files::replace(out, npy)?);
         }
         Outcome::Dense(array) => nonzeros(&array)?,
-        Outcome::List(list) => list,
+        Outcome::List(list) => without_zeros(list),
     };
     // A header keeps the extents where the last slices are empty.
     let options = WriteOptions { overwrite: overwrite(args), dialect: Dialect::ExtendedFrostt };
@@ -76,6 +76,15 @@ pub(crate) fn write<V: Value + WritableElement>(
         }
         written => Ok(written?),
     }
+}
+
+/// Drops the positions of the sparse operand at which the result is zero.
+fn without_zeros<V: Value>(list: Coo<V>) -> Coo<V> {
+    if list.zeros() == 0 {
+        return list;
+    }
+    let values = list.values();
+    list.filtered(|entry| values[entry] != V::default())
 }
 
 /// Lists the elements that are not zero.

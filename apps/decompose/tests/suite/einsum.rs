@@ -173,6 +173,22 @@ fn a_given_schedule_is_run() {
     close(&read_npy(dir.path().join("A.npy")).unwrap(), &want, 1e-12);
 }
 
+#[test]
+fn a_sparse_result_lists_no_zeros_and_quiet_says_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("X.tns"), "1 1 2\n1 2 3\n2 1 4\n2 2 5\n").unwrap();
+    let left = ArrayD::from_shape_vec(IxDyn(&[2, 1]), vec![0.0, 1.0]).unwrap();
+    write_npy(dir.path().join("A.npy"), &left).unwrap();
+    write_npy(dir.path().join("B.npy"), &ArrayD::from_elem(IxDyn(&[2, 1]), 10.0)).unwrap();
+    let words = "S(i,j)=X(i,j)*A(i,r)*B(j,r) --tensor X=X.tns --tensor A=A.npy --tensor B=B.npy";
+    let (text, said) = einsum(dir.path(), &format!("{words} --out S.tns -q"));
+    assert_eq!((text.as_str(), said.as_str()), ("", ""));
+    let lines = fs::read_to_string(dir.path().join("S.tns")).unwrap();
+    let listed: Vec<&str> = lines.lines().filter(|line| !line.starts_with('#')).collect();
+    assert!(listed.contains(&"2 1 40") && listed.contains(&"2 2 50"), "{lines}");
+    assert!(!listed.iter().any(|line| line.ends_with(" 0")), "{lines}");
+}
+
 /// Files for the refusals: X of 4 x 5, matching and other arrays.
 fn operands(folder: &Path) {
     sparse(folder, "X.tns", &[4, 5]);
@@ -192,6 +208,10 @@ fn operands(folder: &Path) {
     let long = ArrayD::from_elem(IxDyn(&[9, 3]), 1.0);
     write_npy(folder.join("long.npy"), &long).unwrap();
 }
+
+/// A tree of more modes than any tensor has.
+const LONG_TREE: &str =
+    "--tree 1-2-3-4-5-6-7-8-9-10-11-12-13-14-15-16-17-18-19-20-21-22-23-24-25-26 --out Y.npy";
 
 #[test]
 fn what_does_not_fit_is_refused() {
@@ -239,6 +259,10 @@ fn what_does_not_fit_is_refused() {
             &["y(i) is no matrix", ".ttx"],
         ),
         ("Y(i,r)=X(i,j)*B(j,q) --tensor X=X.tns", "--out Y.npy", &["index `r` of the output"]),
+        ("s=X(i,j)*u(i)", "--tensor X=X.tns", &["`s` is not a tensor", "as `s()`"]),
+        ("Y(i,j)=X(i,j)+B(i,j)", "--tensor X=X.tns", &["each term of a sum by itself"]),
+        ("Y(i,_)=X(i,j)*B(j,_)", "--tensor X=X.tns", &["`_` is no index"]),
+        (x, LONG_TREE, &["lists 26 modes", "up to 25 are supported"]),
     ];
     let before = names(dir.path());
     for (first, rest, expected) in cases {
