@@ -10,10 +10,14 @@ use crate::schedule::{BufferKind, Conflict, Layout, Parallel, Problem, Schedule,
 /// Completes a nest: CSF layouts as the problem gives them, dense buffers, the root loop parallel
 /// over equal numbers of non-zeros, prefetches for gathered operands that leave the second-level
 /// cache.
+///
+/// # Panics
+///
+/// If `nest` does not hold the terms of `path`.
 pub fn finish(problem: &Problem, path: Path, nest: Forest, machine: &Machine) -> Schedule {
     let layouts = problem.sparse.iter().map(|x| Layout::tree(&x.levels, x.tail)).collect();
     let buffers = vec![BufferKind::Dense; path.terms.len() - 1];
-    let orders = nest.orders(path.terms.len()).unwrap_or_default();
+    let orders = nest.orders(path.terms.len()).expect("a nest of all terms");
     let parallel = parallel(problem, &orders, machine);
     let prefetches = prefetches(problem, &path, machine);
     Schedule { path, nest, layouts, buffers, tiles: Vec::new(), parallel, prefetches }

@@ -22,6 +22,9 @@ mod vector;
 pub use c::{ENTRY, emit_c};
 pub use sizes::sizes;
 
+/// Bytes of a vector: a cache line, the widest register of any machine.
+pub const VECTOR_BYTES: usize = 64;
+
 /// Vector registers that buffers may take together: of the 32 of AVX-512, some are left for
 /// operands.
 pub const REGISTER_BUDGET: usize = 24;

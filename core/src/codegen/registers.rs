@@ -2,17 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use crate::codegen::{DEEP_BUDGET, REGISTER_BUDGET};
+use crate::codegen::{DEEP_BUDGET, REGISTER_BUDGET, VECTOR_BYTES};
 use crate::lower::{Place, Program, Stmt};
 use crate::technique::Technique;
-
-/// Bytes of a vector: a cache line, the widest register of any machine.
-const VECTOR_BYTES: u64 = 64;
 
 /// Returns the values in a vector over rows of `row` values: a whole line, or a shorter row; a single
 /// value of a shorter row whose length must not be known.
 pub(super) fn lanes(program: &Program, row: u64) -> u64 {
-    let line = VECTOR_BYTES / program.value_bytes as u64;
+    let line = (VECTOR_BYTES / program.value_bytes) as u64;
     match row < line && !program.techniques.has(Technique::Constants) {
         true => 1,
         false => row.min(line),

@@ -33,6 +33,10 @@ pub fn preview(problem: &Problem, schedule: &Schedule) -> Result<Program, CoreEr
 /// # Errors
 ///
 /// [`CoreError::Illegal`] if the schedule breaks a rule.
+///
+/// # Panics
+///
+/// Never: a nest that breaks a rule is an error before.
 pub fn nest_figure(problem: &Problem, schedule: &Schedule) -> Result<NestFigure, CoreError> {
     let lanes = lanes(&preview(problem, schedule)?);
     let outline = Outline { problem, schedule, lanes };
@@ -121,7 +125,7 @@ impl Outline<'_> {
 
     fn buffers(&self) -> Vec<NestBuffer> {
         let path = &self.schedule.path;
-        let all = buffers(path, &self.schedule.nest).unwrap_or_default().into_iter();
+        let all = buffers(path, &self.schedule.nest).expect("a lowered nest").into_iter();
         let one = |buffer: crate::nest::Buffer| {
             let letters: Vec<String> = buffer.stored.iter().map(|i| i.to_string()).collect();
             Some(NestBuffer {

@@ -2,7 +2,7 @@
 
 use decompose_formats::{Coo, Csf, Merged, ModeOrder, Value};
 
-use crate::contract::Contraction;
+use crate::contract::{Contraction, no_sparse};
 use crate::einsum::Index;
 use crate::error::CoreError;
 use crate::runtime::Toolchain;
@@ -22,10 +22,10 @@ pub fn build_all<V: Value>(
     let (executors, report) = sweep::executors(coo, plan, toolchain)?;
     let steps = plan.steps.iter().zip(executors);
     let contractions = steps.map(|(step, executor)| {
-        let sparse = step.problem.sparse.first().map_or(0, |x| x.input);
-        Contraction { expr: step.problem.expr.clone(), sparse, executor }
+        let x = step.problem.sparse.first().ok_or_else(|| no_sparse(&step.problem.expr))?;
+        Ok(Contraction { expr: step.problem.expr.clone(), sparse: x.input, executor })
     });
-    Ok((contractions.collect(), report))
+    Ok((contractions.collect::<Result<_, CoreError>>()?, report))
 }
 
 /// As [`build_all`], with merges: after the contractions of `direct` come, for each merge, the one that

@@ -7,6 +7,7 @@
 //! the buffer share lines; any other access touches a line of its own: a buffer over two levels of
 //! the tree that is built by walking it is updated at random places.
 
+use crate::codegen::{REGISTER_BUDGET, VECTOR_BYTES};
 use crate::cost::Machine;
 use crate::cost::batches::batched_nodes;
 use crate::cost::estimate::{Cost, lane, row_bytes};
@@ -16,8 +17,8 @@ use crate::einsum::Index;
 use crate::nest::{Buffer, buffers};
 use crate::schedule::{Problem, Schedule};
 
-/// Buffers of one index and up to this many bytes are taken to stay in registers.
-const REGISTER_BYTES: f64 = 4096.0;
+/// Buffers of one index and up to this many bytes stay in registers.
+const REGISTER_BYTES: f64 = (REGISTER_BUDGET * VECTOR_BYTES) as f64;
 
 /// What a value of such a buffer costs that is broadcast to lanes over another index, as a part of a line: half
 /// of one that is loaded.
@@ -31,7 +32,8 @@ pub(super) fn add_buffers(
     machine: &Machine,
     orders: &[Vec<Index>],
 ) {
-    for buffer in buffers(&schedule.path, &schedule.nest).unwrap_or_default() {
+    let all = buffers(&schedule.path, &schedule.nest).expect("a nest of all terms");
+    for buffer in all {
         let Some(consumer) = schedule.path.consumer(buffer.term) else { continue };
         let elements = buffer.stored.iter().map(|index| problem.extents.of(index));
         let elements = elements.fold(1, u64::saturating_mul);

@@ -69,9 +69,13 @@ impl fmt::Display for Cost {
 }
 
 /// Judges `schedule`, which must be legal for `problem`, on `machine`.
+///
+/// # Panics
+///
+/// If its nest does not hold the terms of its path.
 pub fn estimate(problem: &Problem, schedule: &Schedule, machine: &Machine) -> Cost {
     let mut cost = Cost::default();
-    let orders = schedule.nest.orders(schedule.path.terms.len()).unwrap_or_default();
+    let orders = schedule.nest.orders(schedule.path.terms.len()).expect("a nest of all terms");
     for (term, order) in orders.iter().enumerate() {
         let before = cost.seconds;
         add_term(&mut cost, problem, schedule, machine, (term, &orders));

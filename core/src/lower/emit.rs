@@ -83,7 +83,8 @@ impl Emitter<'_> {
         let dense = dense_inputs.iter().map(|&input| {
             let access = &expr.inputs[input];
             let reads = |term: &Term| term.inputs.contains(&Source::Input(input));
-            let reader = self.schedule.path.terms.iter().position(reads).unwrap_or_default();
+            let reader = self.schedule.path.terms.iter().position(reads);
+            let reader = reader.expect("a path that reads every input");
             array(&names[input], &self.problem.operand_order(&access.indices, &self.orders[reader]))
         });
         let pattern = self.problem.has_pattern_output();

@@ -24,9 +24,13 @@ pub struct Touch {
 ///
 /// Arrays with several such indices, or whose loop runs over the extent instead of the tree, are
 /// left out: so is what they move.
+///
+/// # Panics
+///
+/// If the nest of `schedule` does not hold the terms of its path.
 pub fn touches(problem: &Problem, schedule: &Schedule) -> Vec<Touch> {
     let terms = &schedule.path.terms;
-    let orders = schedule.nest.orders(terms.len()).unwrap_or_default();
+    let orders = schedule.nest.orders(terms.len()).expect("a nest of all terms");
     let mut found = Vec::new();
     for (term, order) in terms.iter().zip(&orders) {
         let inputs = term.inputs.iter().filter_map(|source| match *source {

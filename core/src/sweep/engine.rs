@@ -57,7 +57,10 @@ impl<V: Value> Engine<V> {
             report.side_bytes += (tuples.nnz() * row_bytes(&parts, V::BYTES)) as u64;
             let (kernels, built) = TreeKernels::build(tuples, (&merge.kernels, stored), toolchain)?;
             report = report.and(built);
-            let block = plan.blocks.iter().position(|modes| *modes == merge.modes).unwrap_or(0);
+            let block = plan.blocks.iter().position(|modes| *modes == merge.modes);
+            let unknown =
+                || CoreError::Internal(format!("a merge of {:?} in no block", merge.modes));
+            let block = block.ok_or_else(unknown)?;
             let (modes, held) = (merge.modes.clone(), Held::Nothing);
             merges.push(Merged { modes, block, kernels, matrix, held });
         }
@@ -148,7 +151,8 @@ impl<V: Value> Engine<V> {
                 self.merges[own].update(mode, factors, result)
             }
             None => {
-                let block = self.blocks.iter().position(|modes| *modes == [mode]).unwrap_or(mode);
+                let block = self.blocks.iter().position(|modes| *modes == [mode]);
+                let block = block.ok_or_else(|| no_mode(mode))?;
                 self.outer_product(block, factors, result)
             }
         }
@@ -178,9 +182,14 @@ impl<V: Value> Merged<V> {
         let others = self.modes.iter().filter(|&&other| other != mode);
         let others: Vec<&Panels<V>> =
             others.map(|&other| &factors[other]).chain([&self.matrix]).collect();
-        let at = self.modes.iter().position(|&other| other == mode).unwrap_or(0);
+        let at = self.modes.iter().position(|&other| other == mode);
+        let at = at.ok_or_else(|| no_mode(mode))?;
         self.kernels.product(at, &others, result)
     }
+}
+
+fn no_mode(mode: usize) -> CoreError {
+    CoreError::Internal(format!("the plan has no mode {}", mode + 1))
 }
 
 /// Writes the columns of panels, as `32 + 18`.
