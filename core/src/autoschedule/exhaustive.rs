@@ -2,11 +2,12 @@
 //!
 //! Enumerates each term's loop orders that follow the tree's levels, and all combinations of
 //! them (SpTTN, section 4.1): the number grows as the product of factorials, so it serves tests
-//! and small expressions.
+//! and small expressions; of larger ones it looks at as many as the limits allow.
 
 use crate::autoschedule::paths::widening;
 use crate::autoschedule::spttn::WalkOrder;
-use crate::autoschedule::{Found, Scheduler, SearchLimits, rank};
+use crate::autoschedule::walk_first::walk_first;
+use crate::autoschedule::{Found, Scheduler, SearchLimits, StopReason, rank};
 use crate::cost::Machine;
 use crate::cost::tree::{Site, TreeCost};
 use crate::einsum::{Index, IndexSet};
@@ -29,11 +30,17 @@ impl Scheduler for Exhaustive {
         machine: &Machine,
         limits: &SearchLimits,
     ) -> Result<Found, CoreError> {
-        widening(problem, limits, self.name(), |promising, mut report| {
+        widening(problem, machine, limits, self.name(), |promising, mut report| {
+            let most = (limits.max_work / SearchLimits::NEST_CHOICES).max(1) as usize;
             let mut nests = Vec::new();
             for path in promising.paths {
-                let forests = all_forests(problem, &path);
+                let (forests, cut) = forests(problem, &path, most - nests.len());
                 nests.extend(forests.into_iter().map(|forest| (path.clone(), forest)));
+                if cut {
+                    report.stop = StopReason::Work;
+                    nests.extend(walk_first(problem, &path, machine));
+                    break;
+                }
             }
             report.explored = nests.len();
             Ok(Found { candidates: rank(problem, machine, nests)?, report })
@@ -41,26 +48,46 @@ impl Scheduler for Exhaustive {
     }
 }
 
-/// Returns the fully fused forest of every combination of loop orders of the terms of `path`.
+/// Returns the fully fused forest of every combination of loop orders of the terms of `path`: as many as the product of
+/// what each term has.
 pub fn all_forests(problem: &Problem, path: &Path) -> Vec<Forest> {
-    let walk = WalkOrder::new(problem);
-    let mut choices: Vec<Vec<Vec<Index>>> = vec![Vec::new()];
-    for term in &path.terms {
-        let mut orders = Vec::new();
-        extend(&walk, term.indices, &mut Vec::new(), &mut orders);
-        let longer = choices.iter().flat_map(|before| {
-            orders.iter().map(|order| [before.as_slice(), std::slice::from_ref(order)].concat())
-        });
-        choices = longer.collect();
-    }
-    choices.iter().map(|orders| Forest::fused(orders)).collect()
+    forests(problem, path, usize::MAX).0
 }
 
+/// Returns the first `most` of those forests, and whether there are more.
+fn forests(problem: &Problem, path: &Path, most: usize) -> (Vec<Forest>, bool) {
+    let walk = WalkOrder::new(problem);
+    let enough = most.saturating_add(1);
+    let choices: Vec<Vec<Vec<Index>>> = path
+        .terms
+        .iter()
+        .map(|term| {
+            let mut orders = Vec::new();
+            extend(&walk, term.indices, &mut Vec::new(), (&mut orders, enough));
+            orders
+        })
+        .collect();
+    let all = choices.iter().map(Vec::len).fold(1, usize::saturating_mul);
+    let nth = |number: usize| {
+        let mut rest = number;
+        let mut orders: Vec<Vec<Index>> = Vec::with_capacity(choices.len());
+        // The orders of the last term change first.
+        for of_term in choices.iter().rev() {
+            orders.push(of_term[rest % of_term.len()].clone());
+            rest /= of_term.len();
+        }
+        orders.reverse();
+        Forest::fused(&orders)
+    };
+    ((0..all.min(most)).map(nth).collect(), all > most)
+}
+
+/// Adds the loop orders over `indices` that begin with `order`, until there are `enough`.
 fn extend(
     walk: &WalkOrder,
     indices: IndexSet,
     order: &mut Vec<Index>,
-    orders: &mut Vec<Vec<Index>>,
+    (orders, enough): (&mut Vec<Vec<Index>>, usize),
 ) {
     let done: IndexSet = order.iter().copied().collect();
     if done == indices {
@@ -68,9 +95,9 @@ fn extend(
         return;
     }
     for index in (indices - done).iter() {
-        if walk.may_loop(indices, index, done) {
+        if orders.len() < enough && walk.may_loop(indices, index, done) {
             order.push(index);
-            extend(walk, indices, order, orders);
+            extend(walk, indices, order, (orders, enough));
             order.pop();
         }
     }

@@ -48,11 +48,14 @@ pub struct SearchLimits {
     /// A path with more flops than this many times the fewest is left out; `None`: never.
     /// Default: 2, more than any reuse of caches makes up for.
     pub flops_factor: Option<f64>,
-    /// The most paths that are listed.  Default: 4,096, those with the fewest flops.
+    /// The most paths that are listed.  Default: 1,024, those with the fewest flops.
     pub max_paths: usize,
     /// A search over the paths, those with the fewest flops first, ends with this many nests.
     /// Default: 32.
     pub max_nests: usize,
+    /// The most choices of a loop that are priced on the paths of one breadth; a whole nest counts as
+    /// [`SearchLimits::NEST_CHOICES`].  Default: 50,000, some ten milliseconds.
+    pub max_work: u64,
 }
 
 impl Default for SearchLimits {
@@ -60,8 +63,9 @@ impl Default for SearchLimits {
         SearchLimits {
             breadth: Breadth::AnyDepth,
             flops_factor: Some(2.0),
-            max_paths: 4_096,
+            max_paths: 1_024,
             max_nests: 32,
+            max_work: 50_000,
         }
     }
 }
@@ -70,6 +74,22 @@ impl Default for SearchLimits {
 const FEW_OPERANDS: usize = 6;
 
 impl SearchLimits {
+    /// How many choices of a loop take as long as to judge a whole nest.
+    pub const NEST_CHOICES: u64 = 64;
+
+    /// What each of many searches may do at least, such as those of all orders of a tree's levels.
+    pub const LEAST_WORK: u64 = 16_384;
+
+    /// Returns the limits of each of `searches` that together may do what one may, unless that is less than
+    /// [`SearchLimits::LEAST_WORK`] each.
+    pub(super) fn shared(&self, searches: usize) -> SearchLimits {
+        let part = self.max_work.div_ceil(searches.max(1) as u64);
+        let max_work = part.max(SearchLimits::LEAST_WORK).min(self.max_work);
+        // A path takes a few choices at least.
+        let max_paths = self.max_paths.min((max_work / 4).max(1) as usize);
+        SearchLimits { max_work, max_paths, ..*self }
+    }
+
     /// Returns the limits of one of many searches for kernels of `operands` operands: the default for a few; of more, the
     /// paths near the fewest flops, few enough that a search takes about a millisecond.
     pub fn one_of_many(operands: usize) -> SearchLimits {
@@ -77,7 +97,13 @@ impl SearchLimits {
         if operands <= FEW_OPERANDS {
             return all;
         }
-        SearchLimits { flops_factor: Some(1.25), max_paths: 64, max_nests: 8, ..all }
+        SearchLimits {
+            flops_factor: Some(1.25),
+            max_paths: 64,
+            max_nests: 8,
+            max_work: SearchLimits::LEAST_WORK,
+            ..all
+        }
     }
 
     /// Returns the limits that leave out no path: for ranked lists of everything.  Up to seven
@@ -88,6 +114,7 @@ impl SearchLimits {
             flops_factor: None,
             max_paths: 50_000,
             max_nests: 50_000,
+            max_work: 1_000_000,
         }
     }
 }

@@ -12,6 +12,8 @@ mod orders;
 mod paths;
 mod prefetch;
 mod spttn;
+mod walk_first;
+mod work;
 
 use std::fmt;
 
@@ -99,15 +101,19 @@ pub struct SearchReport {
     pub stop: StopReason,
 }
 
-/// Why a search stopped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Why a search stopped, from what leaves out nothing to what leaves out most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum StopReason {
     /// The whole space was covered.
     Complete,
     /// Enough nests were found on the paths with the fewest flops.
     Enough,
-    /// There are more contraction paths, or more operands, than are enumerated.
+    /// There are more contraction paths than are listed.
     PathLimit,
+    /// There are more operands than paths are listed for: only those of greedy choices were searched.
+    OperandLimit,
+    /// There are more loop nests than may be priced.
+    Work,
 }
 
 impl fmt::Display for SearchReport {
@@ -116,6 +122,8 @@ impl fmt::Display for SearchReport {
             StopReason::Complete => "space covered",
             StopReason::Enough => "enough nests found",
             StopReason::PathLimit => "path limit reached",
+            StopReason::OperandLimit => "too many operands for more than greedy paths",
+            StopReason::Work => "work limit reached",
         };
         write!(
             f,

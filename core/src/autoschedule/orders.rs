@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use rayon::prelude::{IntoParallelRefIterator, ParallelIterator};
 
-use crate::autoschedule::{Candidate, Scheduler, SearchLimits, SearchReport, StopReason};
+use crate::autoschedule::{Candidate, Scheduler, SearchLimits, SearchReport};
 use crate::cost::{Machine, on_threads};
 use crate::einsum::{Extents, Index, IndexSet};
 use crate::error::CoreError;
@@ -96,7 +96,7 @@ pub fn storage_orders(indices: &[Index], extents: &Extents, pattern: &Pattern) -
     level_orders(indices, extents, pattern).into_iter().flat_map(stored).collect()
 }
 
-/// Searches `problem` with its sparse operand stored in each of `orders`.
+/// Searches `problem` with its sparse operand stored in each of `orders`, which share the work that `limits` allow.
 ///
 /// # Errors
 ///
@@ -112,12 +112,13 @@ pub fn search_orders(
     let mut candidates = Vec::new();
     let mut report: Option<SearchReport> = None;
     let mut refused = None;
+    let limits = limits.shared(orders.len());
     // The results keep the order of `orders`.
     let searched: Vec<_> = orders
         .par_iter()
         .map(|order| {
             let problem = order.problem(problem);
-            let found = scheduler.search_within(&problem, machine, limits)?;
+            let found = scheduler.search_within(&problem, machine, &limits)?;
             let one = |candidate| ordered(&problem, order, candidate, machine);
             let candidates: Vec<_> = found.candidates.into_iter().map(one).collect();
             Ok((candidates, found.report))
@@ -162,17 +163,12 @@ fn ordered(
 /// Adds up the reports of two searches.
 fn together(before: Option<SearchReport>, now: SearchReport) -> SearchReport {
     let Some(before) = before else { return now };
-    let stop = match (before.stop, now.stop) {
-        (StopReason::Complete, other) | (other, StopReason::Complete) => other,
-        (StopReason::PathLimit, _) | (_, StopReason::PathLimit) => StopReason::PathLimit,
-        (StopReason::Enough, StopReason::Enough) => StopReason::Enough,
-    };
     SearchReport {
         breadth: before.breadth.max(now.breadth),
         paths: before.paths.saturating_add(now.paths),
         pruned: before.pruned.saturating_add(now.pruned),
         explored: before.explored + now.explored,
-        stop,
+        stop: before.stop.max(now.stop),
         ..now
     }
 }

@@ -1,9 +1,13 @@
 //! The contraction paths worth a search.
 
-use crate::autoschedule::{Breadth, Found, SearchLimits, SearchReport, StopReason};
+use crate::autoschedule::walk_first::walk_first;
+use crate::autoschedule::{
+    Breadth, Candidate, Found, SearchLimits, SearchReport, StopReason, rank,
+};
+use crate::cost::Machine;
 use crate::einsum::IndexSet;
 use crate::error::CoreError;
-use crate::path::{Arity, Link, Path, PathSpace, Wanted, greedy, unfactorised};
+use crate::path::{Arity, Link, Path, PathSpace, Wanted, chains, greedy, unfactorised};
 use crate::schedule::Problem;
 
 /// Paths to search, those with the fewest flops first.
@@ -18,6 +22,7 @@ pub(super) struct Promising {
 /// something is found.
 pub(super) fn widening(
     problem: &Problem,
+    machine: &Machine,
     limits: &SearchLimits,
     scheduler: &'static str,
     search: impl Fn(Promising, SearchReport) -> Result<Found, CoreError>,
@@ -36,6 +41,9 @@ pub(super) fn widening(
             stop: promising.stop,
         };
         let mut found = search(promising, report)?;
+        if now == Breadth::All || found.report.stop != StopReason::Complete {
+            found.candidates = with_walk_first(problem, machine, found.candidates)?;
+        }
         if !found.candidates.is_empty() {
             found.report.seconds = start.elapsed().as_secs_f64();
             return Ok(found);
@@ -47,6 +55,22 @@ pub(super) fn widening(
     Err(CoreError::NoSchedule { expr: problem.expr.to_string(), why })
 }
 
+/// Returns `candidates`, and those that need no search on greedy paths, best first.
+fn with_walk_first(
+    problem: &Problem,
+    machine: &Machine,
+    mut candidates: Vec<Candidate>,
+) -> Result<Vec<Candidate>, CoreError> {
+    let nests = greedy_paths(problem).into_iter().flat_map(|p| walk_first(problem, &p, machine));
+    for one in rank(problem, machine, nests.collect())? {
+        if candidates.iter().all(|other| other.schedule != one.schedule) {
+            candidates.push(one);
+        }
+    }
+    candidates.sort_by(|a, b| a.cost.seconds.total_cmp(&b.cost.seconds));
+    Ok(candidates)
+}
+
 /// Returns the least set of paths that holds a good one.
 ///
 /// Where more than two levels are fused, rows may be added to at a level between them: a term of two
@@ -56,12 +80,25 @@ fn least_breadth(problem: &Problem) -> Breadth {
     if fused { Breadth::All } else { Breadth::LeastDepth }
 }
 
-/// Returns the paths of a breadth that can keep the buffer bounds.
+/// Returns the paths of a breadth that can keep the buffer bounds; with any number of inputs a term, that of one term too,
+/// which has no buffer.
 fn promising_paths(problem: &Problem, limits: &SearchLimits) -> Promising {
-    let arity = if limits.breadth == Breadth::All { Arity::Any } else { Arity::Binary };
-    let Some(space) = PathSpace::new(&problem.expr, arity) else {
-        return without_space(problem, arity);
+    let any = limits.breadth == Breadth::All;
+    let wide = any.then(|| PathSpace::new(&problem.expr, Arity::Any)).flatten();
+    let space = wide.or_else(|| PathSpace::new(&problem.expr, Arity::Binary));
+    let mut promising = match space {
+        Some(space) => listed(problem, limits, &space),
+        None => without_space(problem),
     };
+    let whole = unfactorised(&problem.expr);
+    if any && !promising.paths.contains(&whole) {
+        promising.paths.push(whole);
+    }
+    promising
+}
+
+/// Returns those paths of `space` that can keep the buffer bounds.
+fn listed(problem: &Problem, limits: &SearchLimits, space: &PathSpace) -> Promising {
     let deepest = limits.breadth > Breadth::LeastDepth;
     let listing = space.list(&Wanted {
         max_depth: if deepest { usize::MAX } else { space.least_depth() },
@@ -75,23 +112,34 @@ fn promising_paths(problem: &Problem, limits: &SearchLimits) -> Promising {
     Promising { paths: listing.paths, all, stop }
 }
 
-/// The paths of an expression with one operand, or with too many to tabulate: a greedy one, and
-/// the unfactorised one if terms may have any number of inputs.
-fn without_space(problem: &Problem, arity: Arity) -> Promising {
-    let greedy = greedy(&problem.expr, &|result, loops| {
-        // Loops over a prefix of the tree can be fused; whatever else is stored must fit.
-        let fits = problem.allows_buffer(result - problem.walked(result));
-        (!fits, problem.iterations(result), problem.iterations(loops))
-    });
+/// The paths of an expression with one operand, or with too many to tabulate.
+fn without_space(problem: &Problem) -> Promising {
+    let paths = greedy_paths(problem);
     let stop = match problem.expr.inputs.len() {
         1 => StopReason::Complete,
-        _ => StopReason::PathLimit,
+        _ => StopReason::OperandLimit,
     };
-    let mut paths = vec![greedy];
-    if arity == Arity::Any && stop == StopReason::PathLimit {
-        paths.push(unfactorised(&problem.expr));
-    }
     Promising { all: paths.len(), paths, stop }
+}
+
+/// Returns paths that take what looks best at each step: along the levels of the tree, the smallest results, and the fewest
+/// products, both of those whose results may be stored.
+fn greedy_paths(problem: &Problem) -> Vec<Path> {
+    // Loops over a prefix of the tree can be fused; whatever else is stored must fit.
+    let fits = |result: IndexSet| problem.allows_buffer(result - problem.walked(result));
+    let count = |loops| problem.iterations(loops);
+    let smallest =
+        greedy(&problem.expr, &|result, loops| (!fits(result), count(result), count(loops)));
+    let fewest =
+        greedy(&problem.expr, &|result, loops| (!fits(result), count(loops), count(result)));
+    let along = problem.sparse.first().map(|x| chains(&problem.expr, x.input, &x.levels));
+    let mut paths: Vec<Path> = Vec::new();
+    for path in along.into_iter().flatten().chain([smallest, fewest]) {
+        if !paths.contains(&path) {
+            paths.push(path);
+        }
+    }
+    paths
 }
 
 /// A bound from below: tells whether an intermediate, fused as far as any loop orders allow,

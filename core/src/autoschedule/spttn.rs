@@ -6,19 +6,22 @@
 //! every subproblem keeps its best nest and its best nest with a different first root
 //! (algorithm 1 and theorem 4.9).  A tree whose results no buffer may hold is refused before it and what
 //! follows it are searched, which leaves few subproblems.  With `T` terms and `d` indices there are `O(T^2 2^d)`
-//! subproblems with `O(T d)` choices each.
+//! subproblems with `O(T d)` choices each.  Where that is more than the limits of the search allow, a path gives the best
+//! nest of those that were priced, and one that needs no search (`walk_first`).
 //!
 //! Source: Kanakagiri, Solomonik, "Minimum Cost Loop Nests for Contraction of a Sparse Tensor with
 //! a Tensor Network", SPAA 2024, section 4.2.
 
 use crate::autoschedule::paths::widening;
+use crate::autoschedule::walk_first::walk_first;
+use crate::autoschedule::work::Work;
 use crate::autoschedule::{Found, Scheduler, SearchLimits, StopReason, price, rank};
 use crate::cost::Machine;
 use crate::cost::tree::{DenseLoops, MaxBufferDims, Site, TreeCost};
 use crate::einsum::{Index, IndexSet};
 use crate::error::CoreError;
 use crate::nest::{Forest, Node};
-use crate::path::Path;
+use crate::path::{Path, Term};
 use crate::schedule::Problem;
 use crate::small_map::SmallMap;
 
@@ -37,20 +40,39 @@ impl Scheduler for Spttn {
         machine: &Machine,
         limits: &SearchLimits,
     ) -> Result<Found, CoreError> {
-        widening(problem, limits, self.name(), |promising, mut report| {
-            let mut searched = 0;
-            let mut nests = Vec::new();
+        widening(problem, machine, limits, self.name(), |promising, mut report| {
+            let mut work = Work::new(limits.max_work);
+            let (mut searched, mut cut) = (0, false);
+            let (mut nests, mut plain) = (Vec::new(), Vec::new());
             for path in promising.paths {
-                if nests.len() == limits.max_nests {
+                if nests.len() >= limits.max_nests {
                     report.stop = StopReason::Enough;
                     break;
                 }
+                if work.left() == 0 {
+                    cut = true;
+                    break;
+                }
                 searched += 1;
-                let (forests, subproblems) = cheapest_forests(problem, &path);
+                let mut part = work.take_half();
+                let (forests, subproblems) = cheapest_forests(problem, &path, &mut part);
                 report.explored += subproblems;
                 nests.extend(forests.into_iter().map(|forest| (path.clone(), forest)));
+                cut |= part.is_spent();
+                if part.is_spent() || problem.expr.inputs.len() > FEW_OPERANDS {
+                    plain.extend(walk_first(problem, &path, machine));
+                }
+                work.give_back(part);
+            }
+            if cut {
+                report.stop = StopReason::Work;
             }
             report.pruned = report.paths.saturating_sub(searched);
+            for nest in plain {
+                if !nests.contains(&nest) {
+                    nests.push(nest);
+                }
+            }
             Ok(Found { candidates: rank(problem, machine, nests)?, report })
         })
     }
@@ -61,19 +83,37 @@ impl Scheduler for Spttn {
 /// that were solved.
 ///
 /// Larger buffers save loops that walk parts of the tree again, and take time to be moved: estimates tell which is more.
-fn cheapest_forests(problem: &Problem, path: &Path) -> (Vec<Forest>, usize) {
+/// Where `work` ends first, the forests are the best of those that were priced.
+fn cheapest_forests(problem: &Problem, path: &Path, work: &mut Work) -> (Vec<Forest>, usize) {
     let (mut forests, mut subproblems) = (Vec::new(), 0);
+    if least_choices(problem, path) > work.left() {
+        work.refuse();
+        return (forests, subproblems);
+    }
     let mut allowed = Some(usize::MAX);
     while let Some(max_buffer_dims) = allowed {
-        let (found, solved) = cheapest_forest(problem, path, &DenseLoops { max_buffer_dims });
+        let costs = DenseLoops { max_buffer_dims };
+        let (found, solved) = cheapest_within(problem, path, &costs, work);
         subproblems += solved;
         let forest = found.map(|(forest, _)| forest);
         let dims = forest.as_ref().and_then(|one| price(problem, path, one, &MaxBufferDims));
         forests.extend(forest);
-        allowed = dims.filter(|&dims| dims > MATRIX).map(|dims| dims - 1);
+        allowed = dims.filter(|&dims| dims > MATRIX && !work.is_spent()).map(|dims| dims - 1);
     }
     (forests, subproblems)
 }
+
+/// Returns how many choices the dynamic program has at least: any of the dense indices of a term may have been looped
+/// over before the others.
+fn least_choices(problem: &Problem, path: &Path) -> u64 {
+    let dense = |term: &Term| (term.indices - problem.sparse_indices()).len() as u32;
+    let most = path.terms.iter().map(dense).max();
+    most.map_or(0, |dense| 1_u64.checked_shl(dense).unwrap_or(u64::MAX))
+}
+
+/// Of more operands than these a path gives its nest that needs no search too: there the most independent dense loops
+/// were predicted up to four times the seconds of it, and more paths than can be searched have as few flops.
+const FEW_OPERANDS: usize = 6;
 
 /// The stored indices of a matrix.
 const MATRIX: usize = 2;
@@ -85,7 +125,17 @@ pub fn cheapest_forest<C: TreeCost>(
     path: &Path,
     costs: &C,
 ) -> (Option<(Forest, C::Cost)>, usize) {
-    let mut search = Search::new(problem, path, costs);
+    cheapest_within(problem, path, costs, &mut Work::new(u64::MAX))
+}
+
+/// Returns the cheapest of the fully fused forests that can be priced with `work`, as [`cheapest_forest`] does.
+fn cheapest_within<C: TreeCost>(
+    problem: &Problem,
+    path: &Path,
+    costs: &C,
+    work: &mut Work,
+) -> (Option<(Forest, C::Cost)>, usize) {
+    let mut search = Search::new(problem, path, (costs, work));
     let whole = Key { first: 0, end: path.terms.len(), done: IndexSet::EMPTY };
     let solved = search.solve(whole);
     let best = search.solved[solved].best.as_ref().map(|choice| choice.cost.clone());
@@ -157,13 +207,18 @@ struct Search<'a, C: TreeCost> {
     consumers: Vec<Option<usize>>,
     walk: WalkOrder,
     costs: &'a C,
+    work: &'a mut Work,
     /// The places of the solutions.
     memo: SmallMap<Key, usize>,
     solved: Vec<Solved<C::Cost>>,
 }
 
 impl<'a, C: TreeCost> Search<'a, C> {
-    fn new(problem: &'a Problem, path: &'a Path, costs: &'a C) -> Search<'a, C> {
+    fn new(
+        problem: &'a Problem,
+        path: &'a Path,
+        (costs, work): (&'a C, &'a mut Work),
+    ) -> Search<'a, C> {
         let nothing = Choice { root: None, split: path.terms.len(), cost: costs.nothing() };
         let mut solved = Vec::with_capacity(SUBPROBLEMS);
         solved.push(Solved { best: Some(nothing), other: None });
@@ -173,12 +228,13 @@ impl<'a, C: TreeCost> Search<'a, C> {
             consumers: path.consumers(),
             walk: WalkOrder::new(problem),
             costs,
+            work,
             memo: SmallMap::with_capacity_and_hasher(SUBPROBLEMS, Default::default()),
             solved,
         }
     }
 
-    /// Solves a subproblem of one term or more; returns the place of the solution.
+    /// Solves a subproblem of one term or more, as far as there is work left; returns the place of the solution.
     fn solve(&mut self, key: Key) -> usize {
         if let Some(&place) = self.memo.get(&key) {
             return place;
@@ -195,7 +251,7 @@ impl<'a, C: TreeCost> Search<'a, C> {
         for root in open.iter() {
             for split in key.first + 1..=key.end {
                 let indices = self.path.terms[split - 1].indices;
-                if !self.walk.may_loop(indices, root, key.done) {
+                if !self.walk.may_loop(indices, root, key.done) || !self.work.spend() {
                     break;
                 }
                 let Some(rest) = self.rest(key, split) else { continue };

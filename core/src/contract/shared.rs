@@ -3,9 +3,10 @@
 use decompose_formats::ModeOrder;
 use rayon::prelude::{IntoParallelIterator, ParallelIterator};
 
-use crate::autoschedule::{SCHEDULERS, SearchLimits, storage_orders};
+use crate::autoschedule::{LevelOrder, SCHEDULERS, SearchLimits, storage_orders};
 use crate::contract::Question;
 use crate::cost::{Machine, on_threads};
+use crate::einsum::Index;
 use crate::error::CoreError;
 use crate::sweep::TreeLayout;
 
@@ -18,11 +19,27 @@ pub enum Roots {
     Mode(usize),
 }
 
+impl Roots {
+    /// Tells whether `order`, of a tensor over `modes`, has such a root.
+    fn has(self, order: &LevelOrder, modes: &[Index]) -> bool {
+        match self {
+            Roots::Any => true,
+            Roots::Mode(mode) => order.levels.first() == modes.get(mode),
+        }
+    }
+}
+
+/// Up to so many modes every order is searched.
+const FEW_MODES: usize = 5;
+
+/// The most searches of a question on an order of more modes.
+const MOST_SEARCHES: usize = 400;
+
 /// Returns the storage of the sparse operand on which all `questions` together take the least
 /// predicted time on the threads of `machine`, and the predicted seconds of each.
 ///
-/// The questions must be about the same sparse operand.  Searches every question on every order:
-/// some milliseconds each, in parallel.
+/// The questions must be about the same sparse operand.  Searches every question on every order, some milliseconds each, in
+/// parallel; above five modes on as few orders as 400 searches allow, those of the smallest trees.
 ///
 /// # Errors
 ///
@@ -35,22 +52,31 @@ pub fn best_tree(
     let none = |why: &str| CoreError::NoSchedule { expr: String::new(), why: why.to_owned() };
     let Some(first) = questions.first() else { return Err(none("nothing was asked")) };
     let modes = &first.expr.inputs[first.sparse].indices;
-    let priced: Vec<Result<(TreeLayout, Vec<f64>), CoreError>> =
-        storage_orders(modes, &first.extents, &first.pattern)
-            .into_par_iter()
-            .filter_map(|stored| {
-                let mode_of = |index| modes.iter().position(|mode| mode == index);
-                let order = stored.levels.iter().map(mode_of).collect::<Option<Vec<usize>>>()?;
-                let wanted = roots == Roots::Any || roots == Roots::Mode(*order.first()?);
-                let order = ModeOrder::new(order)?;
-                wanted.then_some(TreeLayout::new(order, stored.tail))
-            })
-            .map(|tree| {
-                let seconds = questions.iter().map(|question| seconds(question, &tree, machine));
-                let seconds = seconds.collect::<Result<Vec<f64>, CoreError>>()?;
-                Ok((tree, seconds))
-            })
-            .collect();
+    let mut stored = storage_orders(modes, &first.extents, &first.pattern);
+    if modes.len() > FEW_MODES {
+        stored.retain(|order| roots.has(order, modes));
+        let nodes = |order: &LevelOrder| -> u64 {
+            let prefix = |depth: usize| order.levels[..depth].iter().copied().collect();
+            let depths = 1..=order.levels.len();
+            depths.map(|depth| first.pattern.count(prefix(depth), &first.extents)).sum()
+        };
+        stored.sort_by_cached_key(nodes);
+        stored.truncate((MOST_SEARCHES / questions.len()).max(1));
+    }
+    let priced: Vec<Result<(TreeLayout, Vec<f64>), CoreError>> = stored
+        .into_par_iter()
+        .filter(|stored| roots.has(stored, modes))
+        .filter_map(|stored| {
+            let mode_of = |index| modes.iter().position(|mode| mode == index);
+            let order = stored.levels.iter().map(mode_of).collect::<Option<Vec<usize>>>()?;
+            Some(TreeLayout::new(ModeOrder::new(order)?, stored.tail))
+        })
+        .map(|tree| {
+            let seconds = questions.iter().map(|question| seconds(question, &tree, machine));
+            let seconds = seconds.collect::<Result<Vec<f64>, CoreError>>()?;
+            Ok((tree, seconds))
+        })
+        .collect();
     let mut best: Option<(TreeLayout, Vec<f64>)> = None;
     let mut refused = none("there is no order of the modes");
     for offer in priced {

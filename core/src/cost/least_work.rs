@@ -40,17 +40,19 @@ impl LeastWork {
 
     /// Returns the least seconds of `problem`, which poses the kernel, on all threads of `machine`.
     ///
-    /// Time: a count of iterations for each term that paths may have; of more than six operands only the walk
-    /// and the copies of the result count, since there are too many terms.
+    /// Time: a count of iterations for each term that paths may have; of more than six operands only the walk,
+    /// the term that reads the tensor and the copies of the result count, since there are too many terms.
     pub(crate) fn seconds(&self, problem: &Problem, machine: &Machine) -> f64 {
         let Some(x) = problem.sparse.first() else { return 0.0 };
         let terms = Terms { problem, machine, x, sums: Sums::of(problem, machine, x) };
-        let work = self.0.as_ref().map_or(0.0, |space| {
-            space.least_sum(|loops, result| match result {
+        let work = match &self.0 {
+            Some(space) => space.least_sum(|loops, result| match result {
                 Some(result) => terms.inner(loops, result),
                 None => terms.last(loops),
-            })
-        });
+            }),
+            // Of too many operands it is known that some term reads the tensor.
+            None => problem.iterations(problem.sparse_indices()) as f64 * terms.pair(),
+        };
         let walk = (0..x.levels.len()).map(|at| first_walk_seconds(problem, machine, at));
         let alone = (walk.sum::<f64>() + work) / tasks(problem, machine);
         let owned = x.levels.first().is_some_and(|&root| problem.expr.output.set().contains(root));

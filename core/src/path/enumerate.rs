@@ -33,21 +33,29 @@ pub fn enumerate(expr: &Expr, arity: Arity) -> (Vec<Path>, bool) {
     (listing.paths, listing.cut)
 }
 
+/// Up to so many operands or results every pair of them is looked at; of more, the pairs with the first.
+const ALL_PAIRS: usize = 64;
+
 /// Returns the path that contracts at each step the two operands or results for which `price`, given
 /// the indices of their result and those of the loops, is least.
 ///
-/// For expressions of too many operands to tabulate; time `O(T^3)` for `T` operands.
+/// For expressions of too many operands to tabulate; `O(T^3)` questions for `T` operands, and no more than
+/// `O(T)` a step above 64 of them.
 pub fn greedy<P: Ord>(expr: &Expr, price: &dyn Fn(IndexSet, IndexSet) -> P) -> Path {
     let mut open: Vec<(Source, IndexSet)> =
         (0..expr.inputs.len()).map(|at| (Source::Input(at), expr.looped(at))).collect();
     let mut terms = Vec::new();
     while open.len() > 1 {
-        let price =
-            |&(a, b): &(usize, usize)| price(kept(expr, &open, (a, b)), open[a].1 | open[b].1);
-        let pairs = (0..open.len()).flat_map(|a| (a + 1..open.len()).map(move |b| (a, b)));
+        let holders = Holders::of(expr, &open);
+        let price = |&(a, b): &(usize, usize)| {
+            let (a, b) = (open[a].1, open[b].1);
+            price(holders.kept(a, b), a | b)
+        };
+        let firsts = if open.len() > ALL_PAIRS { 1 } else { open.len() };
+        let pairs = (0..firsts).flat_map(|a| (a + 1..open.len()).map(move |b| (a, b)));
         let Some((a, b)) = pairs.min_by_key(price) else { break };
         let (left, right) = (open[a], open[b]);
-        let output = kept(expr, &open, (a, b));
+        let output = holders.kept(left.1, right.1);
         open.remove(b);
         open[a] = (Source::Term(terms.len()), output);
         terms.push(Term { inputs: vec![left.0, right.0], output, indices: left.1 | right.1 });
@@ -55,12 +63,35 @@ pub fn greedy<P: Ord>(expr: &Expr, price: &dyn Fn(IndexSet, IndexSet) -> P) -> P
     if terms.is_empty() { unfactorised(expr) } else { in_postorder(&terms) }
 }
 
-/// What the product of two of `open` hands on: what the others or the output need.
-fn kept(expr: &Expr, open: &[(Source, IndexSet)], (a, b): (usize, usize)) -> IndexSet {
-    let others = open.iter().enumerate().filter(|(at, _)| *at != a && *at != b);
-    let needed = others.fold(expr.output.set(), |set, (_, (_, indices))| set | *indices);
-    let own = open[a].1 | open[b].1;
-    if open.len() == 2 { own & needed } else { handed_on(own, needed) }
+/// Who needs each index.
+struct Holders {
+    /// What the output needs.
+    output: IndexSet,
+    /// What two or more of the operands and results that are left have.
+    two: IndexSet,
+    /// What three or more have.
+    three: IndexSet,
+    /// Whether only two are left.
+    last: bool,
+}
+
+impl Holders {
+    fn of(expr: &Expr, open: &[(Source, IndexSet)]) -> Holders {
+        let (mut one, mut two, mut three) = (IndexSet::EMPTY, IndexSet::EMPTY, IndexSet::EMPTY);
+        for &(_, set) in open {
+            three = three | (two & set);
+            two = two | (one & set);
+            one = one | set;
+        }
+        Holders { output: expr.output.set(), two, three, last: open.len() == 2 }
+    }
+
+    /// Returns what the product of two of them, over `a` and `b`, hands on: what another one or the output needs.
+    fn kept(&self, a: IndexSet, b: IndexSet) -> IndexSet {
+        let (own, both) = (a | b, a & b);
+        let needed = self.output | (self.two - both) | (self.three & both);
+        if self.last { own & needed } else { handed_on(own, needed) }
+    }
 }
 
 /// Reorders terms so that each stands right behind the subtrees that it reads.

@@ -11,6 +11,7 @@
 //! Source: Kanakagiri, Solomonik, "Minimum Cost Loop Nests for Contraction of a Sparse Tensor with
 //! a Tensor Network", SPAA 2024, section 4.1.1 and definition 4.1.
 
+mod chain;
 mod enumerate;
 mod listing;
 mod space;
@@ -19,6 +20,7 @@ use std::fmt;
 
 use crate::einsum::{Expr, Index, IndexSet};
 
+pub(crate) use chain::chains;
 pub use enumerate::{enumerate, greedy, unfactorised};
 pub use listing::{Link, Listing, Wanted};
 pub use space::{Arity, PathSpace};
@@ -57,6 +59,29 @@ pub struct Path {
 }
 
 impl Path {
+    /// Completes products, each of which reads what those before it made, to terms: what each needs, and what it keeps
+    /// for the rest.
+    pub(crate) fn of_products(products: &[Vec<Source>], expr: &Expr) -> Path {
+        let mut terms: Vec<Term> = Vec::new();
+        for (position, inputs) in products.iter().enumerate() {
+            let set = |source: &Source| match *source {
+                Source::Input(input) => expr.looped(input),
+                Source::Term(t) => terms.get(t).map_or(IndexSet::EMPTY, |term| term.output),
+            };
+            let indices = inputs.iter().fold(IndexSet::EMPTY, |all, source| all | set(source));
+            let rest = products[position + 1..].iter().flatten();
+            let later = rest.fold(expr.output.set(), |all, source| match *source {
+                Source::Input(input) => all | expr.looped(input),
+                Source::Term(t) if t < position => all | set(source),
+                Source::Term(_) => all,
+            });
+            let last = position + 1 == products.len();
+            let output = if last { indices & later } else { handed_on(indices, later) };
+            terms.push(Term { inputs: inputs.clone(), output, indices });
+        }
+        Path { terms }
+    }
+
     /// Returns the largest number of loops around a term: the path's asymptotic *depth*.
     pub fn depth(&self) -> usize {
         self.terms.iter().map(|term| term.indices.len()).max().unwrap_or(0)

@@ -27,12 +27,12 @@ pub enum Arity {
 }
 
 impl Arity {
-    /// Returns the most operands of which a space is tabulated: about 300,000 splits at 12
-    /// operands, or 100,000 at 9 in any number of blocks.
+    /// Returns the most operands of which a space is tabulated: about 3,000 splits at 8
+    /// operands, or 4,000 at 7 in any number of blocks.
     pub fn max_operands(self) -> usize {
         match self {
-            Arity::Binary => 12,
-            Arity::Any => 9,
+            Arity::Binary => 8,
+            Arity::Any => 7,
         }
     }
 }

@@ -19,7 +19,7 @@ use crate::small_map::SmallMap;
 /// Every search has a copy, so what is known is shared: cloning takes `O(1)`.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Pattern {
-    counts: Arc<SmallMap<IndexSet, u64>>,
+    counts: Arc<Counts>,
     coverages: Arc<BTreeMap<Index, Coverage>>,
     /// Counts of pairs of a block and a tuple, by blocking.
     blocks: Arc<BTreeMap<Blocking, BTreeMap<IndexSet, u64>>>,
@@ -45,12 +45,12 @@ impl Pattern {
 
     /// Records `nnz(X_set)`.
     pub fn record(&mut self, set: IndexSet, count: u64) {
-        Arc::make_mut(&mut self.counts).insert(set, count);
+        Arc::make_mut(&mut self.counts).record(set, count);
     }
 
     /// Returns the sets of indices that are recorded, with their counts.
     pub(crate) fn counts(&self) -> impl Iterator<Item = (IndexSet, u64)> + '_ {
-        self.counts.iter().map(|(&set, &count)| (set, count))
+        self.counts.ascending.iter().copied()
     }
 
     /// Returns how often rows of `index` are found near, if that is known.
@@ -114,13 +114,13 @@ impl Pattern {
     /// Estimates the pairs of a tuple and one of `count` ranges of `index`: of other indices as if their
     /// non-zeros fell into the ranges at random, and no more than the tuples that have `index` too.
     fn in_ranges(&self, index: Index, count: u32) -> Vec<(IndexSet, u64)> {
-        let all = self.counts.values().copied().max().unwrap_or(1);
+        let all = self.counts.ascending.last().map_or(1, |&(_, most)| most);
         let pairs = |(set, tuples): (IndexSet, u64)| {
             let pairs = match set.contains(index) {
                 true => tuples,
                 false => {
                     let spread = spread_pairs(tuples as f64, all as f64, f64::from(count));
-                    let longer = self.counts.get(&set.with(index)).copied();
+                    let longer = self.counts.exact(set.with(index));
                     longer.unwrap_or(u64::MAX).min(spread.round() as u64)
                 }
             };
@@ -150,12 +150,49 @@ impl Pattern {
         if set.is_empty() {
             return 1;
         }
-        if let Some(&count) = self.counts.get(&set) {
+        if let Some(count) = self.counts.exact(set) {
             return count;
         }
         let cells = set.iter().fold(1u64, |n, index| n.saturating_mul(extents.of(index)));
-        let supersets = self.counts.iter().filter(|(known, _)| set.is_subset(**known));
-        supersets.map(|(_, &count)| count).fold(cells, u64::min)
+        self.counts.of_superset(set).map_or(cells, |count| count.min(cells))
+    }
+}
+
+/// Counts by set of indices.
+#[derive(Clone, Debug, PartialEq, Default)]
+struct Counts {
+    known: SmallMap<IndexSet, u64>,
+    /// The same with the least counts first; of equal ones, by set.
+    ascending: Vec<(IndexSet, u64)>,
+}
+
+impl Counts {
+    fn record(&mut self, set: IndexSet, count: u64) {
+        if let Some(before) = self.known.insert(set, count) {
+            self.ascending.retain(|&one| one != (set, before));
+        }
+        let at = self.ascending.partition_point(|&(other, least)| (least, other) < (count, set));
+        self.ascending.insert(at, (set, count));
+    }
+
+    /// Returns what is recorded of `set`.
+    fn exact(&self, set: IndexSet) -> Option<u64> {
+        self.known.get(&set).copied()
+    }
+
+    /// Returns the least count of a set that holds `set`.
+    fn of_superset(&self, set: IndexSet) -> Option<u64> {
+        let mut supersets = self.ascending.iter().filter(|(known, _)| set.is_subset(*known));
+        supersets.next().map(|&(_, count)| count)
+    }
+}
+
+impl FromIterator<(IndexSet, u64)> for Counts {
+    fn from_iter<I: IntoIterator<Item = (IndexSet, u64)>>(counts: I) -> Counts {
+        let known: SmallMap<IndexSet, u64> = counts.into_iter().collect();
+        let mut ascending: Vec<(IndexSet, u64)> = known.iter().map(|(&set, &n)| (set, n)).collect();
+        ascending.sort_unstable_by_key(|&(set, count)| (count, set));
+        Counts { known, ascending }
     }
 }
 

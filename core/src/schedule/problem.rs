@@ -1,6 +1,6 @@
 //! What a search is asked.
 
-use crate::einsum::{Expr, Extents, Index, IndexSet};
+use crate::einsum::{Access, Expr, Extents, Index, IndexSet};
 use crate::schedule::Pattern;
 use crate::technique::Techniques;
 
@@ -87,6 +87,9 @@ const MAX_BUFFER_DIMS: usize = 2;
 /// operands.
 const MAX_BUFFER_BYTES: u64 = 256 << 10;
 
+/// Bytes of a value, unless the caller says otherwise.
+const VALUE_BYTES: usize = 8;
+
 /// Who decides the order in which dense operands store their indices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Packing {
@@ -104,15 +107,22 @@ impl Problem {
         // The last of the intermediates that the levels of the tree make one of the other, as those of a TTMc, has all
         // indices of a row of the result but one.
         let row = (expr.output.set() - tensor).len();
+        // An operand that no level of the tree picks a row of, as the core of a Tucker model, shrinks by one index a term.
+        let whole = expr.inputs.iter().map(Access::set).filter(|set| (*set & tensor).is_empty());
+        let (most, bytes) = whole.fold((row, MAX_BUFFER_BYTES), |(most, bytes), set| {
+            let extents = set.iter().map(|index| extents.of(index));
+            let size = extents.fold(VALUE_BYTES as u64, u64::saturating_mul);
+            (most.max(set.len()), bytes.max(size))
+        });
         Problem {
             output: if pattern { OutputForm::Pattern } else { OutputForm::Dense },
             expr,
             extents,
             sparse: vec![sparse],
             packing: Packing::Suited,
-            max_buffer_dims: MAX_BUFFER_DIMS.max(row.saturating_sub(1)),
-            max_buffer_bytes: MAX_BUFFER_BYTES,
-            value_bytes: 8,
+            max_buffer_dims: MAX_BUFFER_DIMS.max(most.saturating_sub(1)),
+            max_buffer_bytes: bytes,
+            value_bytes: VALUE_BYTES,
             techniques: Techniques::default(),
         }
     }

@@ -15,9 +15,9 @@
 
 use std::fmt::Write;
 
-use crate::einsum::{Expr, Index, IndexSet};
+use crate::einsum::{Expr, Index};
 use crate::error::CoreError;
-use crate::path::{Path, Source, Term, handed_on};
+use crate::path::{Path, Source, Term};
 use crate::schedule::{
     BufferKind, Conflict, Fusion, Layout, LayoutLevel, Parallel, Prefetch, Requested, Schedule,
     Space, Tile,
@@ -111,12 +111,11 @@ fn decide(schedule: &mut Schedule, key: &str, rest: &str, expr: &Expr) -> Result
         }
         ("parallel", [index, name, conflict]) => {
             let conflict = CONFLICTS.into_iter().find(|c| conflict_text(*c) == *conflict);
-            let space = [Space::Coordinate, Space::Position].into_iter();
-            let space = space.into_iter().find(|s| space_text(*s) == *name);
+            let space = SPACES.into_iter().find(|s| space_text(*s) == *name);
             let (Some(space), Some(conflict)) = (space, conflict) else {
-                return Err("write: parallel INDEX position|coordinate \
-                            owner|boundary|privatise|positions"
-                    .into());
+                let conflicts = CONFLICTS.map(conflict_text).join("|");
+                let spaces = SPACES.map(space_text).join("|");
+                return Err(format!("write: parallel INDEX {spaces} {conflicts}"));
             };
             schedule.parallel = Some(Parallel { index: parse_index(index)?, space, conflict });
         }
@@ -147,29 +146,7 @@ fn parse_path(words: &[&str], expr: &Expr) -> Result<Path, String> {
         };
         products.push(word.split('*').map(source).collect::<Result<_, _>>()?);
     }
-    Ok(path_from(&products, expr))
-}
-
-/// Completes products to terms: what each needs, and what it keeps for the rest.
-fn path_from(products: &[Vec<Source>], expr: &Expr) -> Path {
-    let mut terms: Vec<Term> = Vec::new();
-    for (position, inputs) in products.iter().enumerate() {
-        let set = |source: &Source| match *source {
-            Source::Input(input) => expr.looped(input),
-            Source::Term(t) => terms.get(t).map_or(IndexSet::EMPTY, |term| term.output),
-        };
-        let indices = inputs.iter().fold(IndexSet::EMPTY, |all, source| all | set(source));
-        let later =
-            products[position + 1..].iter().flatten().fold(expr.output.set(), |all, s| match *s {
-                Source::Input(input) => all | expr.looped(input),
-                Source::Term(t) if t < position => all | set(s),
-                Source::Term(_) => all,
-            });
-        let last = position + 1 == products.len();
-        let output = if last { indices & later } else { handed_on(indices, later) };
-        terms.push(Term { inputs: inputs.clone(), output, indices });
-    }
-    Path { terms }
+    Ok(Path::of_products(&products, expr))
 }
 
 fn parse_index(word: &str) -> Result<Index, String> {
@@ -204,6 +181,8 @@ fn space_text(space: Space) -> &'static str {
         Space::Position => "position",
     }
 }
+
+const SPACES: [Space; 2] = [Space::Position, Space::Coordinate];
 
 const CONFLICTS: [Conflict; 5] = [
     Conflict::Owner,

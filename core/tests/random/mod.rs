@@ -3,6 +3,8 @@
 
 use std::fmt;
 
+use decompose_core::autoschedule::SCHEDULERS;
+use decompose_core::cost::Family;
 use decompose_core::einsum::{Access, Expr, Index, IndexSet};
 use decompose_core::path::Path;
 use decompose_core::schedule::{Pattern, Problem, Schedule, SparseOperand};
@@ -16,6 +18,9 @@ const DENSE: [char; 3] = ['r', 's', 't'];
 
 /// The dense oracle runs through every combination of indices; no more than these.
 const MOST_COMBINATIONS: u64 = 40_000;
+
+/// The most indices of a long expression with an extent of 2.
+const LONG_INDICES: usize = 9;
 
 /// An expression with its operands and a schedule.
 pub(crate) struct Case {
@@ -46,6 +51,34 @@ impl Case {
                 return Case::of(seed, expr, &extents, &mut draw);
             }
         }
+    }
+
+    /// Makes case number `seed` of an expression of 9 to 25 operands, with the schedule that is searched for it.
+    pub(crate) fn of_many_operands(seed: u64) -> Case {
+        let mut draw = Draw(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0xabcd);
+        let (expr, extents) = long_expression(&mut draw);
+        let shape = |access: &Access| {
+            access.indices.iter().map(|i| extents[i.number()]).collect::<Vec<_>>()
+        };
+        let sparse = sparse_tensor(&shape(&expr.inputs[0]), &mut draw);
+        let dense = expr.inputs[1..].iter().map(|access| {
+            let shape: Vec<usize> = shape(access).iter().map(|&n| n as usize).collect();
+            DenseTensor::from_shape_fn(IxDyn(&shape), |_| draw.real())
+        });
+        let dense = dense.collect();
+        let order = expr.inputs[0].indices.len();
+        let order = ModeOrder::new(draw.shuffled((0..order).collect())).expect("an order");
+        let tail = 1 + draw.below(2) as usize * usize::from(order.modes().len() > 2);
+        let mut bounded = problem(&expr, &extents, &order, tail);
+        (bounded.max_buffer_dims, bounded.max_buffer_bytes) = (1 + draw.below(3) as usize, 64);
+        let found = SCHEDULERS[0].search(&bounded, &Family::Zen.machine());
+        let found = found.unwrap_or_else(|error| panic!("case {seed}: {error}"));
+        for candidate in &found.candidates {
+            candidate.schedule.verify(&bounded).expect("a legal schedule");
+        }
+        let chosen = draw.below(found.candidates.len() as u64) as usize;
+        let schedule = found.candidates[chosen].schedule.clone();
+        Case { seed, expr, sparse, dense, tree: TreeLayout::new(order, tail), schedule }
     }
 
     fn of(seed: u64, expr: Expr, extents: &[u64; Index::COUNT], draw: &mut Draw) -> Case {
@@ -135,6 +168,31 @@ fn expression(draw: &mut Draw) -> (Expr, [u64; Index::COUNT]) {
         }
     }
     (Expr { output: access("Y", &once), inputs }, extents)
+}
+
+/// An expression of 9 to 25 operands over up to 24 indices, most of extent 1.
+fn long_expression(draw: &mut Draw) -> (Expr, [u64; Index::COUNT]) {
+    let sparse: Vec<char> = ('a'..='l').take(2 + draw.below(11) as usize).collect();
+    let dense: Vec<char> = ('A'..='L').take(draw.below(13) as usize).collect();
+    let all: Vec<char> = sparse.iter().chain(&dense).copied().collect();
+    let mut extents = [1; Index::COUNT];
+    for &letter in draw.shuffled(all.clone()).iter().take(LONG_INDICES) {
+        extents[index(letter).number()] = 2;
+    }
+    let access = |tensor: String, letters: &[char]| Access {
+        tensor,
+        indices: letters.iter().map(|&letter| index(letter)).collect(),
+    };
+    let mut inputs = vec![access("X".into(), &draw.shuffled(sparse))];
+    for at in 0..8 + draw.below(17) {
+        let count = draw.below(4) as usize;
+        inputs.push(access(format!("B{at}"), &draw.shuffled(all.clone())[..count.min(all.len())]));
+    }
+    let used = inputs.iter().fold(IndexSet::EMPTY, |set, access| set | access.set());
+    let share = 1 + draw.below(4);
+    let kept: Vec<char> =
+        used.iter().map(Index::letter).filter(|_| draw.below(4) < share).collect();
+    (Expr { output: access("Y".into(), &draw.shuffled(kept)), inputs }, extents)
 }
 
 fn sparse_tensor(extents: &[u64], draw: &mut Draw) -> Coo<f64> {

@@ -71,6 +71,8 @@ fn stop(stop: StopReason) -> &'static str {
         StopReason::Complete => "complete",
         StopReason::Enough => "enough",
         StopReason::PathLimit => "path-limit",
+        StopReason::OperandLimit => "operand-limit",
+        StopReason::Work => "work-limit",
     }
 }
 

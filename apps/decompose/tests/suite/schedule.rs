@@ -111,6 +111,8 @@ fn an_illegal_schedule_is_refused_with_its_rule() {
         ("nest i{", "nest i", "needs a body"),
         ("path X*A3", "path X*A9", "there is no operand `A9`"),
         ("buffer dense", "colour red", "line 4 of the schedule"),
+        ("i position", "i coordinate", "rule 10"),
+        ("position boundary", "position maybe", "owner|boundary|privatise|turns|positions"),
     ];
     let words = format!("mttkrp:3:1 {} -r 16 --schedule s.txt", sun());
     fs::write(dir.path().join("s.txt"), legal).unwrap();
@@ -126,6 +128,38 @@ fn an_illegal_schedule_is_refused_with_its_rule() {
     let (text, _) = schedule(dir.path(), &words);
     assert!(text.contains("buffer T1: i,j,r, 19 × 73 × 16 elements"), "{text}");
     refuse(dir.path(), &format!("{words} --tree 1-2-3"), &["--tree"]);
+}
+
+#[test]
+fn the_family_of_the_processor_can_be_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let words = ["schedule", "mttkrp:3:1", "--nnz", "90", "--extents", "i=9,j=9,k=9", "-r", "64"];
+    let on = |family: &str| {
+        let mut command = decompose(dir.path());
+        command.args(words).args(["--threads", "2", "--json"]).env("DECOMPOSE_MACHINE", family);
+        command.assert()
+    };
+    let seconds = |family: &str| -> f64 {
+        let shown = on(family).success().get_output().stdout.clone();
+        let json: Json = serde_json::from_slice(&shown).unwrap();
+        json["candidates"][0]["predicted_seconds"].as_f64().unwrap()
+    };
+    assert_ne!(seconds("Zen"), seconds("Xeon"));
+    let refused = on("Pentium").code(2).get_output().stderr.clone();
+    let refused = String::from_utf8(refused).unwrap();
+    assert!(refused.contains("DECOMPOSE_MACHINE=Pentium names no family"), "{refused}");
+}
+
+#[test]
+fn expressions_of_any_size_are_scheduled_at_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let extents: Vec<String> =
+        "ijklmnopqstuvwxyzabcdefgh".chars().map(|i| format!("{i}=20")).collect();
+    let facts = format!("--nnz 1000 -r 2 --extents {}", extents.join(","));
+    for kernel in ["mttkrp:25:13", "ttmc:25:1", "tttp:25", "tttc:25"] {
+        let (text, _) = schedule(dir.path(), &format!("{kernel} {facts}"));
+        assert!(text.contains("greedy paths") || text.contains("work limit reached"), "{text}");
+    }
 }
 
 #[test]
@@ -168,6 +202,11 @@ fn questions_that_make_no_sense() {
     let cases: &[(String, &[&str])] = &[
         ("magic:3".into(), &["`magic` is no kernel", "mttkrp"]),
         ("ijk,jr,kr".into(), &["`ijk,jr,kr`"]),
+        ("mttkrp:30:1 -r 4".into(), &["an order is between 1 and 25"]),
+        ("s=X(i,j)*u(i)".into(), &["a single number is written with brackets"]),
+        ("Y(i)=X(i,_)*u(_)".into(), &["`_` is no index"]),
+        ("spmv --extents _=3".into(), &["`_=3` is no index with its extent"]),
+        (format!("{}->", ('a'..='z').collect::<String>()), &["26 modes", "up to 25 are supported"]),
         ("mttkrp:3:1 -r 4".into(), &["`i` has no extent", "--tensor X=FILE"]),
         ("spmv --extents i=3,j=3".into(), &["how many non-zeros has X?"]),
         ("spmv --extents i=3,j=3 --nnz 10".into(), &["9 cells, not 10"]),

@@ -1,0 +1,107 @@
+//! Nests that need no search: every term walks the tree outside and loops over its dense indices inside.
+//!
+//! The dense loops of all terms have one order, those that most terms have first, so that neighbours share what they
+//! can.  Where a buffer is larger than the problem allows, a dense loop that all terms have moves outside the walk,
+//! which is then walked anew in each of its iterations; or the term that makes the intermediate is merged with the one
+//! that reads it.  The path of one term that is left in the end has no buffer, so there always is a nest.
+
+use crate::autoschedule::finish;
+use crate::cost::Machine;
+use crate::einsum::{Index, IndexSet};
+use crate::error::CoreError;
+use crate::nest::{Forest, buffers};
+use crate::path::{Path, Source, Term, unfactorised};
+use crate::schedule::Problem;
+
+/// Returns legal nests on `path`, or on paths in which some of its terms are merged; none only if the problem cannot be
+/// lowered.
+///
+/// Time: `O(T^2 d)` a nest for `T` terms over `d` indices, and no more than `T + d` nests are tried.
+pub(super) fn walk_first(problem: &Problem, path: &Path, machine: &Machine) -> Vec<(Path, Forest)> {
+    let plain = legal(problem, path.clone(), machine, Hoisting::Never);
+    let hoisted = legal(problem, path.clone(), machine, Hoisting::Common);
+    let mut nests: Vec<(Path, Forest)> = plain.into_iter().chain(hoisted).collect();
+    nests.dedup();
+    nests
+}
+
+/// Whether dense loops may move outside the walk.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Hoisting {
+    /// They stay inside.
+    Never,
+    /// Those that all terms have may.
+    Common,
+}
+
+fn legal(
+    problem: &Problem,
+    mut path: Path,
+    machine: &Machine,
+    hoisting: Hoisting,
+) -> Option<(Path, Forest)> {
+    let mut outside: Vec<Index> = Vec::new();
+    loop {
+        let nest = Forest::fused(&orders(problem, &path, &outside));
+        let large = too_large(problem, &path, &nest);
+        let Some((term, stored)) = large else {
+            match finish(problem, path.clone(), nest.clone(), machine).verify(problem) {
+                Ok(()) => return Some((path, nest)),
+                Err(CoreError::Illegal { .. }) if path.terms.len() > 1 => {
+                    path = unfactorised(&problem.expr);
+                    outside.clear();
+                    continue;
+                }
+                Err(_) => return None,
+            }
+        };
+        let common = path.terms.iter().fold(stored, |set, term| set & term.indices);
+        let common = common - problem.sparse_indices() - outside.iter().copied().collect();
+        match common.iter().max_by_key(|&index| problem.extents.of(index)) {
+            Some(index) if hoisting == Hoisting::Common => outside.push(index),
+            _ => path = merged(&path, term),
+        }
+    }
+}
+
+/// The loops of every term: over `outside`, over the levels of the tree, over the other dense indices.
+fn orders(problem: &Problem, path: &Path, outside: &[Index]) -> Vec<Vec<Index>> {
+    let levels = problem.sparse.first().map_or(&[][..], |x| &x.levels);
+    let first: IndexSet = outside.iter().copied().collect();
+    let inside = problem.expr.all() - problem.sparse_indices() - first;
+    let having = |index: Index| path.terms.iter().filter(|t| t.indices.contains(index)).count();
+    let mut dense: Vec<(usize, Index)> = inside.iter().map(|i| (having(i), i)).collect();
+    dense.sort_by_key(|&(terms, index)| (std::cmp::Reverse(terms), index));
+    let all: Vec<Index> =
+        outside.iter().chain(levels).copied().chain(dense.into_iter().map(|(_, i)| i)).collect();
+    let of = |term: &Term| all.iter().copied().filter(|&i| term.indices.contains(i)).collect();
+    path.terms.iter().map(of).collect()
+}
+
+/// The first intermediate that takes a larger buffer than the problem allows: its term, and the indices that are stored.
+fn too_large(problem: &Problem, path: &Path, nest: &Forest) -> Option<(usize, IndexSet)> {
+    let large = |buffer: &crate::nest::Buffer| !problem.allows_buffer(buffer.stored);
+    let buffers = buffers(path, nest)?;
+    buffers.into_iter().find(large).map(|buffer| (buffer.term, buffer.stored))
+}
+
+/// Returns `path` with `term` and the term that reads its result as one.
+fn merged(path: &Path, term: usize) -> Path {
+    let mut terms = path.terms.clone();
+    let Some(reader) = path.consumer(term) else { return path.clone() };
+    let made = terms[term].clone();
+    let read = &mut terms[reader];
+    read.inputs.retain(|&source| source != Source::Term(term));
+    read.inputs.extend(made.inputs);
+    read.indices = read.indices | made.indices;
+    terms.remove(term);
+    let renumbered = terms.iter_mut().flat_map(|term| &mut term.inputs);
+    renumbered.for_each(|source| {
+        if let Source::Term(later) = source
+            && *later > term
+        {
+            *later -= 1;
+        }
+    });
+    Path { terms }
+}
