@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use decompose_formats::{Unit, Value};
 
 use crate::error::CommonError;
-use crate::model::{CpModel, TtModel, TuckerModel, npz, train, ttb, tucker};
+use crate::model::{CpModel, Link, Meaning, TtModel, TuckerModel, npz, train, ttb, tucker};
 use crate::npz::NpzIn;
 
 /// A model of any kind.
@@ -60,19 +60,16 @@ impl<V: Value> Model<V> {
     ///
     /// # Errors
     ///
-    /// [`CommonError::Io`], [`CommonError::Content`] or [`CommonError::Line`] for a file that is
-    /// not there or not a model.
+    /// As [`Stored::read`]; also for a model that is not on the scale of the data.
     pub fn read(path: &Path) -> Result<Model<V>, CommonError> {
-        let path = in_folder(path);
-        if !is_archive(&path)? {
-            return Ok(Model::Cp(ttb::read(&path)?));
+        let Stored { model, meaning } = Stored::read(path)?;
+        match meaning.link {
+            Link::Identity => Ok(model),
+            Link::Logit => {
+                let why = "a model of log-odds, which only `decompose predict` and `eval` take";
+                Err(CommonError::content(&in_folder(path), why))
+            }
         }
-        let mut archive = NpzIn::open(&path)?;
-        Ok(match ModelKind::of(&archive) {
-            ModelKind::Cp => Model::Cp(npz::read(&mut archive)?),
-            ModelKind::Tucker => Model::Tucker(tucker::read(&mut archive)?),
-            ModelKind::Tt => Model::Tt(train::read(&mut archive)?),
-        })
     }
 
     /// Returns its kind.
@@ -100,6 +97,64 @@ impl<V: Value> Model<V> {
             Model::Tucker(model) => model.extents(),
             Model::Tt(model) => model.extents(),
         }
+    }
+}
+
+/// A model with what its file says of it.
+pub struct Stored<V> {
+    /// The model.
+    pub model: Model<V>,
+    /// What its values say.
+    pub meaning: Meaning,
+}
+
+impl<V: Value> Stored<V> {
+    /// Reads a model as [`Model::read`] does, on whatever scale it is.
+    ///
+    /// # Errors
+    ///
+    /// [`CommonError::Io`], [`CommonError::Content`] or [`CommonError::Line`] for a file that is
+    /// not there, not a model, or has a number that is not finite.
+    pub fn read(path: &Path) -> Result<Stored<V>, CommonError> {
+        let path = in_folder(path);
+        let (model, meaning) = if is_archive(&path)? {
+            let mut archive = NpzIn::open(&path)?;
+            let model = match ModelKind::of(&archive) {
+                ModelKind::Cp => Model::Cp(npz::read(&mut archive)?),
+                ModelKind::Tucker => Model::Tucker(tucker::read(&mut archive)?),
+                ModelKind::Tt => Model::Tt(train::read(&mut archive)?),
+            };
+            (model, Meaning::read(&mut archive)?)
+        } else {
+            (Model::Cp(ttb::read(&path)?), Meaning::default())
+        };
+        match model.first_not_finite() {
+            None => Ok(Stored { model, meaning }),
+            Some(place) => {
+                let why = format!(
+                    "{place}: no finite number, so the model has no values; fit it again, with a ridge"
+                );
+                Err(CommonError::content(&path, why))
+            }
+        }
+    }
+
+    /// Writes `model.npz` into `folder` and returns its path.
+    ///
+    /// # Errors
+    ///
+    /// [`CommonError::Io`] if it cannot be written.
+    pub fn write(&self, folder: &Path) -> Result<PathBuf, CommonError> {
+        let path = folder.join("model.npz");
+        crate::npz::write(&path, |out| {
+            match &self.model {
+                Model::Cp(model) => npz::add(model, out)?,
+                Model::Tucker(model) => model.add(out)?,
+                Model::Tt(model) => model.add(out)?,
+            }
+            self.meaning.add(out)
+        })?;
+        Ok(path)
     }
 }
 
@@ -147,6 +202,40 @@ mod tests {
         assert_eq!((read.extents(), read.ranks()), (vec![5, 3], vec![2]));
         let error = crate::model::read::<f64>(&dir.path().join("model.npz")).err().unwrap();
         assert!(error.to_string().contains("tensor-train"), "{error}");
+    }
+
+    #[test]
+    fn what_a_model_says_reads_back_and_log_odds_are_for_those_who_know() {
+        let dir = tempfile::tempdir().unwrap();
+        let cp = || CpModel::new(vec![1.0, 0.5], init::random(&[3, 4], 2, 9).unwrap()).unwrap();
+        let meaning = Meaning { loss: Some("bernoulli".into()), link: Link::Logit, biases: 1 };
+        let stored = Stored::<f64> { model: Model::Cp(cp()), meaning: meaning.clone() };
+        stored.write(dir.path()).unwrap();
+        assert_eq!(Stored::<f64>::read(dir.path()).unwrap().meaning, meaning);
+        let error = Model::<f64>::read(dir.path()).err().unwrap().to_string();
+        assert!(error.contains("log-odds") && error.contains("model.npz"), "{error}");
+        // A file without these arrays is on the scale of the data.
+        crate::model::write(&cp(), dir.path(), crate::model::ModelFormat::Npz).unwrap();
+        let plain = std::fs::read(dir.path().join("model.npz")).unwrap();
+        assert_eq!(Stored::<f64>::read(dir.path()).unwrap().meaning, Meaning::default());
+        let none = Stored::<f64> { model: Model::Cp(cp()), meaning: Meaning::default() };
+        none.write(dir.path()).unwrap();
+        assert_eq!(std::fs::read(dir.path().join("model.npz")).unwrap(), plain);
+    }
+
+    #[test]
+    fn models_without_values_are_refused_with_the_place() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut factors = init::random::<f64>(&[3, 4], 2, 9).unwrap();
+        factors[1].row_mut(2)[1] = f64::NAN;
+        let cp = CpModel::new(vec![1.0, 0.5], factors).unwrap();
+        crate::model::write(&cp, dir.path(), crate::model::ModelFormat::Npz).unwrap();
+        let error = Model::<f64>::read(dir.path()).err().unwrap().to_string();
+        assert!(error.contains("array `factor_2`, row 3, column 2, is NaN"), "{error}");
+        let core = Array3::from_elem((1, 3, 1), f64::INFINITY);
+        TtModel::new(vec![core], ModeOrder::natural(1)).unwrap().write(dir.path()).unwrap();
+        let error = Model::<f64>::read(dir.path()).err().unwrap().to_string();
+        assert!(error.contains("array `core_1`, index 1 1 1, is inf"), "{error}");
     }
 
     #[test]

@@ -3,7 +3,9 @@
 mod any;
 mod arrange;
 mod csv;
+mod finite;
 mod mean;
+mod meaning;
 mod norm;
 mod npz;
 mod splatt;
@@ -17,10 +19,10 @@ use std::str::FromStr;
 use decompose_formats::{Matrix, Unit, Value};
 
 use crate::error::CommonError;
-use crate::npz::NpzIn;
 
-pub use any::{Model, ModelKind};
+pub use any::{Model, ModelKind, Stored};
 pub use arrange::Arrangement;
+pub use meaning::{Link, Meaning};
 pub use norm::{train_norm_squared, tucker_norm_squared};
 pub use train::TtModel;
 pub use tucker::TuckerModel;
@@ -142,16 +144,14 @@ pub fn write<V: Value>(
 ///
 /// # Errors
 ///
-/// [`CommonError::Io`], [`CommonError::Content`] or [`CommonError::Line`] for a file that is not
-/// there or not a CP model.
+/// As [`Model::read`]; also for a model of another kind.
 pub fn read<V: Value>(path: &Path) -> Result<CpModel<V>, CommonError> {
-    if !any::is_archive(path)? {
-        return ttb::read(path);
-    }
-    let mut archive = NpzIn::open(path)?;
-    match ModelKind::of(&archive) {
-        ModelKind::Cp => npz::read(&mut archive),
-        other => Err(CommonError::content(path, format!("a {} model, not CP", other.name()))),
+    match Model::read(path)? {
+        Model::Cp(model) => Ok(model),
+        other => {
+            let kind = other.kind().name();
+            Err(CommonError::content(path, format!("a {kind} model, not CP")))
+        }
     }
 }
 

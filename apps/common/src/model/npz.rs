@@ -1,12 +1,13 @@
 //! `model.npz`: `weights` and `factor_1`, `factor_2`, ... as numpy arrays.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use decompose_formats::{Matrix, Value};
 
 use crate::error::CommonError;
 use crate::model::CpModel;
-use crate::npz::{self, NpzIn};
+use crate::npz::{self, NpzIn, NpzOut};
 
 /// Writes `model.npz`.
 pub(super) fn write<V: Value>(
@@ -14,12 +15,20 @@ pub(super) fn write<V: Value>(
     folder: &Path,
 ) -> Result<Vec<PathBuf>, CommonError> {
     let path = folder.join("model.npz");
-    npz::write(&path, |out| {
-        out.numbers("weights", model.weights())?;
-        let mut factors = model.factors().iter().zip(1..);
-        factors.try_for_each(|(factor, mode)| out.matrix(&format!("factor_{mode}"), factor))
-    })?;
+    npz::write(&path, |out| add(model, out))?;
     Ok(vec![path])
+}
+
+/// Adds the arrays of a model.
+pub(super) fn add<V: Value>(model: &CpModel<V>, out: &mut NpzOut<'_>) -> io::Result<()> {
+    out.numbers("weights", model.weights())?;
+    add_factors(model.factors(), out)
+}
+
+/// Adds `factor_1`, `factor_2`, ...
+pub(super) fn add_factors<V: Value>(factors: &[Matrix<V>], out: &mut NpzOut<'_>) -> io::Result<()> {
+    let mut factors = factors.iter().zip(1..);
+    factors.try_for_each(|(factor, mode)| out.matrix(&format!("factor_{mode}"), factor))
 }
 
 /// Reads a model; where there are no weights they are one.

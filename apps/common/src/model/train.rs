@@ -1,12 +1,13 @@
 //! Tensor trains: one core of three indices a mode.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use decompose_formats::{ModeOrder, Unit, Value};
 use ndarray::Array3;
 
 use crate::error::CommonError;
-use crate::npz::{self, NpzIn};
+use crate::npz::{self, NpzIn, NpzOut};
 
 /// A chain of cores: entry `(i_1, .., i_N)` is the product of the matrices `core_k[:, i_k, :]`.
 ///
@@ -83,13 +84,16 @@ impl<V: Value> TtModel<V> {
     /// [`CommonError::Io`] if it cannot be written.
     pub fn write(&self, folder: &Path) -> Result<PathBuf, CommonError> {
         let path = folder.join("model.npz");
-        let modes: Vec<u64> = self.order.modes().iter().map(|&mode| mode as u64 + 1).collect();
-        npz::write(&path, |out| {
-            out.numbers("mode_order", &modes)?;
-            let mut cores = self.cores.iter().zip(1..);
-            cores.try_for_each(|(core, k)| out.values(&format!("core_{k}"), core))
-        })?;
+        npz::write(&path, |out| self.add(out))?;
         Ok(path)
+    }
+
+    /// Adds the arrays of the model.
+    pub(super) fn add(&self, out: &mut NpzOut<'_>) -> io::Result<()> {
+        let modes: Vec<u64> = self.order.modes().iter().map(|&mode| mode as u64 + 1).collect();
+        out.numbers("mode_order", &modes)?;
+        let mut cores = self.cores.iter().zip(1..);
+        cores.try_for_each(|(core, k)| out.values(&format!("core_{k}"), core))
     }
 }
 

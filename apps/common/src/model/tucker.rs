@@ -1,13 +1,14 @@
 //! Tucker models: a small dense core and one factor a mode.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use decompose_formats::{Matrix, Unit, Value};
 use ndarray::ArrayD;
 
 use crate::error::CommonError;
-use crate::model::npz::read_factors;
-use crate::npz::{self, NpzIn};
+use crate::model::npz::{add_factors, read_factors};
+use crate::npz::{self, NpzIn, NpzOut};
 
 /// A core multiplied in every mode by a factor:
 /// `sum core[r, s, ..] * factor_1[:, r] o factor_2[:, s] o ...`.
@@ -73,12 +74,14 @@ impl<V: Value> TuckerModel<V> {
     /// [`CommonError::Io`] if it cannot be written.
     pub fn write(&self, folder: &Path) -> Result<PathBuf, CommonError> {
         let path = folder.join("model.npz");
-        npz::write(&path, |out| {
-            out.array("core", self.core.view())?;
-            let mut factors = self.factors.iter().zip(1..);
-            factors.try_for_each(|(factor, mode)| out.matrix(&format!("factor_{mode}"), factor))
-        })?;
+        npz::write(&path, |out| self.add(out))?;
         Ok(path)
+    }
+
+    /// Adds the arrays of the model.
+    pub(super) fn add(&self, out: &mut NpzOut<'_>) -> io::Result<()> {
+        out.array("core", self.core.view())?;
+        add_factors(&self.factors, out)
     }
 }
 

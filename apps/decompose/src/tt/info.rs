@@ -1,6 +1,6 @@
 //! `decompose tt --info`: what a train is.
 
-use decompose_common::model::{Model, TtModel};
+use decompose_common::model::{Link, Meaning, Model, Stored, TtModel};
 use decompose_common::output::{Existing, OutputFolder};
 use decompose_common::progress::{Screen, Verbosity};
 use decompose_formats::stats::grouped;
@@ -30,10 +30,17 @@ pub(crate) fn run(args: &TtArgs) -> Result<Done, Failure> {
         OutputFolder::check(out, existing)
     });
     let folder = folder.transpose()?;
-    let model = read(args)?;
+    let (model, meaning) = read(args)?;
     let train = Train::of_model(&model);
     let spectra = train.spectra()?;
     print(args, &model, &train, &spectra)?;
+    if let Some(loss) = &meaning.loss {
+        let scale = match meaning.link {
+            Link::Identity => "on the scale of the data",
+            Link::Logit => "log-odds",
+        };
+        stdout::line(format!("loss         {loss}; values are {scale}"))?;
+    }
     let Some(folder) = folder else { return Ok(Done::Complete) };
     folder.create()?;
     let title = format!("{}, ranks {}", args.input.file.display(), joined(&train.ranks(), "-"));
@@ -49,15 +56,16 @@ pub(crate) fn run(args: &TtArgs) -> Result<Done, Failure> {
     Ok(Done::Complete)
 }
 
-/// Reads the train that the command is about.
+/// Reads the train that the command is about, with what its values say.
 ///
 /// # Errors
 ///
 /// A file that is missing or no train.
-pub(crate) fn read(args: &TtArgs) -> Result<TtModel<f64>, Failure> {
+pub(crate) fn read(args: &TtArgs) -> Result<(TtModel<f64>, Meaning), Failure> {
     let path = &args.input.file;
-    match Model::<f64>::read(path)? {
-        Model::Tt(model) => Ok(model),
+    let Stored { model, meaning } = Stored::<f64>::read(path)?;
+    match model {
+        Model::Tt(model) => Ok((model, meaning)),
         other => Err(Failure::input(format!(
             "{} holds a {} model, not a train",
             path.display(),

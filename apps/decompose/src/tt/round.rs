@@ -1,5 +1,6 @@
 //! `decompose tt --round`: the smallest train near a given one.
 
+use decompose_common::model::{Model, Stored};
 use decompose_common::progress::Screen;
 use decompose_tt::{Cut, Method, Ranks, Train, TtConfig};
 
@@ -31,7 +32,7 @@ pub(crate) fn run(args: &TtArgs) -> Result<Done, Failure> {
     let settings =
         RunSettings::new(shared, RunDefaults { max_iters: 0, tol: 0.0, seed: 0, suffix })?;
     let folder = settings.output()?;
-    let model = info::read(args)?;
+    let (model, meaning) = info::read(args)?;
     let train = Train::of_model(&model);
     let norm = train.norm_squared().sqrt();
     let (before, parameters) = (train.ranks(), train.parameters());
@@ -52,7 +53,8 @@ pub(crate) fn run(args: &TtArgs) -> Result<Done, Failure> {
     let spectra: Vec<Vec<f64>> = rounded.bonds.into_iter().map(|bond| bond.spectrum).collect();
     let title = format!("{}, rounded to ranks {}", settings.input.name(), joined(&after, "-"));
     let figure = figures::spectra(title, &spectra, &after);
-    let mut paths = vec![rounded.train.to_model::<f64>(order)?.write(folder.path())?];
+    let model = Model::Tt(rounded.train.to_model::<f64>(order)?);
+    let mut paths = vec![Stored { model, meaning }.write(folder.path())?];
     paths.push(write::spectra(&spectra, &after, folder.path())?);
     let mut sketches = Sketches::new(&settings.plots);
     sketches.add("spectra", || Ok(figure));
