@@ -2,8 +2,10 @@
 
 use decompose_formats::Coo;
 
+use crate::config::Biases;
 use crate::loss::Loss;
 use crate::metrics::Scores;
+use crate::unit::Unit;
 
 /// A prediction from the training entries alone and its errors.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
@@ -30,13 +32,18 @@ pub fn baselines(
     val: Option<&Coo<f64>>,
     test: Option<&Coo<f64>>,
 ) -> Vec<Baseline> {
+    // Squares of large entries would overflow.
+    let unit = Unit::of(loss, train.values(), Biases::None);
+    let (train, measured) = (&*unit.measured(train), unit.loss(loss));
+    let parts = [val, test].map(|part| part.map(|part| unit.measured(part)));
     let global = train.sum() / train.nnz().max(1) as f64;
     let judge = |name: String, mean: &dyn Fn(&Coo<f64>, usize) -> f64| {
         let scores = |tensor: &Coo<f64>| {
             let means: Vec<f64> = (0..tensor.nnz()).map(|entry| mean(tensor, entry)).collect();
-            Scores::of_means(loss, tensor.values(), &means)
+            unit.scores(loss, Scores::of_means(measured, tensor.values(), &means))
         };
-        Baseline { name, train: scores(train), val: val.map(scores), test: test.map(scores) }
+        let [val, test] = parts.each_ref().map(|part| part.as_deref().map(scores));
+        Baseline { name, train: scores(train), val, test }
     };
     let mut all = vec![judge("mean of all".into(), &|_, _| global)];
     for mode in 0..train.order() {

@@ -9,9 +9,8 @@
 //! training entries (on the scale of the model) and becomes a component of ones when the fit is
 //! done.
 //!
-//! In a fit the ones are a `level`, the size of the elements of a factor, and so is a bias: a ridge
-//! means the same to it as to them, in whatever unit the entries are.  They are ones again in the
-//! model that is written.
+//! The entries of a fit have a spread of one about the offset ([`unit`](crate::unit)), and so have
+//! biases and products of factors: a ridge means the same to both.
 
 use decompose_formats::Matrix;
 
@@ -22,8 +21,6 @@ pub(crate) struct Fixed {
     rank: usize,
     /// The modes; 0 without biases.
     order: usize,
-    /// What stands in the fixed columns.
-    level: f64,
 }
 
 impl Fixed {
@@ -32,9 +29,9 @@ impl Fixed {
         Fixed::default()
     }
 
-    /// Fixes at `level` what multiplies the bias of each of `order` modes, beside `rank` components.
-    pub(crate) fn at(level: f64, rank: usize, order: usize) -> Fixed {
-        Fixed { rank, order, level }
+    /// Fixes the ones that multiply the bias of each of `order` modes, beside `rank` components.
+    pub(crate) fn ones(rank: usize, order: usize) -> Fixed {
+        Fixed { rank, order }
     }
 
     /// Tells whether any column is fixed.
@@ -47,7 +44,7 @@ impl Fixed {
         self.order > 0 && column >= self.rank && column - self.rank != mode
     }
 
-    /// Sets the bias columns of `blocks` to a start: the level where fixed, zeros elsewhere.
+    /// Sets the bias columns of `blocks` to a start: ones where fixed, zeros elsewhere.
     pub(crate) fn start(&self, blocks: &mut [Matrix<f64>]) {
         if !self.any() {
             return;
@@ -56,7 +53,7 @@ impl Fixed {
             for row in 0..block.rows() {
                 let columns = block.row_mut(row).iter_mut().enumerate().skip(self.rank);
                 for (column, value) in columns {
-                    *value = if self.has(mode, column) { self.level } else { 0.0 };
+                    *value = if self.has(mode, column) { 1.0 } else { 0.0 };
                 }
             }
         }
@@ -69,7 +66,7 @@ mod tests {
 
     #[test]
     fn each_mode_frees_its_own_bias() {
-        let fixed = Fixed::at(1.0, 2, 3);
+        let fixed = Fixed::ones(2, 3);
         let free = |mode| (0..5).filter(|&column| !fixed.has(mode, column)).collect::<Vec<_>>();
         assert_eq!(free(0), [0, 1, 2]);
         assert_eq!(free(2), [0, 1, 4]);

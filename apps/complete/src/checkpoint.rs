@@ -22,13 +22,14 @@ use crate::metrics::Scores;
 use crate::outcome::{EpochRecord, StartReport};
 use crate::solve::Run;
 use crate::stop::{StopReason, Watch};
+use crate::unit::root_mean_square;
 
 /// The layout of the arrays; a reader refuses others.
-const VERSION: u64 = 2;
+const VERSION: u64 = 3;
 /// Numbers of a record besides its scores.
 const FIELDS: usize = 6;
 /// Numbers of the scores of a part.
-const SCORES: usize = 6;
+const SCORES: usize = 7;
 
 /// Returns the options that decide the course of a run, by name.
 fn identity(config: &CompleteConfig, data: Data<'_>) -> Identity {
@@ -71,9 +72,10 @@ fn fractions(config: &CompleteConfig) -> Vec<f64> {
     reg.iter().copied().chain([config.step.unwrap_or(0.0), bend]).collect()
 }
 
-/// Returns the sums of squares of all entries, by part; they differ where the data do.
-fn norms(data: Data<'_>) -> [f64; 3] {
-    [Some(data.train), data.val, data.test].map(|part| part.map_or(0.0, Coo::norm_squared))
+/// Returns the root mean squares of the entries, by part; they differ where the data do.
+fn sizes(data: Data<'_>) -> [f64; 3] {
+    let size = |part: &Coo<f64>| root_mean_square(part.values());
+    [Some(data.train), data.val, data.test].map(|part| part.map_or(0.0, size))
 }
 
 /// Writes what must agree when a run is resumed: the options that decide its course, and what the data
@@ -90,7 +92,7 @@ pub fn write_identity(
     let identity = identity(config, data);
     identity.iter().try_for_each(|(name, numbers)| out.numbers(name, numbers))?;
     out.numbers("fractions", &fractions(config))?;
-    out.numbers("norms", &norms(data))
+    out.numbers("sizes", &sizes(data))
 }
 
 /// Checks that `archive`, which [`write_identity`] wrote to, is of a run on the same data with the same
@@ -110,10 +112,11 @@ pub fn check_identity(
     if why.is_none() && saved != now {
         why = Some(format!("reg, step, huber-delta: saved {saved:?}, now {now:?}"));
     }
-    let saved = fixed::<f64, 3>(archive, "norms")?;
-    let pairs = saved.into_iter().zip(norms(data)).filter(|(saved, now)| saved != now);
+    let saved = fixed::<f64, 3>(archive, "sizes")?;
+    let differing = saved.into_iter().zip(sizes(data)).find(|(saved, now)| saved != now);
     let why = why.or_else(|| {
-        pairs.into_iter().find_map(|(saved, now)| checkpoint::norm_difference(saved, now))
+        let (saved, now) = differing?;
+        Some(format!("root mean square of the entries: saved {saved}, now {now}"))
     });
     match why {
         Some(why) => {
@@ -255,8 +258,9 @@ fn table(history: &[EpochRecord]) -> Array2<f64> {
         ];
         let parts = [Some(record.train), record.val, record.test].map(|part| {
             part.map_or([0.0; SCORES], |s| {
-                let optional = [s.log_loss, s.auc, s.deviance].map(|n| n.unwrap_or(f64::NAN));
-                [s.entries as f64, s.rmse, s.mae, optional[0], optional[1], optional[2]]
+                let optional = [s.log_loss, s.auc, s.deviance, s.huber];
+                let [log_loss, auc, deviance, huber] = optional.map(|n| n.unwrap_or(f64::NAN));
+                [s.entries as f64, s.rmse, s.mae, log_loss, auc, deviance, huber]
             })
         });
         let numbers = fields.iter().chain(parts.as_flattened());
@@ -281,6 +285,7 @@ fn read_history(archive: &mut NpzIn) -> Result<Vec<EpochRecord>, SolverError> {
             log_loss: optional(3),
             auc: optional(4),
             deviance: optional(5),
+            huber: optional(6),
         }
     };
     let record = |line: ArrayView1<'_, f64>| {

@@ -7,7 +7,8 @@
 //! f = sum over (i,j,k) in Omega of loss(x_ijk, m_ijk) + sum over blocks b of reg_b |theta_b|^2
 //! ```
 //!
-//! and is judged on entries that it has not seen.  Models are expressions of one tensor and dense
+//! with entries measured in the unit in which their root mean square is one, and is judged on entries
+//! that it has not seen.  Models are expressions of one tensor and dense
 //! blocks ([`network`]): CP, Tucker and tensor train.  All of them, and every loss, are fitted by
 //! [`config::Algorithm::Adam`] and [`config::Algorithm::Lbfgs`] on the full gradient; least squares
 //! also by alternation over the blocks, CP by coordinate descent and by stochastic steps.
@@ -38,6 +39,7 @@ pub mod network;
 mod objective;
 pub mod outcome;
 mod problem;
+mod quality;
 mod quasi_newton;
 mod refit;
 mod rounds;
@@ -47,6 +49,7 @@ pub mod split;
 mod start;
 mod stochastic;
 mod stop;
+mod unit;
 
 pub use baseline::{Baseline, baselines};
 pub use checkpoint::{check_identity, saved_history, write_identity};
@@ -59,6 +62,8 @@ pub use metrics::Scores;
 pub use network::Network;
 pub use objective::{Needs, Objective};
 pub use outcome::{CompleteOutcome, EpochRecord, StartReport};
+pub use quality::{BitQuality, Quality};
 pub use solve::{Observer, solve};
 pub use split::{Parts, Share, SplitRule, overlap, split, with_zeros};
 pub use stop::{Patience, StopReason};
+pub use unit::root_mean_square;

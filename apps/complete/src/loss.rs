@@ -13,6 +13,10 @@
 
 use std::fmt;
 
+use decompose_common::model::Link;
+
+use crate::unit::root_mean_square;
+
 /// Keeps logarithms and quotients finite where the model is zero.
 const TINY: f64 = 1e-10;
 
@@ -42,6 +46,22 @@ pub enum Range {
 }
 
 impl Loss {
+    /// Returns the huber loss that is linear beyond the median distance of `values` from their median:
+    /// outliers, as long as they are fewer than half, move it little.
+    ///
+    /// Where half of the values are equal, it is linear beyond their root mean square.
+    pub fn huber_of(values: &[f64]) -> Loss {
+        let middle = |values: &mut [f64]| match values.len() {
+            0 => 0.0,
+            count => *values.select_nth_unstable_by(count / 2, f64::total_cmp).1,
+        };
+        let mut copy = values.to_vec();
+        let median = middle(&mut copy);
+        copy.iter_mut().for_each(|x| *x = (*x - median).abs());
+        let bend = [middle(&mut copy), root_mean_square(values)].into_iter().find(|b| *b > 0.0);
+        Loss::Huber(bend.unwrap_or(1.0))
+    }
+
     /// Returns the loss of the model's value `m` at an entry `x`.
     pub fn value(self, x: f64, m: f64) -> f64 {
         match self {
@@ -61,7 +81,7 @@ impl Loss {
         match self {
             Loss::Gaussian => 2.0 * (m - x),
             Loss::Poisson => 1.0 - x / (m + TINY),
-            Loss::Bernoulli => logistic(m) - x,
+            Loss::Bernoulli => Link::Logit.mean(m) - x,
             Loss::Huber(bend) => 2.0 * (m - x).clamp(-bend, bend),
             Loss::Gamma => (1.0 - x / (m + TINY)) / (m + TINY),
         }
@@ -78,12 +98,17 @@ impl Loss {
         }
     }
 
+    /// Returns how a model's values become those of the data.
+    pub fn scale(self) -> Link {
+        match self {
+            Loss::Bernoulli => Link::Logit,
+            _ => Link::Identity,
+        }
+    }
+
     /// Returns what the model's value `m` says of an entry: its mean.
     pub fn mean(self, m: f64) -> f64 {
-        match self {
-            Loss::Bernoulli => logistic(m),
-            _ => m,
-        }
+        self.scale().mean(m)
     }
 
     /// Returns the value of a model that says `mean` of every entry: the inverse of
@@ -98,11 +123,12 @@ impl Loss {
         }
     }
 
-    /// Returns how wrong `mean` is about `x`, 0 if it is right: the squared distance, or the unit
-    /// deviance (twice the log-likelihood lost) of poisson and gamma, or the log-loss of bernoulli.
+    /// Returns how wrong `mean` is about `x`, 0 if it is right: the loss itself of gaussian and huber,
+    /// the unit deviance (twice the log-likelihood lost) of poisson and gamma, the log-loss of
+    /// bernoulli.
     pub fn deviance(self, x: f64, mean: f64) -> f64 {
         match self {
-            Loss::Gaussian | Loss::Huber(_) => (x - mean) * (x - mean),
+            Loss::Gaussian | Loss::Huber(_) => self.value(x, mean),
             Loss::Poisson => {
                 let log = if x > 0.0 { x * (x / mean.max(TINY)).ln() } else { 0.0 };
                 2.0 * (log - (x - mean))
@@ -171,10 +197,6 @@ fn softplus(m: f64) -> f64 {
     m.max(0.0) + (-m.abs()).exp().ln_1p()
 }
 
-fn logistic(m: f64) -> f64 {
-    if m >= 0.0 { 1.0 / (1.0 + (-m).exp()) } else { m.exp() / (1.0 + m.exp()) }
-}
-
 #[cfg(test)]
 mod tests {
     use super::Loss;
@@ -217,6 +239,15 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn outliers_do_not_move_the_bend() {
+        let values = [4.0, 1.0, 2.0, 3.0, 1e9];
+        // Distances from 3: 1, 2, 1, 0, 1e9.
+        assert_eq!(Loss::huber_of(&values), Loss::Huber(1.0));
+        assert_eq!(Loss::huber_of(&[2.0, 2.0, 2.0, -2.0]), Loss::Huber(2.0));
+        assert_eq!(Loss::huber_of(&[0.0; 3]), Loss::Huber(1.0));
     }
 
     #[test]

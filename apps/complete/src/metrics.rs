@@ -29,6 +29,9 @@ pub struct Scores {
     /// Poisson and gamma: mean unit deviance.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deviance: Option<f64>,
+    /// Huber: root of the mean loss, in the unit of the entries; the RMSE if no entry is an outlier.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub huber: Option<f64>,
 }
 
 impl Scores {
@@ -82,13 +85,14 @@ impl Scores {
             log_loss: bernoulli.then_some(own),
             auc,
             deviance: matches!(loss, Loss::Poisson | Loss::Gamma).then_some(own),
+            huber: matches!(loss, Loss::Huber(_)).then_some(own.sqrt()),
         }
     }
 
-    /// Returns the error by which models of this loss are compared: the deviance, the log-loss, or
-    /// else the RMSE.
+    /// Returns the error by which models of this loss are compared, which the loss itself decides: the
+    /// deviance, the log-loss, the Huber error, or the RMSE of least squares.
     pub fn error(&self) -> f64 {
-        self.deviance.or(self.log_loss).unwrap_or(self.rmse)
+        self.deviance.or(self.log_loss).or(self.huber).unwrap_or(self.rmse)
     }
 
     /// Returns the name of [`Scores::error`].
@@ -96,6 +100,7 @@ impl Scores {
         match self {
             Scores { deviance: Some(_), .. } => "deviance",
             Scores { log_loss: Some(_), .. } => "log-loss",
+            Scores { huber: Some(_), .. } => "Huber error",
             _ => "RMSE",
         }
     }
@@ -103,7 +108,7 @@ impl Scores {
 
 /// Returns the area under the ROC curve by ranks, ties counted half (Mann and Whitney); `None` if
 /// all entries are alike.
-fn auc(observed: &[f64], means: &[f64]) -> Option<f64> {
+pub(crate) fn auc(observed: &[f64], means: &[f64]) -> Option<f64> {
     let mut pairs: Vec<(f64, bool)> =
         means.iter().zip(observed).map(|(&mean, &x)| (mean, x == 1.0)).collect();
     pairs.par_sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
@@ -136,6 +141,22 @@ mod tests {
         assert_eq!(scores.auc, Some(0.5));
         let scores = Scores::of(Loss::Poisson, &[2.0], &[1.0], 0.0);
         assert!((scores.deviance.unwrap() - 2.0 * (2.0 * 2.0_f64.ln() - 1.0)).abs() < 1e-14);
+    }
+
+    #[test]
+    fn outliers_count_linearly_in_the_huber_error() {
+        let loss = Loss::Huber(1.0);
+        // Residuals 0.5, 0, 10: losses 0.25, 0, 2 * 10 - 1.
+        let scores = Scores::of(loss, &[1.5, 2.0, 13.0], &[1.0, 2.0, 3.0], 0.0);
+        assert!((scores.error() - (19.25_f64 / 3.0).sqrt()).abs() < 1e-15);
+        assert!((scores.rmse - (100.25_f64 / 3.0).sqrt()).abs() < 1e-14);
+        // A model that errs a little everywhere is worse than one that misses an outlier.
+        let far = Scores::of(loss, &[0.0, 0.0, 30.0], &[0.0, 0.0, 0.0], 0.0);
+        let near = Scores::of(loss, &[0.0, 0.0, 30.0], &[4.0, 4.0, 26.0], 0.0);
+        assert!(near.rmse < far.rmse && near.error() < far.error());
+        let near = Scores::of(loss, &[0.0; 9], &[3.0; 9], 0.0);
+        let far = Scores::of(loss, &[0.0; 9], &[0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 10.0], 0.0);
+        assert!(near.rmse < far.rmse && near.error() > far.error());
     }
 
     #[test]

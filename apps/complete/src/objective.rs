@@ -182,6 +182,35 @@ impl Objective {
         Ok(value)
     }
 
+    /// Tells how far `blocks` are from a stationary point; `None` without kernels of gradients.
+    ///
+    /// ```text
+    /// sum |theta df/dtheta| / (B sum |slope m| + 2 sum reg_b |theta_b|^2)
+    /// ```
+    ///
+    /// for `B` blocks: what the entries and the ridge still ask for, over what they would if all of them
+    /// pulled in one direction.  It is 0 at a stationary point, bounds included.
+    ///
+    /// # Errors
+    ///
+    /// If the blocks do not fit.
+    pub(crate) fn imbalance(&mut self, blocks: &[Matrix<f64>]) -> Result<Option<f64>, SolverError> {
+        if self.gradients.is_empty() {
+            return Ok(None);
+        }
+        let gradient = blocks.iter().map(|block| Matrix::zeros(block.rows(), block.cols()));
+        let mut gradient = gradient.collect::<Result<Vec<_>, _>>()?;
+        self.gradient(blocks, &mut gradient)?;
+        let pairs = blocks.iter().zip(&gradient);
+        let asked =
+            pairs.flat_map(|(block, slopes)| block.as_slice().iter().zip(slopes.as_slice()));
+        let asked: f64 = asked.map(|(theta, slope)| (theta * slope).abs()).sum();
+        let pulls = self.slopes.iter().zip(self.entries.model());
+        let pulls: f64 = pulls.map(|(slope, m)| (slope * m).abs()).sum();
+        let all = blocks.len() as f64 * pulls + 2.0 * self.penalty(blocks);
+        Ok((all > 0.0).then(|| asked / all))
+    }
+
     /// Computes the gradient expression of `block` with `values` at the entries, in tree order.
     ///
     /// # Errors

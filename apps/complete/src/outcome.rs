@@ -18,7 +18,8 @@ pub struct EpochRecord {
     pub restart: usize,
     /// The epoch, counted from 1; 0 is the start.
     pub epoch: usize,
-    /// The objective, ridge included.
+    /// The objective, ridge included, of entries measured in the unit in which their root mean square
+    /// is one.
     pub objective: f64,
     /// On the training entries.
     pub train: Scores,
@@ -75,6 +76,11 @@ pub struct CompleteOutcome {
     pub history: Vec<EpochRecord>,
     /// Why the best round stopped.
     pub stop: StopReason,
+    /// How far the model is from a stationary point of its objective, for algorithms of gradients: 0
+    /// at one, about 1 where all entries ask for the same change.
+    pub imbalance: Option<f64>,
+    /// The root mean square of the training entries.
+    pub size: f64,
     /// Every round.
     pub starts: Vec<StartReport>,
     /// The best of them, from 0; of equal errors the earliest.
@@ -94,7 +100,29 @@ pub struct CompleteOutcome {
     pub seconds: f64,
 }
 
+/// The imbalance above which a model is far from a stationary point.
+const FAR: f64 = 0.1;
+/// The share of the entries' size below which an error is small, so that little is left to fall.
+const SMALL: f64 = 1e-2;
+/// The fall of the objective in the last epoch, as a share, above which more epochs would help.
+const FALLING: f64 = 1e-2;
+
 impl CompleteOutcome {
+    /// Tells whether the fit ended far from a stationary point of its objective.
+    ///
+    /// That is told by the imbalance or, for algorithms without gradients, by an objective that still
+    /// fell when the epochs were used up.
+    pub fn is_unfinished(&self) -> bool {
+        let falls = || {
+            let values: Vec<f64> = self.course().map(|record| record.objective).collect();
+            let last_two = values.last_chunk::<2>();
+            self.stop == StopReason::EpochLimit
+                && last_two.is_some_and(|[before, last]| before - last > FALLING * last.abs())
+        };
+        self.best.train.rmse > SMALL * self.size
+            && self.imbalance.map_or_else(falls, |imbalance| imbalance > FAR)
+    }
+
     /// Returns the epochs of the best round.
     pub fn course(&self) -> impl Iterator<Item = &EpochRecord> {
         self.history.iter().filter(|record| record.restart == self.best_start + 1)

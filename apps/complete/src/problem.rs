@@ -6,11 +6,10 @@ use decompose_formats::Coo;
 
 use crate::biases::Fixed;
 use crate::config::{Algorithm, Biases, CompleteConfig, ModelKind, Reg};
-use crate::loss::Loss;
 use crate::network::Network;
 use crate::objective::{Needs, Objective};
 
-/// Schedules the kernels that the algorithm needs on the training entries.
+/// Schedules the kernels that the algorithm needs on the training entries, measured in their unit.
 ///
 /// # Errors
 ///
@@ -37,14 +36,6 @@ pub(crate) fn objective(
     Ok(objective.with_biases(offset, fixed))
 }
 
-/// Returns the size that values of a model should have: the root mean square of the entries about
-/// `offset`; 1 for log odds, and where all entries are the offset.
-pub(crate) fn size(loss: Loss, observed: &[f64], offset: f64) -> f64 {
-    let squares: f64 = observed.iter().map(|&x| (x - offset) * (x - offset)).sum();
-    let size = (squares / observed.len().max(1) as f64).sqrt();
-    if loss == Loss::Bernoulli || size == 0.0 { 1.0 } else { size }
-}
-
 /// Returns the model with its biases as components, which of its columns stay, and the offset.
 fn augmented(config: &CompleteConfig, train: &Coo<f64>) -> (ModelKind, Fixed, f64) {
     match (&config.model, config.biases) {
@@ -52,8 +43,7 @@ fn augmented(config: &CompleteConfig, train: &Coo<f64>) -> (ModelKind, Fixed, f6
             let order = train.order();
             let mean = train.sum() / train.nnz().max(1) as f64;
             let offset = config.loss.link(mean);
-            let level = size(config.loss, train.values(), offset).powf(1.0 / order as f64);
-            (ModelKind::Cp { rank: rank + order }, Fixed::at(level, *rank, order), offset)
+            (ModelKind::Cp { rank: rank + order }, Fixed::ones(*rank, order), offset)
         }
         (kind, _) => (kind.clone(), Fixed::none(), 0.0),
     }

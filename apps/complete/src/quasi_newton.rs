@@ -1,11 +1,14 @@
-//! Limited-memory BFGS, with bounds where parameters must not be negative.
+//! Limited-memory BFGS, on squares where parameters must not be negative.
 //!
 //! The direction is the two-loop recursion over the last ten steps (Nocedal, Wright, "Numerical
-//! Optimization", 2nd ed., algorithm 7.4); parameters that stand at zero and are pushed below it
-//! stay out of it (Bertsekas, SIAM J. Control Optim. 20, 1982).  Without bounds the step meets the
-//! weak Wolfe conditions, found by bisection (Lewis, Overton, Math. Program. 141, 2013); with them
-//! it is cut back until the projected point meets Armijo's.  An epoch is one step: one evaluation
-//! of objective and gradient, seldom more.
+//! Optimization", 2nd ed., algorithm 7.4); the step meets the weak Wolfe conditions, found by bisection
+//! (Lewis, Overton, Math. Program. 141, 2013).  An epoch is one step: one evaluation of objective and
+//! gradient, seldom more.
+//!
+//! A parameter that must not be negative is the square of a free one, `theta = phi^2`, with the slope
+//! `2 phi df/dtheta`.  Steps projected onto the bound instead put whole rows to zero, where the slope
+//! of the poisson loss is `x / 1e-10`: on counts that differ by orders of magnitude they then become
+//! tiny, far from any minimum.  A square that is zero has no slope, so fits begin a little above.
 
 use std::collections::VecDeque;
 use std::io;
@@ -18,6 +21,7 @@ use decompose_formats::Matrix;
 use crate::loss::Range;
 use crate::method::{Method, Progress};
 use crate::objective::Objective;
+use crate::unit::root_mean_square;
 
 /// Steps that are remembered.
 const MEMORY: usize = 10;
@@ -27,6 +31,8 @@ const ARMIJO: f64 = 1e-4;
 const WOLFE: f64 = 0.9;
 /// The most trials for a step.
 const TRIALS: usize = 40;
+/// The least start of a parameter that must not be negative, as a share of their root mean square.
+const ABOVE_ZERO: f64 = 1e-6;
 
 /// The state of the method.
 pub(crate) struct Lbfgs {
@@ -38,7 +44,8 @@ pub(crate) struct Lbfgs {
     range: Range,
 }
 
-/// A point with objective and gradient.
+/// A point - parameters, or their roots where they must not be negative - with objective and
+/// gradient.
 struct Place {
     point: Vec<f64>,
     gradient: Vec<f64>,
@@ -64,18 +71,36 @@ impl Lbfgs {
         blocks: &mut [Matrix<f64>],
         point: Vec<f64>,
     ) -> Result<Place, SolverError> {
-        scatter(&point, blocks);
+        self.place(&point, blocks);
         let value = objective.gradient(blocks, &mut self.gradient)?;
-        Ok(Place { point, gradient: gather(&self.gradient), value })
+        let mut gradient = gather(&self.gradient);
+        if self.range == Range::NonNegative {
+            gradient.iter_mut().zip(&point).for_each(|(slope, root)| *slope *= 2.0 * root);
+        }
+        Ok(Place { point, gradient, value })
+    }
+
+    /// Sets the parameters to those of `point`.
+    fn place(&self, point: &[f64], blocks: &mut [Matrix<f64>]) {
+        match self.range {
+            Range::All => scatter(point.iter().copied(), blocks),
+            Range::NonNegative => scatter(point.iter().map(|root| root * root), blocks),
+        }
+    }
+
+    /// Returns the point of parameters.
+    fn point(&self, blocks: &[Matrix<f64>]) -> Vec<f64> {
+        let mut point = gather(blocks);
+        if self.range == Range::NonNegative {
+            let least = ABOVE_ZERO * root_mean_square(&point);
+            point.iter_mut().for_each(|value| *value = value.max(least).sqrt());
+        }
+        point
     }
 
     /// The quasi-Newton direction, or steepest descent where that does not lead down.
     fn direction(&mut self, place: &Place) -> Vec<f64> {
-        let bounded = self.range == Range::NonNegative;
-        let at_bound = |k: usize| bounded && place.point[k] <= 0.0 && place.gradient[k] > 0.0;
-        let steepest: Vec<f64> = (0..place.gradient.len())
-            .map(|k| if at_bound(k) { 0.0 } else { -place.gradient[k] })
-            .collect();
+        let steepest: Vec<f64> = place.gradient.iter().map(|slope| -slope).collect();
         let mut q = steepest.clone();
         let mut shares = Vec::with_capacity(self.pairs.len());
         for (s, y, rho) in self.pairs.iter().rev() {
@@ -90,9 +115,6 @@ impl Lbfgs {
         for ((s, y, rho), share) in self.pairs.iter().zip(shares.iter().rev()) {
             let back = rho * dot(y, &q);
             add(&mut q, share - back, s);
-        }
-        if bounded {
-            (0..q.len()).filter(|&k| at_bound(k)).for_each(|k| q[k] = 0.0);
         }
         let slope = dot(&q, &place.gradient);
         let steep = dot(&steepest, &steepest).sqrt() * dot(&q, &q).sqrt();
@@ -119,21 +141,14 @@ impl Lbfgs {
         let mut step = if self.pairs.is_empty() { first_step(place, direction) } else { 1.0 };
         let mut fallback = None;
         for _ in 0..TRIALS {
-            let point = self.moved(&place.point, step, direction);
-            let change: f64 = point
-                .iter()
-                .zip(&place.point)
-                .zip(&place.gradient)
-                .map(|((a, b), g)| (a - b) * g)
-                .sum();
+            let mut point = place.point.clone();
+            add(&mut point, step, direction);
             let trial = self.evaluate(objective, blocks, point)?;
-            let good = trial.value <= place.value + ARMIJO * change;
+            let good = trial.value <= place.value + ARMIJO * step * slope;
             if !(good && trial.value.is_finite()) {
                 high = step;
-            } else if self.range == Range::NonNegative
-                || dot(direction, &trial.gradient) >= WOLFE * slope
-            {
-                return Ok((trial.value < place.value || change < 0.0).then_some(trial));
+            } else if dot(direction, &trial.gradient) >= WOLFE * slope {
+                return Ok(Some(trial));
             } else {
                 low = step;
                 fallback = Some(trial);
@@ -141,12 +156,6 @@ impl Lbfgs {
             step = if high.is_finite() { 0.5 * (low + high) } else { 2.0 * low };
         }
         Ok(fallback)
-    }
-
-    fn moved(&self, from: &[f64], step: f64, direction: &[f64]) -> Vec<f64> {
-        let bounded = self.range == Range::NonNegative;
-        let moved = from.iter().zip(direction).map(|(x, d)| x + step * d);
-        moved.map(|x| if bounded { x.max(0.0) } else { x }).collect()
     }
 }
 
@@ -160,7 +169,7 @@ impl Method for Lbfgs {
         let place = match self.here.take() {
             Some(place) => place,
             None => {
-                let point = gather(blocks);
+                let point = self.point(blocks);
                 self.evaluate(objective, blocks, point)?
             }
         };
@@ -168,12 +177,12 @@ impl Method for Lbfgs {
             let direction = self.direction(&place);
             if let Some(next) = self.search(objective, blocks, &place, &direction)? {
                 self.remember(&place, &next);
-                scatter(&next.point, blocks);
+                self.place(&next.point, blocks);
                 self.here = Some(next);
                 return Ok(Progress::Moved);
             }
             if self.pairs.is_empty() {
-                scatter(&place.point, blocks);
+                self.place(&place.point, blocks);
                 self.here = Some(place);
                 return Ok(Progress::Stationary);
             }
@@ -246,12 +255,11 @@ fn gather(blocks: &[Matrix<f64>]) -> Vec<f64> {
     rows.flatten().copied().collect()
 }
 
-fn scatter(point: &[f64], blocks: &mut [Matrix<f64>]) {
-    let mut elements = point.iter();
+fn scatter(mut elements: impl Iterator<Item = f64>, blocks: &mut [Matrix<f64>]) {
     for block in blocks {
         for row in 0..block.rows() {
             let row = block.row_mut(row).iter_mut();
-            row.zip(elements.by_ref()).for_each(|(to, from)| *to = *from);
+            row.zip(elements.by_ref()).for_each(|(to, from)| *to = from);
         }
     }
 }

@@ -4,11 +4,11 @@
 //! a strong ridge leaves few minima to end in, and a weak one then begins in a good place.
 //!
 //! ```text
-//! reg = rho u,    u = c/2 s^(2 - 2/B)
+//! reg = rho c/2
 //! ```
 //!
-//! for `B` blocks, `s` the root mean square of the entries and `c` the curvature of the loss: where a
-//! model's values are as large as the entries, an entry adds about `u` to the diagonal of the normal
+//! with `c` the curvature of the loss: where a model's values are as large as the entries, which are
+//! measured in their [`unit`](crate::unit), an entry adds about `c/2` to the diagonal of the normal
 //! equations of its row, so the ridge weighs as much as `rho` entries.  `rho` falls by half powers of
 //! ten.  The path of a start ends early where [`WORSE`] ridges in a row were worse: what is too weak
 //! fits noise.  Source for paths with warm starts: Friedman, Hastie, Tibshirani, "Regularization
@@ -17,7 +17,6 @@
 use crate::config::{CompleteConfig, Reg};
 use crate::objective::Objective;
 use crate::outcome::StartReport;
-use crate::problem::size;
 
 /// The powers of ten of `rho` at the ends of the path, doubled.
 const ENDS: [i32; 2] = [2, -8];
@@ -47,12 +46,11 @@ impl Rounds {
         if let Reg::Given(_) = config.reg {
             return Rounds { ridges: vec![given] };
         }
-        let (loss, offset) = (objective.loss(), objective.offset());
+        let loss = objective.loss();
         let observed = objective.entries().observed();
         let mean = observed.iter().sum::<f64>() / observed.len().max(1) as f64;
-        let power = 2.0 - 2.0 / given.len() as f64;
-        let unit = 0.5 * loss.curvature(mean) * size(loss, observed, offset).powf(power);
-        let ridge = |half: i32| vec![unit * 10_f64.powf(0.5 * f64::from(half)); given.len()];
+        let entry = 0.5 * loss.curvature(mean);
+        let ridge = |half: i32| vec![entry * 10_f64.powf(0.5 * f64::from(half)); given.len()];
         Rounds { ridges: (ENDS[1]..=ENDS[0]).rev().map(ridge).collect() }
     }
 

@@ -23,6 +23,7 @@ use crate::refit::choose_and_refit;
 use crate::rounds::{Round, Rounds};
 use crate::start;
 use crate::stop::{StopReason, Verdict, Watch};
+use crate::unit::{Unit, root_mean_square};
 
 /// Sees every epoch as it ends and may stop the fit.
 pub type Observer<'a> = dyn FnMut(&EpochRecord) -> ControlFlow<()> + 'a;
@@ -107,7 +108,9 @@ pub(crate) struct Run {
     pub(crate) watch: Watch,
     rounds: Rounds,
     round: Round,
-    /// The root mean square of the training entries.
+    /// What the objective and the judges measure the entries in.
+    unit: Unit,
+    /// The root mean square of the training entries, as they are.
     size: f64,
     /// When this process began.
     clock: Instant,
@@ -130,24 +133,33 @@ impl Run {
         };
         let course = archive.as_mut().map(|archive| checkpoint::read_course(archive, config.seed));
         let (history, finished) = course.transpose()?.unwrap_or_default();
-        let mut objective = objective(data.train, config, toolchain)?;
+        let unit = Unit::of(config.loss, data.train.values(), config.biases);
+        let measured = CompleteConfig { loss: unit.loss(config.loss), ..config.clone() };
+        let train = unit.measured(data.train);
+        let mut objective = objective(&train, &measured, toolchain)?;
         let rounds = Rounds::new(config, &mut objective);
         let round = rounds.after(finished.iter());
         objective.set_reg(rounds.ridge(round));
         let seed = seed_of(config.seed, round.start);
         let judge = |part: Option<&Coo<f64>>| {
-            part.map(|part| Entries::new(part, objective.network(), toolchain)).transpose()
+            let make = |part| Entries::new(&unit.measured(part), objective.network(), toolchain);
+            part.map(make).transpose()
         };
         let judges = [judge(data.val)?, judge(data.test)?];
-        let method = method(&seeded(config, seed), data.train, &objective, toolchain)?;
+        let method = method(&seeded(config, seed), &train, &objective, toolchain)?;
+        drop(train);
         let blocks = match start {
-            Start::Given(blocks) => fitting(blocks, objective.network())?,
+            Start::Given(blocks) => {
+                let mut blocks = fitting(blocks, objective.network())?;
+                unit.measure(&mut blocks);
+                blocks
+            }
             Start::Random | Start::Checkpoint(_) => {
                 start::random(&mut objective, seed, config.range())?
             }
         };
         let best = copies(&blocks)?;
-        let size = (data.train.norm_squared() / data.train.nnz() as f64).sqrt();
+        let size = root_mean_square(data.train.values());
         let (kept, watch, clock) = (Vec::new(), Watch::new(), Instant::now());
         let mut run = Run {
             objective,
@@ -161,6 +173,7 @@ impl Run {
             watch,
             rounds,
             round,
+            unit,
             size,
             clock,
             earlier_seconds: 0.0,
@@ -238,21 +251,23 @@ impl Run {
         config: &CompleteConfig,
     ) -> Result<&EpochRecord, SolverError> {
         let before = Instant::now();
-        let (loss, offset) = (config.loss, self.objective.offset());
+        let (loss, offset, unit) = (self.objective.loss(), self.objective.offset(), self.unit);
         let objective = self.objective.value(&self.blocks)?;
         if epoch == 0 && !objective.is_finite() {
             return Err(SolverError::NotFinite {
                 what: format!("epoch {epoch}: the model"),
-                remedy: "scale the entries",
+                remedy: "use another start",
             });
         }
         let blocks: Vec<&Matrix<f64>> = self.blocks.iter().collect();
         let scores = |entries: &mut Entries| -> Result<Scores, SolverError> {
             entries.evaluate(&blocks)?;
-            Ok(Scores::of(loss, entries.observed(), entries.model(), offset))
+            let scores = Scores::of(loss, entries.observed(), entries.model(), offset);
+            Ok(unit.scores(loss, scores))
         };
         let entries = self.objective.entries();
         let train = Scores::of(loss, entries.observed(), entries.model(), offset);
+        let train = unit.scores(loss, train);
         let [val, test] = &mut self.judges;
         let val = val.as_mut().map(scores).transpose()?;
         let test = test.as_mut().map(scores).transpose()?;
@@ -316,7 +331,8 @@ impl Run {
         let seed = seed_of(config.seed, round.start);
         self.objective.set_reg(self.rounds.ridge(round));
         if round.step == 0 {
-            self.method = method(&seeded(config, seed), train, &self.objective, toolchain)?;
+            let train = self.unit.measured(train);
+            self.method = method(&seeded(config, seed), &train, &self.objective, toolchain)?;
             self.blocks = start::random(&mut self.objective, seed, config.range())?;
         } else {
             self.method.forget();
@@ -341,19 +357,23 @@ impl Run {
         let seconds = self.seconds();
         let best_start = best_of(&self.finished);
         let StartReport { best, stop, .. } = self.finished[best_start].clone();
-        let mut objective = self.objective;
+        let (mut objective, mut blocks) = (self.objective, self.kept);
+        let imbalance = objective.imbalance(&blocks)?;
+        self.unit.restore(&mut blocks);
         let rank = match config.model {
             ModelKind::Cp { rank } => rank,
             ModelKind::Tucker { .. } | ModelKind::Train { .. } => 0,
         };
         Ok(CompleteOutcome {
             network: objective.network().clone(),
-            blocks: self.kept,
-            offset: objective.offset(),
+            blocks,
+            offset: self.unit.size() * objective.offset(),
             rank,
             best,
             history: self.history,
             stop,
+            imbalance,
+            size: self.size,
             starts: self.finished,
             best_start,
             held_out: None,

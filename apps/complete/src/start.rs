@@ -9,14 +9,14 @@ use crate::loss::{Loss, Range};
 use crate::network::Network;
 use crate::objective::Objective;
 use crate::outcome::column_norms;
-use crate::problem::size;
+use crate::unit::root_mean_square;
 
-/// Of the weight of the strongest component, what a component has that is still alive; the share of
-/// their size that values of a model have that is.
+/// Of the weight of the strongest component, what a component has that is still alive; the root mean
+/// square of the values of a model that is.
 const ALIVE: f64 = 1e-6;
 
-/// Makes random blocks, scaled so that the model's values at the training entries have the root
-/// mean square of the entries (of 1 for log odds).
+/// Makes random blocks, scaled so that the model's values at the training entries have a root mean
+/// square of 1, as the entries have, measured in their unit.
 ///
 /// Elements are uniform in `[0, 1)` where all entries, or all parameters, are non-negative, else in
 /// `[-1, 1)`.  Bias columns start at zero.
@@ -33,14 +33,13 @@ pub(crate) fn random(
     let observed = objective.entries().observed();
     let signed = range == Range::All && observed.iter().any(|&x| x < offset);
     let signed = signed || loss == Loss::Bernoulli;
-    let target = size(loss, observed, offset);
     let fixed = objective.fixed().clone();
     let least = if signed { -1.0 } else { 0.0 };
     let mut blocks = blocks(objective.network(), seed, least)?;
     // Biases must not count: they are set to zero first.
     fixed.start(&mut blocks);
     let model = objective.entries().evaluate(&blocks.iter().collect::<Vec<_>>())?;
-    let scale = (target / root_mean_square(model)).powf(1.0 / blocks.len() as f64);
+    let scale = root_mean_square(model).recip().powf(1.0 / blocks.len() as f64);
     if scale.is_normal() {
         for block in &mut blocks {
             block.as_mut_slice().iter_mut().for_each(|value| *value *= scale);
@@ -65,10 +64,8 @@ pub(crate) fn revive(
     (seed, config): (u64, &CompleteConfig),
 ) -> Result<(), SolverError> {
     if !matches!(config.model, ModelKind::Cp { .. }) {
-        let (offset, loss) = (objective.offset(), objective.loss());
-        let target = size(loss, objective.entries().observed(), offset);
         let model = objective.entries().evaluate(&blocks.iter().collect::<Vec<_>>())?;
-        if root_mean_square(model) <= ALIVE * target {
+        if root_mean_square(model) <= ALIVE {
             *blocks = random(objective, seed, config.range())?;
         }
         return Ok(());
@@ -95,11 +92,6 @@ pub(crate) fn revive(
         }
     }
     Ok(())
-}
-
-fn root_mean_square(values: &[f64]) -> f64 {
-    let squares: f64 = values.iter().map(|value| value * value).sum();
-    (squares / values.len().max(1) as f64).sqrt()
 }
 
 /// Makes blocks with elements uniform from `least` to 1.

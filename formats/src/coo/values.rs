@@ -60,6 +60,18 @@ impl<V: Value> Coo<V> {
         self
     }
 
+    /// Returns the same entries with `of` each value.  Parallel.
+    #[must_use]
+    pub fn map_values(&self, of: impl Fn(V) -> V + Sync + Send) -> Coo<V> {
+        let values: Vec<V> = self.values.par_iter().map(|&value| of(value)).collect();
+        let Coo { extents, coords, sorted_by, distinct, .. } = self;
+        Coo {
+            sorted_by: sorted_by.clone(),
+            distinct: *distinct,
+            ..Coo::listed(extents.clone(), coords.clone(), values.into())
+        }
+    }
+
     /// Returns a copy of the values, made by all threads.
     pub(crate) fn copy_values(&self) -> Array<V> {
         self.values.copy()

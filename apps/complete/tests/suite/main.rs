@@ -4,8 +4,10 @@
 mod common;
 mod descent;
 mod gradients;
+mod losses;
 mod options;
 mod planted;
 mod reference;
 mod resume;
 mod ridge;
+mod units;

@@ -141,5 +141,5 @@ fn a_checkpoint_of_another_run_is_refused() {
     let other = CompleteConfig { model: ModelKind::Cp { rank: 3 }, ..config.clone() };
     refused(&all, other, "ranks: saved [2], now [3]");
     let louder = all.values().iter().map(|x| 2.0 * x).collect();
-    refused(&crate::common::with_values(&all, louder), config, "norm of the tensor");
+    refused(&crate::common::with_values(&all, louder), config, "root mean square of the entries");
 }

@@ -62,11 +62,13 @@ pub(crate) struct FitArgs {
     /// (outliers) or gamma (positive values).
     #[arg(long, value_name = "NAME", default_value = "gaussian")]
     pub(crate) loss: LossName,
-    /// The distance from which the huber loss is linear, in the unit of the values.
-    #[arg(long, value_name = "X", default_value = "1", value_parser = parse_from_zero)]
-    pub(crate) huber_delta: f64,
-    /// The ridge: one number, or one for each mode (and the core of a Tucker model).  It is flat: a
-    /// row bears it once, however many entries it has.  With `auto` the validation error chooses it;
+    /// The distance from which the huber loss is linear, in the unit of the values.  [default: the
+    /// median distance of the training entries from their median]
+    #[arg(long, value_name = "X", value_parser = parse_from_zero)]
+    pub(crate) huber_delta: Option<f64>,
+    /// The ridge: one number, or one for each mode (and the core of a Tucker model), for entries
+    /// measured in their root mean square: their unit does not matter.  It is flat: a row bears it
+    /// once, however many entries it has.  With `auto` the validation error chooses it;
     /// without validation entries, a tenth of the training entries does, and the model is then fitted
     /// to all of them.
     #[arg(
@@ -139,6 +141,10 @@ pub(crate) struct DataArgs {
     /// The mode of time, for --split-by time.
     #[arg(long, value_name = "MODE", value_parser = parse_count)]
     pub(crate) time_mode: Option<usize>,
+    /// A file of the cells that were observed: those with a number other than zero.  An observed cell
+    /// that the tensor does not list is a zero; an entry that the mask does not have is unknown.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) mask: Option<PathBuf>,
     /// A file of validation entries, which end the fit and choose the model.
     #[arg(long, value_name = "FILE")]
     pub(crate) val: Option<PathBuf>,

@@ -8,6 +8,7 @@ use decompose_formats::io::{Base, Format};
 use decompose_formats::{Coo, Ints};
 use serde_json::json;
 
+use crate::complete::mask;
 use crate::complete::settings::{HeldOut, Settings};
 use crate::failure::Failure;
 use crate::run::console::Console;
@@ -45,11 +46,16 @@ pub(crate) fn load(
     };
     let (tensor, facts, (forecast, format)) = tensor::load(settings, console, admit)?;
     forecast.tell(console)?;
-    if format == Format::Npy {
+    if format == Format::Npy && settings.mask.is_none() {
         let why = "zeros of a dense array are taken to be missing; list them in a .tns file if they \
                    were observed";
         console.screen.warn(why);
     }
+    let base = facts.report.text.as_ref().map(|text| text.base);
+    let tensor = match &settings.mask {
+        Some(file) => mask::apply(settings, (file, base), &tensor, console)?,
+        None => tensor,
+    };
     let (tensor, whole) = prepare(tensor)?;
     let (parts, seconds) = match &settings.held_out {
         HeldOut::Split(share, rule) => {
@@ -58,7 +64,6 @@ pub(crate) fn load(
         }
         HeldOut::Files { val, test } => {
             let begun = std::time::Instant::now();
-            let base = facts.report.text.as_ref().map(|text| text.base);
             let mut read = |file: Option<&Path>| {
                 file.map(|file| held_out(settings, file, base, console)).transpose()
             };

@@ -15,22 +15,19 @@ pub(crate) fn layout(loss: Loss, parts: &Parts, reg: &Reg) -> Vec<Detail> {
 /// no numbers if training entries choose the ridge, since in most rounds there are some then.
 pub(crate) fn unjudged(reg: &Reg) -> Option<Scores> {
     let (entries, none) = (0, f64::NAN);
-    let scores =
-        Scores { entries, rmse: none, mae: none, log_loss: None, auc: None, deviance: None };
+    let scores = Scores { entries, rmse: none, ..Scores::of_means(Loss::Gaussian, &[], &[]) };
     (*reg == Reg::Chosen).then_some(scores)
 }
 
-/// Returns an epoch as an iteration; `last` is the one before it, `size` the norm of the training
-/// entries, and `unjudged` stands for scores of validation entries where it has none.
+/// Returns an epoch as an iteration; `last` is the one before it, `size` the root mean square of the
+/// training entries, and `unjudged` stands for scores of validation entries where it has none.
 pub(crate) fn iteration(
     loss: Loss,
     record: &EpochRecord,
     last: Option<&EpochRecord>,
     (size, unjudged): (f64, Option<Scores>),
 ) -> IterationRecord {
-    let relative = |record: &EpochRecord| {
-        record.train.rmse * (record.train.entries as f64).sqrt() / size.max(f64::MIN_POSITIVE)
-    };
+    let relative = |record: &EpochRecord| record.train.rmse / size.max(f64::MIN_POSITIVE);
     let relative_error = relative(record);
     let parts = [Some(record.train), record.val.or(unjudged), record.test];
     let numbers = [record.objective, record.seconds, record.judge_seconds];
@@ -47,10 +44,10 @@ pub(crate) fn iteration(
 }
 
 /// The names of the scores of the training, validation and test entries.
-const NAMES: [[&str; 5]; 3] = [
-    ["train_rmse", "train_mae", "train_log_loss", "train_auc", "train_deviance"],
-    ["val_rmse", "val_mae", "val_log_loss", "val_auc", "val_deviance"],
-    ["test_rmse", "test_mae", "test_log_loss", "test_auc", "test_deviance"],
+const NAMES: [[&str; 6]; 3] = [
+    ["train_rmse", "train_mae", "train_log_loss", "train_auc", "train_deviance", "train_huber"],
+    ["val_rmse", "val_mae", "val_log_loss", "val_auc", "val_deviance", "val_huber"],
+    ["test_rmse", "test_mae", "test_log_loss", "test_auc", "test_deviance", "test_huber"],
 ];
 
 fn details(loss: Loss, parts: &[Option<Scores>; 3], numbers: [f64; 3]) -> Vec<Detail> {
@@ -65,6 +62,9 @@ fn details(loss: Loss, parts: &[Option<Scores>; 3], numbers: [f64; 3]) -> Vec<De
         }
         if matches!(loss, Loss::Poisson | Loss::Gamma) {
             details.push(Detail::number(names[4], scores.deviance.unwrap_or(f64::NAN)));
+        }
+        if matches!(loss, Loss::Huber(_)) {
+            details.push(Detail::number(names[5], scores.huber.unwrap_or(f64::NAN)));
         }
     }
     details.push(Detail::seconds("epoch", numbers[1]));

@@ -4,6 +4,7 @@ pub(crate) mod args;
 pub(crate) mod data;
 mod figures;
 mod history;
+mod mask;
 mod predictions;
 pub(crate) mod record;
 pub(crate) mod settings;
@@ -12,9 +13,9 @@ pub(crate) mod summary;
 
 use std::path::{Path, PathBuf};
 
-use decompose_common::model::{self, Model, ModelFormat};
+use decompose_common::model::{Meaning, Model, Stored};
 use decompose_common::output::OutputFolder;
-use decompose_complete::ModelKind;
+use decompose_complete::{Loss, ModelKind};
 use serde_json::json;
 
 use crate::cli::Done;
@@ -36,7 +37,7 @@ pub(crate) use crate::complete::args::CompleteArgs;
 ///
 /// Bad options or input before anything is written; a fault of the machine or this program.
 pub(crate) fn run(args: &CompleteArgs) -> Result<Done, Failure> {
-    let settings = Settings::new(args)?;
+    let mut settings = Settings::new(args)?;
     run::begin(settings.threads)?;
     let folder = settings.output()?;
     let mut console = Console::new(&settings);
@@ -49,6 +50,10 @@ pub(crate) fn run(args: &CompleteArgs) -> Result<Done, Failure> {
         settings.threads,
     ));
     let loaded = data::load(&settings, &mut console, |tensor| Ok((tensor, None)))?;
+    settings.see(&loaded.parts.train);
+    if let Loss::Huber(bend) = settings.loss() {
+        console.screen.line(format!("loss     huber, linear beyond {bend}"));
+    }
     let options = record::options(&settings, loaded.parts.train.order());
     console.event("start", json!({ "version": version, "options": options }))?;
     if settings.task == Task::Explain {
@@ -89,39 +94,49 @@ fn finish(
              nothing of them"
         ));
     }
-    let (found, parts) =
-        ((&loaded.tensor, loaded.forecast), record::parts(settings, solved, loaded));
-    let predictions = match folder {
-        Some(_) => console.phase("predict", || Predictions::of(settings, solved, &loaded.parts))?,
-        None => None,
-    };
-    let kind = settings.kind(loaded.parts.train.order());
+    if solved.done == Done::Complete && outcome.is_unfinished() {
+        console.screen.warn(
+            "the fit ended far from a minimum of its objective; give it more epochs (--max-iters, \
+             --patience), another --seed or more --restarts",
+        );
+    }
+    let predict = || Predictions::of(settings, solved, &loaded.parts);
+    let predictions = console.phase("predict", predict)?;
+    let quality = predictions.as_ref().map(Predictions::quality);
+    let parts = record::parts(settings, solved, loaded, quality);
+    let found = (&loaded.tensor, loaded.forecast);
+    let order = loaded.parts.train.order();
+    let (kind, loss) = (settings.kind(order), settings.loss());
     let ending = run::Ending {
-        write: |folder: &Path| write(solved, &kind, predictions.as_ref(), folder),
+        write: |folder: &Path| write(solved, (&kind, loss), predictions.as_ref(), folder),
         draw: |sketches: &mut Sketches<'_>| {
             figures::draw(settings, solved, predictions.as_ref(), sketches);
         },
         timing: |phases: &Phases| figures::timing(settings, solved, phases),
     };
     let files = run::finish(settings, found, &parts, folder, console, ending)?;
-    let phases = &console.phases;
-    console.summary(summary::Summary { settings, solved, loaded, phases, files: &files })?;
+    let (phases, files) = (&console.phases, files.as_slice());
+    console.summary(summary::Summary { settings, solved, loaded, quality, phases, files })?;
     Ok(solved.done)
 }
 
 /// Writes model and predictions; returns their files and the history, which is there already.
 fn write(
     solved: &Solved,
-    kind: &ModelKind,
+    (kind, loss): (&ModelKind, Loss),
     predictions: Option<&Predictions>,
     folder: &Path,
 ) -> Result<Vec<PathBuf>, Failure> {
-    let mut paths: Vec<PathBuf> = match solved.outcome.model(kind)? {
-        Model::Cp(cp) => model::write(&cp, folder, ModelFormat::Npz)?,
-        Model::Tucker(tucker) => vec![tucker.write(folder)?],
-        Model::Tt(train) => vec![train.write(folder)?],
+    let model = solved.outcome.model(kind)?;
+    let meaning = Meaning {
+        loss: Some(loss.to_string()),
+        link: loss.scale(),
+        biases: match &model {
+            Model::Cp(cp) => cp.rank() - solved.outcome.rank,
+            Model::Tucker(_) | Model::Tt(_) => 0,
+        },
     };
-    paths.push(folder.join("history.csv"));
+    let mut paths = vec![Stored { model, meaning }.write(folder)?, folder.join("history.csv")];
     if let Some(predictions) = predictions {
         paths.push(predictions.write(folder)?);
     }

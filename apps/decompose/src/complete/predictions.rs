@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use decompose_common::files;
-use decompose_complete::{Parts, values_at};
+use decompose_complete::{Parts, Quality, values_at};
 use decompose_formats::Coo;
 
 use crate::complete::settings::Settings;
@@ -41,6 +41,11 @@ impl Predictions {
         let loss = settings.loss();
         let predicted = values.iter().map(|value| loss.mean(value + outcome.offset)).collect();
         Ok(Some(Predictions { part, entries, predicted }))
+    }
+
+    /// Compares them with what was observed.
+    pub(crate) fn quality(&self) -> Quality {
+        Quality::of(self.entries.values(), &self.predicted)
     }
 
     /// Returns observed and predicted values.

@@ -1,8 +1,10 @@
 //! What a completion writes into `run.json`.
 
+use std::path::Path;
+
 use decompose_complete::{
-    Algorithm, Baseline, Biases, CompleteConfig, EpochRecord, ModelKind, Range, Reg, StartReport,
-    StopReason,
+    Algorithm, Baseline, Biases, CompleteConfig, EpochRecord, ModelKind, Quality, Range, Reg,
+    StartReport, StopReason, root_mean_square,
 };
 use serde::Serialize;
 use serde_json::{Value as Json, json};
@@ -27,6 +29,7 @@ pub(crate) struct Options<'a> {
     ccd_inner: usize,
     ccd_block: usize,
     held_out: Json,
+    mask: Option<&'a Path>,
     #[serde(flatten)]
     shared: SharedOptions<'a>,
 }
@@ -49,12 +52,16 @@ struct ResultRecord<'a> {
     relative_error: f64,
     iterations: usize,
     stop: StopReason,
+    /// How far the model is from a stationary point: 0 at one.
+    imbalance: Option<f64>,
     best_start: usize,
     /// The ridge of the model, by block.
     reg: &'a [f64],
     /// Training entries that chose the ridge before the model was fitted to all.
     held_out_to_choose: Option<usize>,
     best: &'a EpochRecord,
+    /// Of the test entries or, without them, the validation entries.
+    held_out: Option<Quality>,
     offset: f64,
     baselines: &'a [Baseline],
     starts: Vec<StartRecord>,
@@ -79,12 +86,13 @@ pub(crate) fn parts(
     settings: &Settings,
     solved: &Solved,
     loaded: &Loaded,
+    quality: Option<Quality>,
 ) -> Parts<impl Serialize, impl Serialize, impl Serialize> {
     Parts {
         command: "complete",
         options: options(settings, loaded.parts.train.order()),
         plan: plan(solved, loaded),
-        result: result(solved, loaded),
+        result: result(solved, loaded, quality),
     }
 }
 
@@ -111,6 +119,7 @@ pub(crate) fn options(settings: &Settings, order: usize) -> Options<'_> {
             HeldOut::Split(share, rule) => json!({ "split": share, "by": rule }),
             HeldOut::Files { val, test } => json!({ "val": val, "test": test }),
         },
+        mask: settings.mask.as_deref(),
         shared: settings.options(),
     }
 }
@@ -130,10 +139,10 @@ fn plan(solved: &Solved, loaded: &Loaded) -> Plan {
 }
 
 /// Returns the result of a run.
-fn result<'a>(solved: &'a Solved, loaded: &Loaded) -> ResultRecord<'a> {
+fn result<'a>(solved: &'a Solved, loaded: &Loaded, held_out: Option<Quality>) -> ResultRecord<'a> {
     let outcome = &solved.outcome;
-    let norm = loaded.parts.train.norm_squared().sqrt().max(f64::MIN_POSITIVE);
-    let relative = |best: &EpochRecord| best.train.rmse * (best.train.entries as f64).sqrt() / norm;
+    let size = root_mean_square(loaded.parts.train.values()).max(f64::MIN_POSITIVE);
+    let relative = |best: &EpochRecord| best.train.rmse / size;
     let start = |start: &StartReport| StartRecord {
         seed: start.seed,
         reg: start.reg.clone(),
@@ -148,10 +157,12 @@ fn result<'a>(solved: &'a Solved, loaded: &Loaded) -> ResultRecord<'a> {
         relative_error: relative(&outcome.best),
         iterations: outcome.starts[outcome.best_start].epochs,
         stop: outcome.stop,
+        imbalance: outcome.imbalance,
         best_start: outcome.best_start + 1,
         reg: &outcome.starts[outcome.best_start].reg,
         held_out_to_choose: outcome.held_out,
         best: &outcome.best,
+        held_out,
         offset: outcome.offset,
         baselines: &outcome.baselines,
         starts: outcome.starts.iter().map(start).collect(),

@@ -6,9 +6,10 @@ use std::path::PathBuf;
 use decompose_complete::{
     Algorithm, Biases, CompleteConfig, Loss, ModelKind, Patience, Range, Reg, Share, SplitRule,
 };
+use decompose_formats::Coo;
 
 use crate::complete::args::{
-    Alg, CompleteArgs, DataArgs, Kind, LossName, ModelArgs, Ridge, SplitBy,
+    Alg, CompleteArgs, DataArgs, FitArgs, Kind, LossName, ModelArgs, Ridge, SplitBy,
 };
 use crate::failure::Failure;
 use crate::run::args::Precision;
@@ -26,7 +27,11 @@ pub(crate) struct Settings {
     /// With the ranks as typed: see [`Settings::config`].
     model: ModelArgs,
     pub(crate) held_out: HeldOut,
+    /// The file of observed cells.
+    pub(crate) mask: Option<PathBuf>,
     pub(crate) reg: Reg,
+    /// As asked for; the huber loss without a distance is that of [`Settings::see`].
+    loss: Loss,
 }
 
 /// Which entries are held out.
@@ -76,7 +81,17 @@ impl Settings {
         }
         let held_out = held_out(&args.data, run.seed)?;
         let reg = reg(&model.fit.reg)?;
-        Ok(Settings { run, model, held_out, reg })
+        let loss = loss(&model.fit);
+        let mask = args.data.mask.clone();
+        Ok(Settings { run, model, held_out, mask, reg, loss })
+    }
+
+    /// Completes what depends on the training entries: from where a huber loss is linear.
+    pub(crate) fn see(&mut self, train: &Coo<f64>) {
+        let fit = &self.model.fit;
+        if fit.loss == LossName::Huber && fit.huber_delta.is_none() {
+            self.loss = Loss::huber_of(train.values());
+        }
     }
 
     /// Returns the options of the fit of a tensor of `order` modes, start number `restart`.
@@ -111,13 +126,7 @@ impl Settings {
 
     /// Returns the loss.
     pub(crate) fn loss(&self) -> Loss {
-        match self.model.fit.loss {
-            LossName::Gaussian => Loss::Gaussian,
-            LossName::Poisson => Loss::Poisson,
-            LossName::Bernoulli => Loss::Bernoulli,
-            LossName::Huber => Loss::Huber(self.model.fit.huber_delta),
-            LossName::Gamma => Loss::Gamma,
-        }
+        self.loss
     }
 
     /// Returns the model for a tensor of `order` modes: one rank stands for all.
@@ -171,6 +180,16 @@ fn name(model: &ModelArgs) -> Result<String, Failure> {
         (Kind::Tt, None, ranks) => ("tt", ranks.join("x")),
     };
     Ok(format!("{kind}-r{rank}"))
+}
+
+fn loss(fit: &FitArgs) -> Loss {
+    match fit.loss {
+        LossName::Gaussian => Loss::Gaussian,
+        LossName::Poisson => Loss::Poisson,
+        LossName::Bernoulli => Loss::Bernoulli,
+        LossName::Huber => Loss::Huber(fit.huber_delta.unwrap_or(1.0)),
+        LossName::Gamma => Loss::Gamma,
+    }
 }
 
 fn reg(words: &[Ridge]) -> Result<Reg, Failure> {

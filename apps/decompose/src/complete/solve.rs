@@ -4,7 +4,7 @@ use decompose_common::history::IterationRecord;
 use decompose_common::output::OutputFolder;
 use decompose_complete::{
     CompleteConfig, CompleteOutcome, Data, EpochRecord, Loss, Parts, Scores, Start, StopReason,
-    saved_history,
+    root_mean_square, saved_history,
 };
 
 use crate::cli::Done;
@@ -34,7 +34,7 @@ pub(crate) fn solve(
     let Parts { train, val, test } = parts;
     let data = Data { train, val: val.as_ref(), test: test.as_ref() };
     let loss = settings.loss();
-    let size = train.norm_squared().sqrt();
+    let size = root_mean_square(train.values());
     let saved = settings.resume.as_deref().map(saved_history).transpose()?.unwrap_or_default();
     let unjudged = history::unjudged(&settings.reg);
     let mut journal = Journal { loss, size, unjudged, last: None };
@@ -60,7 +60,7 @@ pub(crate) fn solve(
 /// Tells epochs in the words of the shared history.
 struct Journal {
     loss: Loss,
-    /// The norm of the training entries.
+    /// The root mean square of the training entries.
     size: f64,
     /// Scores of validation entries where there are none.
     unjudged: Option<Scores>,

@@ -2,12 +2,13 @@
 
 use std::fmt;
 
-use decompose_complete::{Reg, Scores};
+use decompose_complete::{Quality, Reg, Scores};
 
 use crate::cli::Done;
 use crate::complete::data::Loaded;
 use crate::complete::settings::Settings;
 use crate::complete::solve::Solved;
+use crate::evaluate::bits;
 use crate::run::Phases;
 use crate::run::summary::Footer;
 
@@ -16,6 +17,8 @@ pub(crate) struct Summary<'a> {
     pub(crate) settings: &'a Settings,
     pub(crate) solved: &'a Solved,
     pub(crate) loaded: &'a Loaded,
+    /// Of the held-out entries, if there are any.
+    pub(crate) quality: Option<Quality>,
     pub(crate) phases: &'a Phases,
     pub(crate) files: &'a [String],
 }
@@ -41,11 +44,13 @@ impl fmt::Display for Summary<'_> {
         }
         row(f, "model", [Some(best.train), best.val, best.test])?;
         let judged = best.test.or(best.val).unwrap_or(best.train);
-        let mut more = format!("RMSE {}, MAE {}", number(judged.rmse), number(judged.mae));
-        if let Some(auc) = judged.auc {
-            more += &format!(", AUC {auc:.4}");
+        let r2 = self.quality.and_then(|quality| quality.r2);
+        let r2 = r2.map(|r2| format!(", R2 {r2:.6}")).unwrap_or_default();
+        writeln!(f, "held out    RMSE {}, MAE {}{r2}", number(judged.rmse), number(judged.mae))?;
+        let quality = self.quality.and_then(|quality| quality.bits);
+        for (name, text) in quality.iter().flat_map(bits) {
+            writeln!(f, "{name:<12}{text}")?;
         }
-        writeln!(f, "held out    {more}")?;
         let of = |b: &decompose_complete::Baseline| b.test.or(b.val).unwrap_or(b.train).error();
         let least = outcome.baselines.iter().map(of).fold(f64::INFINITY, f64::min);
         if judged.error() >= least {

@@ -7,7 +7,7 @@ mod predict;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use decompose_common::model::Model;
+use decompose_common::model::Stored;
 use decompose_common::progress::{Screen, Verbosity};
 use decompose_core::runtime::Toolchain;
 
@@ -17,7 +17,7 @@ use crate::run::args::parse_count;
 
 pub(crate) use crate::evaluate::eval::EvalArgs;
 pub(crate) use crate::evaluate::predict::PredictArgs;
-pub(crate) use eval::run as eval;
+pub(crate) use eval::{bits, run as eval};
 pub(crate) use predict::run as predict;
 
 /// What both commands share.
@@ -58,18 +58,20 @@ impl ComputeArgs {
 }
 
 /// Reads a model and says what it is.
-fn read_model(path: &Path, screen: &Screen) -> Result<Model<f64>, Failure> {
-    let model = Model::<f64>::read(path)?;
+fn read_model(path: &Path, screen: &Screen) -> Result<Stored<f64>, Failure> {
+    let stored = Stored::<f64>::read(path)?;
+    let (model, meaning) = (&stored.model, &stored.meaning);
     let extents: Vec<String> = model.extents().iter().map(ToString::to_string).collect();
     let (kind, extents) = (model.kind().name(), extents.join(" x "));
-    screen.line(format!("model    {}: {kind}, {extents}", path.display()));
-    Ok(model)
+    let loss = meaning.loss.as_ref().map(|loss| format!(", {loss} loss")).unwrap_or_default();
+    screen.line(format!("model    {}: {kind}, {extents}{loss}", path.display()));
+    Ok(stored)
 }
 
 /// The model of both commands.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ModelArg {
-    /// The model: .npz, ktensor, or the folder of a run of cp, tucker or tt.
+    /// The model: .npz, ktensor, or the folder of a run of cp, tucker, tt or complete.
     #[arg(value_name = "MODEL")]
     model: PathBuf,
 }

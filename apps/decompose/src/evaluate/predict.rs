@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use decompose_common::evaluate::values_at;
 use decompose_common::files;
+use decompose_common::model::{Link, Stored};
 use decompose_formats::io::{Dialect, Overwrite, WriteOptions, write as write_list};
 use decompose_formats::{Coo, Ints};
 use ndarray::Array1;
@@ -22,7 +23,8 @@ use crate::input::InputArgs;
 ///
 /// The coordinates are those of FILE, a list as `decompose stats` reads it; its values, if it has
 /// any, are not looked at.  The result lists the coordinates in their order with the values of the
-/// model, as .tns, .mtx, .ttx or .dtb; as .npy the values alone.
+/// model, as .tns, .mtx, .ttx or .dtb; as .npy the values alone.  Values are on the scale of the data:
+/// probabilities, for a model that was fitted with the bernoulli loss.
 #[derive(Args, Debug)]
 pub(crate) struct PredictArgs {
     #[command(flatten)]
@@ -36,6 +38,9 @@ pub(crate) struct PredictArgs {
     /// stands for it, so that the value is the model's mean over that mode.
     #[arg(long, value_name = "WHAT", default_value = "error")]
     unknown: Unknown,
+    /// Write the model's own values, which for the bernoulli loss are log-odds, not probabilities.
+    #[arg(long, help_heading = "Output")]
+    link: bool,
     #[command(flatten)]
     compute: ComputeArgs,
 }
@@ -59,7 +64,7 @@ pub(crate) fn run(args: &PredictArgs) -> Result<Done, Failure> {
     check_output(&args.out, overwrite)?;
     args.compute.start_threads()?;
     let mut screen = args.compute.screen();
-    let model = read_model(&args.model.model, &screen)?;
+    let Stored { model, meaning } = read_model(&args.model.model, &screen)?;
     let input = args.input.read::<f64>(&mut screen)?;
     let extents = model.extents();
     let coords = coords::of_list(input.tensor, &input.report, &extents, args.unknown)?;
@@ -79,8 +84,15 @@ pub(crate) fn run(args: &PredictArgs) -> Result<Done, Failure> {
     };
     let toolchain = args.compute.toolchain();
     let (values, seconds) = screen.phase("predict", || values_at(&model, asked, &toolchain));
-    let values = values?;
-    screen.line(format!("predict  {} values; {seconds:.2} s", values.len()));
+    let mut values = values?;
+    let link = if args.link { Link::Identity } else { meaning.link };
+    values.iter_mut().for_each(|value| *value = link.mean(*value));
+    let what = match (meaning.link, args.link) {
+        (Link::Identity, _) => "values",
+        (Link::Logit, false) => "probabilities",
+        (Link::Logit, true) => "log-odds",
+    };
+    screen.line(format!("predict  {} {what}; {seconds:.2} s", values.len()));
     let needed =
         |(column, extent): (&Ints, u64)| column.max().map_or(extent, |m| extent.max(m + 1));
     let extents = coords.iter().zip(extents).map(needed).collect();
