@@ -15,7 +15,7 @@ use crate::rank::args::Method;
 use crate::rank::scan::{Fitted, RankRow};
 
 /// The layout of the arrays; a reader refuses others.
-const VERSION: u64 = 1;
+const VERSION: u64 = 2;
 
 /// What of a scan is done.
 #[derive(Default)]
@@ -54,7 +54,7 @@ impl<'a> Signature<'a> {
 ///
 /// If the file cannot be written.
 pub(crate) fn save(state: &State, signature: &Signature<'_>, folder: &Path) -> Result<(), Failure> {
-    let rows: Vec<[f64; 9]> = state.rows.iter().map(RankRow::to_numbers).collect();
+    let rows: Vec<[f64; 11]> = state.rows.iter().map(RankRow::to_numbers).collect();
     let fits: Vec<[f64; 6]> = state.fits.iter().map(Fitted::to_numbers).collect();
     let written = npz::write(&checkpoint::file(folder), |out| {
         out.numbers("version", &[VERSION])?;
@@ -87,7 +87,7 @@ pub(crate) fn load(folder: &Path, signature: &Signature<'_>) -> Result<State, Fa
         return Err(SolverError::Start { what, why }.into());
     }
     let order = signature.data.train.order();
-    let rows = table::<9>(&mut archive, "rows")?.into_iter().map(RankRow::from_numbers).collect();
+    let rows = table::<11>(&mut archive, "rows")?.into_iter().map(RankRow::from_numbers).collect();
     let [rank] = checkpoint::fixed::<u64, 1>(&mut archive, "rank")?;
     let mut fits = Vec::new();
     for (numbers, at) in table::<6>(&mut archive, "fits")?.into_iter().zip(1..) {

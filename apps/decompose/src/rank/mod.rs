@@ -2,6 +2,7 @@
 
 mod args;
 mod checkpoint;
+mod recommend;
 mod report;
 mod scan;
 
@@ -45,11 +46,17 @@ pub(crate) fn run(args: &RankArgs) -> Result<Done, Failure> {
         Method::Cp if matches!(settings.held_out, HeldOut::Files { .. }) => {
             return Err(Failure::input("--method cp divides the tensor itself; use --split"));
         }
+        Method::Cp if settings.mask.is_some() => {
+            return Err(Failure::input(
+                "--mask needs --method complete: for cp no cell is unknown",
+            ));
+        }
         Method::Cp => data::load(&settings, &mut console, |tensor| {
             let sampled = with_zeros(&tensor, tensor.nnz() as u64, settings.seed)?;
             Ok((sampled, Some(tensor)))
         })?,
     };
+    settings.see(&loaded.parts.train);
     let begun = std::time::Instant::now();
     let whole = loaded.whole.take();
     let Parts { train, val, test } = &loaded.parts;

@@ -16,6 +16,7 @@ use crate::complete::settings::Settings;
 use crate::complete::summary::number;
 use crate::failure::Failure;
 use crate::rank::args::Method;
+use crate::rank::recommend::{Recommendation, recommend};
 use crate::rank::scan::{RankRow, Scan};
 use crate::run::Phases;
 use crate::run::figures::Sketches;
@@ -25,7 +26,7 @@ use crate::run::summary::Footer;
 /// A scan that has ended.
 pub(crate) struct Report {
     rows: Vec<RankRow>,
-    recommended: usize,
+    recommended: Recommendation,
     done: Done,
     method: Method,
     error_name: &'static str,
@@ -38,6 +39,9 @@ pub(crate) struct RankRecord<'a> {
     method: Method,
     error: &'static str,
     recommended_rank: usize,
+    /// The rank with good predictions, whatever its components are.
+    rank_for_prediction: usize,
+    why: &'a [String],
     ranks: &'a [RankRow],
 }
 
@@ -48,7 +52,7 @@ impl Report {
             ControlFlow::Continue(()) => Done::Complete,
             ControlFlow::Break(()) => Done::Interrupted,
         };
-        let recommended = recommended(&scan.rows);
+        let recommended = recommend(&scan.rows);
         let error_name = scan.error_name;
         Report { rows: scan.rows, recommended, done, method, error_name, name }
     }
@@ -63,7 +67,9 @@ impl Report {
         RankRecord {
             method: self.method,
             error: self.error_name,
-            recommended_rank: self.recommended,
+            recommended_rank: self.recommended.rank,
+            rank_for_prediction: self.recommended.for_prediction,
+            why: &self.recommended.why,
             ranks: &self.rows,
         }
     }
@@ -82,13 +88,14 @@ impl Report {
     ) -> Result<(Vec<String>, Vec<String>), Failure> {
         let table = folder.join("rank.csv");
         files::replace(&table, |out| {
-            writeln!(out, "rank,train,val,test,worst,fit,match,seconds")?;
+            writeln!(out, "rank,train,val,test,worst,fit,match,reached,agreement,seconds")?;
             let optional = |value: Option<f64>| value.map(|v| v.to_string()).unwrap_or_default();
             for row in &self.rows {
-                let RankRow { rank, train, worst, fit, seconds, .. } = row;
+                let RankRow { rank, train, worst, fit, reached, seconds, .. } = row;
                 let (val, test) = (optional(row.val), optional(row.test));
-                let matched = optional(row.matched);
-                writeln!(out, "{rank},{train},{val},{test},{worst},{fit},{matched},{seconds:.6}")?;
+                let (matched, agreement) = (optional(row.matched), optional(row.agreement));
+                write!(out, "{rank},{train},{val},{test},{worst},{fit},{matched},{reached},")?;
+                writeln!(out, "{agreement},{seconds:.6}")?;
             }
             Ok(())
         })?;
@@ -132,12 +139,12 @@ impl Report {
             curve("test", &|row| row.test),
         ];
         let stability =
-            vec![curve("fit", &|row| Some(row.fit)), curve("match", &|row| row.matched)];
+            vec![curve("fit", &|row| Some(row.fit)), curve("match", &|row| row.agreement)];
         Curves {
             title: format!("{}: CP models by rank", self.name),
             note: format!(
                 "recommended: rank {}; right: fit (circles) and match between starts (squares)",
-                self.recommended
+                self.recommended.rank
             ),
             panels: vec![
                 panel(self.error_name, ScaleKind::Log, errors),
@@ -154,66 +161,33 @@ impl Report {
         files: &[String],
     ) -> String {
         let column = |name: &str| format!("{name:>12}");
-        let heads = ["training", "validation", "test", "worst start", "fit", "match"].map(column);
+        let heads = ["training", "validation", "test", "worst start", "fit", "reached", "match"];
+        let heads = heads.map(column);
         let mut text = format!("rank {}   ({})\n", heads.join(""), self.error_name);
         let optional = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), number);
         for row in &self.rows {
-            let sign = if row.rank == self.recommended { "*" } else { " " };
+            let sign = if row.rank == self.recommended.rank { "*" } else { " " };
             let numbers = [
                 number(row.train),
                 optional(row.val),
                 optional(row.test),
                 number(row.worst),
                 format!("{:.6}", row.fit),
-                row.matched.map_or_else(|| "-".to_owned(), |score| format!("{score:.4}")),
+                row.reached.to_string(),
+                row.agreement.map_or_else(|| "-".to_owned(), |score| format!("{score:.4}")),
             ];
             let numbers = numbers.map(|number| column(&number));
             // Writing to a string cannot fail.
             let _ = writeln!(text, "{:>4}{sign}{}", row.rank, numbers.join(""));
         }
-        let rank = self.recommended;
-        let _ = writeln!(
-            text,
-            "recommended {rank} (*): the smallest with 99% of what the best rank gains over the mean of \
-             all entries"
-        );
+        let rank = self.recommended.rank;
+        for (line, at) in self.recommended.why.iter().zip(0..) {
+            let head =
+                if at == 0 { format!("recommended {rank} (*): ") } else { "            ".into() };
+            let _ = writeln!(text, "{head}{line}");
+        }
         let footer = Footer { settings, phases, forecast: &loaded.forecast, files };
         let _ = write!(text, "{footer}");
         text
-    }
-}
-
-/// Returns the smallest rank that gains 99% of what the best rank gains over the mean of all entries,
-/// in the deciding error: beyond it a model grows and its predictions hardly do.
-fn recommended(rows: &[RankRow]) -> usize {
-    let error = |row: &&RankRow| row.deciding();
-    let least = rows.iter().min_by(|a, b| error(a).total_cmp(&error(b)));
-    let Some(least) = least else { return 0 };
-    let bound = least.deciding() + 0.01 * (least.mean_of_all - least.deciding()).max(0.0);
-    rows.iter().find(|row| row.deciding() <= bound).map_or(0, |row| row.rank)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::recommended;
-    use crate::rank::scan::RankRow;
-
-    #[test]
-    fn the_simplest_of_nearly_equals_is_recommended() {
-        let row = |rank, val| RankRow {
-            rank,
-            train: 0.0,
-            val: Some(val),
-            test: None,
-            worst: val,
-            mean_of_all: 11.0,
-            fit: 0.0,
-            matched: None,
-            seconds: 0.0,
-        };
-        assert_eq!(recommended(&[row(1, 2.0), row(2, 1.05), row(3, 1.0), row(4, 1.3)]), 2);
-        assert_eq!(recommended(&[row(1, 2.0), row(2, 1.2), row(3, 1.0)]), 3);
-        // Where no model is better than the mean, the least error decides.
-        assert_eq!(recommended(&[row(1, 12.0), row(2, 13.0)]), 1);
     }
 }

@@ -5,7 +5,9 @@ use std::ops::ControlFlow;
 use decompose_common::interrupt;
 use decompose_common::model::{CpModel, Model};
 use decompose_common::score::factor_match_score;
-use decompose_complete::{CompleteOutcome, Data, ModelKind, Parts, Scores, Start};
+use decompose_complete::{
+    CompleteOutcome, Data, ModelKind, Parts, Scores, Start, root_mean_square,
+};
 use decompose_core::cost::Machine;
 use decompose_core::sweep::{self, Engine, Merging, PlanOptions, Trees};
 use decompose_core::technique::Techniques;
@@ -33,6 +35,10 @@ pub(crate) struct RankRow {
     pub(crate) fit: f64,
     /// The mean factor match score between starts; none for one start.
     pub(crate) matched: Option<f64>,
+    /// How many starts reached the least error, to 1% of what it gains.
+    pub(crate) reached: usize,
+    /// The mean factor match score between these; none for one.
+    pub(crate) agreement: Option<f64>,
     /// Seconds of all starts.
     pub(crate) seconds: f64,
 }
@@ -44,19 +50,34 @@ impl RankRow {
     }
 
     /// Returns its numbers, for a checkpoint; what there is not is no number.
-    pub(crate) fn to_numbers(&self) -> [f64; 9] {
+    pub(crate) fn to_numbers(&self) -> [f64; 11] {
         let optional = |value: Option<f64>| value.unwrap_or(f64::NAN);
-        let RankRow { rank, train, val, test, worst, mean_of_all, fit, matched, seconds } = self;
-        let [val, test, matched] = [*val, *test, *matched].map(optional);
-        [*rank as f64, *train, val, test, *worst, *mean_of_all, *fit, matched, *seconds]
+        let [val, test] = [self.val, self.test].map(optional);
+        let [matched, agreement] = [self.matched, self.agreement].map(optional);
+        let (rank, reached) = (self.rank as f64, self.reached as f64);
+        let RankRow { train, worst, mean_of_all, fit, seconds, .. } = *self;
+        [rank, train, val, test, worst, mean_of_all, fit, matched, reached, agreement, seconds]
     }
 
     /// Reads what [`RankRow::to_numbers`] made.
-    pub(crate) fn from_numbers(numbers: [f64; 9]) -> RankRow {
-        let [rank, train, val, test, worst, mean_of_all, fit, matched, seconds] = numbers;
-        let [val, test, matched] = [val, test, matched].map(known);
-        let rank = rank as usize;
-        RankRow { rank, train, val, test, worst, mean_of_all, fit, matched, seconds }
+    pub(crate) fn from_numbers(numbers: [f64; 11]) -> RankRow {
+        let [rank, train, val, test, worst, mean_of_all, fit, matched, reached, agreement, seconds] =
+            numbers;
+        let [val, test, matched, agreement] = [val, test, matched, agreement].map(known);
+        let (rank, reached) = (rank as usize, reached as usize);
+        RankRow {
+            rank,
+            train,
+            val,
+            test,
+            worst,
+            mean_of_all,
+            fit,
+            matched,
+            reached,
+            agreement,
+            seconds,
+        }
     }
 }
 
@@ -157,7 +178,9 @@ pub(crate) fn scan(
         let begun = std::time::Instant::now();
         let mut row = row(rank, &state.fits, task.parts)?;
         if let Some(whole) = task.whole {
-            (row.fit, row.matched) = decomposition(settings, rank, whole)?;
+            let starts = decomposition(settings, rank, whole)?;
+            (row.fit, row.matched) = (starts.fit, starts.matched);
+            (row.reached, row.agreement) = (starts.reached, starts.agreement);
         }
         // An interrupt cut the decompositions short; the fits are kept.
         if interrupt::requested() && task.whole.is_some() {
@@ -224,9 +247,12 @@ fn row(rank: usize, fits: &[Fitted], parts: &Parts) -> Result<RankRow, Failure> 
     let none = || Failure::internal("a rank without a start");
     let best = fits.iter().min_by(by_error).ok_or_else(none)?;
     let worst = fits.iter().max_by(by_error).ok_or_else(none)?;
-    let size = (parts.train.norm_squared() / parts.train.nnz() as f64).sqrt();
+    let size = root_mean_square(parts.train.values());
     let least = fits.iter().map(|fit| fit.rmse).fold(f64::INFINITY, f64::min);
     let models: Vec<&CpModel<f64>> = fits.iter().map(|fit| &fit.model).collect();
+    let bound = nearly(best.deciding(), best.mean_of_all);
+    let reaching = fits.iter().filter(|fit| fit.deciding() <= bound);
+    let reaching: Vec<&CpModel<f64>> = reaching.map(|fit| &fit.model).collect();
     Ok(RankRow {
         rank,
         train: best.train,
@@ -236,8 +262,15 @@ fn row(rank: usize, fits: &[Fitted], parts: &Parts) -> Result<RankRow, Failure> 
         mean_of_all: best.mean_of_all,
         fit: 1.0 - least / size.max(f64::MIN_POSITIVE),
         matched: matched(&models),
+        reached: reaching.len(),
+        agreement: matched(&reaching),
         seconds: fits.iter().map(|fit| fit.seconds).sum(),
     })
+}
+
+/// Returns up to which error 99% of what `least` gains over `none` is gained.
+pub(crate) fn nearly(least: f64, none: f64) -> f64 {
+    least + 0.01 * (none - least).max(0.0)
 }
 
 /// The mean factor match score of all pairs.
@@ -248,12 +281,8 @@ fn matched(models: &[&CpModel<f64>]) -> Option<f64> {
     (!scores.is_empty()).then(|| scores.iter().sum::<f64>() / scores.len() as f64)
 }
 
-/// Returns the best fit of CP decompositions of `tensor` and the mean match of their starts.
-fn decomposition(
-    settings: &Settings,
-    rank: usize,
-    tensor: &Coo<f64>,
-) -> Result<(f64, Option<f64>), Failure> {
+/// Compares the starts of CP decompositions of `tensor`.
+fn decomposition(settings: &Settings, rank: usize, tensor: &Coo<f64>) -> Result<Starts, Failure> {
     let (counts, all) = (PatternCounts::of(tensor), (&Trees::Choose, Techniques::default()));
     let mut pattern = pattern::of_sweep(&counts, (rank, 8), all);
     let config =
@@ -274,9 +303,30 @@ fn decomposition(
     let (mut engine, _) = Engine::build(tensor.clone(), &plan, &settings.toolchain())?;
     let start = decompose_cp::Start::Random;
     let outcome = decompose_cp::solve(&mut engine, start, &config, &mut watch)?;
-    let scores = &outcome.match_scores;
-    let count = scores.nrows();
-    let pairs = (count * count.saturating_sub(1)) as f64;
-    let matched = (pairs > 0.0).then(|| (scores.sum() - count as f64) / pairs);
-    Ok((outcome.best().fit, matched))
+    let best = outcome.best().fit;
+    let bound = nearly(1.0 - best, 1.0);
+    let starts = outcome.restarts.iter().enumerate();
+    let reaching = starts.filter(|(_, start)| 1.0 - start.fit <= bound).map(|(at, _)| at);
+    let reaching: Vec<usize> = reaching.collect();
+    let all: Vec<usize> = (0..outcome.match_scores.nrows()).collect();
+    let mean = |starts: &[usize]| {
+        let pairs = starts.iter().flat_map(|&a| starts.iter().map(move |&b| (a, b)));
+        let scores = pairs.filter(|(a, b)| a < b).map(|pair| outcome.match_scores[pair]);
+        let scores: Vec<f64> = scores.collect();
+        (!scores.is_empty()).then(|| scores.iter().sum::<f64>() / scores.len() as f64)
+    };
+    Ok(Starts {
+        fit: best,
+        matched: mean(&all),
+        reached: reaching.len(),
+        agreement: mean(&reaching),
+    })
+}
+
+/// What the starts of CP decompositions of a tensor found, as in a [`RankRow`].
+struct Starts {
+    fit: f64,
+    matched: Option<f64>,
+    reached: usize,
+    agreement: Option<f64>,
 }
