@@ -22,7 +22,7 @@ fn write(folder: &Path, value: impl Fn([usize; 3], usize) -> f64) {
     let (mut train, mut test) = (String::new(), String::new());
     for entry in 0..960 {
         let at = [entry / 80, entry / 8 % 10, entry % 8];
-        let line = format!("{} {} {} {}\n", at[0] + 1, at[1] + 1, at[2] + 1, value(at, entry));
+        let line = format!("{} {} {} {:e}\n", at[0] + 1, at[1] + 1, at[2] + 1, value(at, entry));
         if entry % 4 == 1 { test += &line } else { train += &line }
     }
     fs::write(folder.join("train.tns"), train).unwrap();
