@@ -13,6 +13,7 @@
 
 mod gauge;
 mod round;
+mod vectors;
 
 use decompose_common::CommonError;
 use decompose_common::model::{TtModel, train_norm_squared};
