@@ -54,6 +54,19 @@ pub struct Hosvd<V> {
     pub factors: Vec<Matrix<V>>,
     /// The bound on `||X - M|| / ||X||` that the values left out give.
     pub bound: f64,
+    /// What each mode leaves out.
+    pub unfoldings: Vec<Unfolding>,
+}
+
+/// The singular values of one unfolding: of the tensor, or in an ST-HOSVD of what the modes before left of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Unfolding {
+    /// The extent of the mode.
+    pub extent: usize,
+    /// The largest singular values, falling: all of them up to an extent of 512, else as many as the rank.
+    pub values: Vec<f64>,
+    /// The share of the squared norm of the tensor beyond the rank.
+    pub left_out: f64,
 }
 
 impl Target {
@@ -93,6 +106,7 @@ pub fn hosvd<V: Value>(
     target.check()?;
     let norm_squared = coo.norm_squared();
     let mut factors = Vec::with_capacity(order);
+    let mut unfoldings = Vec::with_capacity(order);
     let mut left_out = 0.0;
     let mut shrunk: Option<Coo<V>> = None;
     for mode in 0..order {
@@ -104,8 +118,10 @@ pub fn hosvd<V: Value>(
         let last = last_mode(order, mode);
         current.sort(&last)?;
         let fibres = Csf::from_sorted(current, &last)?;
-        let (factor, tail) = leading_factor(&fibres, wanted, seed)?;
+        let Leaders { factor, values, tail } = leading_factor(&fibres, wanted, seed)?;
         left_out += tail;
+        let extent = factor.rows();
+        unfoldings.push(Unfolding { extent, values, left_out: tail.max(0.0) / norm_squared });
         if truncation == Truncation::Sequential && mode + 1 < order {
             let next = truncate(current, &fibres, mode, &factor)?;
             drop(fibres);
@@ -116,7 +132,7 @@ pub fn hosvd<V: Value>(
     drop(shrunk);
     reduce(coo, &mut factors, seed)?;
     coo.sort(&ModeOrder::natural(order))?;
-    Ok(Hosvd { factors, bound: (left_out.max(0.0) / norm_squared).sqrt() })
+    Ok(Hosvd { factors, bound: (left_out.max(0.0) / norm_squared).sqrt(), unfoldings })
 }
 
 /// Where the rank of a mode is above the product of the others - of one mode at most - replaces its
@@ -143,7 +159,7 @@ fn reduce<V: Value>(
     let current = shrunk.as_mut().unwrap_or(coo);
     current.sort(&last_mode(order, mode))?;
     let fibres = Csf::from_sorted(current, &last_mode(order, mode))?;
-    factors[mode] = leading_factor(&fibres, Wanted::Rank(rank), seed)?.0;
+    factors[mode] = leading_factor(&fibres, Wanted::Rank(rank), seed)?.factor;
     Ok(())
 }
 
@@ -169,13 +185,35 @@ fn last_mode(order: usize, mode: usize) -> ModeOrder {
     ModeOrder::new(others.chain([mode]).collect()).unwrap_or_else(|| ModeOrder::natural(order))
 }
 
-/// Returns the leading vectors of the unfolding of the mode that is last in `fibres`, and the sum
-/// of the squared singular values left out.
+/// What is known of an unfolding.
+struct Leaders<V> {
+    /// The leading vectors.
+    factor: Matrix<V>,
+    /// The singular values that were found.
+    values: Vec<f64>,
+    /// The sum of the squared singular values left out.
+    tail: f64,
+}
+
+impl<V: Value> Leaders<V> {
+    fn new(
+        found: &Leading,
+        (rank, rng): (usize, MatrixRng),
+        tail: f64,
+    ) -> Result<Leaders<V>, SolverError> {
+        let largest = found.values.first().copied().unwrap_or(0.0);
+        let value = |&square: &f64| if square > NEGLIGIBLE * largest { square.sqrt() } else { 0.0 };
+        let values = found.values.iter().map(value).collect();
+        Ok(Leaders { factor: factor(found, rank, rng)?, values, tail })
+    }
+}
+
+/// Returns the leading vectors of the unfolding of the mode that is last in `fibres`.
 fn leading_factor<V: Value>(
     fibres: &Csf<V>,
     wanted: Wanted,
     seed: u64,
-) -> Result<(Matrix<V>, f64), SolverError> {
+) -> Result<Leaders<V>, SolverError> {
     let mode = fibres.mode_order().modes().last().copied().unwrap_or(0);
     let extent = fibres.extents()[mode] as usize;
     let rng = MatrixRng::new(seed, mode as u64);
@@ -188,7 +226,7 @@ fn leading_factor<V: Value>(
             Wanted::Rank(rank) => rank,
             Wanted::Tail(most) => (1..=extent).find(|&rank| tail(rank) <= most).unwrap_or(extent),
         };
-        return Ok((factor(&found, rank, rng)?, tail(rank)));
+        return Leaders::new(&found, (rank, rng), tail(rank));
     }
     let mut count = match wanted {
         Wanted::Rank(rank) => rank,
@@ -202,8 +240,8 @@ fn leading_factor<V: Value>(
             Wanted::Tail(most) => (1..=count).find(|&rank| tail(rank) <= most),
         };
         match rank {
-            Some(rank) => return Ok((factor(&found, rank, rng)?, tail(rank))),
-            None if count == extent => return Ok((factor(&found, extent, rng)?, 0.0)),
+            Some(rank) => return Leaders::new(&found, (rank, rng), tail(rank)),
+            None if count == extent => return Leaders::new(&found, (extent, rng), 0.0),
             None => count = (2 * count).min(extent),
         }
     }

@@ -27,7 +27,7 @@ pub use decompose_common::restarts::RestartReport;
 pub use decompose_common::stopping::{StopReason, StopRule};
 pub use dense::slice_norms;
 pub use engine::Engine;
-pub use hosvd::{Hosvd, Target, Truncation, hosvd, working_bytes};
+pub use hosvd::{Hosvd, Target, Truncation, Unfolding, hosvd, working_bytes};
 pub use outcome::TuckerOutcome;
 pub use plan::{Forming, PlanRequest, TuckerPlan, plan, whole_bytes};
 pub use solve::{history_layout, solve, solve_above};
