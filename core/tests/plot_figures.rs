@@ -9,7 +9,10 @@ use decompose_core::plot::Bar;
 use decompose_core::plot::BarGroup;
 use decompose_core::plot::BarLook;
 use decompose_core::plot::Bars;
+use decompose_core::plot::Canvas;
+use decompose_core::plot::ComponentChoice;
 use decompose_core::plot::ComponentFactor;
+use decompose_core::plot::ComponentOrder;
 use decompose_core::plot::Components;
 use decompose_core::plot::Convergence;
 use decompose_core::plot::ConvergencePoint;
@@ -22,10 +25,12 @@ use decompose_core::plot::Curves;
 use decompose_core::plot::Figure;
 use decompose_core::plot::LoopKind;
 use decompose_core::plot::Marks;
+use decompose_core::plot::ModeLook;
 use decompose_core::plot::NestBuffer;
 use decompose_core::plot::NestFigure;
 use decompose_core::plot::NestNode;
 use decompose_core::plot::PlotError;
+use decompose_core::plot::PlotFormat;
 use decompose_core::plot::Race;
 use decompose_core::plot::RaceCandidate;
 use decompose_core::plot::Ratios;
@@ -37,6 +42,7 @@ use decompose_core::plot::Timing;
 use decompose_core::plot::TimingComponent;
 use decompose_core::plot::TimingPhase;
 use decompose_core::plot::TimingRun;
+use decompose_core::plot::render;
 use decompose_core::plot::save;
 use ndarray::Array2;
 use tempfile::tempdir;
@@ -160,14 +166,114 @@ fn components_list_labels_of_the_largest_entries() {
         "uber, rank 12",
         &weights,
         &[
-            ComponentFactor { name: "user", factor: user.view(), labels: Some(&label) },
-            ComponentFactor { name: "hour", factor: hour.view(), labels: None },
+            ComponentFactor {
+                name: "user",
+                factor: user.view(),
+                labels: Some(&label),
+                look: ModeLook::Bars,
+            },
+            ComponentFactor {
+                name: "hour",
+                factor: hour.view(),
+                labels: None,
+                look: ModeLook::Plain,
+            },
         ],
+        &ComponentChoice::default(),
     )
     .unwrap();
     assert_eq!(figure.rows.len(), 8);
     assert_eq!((figure.rows[0].component, figure.rows[0].share), (3, 0.45));
     check(&figure, &["the strongest 8 of 12", "λ = 9.00", "45 %", "user 4321", "1 to 5000"]);
+}
+
+/// Returns the factor whose entry `(i, r)` is `i + r`.
+fn ramp(extent: usize, rank: usize) -> Array2<f64> {
+    Array2::from_shape_fn((extent, rank), |(i, r)| (i + r) as f64)
+}
+
+#[test]
+fn components_are_chosen_by_weight_or_number_without_dead_ones() {
+    let factor = ramp(4, 5);
+    let factor =
+        ComponentFactor { name: "user", factor: factor.view(), labels: None, look: ModeLook::Bars };
+    let choose = |places, order| {
+        let choice = ComponentChoice { places, order };
+        Components::from_factors("x", &[0.0, 1.0, 3.0, -0.0, 2.0], &[factor], &choice).unwrap()
+    };
+    let numbers =
+        |figure: &Components| figure.rows.iter().map(|row| row.component).collect::<Vec<_>>();
+    let all = choose(0..9, ComponentOrder::Weight);
+    assert_eq!(numbers(&all), [2, 4, 1]);
+    assert_eq!(all.rows[0].share, 0.5);
+    check(&all, &["3 components, strongest first; 2 of weight 0 left out"]);
+    let first = choose(0..2, ComponentOrder::Number);
+    assert_eq!(numbers(&first), [1, 2]);
+    check(&first, &["1 to 2 of 3 components"]);
+    let page = choose(2..4, ComponentOrder::Weight);
+    assert_eq!(numbers(&page), [1]);
+    check(&page, &["3 to 3 of 3 components, strongest first"]);
+    let dead = Components::from_factors("x", &[0.0; 5], &[factor], &ComponentChoice::default());
+    assert!(matches!(dead, Err(PlotError::Empty { .. })), "{dead:?}");
+}
+
+#[test]
+fn columns_of_factors_of_different_ranks_are_shown() {
+    let (wide, narrow) = (ramp(6, 3), ramp(5, 1));
+    let label = |index: usize| format!("day {index}");
+    let factors = [
+        ComponentFactor {
+            name: "day",
+            factor: wide.view(),
+            labels: Some(&label),
+            look: ModeLook::Lines,
+        },
+        ComponentFactor {
+            name: "user",
+            factor: narrow.view(),
+            labels: None,
+            look: ModeLook::Plain,
+        },
+    ];
+    let figure = Components::from_columns("x", "columns of the factors", &factors, 0..8).unwrap();
+    let has: Vec<Vec<bool>> =
+        figure.rows.iter().map(|row| row.profiles.iter().map(Option::is_some).collect()).collect();
+    assert_eq!(has, [[true, true], [true, false], [true, false]]);
+    // Of a mode with an order the ends are named, and no entries are listed.
+    let words = ["columns of the factors: all 3 of each mode", "day 0", "day 5"];
+    check(&figure, &words);
+    let mut canvas = Canvas::new(figure.size());
+    figure.draw(&mut canvas).unwrap();
+    assert!(canvas.texts().all(|text| text != "day 4"));
+}
+
+#[test]
+fn modes_that_fit_no_page_side_by_side_stand_below_each_other() {
+    let factor = ramp(5, 2);
+    let label = |index: usize| format!("label {index}");
+    let modes: Vec<_> = ["a", "b", "c", "d", "e", "f", "g"]
+        .map(|name| ComponentFactor {
+            name,
+            factor: factor.view(),
+            labels: Some(&label),
+            look: ModeLook::Bars,
+        })
+        .to_vec();
+    let figure =
+        Components::from_factors("x", &[2.0, 1.0], &modes, &ComponentChoice::default()).unwrap();
+    let four = Components::from_factors("x", &[2.0, 1.0], &modes[..4], &ComponentChoice::default());
+    let (wide, four) = (figure.size(), four.unwrap().size());
+    assert!(wide.0 == four.0 && wide.1 > four.1 + 150, "{wide:?} {four:?}");
+    check(&figure, &["a", "g", "label 4"]);
+}
+
+#[test]
+fn characters_without_a_font_are_told() {
+    let strange = Convergence { title: "a\u{10fffd}".to_owned(), ..convergence(&[0.5, 0.75]) };
+    let missing = |formats: &[PlotFormat]| render(&strange, formats).unwrap().missing();
+    assert_eq!(missing(&PlotFormat::ALL), Some('\u{10fffd}'));
+    assert_eq!(missing(&[PlotFormat::Svg]), None);
+    assert_eq!(render(&convergence(&[0.5]), &PlotFormat::ALL).unwrap().missing(), None);
 }
 
 #[test]
@@ -223,8 +329,15 @@ fn curves(points: &[(f64, f64)]) -> Curves {
         y_name: "RMSE".into(),
         x: ScaleKind::Linear,
         y: if look == CurveLook::Line { ScaleKind::Log } else { ScaleKind::Linear },
-        curves: vec![Curve { name: "training".into(), points: points.to_vec(), look }],
+        curves: vec![Curve {
+            name: "training".into(),
+            points: points.to_vec(),
+            spread: vec![(1.0, (0.5, 1.5))],
+            look,
+        }],
         levels: vec![("mean of all".into(), 2.0)],
+        places: vec![("recommended".into(), 3.0)],
+        x_ticks: vec![0.25, 2.75],
         mark,
     };
     let panels = vec![
@@ -238,7 +351,18 @@ fn curves(points: &[(f64, f64)]) -> Curves {
 #[test]
 fn curves_name_levels_and_leave_out_what_has_no_place() {
     let points = [(0.0, 3.0), (1.0, 1.0), (2.0, f64::NAN), (3.0, 0.5)];
-    check(&curves(&points), &["completion", "best at epoch 2", "training", "mean of all (dashed)"]);
+    let words = [
+        "completion",
+        "best at epoch 2",
+        "training",
+        "mean of all (dashed)",
+        "recommended (dotted)",
+    ];
+    check(&curves(&points), &words);
+    let mut canvas = Canvas::new(curves(&points).size());
+    curves(&points).draw(&mut canvas).unwrap();
+    // Ticks are where they were asked for.
+    assert!(canvas.texts().any(|text| text == "2.75"));
     let error = save(&curves(&[(f64::NAN, 1.0)]), tempdir().unwrap().path(), "f").unwrap_err();
     assert!(error.to_string().contains("no point has two numbers"), "{error}");
 }
@@ -260,8 +384,15 @@ fn empty_figures_are_refused_with_a_remedy() {
     refuse(&matrix(vec![vec![1.0, 1.0], vec![1.0]]), "row 2 has 1 scores for 2 columns");
     refuse(&ScoreMatrix { range: (1.0, 1.0), ..matrix(vec![vec![1.0; 2]; 2]) }, "no range");
     let factor = Array2::<f64>::ones((3, 2));
-    let factor = ComponentFactor { name: "user", factor: factor.view(), labels: None };
-    let error = Components::from_factors("wrong", &[1.0; 5], &[factor]).unwrap_err();
+    let factor = ComponentFactor {
+        name: "user",
+        factor: factor.view(),
+        labels: None,
+        look: ModeLook::Plain,
+    };
+    let error =
+        Components::from_factors("wrong", &[1.0; 5], &[factor], &ComponentChoice::default())
+            .unwrap_err();
     assert!(error.to_string().contains("mode `user` has 2 columns for 5 weights"), "{error}");
 }
 
@@ -427,6 +558,8 @@ fn lines_show_values_over_extents() {
 #[test]
 fn spectra_tell_how_many_values_were_kept() {
     let line = |name: &str, kept| Spectrum {
+        all: 20_000,
+        left_out: (kept == 2).then_some(0.25),
         name: name.to_owned(),
         values: vec![9.0, 3.0, 1.0, 1e-30, 0.0],
         kept,
@@ -436,7 +569,9 @@ fn spectra_tell_how_many_values_were_kept() {
         value_name: "singular value".to_owned(),
         spectra: vec![line("bond 1", 2), line("bond 2", 5)],
     };
-    check(&figure, &["bond 1", "rank 2 of 5", "rank 5", "singular value", "number"]);
+    let words =
+        ["bond 1", "rank 2 of 20 k, 25 % of squares beyond", "rank 5 of 20 k", "singular value"];
+    check(&figure, &words);
     let empty = Spectra { spectra: vec![Spectrum::default()], ..figure };
     let error = save(&empty, tempdir().unwrap().path(), "spectra").unwrap_err();
     assert!(error.to_string().contains("no value is above zero"), "{error}");

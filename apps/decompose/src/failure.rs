@@ -45,6 +45,11 @@ impl Failure {
         self
     }
 
+    /// Returns what went wrong.
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
     /// Counts as a fault of the machine, met when results were to be written.
     pub(crate) fn while_writing(self) -> Failure {
         Failure { code: INTERNAL, ..self }

@@ -7,6 +7,7 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use decompose_core::plot::ModeLook;
 use flate2::read::MultiGzDecoder;
 
 use crate::failure::Failure;
@@ -17,6 +18,60 @@ pub(crate) struct ModeLabels {
     pub(crate) name: String,
     /// One an index; empty where unknown.
     pub(crate) indices: Vec<String>,
+}
+
+impl ModeLabels {
+    /// Returns how its profiles are drawn: as lines where labels count or date the indices, as bars where they
+    /// name them.
+    pub(crate) fn look(&self) -> ModeLook {
+        match self.indices.as_slice() {
+            [] => ModeLook::Plain,
+            labels if is_ordered(labels) => ModeLook::Lines,
+            _ => ModeLook::Bars,
+        }
+    }
+}
+
+/// Tells whether labels follow an order: numbers, dates or times that rise or fall, or days and months in their
+/// turn.
+fn is_ordered(labels: &[String]) -> bool {
+    const DAYS: [&str; 7] = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
+    const MONTHS: [&str; 12] =
+        ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
+    if labels.len() < 3 {
+        return false;
+    }
+    let numbers: Option<Vec<f64>> = labels.iter().map(|label| leading_number(label)).collect();
+    if let Some(numbers) = numbers {
+        let rises = numbers.is_sorted_by(|a, b| a < b);
+        return rises || numbers.is_sorted_by(|a, b| a > b);
+    }
+    // Dates and times are written so that they sort as text.
+    let is_date = |label: &String| {
+        label.starts_with(|c: char| c.is_ascii_digit())
+            && label.chars().all(|c| c.is_ascii_digit() || "-/:. TZW+".contains(c))
+    };
+    if labels.iter().all(is_date) && labels.is_sorted_by(|a, b| a < b) {
+        return true;
+    }
+    let turn = |names: &[&str]| {
+        let place = |label: &String| {
+            let start: String = label.chars().take(3).collect::<String>().to_lowercase();
+            names.iter().position(|name| *name == start)
+        };
+        let places: Option<Vec<usize>> = labels.iter().map(place).collect();
+        places.is_some_and(|places| {
+            places.windows(2).all(|pair| pair[1] == (pair[0] + 1) % names.len())
+        })
+    };
+    turn(&DAYS) || turn(&MONTHS)
+}
+
+/// Returns the number that a label is, also with a unit of up to three letters after a blank.
+fn leading_number(label: &str) -> Option<f64> {
+    let (number, unit) = label.trim().split_once(' ').unwrap_or((label.trim(), ""));
+    let is_unit = unit.chars().count() <= 3 && !unit.contains(|c: char| c.is_ascii_digit());
+    number.parse().ok().filter(|number: &f64| is_unit && number.is_finite())
 }
 
 /// Returns the labels of every mode of `extents`; `folder` overrides the place beside `file`.
@@ -109,5 +164,35 @@ mod tests {
         assert_eq!(labels[1].indices, ["Rome", "Oslo"]);
         assert!(labels[2].indices.is_empty() && warnings.len() == 1, "{warnings:?}");
         assert!(find(Path::new("x.tns"), "x", Some(Path::new("/none")), &[1]).is_err());
+    }
+
+    #[test]
+    fn labels_tell_what_has_an_order() {
+        let look = |labels: &[&str]| {
+            let indices = labels.iter().map(|&label| label.to_owned()).collect();
+            ModeLabels { name: String::new(), indices }.look()
+        };
+        let lines: [&[&str]; 6] = [
+            &["-90", "-80", "90"],
+            &["00.0 h", "00.5 h", "23.5 h"],
+            &["2014-04-01", "2014-04-02", "2014-12-01"],
+            &["Friday", "Saturday", "Sunday", "Monday"],
+            &["Nov", "Dec", "Jan"],
+            &["400 nm", "300 nm", "250 nm"],
+        ];
+        for labels in lines {
+            assert_eq!(look(labels), ModeLook::Lines, "{labels:?}");
+        }
+        let bars: [&[&str]; 5] = [
+            &["Rome", "Oslo", "Bonn"],
+            &["3", "1", "2"],
+            &["3 doors", "4 doors", "5 doors"],
+            &["Mon", "Wed", "Fri"],
+            &["no", "yes"],
+        ];
+        for labels in bars {
+            assert_eq!(look(labels), ModeLook::Bars, "{labels:?}");
+        }
+        assert_eq!(look(&[]), ModeLook::Plain);
     }
 }

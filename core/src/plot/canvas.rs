@@ -4,6 +4,7 @@
 //! Texts always lie above shapes.  A recorded list, instead of drawing right on a backend, keeps
 //! figures free of type parameters and drawing errors, and lets tests look at what was drawn.
 
+use std::borrow::Cow;
 use std::f64::consts::FRAC_PI_2;
 
 use crate::plot::font;
@@ -11,6 +12,9 @@ use crate::plot::style::CAP_HEIGHT;
 use crate::plot::style::Color;
 use crate::plot::style::INK;
 use crate::plot::style::SMALL;
+
+/// Most characters of a text: narrow ones fill the widest figure.
+const MOST_CHARACTERS: usize = 400;
 
 /// A point: right and down from the top left corner, in points.
 pub(crate) type Point = (f64, f64);
@@ -116,24 +120,27 @@ impl TextStyle {
         TextStyle { direction: Direction::Up, ..self }
     }
 
-    /// Returns the width of `text` in points.
+    /// Returns the width of `text` in points, as it is drawn.
     pub(crate) fn width(self, text: &str) -> f64 {
-        font::width(text, self.weight) * self.size
+        font::width(&drawable(text), self.weight) * self.size
     }
 
     /// Returns `text`, cut with an ellipsis where it is wider than `room` points.
     pub(crate) fn fit(self, text: &str, room: f64) -> String {
-        if self.width(text) <= room {
-            return text.to_owned();
+        let text = drawable(text);
+        if font::width(&text, self.weight) * self.size <= room {
+            return text.into_owned();
         }
-        let mut kept: Vec<char> = text.chars().collect();
-        while kept.pop().is_some() {
-            let short: String = kept.iter().collect::<String>().trim_end().to_owned() + "…";
-            if self.width(&short) <= room || kept.is_empty() {
-                return short;
+        let (mut used, mut end) = (self.width("…"), 0);
+        for (at, character) in text.char_indices() {
+            let next = at + character.len_utf8();
+            used += font::width(&text[at..next], self.weight) * self.size;
+            if used > room {
+                break;
             }
+            end = next;
         }
-        String::new()
+        text[..end].trim_end().to_owned() + "…"
     }
 }
 
@@ -146,6 +153,29 @@ pub(crate) struct Text {
     pub(crate) at: Point,
     /// How it looks.
     pub(crate) style: TextStyle,
+}
+
+/// Returns `text` without what no figure may hold, cut where it is longer than any figure is wide.
+///
+/// White space of every kind becomes a blank.  Control characters are left out, which XML forbids, and so are
+/// marks that turn the direction of the text around them.
+pub(crate) fn drawable(text: &str) -> Cow<'_, str> {
+    let banned = |c: char| {
+        let turns = matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        c.is_control() || turns || matches!(c, '\u{2028}' | '\u{2029}' | '\u{fffe}' | '\u{ffff}')
+    };
+    let is_short = text.len() <= MOST_CHARACTERS || text.chars().nth(MOST_CHARACTERS).is_none();
+    if is_short && !text.contains(banned) {
+        return Cow::Borrowed(text);
+    }
+    let blank = |c: char| if c.is_whitespace() { ' ' } else { c };
+    let mut kept = text.chars().map(blank).filter(|&c| !banned(c));
+    let mut short: String = kept.by_ref().take(MOST_CHARACTERS).collect();
+    if kept.next().is_some() {
+        short.pop();
+        short.push('…');
+    }
+    Cow::Owned(short)
 }
 
 /// What a figure has drawn.
@@ -261,6 +291,7 @@ impl Canvas {
     pub(crate) fn text(&mut self, at: Point, text: impl Into<String>, style: TextStyle) {
         let text = text.into();
         if !text.is_empty() {
+            let text = drawable(&text).into_owned();
             self.texts.push(Text { text, at, style });
         }
     }
@@ -273,5 +304,31 @@ impl Canvas {
             Direction::Up => (at.0 + drop, at.1),
         };
         self.text(at, text, style);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MOST_CHARACTERS, TextStyle, drawable};
+
+    #[test]
+    fn texts_hold_what_a_figure_may_hold() {
+        assert_eq!(drawable("λ = 3 <b>&"), "λ = 3 <b>&");
+        assert_eq!(drawable("a\0b\u{1b}[31mc\u{7f}\u{9b}d\u{fffe}"), "ab[31mcd");
+        assert_eq!(drawable("one\ttwo\nthree\u{2028}four"), "one two three four");
+        assert_eq!(drawable("abc\u{202e}def\u{2066}"), "abcdef");
+    }
+
+    #[test]
+    fn long_texts_are_cut_before_they_are_measured() {
+        let long = "x".repeat(50_000_000);
+        let cut = drawable(&long);
+        assert_eq!(cut.chars().count(), MOST_CHARACTERS);
+        assert!(cut.ends_with("x…"));
+        let style = TextStyle::SMALL;
+        assert_eq!(style.width(&long), style.width(&cut));
+        assert!(style.width(&style.fit(&long, 100.0)) <= 100.0);
+        let just = "x".repeat(MOST_CHARACTERS);
+        assert_eq!(drawable(&just), just);
     }
 }

@@ -1,5 +1,7 @@
 //! The strongest components of a model: one row each, one panel for each mode.
 
+use std::ops::Range;
+
 use ndarray::ArrayView2;
 
 use crate::plot::axes::Area;
@@ -16,6 +18,7 @@ use crate::plot::profile::profiles;
 use crate::plot::profile_panel::ProfilePanel;
 use crate::plot::profile_panel::label_room;
 use crate::plot::save::Figure;
+use crate::plot::scale::is_drawable;
 use crate::plot::style::GRID;
 use crate::plot::style::LABEL;
 use crate::plot::style::PALETTE;
@@ -25,29 +28,34 @@ use crate::plot::style::TINY;
 use crate::plot::style::TITLE;
 
 const FIGURE: &str = "components";
-/// Most components that a figure shows legibly.
-const MOST_ROWS: usize = 8;
 const MARGIN: f64 = 14.0;
-/// Width of the column of weights.
+/// Width of the column of weights, and of numbers alone.
 const WEIGHTS: f64 = 92.0;
+const NUMBERS: f64 = 72.0;
 /// Height of a row's panel, and of what separates it from the next.
 const ROW: f64 = 66.0;
 const GAP: f64 = 13.0;
 /// Position of the first row.
 const FIRST_ROW: f64 = 86.0;
-/// Least width of a mode's column without and with a list of labels.
+/// From the last row of a block of modes to the first of the next.
+const BETWEEN_BLOCKS: f64 = 62.0;
+/// Least width of a mode's column without labels, with labels at the ends of its axis, and with a list of labels.
 const PLAIN: f64 = 120.0;
+const NAMED_ENDS: f64 = 190.0;
 const LABELLED: f64 = 290.0;
 /// Width of the list of labels inside its column.
 const LIST: f64 = 150.0;
+/// Width that columns are stretched to, and beyond which modes continue in a block below.
+const USUAL_WIDTH: f64 = 800.0;
+const MOST_WIDTH: f64 = 1320.0;
 
 /// The strongest components of a model, with the profile of each in every mode.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Components {
     /// What was decomposed and how, for example `nell-2, CP-ALS, rank 16`.
     pub title: String,
-    /// Number of components of the model, shown or not.
-    pub rank: usize,
+    /// Which components are shown, and what their weights are.
+    pub note: String,
     /// The modes, from left to right.
     pub modes: Vec<ComponentMode>,
     /// The components shown, from top to bottom.
@@ -61,6 +69,22 @@ pub struct ComponentMode {
     pub name: String,
     /// Its extent.
     pub extent: usize,
+    /// How its profiles are drawn.
+    pub look: ModeLook,
+    /// What the first and the last index stand for, where that is known.
+    pub ends: Option<(String, String)>,
+}
+
+/// How the profiles of a mode are drawn; longer ones than 400 entries are always bands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ModeLook {
+    /// As stems up to 60 entries, as lines beyond: nothing is known of the order of indices.
+    #[default]
+    Plain,
+    /// As lines, since indices have an order.
+    Lines,
+    /// As bars, since they have none.
+    Bars,
 }
 
 /// One component.
@@ -68,12 +92,12 @@ pub struct ComponentMode {
 pub struct ComponentRow {
     /// Its number in the model, from 0.
     pub component: usize,
-    /// Its weight λ.
-    pub weight: f64,
+    /// Its weight λ; models whose modes have ranks of their own have none.
+    pub weight: Option<f64>,
     /// Its share of the sum of all |λ|, shown or not.
     pub share: f64,
-    /// Its column in each factor.
-    pub profiles: Vec<Profile>,
+    /// Its column in each factor; none where a factor has fewer columns.
+    pub profiles: Vec<Option<Profile>>,
 }
 
 /// A factor matrix to be shown.
@@ -85,21 +109,50 @@ pub struct ComponentFactor<'a, V> {
     pub factor: ArrayView2<'a, V>,
     /// What each index, from 0, stands for; where given, the largest entries are listed by it.
     pub labels: Option<&'a dyn Fn(usize) -> String>,
+    /// How its columns are drawn.
+    pub look: ModeLook,
+}
+
+/// Which components are shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ComponentChoice {
+    /// Their places in the order.
+    pub places: Range<usize>,
+    /// The order.
+    pub order: ComponentOrder,
+}
+
+/// How components are ordered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ComponentOrder {
+    /// By falling |weight|.
+    #[default]
+    Weight,
+    /// By number.
+    Number,
+}
+
+impl Default for ComponentChoice {
+    /// Returns the eight of largest |weight|, as many as a page shows legibly.
+    fn default() -> ComponentChoice {
+        ComponentChoice { places: 0..8, order: ComponentOrder::Weight }
+    }
 }
 
 impl Components {
-    /// Takes the eight components of largest |weight|, or all of fewer, from a model.
+    /// Takes components from a model of weights and factors; those of weight 0 are left out.
     ///
-    /// Reads each factor once: time `O(8 * sum of extents)`, memory `O(8 * 400)` per mode.
+    /// Reads each factor once: time `O(n * sum of extents)` for `n` of them, memory `O(400 n)` a mode.
     ///
     /// # Errors
     ///
-    /// [`PlotError::Empty`] without modes or components, [`PlotError::Mismatch`] where a factor
-    /// has another number of columns than there are weights.
+    /// [`PlotError::Empty`] without modes, or components with a weight at these places;
+    /// [`PlotError::Mismatch`] where a factor has another number of columns than there are weights.
     pub fn from_factors<V: Copy + Into<f64>>(
         title: impl Into<String>,
         weights: &[f64],
         factors: &[ComponentFactor<'_, V>],
+        choice: &ComponentChoice,
     ) -> Result<Components, PlotError> {
         let rank = weights.len();
         for factor in factors {
@@ -110,42 +163,74 @@ impl Components {
                 return Err(PlotError::mismatch(FIGURE, reason));
             }
         }
-        let size = |component: &usize| finite(weights[*component]).abs();
-        let mut order: Vec<usize> = (0..rank).collect();
-        order.sort_by(|a, b| size(b).total_cmp(&size(a)));
-        order.truncate(MOST_ROWS);
-        let total: f64 = (0..rank).map(|component| size(&component)).sum();
-        let mut rows: Vec<ComponentRow> = order
-            .iter()
-            .map(|component| ComponentRow {
-                component: *component,
-                weight: weights[*component],
-                share: if total > 0.0 { size(component) / total } else { 0.0 },
-                profiles: Vec::with_capacity(factors.len()),
-            })
-            .collect();
+        let alive = alive_components(weights);
+        let order = chosen(alive.clone(), weights, choice);
+        let size = |component: usize| finite(weights[component]).abs();
+        let total: f64 = alive.iter().map(|&component| size(component)).sum();
+        let row = |component| ComponentRow {
+            component,
+            weight: Some(weights[component]),
+            share: size(component) / total,
+            profiles: Vec::with_capacity(factors.len()),
+        };
+        let rows = order.into_iter().map(row).collect();
+        let note = weighted_note((rank, alive.len()), choice) + long_note(factors);
+        Components { title: title.into(), note, modes: modes(factors), rows }.filled(factors)
+    }
+
+    /// Takes columns from factors that have columns of their own, as those of a Tucker model: row
+    /// `k` shows column `k` of each factor that has one.  `what` says what the columns are.
+    ///
+    /// # Errors
+    ///
+    /// [`PlotError::Empty`] without modes, or columns at these places.
+    pub fn from_columns<V: Copy + Into<f64>>(
+        title: impl Into<String>,
+        what: &str,
+        factors: &[ComponentFactor<'_, V>],
+        places: Range<usize>,
+    ) -> Result<Components, PlotError> {
+        let most = factors.iter().map(|factor| factor.factor.ncols()).max().unwrap_or(0);
+        let shown = places.start.min(most)..places.end.min(most);
+        let which = match (shown.start, shown.end) {
+            (0, end) if end == most => format!("all {most}"),
+            (0, end) => format!("the first {end} of up to {most}"),
+            (start, end) => format!("{} to {end} of up to {most}", start + 1),
+        };
+        let note = format!("{what}: {which} of each mode{}", long_note(factors));
+        let rows = shown.map(|component| ComponentRow { component, ..ComponentRow::default() });
+        let rows = rows.collect();
+        Components { title: title.into(), note, modes: modes(factors), rows }.filled(factors)
+    }
+
+    /// Adds the profiles of all rows.
+    fn filled<V: Copy + Into<f64>>(
+        mut self,
+        factors: &[ComponentFactor<'_, V>],
+    ) -> Result<Components, PlotError> {
+        let order: Vec<usize> = self.rows.iter().map(|row| row.component).collect();
         for factor in factors {
-            let mut columns = profiles(factor.factor, &order);
+            let has = |component: &&usize| **component < factor.factor.ncols();
+            let columns: Vec<usize> = order.iter().filter(has).copied().collect();
+            let mut columns = profiles(factor.factor, &columns);
             if let Some(label) = factor.labels {
                 let entries = columns.iter_mut().flat_map(|profile| &mut profile.largest);
                 entries.for_each(|entry| entry.label = Some(label(entry.index)));
             }
-            for (row, profile) in rows.iter_mut().zip(columns) {
-                row.profiles.push(profile);
+            let mut columns = columns.into_iter();
+            for row in &mut self.rows {
+                let has = row.component < factor.factor.ncols();
+                row.profiles.push(if has { columns.next() } else { None });
             }
         }
-        let modes = factors.iter().map(|factor| ComponentMode {
-            name: factor.name.to_owned(),
-            extent: factor.factor.nrows(),
-        });
-        let figure = Components { title: title.into(), rank, modes: modes.collect(), rows };
-        figure.check()?;
-        Ok(figure)
+        self.check()?;
+        Ok(self)
     }
 
     fn check(&self) -> Result<(), PlotError> {
         if self.modes.is_empty() || self.rows.is_empty() {
-            let reason = "the model has no modes or no components; give one of each or more";
+            let reason = "the model has no modes, or no component with a weight; \
+                          give one of each or more";
             return Err(PlotError::empty(FIGURE, reason));
         }
         for row in &self.rows {
@@ -159,93 +244,212 @@ impl Components {
         Ok(())
     }
 
-    /// Returns whether any entry of a mode has a label.
-    fn has_labels(&self, mode: usize) -> bool {
-        let profiles = self.rows.iter().filter_map(|row| row.profiles.get(mode));
-        profiles.flat_map(|profile| &profile.largest).any(|entry| entry.label.is_some())
+    /// Returns the profiles of a mode, from top to bottom.
+    fn profiles(&self, mode: usize) -> impl Iterator<Item = &Profile> {
+        self.rows.iter().filter_map(move |row| row.profiles.get(mode)?.as_ref())
+    }
+
+    /// Returns whether the largest entries of a mode are listed: where they have labels and no order.
+    fn is_listed(&self, mode: usize) -> bool {
+        let mut entries = self.profiles(mode).flat_map(|profile| &profile.largest);
+        self.modes[mode].look != ModeLook::Lines && entries.any(|entry| entry.label.is_some())
     }
 
     /// Returns the room that the labels of all panels of a mode need.
     fn label_room(&self, mode: usize) -> f64 {
-        self.rows.iter().map(|row| label_room(&row.profiles[mode])).fold(0.0, f64::max)
+        self.profiles(mode).map(label_room).fold(0.0, f64::max)
     }
 
-    /// Returns the left edge and the width of each mode's column, and the right edge of all.
-    fn columns(&self) -> (Vec<(f64, f64)>, f64) {
-        let least: Vec<f64> = (0..self.modes.len())
-            .map(|mode| if self.has_labels(mode) { LABELLED } else { PLAIN })
-            .collect();
-        let spare = 800.0 - 2.0 * MARGIN - WEIGHTS - least.iter().sum::<f64>();
-        let extra = spare.max(0.0) / least.len().max(1) as f64;
-        let mut right = MARGIN + WEIGHTS;
-        let columns = least.iter().map(|width| {
-            let left = right;
-            right += width + extra;
-            (left, width + extra)
+    /// Returns the width of the column of weights or numbers.
+    fn first_column(&self) -> f64 {
+        let weighted = self.rows.iter().any(|row| row.weight.is_some());
+        if weighted { WEIGHTS } else { NUMBERS }
+    }
+
+    /// Returns the blocks of modes, and the right edge of all.
+    fn blocks(&self) -> (Vec<Block>, f64) {
+        let left = MARGIN + self.first_column();
+        let least = |mode: usize| match self.ends(mode).ends {
+            _ if self.is_listed(mode) => LABELLED,
+            Some(_) => NAMED_ENDS,
+            None => PLAIN,
+        };
+        let all: Vec<f64> = (0..self.modes.len()).map(least).collect();
+        let total: f64 = all.iter().sum();
+        let count = (total / (MOST_WIDTH - left - MARGIN)).ceil().max(1.0) as usize;
+        let each = self.modes.len().div_ceil(count).max(1);
+        let widest = all.chunks(each).map(|block| block.iter().sum()).fold(0.0, f64::max);
+        let room = f64::max(widest, USUAL_WIDTH - left - MARGIN);
+        let height = (ROW + GAP) * self.rows.len() as f64 + BETWEEN_BLOCKS;
+        let blocks = all.chunks(each).enumerate().map(|(at, widths)| {
+            let extra = (room - widths.iter().sum::<f64>()) / widths.len() as f64;
+            let mut right = left;
+            let columns = widths.iter().map(|width| {
+                let from = right;
+                right += width + extra;
+                (from, width + extra)
+            });
+            let top = FIRST_ROW + height * at as f64;
+            Block { first: at * each, columns: columns.collect(), top }
         });
-        (columns.collect(), right)
+        (blocks.collect(), left + room)
+    }
+
+    fn draw_block(&self, canvas: &mut Canvas, block: &Block) {
+        let style = TextStyle::new(LABEL).bold();
+        let heading = if self.rows[0].weight.is_some() { "component" } else { "column" };
+        canvas.text((MARGIN, block.top - 14.0), heading, style);
+        let strongest = self.rows.iter().map(|row| row.share).fold(0.0, f64::max);
+        for (at, row) in self.rows.iter().enumerate() {
+            draw_weight(canvas, block.row(at), row, strongest);
+        }
+        for (mode, &column) in (block.first..).zip(&block.columns) {
+            self.draw_heading(canvas, block.top - 14.0, (mode, column));
+            self.draw_mode(canvas, block, (mode, column));
+        }
+    }
+
+    /// Writes the name of a mode and how long it is.
+    fn draw_heading(&self, canvas: &mut Canvas, y: f64, (mode, column): (usize, (f64, f64))) {
+        let (style, (left, width)) = (TextStyle::new(LABEL).bold(), column);
+        let mode = &self.modes[mode];
+        let note = format!("1 to {}", count(mode.extent as f64));
+        let note_width = TextStyle::SMALL.width(&note) + 22.0;
+        let name = style.fit(&mode.name, width - note_width - 14.0);
+        let after = left + 14.0 + style.width(&name) + 8.0;
+        canvas.text((left + 14.0, y), name, style);
+        canvas.text((after, y), note, TextStyle::SMALL.color(SOFT_INK));
+    }
+
+    /// Draws the profiles of a mode below each other, and the ends of its axis below the last.
+    fn draw_mode(
+        &self,
+        canvas: &mut Canvas,
+        block: &Block,
+        (mode, (left, width)): (usize, (f64, f64)),
+    ) {
+        let (room, listed) = (self.label_room(mode), self.is_listed(mode));
+        let list = if listed { LIST } else { 0.0 };
+        let mut last = None;
+        for (at, row) in self.rows.iter().enumerate() {
+            let Some(profile) = &row.profiles[mode] else { continue };
+            let top = block.row(at);
+            let area = Area { left: left + 14.0, top, width: width - 24.0 - list, height: ROW };
+            last = Some(ProfilePanel::draw(canvas, area, (profile, self.modes[mode].look), room));
+            if listed {
+                let left = area.left + area.width + 8.0;
+                draw_entries(canvas, Area { left, width: LIST - 4.0, ..area }, profile);
+            }
+        }
+        if let Some(panel) = last {
+            let ModeEnds { extent, ends } = self.ends(mode);
+            panel.draw_ends(canvas, extent, ends);
+        }
+    }
+
+    fn ends(&self, mode: usize) -> ModeEnds<'_> {
+        let mode = &self.modes[mode];
+        let ordered = mode.look == ModeLook::Lines;
+        ModeEnds { extent: mode.extent, ends: mode.ends.as_ref().filter(|_| ordered) }
+    }
+}
+
+/// What stands at the ends of a mode's axis.
+struct ModeEnds<'a> {
+    extent: usize,
+    ends: Option<&'a (String, String)>,
+}
+
+/// Modes side by side, with all rows.
+struct Block {
+    /// Its first mode.
+    first: usize,
+    /// Left edge and width of each mode's column.
+    columns: Vec<(f64, f64)>,
+    /// The top of its first row.
+    top: f64,
+}
+
+impl Block {
+    /// Returns the top of a row.
+    fn row(&self, at: usize) -> f64 {
+        self.top + (ROW + GAP) * at as f64
     }
 }
 
 impl Figure for Components {
     fn size(&self) -> (u32, u32) {
-        let (_, right) = self.columns();
-        let rows = (ROW + GAP) * self.rows.len() as f64;
-        ((right + MARGIN).round() as u32, (FIRST_ROW + rows + 30.0).round() as u32)
+        let (blocks, right) = self.blocks();
+        let last = blocks.last().map_or(FIRST_ROW, |block| block.row(self.rows.len()));
+        ((right + MARGIN).round() as u32, (last + 30.0).round() as u32)
     }
 
     fn draw(&self, canvas: &mut Canvas) -> Result<(), PlotError> {
         self.check()?;
-        let (columns, right) = self.columns();
+        let (blocks, right) = self.blocks();
         let style = TextStyle::new(TITLE).bold();
         canvas.text((MARGIN, 26.0), style.fit(&self.title, right - MARGIN), style);
-        self.draw_subtitle(canvas);
-        canvas.text((MARGIN, FIRST_ROW - 14.0), "component", TextStyle::new(LABEL).bold());
-        for (mode, (left, width)) in self.modes.iter().zip(&columns) {
-            let style = TextStyle::new(LABEL).bold();
-            let note = format!("1 to {}", count(mode.extent as f64));
-            let note_width = TextStyle::SMALL.width(&note) + 22.0;
-            let name = style.fit(&mode.name, width - note_width - 14.0);
-            let after = left + 14.0 + style.width(&name) + 8.0;
-            canvas.text((left + 14.0, FIRST_ROW - 14.0), name, style);
-            canvas.text((after, FIRST_ROW - 14.0), note, TextStyle::SMALL.color(SOFT_INK));
-        }
-        let rooms: Vec<f64> = (0..columns.len()).map(|mode| self.label_room(mode)).collect();
-        let strongest = self.rows.iter().map(|row| row.share).fold(0.0, f64::max);
-        for (at, row) in self.rows.iter().enumerate() {
-            let top = FIRST_ROW + (ROW + GAP) * at as f64;
-            draw_weight(canvas, top, row, strongest);
-            for (mode, (left, width)) in columns.iter().enumerate() {
-                let list = if self.has_labels(mode) { LIST } else { 0.0 };
-                let area = Area { left: left + 14.0, top, width: width - 24.0 - list, height: ROW };
-                let field = ProfilePanel::draw(canvas, area, &row.profiles[mode], rooms[mode]);
-                if at + 1 == self.rows.len() {
-                    field.draw_ends(canvas, self.modes[mode].extent);
-                }
-                if list > 0.0 {
-                    let area =
-                        Area { left: area.left + area.width + 8.0, width: LIST - 4.0, ..area };
-                    draw_entries(canvas, area, &row.profiles[mode]);
-                }
-            }
-        }
+        let soft = TextStyle::new(SMALL).color(SOFT_INK);
+        canvas.text((MARGIN, 45.0), soft.fit(&self.note, right - MARGIN), soft);
+        blocks.iter().for_each(|block| self.draw_block(canvas, block));
         Ok(())
     }
 }
 
-impl Components {
-    fn draw_subtitle(&self, canvas: &mut Canvas) {
-        let shown = self.rows.len();
-        let which = match self.rank {
-            1 => "1 component".to_owned(),
-            rank if rank == shown => format!("{rank} components, strongest first"),
-            rank => format!("the strongest {shown} of {rank} components"),
-        };
-        let mut text = format!("{which}; λ with its share of Σ|λ|");
-        if self.modes.iter().any(|mode| mode.extent > MOST_POINTS) {
-            text += "; long modes as the range of values along them, with the largest dotted";
+/// Returns the components with a weight, by number: the others are dead and show nothing.
+pub fn alive_components(weights: &[f64]) -> Vec<usize> {
+    (0..weights.len()).filter(|&component| finite(weights[component]) != 0.0).collect()
+}
+
+/// Returns the components that are shown, in order.
+fn chosen(mut alive: Vec<usize>, weights: &[f64], choice: &ComponentChoice) -> Vec<usize> {
+    let size = |component: &usize| finite(weights[*component]).abs();
+    if choice.order == ComponentOrder::Weight {
+        alive.sort_by(|a, b| size(b).total_cmp(&size(a)));
+    }
+    let Range { start, end } = choice.places;
+    let end = end.min(alive.len());
+    alive.get(start..end).map(<[usize]>::to_vec).unwrap_or_default()
+}
+
+fn modes<V>(factors: &[ComponentFactor<'_, V>]) -> Vec<ComponentMode> {
+    let mode = |factor: &ComponentFactor<'_, V>| {
+        let extent = factor.factor.nrows();
+        let ends = |label: &dyn Fn(usize) -> String| (label(0), label(extent.saturating_sub(1)));
+        ComponentMode {
+            name: factor.name.to_owned(),
+            extent,
+            look: factor.look,
+            ends: factor.labels.filter(|_| extent > 0).map(ends),
         }
-        canvas.text((MARGIN, 45.0), text, TextStyle::new(SMALL).color(SOFT_INK));
+    };
+    factors.iter().map(mode).collect()
+}
+
+/// Says which of `rank` components, `alive` of which have a weight, are shown.
+fn weighted_note((rank, alive): (usize, usize), choice: &ComponentChoice) -> String {
+    let Range { start, end } = choice.places;
+    let (end, dead) = (end.min(alive), rank - alive);
+    let which = match (choice.order, start) {
+        (_, 0) if alive == 1 && dead == 0 => "1 component".to_owned(),
+        (ComponentOrder::Weight, 0) if end == alive => {
+            format!("{alive} components, strongest first")
+        }
+        (ComponentOrder::Weight, 0) => format!("the strongest {end} of {alive} components"),
+        (ComponentOrder::Weight, _) => {
+            format!("{} to {end} of {alive} components, strongest first", start + 1)
+        }
+        (ComponentOrder::Number, 0) if end == alive => format!("{alive} components"),
+        (ComponentOrder::Number, _) => format!("{} to {end} of {alive} components", start + 1),
+    };
+    let dead = if dead > 0 { format!("; {dead} of weight 0 left out") } else { String::new() };
+    format!("{which}{dead}; λ with its share of Σ|λ|")
+}
+
+fn long_note<V>(factors: &[ComponentFactor<'_, V>]) -> &'static str {
+    match factors.iter().any(|factor| factor.factor.nrows() > MOST_POINTS) {
+        true => "; long modes as the range of values along them, with the largest dotted",
+        false => "",
     }
 }
 
@@ -254,7 +458,8 @@ fn draw_weight(canvas: &mut Canvas, top: f64, row: &ComponentRow, strongest: f64
     let width = WEIGHTS - 18.0;
     let bold = TextStyle::new(LABEL).bold();
     canvas.text((MARGIN, top + 14.0), format!("{}", row.component + 1), bold);
-    let weight = format!("λ = {}", significant(row.weight, 3));
+    let Some(weight) = row.weight else { return };
+    let weight = format!("λ = {}", significant(weight, 3));
     canvas.text((MARGIN, top + 31.0), weight, TextStyle::SMALL);
     canvas.rect((MARGIN, top + 38.0), (width, 5.0), GRID);
     if strongest > 0.0 {
@@ -280,5 +485,5 @@ fn draw_entries(canvas: &mut Canvas, area: Area, profile: &Profile) {
 }
 
 fn finite(value: f64) -> f64 {
-    if value.is_finite() { value } else { 0.0 }
+    if is_drawable(value) { value } else { 0.0 }
 }

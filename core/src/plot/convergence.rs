@@ -15,6 +15,7 @@ use crate::plot::number::time;
 use crate::plot::save::Figure;
 use crate::plot::scale::Scale;
 use crate::plot::scale::ScaleKind;
+use crate::plot::scale::is_drawable;
 use crate::plot::series::Look;
 use crate::plot::series::draw_marker;
 use crate::plot::series::draw_series;
@@ -71,7 +72,7 @@ type Ranked<'a> = (&'a ConvergenceRun, Look);
 impl ConvergenceRun {
     /// Returns the points that can be drawn.
     fn shown(&self) -> impl DoubleEndedIterator<Item = &ConvergencePoint> {
-        self.points.iter().filter(|point| point.fit.is_finite() && point.seconds.is_finite())
+        self.points.iter().filter(|point| is_drawable(point.fit) && is_drawable(point.seconds))
     }
 
     fn last(&self) -> Option<&ConvergencePoint> {

@@ -10,6 +10,7 @@ use crate::plot::error::PlotError;
 use crate::plot::legend::Entry;
 use crate::plot::legend::Sign;
 use crate::plot::legend::draw_legend;
+use crate::plot::legend::legend_height;
 use crate::plot::save::Figure;
 use crate::plot::scale::Scale;
 use crate::plot::scale::ScaleKind;
@@ -17,6 +18,7 @@ use crate::plot::series::Look;
 use crate::plot::series::draw_marker;
 use crate::plot::series::draw_series;
 use crate::plot::style::FRAME;
+use crate::plot::style::INK;
 use crate::plot::style::MARKER;
 use crate::plot::style::MUTED;
 use crate::plot::style::SMALL;
@@ -44,7 +46,7 @@ pub struct Curves {
 }
 
 /// A panel.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct CurvePanel {
     /// Name of the horizontal axis with its unit.
     pub x_name: String,
@@ -58,6 +60,10 @@ pub struct CurvePanel {
     pub curves: Vec<Curve>,
     /// Heights marked across the panel, dashed, with their names.
     pub levels: Vec<(String, f64)>,
+    /// Places marked across the panel, dotted, with what they are.
+    pub places: Vec<(String, f64)>,
+    /// The ticks of the horizontal axis; round numbers where none are given.
+    pub x_ticks: Vec<f64>,
     /// What else is drawn.
     pub mark: CurveMark,
 }
@@ -79,6 +85,8 @@ pub struct Curve {
     pub name: String,
     /// Its points.
     pub points: Vec<(f64, f64)>,
+    /// Spreads: from and to which height at a place.
+    pub spread: Vec<(f64, (f64, f64))>,
     /// How they are drawn.
     pub look: CurveLook,
 }
@@ -97,9 +105,7 @@ pub enum CurveLook {
 
 impl Figure for Curves {
     fn size(&self) -> (u32, u32) {
-        let panels = self.panels.len().max(1) as f64;
-        let width = panels * PANEL.0 + (panels + 1.0) * MARGIN;
-        (width.max(600.0) as u32, (PANEL.1 + 60.0 + self.legend_room() + MARGIN) as u32)
+        (self.width() as u32, (PANEL.1 + 60.0 + self.legend_room() + MARGIN) as u32)
     }
 
     fn draw(&self, canvas: &mut Canvas) -> Result<(), PlotError> {
@@ -123,6 +129,12 @@ impl Figure for Curves {
 }
 
 impl Curves {
+    /// The width of the figure.
+    fn width(&self) -> f64 {
+        let panels = self.panels.len().max(1) as f64;
+        (panels * PANEL.0 + (panels + 1.0) * MARGIN).max(600.0).floor()
+    }
+
     fn entries(&self) -> Vec<Entry> {
         let Some(first) = self.panels.first() else { return Vec::new() };
         let named = first.curves.iter().enumerate().filter(|(_, curve)| !curve.name.is_empty());
@@ -133,12 +145,16 @@ impl Curves {
         let level = |(at, (name, _)): (usize, &(String, f64))| {
             Entry::new(level_color(at), format!("{name} (dashed)"))
         };
-        named.map(curve).chain(first.levels.iter().enumerate().map(level)).collect()
+        let levels = first.levels.iter().enumerate().map(level);
+        let place = |(name, _): &(String, f64)| Entry {
+            sign: Sign::Line,
+            ..Entry::new(INK, format!("{name} (dotted)"))
+        };
+        named.map(curve).chain(levels).chain(first.places.iter().map(place)).collect()
     }
 
-    /// The height of the legend: at least three entries stand in a row.
     fn legend_room(&self) -> f64 {
-        (SMALL + 5.5) * self.entries().len().div_ceil(3) as f64 + 4.0
+        legend_height(self.width() - 2.0 * MARGIN, &self.entries()) + 4.0
     }
 }
 
@@ -151,15 +167,22 @@ impl CurvePanel {
         let empty = || PlotError::empty(FIGURE, "no point has two numbers that the axes can show");
         let (x, y) = self.scales().ok_or_else(empty)?;
         let mut numbers = self.curves.iter().flat_map(|curve| self.shown(curve)).map(|(x, _)| x);
-        let x = match numbers.all(|x| x.fract() == 0.0) {
+        let mut x = match numbers.all(|x| x.fract() == 0.0) {
             true => Axis::whole(x, 6, self.x_name.clone()),
             false => Axis::new(x, 6, self.x_name.clone()),
         };
+        if !self.x_ticks.is_empty() {
+            x.ticks = x.scale.ticks_at(&self.x_ticks);
+        }
         let panel = Panel::draw(canvas, area, &x, &Axis::new(y, 6, self.y_name.clone()));
         for (at, (_, level)) in self.levels.iter().enumerate().filter(|(_, l)| self.y.shows(l.1)) {
             let (left, y) = (panel.field.left, panel.y_at(*level));
             let stroke = Stroke { width: 1.4, color: level_color(at) };
             canvas.dashes((left, y), (left + panel.field.width, y), stroke);
+        }
+        for (_, place) in self.places.iter().filter(|(_, place)| self.x.shows(*place)) {
+            let (x, top) = (panel.x_at(*place), panel.field.top);
+            canvas.dots((x, top), (x, top + panel.field.height), Stroke { width: 1.4, color: INK });
         }
         if self.mark == CurveMark::Diagonal {
             let corners = [0.0, 1.0].map(|place| x.scale.value(place));
@@ -170,6 +193,7 @@ impl CurvePanel {
             let look = Look { color: fill_color(at), marker: Some(at) };
             let shown = self.shown(curve).map(|(x, y)| panel.point(x, y));
             let points: Vec<(f64, f64)> = shown.collect();
+            self.draw_spread(canvas, &panel, curve, look);
             match curve.look {
                 CurveLook::Line => draw_series(canvas, &points, look),
                 CurveLook::Dots => {
@@ -181,6 +205,22 @@ impl CurvePanel {
         Ok(())
     }
 
+    /// Draws the spreads of a curve as lines with caps.
+    fn draw_spread(&self, canvas: &mut Canvas, panel: &Panel, curve: &Curve, look: Look) {
+        const CAP: f64 = 4.0;
+        let stroke = Stroke { width: 1.1, color: look.color };
+        for &(x, (low, high)) in &curve.spread {
+            if !(self.x.shows(x) && self.y.shows(low) && self.y.shows(high)) {
+                continue;
+            }
+            let (x, low, high) = (panel.x_at(x), panel.y_at(low), panel.y_at(high));
+            canvas.line(vec![(x, low), (x, high)], stroke);
+            for y in [low, high] {
+                canvas.line(vec![(x - CAP, y), (x + CAP, y)], stroke);
+            }
+        }
+    }
+
     fn shown<'a>(&'a self, curve: &'a Curve) -> impl Iterator<Item = (f64, f64)> + 'a {
         let points = curve.points.iter().copied();
         points.filter(|(x, y)| self.x.shows(*x) && self.y.shows(*y))
@@ -189,7 +229,9 @@ impl CurvePanel {
     fn scales(&self) -> Option<(Scale, Scale)> {
         let all = || self.curves.iter().flat_map(|curve| self.shown(curve));
         if self.mark == CurveMark::Diagonal {
-            let both = Scale::around(self.x, all().flat_map(|(x, y)| [x, y]))?;
+            let spreads = self.curves.iter().flat_map(|curve| &curve.spread);
+            let spreads = spreads.flat_map(|(x, (low, high))| [*x, *low, *high]);
+            let both = Scale::around(self.x, all().flat_map(|(x, y)| [x, y]).chain(spreads))?;
             return Some((both, both));
         }
         let bars = self.curves.iter().any(|curve| curve.look == CurveLook::Bars);
@@ -197,7 +239,9 @@ impl CurvePanel {
             true => Scale::from_zero(all().map(|(_, y)| y)),
             false => {
                 let levels = self.levels.iter().map(|(_, level)| *level);
-                Scale::around(self.y, all().map(|(_, y)| y).chain(levels))?
+                let spreads = self.curves.iter().flat_map(|curve| &curve.spread);
+                let spreads = spreads.flat_map(|(_, (low, high))| [*low, *high]);
+                Scale::around(self.y, all().map(|(_, y)| y).chain(levels).chain(spreads))?
             }
         };
         Some((Scale::around(self.x, all().map(|(x, _)| x))?, y))

@@ -7,6 +7,7 @@ use crate::plot::BarGroup;
 use crate::plot::BarLook;
 use crate::plot::Bars;
 use crate::plot::Canvas;
+use crate::plot::ComponentChoice;
 use crate::plot::ComponentFactor;
 use crate::plot::Components;
 use crate::plot::Convergence;
@@ -15,6 +16,7 @@ use crate::plot::ConvergenceRun;
 use crate::plot::Figure;
 use crate::plot::LoopKind;
 use crate::plot::Marks;
+use crate::plot::ModeLook;
 use crate::plot::NestBuffer;
 use crate::plot::NestFigure;
 use crate::plot::NestNode;
@@ -151,9 +153,21 @@ fn components() {
         for labels in [None, Some(&label as &dyn Fn(usize) -> String)] {
             let factors: Vec<_> = matrices
                 .iter()
-                .map(|matrix| ComponentFactor { name: LONG, factor: matrix.view(), labels })
+                .zip([ModeLook::Bars, ModeLook::Plain, ModeLook::Lines].into_iter().cycle())
+                .map(|(matrix, look)| ComponentFactor {
+                    name: LONG,
+                    factor: matrix.view(),
+                    labels,
+                    look,
+                })
                 .collect();
-            check(&Components::from_factors(LONG, &weights, &factors).unwrap());
+            let choice = ComponentChoice::default();
+            check(&Components::from_factors(LONG, &weights, &factors, &choice).unwrap());
+            check(
+                &Components::from_columns(LONG, LONG, &factors, 1..4).unwrap_or_else(|_| {
+                    Components::from_columns(LONG, LONG, &factors, 0..1).unwrap()
+                }),
+            );
         }
     }
 }
@@ -163,8 +177,10 @@ fn constant_and_empty_columns() {
     let weights = [0.0, f64::NAN, -2.0];
     for value in [0.0, -3.0, 1e-300, f64::NAN] {
         let matrix = Array2::from_elem((1000, 3), value);
-        let factor = ComponentFactor { name: "user", factor: matrix.view(), labels: None };
-        check(&Components::from_factors("flat", &weights, &[factor]).unwrap());
+        let look = ModeLook::Bars;
+        let factor = ComponentFactor { name: "user", factor: matrix.view(), labels: None, look };
+        let choice = ComponentChoice::default();
+        check(&Components::from_factors("flat", &weights, &[factor], &choice).unwrap());
     }
 }
 
@@ -330,6 +346,8 @@ fn spectra() {
         name: name.to_owned(),
         values: (0..count).map(|k| 10.0_f64.powi(-k / 3)).collect(),
         kept,
+        all: 70_000,
+        left_out: (count % 2 == 0).then_some(0.123),
     };
     let figure = |spectra: Vec<Spectrum>| Spectra {
         title: LONG.to_owned(),

@@ -17,8 +17,8 @@
 //!
 //! Phases: a figure draws shapes and texts on a [`Canvas`]; `svg` and `png` replay these through
 //! the backends of plotters; `save` renames finished files.  Layout is done in points with the
-//! metrics of the embedded DejaVu Sans, so figures are the same on all machines; only the text of
-//! an SVG file takes the viewer's sans-serif font.  Values that are not finite are never drawn.
+//! metrics of the embedded DejaVu Sans, so figures are the same on all machines; only characters that
+//! it lacks come from a font of the system, and the text of an SVG file from one of the viewer.  Values that are not finite, or beyond 1e300, are never drawn.
 //!
 //! We do not use the charts of plotters: their ticks, legends and text placement cannot be held to
 //! the spacing wanted here, and they draw in whole pixels.
@@ -55,6 +55,8 @@ mod svg;
 mod timing;
 
 #[cfg(test)]
+mod extreme_tests;
+#[cfg(test)]
 mod layout_tests;
 
 pub use crate::plot::bars::Bar;
@@ -63,10 +65,14 @@ pub use crate::plot::bars::BarLook;
 pub use crate::plot::bars::Bars;
 pub use crate::plot::bars::Marks;
 pub use crate::plot::canvas::Canvas;
+pub use crate::plot::components::ComponentChoice;
 pub use crate::plot::components::ComponentFactor;
 pub use crate::plot::components::ComponentMode;
+pub use crate::plot::components::ComponentOrder;
 pub use crate::plot::components::ComponentRow;
 pub use crate::plot::components::Components;
+pub use crate::plot::components::ModeLook;
+pub use crate::plot::components::alive_components;
 pub use crate::plot::convergence::Convergence;
 pub use crate::plot::convergence::ConvergencePoint;
 pub use crate::plot::convergence::ConvergenceRun;

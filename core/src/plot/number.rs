@@ -113,6 +113,9 @@ pub(crate) fn time(seconds: f64) -> String {
     }
     let unit = TimeUnit::suiting(seconds);
     let value = seconds / unit.seconds;
+    if value >= 1e6 || value > 0.0 && value < 1e-3 {
+        return format!("{} {}", scientific(value, 3), unit.symbol);
+    }
     let decimals = if value == 0.0 { 0 } else { (2 - decade(value)).clamp(0, 2) as usize };
     format!("{value:.decimals$} {}", unit.symbol)
 }
@@ -170,5 +173,8 @@ mod tests {
         assert_eq!(time(0.0), "0 s");
         assert_eq!(time(0.045_61), "45.6 ms");
         assert_eq!(time(123.4), "123 s");
+        assert_eq!(time(1e300), "2.78×10²⁹⁶ h");
+        assert_eq!(time(1e-12), "10⁻⁶ µs");
+        assert_eq!(significant(1e300, 3), "10³⁰⁰");
     }
 }

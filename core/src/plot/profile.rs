@@ -2,6 +2,8 @@
 
 use ndarray::ArrayView2;
 
+use crate::plot::scale::is_drawable;
+
 /// Most points of a profile; a longer column is reduced to its range in as many equal stretches.
 pub(crate) const MOST_POINTS: usize = 400;
 
@@ -35,7 +37,7 @@ pub struct ProfileEntry {
 
 /// Reduces the columns `columns` of a factor of shape `extent x rank` in one pass over its rows.
 ///
-/// Time `O(extent * columns)`, memory `O(columns)`.  Values that are not finite count as absent.
+/// Time `O(extent * columns)`, memory `O(columns)`.  Values that cannot be drawn count as absent.
 pub(crate) fn profiles<V>(factor: ArrayView2<'_, V>, columns: &[usize]) -> Vec<Profile>
 where
     V: Copy + Into<f64>,
@@ -54,7 +56,7 @@ where
         for index in bound(point)..bound(point + 1) {
             for (profile, column) in profiles.iter_mut().zip(columns) {
                 let value: f64 = factor[[index, *column]].into();
-                if value.is_finite() {
+                if is_drawable(value) {
                     profile.low[point] = profile.low[point].min(value);
                     profile.high[point] = profile.high[point].max(value);
                     profile.offer(index, value);

@@ -1,4 +1,4 @@
-//! The small panel of one profile: stems, a line, or a band, by the number of its points.
+//! The small panel of one profile: stems, bars, a line, or a band, by what it is and how long.
 
 use crate::plot::axes::Area;
 use crate::plot::canvas::Anchor;
@@ -6,6 +6,7 @@ use crate::plot::canvas::Canvas;
 use crate::plot::canvas::Point;
 use crate::plot::canvas::Stroke;
 use crate::plot::canvas::TextStyle;
+use crate::plot::components::ModeLook;
 use crate::plot::number::count;
 use crate::plot::number::significant;
 use crate::plot::profile::Profile;
@@ -40,7 +41,7 @@ impl ProfilePanel {
     pub(crate) fn draw(
         canvas: &mut Canvas,
         area: Area,
-        profile: &Profile,
+        (profile, look): (&Profile, ModeLook),
         room: f64,
     ) -> ProfilePanel {
         let (low, high) = bounds(profile);
@@ -59,21 +60,32 @@ impl ProfilePanel {
             let at = (field.left - 4.0, panel.y_at(mark));
             canvas.text_centred(at, significant(mark, 2), STYLE.anchor(Anchor::End));
         }
-        if profile.low != profile.high {
-            panel.draw_band(canvas, profile);
-        } else if panel.points <= MOST_STEMS {
-            panel.draw_stems(canvas, profile);
-        } else {
-            let tips = profile.high.iter().enumerate();
-            let tips = tips.map(|(at, value)| (panel.x_at(at as f64 + 0.5), panel.y_at(*value)));
-            canvas.line(tips.collect(), Stroke { width: 1.1, color: PALETTE[0] });
+        match look {
+            _ if profile.low != profile.high => panel.draw_band(canvas, profile),
+            ModeLook::Bars => panel.draw_bars(canvas, profile),
+            ModeLook::Plain if panel.points <= MOST_STEMS => panel.draw_stems(canvas, profile),
+            _ if panel.points == 1 => panel.draw_stems(canvas, profile),
+            ModeLook::Plain | ModeLook::Lines => panel.draw_line(canvas, profile),
         }
         panel
     }
 
-    /// Writes the first and last index below the field.
-    pub(crate) fn draw_ends(&self, canvas: &mut Canvas, extent: usize) {
+    /// Writes below the field what its `ends` stand for, or the first and last index.
+    pub(crate) fn draw_ends(
+        &self,
+        canvas: &mut Canvas,
+        extent: usize,
+        ends: Option<&(String, String)>,
+    ) {
         let y = self.field.top + self.field.height + TINY + 7.0;
+        if let Some((first, last)) = ends {
+            let (left, right) = (self.field.left, self.field.left + self.field.width);
+            let room = (right - left) / 2.0 - 5.0;
+            canvas.text((left, y), STYLE.fit(first, room), STYLE);
+            let last = if extent > 1 { STYLE.fit(last, room) } else { String::new() };
+            canvas.text((right, y), last, STYLE.anchor(Anchor::End));
+            return;
+        }
         let middle = STYLE.anchor(Anchor::Middle);
         let last = count(extent as f64);
         // The labels of stems are below these, others at the ends of the field.
@@ -110,6 +122,22 @@ impl ProfilePanel {
 
     fn y_at(&self, value: f64) -> f64 {
         self.field.top + (1.0 - self.y.place(value)) * self.field.height
+    }
+
+    fn draw_line(&self, canvas: &mut Canvas, profile: &Profile) {
+        let tips = profile.high.iter().enumerate();
+        let tips = tips.map(|(at, value)| (self.x_at(at as f64 + 0.5), self.y_at(*value)));
+        canvas.line(tips.collect(), Stroke { width: 1.1, color: PALETTE[0] });
+    }
+
+    fn draw_bars(&self, canvas: &mut Canvas, profile: &Profile) {
+        let zero = self.y_at(0.0);
+        let width = (0.8 * self.field.width / self.points.max(1) as f64).min(16.0);
+        for (at, value) in profile.high.iter().enumerate() {
+            let (x, y) = (self.x_at(at as f64 + 0.5), self.y_at(*value));
+            let corner = (x - width / 2.0, y.min(zero));
+            canvas.rect(corner, (width, (y - zero).abs()), PALETTE[0]);
+        }
     }
 
     fn draw_stems(&self, canvas: &mut Canvas, profile: &Profile) {

@@ -180,8 +180,9 @@ impl Ratios {
         };
         let (low, high) = (low.min(1.0), high.max(1.0));
         // One is at the edge only where nothing is below.
-        let free = if low < 1.0 { (high / low).powf(0.03) } else { 1.0 };
-        Ok(Scale::exact(ScaleKind::Log, low / free, high * (high / low).powf(0.02)))
+        let free = |share: f64| (share * (high.ln() - low.ln())).exp();
+        let low_end = if low < 1.0 { low / free(0.03) } else { low };
+        Ok(Scale::exact(ScaleKind::Log, low_end, high * free(0.02)))
     }
 }
 

@@ -8,6 +8,7 @@ use tempfile::NamedTempFile;
 
 use crate::plot::canvas::Canvas;
 use crate::plot::error::PlotError;
+use crate::plot::font;
 use crate::plot::png::png;
 use crate::plot::svg::svg;
 
@@ -51,6 +52,7 @@ impl PlotFormat {
 #[derive(Clone, Debug)]
 pub struct Rendered {
     files: Vec<(PlotFormat, Vec<u8>)>,
+    missing: Option<char>,
 }
 
 /// Draws a figure in `formats`, in memory.
@@ -68,10 +70,19 @@ pub fn render(figure: &impl Figure, formats: &[PlotFormat]) -> Result<Rendered, 
         };
         Ok((format, content))
     };
-    Ok(Rendered { files: formats.iter().copied().map(file).collect::<Result<_, _>>()? })
+    let texts = canvas.texts.iter().filter(|_| formats.contains(&PlotFormat::Png));
+    Ok(Rendered {
+        files: formats.iter().copied().map(file).collect::<Result<_, _>>()?,
+        missing: texts.filter_map(|text| font::missing(&text.text, text.style.weight)).next(),
+    })
 }
 
 impl Rendered {
+    /// Returns a character of its texts that no font here has: a PNG file shows a box for it.
+    pub fn missing(&self) -> Option<char> {
+        self.missing
+    }
+
     /// Writes `dir/stem.svg` and the others, and returns their paths; makes `dir` where missing.
     ///
     /// All files are written under temporary names in `dir` and renamed when all are complete, so

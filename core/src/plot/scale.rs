@@ -8,6 +8,13 @@ use crate::plot::number::si;
 /// Share of the data's range left free at either end of an axis.
 const MARGIN: f64 = 0.045;
 
+/// The largest magnitude that is drawn.
+const LARGEST: f64 = 1e300;
+/// Values that differ by less are the same: steps between them could not be told from zero.
+const LEAST_SPREAD: f64 = 1e-303;
+/// Most ticks of an axis.
+const MOST_TICKS: i64 = 99;
+
 /// A map from values to `0..=1`, from the low end of an axis to its high end.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Scale {
@@ -17,9 +24,10 @@ pub(crate) struct Scale {
 }
 
 /// How a scale spaces values.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ScaleKind {
     /// By difference.
+    #[default]
     Linear,
     /// By ratio; values of zero and below have no place.
     Log,
@@ -37,12 +45,18 @@ pub(crate) struct Tick {
 impl Scale {
     /// Returns a scale from `low` to `high` exactly, or a little more where both are the same.
     pub(crate) fn exact(kind: ScaleKind, low: f64, high: f64) -> Scale {
-        let spread = high - low > 1e-12 * high.abs().max(low.abs());
+        let spread = high - low > (1e-12 * high.abs().max(low.abs())).max(LEAST_SPREAD);
+        let spread = spread || kind == ScaleKind::Log && high.ln() - low.ln() > 1e-12;
         let (low, high) = match kind {
             _ if spread => (low, high),
             ScaleKind::Log => (low / 2.0, high * 2.0),
-            ScaleKind::Linear if low == 0.0 => (-0.5, 0.5),
+            ScaleKind::Linear if low.abs() < LEAST_SPREAD => (-0.5, 0.5),
             ScaleKind::Linear => (low - 0.05 * low.abs(), high + 0.05 * high.abs()),
+        };
+        // Room beside extreme values ends with the numbers.
+        let (low, high) = match kind {
+            ScaleKind::Linear => (low.max(f64::MIN), high.min(f64::MAX)),
+            ScaleKind::Log => (low.max(f64::MIN_POSITIVE), high.min(f64::MAX)),
         };
         Scale { low, high, kind }
     }
@@ -56,14 +70,13 @@ impl Scale {
     pub(crate) fn around(kind: ScaleKind, values: impl IntoIterator<Item = f64>) -> Option<Scale> {
         let (low, high) = range(values.into_iter().filter(|v| kind.shows(*v)))?;
         let tight = Scale::exact(kind, low, high);
-        let wide = Scale { low: tight.value(-MARGIN), high: tight.value(1.0 + MARGIN), kind };
-        (wide.low.is_finite() && wide.high.is_finite()).then_some(wide)
+        Some(Scale { low: tight.value(-MARGIN), high: tight.value(1.0 + MARGIN), kind })
     }
 
     /// Returns a linear scale from zero to a little above the largest value; `1` if none is above.
     pub(crate) fn from_zero(values: impl IntoIterator<Item = f64>) -> Scale {
-        let largest = values.into_iter().filter(|v| v.is_finite()).fold(0.0, f64::max);
-        let high = if largest > 0.0 { largest * (1.0 + MARGIN) } else { 1.0 };
+        let (_, largest) = range(values.into_iter().chain([0.0])).unwrap_or_default();
+        let high = if largest > LEAST_SPREAD { largest * (1.0 + MARGIN) } else { 1.0 };
         Scale { low: 0.0, high, kind: ScaleKind::Linear }
     }
 
@@ -71,7 +84,8 @@ impl Scale {
     pub(crate) fn place(self, value: f64) -> f64 {
         match self.kind {
             ScaleKind::Linear => (value - self.low) / (self.high - self.low),
-            ScaleKind::Log => (value / self.low).ln() / (self.high / self.low).ln(),
+            // Differences of logarithms, since the ratio of extreme values is infinite.
+            ScaleKind::Log => (value.ln() - self.low.ln()) / (self.high.ln() - self.low.ln()),
         }
     }
 
@@ -79,7 +93,11 @@ impl Scale {
     pub(crate) fn value(self, place: f64) -> f64 {
         match self.kind {
             ScaleKind::Linear => self.low + place * (self.high - self.low),
-            ScaleKind::Log => self.low * ((self.high / self.low).ln() * place).exp(),
+            ScaleKind::Log => {
+                let (low, high) = (self.low.ln(), self.high.ln());
+                // Margins of extreme scales end with the numbers.
+                (low + place * (high - low)).exp().clamp(f64::MIN_POSITIVE, f64::MAX)
+            }
         }
     }
 
@@ -101,6 +119,12 @@ impl Scale {
         }
     }
 
+    /// Returns a tick at each of these values, as they are written in full.
+    pub(crate) fn ticks_at(self, values: &[f64]) -> Vec<Tick> {
+        let shown = values.iter().copied().filter(|&value| self.shows(value));
+        shown.map(|value| Tick { value, label: minus(format!("{value}")) }).collect()
+    }
+
     /// Returns about `wanted` ticks at whole numbers.
     pub(crate) fn whole_ticks(self, wanted: usize) -> Vec<Tick> {
         self.linear_ticks(wanted, 1.0)
@@ -111,7 +135,7 @@ impl Scale {
         let first = (self.low / step - 1e-9).ceil() as i64;
         let last = (self.high / step + 1e-9).floor() as i64;
         let largest = self.high.abs().max(self.low.abs());
-        (first..=last)
+        (first..=last.min(first.saturating_add(MOST_TICKS)))
             .map(|k| k as f64 * step)
             .map(|value| Tick { value, label: linear_label(value, step, largest) })
             .collect()
@@ -119,7 +143,7 @@ impl Scale {
 
     fn log_ticks(self, wanted: usize) -> Vec<Tick> {
         let (first, last) = (decade(self.low), decade(self.high) + 1);
-        let decades = (self.high / self.low).log10();
+        let decades = self.high.log10() - self.low.log10();
         let multiples: &[f64] = match 3.0 * decades {
             thirds if thirds < 2.0 => return self.linear_ticks(wanted, 0.0),
             thirds if thirds < 3.0 && wanted > 4 => &[1.0, 2.0, 3.0, 5.0, 7.0],
@@ -146,13 +170,22 @@ impl Scale {
 impl ScaleKind {
     /// Returns whether a value has a place on scales of this kind.
     pub(crate) fn shows(self, value: f64) -> bool {
-        value.is_finite() && (self == ScaleKind::Linear || value > 0.0)
+        match self {
+            ScaleKind::Linear => is_drawable(value),
+            ScaleKind::Log => is_drawable(value) && value >= 1.0 / LARGEST,
+        }
     }
 }
 
-/// Returns the least and the largest value, if there is one.
+/// Returns whether a value is a number that figures draw: finite, and not so large that sums and differences of
+/// such values are not.
+pub(crate) fn is_drawable(value: f64) -> bool {
+    value.abs() <= LARGEST
+}
+
+/// Returns the least and the largest value that can be drawn, if there is one.
 pub(crate) fn range(values: impl IntoIterator<Item = f64>) -> Option<(f64, f64)> {
-    values.into_iter().filter(|v| v.is_finite()).fold(None, |range, v| match range {
+    values.into_iter().filter(|v| is_drawable(*v)).fold(None, |range, v| match range {
         None => Some((v, v)),
         Some((low, high)) => Some((f64::min(low, v), f64::max(high, v))),
     })
@@ -214,10 +247,20 @@ mod tests {
 
     #[test]
     fn equal_and_odd_values_still_make_a_scale() {
-        for value in [0.0, 1.0, -3.0, 1e-300, 1e300] {
+        for value in [0.0, 1.0, -3.0, 1e-300, 1e300, 5e-324] {
             let scale = Scale::around(ScaleKind::Linear, [value, f64::NAN]).unwrap();
             assert!((scale.place(value) - 0.5).abs() < 1e-6, "{value}");
             assert!(scale.ticks(5).len() < 30);
+        }
+        for kind in [ScaleKind::Linear, ScaleKind::Log] {
+            let ends = [1e-300, 1e300, f64::MAX, f64::INFINITY, 5e-324];
+            let scale = Scale::around(kind, ends).unwrap();
+            let places = [scale.place(1e-300), scale.place(1e300)];
+            assert!((0.01..0.05).contains(&places[0]) && (0.95..0.99).contains(&places[1]));
+            let ticks = scale.ticks(5);
+            assert!((3..12).contains(&ticks.len()), "{ticks:?}");
+            let label = if kind == ScaleKind::Log { "1" } else { "4×10²⁹⁹" };
+            assert!(ticks.iter().any(|tick| tick.label == label), "{ticks:?}");
         }
         assert_eq!(Scale::around(ScaleKind::Log, [0.0, -1.0, f64::INFINITY]), None);
     }

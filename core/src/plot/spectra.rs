@@ -10,9 +10,12 @@ use crate::plot::error::PlotError;
 use crate::plot::legend::Entry;
 use crate::plot::legend::Sign;
 use crate::plot::legend::draw_legend;
+use crate::plot::number::count;
+use crate::plot::number::percent;
 use crate::plot::save::Figure;
 use crate::plot::scale::Scale;
 use crate::plot::scale::ScaleKind;
+use crate::plot::scale::range;
 use crate::plot::series::Look;
 use crate::plot::series::draw_series;
 use crate::plot::style::MUTED;
@@ -45,6 +48,10 @@ pub struct Spectrum {
     pub values: Vec<f64>,
     /// How many of them were kept.
     pub kept: usize,
+    /// How many there are, known or not.
+    pub all: usize,
+    /// The share of the sum of squares that was not kept, where it is known though not all values are.
+    pub left_out: Option<f64>,
 }
 
 impl Figure for Spectra {
@@ -56,8 +63,8 @@ impl Figure for Spectra {
         let (width, height) = (f64::from(canvas.size.0), f64::from(canvas.size.1));
         let room = width - 2.0 * MARGIN;
         let all = || self.spectra.iter().flat_map(|spectrum| spectrum.values.iter().copied());
-        let largest = all().filter(|value| value.is_finite()).fold(0.0, f64::max);
-        let shown = |value: f64| value.is_finite() && value > ROUNDING * largest;
+        let largest = range(all()).map_or(0.0, |(_, largest)| largest);
+        let shown = |value: f64| ScaleKind::Log.shows(value) && value > ROUNDING * largest;
         let y = Scale::around(ScaleKind::Log, all().filter(|&value| shown(value)))
             .ok_or_else(|| PlotError::empty(FIGURE, "no value is above zero"))?;
         let counts = self.spectra.iter().map(|spectrum| {
@@ -87,11 +94,14 @@ impl Spectra {
     fn entries(&self) -> Vec<Entry> {
         let entry = |(at, spectrum): (usize, &Spectrum)| {
             let Look { color, marker } = look(at);
-            let (kept, all) = (spectrum.kept, spectrum.values.len());
-            let note = match kept >= all {
+            let (kept, all) = (spectrum.kept, spectrum.all.max(spectrum.values.len()));
+            let mut note = match kept >= all {
                 true => format!("rank {kept}"),
-                false => format!("rank {kept} of {all}"),
+                false => format!("rank {kept} of {}", count(all as f64)),
             };
+            if let Some(left_out) = spectrum.left_out.filter(|_| kept < all) {
+                note += &format!(", {} of squares beyond", percent(left_out));
+            }
             let sign = Sign::Marker(marker.unwrap_or(0));
             Entry { note, sign, ..Entry::new(color, spectrum.name.clone()) }
         };

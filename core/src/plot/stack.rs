@@ -62,7 +62,7 @@ pub(crate) fn draw_stacks(
         ..area
     };
     let x = Axis::new(
-        Scale::span(0.0, if longest > 0.0 { longest / unit.seconds } else { 1.0 }),
+        Scale::span(0.0, if longest > 1e-290 { longest / unit.seconds } else { 1.0 }),
         8,
         format!("{axis_name} ({})", unit.symbol),
     );

@@ -31,6 +31,10 @@ const FONT_DIVISOR: f64 = 1.24;
 /// How far the backend lowers a text anchored at its top, in em.
 const TOP_DROP: f64 = 0.76;
 
+/// The fonts of texts: of the same widths as the embedded one, then those that have what it lacks.
+const FONTS: &str =
+    "DejaVu Sans, Verdana, Noto Sans CJK SC, Microsoft YaHei, PingFang SC, sans-serif";
+
 /// Returns the canvas as an SVG document.
 ///
 /// # Errors
@@ -97,7 +101,7 @@ fn draw_text(backend: &mut SVGBackend<'_>, text: &Text) -> Result<(), PlotError>
         Anchor::End => HPos::Right,
     };
     let size = style.size * f64::from(UNITS) * FONT_DIVISOR;
-    let font = ("sans-serif", size).into_font().style(weight).transform(transform);
+    let font = (FONTS, size).into_font().style(weight).transform(transform);
     let color = RGBColor(style.color.0, style.color.1, style.color.2);
     let style = TextStyle::from(font).color(&color).pos(Pos::new(anchor, VPos::Top));
     backend.draw_text(&text.text, &style, units(at)).map_err(refused)

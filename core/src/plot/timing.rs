@@ -9,6 +9,7 @@ use crate::plot::error::PlotError;
 use crate::plot::number::TimeUnit;
 use crate::plot::save::Figure;
 use crate::plot::scale::Scale;
+use crate::plot::scale::is_drawable;
 use crate::plot::stack::Stack;
 use crate::plot::stack::draw_stacks;
 use crate::plot::style::LABEL;
@@ -206,5 +207,5 @@ fn mean(seconds: &[f64]) -> f64 {
 }
 
 fn sane(seconds: f64) -> f64 {
-    if seconds.is_finite() { seconds.max(0.0) } else { 0.0 }
+    if is_drawable(seconds) { seconds.max(0.0) } else { 0.0 }
 }

@@ -12,7 +12,7 @@ use crate::complete::mask;
 use crate::complete::settings::{HeldOut, Settings};
 use crate::failure::Failure;
 use crate::run::console::Console;
-use crate::run::memory::{FIGURE_BYTES, Forecast, Needs};
+use crate::run::memory::{Forecast, Needs, figure_bytes};
 use crate::run::tensor::{self, TensorFacts};
 
 /// What to do about a run that does not fit.
@@ -180,6 +180,6 @@ fn needs(settings: &Settings, tensor: &Coo<f64>) -> Needs {
         start: 0,
         factors: 4 * blocks,
         work: list + divided + fit.max(build),
-        figures: FIGURE_BYTES * 828,
+        figures: figure_bytes(tensor.order(), settings),
     }
 }

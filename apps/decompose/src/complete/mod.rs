@@ -4,6 +4,7 @@ pub(crate) mod args;
 pub(crate) mod data;
 mod figures;
 mod history;
+mod judged;
 mod mask;
 mod predictions;
 pub(crate) mod record;
@@ -15,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 use decompose_common::model::{Meaning, Model, Stored};
 use decompose_common::output::OutputFolder;
-use decompose_complete::{Loss, ModelKind};
+use decompose_complete::Loss;
 use serde_json::json;
 
 use crate::cli::Done;
@@ -105,12 +106,17 @@ fn finish(
     let quality = predictions.as_ref().map(Predictions::quality);
     let parts = record::parts(settings, solved, loaded, quality);
     let found = (&loaded.tensor, loaded.forecast);
-    let order = loaded.parts.train.order();
-    let (kind, loss) = (settings.kind(order), settings.loss());
+    let stored = stored(settings, solved, loaded)?;
     let ending = run::Ending {
-        write: |folder: &Path| write(solved, (&kind, loss), predictions.as_ref(), folder),
+        write: |folder: &Path| write(&stored, predictions.as_ref(), folder),
         draw: |sketches: &mut Sketches<'_>| {
-            figures::draw(settings, solved, predictions.as_ref(), sketches);
+            figures::draw(
+                settings,
+                solved,
+                (&stored.model, predictions.as_ref()),
+                loaded,
+                sketches,
+            );
         },
         timing: |phases: &Phases| figures::timing(settings, solved, phases),
     };
@@ -120,14 +126,10 @@ fn finish(
     Ok(solved.done)
 }
 
-/// Writes model and predictions; returns their files and the history, which is there already.
-fn write(
-    solved: &Solved,
-    (kind, loss): (&ModelKind, Loss),
-    predictions: Option<&Predictions>,
-    folder: &Path,
-) -> Result<Vec<PathBuf>, Failure> {
-    let model = solved.outcome.model(kind)?;
+/// Returns the model as it is written, with what its values mean.
+fn stored(settings: &Settings, solved: &Solved, loaded: &Loaded) -> Result<Stored<f64>, Failure> {
+    let loss: Loss = settings.loss();
+    let model = solved.outcome.model(&settings.kind(loaded.parts.train.order()))?;
     let meaning = Meaning {
         loss: Some(loss.to_string()),
         link: loss.scale(),
@@ -136,7 +138,16 @@ fn write(
             Model::Tucker(_) | Model::Tt(_) => 0,
         },
     };
-    let mut paths = vec![Stored { model, meaning }.write(folder)?, folder.join("history.csv")];
+    Ok(Stored { model, meaning })
+}
+
+/// Writes model and predictions; returns their files and the history, which is there already.
+fn write(
+    stored: &Stored<f64>,
+    predictions: Option<&Predictions>,
+    folder: &Path,
+) -> Result<Vec<PathBuf>, Failure> {
+    let mut paths = vec![stored.write(folder)?, folder.join("history.csv")];
     if let Some(predictions) = predictions {
         paths.push(predictions.write(folder)?);
     }

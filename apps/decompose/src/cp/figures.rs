@@ -1,13 +1,13 @@
 //! The figures of a run.
 
-use decompose_core::plot::{ComponentFactor, Components, PlotError, ScoreMatrix, Timing};
+use decompose_core::plot::{ComponentChoice, ScoreMatrix, Timing};
 use decompose_formats::Value;
 
 use crate::cp::prepare::Facts;
 use crate::cp::settings::Settings;
 use crate::cp::solve::Solved;
-use crate::labels::ModeLabels;
 use crate::run::Phases;
+use crate::run::components::{self, Modes};
 use crate::run::figures::{self, Sketches};
 
 /// Draws all figures but that of the phases.
@@ -21,7 +21,9 @@ pub(crate) fn draw<V: Value + Into<f64>>(
     let title = title(settings, solved);
     let what = format!("rank {}", outcome.model.rank());
     let starts = (outcome.restarts.as_slice(), settings.stop.tol);
-    let components = || components(solved, &facts.tensor.labels, &title);
+    let modes = Modes::new(&facts.tensor.labels);
+    let choice = ComponentChoice::default();
+    let components = || components::of_cp(&outcome.model, &modes, &title, &choice);
     let course = || Ok(figures::convergence(starts, &outcome.history, (&title, &what)));
     sketches.both(
         |sketches| sketches.add("components", components),
@@ -41,27 +43,6 @@ pub(crate) fn timing<V: Value>(settings: &Settings, solved: &Solved<V>, phases: 
 
 fn title<V: Value>(settings: &Settings, solved: &Solved<V>) -> String {
     format!("{}, CP-ALS, rank {}", settings.input.name(), solved.outcome.model.rank())
-}
-
-fn components<V: Value + Into<f64>>(
-    solved: &Solved<V>,
-    labels: &[ModeLabels],
-    title: &str,
-) -> Result<Components, PlotError> {
-    let model = &solved.outcome.model;
-    let lookups: Vec<_> = labels
-        .iter()
-        .map(|mode| |index: usize| mode.indices.get(index).cloned().unwrap_or_default())
-        .collect();
-    let factors = model.factors().iter().zip(labels).zip(&lookups);
-    let factors: Vec<ComponentFactor<'_, V>> = factors
-        .map(|((factor, mode), lookup)| ComponentFactor {
-            name: &mode.name,
-            factor: factor.view(),
-            labels: (!mode.indices.is_empty()).then_some(lookup as &dyn Fn(usize) -> String),
-        })
-        .collect();
-    Components::from_factors(title, model.weights(), &factors)
 }
 
 fn scores<V: Value>(solved: &Solved<V>, title: String) -> ScoreMatrix {

@@ -11,9 +11,8 @@ use crate::cp::args::Init;
 use crate::cp::settings::{Settings, StartFrom};
 use crate::failure::Failure;
 use crate::pattern;
-use crate::run::memory::{FIGURE_BYTES, Forecast, Needs};
+use crate::run::memory::{Forecast, Needs, figure_bytes};
 use crate::run::plan::{Tried, with_merges, within_memory};
-use crate::run::settings::Task;
 
 /// What to do about a run that does not fit.
 pub(crate) const REMEDY: &str = "lower --rank, use --precision f32, keep fewer trees with --trees";
@@ -120,15 +119,6 @@ fn checkpoint_bytes<V: Value>(extents: &[u64], settings: &Settings) -> u64 {
         Some(_) if in_parts => matrix_bytes(longest, rank, V::BYTES),
         _ => 0,
     }
-}
-
-/// The figure of components, with a column of 290 points a mode, is drawn beside one of the others, of
-/// 800 points.
-fn figure_bytes(order: usize, settings: &Settings) -> u64 {
-    if settings.task != Task::Write {
-        return 0;
-    }
-    FIGURE_BYTES * (120 + 290 * order as u64 + 800)
 }
 
 /// A copy of the list, sorted, with the matrices of the iteration.

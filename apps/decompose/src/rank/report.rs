@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use decompose_common::files;
-use decompose_core::plot::{Curve, CurveLook, CurveMark, CurvePanel, Curves, ScaleKind};
+use decompose_core::plot::{Curve, CurveLook, CurvePanel, Curves, ScaleKind};
 use serde::Serialize;
 
 use crate::cli::Done;
@@ -122,34 +122,43 @@ impl Report {
     fn figure(&self) -> Curves {
         let curve = |name: &str, of: &dyn Fn(&RankRow) -> Option<f64>| {
             let points = self.rows.iter().filter_map(|row| Some((row.rank as f64, of(row)?)));
-            Curve { name: name.into(), points: points.collect(), look: CurveLook::Line }
+            let points = points.collect();
+            Curve { name: name.into(), points, look: CurveLook::Line, ..Curve::default() }
         };
-        let panel = |y_name: &str, y: ScaleKind, curves: Vec<Curve>| CurvePanel {
+        let panel = |y_name: &str, curves: Vec<Curve>| CurvePanel {
             x_name: "rank".into(),
             y_name: y_name.into(),
-            x: ScaleKind::Linear,
-            y,
             curves: curves.into_iter().filter(|curve| !curve.points.is_empty()).collect(),
-            levels: Vec::new(),
-            mark: CurveMark::None,
+            places: vec![("recommended rank".into(), self.recommended.rank as f64)],
+            x_ticks: self.rows.iter().map(|row| row.rank as f64).collect(),
+            ..CurvePanel::default()
         };
-        let errors = vec![
-            curve("training", &|row| Some(row.train)),
-            curve("validation", &|row| row.val),
-            curve("test", &|row| row.test),
-        ];
-        let stability =
-            vec![curve("fit", &|row| Some(row.fit)), curve("match", &|row| row.agreement)];
+        let mut errors = panel(
+            self.error_name,
+            vec![
+                curve("training", &|row| Some(row.train)),
+                curve("validation", &|row| row.val),
+                curve("test", &|row| row.test),
+            ],
+        );
+        // An error of zero has no place on a logarithmic axis.
+        let mut all = errors.curves.iter().flat_map(|curve| &curve.points);
+        errors.y = if all.all(|point| point.1 > 0.0) { ScaleKind::Log } else { ScaleKind::Linear };
+        let decides = if self.rows.iter().any(|row| row.val.is_some()) { 1 } else { 0 };
+        if let Some(deciding) = errors.curves.get_mut(decides) {
+            let spread = self.rows.iter().map(|row| (row.rank as f64, (row.deciding(), row.worst)));
+            deciding.spread = spread.filter(|(_, (best, worst))| best < worst).collect();
+        }
+        let fit = panel("fit", vec![curve("", &|row| Some(row.fit))]);
+        let matched = panel("match between starts", vec![curve("", &|row| row.agreement)]);
+        let panels = [errors, fit, matched].into_iter().filter(|panel| !panel.curves.is_empty());
         Curves {
             title: format!("{}: CP models by rank", self.name),
             note: format!(
-                "recommended: rank {}; right: fit (circles) and match between starts (squares)",
+                "recommended: rank {}; lines with caps: from the best to the worst start",
                 self.recommended.rank
             ),
-            panels: vec![
-                panel(self.error_name, ScaleKind::Log, errors),
-                panel("fit, factor match score", ScaleKind::Linear, stability),
-            ],
+            panels: panels.collect(),
         }
     }
 
@@ -189,5 +198,45 @@ impl Report {
         let footer = Footer { settings, phases, forecast: &loaded.forecast, files };
         let _ = write!(text, "{footer}");
         text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ops::ControlFlow;
+
+    use decompose_core::plot;
+
+    use super::Report;
+    use crate::rank::args::Method;
+    use crate::rank::scan::{RankRow, Scan};
+
+    #[test]
+    fn ranks_without_errors_are_drawn() {
+        let row = |rank| RankRow {
+            rank,
+            train: 0.0,
+            val: Some(0.0),
+            test: None,
+            worst: 0.0,
+            mean_of_all: 0.0,
+            fit: 1.0,
+            matched: Some(1.0),
+            reached: 2,
+            agreement: Some(1.0),
+            seconds: 0.0,
+        };
+        let report = |rows: Vec<RankRow>| {
+            let flow = ControlFlow::Continue(());
+            let scan = Scan { rows, flow, error_name: "RMSE" };
+            Report::new(scan, Method::Complete, "ones".to_owned())
+        };
+        for rows in [vec![row(1)], vec![row(2), row(5), row(40)]] {
+            let figure = report(rows.clone()).figure();
+            plot::render(&figure, &plot::PlotFormat::ALL).unwrap();
+            assert_eq!(figure.panels.len(), 3);
+            let ranks: Vec<f64> = rows.iter().map(|row| row.rank as f64).collect();
+            assert_eq!(figure.panels[0].x_ticks, ranks);
+        }
     }
 }

@@ -82,19 +82,34 @@ pub(crate) struct OutputArgs {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct FigureArgs {
-    /// The formats of figures: svg, png.
-    #[arg(long, value_name = "FORMAT,...", value_delimiter = ',', default_value = "svg,png",
-          value_parser = plot_format(), hide_possible_values = true)]
-    plot_format: Vec<PlotFormat>,
+    #[command(flatten)]
+    format: FormatArgs,
     /// Draw no figures.
     #[arg(long, conflicts_with = "plot_format")]
     no_plots: bool,
 }
 
+/// The formats of figures.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct FormatArgs {
+    /// The formats of figures: svg, png.
+    #[arg(long, value_name = "FORMAT,...", value_delimiter = ',', default_value = "svg,png",
+          value_parser = plot_format(), hide_possible_values = true)]
+    plot_format: Vec<PlotFormat>,
+}
+
 impl FigureArgs {
-    /// Returns the formats that were asked for, each once; none for no figures.
+    /// Returns the formats that were asked for; none for no figures.
     pub(crate) fn formats(&self) -> Vec<PlotFormat> {
-        let asked = |format: &PlotFormat| !self.no_plots && self.plot_format.contains(format);
+        if self.no_plots { Vec::new() } else { self.format.formats() }
+    }
+}
+
+impl FormatArgs {
+    /// Returns the formats that were asked for, each once.
+    pub(crate) fn formats(&self) -> Vec<PlotFormat> {
+        let asked = |format: &PlotFormat| self.plot_format.contains(format);
         PlotFormat::ALL.into_iter().filter(asked).collect()
     }
 }

@@ -9,6 +9,7 @@ use decompose_core::plot::{
     Timing, TimingComponent, TimingPhase, TimingRun,
 };
 
+use crate::failure::Failure;
 use crate::run::Phases;
 
 /// The figures of a run, drawn in memory until its results are safe on disk.
@@ -33,12 +34,29 @@ impl<'a> Sketches<'a> {
         stem: &'static str,
         make: impl FnOnce() -> Result<F, PlotError>,
     ) {
+        self.try_add(stem, || Ok(make()?));
+    }
+
+    /// Draws the figure that `make` makes, which may fail for any reason.
+    pub(crate) fn try_add<F: Figure>(
+        &mut self,
+        stem: &'static str,
+        make: impl FnOnce() -> Result<F, Failure>,
+    ) {
         if self.formats.is_empty() {
             return;
         }
-        match make().and_then(|figure| plot::render(&figure, self.formats)) {
-            Ok(rendered) => self.drawn.push((stem, rendered)),
-            Err(error) => self.warn(stem, &error),
+        match make().and_then(|figure| Ok(plot::render(&figure, self.formats)?)) {
+            Ok(rendered) => {
+                self.warnings.extend(rendered.missing().map(|character| {
+                    format!(
+                        "no font here has `{character}`: {stem}.png shows a box for it and its like; \
+                         install one, as Noto Sans CJK, or look at the figure as SVG"
+                    )
+                }));
+                self.drawn.push((stem, rendered));
+            }
+            Err(error) => self.warn(stem, error.message()),
         }
     }
 
@@ -60,13 +78,13 @@ impl<'a> Sketches<'a> {
         for (stem, rendered) in std::mem::take(&mut self.drawn) {
             match rendered.write(folder, stem) {
                 Ok(paths) => files.extend(paths),
-                Err(error) => self.warn(stem, &error),
+                Err(error) => self.warn(stem, &error.to_string()),
             }
         }
         files
     }
 
-    fn warn(&mut self, stem: &str, error: &PlotError) {
+    fn warn(&mut self, stem: &str, error: &str) {
         self.warnings.push(format!("the figure `{stem}` is left out: {error}"));
     }
 }
@@ -135,4 +153,29 @@ pub(crate) fn step_name(step: &str, mode: Option<usize>) -> String {
     let known = known.iter().find(|(name, _)| *name == step).map(|(_, known)| (*known).to_owned());
     let name = known.unwrap_or_else(|| step.replace('_', " "));
     mode.map(|mode| format!("{name}, mode {mode}")).unwrap_or(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use decompose_core::plot::{Convergence, PlotFormat, Spectra, Spectrum};
+
+    use super::Sketches;
+
+    #[test]
+    fn what_cannot_be_drawn_or_written_is_a_warning() {
+        let dir = tempfile::tempdir().unwrap();
+        let spectrum = Spectrum { values: vec![1.0], kept: 1, all: 1, ..Spectrum::default() };
+        let spectra = || Ok(Spectra { spectra: vec![spectrum.clone()], ..Spectra::default() });
+        let mut sketches = Sketches::new(&[PlotFormat::Svg]);
+        sketches.add("spectra", spectra);
+        sketches.add("convergence", || Ok(Convergence::default()));
+        assert_eq!(sketches.write(dir.path()), [dir.path().join("spectra.svg")]);
+        assert!(sketches.warnings[0].starts_with("the figure `convergence` is left out: "));
+        // A file is where a folder should be.
+        let file = dir.path().join("spectra.svg");
+        sketches.add("spectra", spectra);
+        assert!(sketches.write(&file).is_empty());
+        assert!(sketches.warnings[1].starts_with("the figure `spectra` is left out: cannot write"));
+        assert_eq!(sketches.warnings.len(), 2);
+    }
 }

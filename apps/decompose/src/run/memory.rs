@@ -24,13 +24,25 @@ use serde_json::json;
 
 use crate::failure::Failure;
 use crate::run::console::Console;
-use crate::run::settings::RunSettings;
+use crate::run::settings::{RunSettings, Task};
 
 /// What the program itself grows by after the tensor is read: loaded kernels, stacks, tables.
 const PROGRAM_GROWTH: u64 = 6 << 20;
 /// Bytes held to draw a figure, by point of its width: the rows of pixels being drawn, and as much again
 /// for its shapes and texts.
-pub(crate) const FIGURE_BYTES: u64 = 4 << 10;
+const FIGURE_BYTES: u64 = 4 << 10;
+/// Points of width of the widest figure of components, and of one drawn beside it.
+const WIDEST: u64 = 1320;
+const BESIDE: u64 = 800;
+
+/// Returns the bytes held while the figures of a model of `order` modes are drawn: that of the components, with a
+/// column of up to 290 points a mode, and one of the others.
+pub(crate) fn figure_bytes(order: usize, settings: &RunSettings) -> u64 {
+    if settings.task != Task::Write || settings.plots.is_empty() {
+        return 0;
+    }
+    FIGURE_BYTES * ((120 + 290 * order as u64).min(WIDEST) + BESIDE)
+}
 
 /// The predicted memory of a run, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]

@@ -5,13 +5,15 @@
 //! tensor    file -> sorted list    memory    the forecast of the peak
 //! console   lines and events       journal   history on disk, Ctrl-C
 //! record    run.json               figures   convergence, timing
-//! kernels   their C, their runs    finish    all files and the result
-//! plan      trees and merges       summary   the last lines
+//! kernels   their C, their runs    components  of any model, as a figure
+//! plan      trees and merges       finish    all files and the result
+//!                                  summary   the last lines
 //! ```
 //!
 //! A command adds its own options, its plan, its solver and its model files.
 
 pub(crate) mod args;
+pub(crate) mod components;
 pub(crate) mod console;
 pub(crate) mod figures;
 mod finish;

@@ -4,12 +4,24 @@ use decompose_core::plot::{Spectra, Spectrum, Timing};
 use decompose_tt::Method;
 
 use crate::run::Phases;
+use crate::run::components::{Modes, TrainVectors};
 use crate::run::figures::{self, Sketches};
+use crate::tt::prepare::Facts;
 use crate::tt::settings::{Settings, joined};
 use crate::tt::solve::Solved;
 
+/// Vectors shown of each mode.
+const SHOWN: usize = 8;
+
 /// Draws all figures but that of the phases.
-pub(crate) fn draw(settings: &Settings, solved: &Solved, sketches: &mut Sketches<'_>) {
+///
+/// The components of a large train take long, and are left to `decompose plot`.
+pub(crate) fn draw(
+    settings: &Settings,
+    solved: &Solved,
+    facts: &Facts,
+    sketches: &mut Sketches<'_>,
+) {
     let outcome = &solved.outcome;
     let title = title(settings, solved);
     match settings.config.method {
@@ -20,6 +32,18 @@ pub(crate) fn draw(settings: &Settings, solved: &Solved, sketches: &mut Sketches
             let course = || Ok(figures::convergence(starts, &outcome.history, (&title, &what)));
             sketches.add("convergence", course);
         }
+    }
+    if TrainVectors::are_quick(&outcome.train, SHOWN) {
+        let modes = Modes::new(&facts.tensor.labels);
+        let order = facts.ordering.order.modes();
+        let vectors = || TrainVectors::of(&outcome.train, order, SHOWN);
+        sketches.try_add("components", || Ok(vectors()?.figure(&modes, &title, 0..SHOWN)?));
+    } else {
+        let folder = settings.folder.display();
+        sketches.warnings.push(format!(
+            "the figure `components` is left out, since it takes long: draw it with \
+             `decompose plot {folder} --components {SHOWN}`"
+        ));
     }
     let (values, ranks) = (&outcome.spectra, outcome.train.ranks());
     sketches.add("spectra", || Ok(spectra(title.clone(), values, &ranks)));
@@ -42,6 +66,8 @@ pub(crate) fn spectra(title: String, spectra: &[Vec<f64>], ranks: &[usize]) -> S
         name: format!("bond {bond}"),
         values: values.clone(),
         kept,
+        all: values.len(),
+        left_out: None,
     };
     let spectra = spectra.iter().zip(ranks).zip(1..).map(line).collect();
     Spectra { title, value_name: "singular value".into(), spectra }

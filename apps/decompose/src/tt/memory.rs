@@ -9,9 +9,8 @@ use decompose_tt::{Method, kernels, svd};
 
 use crate::failure::Failure;
 use crate::pattern;
-use crate::run::memory::{FIGURE_BYTES, Forecast, Needs};
+use crate::run::memory::{Forecast, Needs, figure_bytes};
 use crate::run::plan::{Tried, within_memory};
-use crate::run::settings::Task;
 use crate::tt::settings::Settings;
 
 /// What to do about a run that does not fit.
@@ -71,7 +70,7 @@ fn needs<V: Value>(
             (0..order - 1).map(step).max().unwrap_or(0)
         }
     };
-    let figures = if settings.task == Task::Write { FIGURE_BYTES * 800 } else { 0 };
+    let figures = figure_bytes(order, settings);
     // The cores, and those that a kernel multiplies by, padded and packed.
     Needs { start: 0, factors: cores.saturating_mul(8 + 2 * value), work, figures }
 }

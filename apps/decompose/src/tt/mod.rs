@@ -94,7 +94,7 @@ fn finish<V: Value>(
     let (found, parts) = ((&facts.tensor, facts.forecast), record::parts(settings, solved, facts));
     let ending = run::Ending {
         write: |folder: &Path| write::results::<V>(solved, facts, folder),
-        draw: |sketches: &mut Sketches<'_>| figures::draw(settings, solved, sketches),
+        draw: |sketches: &mut Sketches<'_>| figures::draw(settings, solved, facts, sketches),
         timing: |phases: &Phases| figures::timing(settings, solved, phases),
     };
     let files = run::finish(settings, found, &parts, folder, console, ending)?;

@@ -10,9 +10,8 @@ use decompose_tucker::working_bytes;
 use decompose_tucker::{PlanRequest, Truncation, TuckerPlan, plan as plan_tucker, whole_bytes};
 
 use crate::failure::Failure;
-use crate::run::memory::{FIGURE_BYTES, Forecast, Needs};
+use crate::run::memory::{Forecast, Needs, figure_bytes};
 use crate::run::plan::{Tried, with_merges, within_memory};
-use crate::run::settings::Task;
 use crate::tucker::settings::{Floor, Settings, StartFrom};
 
 /// What to do about a run that does not fit.
@@ -30,7 +29,7 @@ pub(crate) fn needs<V: Value>(
     ranks: Option<&[usize]>,
     (settings, floor): (&Settings, Floor),
 ) -> Needs {
-    let figures = if settings.task == Task::Write { FIGURE_BYTES * 800 } else { 0 };
+    let figures = figure_bytes(tensor.order(), settings);
     let factors =
         ranks.map_or(0, |ranks| factor_bytes::<V>(tensor.extents(), ranks, (settings, floor)));
     Needs { start: start_bytes(tensor, ranks, (settings, floor)), factors, work: 0, figures }

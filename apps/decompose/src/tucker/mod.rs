@@ -44,7 +44,7 @@ pub(crate) fn run(args: TuckerArgs) -> Result<Done, Failure> {
     }
 }
 
-fn run_in<V: Value>(settings: &Settings) -> Result<Done, Failure> {
+fn run_in<V: Value + Into<f64>>(settings: &Settings) -> Result<Done, Failure> {
     let folder = settings.output()?;
     let mut console = Console::new(settings);
     let version = env!("CARGO_PKG_VERSION");
@@ -68,7 +68,7 @@ fn run_in<V: Value>(settings: &Settings) -> Result<Done, Failure> {
 }
 
 /// Writes and tells the results.
-fn finish<V: Value>(
+fn finish<V: Value + Into<f64>>(
     settings: &Settings,
     solved: &Solved<V>,
     facts: &Facts,
@@ -77,7 +77,7 @@ fn finish<V: Value>(
 ) -> Result<Done, Failure> {
     let (found, parts) = ((&facts.tensor, facts.forecast), record::parts(settings, solved, facts));
     let ending = run::Ending {
-        write: |folder: &Path| write::results(solved, folder),
+        write: |folder: &Path| write::results(solved, facts, folder),
         draw: |sketches: &mut Sketches<'_>| figures::draw(settings, solved, facts, sketches),
         timing: |phases: &Phases| figures::timing(settings, solved, facts, phases),
     };

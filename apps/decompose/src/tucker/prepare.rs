@@ -3,7 +3,9 @@
 use decompose_common::model::Model;
 use decompose_core::sweep::BuildReport;
 use decompose_formats::{Coo, Matrix, PatternCounts, Unit, Value};
-use decompose_tucker::{Engine, Start, Target, Truncation, TuckerModel, TuckerPlan, hosvd};
+use decompose_tucker::{
+    Engine, Hosvd, Start, Target, Truncation, TuckerModel, TuckerPlan, Unfolding, hosvd,
+};
 use serde_json::json;
 
 use crate::failure::Failure;
@@ -33,6 +35,8 @@ pub(crate) struct Facts {
     pub(crate) ranks: Vec<usize>,
     /// The bound on the relative error of a HOSVD.
     pub(crate) bound: Option<f64>,
+    /// The singular values of the unfoldings, if a HOSVD was computed.
+    pub(crate) unfoldings: Option<Vec<Unfolding>>,
     pub(crate) plan: TuckerPlan,
     pub(crate) build: BuildReport,
     pub(crate) forecast: Forecast,
@@ -69,11 +73,15 @@ pub(crate) fn prepare<V: Value>(
     let (mut tensor, unit) = tensor::in_unit(tensor, console)?;
     let given = given.map(|model| model.in_unit(unit.inverse()));
     let made = make_start(settings, (given, ranks), &mut tensor, console)?;
-    let (start, ranks, bound) = made;
-    let factors = match floor {
-        Floor::Hosvd => Some(make_floor(settings, &ranks, &mut tensor, console)?),
-        Floor::None => None,
-    };
+    let Made { start, ranks, bound, mut unfoldings } = made;
+    let mut factors = None;
+    if floor == Floor::Hosvd {
+        let found = make_floor(settings, &ranks, &mut tensor, console)?;
+        factors = Some(found.factors);
+        unfoldings = Some(found.unfoldings);
+    }
+    let values = unfoldings.iter_mut().flatten().flat_map(|unfolding| &mut unfolding.values);
+    values.for_each(|value| *value = unit.multiply(*value));
     let planned = console.phase("plan", || {
         let counts = pattern::of(&PatternCounts::of(&tensor));
         memory::plan(&tensor, (&counts, &ranks), before, (settings, floor))
@@ -85,7 +93,7 @@ pub(crate) fn prepare<V: Value>(
     let built = console.phase("build", || Engine::build(tensor, &plan, &toolchain));
     let (engine, build) = built?;
     console.build(&build)?;
-    let facts = Facts { tensor: facts, unit, ranks, bound, plan, build, forecast };
+    let facts = Facts { tensor: facts, unit, ranks, bound, unfoldings, plan, build, forecast };
     Ok(Prepared { engine, start, floor: factors, facts })
 }
 
@@ -102,8 +110,13 @@ fn given<V: Value>(settings: &Settings) -> Result<Option<TuckerModel<V>>, Failur
     }
 }
 
-/// A start, the ranks, and for a HOSVD the bound on its error.
-type Made<V> = (Start<V>, Vec<usize>, Option<f64>);
+/// A start, the ranks, and for a HOSVD the bound on its error and its singular values.
+struct Made<V> {
+    start: Start<V>,
+    ranks: Vec<usize>,
+    bound: Option<f64>,
+    unfoldings: Option<Vec<Unfolding>>,
+}
 
 /// Makes the start.
 fn make_start<V: Value>(
@@ -118,7 +131,8 @@ fn make_start<V: Value>(
             (_, Some(model)) => Start::Given(model),
             _ => Start::Random,
         };
-        return Ok((start, ranks.unwrap_or_default(), None));
+        let ranks = ranks.unwrap_or_default();
+        return Ok(Made { start, ranks, bound: None, unfoldings: None });
     };
     let target = match (&settings.ranks, ranks) {
         (_, Some(ranks)) => Target::Ranks(ranks),
@@ -134,19 +148,20 @@ fn make_start<V: Value>(
     let (shown, bound) = (times(&ranks), found.bound);
     console.screen.line(format!("start    HOSVD of ranks {shown}: error at most {bound:.3e}"));
     console.event("hosvd", json!({ "ranks": ranks, "bound": bound, "seconds": seconds }))?;
-    Ok((Start::Factors(found.factors), ranks, Some(bound)))
+    let (start, unfoldings) = (Start::Factors(found.factors), Some(found.unfoldings));
+    Ok(Made { start, ranks, bound: Some(bound), unfoldings })
 }
 
-/// Makes the factors of a HOSVD beside the start.
+/// Makes a HOSVD beside the start.
 fn make_floor<V: Value>(
     settings: &Settings,
     ranks: &[usize],
     tensor: &mut Coo<V>,
     console: &mut Console,
-) -> Result<Vec<Matrix<V>>, Failure> {
+) -> Result<Hosvd<V>, Failure> {
     let target = Target::Ranks(ranks.to_vec());
     let make = || hosvd(tensor, &target, Truncation::AtOnce, settings.seed);
-    Ok(console.phase("compare", make)?.factors)
+    Ok(console.phase("compare", make)?)
 }
 
 fn tell_plan(plan: &TuckerPlan, ranks: &[usize], console: &Console) -> Result<(), Failure> {

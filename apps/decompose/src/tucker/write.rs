@@ -9,6 +9,7 @@ use decompose_tucker::slice_norms;
 
 use crate::failure::Failure;
 use crate::run::record;
+use crate::tucker::prepare::Facts;
 use crate::tucker::solve::Solved;
 
 /// Writes all results; returns their files and the history, which is there already.
@@ -18,25 +19,30 @@ use crate::tucker::solve::Solved;
 /// If a file cannot be written.
 pub(crate) fn results<V: Value>(
     solved: &Solved<V>,
+    facts: &Facts,
     folder: &Path,
 ) -> Result<Vec<PathBuf>, Failure> {
     let outcome = &solved.outcome;
     let mut paths: Vec<PathBuf> = vec![outcome.model.write(folder)?, folder.join("history.csv")];
-    paths.push(spectra(solved, folder)?);
+    paths.push(spectra(solved, facts, folder)?);
     if outcome.restarts.len() > 1 {
         paths.push(record::restarts(&outcome.restarts, None, folder)?);
     }
     Ok(paths)
 }
 
-/// Writes the norms of the core's slices: the singular values of each mode.
-fn spectra<V: Value>(solved: &Solved<V>, folder: &Path) -> Result<PathBuf, Failure> {
+/// Writes the norms of the core's slices, the singular values of the model in each mode, beside those of
+/// the tensor's unfoldings as far as they are known.
+fn spectra<V: Value>(solved: &Solved<V>, facts: &Facts, folder: &Path) -> Result<PathBuf, Failure> {
     let path = folder.join("spectra.csv");
     files::replace(&path, |out| {
-        writeln!(out, "mode,number,singular_value")?;
-        for (norms, mode) in slice_norms(solved.outcome.model.core()).iter().zip(1..) {
-            for (norm, number) in norms.iter().zip(1..) {
-                writeln!(out, "{mode},{number},{norm:e}")?;
+        writeln!(out, "mode,number,singular_value,unfolding")?;
+        for (norms, mode) in slice_norms(solved.outcome.model.core()).iter().zip(0..) {
+            let known = facts.unfoldings.as_deref().map_or(&[][..], |all| &all[mode].values);
+            for at in 0..norms.len().max(known.len()) {
+                let number = |values: &[f64]| values.get(at).map(|value| format!("{value:e}"));
+                let [norm, value] = [number(norms), number(known)].map(Option::unwrap_or_default);
+                writeln!(out, "{},{},{norm},{value}", mode + 1, at + 1)?;
             }
         }
         Ok(())

@@ -29,7 +29,7 @@ fn the_sun_has_rank_two() {
     }
     // The labels beside the tensor are found.
     let figure = fs::read_to_string(folder.join("components.svg")).unwrap();
-    assert!(figure.contains("solar-time") && figure.contains("12.0 h"));
+    assert!(figure.contains("solar-time") && figure.contains("23.5 h"));
 }
 
 #[test]

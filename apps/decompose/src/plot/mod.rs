@@ -1,0 +1,160 @@
+//! `decompose plot`: earlier runs side by side, or the components of a model.
+
+mod components;
+mod runs;
+
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use clap::{Args, ValueEnum};
+use decompose_common::output::{Existing, OutputFolder};
+use decompose_core::plot::{self, ComponentOrder, Figure, PlotFormat};
+
+use crate::cli::Done;
+use crate::failure::Failure;
+use crate::run::args::{FormatArgs, parse_modes};
+use crate::stdout;
+
+/// Draws earlier runs side by side, or the components of a model.
+///
+/// Of runs it reads run.json and history.csv.  Runs of different tensors, or measured differently, never
+/// share an axis: each of them has figures of its own.  Completions are compared by held-out error.  Of a
+/// model file, or with --components of a folder, it draws the components.
+#[derive(Args, Debug)]
+pub(crate) struct PlotArgs {
+    /// Folders of runs; or one model: .npz, ktensor, or the folder of a run with --components.
+    #[arg(value_name = "RUN|MODEL", required = true)]
+    paths: Vec<PathBuf>,
+    /// The column of history.csv to compare runs by.  [default: fit; of completions the held-out error]
+    #[arg(long, value_name = "COLUMN", help_heading = "Runs")]
+    metric: Option<String>,
+    /// Draw figures of their own for runs that differ in this option, by its name in run.json, as rank.
+    #[arg(long, value_name = "OPTION", help_heading = "Runs")]
+    by: Option<String>,
+    /// Draw this many components of a model, or all.  [default: 8]
+    #[arg(long, value_name = "N|all", help_heading = "Components")]
+    components: Option<Count>,
+    /// The order of components.
+    #[arg(long, value_name = "ORDER", default_value = "weight", help_heading = "Components")]
+    sort: Sort,
+    /// Draw these modes as lines, in order: 1,3.  [default: modes whose labels are numbers or dates]
+    #[arg(
+        long,
+        value_name = "MODES",
+        default_value = "",
+        hide_default_value = true,
+        help_heading = "Components"
+    )]
+    lines: ModeList,
+    /// Draw these modes as bars, one an index.  [default: modes with other labels]
+    #[arg(
+        long,
+        value_name = "MODES",
+        default_value = "",
+        hide_default_value = true,
+        help_heading = "Components"
+    )]
+    bars: ModeList,
+    /// The folder of files mode-M-NAME.map with a name for each index.  [default: that of the run]
+    #[arg(long, value_name = "DIR", help_heading = "Components")]
+    labels: Option<PathBuf>,
+    /// The folder of the figures.
+    #[arg(long, short, value_name = "DIR", default_value = "decompose-plot")]
+    out: PathBuf,
+    /// Replace figures in the folder.
+    #[arg(long)]
+    overwrite: bool,
+    #[command(flatten)]
+    format: FormatArgs,
+}
+
+/// How many components.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Count {
+    /// As many.
+    Most(usize),
+    /// All.
+    All,
+}
+
+impl FromStr for Count {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Count, String> {
+        match text {
+            "all" => Ok(Count::All),
+            _ => text.parse().ok().filter(|&count| count > 0).map(Count::Most).ok_or_else(|| {
+                format!("`{text}` is no number of components; use one from 1 on, or `all`")
+            }),
+        }
+    }
+}
+
+/// How components are ordered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Sort {
+    /// The largest weight first.
+    Weight,
+    /// As in the model.
+    Number,
+}
+
+impl From<Sort> for ComponentOrder {
+    fn from(sort: Sort) -> ComponentOrder {
+        match sort {
+            Sort::Weight => ComponentOrder::Weight,
+            Sort::Number => ComponentOrder::Number,
+        }
+    }
+}
+
+/// Modes, counted from 0.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct ModeList(Vec<usize>);
+
+impl FromStr for ModeList {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<ModeList, String> {
+        match text {
+            "" => Ok(ModeList(Vec::new())),
+            _ => parse_modes(text, ',').map(ModeList),
+        }
+    }
+}
+
+/// Runs the command.
+///
+/// # Errors
+///
+/// A path that holds no run or no model, or an output that exists or cannot be written.
+pub(crate) fn run(args: &PlotArgs) -> Result<Done, Failure> {
+    let existing = if args.overwrite { Existing::Replace } else { Existing::Refuse };
+    let folder = OutputFolder::check(&args.out, existing)?;
+    let sheet = Sheet { folder: folder.path(), formats: args.format.formats() };
+    let models = args.paths.iter().any(|path| path.is_file());
+    match args.paths.as_slice() {
+        [model] if models || args.components.is_some() => components::draw(args, model, &sheet)?,
+        _ if models || args.components.is_some() => {
+            let why =
+                "components are of one model; folders of runs are compared without --components";
+            return Err(Failure::input(why));
+        }
+        runs => runs::draw(args, runs, &sheet)?,
+    }
+    Ok(Done::Complete)
+}
+
+/// Where figures go.
+struct Sheet<'a> {
+    folder: &'a Path,
+    formats: Vec<PlotFormat>,
+}
+
+impl Sheet<'_> {
+    /// Writes a figure and prints its files.
+    fn save(&self, figure: &impl Figure, stem: &str) -> Result<(), Failure> {
+        let paths = plot::render(figure, &self.formats)?.write(self.folder, stem)?;
+        paths.iter().try_for_each(|path| stdout::line(path.display()))
+    }
+}
