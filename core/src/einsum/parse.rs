@@ -41,7 +41,8 @@ fn access(text: &str) -> Result<Access, String> {
         format!("`{text}` is not a tensor such as `A(i,r)`{remedy}")
     };
     let (name, rest) = text.split_once('(').ok_or_else(bad)?;
-    let list = rest.strip_suffix(')').ok_or_else(bad)?;
+    let list = rest.strip_suffix(')').filter(|list| !list.contains(['(', ')']));
+    let list = list.ok_or_else(bad)?;
     let name = name.trim();
     let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
     if name.is_empty() || !name.chars().all(word) || name.starts_with(|c: char| c.is_ascii_digit())
