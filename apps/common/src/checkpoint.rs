@@ -4,8 +4,10 @@
 //! restarts, and its *identity*: the options that must agree when the run is resumed.  Each solver
 //! writes its own state beside these arrays; a file is always replaced as a whole.
 
+use std::fmt::Display;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ndarray::{Array2, ArrayView1};
 use ndarray_npy::ReadableElement;
@@ -17,13 +19,42 @@ use crate::restarts::{RestartReport, seed_of};
 use crate::stopping::StopReason;
 
 /// Where and how often to save the state of a run.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct CheckpointRule {
     /// An existing folder; `checkpoint.npz` and one `restart-K/model.npz` for each finished
     /// restart go there.
     pub folder: PathBuf,
     /// Iterations between two checkpoints; the end of the run is always saved.
     pub every: usize,
+    troubles: Troubles,
+}
+
+/// Why checkpoints could not be saved, seen by all clones of a rule.
+type Troubles = Arc<Mutex<Vec<String>>>;
+
+impl CheckpointRule {
+    /// Saves into `folder`, which exists, every `every` iterations.
+    pub fn new(folder: &Path, every: usize) -> CheckpointRule {
+        CheckpointRule { folder: folder.to_owned(), every, troubles: Troubles::default() }
+    }
+
+    /// Saves by `save`, which is given the folder.
+    ///
+    /// A failure is kept for [`CheckpointRule::take_troubles`]: a full disk is no reason to lose a run.
+    pub fn attempt<E: Display>(&self, save: impl FnOnce(&Path) -> Result<(), E>) {
+        if let Err(error) = save(&self.folder) {
+            self.troubles().push(error.to_string());
+        }
+    }
+
+    /// Returns why checkpoints could not be saved since the last call.
+    pub fn take_troubles(&self) -> Vec<String> {
+        std::mem::take(&mut *self.troubles())
+    }
+
+    fn troubles(&self) -> MutexGuard<'_, Vec<String>> {
+        self.troubles.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// The options that decide the course of a run, by name, as numbers.

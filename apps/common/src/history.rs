@@ -1,6 +1,7 @@
 //! The course of a run, iteration by iteration.
 
-use std::fs::File;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Seek, SeekFrom, Write};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
@@ -198,38 +199,36 @@ fn serialize_details<S: Serializer>(details: &[Detail], out: S) -> Result<S::Ok,
     map.end()
 }
 
-/// Writes `history.csv` while the run goes on: every record is on disk when it is appended.
+/// Writes `history.csv` while the run goes on.
+///
+/// What cannot be written is kept, and follows as soon as it can.
 pub struct HistoryWriter {
     path: PathBuf,
-    out: csv::Writer<File>,
+    /// Open from the first line written on.
+    file: Option<File>,
+    /// Bytes of whole lines in the file.
+    length: u64,
+    /// Lines that are to follow them.
+    pending: Vec<u8>,
 }
 
 impl HistoryWriter {
-    /// Starts the file `path`, replacing an earlier one, for records whose details have the names
-    /// and shapes of `layout`.
-    ///
-    /// # Errors
-    ///
-    /// [`CommonError::Io`] if it cannot be written.
-    pub fn create(path: &Path, layout: &[Detail]) -> Result<HistoryWriter, CommonError> {
-        let file = File::create(path).map_err(|source| CommonError::io("create", path, source))?;
-        let mut writer =
-            HistoryWriter { path: path.to_owned(), out: csv::Writer::from_writer(file) };
+    /// Prepares the file `path`, which replaces an earlier one when something is written, for records
+    /// whose details have the names and shapes of `layout`.
+    pub fn new(path: &Path, layout: &[Detail]) -> HistoryWriter {
+        let path = path.to_owned();
+        let mut writer = HistoryWriter { path, file: None, length: 0, pending: Vec::new() };
         let mut header: Vec<String> =
             ["restart", "iteration", "fit", "change", "relative_error", "seconds", "total_seconds"]
                 .map(String::from)
                 .into();
         header.extend(layout.iter().flat_map(Detail::columns));
-        writer.line(&header)?;
-        Ok(writer)
+        writer.line(&header);
+        writer
     }
 
-    /// Appends one iteration.
-    ///
-    /// # Errors
-    ///
-    /// [`CommonError::Io`] if it cannot be written.
-    pub fn append(&mut self, record: &IterationRecord) -> Result<(), CommonError> {
+    /// Adds one iteration, which [`HistoryWriter::flush`] writes.
+    pub fn push(&mut self, record: &IterationRecord) {
         // Shortest digits that read back exactly; times to the microsecond.
         let mut line = vec![
             record.restart.to_string(),
@@ -241,14 +240,45 @@ impl HistoryWriter {
             seconds(record.total_seconds),
         ];
         line.extend(record.details.iter().flat_map(Detail::texts));
-        self.line(&line)
+        self.line(&line);
     }
 
-    fn line(&mut self, fields: &[String]) -> Result<(), CommonError> {
-        let written = self.out.write_record(fields).map_err(std::io::Error::other);
-        written
-            .and_then(|()| self.out.flush())
-            .map_err(|source| CommonError::io("write", &self.path, source))
+    /// Writes what has not been written yet; every record is then on disk.
+    ///
+    /// # Errors
+    ///
+    /// [`CommonError::Io`] if it cannot be written; the file then ends with a whole line.
+    pub fn flush(&mut self) -> Result<(), CommonError> {
+        self.write().map_err(|source| CommonError::io("write", &self.path, source))
+    }
+
+    fn write(&mut self) -> io::Result<()> {
+        let file = match &mut self.file {
+            Some(file) => file,
+            none => {
+                match fs::remove_file(&self.path) {
+                    Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                    _ => {}
+                }
+                // A link put in its place meanwhile is not followed.
+                none.insert(OpenOptions::new().write(true).create_new(true).open(&self.path)?)
+            }
+        };
+        if let Err(error) = file.write_all(&self.pending) {
+            // If this fails too, part of a line stays until the next call.
+            let _ = file.set_len(self.length);
+            let _ = file.seek(SeekFrom::Start(self.length));
+            return Err(error);
+        }
+        self.length += self.pending.len() as u64;
+        self.pending.clear();
+        Ok(())
+    }
+
+    fn line(&mut self, fields: &[String]) {
+        // Numbers and names of columns need no quotes.
+        self.pending.extend_from_slice(fields.join(",").as_bytes());
+        self.pending.push(b'\n');
     }
 }
 
@@ -277,8 +307,10 @@ mod tests {
     fn every_record_is_on_disk_at_once() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("history.csv");
-        let mut writer = HistoryWriter::create(&path, &record().details).unwrap();
-        writer.append(&record()).unwrap();
+        let mut writer = HistoryWriter::new(&path, &record().details);
+        writer.push(&record());
+        assert!(!path.exists());
+        writer.flush().unwrap();
         let text = std::fs::read_to_string(&path).unwrap();
         assert_eq!(
             text,

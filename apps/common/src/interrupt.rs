@@ -11,6 +11,8 @@ use std::io::{IsTerminal, Write};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::run_folder;
+
 /// The exit status of a process that the user interrupted: 128 + SIGINT, as shells count.
 pub const EXIT_CODE: u8 = 130;
 
@@ -42,6 +44,7 @@ pub fn requested() -> bool {
 /// Runs on a thread of its own.
 fn handle() {
     if !DEFERRED.load(Ordering::Relaxed) {
+        run_folder::abandon_all();
         say("interrupted before there was a result: nothing was written");
         std::process::exit(EXIT_CODE.into());
     }

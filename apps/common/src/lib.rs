@@ -22,9 +22,11 @@ pub mod progress;
 pub mod residual;
 pub mod restarts;
 pub mod rng;
+pub mod run_folder;
 pub mod score;
 mod solver_error;
 pub mod stopping;
+pub mod system;
 
 pub use error::CommonError;
 pub use solver_error::SolverError;

@@ -15,6 +15,8 @@ pub enum Existing {
     Refuse,
     /// The files of an earlier run in it are replaced; others stay.
     Replace,
+    /// The run whose checkpoint it holds goes on and replaces its files; others stay.
+    Resume,
 }
 
 /// A folder that can be written, not necessarily there yet.

@@ -46,7 +46,7 @@ const ROUNDING: f64 = 1e-14;
 /// # Errors
 ///
 /// [`SolverError`]: options that make no sense, entries outside the domain of the loss, no memory,
-/// overflow at the start, a checkpoint of another run or one that cannot be written.
+/// overflow at the start, a checkpoint of another run.
 pub fn solve(
     data: Data<'_>,
     start: Start,
@@ -82,7 +82,7 @@ pub(crate) fn fit(
         let next = run.rounds.after(run.finished.iter().chain([&report]));
         if stop.is_cut_short() || next.start >= config.restarts {
             if let Some(rule) = &config.checkpoint {
-                checkpoint::save(&run, data, config, &rule.folder)?;
+                rule.attempt(|folder| checkpoint::save(&run, data, config, folder));
             }
             run.finish(report)?;
             return run.conclude(data, config, build_seconds);
@@ -222,7 +222,7 @@ impl Run {
             self.judge(epoch, before.elapsed().as_secs_f64(), config)?;
             if let Some(rule) = config.checkpoint.as_ref().filter(|r| epoch.is_multiple_of(r.every))
             {
-                checkpoint::save(self, data, config, &rule.folder)?;
+                rule.attempt(|folder| checkpoint::save(self, data, config, folder));
             }
             flow = self.last().map_or(flow, &mut *observer);
         }

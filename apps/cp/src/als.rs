@@ -34,7 +34,7 @@ pub(crate) fn iterate<V: Value>(
         if let Some(rule) = &config.checkpoint
             && run.state.iteration.is_multiple_of(rule.every)
         {
-            checkpoint::save(run, config, &rule.folder)?;
+            rule.attempt(|folder| checkpoint::save(run, config, folder));
         }
         if observer(&record) == ControlFlow::Break(()) {
             return Ok(StopReason::Interrupted);

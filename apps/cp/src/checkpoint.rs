@@ -55,7 +55,8 @@ pub(crate) fn save_finished<V: Value>(
     Ok(())
 }
 
-/// Saves the run between two iterations.
+/// Saves the run between two iterations, and models of finished restarts that are not there, as where the run
+/// goes on in another folder.
 pub(crate) fn save<V: Value>(
     run: &Run<V>,
     config: &CpConfig,
@@ -68,6 +69,11 @@ pub(crate) fn save<V: Value>(
     let updates = [run.gram.singular as u64, run.gram.ill_conditioned as u64];
     let finished: Vec<RestartReport> = run.finished.iter().map(|f| f.report).collect();
     let identity = identity::<V>(config, &extents);
+    for (restart, ended) in run.finished.iter().enumerate() {
+        if !checkpoint::restart_folder(folder, restart).join("model.npz").exists() {
+            save_finished(&ended.model, restart, folder)?;
+        }
+    }
     npz::write(&checkpoint::file(folder), |out| {
         checkpoint::write_common(out, VERSION, &identity, (&run.history, &finished))?;
         out.numbers("measures", &measures)?;

@@ -57,7 +57,7 @@ impl<V: Value> Run<V> {
 /// # Errors
 ///
 /// [`SolverError`]: options that make no sense, a start that does not fit, a tensor of zeros,
-/// overflow, a failed kernel, a checkpoint that cannot be written or read.
+/// overflow, a failed kernel, a checkpoint that cannot be read.
 pub fn solve<V: Value>(
     sweep: &mut dyn MttkrpSweep<V>,
     start: Start<V>,
@@ -75,7 +75,7 @@ pub fn solve<V: Value>(
         let done = cut_short || run.finished.len() + 1 >= config.restarts;
         if done {
             if let Some(rule) = &config.checkpoint {
-                checkpoint::save(&run, config, &rule.folder)?;
+                rule.attempt(|folder| checkpoint::save(&run, config, folder));
             }
             return conclude(run, stop, config);
         }
@@ -86,7 +86,8 @@ pub fn solve<V: Value>(
         let ended = std::mem::replace(&mut run.state, next);
         run.finished.push(finish(ended, stop, number, config)?);
         if let Some(rule) = &config.checkpoint {
-            checkpoint::save_finished(&run.finished[number].model, number, &rule.folder)?;
+            let model = &run.finished[number].model;
+            rule.attempt(|folder| checkpoint::save_finished(model, number, folder));
         }
     }
 }

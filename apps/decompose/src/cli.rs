@@ -1,5 +1,7 @@
 //! The commands, and how the process ends.
 
+use std::ffi::OsString;
+use std::io::Write;
 use std::panic;
 use std::process::ExitCode;
 
@@ -14,7 +16,7 @@ use crate::convert::ConvertArgs;
 use crate::cp::CpArgs;
 use crate::einsum::EinsumArgs;
 use crate::evaluate::{EvalArgs, PredictArgs};
-use crate::failure::{Failure, INTERNAL};
+use crate::failure::{Failure, INTERNAL, WRITING};
 use crate::generate::GenerateArgs;
 use crate::manual::{CompletionsArgs, ManArgs};
 use crate::plot::PlotArgs;
@@ -67,6 +69,8 @@ pub(crate) enum Done {
     Complete,
     /// The user stopped it; what there was is written.
     Interrupted,
+    /// The model is written; something else that was asked for could not be.
+    Partly,
 }
 
 impl Done {
@@ -84,6 +88,9 @@ pub(crate) fn main() -> ExitCode {
         Err(usage) => {
             // Printing fails only if nobody reads it.
             let _ = usage.print();
+            if let Some(hint) = hint(std::env::args_os().skip(1)) {
+                let _ = writeln!(std::io::stderr(), "\n{hint}");
+            }
             return ExitCode::from(usage.exit_code() as u8);
         }
     };
@@ -91,9 +98,11 @@ pub(crate) fn main() -> ExitCode {
         Failure::internal(info.to_string()).print();
     }));
     decompose_common::machine::return_large_blocks();
+    decompose_common::system::let_large_writes_fail();
     match panic::catch_unwind(|| dispatch(cli.command)) {
         Ok(Ok(Done::Complete)) => ExitCode::SUCCESS,
         Ok(Ok(Done::Interrupted)) => ExitCode::from(decompose_common::interrupt::EXIT_CODE),
+        Ok(Ok(Done::Partly)) => ExitCode::from(WRITING),
         Ok(Err(failure)) => {
             failure.print();
             failure.exit_code()
@@ -101,6 +110,14 @@ pub(crate) fn main() -> ExitCode {
         // The hook has printed why.
         Err(_) => ExitCode::from(INTERNAL),
     }
+}
+
+/// Returns what to write instead of modes behind an option that takes them behind `=` only.
+fn hint(words: impl Iterator<Item = OsString>) -> Option<String> {
+    let words: Vec<OsString> = words.collect();
+    let modes = words.windows(2).find(|pair| pair[0] == "--nonneg")?[1].to_str()?;
+    let are_modes = modes.split(',').all(|mode| mode.parse::<u16>().is_ok());
+    are_modes.then(|| format!("help: the modes belong to the option: write --nonneg={modes}"))
 }
 
 fn dispatch(command: Command) -> Result<Done, Failure> {

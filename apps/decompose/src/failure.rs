@@ -1,7 +1,8 @@
 //! Errors as the user meets them: one message, the place, a remedy, an exit code.
 
+use std::error::Error;
 use std::fmt;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
 
 use decompose_common::{CommonError, SolverError};
@@ -13,6 +14,8 @@ use decompose_formats::FormatError;
 pub(crate) const INTERNAL: u8 = 1;
 /// The exit code after a bad input, option or place for the output.
 const INPUT: u8 = 2;
+/// The exit code if results could not be written, all or in part: a full disk, a closed output.
+pub(crate) const WRITING: u8 = 3;
 
 /// Why a command did not do its work.
 #[derive(Debug)]
@@ -45,14 +48,28 @@ impl Failure {
         self
     }
 
-    /// Returns what went wrong.
-    pub(crate) fn message(&self) -> &str {
-        &self.message
+    /// Counts as met when results were to be written, unless it is a fault of this program.
+    pub(crate) fn while_writing(self) -> Failure {
+        let code = if self.code == INTERNAL { INTERNAL } else { WRITING };
+        Failure { code, ..self }
     }
 
-    /// Counts as a fault of the machine, met when results were to be written.
-    pub(crate) fn while_writing(self) -> Failure {
-        Failure { code: INTERNAL, ..self }
+    /// Names an error with what the operating system said in it: a disk that is full is no mistake in the input,
+    /// wherever it is met.
+    fn of(error: &(dyn Error + 'static)) -> Failure {
+        use ErrorKind::{FileTooLarge, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+        let failure = Failure::input(error.to_string());
+        match decompose_common::files::kind(error) {
+            Some(StorageFull | QuotaExceeded | FileTooLarge | ReadOnlyFilesystem) => {
+                failure.while_writing()
+            }
+            _ => failure,
+        }
+    }
+
+    /// Returns what happened, without the remedy.
+    pub(crate) fn message(&self) -> &str {
+        &self.message
     }
 
     /// Writes it to standard error.
@@ -88,7 +105,7 @@ impl From<FormatError> for Failure {
                 let message = format!("{}:{}: {}", line.file, line.line, line.fault);
                 Failure { line: Some((line.line, line.text)), ..Failure::input(message) }
             }
-            other => Failure::input(other.to_string()),
+            other => Failure::of(&other),
         }
     }
 }
@@ -98,7 +115,7 @@ impl From<CommonError> for Failure {
         match error {
             CommonError::Format(inner) => inner.into(),
             CommonError::Core(inner) => inner.into(),
-            other => Failure::input(other.to_string()),
+            other => Failure::of(&other),
         }
     }
 }
@@ -108,7 +125,7 @@ impl From<CoreError> for Failure {
         match error {
             CoreError::Format(inner) => inner.into(),
             CoreError::Internal(why) => Failure::internal(why),
-            other => Failure::input(other.to_string()),
+            other => Failure::of(&other),
         }
     }
 }
@@ -119,13 +136,13 @@ impl From<SolverError> for Failure {
             SolverError::Core(inner) => inner.into(),
             SolverError::Common(inner) => inner.into(),
             SolverError::Format(inner) => inner.into(),
-            other => Failure::input(other.to_string()),
+            other => Failure::of(&other),
         }
     }
 }
 
 impl From<PlotError> for Failure {
     fn from(error: PlotError) -> Failure {
-        Failure::input(error.to_string())
+        Failure::of(&error)
     }
 }

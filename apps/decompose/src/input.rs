@@ -10,6 +10,7 @@ use decompose_formats::io::{self, Base, Format, Progress, ReadOptions, ReadRepor
 use decompose_formats::{Coo, Duplicates, ModeOrder, Value};
 
 use crate::failure::Failure;
+use crate::words::counted;
 
 /// Where the tensor is and how its file is to be understood.
 #[derive(Args, Clone, Debug)]
@@ -130,7 +131,9 @@ impl<V: Value> Input<V> {
         });
         let merged = merged?;
         let nnz = self.tensor.nnz();
-        screen.line(format!("sort     {nnz} entries, {merged} duplicates merged; {seconds:.2} s"));
+        let (entries, merges) =
+            (counted(nnz, "entry", "entries"), counted(merged, "duplicate", "duplicates"));
+        screen.line(format!("sort     {entries}, {merges} merged; {seconds:.2} s"));
         Ok((merged, seconds))
     }
 }

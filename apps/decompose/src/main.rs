@@ -21,6 +21,7 @@ mod stats;
 mod stdout;
 mod tt;
 mod tucker;
+mod words;
 
 use std::process::ExitCode;
 

@@ -28,7 +28,7 @@ pub(crate) fn json(value: &impl serde::Serialize) -> Result<(), Failure> {
 fn accept(written: io::Result<()>) -> Result<(), Failure> {
     match written {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            Err(Failure::input(format!("cannot write to standard output: {error}")))
+            Err(Failure::input(format!("cannot write to standard output: {error}")).while_writing())
         }
         _ => Ok(()),
     }

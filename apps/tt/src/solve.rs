@@ -34,7 +34,7 @@ const DMRG_START: usize = 4;
 /// # Errors
 ///
 /// [`SolverError`]: options that make no sense, a start that does not fit, a tensor of zeros,
-/// overflow, no memory, a failed kernel, a checkpoint that cannot be written or read.
+/// overflow, no memory, a failed kernel, a checkpoint that cannot be read.
 pub fn solve<V: Value>(
     kernels: &mut Kernels<V>,
     start: Start,
@@ -53,7 +53,7 @@ pub fn solve<V: Value>(
     loop {
         let stop = iterate(kernels, &mut run, config, observer)?;
         if let Some(rule) = &config.checkpoint {
-            checkpoint::save::<V>(&run, config, &rule.folder)?;
+            rule.attempt(|folder| checkpoint::save::<V>(&run, config, folder));
         }
         restarts.push(report(&run.state, seed_of(config.seed, restarts.len()), stop));
         let next = random_start(kernels.extents(), config, seed_of(config.seed, restarts.len()))?;
@@ -225,7 +225,7 @@ fn iterate<V: Value>(
         if let Some(rule) = &config.checkpoint
             && run.state.iteration.is_multiple_of(rule.every)
         {
-            checkpoint::save::<V>(run, config, &rule.folder)?;
+            rule.attempt(|folder| checkpoint::save::<V>(run, config, folder));
         }
         if let Some(record) = run.history.last()
             && observer(record) == ControlFlow::Break(())

@@ -54,7 +54,8 @@ pub(crate) fn save_finished<V: Value>(
     Ok(())
 }
 
-/// Saves the run between two iterations.
+/// Saves the run between two iterations, and the best model of finished restarts if it is not there, as where
+/// the run goes on in another folder.
 pub(crate) fn save<V: Value>(
     run: &Run<V>,
     config: &TuckerConfig,
@@ -64,6 +65,12 @@ pub(crate) fn save<V: Value>(
     let extents: Vec<u64> = state.factors.iter().map(|factor| factor.rows() as u64).collect();
     let measures = [state.fit, state.change, state.relative_error];
     let identity = identity::<V>(config, &extents);
+    if let Some(model) = &run.best {
+        let best = restarts::best(&run.finished);
+        if !checkpoint::restart_folder(folder, best).join("model.npz").exists() {
+            save_finished(model, best, folder)?;
+        }
+    }
     npz::write(&checkpoint::file(folder), |out| {
         checkpoint::write_common(out, VERSION, &identity, (&run.history, &run.finished))?;
         out.numbers("measures", &measures)?;

@@ -57,7 +57,7 @@ pub fn history_layout(order: usize, method: Method) -> Vec<Detail> {
 /// # Errors
 ///
 /// [`SolverError`]: options that make no sense, a start that does not fit, a tensor of zeros,
-/// overflow, a failed kernel, a checkpoint that cannot be written or read.
+/// overflow, a failed kernel, a checkpoint that cannot be read.
 pub fn solve<V: Value>(
     engine: &mut Engine<V>,
     start: Start<V>,
@@ -109,7 +109,7 @@ fn run_starts<V: Value>(
         let number = run.finished.len();
         if cut_short || number + 1 >= config.restarts {
             if let Some(rule) = &config.checkpoint {
-                checkpoint::save(&run, config, &rule.folder)?;
+                rule.attempt(|folder| checkpoint::save(&run, config, folder));
             }
             let stop = rise_above(engine, (&mut run, floor, stop), config, observer)?;
             return Ok(TuckerOutcome { hosvd_fit: floor_fit, ..conclude(run, stop, config)? });
@@ -120,7 +120,7 @@ fn run_starts<V: Value>(
         if let (Some(rule), Some(model)) = (&config.checkpoint, &run.best)
             && restarts::best(&run.finished) == number
         {
-            checkpoint::save_finished(model, number, &rule.folder)?;
+            rule.attempt(|folder| checkpoint::save_finished(model, number, folder));
         }
     }
 }
@@ -187,7 +187,7 @@ fn iterate<V: Value>(
         if let Some(rule) = &config.checkpoint
             && run.state.iteration.is_multiple_of(rule.every)
         {
-            checkpoint::save(run, config, &rule.folder)?;
+            rule.attempt(|folder| checkpoint::save(run, config, folder));
         }
         if observer(&record) == ControlFlow::Break(()) {
             return Ok(StopReason::Interrupted);

@@ -1,6 +1,6 @@
 //! Comma-separated tables: `weights.csv` and `factor_1.csv`, ..., with headers.
 
-use std::io::{self, BufWriter};
+use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 
 use decompose_formats::Value;
@@ -41,8 +41,8 @@ fn write_table(
 ) -> Result<(), CommonError> {
     files::replace(path, |out: &mut BufWriter<_>| {
         let mut table = ::csv::Writer::from_writer(out);
-        table.write_record(header).map_err(io::Error::other)?;
-        lines.try_for_each(|line| table.write_record(line).map_err(io::Error::other))?;
+        table.write_record(header).map_err(files::table_error)?;
+        lines.try_for_each(|line| table.write_record(line).map_err(files::table_error))?;
         table.flush()
     })
 }

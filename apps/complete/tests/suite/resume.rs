@@ -46,7 +46,7 @@ fn essence(outcome: &CompleteOutcome) -> (Vec<Vec<u64>>, Vec<EpochRecord>, usize
 }
 
 fn saved(config: &CompleteConfig, folder: &Path, every: usize) -> CompleteConfig {
-    let rule = CheckpointRule { folder: folder.to_owned(), every };
+    let rule = CheckpointRule::new(folder, every);
     CompleteConfig { checkpoint: Some(rule), ..config.clone() }
 }
 

@@ -17,7 +17,7 @@ fn config(folder: &Path, rank: usize, nonneg: NonNegModes) -> CpConfig {
     config.stop.tol = 0.0;
     config.restarts = 2;
     config.nonneg = nonneg;
-    config.checkpoint = Some(CheckpointRule { folder: folder.to_owned(), every: 2 });
+    config.checkpoint = Some(CheckpointRule::new(folder, 2));
     config
 }
 

@@ -1,7 +1,9 @@
 //! The files of a run.
 
-use std::path::{Path, PathBuf};
+use std::io::Write;
+use std::path::PathBuf;
 
+use decompose_common::files;
 use decompose_common::machine::MachineFacts;
 use decompose_common::progress::{Screen, Verbosity};
 use decompose_core::cost::Machine;
@@ -17,11 +19,8 @@ use crate::failure::Failure;
 use crate::run::args::Precision;
 use crate::run::figures::Sketches;
 
-/// All files that a run may write.
-const FILES: [&str; 7] = [
-    "raw.csv", "summary.csv", "bench.json", "bench.svg", "bench.png", "ablation.svg",
-    "ablation.png",
-];
+/// All figures that a run may draw.
+const FIGURES: [&str; 4] = ["bench.svg", "bench.png", "ablation.svg", "ablation.png"];
 
 /// Writes raw.csv, summary.csv, bench.json and the figures; returns their paths.
 ///
@@ -36,15 +35,21 @@ pub(crate) fn write(
 ) -> Result<Vec<PathBuf>, Failure> {
     settings.folder.create()?;
     let folder = settings.folder.path();
-    settings.folder.clear(FILES)?;
-    let (raw, summary) = (folder.join("raw.csv"), folder.join("summary.csv"));
-    write_raw(&raw, settings, record).map_err(|error| failed(&raw, error))?;
-    write_summary(&summary, settings, lines).map_err(|error| failed(&summary, error))?;
-    let path = folder.join("bench.json");
-    let text = serde_json::to_string_pretty(&whole(settings, record, (lines, ablation), done));
-    let text = text.map_err(|error| Failure::internal(format!("cannot write JSON: {error}")))?;
-    std::fs::write(&path, text + "\n").map_err(|error| failed(&path, error))?;
-    let mut written = vec![raw, summary, path];
+    let mut written =
+        ["raw.csv", "summary.csv", "bench.json"].map(|name| folder.join(name)).to_vec();
+    let whole = whole(settings, record, (lines, ablation), done);
+    files::replace(&written[0], |out| {
+        write_raw(out, settings, record).map_err(files::table_error)
+    })?;
+    // The figures of an earlier run belong to its numbers.
+    settings.folder.clear(FIGURES)?;
+    files::replace(&written[1], |out| {
+        write_summary(out, settings, lines).map_err(files::table_error)
+    })?;
+    files::replace(&written[2], |out| {
+        serde_json::to_writer_pretty(&mut *out, &whole)?;
+        writeln!(out)
+    })?;
     let mut sketches = Sketches::new(&settings.plots);
     if let Some(bars) = figure::of(settings, lines) {
         sketches.add("bench", || Ok(bars));
@@ -56,10 +61,6 @@ pub(crate) fn write(
     let screen = Screen::new(Verbosity::Normal);
     sketches.warnings.iter().for_each(|warning| screen.warn(warning));
     Ok(written)
-}
-
-fn failed(path: &Path, error: impl std::fmt::Display) -> Failure {
-    Failure::input(format!("cannot write {}: {error}", path.display())).while_writing()
 }
 
 fn precision(settings: &Settings) -> &'static str {
@@ -74,8 +75,8 @@ fn rank(rank: Option<usize>) -> String {
     rank.map_or_else(String::new, |rank| rank.to_string())
 }
 
-fn write_raw(path: &Path, settings: &Settings, record: &Record) -> csv::Result<()> {
-    let mut file = csv::Writer::from_path(path)?;
+fn write_raw(out: impl Write, settings: &Settings, record: &Record) -> csv::Result<()> {
+    let mut file = csv::Writer::from_writer(out);
     file.write_record([
         "round", "program", "tensor", "rank", "threads", "precision", "quantity", "value", "unit",
         "share", "counts",
@@ -99,8 +100,8 @@ fn write_raw(path: &Path, settings: &Settings, record: &Record) -> csv::Result<(
     Ok(file.flush()?)
 }
 
-fn write_summary(path: &Path, settings: &Settings, lines: &[Line]) -> csv::Result<()> {
-    let mut file = csv::Writer::from_path(path)?;
+fn write_summary(out: impl Write, settings: &Settings, lines: &[Line]) -> csv::Result<()> {
+    let mut file = csv::Writer::from_writer(out);
     file.write_record([
         "program", "tensor", "rank", "threads", "precision", "quantity", "median", "lowest",
         "highest", "rounds", "unit",

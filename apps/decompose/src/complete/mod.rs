@@ -12,10 +12,8 @@ pub(crate) mod settings;
 mod solve;
 pub(crate) mod summary;
 
-use std::path::{Path, PathBuf};
-
 use decompose_common::model::{Meaning, Model, Stored};
-use decompose_common::output::OutputFolder;
+use decompose_common::run_folder::RunFolder;
 use decompose_complete::Loss;
 use serde_json::json;
 
@@ -28,7 +26,7 @@ use crate::failure::Failure;
 use crate::run::console::Console;
 use crate::run::figures::Sketches;
 use crate::run::settings::Task;
-use crate::run::{self, Phases};
+use crate::run::{self, Desk, Phases, Written};
 
 pub(crate) use crate::complete::args::CompleteArgs;
 
@@ -40,7 +38,7 @@ pub(crate) use crate::complete::args::CompleteArgs;
 pub(crate) fn run(args: &CompleteArgs) -> Result<Done, Failure> {
     let mut settings = Settings::new(args)?;
     run::begin(settings.threads)?;
-    let folder = settings.output()?;
+    let folder = settings.run.claim()?;
     let mut console = Console::new(&settings);
     let version = env!("CARGO_PKG_VERSION");
     console.screen.line(format!(
@@ -61,7 +59,7 @@ pub(crate) fn run(args: &CompleteArgs) -> Result<Done, Failure> {
         return explain(&settings, &loaded);
     }
     let solved = solve::solve(&settings, &loaded.parts, folder.as_ref(), &mut console)?;
-    finish(&settings, &solved, &loaded, folder.as_ref(), &mut console)
+    finish(&settings, &solved, &loaded, folder, &mut console)
 }
 
 /// Prints the expressions of the kernels; `decompose schedule` explains each.
@@ -80,7 +78,7 @@ fn finish(
     settings: &Settings,
     solved: &Solved,
     loaded: &Loaded,
-    folder: Option<&OutputFolder>,
+    folder: Option<RunFolder>,
     console: &mut Console,
 ) -> Result<Done, Failure> {
     let outcome = &solved.outcome;
@@ -102,13 +100,16 @@ fn finish(
         );
     }
     let predict = || Predictions::of(settings, solved, &loaded.parts);
-    let predictions = console.phase("predict", predict)?;
+    let predictions = console.phase("predict", predict).unwrap_or_else(|failure| {
+        console.trouble(&failure);
+        None
+    });
     let quality = predictions.as_ref().map(Predictions::quality);
     let parts = record::parts(settings, solved, loaded, quality);
     let found = (&loaded.tensor, loaded.forecast);
     let stored = stored(settings, solved, loaded)?;
     let ending = run::Ending {
-        write: |folder: &Path| write(&stored, predictions.as_ref(), folder),
+        write: |desk: &Desk<'_>| write(&stored, predictions.as_ref(), desk),
         draw: |sketches: &mut Sketches<'_>| {
             figures::draw(
                 settings,
@@ -118,12 +119,12 @@ fn finish(
                 sketches,
             );
         },
-        timing: |phases: &Phases| figures::timing(settings, solved, phases),
+        timing: |phases: &Phases| Some(figures::timing(settings, solved, phases)),
     };
     let files = run::finish(settings, found, &parts, folder, console, ending)?;
-    let (phases, files) = (&console.phases, files.as_slice());
-    console.summary(summary::Summary { settings, solved, loaded, quality, phases, files })?;
-    Ok(solved.done)
+    let (phases, files) = (&console.phases.clone(), files.as_slice());
+    console.summary(summary::Summary { settings, solved, loaded, quality, phases, files });
+    Ok(console.done(solved.done))
 }
 
 /// Returns the model as it is written, with what its values mean.
@@ -141,15 +142,16 @@ fn stored(settings: &Settings, solved: &Solved, loaded: &Loaded) -> Result<Store
     Ok(Stored { model, meaning })
 }
 
-/// Writes model and predictions; returns their files and the history, which is there already.
+/// Writes model and predictions, the model first.
 fn write(
     stored: &Stored<f64>,
     predictions: Option<&Predictions>,
-    folder: &Path,
-) -> Result<Vec<PathBuf>, Failure> {
-    let mut paths = vec![stored.write(folder)?, folder.join("history.csv")];
+    desk: &Desk<'_>,
+) -> Result<Written, Failure> {
+    let folder = desk.folder;
+    let mut written = desk.model(stored.write(folder).map(|path| vec![path]))?;
     if let Some(predictions) = predictions {
-        paths.push(predictions.write(folder)?);
+        written.add(predictions.write(folder).map(Some));
     }
-    Ok(paths)
+    Ok(written)
 }

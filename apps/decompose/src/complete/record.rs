@@ -1,7 +1,5 @@
 //! What a completion writes into `run.json`.
 
-use std::path::Path;
-
 use decompose_complete::{
     Algorithm, Baseline, Biases, CompleteConfig, EpochRecord, ModelKind, Quality, Range, Reg,
     StartReport, StopReason, root_mean_square,
@@ -12,11 +10,11 @@ use serde_json::{Value as Json, json};
 use crate::complete::data::Loaded;
 use crate::complete::settings::{HeldOut, Settings};
 use crate::complete::solve::Solved;
-use crate::run::record::{Parts, SharedOptions, median};
+use crate::run::record::{Parts, SharedOptions, lossy, median};
 
 /// All that decides a run; modes count from 1.
 #[derive(Serialize)]
-pub(crate) struct Options<'a> {
+pub(crate) struct Options {
     model: ModelKind,
     algorithm: Algorithm,
     loss: Json,
@@ -29,9 +27,9 @@ pub(crate) struct Options<'a> {
     ccd_inner: usize,
     ccd_block: usize,
     held_out: Json,
-    mask: Option<&'a Path>,
+    mask: Option<String>,
     #[serde(flatten)]
-    shared: SharedOptions<'a>,
+    shared: SharedOptions,
 }
 
 /// Facts about the data and the kernels.
@@ -97,7 +95,7 @@ pub(crate) fn parts(
 }
 
 /// Returns the options of a run as they are recorded.
-pub(crate) fn options(settings: &Settings, order: usize) -> Options<'_> {
+pub(crate) fn options(settings: &Settings, order: usize) -> Options {
     let CompleteConfig { model, algorithm, loss, reg, patience, step, inner, block, .. } =
         settings.config(order, 0);
     let config = settings.config(order, 0);
@@ -117,9 +115,11 @@ pub(crate) fn options(settings: &Settings, order: usize) -> Options<'_> {
         ccd_block: block,
         held_out: match &settings.held_out {
             HeldOut::Split(share, rule) => json!({ "split": share, "by": rule }),
-            HeldOut::Files { val, test } => json!({ "val": val, "test": test }),
+            HeldOut::Files { val, test } => {
+                json!({ "val": val.as_ref().map(lossy), "test": test.as_ref().map(lossy) })
+            }
         },
-        mask: settings.mask.as_deref(),
+        mask: settings.mask.as_deref().map(lossy),
         shared: settings.options(),
     }
 }

@@ -1,7 +1,7 @@
 //! The starts of a fit, watched.
 
 use decompose_common::history::IterationRecord;
-use decompose_common::output::OutputFolder;
+use decompose_common::run_folder::RunFolder;
 use decompose_complete::{
     CompleteConfig, CompleteOutcome, Data, EpochRecord, Loss, Parts, Scores, Start, StopReason,
     root_mean_square, saved_history,
@@ -28,25 +28,26 @@ pub(crate) struct Solved {
 pub(crate) fn solve(
     settings: &Settings,
     parts: &Parts,
-    folder: Option<&OutputFolder>,
+    folder: Option<&RunFolder>,
     console: &mut Console,
 ) -> Result<Solved, Failure> {
     let Parts { train, val, test } = parts;
     let data = Data { train, val: val.as_ref(), test: test.as_ref() };
     let loss = settings.loss();
     let size = root_mean_square(train.values());
-    let saved = settings.resume.as_deref().map(saved_history).transpose()?.unwrap_or_default();
+    let saved = settings.saved.as_deref().map(saved_history).transpose()?.unwrap_or_default();
     let unjudged = history::unjudged(&settings.reg);
     let mut journal = Journal { loss, size, unjudged, last: None };
     let earlier: Vec<IterationRecord> =
         saved.iter().map(|record| journal.iteration(record)).collect();
-    let course = Course { layout: history::layout(loss, parts, &settings.reg), earlier };
+    let (layout, checkpoint) = (history::layout(loss, parts, &settings.reg), settings.checkpoint());
+    let course = Course { layout, earlier, checkpoint: checkpoint.clone() };
     let config = CompleteConfig {
         restarts: settings.restarts,
-        checkpoint: settings.checkpoint(),
+        checkpoint,
         ..settings.config(train.order(), 0)
     };
-    let start = settings.resume.clone().map_or(Start::Random, Start::Checkpoint);
+    let start = settings.saved.clone().map_or(Start::Random, Start::Checkpoint);
     let toolchain = settings.toolchain();
     let outcome = journal::watch(settings, folder, course, console, |observer| {
         let mut see = |record: &EpochRecord| observer(&journal.iteration(record));

@@ -13,9 +13,7 @@ mod start;
 mod summary;
 mod write;
 
-use std::path::Path;
-
-use decompose_common::output::OutputFolder;
+use decompose_common::run_folder::RunFolder;
 use decompose_formats::Value;
 use serde_json::json;
 
@@ -28,7 +26,7 @@ use crate::run::args::Precision;
 use crate::run::console::Console;
 use crate::run::figures::Sketches;
 use crate::run::settings::Task;
-use crate::run::{self, Phases};
+use crate::run::{self, Desk, Phases};
 
 pub(crate) use crate::cp::args::CpArgs;
 
@@ -38,16 +36,19 @@ pub(crate) use crate::cp::args::CpArgs;
 ///
 /// Bad options or input before anything is written; a fault of the machine or this program.
 pub(crate) fn run(args: CpArgs) -> Result<Done, Failure> {
-    let settings = Settings::new(args)?;
+    let mut settings = Settings::new(args)?;
     run::begin(settings.threads)?;
+    let folder = settings.claim()?;
     settings.techniques.pages().during(|| match settings.precision {
-        Precision::F64 => run_in::<f64>(&settings),
-        Precision::F32 => run_in::<f32>(&settings),
+        Precision::F64 => run_in::<f64>(&settings, folder),
+        Precision::F32 => run_in::<f32>(&settings, folder),
     })
 }
 
-fn run_in<V: Value + Into<f64>>(settings: &Settings) -> Result<Done, Failure> {
-    let folder = settings.output()?;
+fn run_in<V: Value + Into<f64>>(
+    settings: &Settings,
+    folder: Option<RunFolder>,
+) -> Result<Done, Failure> {
     let mut console = Console::new(settings);
     let (version, config) = (env!("CARGO_PKG_VERSION"), &settings.config);
     console.screen.line(format!(
@@ -66,7 +67,7 @@ fn run_in<V: Value + Into<f64>>(settings: &Settings) -> Result<Done, Failure> {
     let Prepared { mut engine, start, facts } = prepared;
     let parts = (&mut engine, start, facts.unit);
     let solved = solve::solve(settings, parts, folder.as_ref(), &mut console)?;
-    run::while_freeing(engine, || finish(settings, &solved, &facts, folder.as_ref(), &mut console))
+    run::while_freeing(engine, || finish(settings, &solved, &facts, folder, &mut console))
 }
 
 /// Writes and tells the results.
@@ -74,7 +75,7 @@ fn finish<V: Value + Into<f64>>(
     settings: &Settings,
     solved: &Solved<V>,
     facts: &Facts,
-    folder: Option<&OutputFolder>,
+    folder: Option<RunFolder>,
     console: &mut Console,
 ) -> Result<Done, Failure> {
     if let Some(warning) = solved.outcome.gram.warning() {
@@ -82,12 +83,12 @@ fn finish<V: Value + Into<f64>>(
     }
     let (found, parts) = ((&facts.tensor, facts.forecast), record::parts(settings, solved, facts));
     let ending = run::Ending {
-        write: |folder: &Path| write::results(settings, solved, folder),
+        write: |desk: &Desk<'_>| write::results(settings, solved, desk),
         draw: |sketches: &mut Sketches<'_>| figures::draw(settings, solved, facts, sketches),
-        timing: |phases: &Phases| figures::timing(settings, solved, phases),
+        timing: |phases: &Phases| Some(figures::timing(settings, solved, phases)),
     };
     let files = run::finish(settings, found, &parts, folder, console, ending)?;
-    let phases = &console.phases;
-    console.summary(summary::Summary { settings, solved, facts, phases, files: &files })?;
-    Ok(solved.done)
+    let phases = &console.phases.clone();
+    console.summary(summary::Summary { settings, solved, facts, phases, files: &files });
+    Ok(console.done(solved.done))
 }

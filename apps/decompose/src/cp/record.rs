@@ -14,14 +14,14 @@ use crate::cp::settings::{Settings, StartFrom};
 use crate::cp::solve::Solved;
 use crate::run::kernels::{BuildRecord, KernelRecord};
 use crate::run::plan::{merging_typed, trees_typed};
-use crate::run::record::{Parts, SharedOptions, StartsRecord, median};
+use crate::run::record::{Parts, SharedOptions, StartsRecord, lossy, median};
 
 /// All that decides a run; modes count from 1.
 #[derive(Serialize)]
-pub(crate) struct Options<'a> {
+pub(crate) struct Options {
     rank: usize,
     #[serde(flatten)]
-    shared: SharedOptions<'a>,
+    shared: SharedOptions,
     reg: f64,
     nonneg: Json,
     init: String,
@@ -94,7 +94,7 @@ pub(crate) fn parts<V: Value>(
 }
 
 /// Returns the options of a run as they are recorded.
-pub(crate) fn options(settings: &Settings) -> Options<'_> {
+pub(crate) fn options(settings: &Settings) -> Options {
     let config = &settings.config;
     Options {
         rank: config.rank,
@@ -108,8 +108,8 @@ pub(crate) fn options(settings: &Settings) -> Options<'_> {
         init: match &settings.start {
             StartFrom::Init(Init::Random) => "random".into(),
             StartFrom::Init(Init::Nvecs) => "nvecs".into(),
-            StartFrom::Init(Init::File(path)) => path.display().to_string(),
-            StartFrom::Checkpoint(folder) => format!("checkpoint of {}", folder.display()),
+            StartFrom::Init(Init::File(path)) => lossy(path),
+            StartFrom::Checkpoint(_) => settings.checkpoint_name(),
         },
         start_range: settings.range,
         dimorder: config.update_order.as_ref().map(ToString::to_string),

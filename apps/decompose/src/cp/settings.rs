@@ -4,6 +4,7 @@ use std::ops::Deref;
 use std::path::PathBuf;
 
 use decompose_common::model::ModelFormat;
+use decompose_common::run_folder::RunFolder;
 use decompose_core::sweep::{Merging, Trees};
 use decompose_core::technique::{Technique, Techniques};
 use decompose_cp::{Arrangement, CpConfig, NonNegModes};
@@ -45,6 +46,17 @@ impl Deref for Settings {
 }
 
 impl Settings {
+    /// Claims the output folder, as [`RunSettings::claim`].
+    ///
+    /// # Errors
+    ///
+    /// A folder that is in use or cannot be written.
+    pub(crate) fn claim(&mut self) -> Result<Option<RunFolder>, Failure> {
+        let folder = self.run.claim()?;
+        self.config.checkpoint = self.run.checkpoint();
+        Ok(folder)
+    }
+
     /// Completes and checks what the user typed.
     ///
     /// # Errors
@@ -70,7 +82,7 @@ impl Settings {
             suffix: format!("cp-r{rank}"),
         };
         let run = RunSettings::new(shared, shared_defaults)?;
-        let start = match &run.resume {
+        let start = match &run.saved {
             Some(saved) => StartFrom::Checkpoint(saved.clone()),
             None => StartFrom::Init(args.model.init.clone().unwrap_or(defaults.init.clone())),
         };

@@ -1,6 +1,6 @@
 //! The iterations of CP-ALS, watched.
 
-use decompose_common::output::OutputFolder;
+use decompose_common::run_folder::RunFolder;
 use decompose_core::sweep::{Engine, MttkrpSweep};
 use decompose_cp::{CpOutcome, Start, history_layout, saved_history};
 use decompose_formats::{Unit, Value};
@@ -28,12 +28,14 @@ pub(crate) struct Solved<V: Value> {
 pub(crate) fn solve<V: Value>(
     settings: &Settings,
     (engine, start, unit): (&mut Engine<V>, Start<V>, Unit),
-    folder: Option<&OutputFolder>,
+    folder: Option<&RunFolder>,
     console: &mut Console,
 ) -> Result<Solved<V>, Failure> {
-    let earlier = settings.resume.as_deref().map(saved_history).transpose()?.unwrap_or_default();
-    let course = Course { layout: history_layout(engine.extents().len()), earlier };
+    let earlier = settings.saved.as_deref().map(saved_history).transpose()?.unwrap_or_default();
     let config = &settings.config;
+    let checkpoint = config.checkpoint.clone();
+    let layout = history_layout(engine.extents().len());
+    let course = Course { layout, earlier, checkpoint };
     let outcome = journal::watch(settings, folder, course, console, |observer| {
         decompose_cp::solve(engine, start, config, observer)
     })?;

@@ -1,33 +1,30 @@
 //! The files of a run: models and scores.
 
-use std::path::{Path, PathBuf};
-
-use decompose_common::model;
+use decompose_common::model::{self, ModelFormat};
 use decompose_formats::Value;
 
 use crate::cp::settings::Settings;
 use crate::cp::solve::Solved;
 use crate::failure::Failure;
-use crate::run::record;
+use crate::run::{Desk, Written, record};
 
-/// Writes models and scores; returns their files and the history, which is there already.
+/// Writes models and scores, the model for this program first.
 ///
 /// # Errors
 ///
-/// If a file cannot be written.
+/// If the model cannot be written.
 pub(crate) fn results<V: Value>(
     settings: &Settings,
     solved: &Solved<V>,
-    folder: &Path,
-) -> Result<Vec<PathBuf>, Failure> {
+    desk: &Desk<'_>,
+) -> Result<Written, Failure> {
     let outcome = &solved.outcome;
-    let mut paths = Vec::new();
-    for &format in &settings.formats {
-        paths.extend(model::write(&outcome.model, folder, format)?);
-    }
-    paths.push(folder.join("history.csv"));
+    let mut written = desk.model(model::write(&outcome.model, desk.folder, ModelFormat::Npz))?;
+    let others = settings.formats.iter().filter(|&&format| format != ModelFormat::Npz);
+    others.for_each(|&format| written.add(model::write(&outcome.model, desk.folder, format)));
     if outcome.restarts.len() > 1 {
-        paths.push(record::restarts(&outcome.restarts, Some(&outcome.match_scores), folder)?);
+        let scores = Some(&outcome.match_scores);
+        written.add(record::restarts(&outcome.restarts, scores, desk.folder).map(Some));
     }
-    Ok(paths)
+    Ok(written)
 }

@@ -16,9 +16,11 @@ use crate::failure::Failure;
 use crate::rank::args::Method;
 use crate::rank::checkpoint::Signature;
 use crate::rank::report::Report;
-use crate::run;
 use crate::run::console::Console;
+use crate::run::figures::Sketches;
 use crate::run::settings::Task;
+use crate::run::{self, Desk, Phases};
+use crate::words::counted;
 
 pub(crate) use crate::rank::args::RankArgs;
 
@@ -31,15 +33,17 @@ pub(crate) fn run(args: &RankArgs) -> Result<Done, Failure> {
     let mut settings = Settings::new(&args.completion())?;
     if args.output.out.is_none() && settings.resume.is_none() {
         settings.run.folder = format!("decompose-{}-rank", settings.input.name()).into();
+        settings.run.work = settings.run.folder.clone();
     }
     if settings.task == Task::Explain {
         return Err(Failure::input("--explain belongs to a fit; use it with `decompose complete`"));
     }
     run::begin(settings.threads)?;
-    let folder = settings.output()?;
+    let folder = settings.run.claim()?;
     let mut console = Console::new(&settings);
     let version = env!("CARGO_PKG_VERSION");
-    console.screen.line(format!("decompose {version}: rank, {} ranks", args.ranks.0.len()));
+    let ranks = counted(args.ranks.0.len(), "rank", "ranks");
+    console.screen.line(format!("decompose {version}: rank, {ranks}"));
     console.event("start", json!({ "version": version, "ranks": args.ranks.0 }))?;
     let mut loaded = match args.method {
         Method::Complete => data::load(&settings, &mut console, |tensor| Ok((tensor, None)))?,
@@ -62,11 +66,8 @@ pub(crate) fn run(args: &RankArgs) -> Result<Done, Failure> {
     let Parts { train, val, test } = &loaded.parts;
     let data = Data { train, val: val.as_ref(), test: test.as_ref() };
     let signature = Signature::new(&settings, args.method, data);
-    let resumed = settings.resume.as_deref().map(|folder| checkpoint::load(folder, &signature));
+    let resumed = settings.saved.as_deref().map(|folder| checkpoint::load(folder, &signature));
     let state = resumed.transpose()?.unwrap_or_default();
-    if let Some(folder) = folder.as_ref().filter(|_| settings.checkpoint_every.is_some()) {
-        folder.create()?;
-    }
     let task =
         scan::Task { settings: &settings, parts: &loaded.parts, whole: whole.as_ref(), signature };
     let scan = scan::scan(&task, &args.ranks.0, state, &mut console)?;
@@ -75,21 +76,14 @@ pub(crate) fn run(args: &RankArgs) -> Result<Done, Failure> {
         return Ok(Done::Interrupted);
     }
     let report = Report::new(scan, args.method, settings.input.name());
-    let files = match &folder {
-        Some(folder) => {
-            folder.create()?;
-            if settings.checkpoint_every.is_none() && settings.resume.is_none() {
-                folder.clear([run::CHECKPOINT])?;
-            }
-            let (files, warnings) = report
-                .write(&settings, &loaded, &console.phases, folder.path())
-                .map_err(Failure::while_writing)?;
-            warnings.iter().for_each(|warning| console.screen.warn(warning));
-            files
-        }
-        None => Vec::new(),
+    let (facts, parts) = ((&loaded.tensor, loaded.forecast), report.parts(&settings, &loaded));
+    let ending = run::Ending {
+        write: |desk: &Desk<'_>| report.write(desk),
+        draw: |sketches: &mut Sketches<'_>| sketches.add("rank", || Ok(report.figure())),
+        timing: |_: &Phases| None,
     };
-    console.event("result", json!(report.record()))?;
-    console.summary(report.summary(&settings, (&loaded, &console.phases), &files))?;
-    Ok(report.done())
+    let files = run::save(&settings, facts, &parts, folder, &mut console, ending)?;
+    console.tell("result", json!(report.record()));
+    console.summary(report.summary(&settings, (&loaded, &console.phases), &files));
+    Ok(console.done(report.done()))
 }

@@ -3,7 +3,6 @@
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::ops::ControlFlow;
-use std::path::Path;
 
 use decompose_common::files;
 use decompose_core::plot::{Curve, CurveLook, CurvePanel, Curves, ScaleKind};
@@ -18,10 +17,9 @@ use crate::failure::Failure;
 use crate::rank::args::Method;
 use crate::rank::recommend::{Recommendation, recommend};
 use crate::rank::scan::{RankRow, Scan};
-use crate::run::Phases;
-use crate::run::figures::Sketches;
-use crate::run::record::{Parts, names};
+use crate::run::record::Parts;
 use crate::run::summary::Footer;
+use crate::run::{Desk, Phases, Written};
 
 /// A scan that has ended.
 pub(crate) struct Report {
@@ -74,20 +72,28 @@ impl Report {
         }
     }
 
-    /// Writes rank.csv, run.json and the figure; returns their names and what could not be drawn.
-    ///
-    /// # Errors
-    ///
-    /// If a file cannot be written.
-    pub(crate) fn write(
+    /// Returns what `run.json` says of the scan.
+    pub(crate) fn parts(
         &self,
         settings: &Settings,
         loaded: &Loaded,
-        phases: &Phases,
-        folder: &Path,
-    ) -> Result<(Vec<String>, Vec<String>), Failure> {
-        let table = folder.join("rank.csv");
-        files::replace(&table, |out| {
+    ) -> Parts<impl Serialize + Sync, (), RankRecord<'_>> {
+        Parts {
+            command: "rank",
+            options: record::options(settings, loaded.parts.train.order()),
+            plan: (),
+            result: self.record(),
+        }
+    }
+
+    /// Writes rank.csv.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be written.
+    pub(crate) fn write(&self, desk: &Desk<'_>) -> Result<Written, Failure> {
+        let table = desk.folder.join("rank.csv");
+        let done = files::replace(&table, |out| {
             writeln!(out, "rank,train,val,test,worst,fit,match,reached,agreement,seconds")?;
             let optional = |value: Option<f64>| value.map(|v| v.to_string()).unwrap_or_default();
             for row in &self.rows {
@@ -98,28 +104,12 @@ impl Report {
                 writeln!(out, "{agreement},{seconds:.6}")?;
             }
             Ok(())
-        })?;
-        let parts = Parts {
-            command: "rank",
-            options: record::options(settings, loaded.parts.train.order()),
-            plan: (),
-            result: self.record(),
-        };
-        let facts = (&loaded.tensor, loaded.forecast, phases);
-        let record = |warnings: &[String]| {
-            crate::run::record::write(settings, facts, &parts, (folder, warnings))
-        };
-        let mut paths = vec![table, record(&[])?];
-        let mut sketches = Sketches::new(&settings.plots);
-        sketches.add("rank", || Ok(self.figure()));
-        paths.extend(sketches.write(folder));
-        if !sketches.warnings.is_empty() {
-            record(&sketches.warnings)?;
-        }
-        Ok((names(&paths), sketches.warnings))
+        });
+        desk.first(done.map(|()| vec![table]))
     }
 
-    fn figure(&self) -> Curves {
+    /// Returns the figure of errors, fits and matches by rank.
+    pub(crate) fn figure(&self) -> Curves {
         let curve = |name: &str, of: &dyn Fn(&RankRow) -> Option<f64>| {
             let points = self.rows.iter().filter_map(|row| Some((row.rank as f64, of(row)?)));
             let points = points.collect();

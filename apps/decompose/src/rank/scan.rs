@@ -155,7 +155,7 @@ pub(crate) struct Task<'a> {
 ///
 /// # Errors
 ///
-/// If a fit fails, or a checkpoint cannot be written.
+/// If a fit fails.
 pub(crate) fn scan(
     task: &Task<'_>,
     ranks: &[usize],
@@ -171,7 +171,7 @@ pub(crate) fn scan(
             scan.rows.push(row.clone());
             continue;
         }
-        scan.flow = task.fit_starts(rank, &mut state)?;
+        scan.flow = task.fit_starts(rank, &mut state, console)?;
         if scan.flow.is_break() {
             break;
         }
@@ -198,15 +198,22 @@ pub(crate) fn scan(
         scan.rows.push(row);
         (state.rank, state.fits) = (0, Vec::new());
     }
-    if let Some(rule) = settings.checkpoint() {
-        checkpoint::save(&state, &task.signature, &rule.folder)?;
+    if let Some(rule) = settings.checkpoint()
+        && let Err(failure) = checkpoint::save(&state, &task.signature, &rule.folder)
+    {
+        console.trouble(&failure);
     }
     Ok(scan)
 }
 
 impl Task<'_> {
     /// Fits the starts of `rank` that are not in `state`, and saves it as often as is asked for.
-    fn fit_starts(&self, rank: usize, state: &mut State) -> Result<ControlFlow<()>, Failure> {
+    fn fit_starts(
+        &self,
+        rank: usize,
+        state: &mut State,
+        console: &Console,
+    ) -> Result<ControlFlow<()>, Failure> {
         let settings = self.settings.with_rank(rank);
         let Parts { train, val, test } = self.parts;
         let data = Data { train, val: val.as_ref(), test: test.as_ref() };
@@ -226,8 +233,9 @@ impl Task<'_> {
             state.fits.push(Fitted::of(&outcome, &config.model, seconds)?);
             let done = state.rows.len() * settings.restarts + state.fits.len();
             if let Some(rule) = settings.checkpoint().filter(|rule| done.is_multiple_of(rule.every))
+                && let Err(failure) = checkpoint::save(state, &self.signature, &rule.folder)
             {
-                checkpoint::save(state, &self.signature, &rule.folder)?;
+                console.screen.warn(format!("no checkpoint was saved: {}", failure.message()));
             }
         }
         Ok(ControlFlow::Continue(()))

@@ -62,7 +62,7 @@ pub(crate) struct OutputArgs {
     #[arg(
         long,
         short = 'o',
-        visible_alias = "stem",
+        visible_aliases = ["output", "stem"],
         visible_short_alias = 's',
         value_name = "DIR"
     )]
@@ -130,7 +130,7 @@ pub(crate) struct Switches {
     /// Write no files.
     #[arg(long, help_heading = "Output")]
     pub(crate) nowrite: bool,
-    /// Replace the files of an earlier run in the folder.
+    /// Replace the files of an earlier run in the folder, when this one has ended; others stay.
     #[arg(long, help_heading = "Output")]
     pub(crate) overwrite: bool,
     /// Show warnings and errors only.

@@ -7,10 +7,13 @@ use decompose_common::progress::Screen;
 use decompose_core::sweep::BuildReport;
 use serde_json::{Value as Json, json};
 
+use crate::cli::Done;
 use crate::failure::Failure;
 use crate::run::Phases;
+use crate::run::figures::Sketches;
 use crate::run::settings::{Results, RunSettings};
 use crate::stdout;
+use crate::words::counted;
 
 /// The voice of one run, and its clock.
 pub(crate) struct Console {
@@ -21,6 +24,18 @@ pub(crate) struct Console {
     print_every: usize,
     restart: usize,
     restarts: usize,
+    /// What the user asked for and did not get, beside the model.
+    missing: usize,
+    listener: Listener,
+}
+
+/// The reader of standard output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Listener {
+    /// It has got everything so far.
+    Here,
+    /// Something could not be written, which the user knows.
+    Lost,
 }
 
 impl Console {
@@ -33,6 +48,8 @@ impl Console {
             print_every: settings.print_every,
             restart: 0,
             restarts: settings.restarts,
+            missing: 0,
+            listener: Listener::Here,
         }
     }
 
@@ -51,12 +68,44 @@ impl Console {
         }
     }
 
+    /// Writes the event `name` as [`Console::event`]; if that fails, what is computed is not lost.
+    pub(crate) fn tell(&mut self, name: &str, facts: Json) {
+        let written = self.event(name, facts);
+        self.heard(written);
+    }
+
     /// Writes the summary of the run, if one is wanted.
-    pub(crate) fn summary(&self, text: impl Display) -> Result<(), Failure> {
-        match self.results {
+    pub(crate) fn summary(&mut self, text: impl Display) {
+        let written = match self.results {
             Results::Summary => stdout::line(text),
             Results::Json | Results::None => Ok(()),
+        };
+        self.heard(written);
+    }
+
+    /// Warns once that standard output cannot be written.
+    fn heard(&mut self, written: Result<(), Failure>) {
+        if let (Err(failure), Listener::Here) = (written, self.listener) {
+            self.listener = Listener::Lost;
+            self.trouble(&failure);
         }
+    }
+
+    /// Warns of something that the user asked for and does not get, while the model is there.
+    pub(crate) fn trouble(&mut self, failure: &Failure) {
+        self.missing += 1;
+        self.screen.warn(failure.message());
+    }
+
+    /// Warns of figures that are missing.
+    pub(crate) fn figures(&mut self, sketches: &Sketches<'_>) {
+        self.missing += sketches.unwritten;
+        sketches.warnings.iter().for_each(|warning| self.screen.warn(warning));
+    }
+
+    /// Returns how a run ended that ended so otherwise.
+    pub(crate) fn done(&self, done: Done) -> Done {
+        if self.missing > 0 { Done::Partly } else { done }
     }
 
     /// Says how trees and kernels were built.
@@ -65,7 +114,10 @@ impl Console {
             build;
         let kernels = match interpreted {
             Some(_) => "kernels are interpreted".to_owned(),
-            None => format!("{compiled} kernels compiled, {cached} cached; {compile_seconds:.2} s"),
+            None => {
+                let kernels = counted(*compiled, "kernel", "kernels");
+                format!("{kernels} compiled, {cached} cached; {compile_seconds:.2} s")
+            }
         };
         self.screen.line(format!("build    trees {build_seconds:.2} s; {kernels}"));
         if let Some(why) = interpreted {
@@ -86,7 +138,7 @@ impl Console {
     }
 
     /// Shows an iteration: its fit, change and seconds, and every number among its details.
-    pub(crate) fn iteration(&mut self, record: &IterationRecord) -> Result<(), Failure> {
+    pub(crate) fn iteration(&mut self, record: &IterationRecord) {
         let IterationRecord { restart, iteration, fit, change, seconds, .. } = record;
         let numbers = || {
             record.details.iter().filter_map(|detail| match detail.value {
@@ -117,7 +169,7 @@ impl Console {
             self.screen.line(line);
         }
         self.screen.iteration(*iteration, format!("fit {fit:.6}, change {change:.1e}"));
-        self.event("iteration", json!(record))
+        self.tell("iteration", json!(record));
     }
 }
 

@@ -18,6 +18,8 @@ use crate::run::Phases;
 pub(crate) struct Sketches<'a> {
     formats: &'a [PlotFormat],
     drawn: Vec<(&'static str, Rendered)>,
+    /// How many figures were drawn and could not be written.
+    pub(crate) unwritten: usize,
     /// Which figures are missing, and why.
     pub(crate) warnings: Vec<String>,
 }
@@ -25,7 +27,7 @@ pub(crate) struct Sketches<'a> {
 impl<'a> Sketches<'a> {
     /// Returns no figures, to be written in `formats`; without formats nothing is ever drawn.
     pub(crate) fn new(formats: &'a [PlotFormat]) -> Sketches<'a> {
-        Sketches { formats, drawn: Vec::new(), warnings: Vec::new() }
+        Sketches { formats, drawn: Vec::new(), unwritten: 0, warnings: Vec::new() }
     }
 
     /// Draws the figure that `make` makes, for the files `stem`.
@@ -78,7 +80,10 @@ impl<'a> Sketches<'a> {
         for (stem, rendered) in std::mem::take(&mut self.drawn) {
             match rendered.write(folder, stem) {
                 Ok(paths) => files.extend(paths),
-                Err(error) => self.warn(stem, &error.to_string()),
+                Err(error) => {
+                    self.unwritten += 1;
+                    self.warn(stem, &error.to_string());
+                }
             }
         }
         files

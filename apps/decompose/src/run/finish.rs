@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use decompose_common::output::OutputFolder;
+use decompose_common::output::Existing;
+use decompose_common::run_folder::RunFolder;
 use decompose_core::plot::Timing;
 use serde::Serialize;
 
@@ -32,63 +33,163 @@ pub(crate) fn while_freeing<T: Send, R>(done: T, work: impl FnOnce() -> R) -> R 
 
 /// What a command writes at its end.
 pub(crate) struct Ending<W, D, T> {
-    /// Writes the results and returns their files.
+    /// Writes the results, the model first.
     pub(crate) write: W,
     /// Draws the figures, while results are written.
     pub(crate) draw: D,
-    /// Returns the figure of the phases, of which writing is the last.
+    /// Returns the figure of the phases, of which writing is the last, if there is one.
     pub(crate) timing: T,
 }
 
-/// Writes results, `run.json` and figures into `folder`, if there is one, and tells the result; returns
+/// Where the results of a run are written.
+pub(crate) struct Desk<'a> {
+    pub(crate) folder: &'a Path,
+    record: &'a (dyn Fn() -> Result<PathBuf, Failure> + Sync),
+}
+
+impl Desk<'_> {
+    /// Takes the files of the model, the first to be written, and adds the record, so that whatever happens
+    /// to later files, model, history and record are there.
+    ///
+    /// # Errors
+    ///
+    /// If the model could not be written.
+    pub(crate) fn model<E: Into<Failure>>(
+        &self,
+        written: Result<Vec<PathBuf>, E>,
+    ) -> Result<Written, Failure> {
+        let mut written = self.first(written)?;
+        written.paths.push(self.folder.join("history.csv"));
+        Ok(written)
+    }
+
+    /// Does [`Desk::model`] for a result that has no history.
+    ///
+    /// # Errors
+    ///
+    /// If the result could not be written.
+    pub(crate) fn first<E: Into<Failure>>(
+        &self,
+        written: Result<Vec<PathBuf>, E>,
+    ) -> Result<Written, Failure> {
+        let paths = written.map_err(Into::into)?;
+        // It is written again with the seconds of writing, and a failure told then.
+        let _ = (self.record)();
+        Ok(Written { paths, troubles: Vec::new() })
+    }
+}
+
+/// The files of a run, and why others could not be written.
+#[derive(Debug)]
+pub(crate) struct Written {
+    paths: Vec<PathBuf>,
+    troubles: Vec<Failure>,
+}
+
+impl Written {
+    /// Adds the files of a part, or why there are none.
+    pub(crate) fn add<P: IntoIterator<Item = PathBuf>, E: Into<Failure>>(
+        &mut self,
+        part: Result<P, E>,
+    ) {
+        match part {
+            Ok(paths) => self.paths.extend(paths),
+            Err(error) => self.troubles.push(error.into()),
+        }
+    }
+}
+
+/// Writes results, `run.json` and figures into `folder`, which then takes the place of an earlier run; returns
 /// the names of the files.
 ///
-/// Results and `run.json` are complete before the first figure is written.  A figure that cannot be
-/// drawn or written is a warning, which `run.json` repeats.
+/// Results and `run.json` are complete before the first figure is written.  What fails after the model is
+/// written is a warning; where it is no matter of drawing, the run ends as
+/// [`Done::Partly`](crate::cli::Done::Partly).
 ///
 /// # Errors
 ///
-/// If a result or standard output cannot be written.
-pub(crate) fn finish<O, P, R, W, D, T>(
+/// If the model cannot be written, or the results cannot take their place.
+pub(crate) fn save<O, P, R, W, D, T>(
     settings: &RunSettings,
     (tensor, forecast): (&TensorFacts, Forecast),
     parts: &Parts<O, P, R>,
-    folder: Option<&OutputFolder>,
+    folder: Option<RunFolder>,
     console: &mut Console,
     ending: Ending<W, D, T>,
 ) -> Result<Vec<String>, Failure>
 where
-    O: Serialize,
-    P: Serialize,
-    R: Serialize,
-    W: FnOnce(&Path) -> Result<Vec<PathBuf>, Failure> + Send,
+    O: Serialize + Sync,
+    P: Serialize + Sync,
+    R: Serialize + Sync,
+    W: FnOnce(&Desk<'_>) -> Result<Written, Failure> + Send,
     D: FnOnce(&mut Sketches<'_>) + Send,
-    T: FnOnce(&Phases) -> Timing,
+    T: FnOnce(&Phases) -> Option<Timing>,
 {
-    let mut files = Vec::new();
-    if let Some(folder) = folder.map(OutputFolder::path) {
-        let Ending { write, draw, timing } = ending;
-        let mut sketches = Sketches::new(&settings.plots);
-        let results = || rayon::join(|| write(folder), || draw(&mut sketches));
-        let (written, ()) = console.phase("write", results);
-        let mut paths = written.map_err(Failure::while_writing)?;
-        let phases = &console.phases;
-        let record = |warnings: &[String]| {
-            let facts = (tensor, forecast, phases);
-            record::write(settings, facts, parts, (folder, warnings))
-                .map_err(Failure::while_writing)
-        };
-        paths.push(record(&sketches.warnings)?);
-        let recorded = sketches.warnings.len();
-        sketches.add("timing", || Ok(timing(phases)));
-        paths.extend(sketches.write(folder));
-        if sketches.warnings.len() > recorded {
-            record(&sketches.warnings)?;
-        }
-        sketches.warnings.iter().for_each(|warning| console.screen.warn(warning));
-        files = record::names(&paths);
+    let Some(mut folder) = folder else { return Ok(Vec::new()) };
+    folder.keep();
+    let (before, work) = (console.phases.clone(), folder.work().to_owned());
+    let Ending { write, draw, timing } = ending;
+    let record = |phases: &Phases, warnings: &[String]| {
+        record::write(settings, (tensor, forecast, phases), parts, (&work, warnings))
+    };
+    let first = || record(&before, &[]);
+    let desk = Desk { folder: &work, record: &first };
+    let mut sketches = Sketches::new(&settings.plots);
+    let results = || rayon::join(|| write(&desk), || draw(&mut sketches));
+    let (written, ()) = console.phase("write", results);
+    let Written { mut paths, troubles } = written.map_err(Failure::while_writing)?;
+    troubles.iter().for_each(|trouble| console.trouble(trouble));
+    let phases = console.phases.clone();
+    match record(&phases, &sketches.warnings) {
+        Ok(path) => paths.push(path),
+        Err(failure) => console.trouble(&failure),
     }
+    let recorded = sketches.warnings.len();
+    if let Some(timing) = timing(&phases) {
+        sketches.add("timing", || Ok(timing));
+    }
+    paths.extend(sketches.write(&work));
+    if sketches.warnings.len() > recorded
+        && let Err(failure) = record(&phases, &sketches.warnings)
+    {
+        console.trouble(&failure);
+    }
+    console.figures(&sketches);
+    if let (Existing::Resume, Some(saved)) = (settings.existing, &settings.saved)
+        && let Err(error) = folder.take_checkpoint(saved)
+    {
+        console.trouble(&error.into());
+    }
+    folder.publish().map_err(|error| {
+        let help = format!("the results are in {}", work.display());
+        Failure::from(error).while_writing().help(help)
+    })?;
+    Ok(record::names(&paths))
+}
+
+/// Does [`save`] and tells the result; returns the names of the files.
+///
+/// # Errors
+///
+/// As [`save`].
+pub(crate) fn finish<O, P, R, W, D, T>(
+    settings: &RunSettings,
+    (tensor, forecast): (&TensorFacts, Forecast),
+    parts: &Parts<O, P, R>,
+    folder: Option<RunFolder>,
+    console: &mut Console,
+    ending: Ending<W, D, T>,
+) -> Result<Vec<String>, Failure>
+where
+    O: Serialize + Sync,
+    P: Serialize + Sync,
+    R: Serialize + Sync,
+    W: FnOnce(&Desk<'_>) -> Result<Written, Failure> + Send,
+    D: FnOnce(&mut Sketches<'_>) + Send,
+    T: FnOnce(&Phases) -> Option<Timing>,
+{
+    let files = save(settings, (tensor, forecast), parts, folder, console, ending)?;
     let told = record::result(settings, &forecast, &console.phases, &parts.result);
-    console.event("result", told)?;
+    console.tell("result", told);
     Ok(files)
 }

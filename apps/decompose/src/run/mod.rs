@@ -31,19 +31,7 @@ use rayon::ThreadPoolBuilder;
 
 use crate::failure::Failure;
 
-pub(crate) use crate::run::finish::{Ending, finish, while_freeing};
-
-/// The file of a saved state.
-pub(crate) const CHECKPOINT: &str = "checkpoint.npz";
-
-/// Files of any solver that an earlier run may have left and this one may not write.
-pub(crate) const STALE: &[&str] = &[
-    "model.npz", "model.ktensor", "lambda.mat", "weights.csv", CHECKPOINT, "run.json",
-    "restarts.csv", "restarts.svg", "restarts.png", "convergence.svg", "convergence.png",
-    "timing.svg", "timing.png", "components.svg", "components.png", "spectra.csv", "spectra.svg",
-    "spectra.png", "predictions.csv", "predictions.svg", "predictions.png", "rank.csv", "rank.svg",
-    "rank.png",
-];
+pub(crate) use crate::run::finish::{Desk, Ending, Written, finish, save, while_freeing};
 
 /// Wall times of the phases, in order.
 #[derive(Clone, Debug, Default)]

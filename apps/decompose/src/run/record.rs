@@ -1,5 +1,6 @@
 //! `run.json`: everything that is needed to understand and repeat a run.
 
+use std::ffi::OsStr;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -51,7 +52,7 @@ pub(crate) struct Parts<O, P, R> {
 
 /// The shared options that decide a run.
 #[derive(Serialize)]
-pub(crate) struct SharedOptions<'a> {
+pub(crate) struct SharedOptions {
     seed: u64,
     tol: f64,
     max_iters: usize,
@@ -63,13 +64,13 @@ pub(crate) struct SharedOptions<'a> {
     codegen: Codegen,
     duplicates: Duplicates,
     checkpoint_every: Option<usize>,
-    resume: Option<&'a Path>,
-    out: &'a Path,
+    resume: Option<String>,
+    out: String,
 }
 
 impl RunSettings {
     /// Returns the options as they are recorded.
-    pub(crate) fn options(&self) -> SharedOptions<'_> {
+    pub(crate) fn options(&self) -> SharedOptions {
         SharedOptions {
             seed: self.seed,
             tol: self.stop.tol,
@@ -82,9 +83,16 @@ impl RunSettings {
             codegen: self.codegen,
             duplicates: self.duplicates(),
             checkpoint_every: self.checkpoint_every,
-            resume: self.resume.as_deref(),
-            out: &self.folder,
+            resume: self.resume.as_deref().map(lossy),
+            out: lossy(&self.folder),
         }
+    }
+}
+
+impl RunSettings {
+    /// Names the checkpoint that is resumed.
+    pub(crate) fn checkpoint_name(&self) -> String {
+        format!("checkpoint of {}", self.resume.as_deref().map(lossy).unwrap_or_default())
     }
 }
 
@@ -107,7 +115,7 @@ impl StartsRecord<'_> {
 
 #[derive(Serialize)]
 struct InputRecord<'a> {
-    path: &'a Path,
+    path: String,
     blake3: Option<&'a str>,
     extents: &'a [u64],
     nnz: u64,
@@ -143,7 +151,7 @@ pub(crate) fn write<O: Serialize, P: Serialize, R: Serialize>(
     let record = Record {
         program: format!("decompose {}", parts.command),
         version: env!("CARGO_PKG_VERSION"),
-        command: std::env::args().collect(),
+        command: std::env::args_os().map(|word| lossy(&word)).collect(),
         options: &parts.options,
         machine: MachineFacts::here(),
         compiler: match settings.toolchain() {
@@ -151,7 +159,7 @@ pub(crate) fn write<O: Serialize, P: Serialize, R: Serialize>(
             Toolchain::Interpreter(_) => None,
         },
         input: InputRecord {
-            path: &settings.input.file,
+            path: lossy(&settings.input.file),
             blake3: facts.blake3.as_deref(),
             extents: &facts.report.extents,
             nnz: facts.nnz,
@@ -183,7 +191,7 @@ pub(crate) fn result(
     result: &impl Serialize,
 ) -> Json {
     serde_json::json!({
-        "out": settings.folder,
+        "out": lossy(&settings.folder),
         "result": result,
         "phases": phase_records(phases),
         "memory_peak": machine::peak_bytes(),
@@ -223,6 +231,11 @@ pub(crate) fn restarts(
         Ok(())
     })?;
     Ok(path)
+}
+
+/// Returns a name that may not be Unicode as text; JSON knows no other.
+pub(crate) fn lossy(name: impl AsRef<OsStr>) -> String {
+    name.as_ref().to_string_lossy().into_owned()
 }
 
 /// Returns the median of `values`, the upper one of an even number.

@@ -1,12 +1,14 @@
 //! The shared options, completed by defaults and checked.
 
+use std::fs;
 use std::hash::{BuildHasher, RandomState};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use decompose_common::checkpoint::CheckpointRule;
-use decompose_common::output::{Existing, OutputFolder};
+use decompose_common::output::Existing;
 use decompose_common::progress::Verbosity;
+use decompose_common::run_folder::{RunFolder, resumable};
 use decompose_common::stopping::StopRule;
 use decompose_core::plot::PlotFormat;
 use decompose_core::runtime::Toolchain;
@@ -27,11 +29,15 @@ pub(crate) struct RunSettings {
     pub(crate) precision: Precision,
     pub(crate) max_memory: Option<u64>,
     pub(crate) checkpoint_every: Option<usize>,
-    /// The folder with the checkpoint to continue from.
+    /// The folder of the run to continue, as typed.
     pub(crate) resume: Option<PathBuf>,
+    /// The folder with its latest checkpoint.
+    pub(crate) saved: Option<PathBuf>,
     pub(crate) codegen: Codegen,
     pub(crate) task: Task,
     pub(crate) folder: PathBuf,
+    /// Where files are written until the run ends; `folder` before it is claimed.
+    pub(crate) work: PathBuf,
     pub(crate) existing: Existing,
     pub(crate) labels: Option<PathBuf>,
     /// The formats of figures; none for no figures.
@@ -132,8 +138,10 @@ impl RunSettings {
             checkpoint_every: compute.checkpoint_every,
             existing: existing(switches, compute.resume.as_deref(), &folder),
             resume: compute.resume.clone(),
+            saved: compute.resume.as_deref().map(resumable),
             codegen: if switches.no_codegen { Codegen::Off } else { Codegen::Native },
             task,
+            work: folder.clone(),
             folder,
             labels: output.labels.clone(),
             plots: output.figures.formats(),
@@ -172,17 +180,21 @@ impl RunSettings {
     /// Returns where and how often the state is saved.
     pub(crate) fn checkpoint(&self) -> Option<CheckpointRule> {
         let every = self.checkpoint_every?;
-        Some(CheckpointRule { folder: self.folder.clone(), every })
+        Some(CheckpointRule::new(&self.work, every))
     }
 
-    /// Checks the output folder; `None` if nothing is written.
+    /// Claims the output folder; `None` if nothing is written.
     ///
     /// # Errors
     ///
     /// A folder that is in use or cannot be written.
-    pub(crate) fn output(&self) -> Result<Option<OutputFolder>, Failure> {
+    pub(crate) fn claim(&mut self) -> Result<Option<RunFolder>, Failure> {
         match self.task {
-            Task::Write => Ok(Some(OutputFolder::check(&self.folder, self.existing)?)),
+            Task::Write => {
+                let claimed = RunFolder::claim(&self.folder, self.existing)?;
+                self.work = claimed.work().to_owned();
+                Ok(Some(claimed))
+            }
             Task::Compute | Task::Explain => Ok(None),
         }
     }
@@ -190,8 +202,10 @@ impl RunSettings {
 
 /// A resumed run goes on in its folder, whose files it continues.
 fn existing(switches: Switches, resume: Option<&Path>, folder: &Path) -> Existing {
-    match switches.overwrite || resume == Some(folder) {
-        true => Existing::Replace,
-        false => Existing::Refuse,
+    let place = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    match (resume, switches.overwrite) {
+        (Some(resume), _) if place(resume) == place(folder) => Existing::Resume,
+        (_, true) => Existing::Replace,
+        (_, false) => Existing::Refuse,
     }
 }

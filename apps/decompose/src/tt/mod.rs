@@ -13,9 +13,7 @@ mod solve;
 mod summary;
 mod write;
 
-use std::path::Path;
-
-use decompose_common::output::OutputFolder;
+use decompose_common::run_folder::RunFolder;
 use decompose_formats::Value;
 use serde_json::json;
 
@@ -25,7 +23,7 @@ use crate::run::args::Precision;
 use crate::run::console::Console;
 use crate::run::figures::Sketches;
 use crate::run::settings::Task;
-use crate::run::{self, Phases};
+use crate::run::{self, Desk, Phases};
 use crate::tt::prepare::{Facts, Prepared};
 use crate::tt::settings::Settings;
 use crate::tt::solve::Solved;
@@ -44,16 +42,16 @@ pub(crate) fn run(args: &TtArgs) -> Result<Done, Failure> {
     if args.tasks.round {
         return round::run(args);
     }
-    let settings = Settings::new(args)?;
+    let mut settings = Settings::new(args)?;
     run::begin(settings.threads)?;
+    let folder = settings.claim()?;
     match settings.precision {
-        Precision::F64 => run_in::<f64>(&settings),
-        Precision::F32 => run_in::<f32>(&settings),
+        Precision::F64 => run_in::<f64>(&settings, folder),
+        Precision::F32 => run_in::<f32>(&settings, folder),
     }
 }
 
-fn run_in<V: Value>(settings: &Settings) -> Result<Done, Failure> {
-    let folder = settings.output()?;
+fn run_in<V: Value>(settings: &Settings, folder: Option<RunFolder>) -> Result<Done, Failure> {
     let mut console = Console::new(settings);
     let (version, config) = (env!("CARGO_PKG_VERSION"), &settings.config);
     console.screen.line(format!(
@@ -74,7 +72,7 @@ fn run_in<V: Value>(settings: &Settings) -> Result<Done, Failure> {
     let order = facts.ordering.order.modes().len();
     let mut solved = solve::solve(settings, (work, &config, order), folder.as_ref(), &mut console)?;
     solved.outcome = solved.outcome.in_unit(facts.unit);
-    finish::<V>(settings, &solved, &facts, folder.as_ref(), &mut console)
+    finish::<V>(settings, &solved, &facts, folder, &mut console)
 }
 
 /// Writes and tells the results.
@@ -82,7 +80,7 @@ fn finish<V: Value>(
     settings: &Settings,
     solved: &Solved,
     facts: &Facts,
-    folder: Option<&OutputFolder>,
+    folder: Option<RunFolder>,
     console: &mut Console,
 ) -> Result<Done, Failure> {
     if solved.outcome.keeps_bound() == Some(false) {
@@ -93,12 +91,12 @@ fn finish<V: Value>(
     }
     let (found, parts) = ((&facts.tensor, facts.forecast), record::parts(settings, solved, facts));
     let ending = run::Ending {
-        write: |folder: &Path| write::results::<V>(solved, facts, folder),
+        write: |desk: &Desk<'_>| write::results::<V>(solved, facts, desk),
         draw: |sketches: &mut Sketches<'_>| figures::draw(settings, solved, facts, sketches),
-        timing: |phases: &Phases| figures::timing(settings, solved, phases),
+        timing: |phases: &Phases| Some(figures::timing(settings, solved, phases)),
     };
     let files = run::finish(settings, found, &parts, folder, console, ending)?;
-    let phases = &console.phases;
-    console.summary(summary::Summary { settings, solved, facts, phases, files: &files })?;
-    Ok(solved.done)
+    let phases = &console.phases.clone();
+    console.summary(summary::Summary { settings, solved, facts, phases, files: &files });
+    Ok(console.done(solved.done))
 }

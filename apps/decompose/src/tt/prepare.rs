@@ -14,6 +14,7 @@ use crate::run::tensor::{self, TensorFacts};
 use crate::tt::args::{Init, OrderChoice};
 use crate::tt::memory::{self, Planned, REMEDY};
 use crate::tt::settings::{Settings, joined};
+use crate::words::counted;
 
 /// A run about to begin.
 pub(crate) struct Prepared<V: Value> {
@@ -166,7 +167,7 @@ fn start(
     given: Option<(Train, ModeOrder)>,
     order: &ModeOrder,
 ) -> Result<Start, Failure> {
-    match (&settings.resume, given) {
+    match (&settings.saved, given) {
         (Some(folder), _) => Ok(Start::Checkpoint(folder.clone())),
         (None, None) => Ok(Start::Random),
         (None, Some((train, modes))) if modes == *order => Ok(Start::Given(train)),
@@ -230,7 +231,8 @@ fn tell_build<V: Value>(work: &Work<V>, seconds: f64, console: &Console) -> Resu
     let count = |origin: &str| notes.iter().filter(|note| note.origin == origin).count();
     let (compiled, cached) = (count("compiled"), count("cached"));
     console.screen.line(format!(
-        "build    trees and kernels {seconds:.2} s; {compiled} kernels compiled, {cached} cached"
+        "build    trees and kernels {seconds:.2} s; {} compiled, {cached} cached",
+        counted(compiled, "kernel", "kernels")
     ));
     if let Some(why) = kernels.interpreted() {
         console.screen.warn(format!("kernels run in the interpreter, many times slower: {why}"));

@@ -4,7 +4,7 @@ use decompose_tt::{KernelNote, Method, Ranks, Verified};
 use serde::Serialize;
 use serde_json::{Value as Json, json};
 
-use crate::run::record::{Parts, SharedOptions, StartsRecord, median};
+use crate::run::record::{Parts, SharedOptions, StartsRecord, lossy, median};
 use crate::tt::args::{Init, OrderChoice};
 use crate::tt::prepare::Facts;
 use crate::tt::settings::Settings;
@@ -12,7 +12,7 @@ use crate::tt::solve::Solved;
 
 /// All that decides a run; modes count from 1.
 #[derive(Serialize)]
-pub(crate) struct Options<'a> {
+pub(crate) struct Options {
     method: Method,
     ranks: Json,
     eps: Option<f64>,
@@ -20,7 +20,7 @@ pub(crate) struct Options<'a> {
     order: String,
     init: String,
     #[serde(flatten)]
-    shared: SharedOptions<'a>,
+    shared: SharedOptions,
 }
 
 #[derive(Serialize)]
@@ -68,7 +68,7 @@ pub(crate) fn parts(
 }
 
 /// Returns the options of a run as they are recorded.
-pub(crate) fn options(settings: &Settings) -> Options<'_> {
+pub(crate) fn options(settings: &Settings) -> Options {
     let ranks = &settings.config.ranks;
     Options {
         method: settings.config.method,
@@ -88,9 +88,9 @@ pub(crate) fn options(settings: &Settings) -> Options<'_> {
             Some(OrderChoice::Given(order)) => order.to_string(),
         },
         init: match (&settings.resume, &settings.init) {
-            (Some(folder), _) => format!("checkpoint of {}", folder.display()),
+            (Some(_), _) => settings.checkpoint_name(),
             (None, Init::Random) => "random".into(),
-            (None, Init::File(path)) => path.display().to_string(),
+            (None, Init::File(path)) => lossy(path),
         },
         shared: settings.options(),
     }

@@ -8,7 +8,7 @@ use crate::cli::Done;
 use crate::failure::Failure;
 use crate::run::figures::Sketches;
 use crate::run::record;
-use crate::run::settings::{RunDefaults, RunSettings, SharedArgs, Task};
+use crate::run::settings::{RunDefaults, RunSettings, SharedArgs};
 use crate::stdout;
 use crate::tt::args::TtArgs;
 use crate::tt::settings::{joined, ranks};
@@ -29,9 +29,9 @@ pub(crate) fn run(args: &TtArgs) -> Result<Done, Failure> {
         switches: args.switches,
     };
     let suffix = "tt-rounded".to_owned();
-    let settings =
+    let mut settings =
         RunSettings::new(shared, RunDefaults { max_iters: 0, tol: 0.0, seed: 0, suffix })?;
-    let folder = settings.output()?;
+    let folder = settings.claim()?;
     let (model, meaning) = info::read(args)?;
     let train = Train::of_model(&model);
     let norm = train.norm_squared().sqrt();
@@ -46,23 +46,23 @@ pub(crate) fn run(args: &TtArgs) -> Result<Done, Failure> {
     let bound = asked.bound().map(|eps| format!("; the bound is {eps:e}")).unwrap_or_default();
     let error = dropped.sqrt() / norm;
     stdout::line(format!("error        at most {error:.6e} of the train{bound}"))?;
-    let (Some(folder), Task::Write) = (folder, settings.task) else { return Ok(Done::Complete) };
-    folder.create()?;
-    folder.clear(crate::run::STALE.iter().copied())?;
+    let Some(mut folder) = folder else { return Ok(Done::Complete) };
     let order = model.order().clone();
     let spectra: Vec<Vec<f64>> = rounded.bonds.into_iter().map(|bond| bond.spectrum).collect();
     let title = format!("{}, rounded to ranks {}", settings.input.name(), joined(&after, "-"));
     let figure = figures::spectra(title, &spectra, &after);
     let model = Model::Tt(rounded.train.to_model::<f64>(order)?);
-    let mut paths = vec![Stored { model, meaning }.write(folder.path())?];
-    paths.push(write::spectra(&spectra, &after, folder.path())?);
+    let mut paths = vec![Stored { model, meaning }.write(folder.work())?];
+    folder.keep();
+    paths.push(write::spectra(&spectra, &after, folder.work())?);
     let mut sketches = Sketches::new(&settings.plots);
     sketches.add("spectra", || Ok(figure));
-    paths.extend(sketches.write(folder.path()));
+    paths.extend(sketches.write(folder.work()));
     let screen = Screen::new(settings.verbosity);
     sketches.warnings.iter().for_each(|warning| screen.warn(warning));
-    let files = record::names(&paths).join(" ");
-    stdout::line(format!("files        {}/: {files}", folder.path().display()))?;
+    let (place, files) = (folder.path().display().to_string(), record::names(&paths).join(" "));
+    folder.publish()?;
+    stdout::line(format!("files        {place}/: {files}"))?;
     Ok(Done::Complete)
 }
 

@@ -2,6 +2,7 @@
 
 use std::ops::Deref;
 
+use decompose_common::run_folder::RunFolder;
 use decompose_tt::{Method, Ranks, TtConfig};
 
 use crate::failure::Failure;
@@ -26,6 +27,17 @@ impl Deref for Settings {
 }
 
 impl Settings {
+    /// Claims the output folder, as [`RunSettings::claim`].
+    ///
+    /// # Errors
+    ///
+    /// A folder that is in use or cannot be written.
+    pub(crate) fn claim(&mut self) -> Result<Option<RunFolder>, Failure> {
+        let folder = self.run.claim()?;
+        self.config.checkpoint = self.run.checkpoint();
+        Ok(folder)
+    }
+
     /// Completes and checks what the user typed.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 //! The method, watched.
 
-use decompose_common::output::OutputFolder;
+use decompose_common::run_folder::RunFolder;
 use decompose_formats::Value;
 use decompose_tt::{KernelNote, TtConfig, TtOutcome, history_layout, saved_history};
 
@@ -26,13 +26,14 @@ pub(crate) struct Solved {
 pub(crate) fn solve<V: Value>(
     settings: &Settings,
     (work, config, order): (Work<V>, &TtConfig, usize),
-    folder: Option<&OutputFolder>,
+    folder: Option<&RunFolder>,
     console: &mut Console,
 ) -> Result<Solved, Failure> {
     let method = config.method;
-    let saved = settings.resume.as_deref().map(|folder| saved_history(folder, method, order));
+    let saved = settings.saved.as_deref().map(|folder| saved_history(folder, method, order));
     let earlier = saved.transpose()?.unwrap_or_default();
-    let course = Course { layout: history_layout(method, order), earlier };
+    let checkpoint = config.checkpoint.clone();
+    let course = Course { layout: history_layout(method, order), earlier, checkpoint };
     let (outcome, kernels) =
         journal::watch(settings, folder, course, console, |observer| match work {
             Work::Sweeps(mut kernels, start) => {

@@ -7,28 +7,28 @@ use decompose_common::files;
 use decompose_formats::Value;
 
 use crate::failure::Failure;
-use crate::run::record;
+use crate::run::{Desk, Written, record};
 use crate::tt::prepare::Facts;
 use crate::tt::solve::Solved;
 
-/// Writes all results; returns their files and the history, which is there already.
+/// Writes all results but the history, which is there already: the model first.
 ///
 /// # Errors
 ///
-/// If a file cannot be written.
+/// If the model cannot be written.
 pub(crate) fn results<V: Value>(
     solved: &Solved,
     facts: &Facts,
-    folder: &Path,
-) -> Result<Vec<PathBuf>, Failure> {
+    desk: &Desk<'_>,
+) -> Result<Written, Failure> {
     let outcome = &solved.outcome;
     let model = outcome.train.to_model::<V>(facts.ordering.order.clone())?;
-    let mut paths = vec![model.write(folder)?, folder.join("history.csv")];
+    let mut written = desk.model(model.write(desk.folder).map(|path| vec![path]))?;
     if outcome.restarts.len() > 1 {
-        paths.push(record::restarts(&outcome.restarts, None, folder)?);
+        written.add(record::restarts(&outcome.restarts, None, desk.folder).map(Some));
     }
-    paths.push(spectra(&outcome.spectra, &outcome.train.ranks(), folder)?);
-    Ok(paths)
+    written.add(spectra(&outcome.spectra, &outcome.train.ranks(), desk.folder).map(Some));
+    Ok(written)
 }
 
 /// Writes `spectra.csv`: the singular values at each bond, and whether they were kept.

@@ -11,9 +11,7 @@ mod solve;
 mod summary;
 mod write;
 
-use std::path::Path;
-
-use decompose_common::output::OutputFolder;
+use decompose_common::run_folder::RunFolder;
 use decompose_formats::Value;
 use serde_json::json;
 
@@ -23,7 +21,7 @@ use crate::run::args::Precision;
 use crate::run::console::Console;
 use crate::run::figures::Sketches;
 use crate::run::settings::Task;
-use crate::run::{self, Phases};
+use crate::run::{self, Desk, Phases};
 use crate::tucker::prepare::{Facts, Prepared};
 use crate::tucker::settings::Settings;
 use crate::tucker::solve::Solved;
@@ -36,16 +34,19 @@ pub(crate) use crate::tucker::args::TuckerArgs;
 ///
 /// Bad options or input before anything is written; a fault of the machine or this program.
 pub(crate) fn run(args: TuckerArgs) -> Result<Done, Failure> {
-    let settings = Settings::new(args)?;
+    let mut settings = Settings::new(args)?;
     run::begin(settings.threads)?;
+    let folder = settings.run.claim()?;
     match settings.precision {
-        Precision::F64 => run_in::<f64>(&settings),
-        Precision::F32 => run_in::<f32>(&settings),
+        Precision::F64 => run_in::<f64>(&settings, folder),
+        Precision::F32 => run_in::<f32>(&settings, folder),
     }
 }
 
-fn run_in<V: Value + Into<f64>>(settings: &Settings) -> Result<Done, Failure> {
-    let folder = settings.output()?;
+fn run_in<V: Value + Into<f64>>(
+    settings: &Settings,
+    folder: Option<RunFolder>,
+) -> Result<Done, Failure> {
     let mut console = Console::new(settings);
     let version = env!("CARGO_PKG_VERSION");
     console.screen.line(format!(
@@ -64,7 +65,7 @@ fn run_in<V: Value + Into<f64>>(settings: &Settings) -> Result<Done, Failure> {
     let Prepared { mut engine, start, floor, facts } = prepared;
     let parts = (&mut engine, start, floor);
     let solved = solve::solve(settings, parts, &facts, (folder.as_ref(), &mut console))?;
-    run::while_freeing(engine, || finish(settings, &solved, &facts, folder.as_ref(), &mut console))
+    run::while_freeing(engine, || finish(settings, &solved, &facts, folder, &mut console))
 }
 
 /// Writes and tells the results.
@@ -72,17 +73,17 @@ fn finish<V: Value + Into<f64>>(
     settings: &Settings,
     solved: &Solved<V>,
     facts: &Facts,
-    folder: Option<&OutputFolder>,
+    folder: Option<RunFolder>,
     console: &mut Console,
 ) -> Result<Done, Failure> {
     let (found, parts) = ((&facts.tensor, facts.forecast), record::parts(settings, solved, facts));
     let ending = run::Ending {
-        write: |folder: &Path| write::results(solved, facts, folder),
+        write: |desk: &Desk<'_>| write::results(solved, facts, desk),
         draw: |sketches: &mut Sketches<'_>| figures::draw(settings, solved, facts, sketches),
-        timing: |phases: &Phases| figures::timing(settings, solved, facts, phases),
+        timing: |phases: &Phases| Some(figures::timing(settings, solved, facts, phases)),
     };
     let files = run::finish(settings, found, &parts, folder, console, ending)?;
-    let phases = &console.phases;
-    console.summary(summary::Summary { settings, solved, facts, phases, files: &files })?;
-    Ok(solved.done)
+    let phases = &console.phases.clone();
+    console.summary(summary::Summary { settings, solved, facts, phases, files: &files });
+    Ok(console.done(solved.done))
 }

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::run::kernels::{BuildRecord, KernelRecord};
 use crate::run::plan::{merging_typed, trees_typed};
-use crate::run::record::{Parts, SharedOptions, StartsRecord, median};
+use crate::run::record::{Parts, SharedOptions, StartsRecord, lossy, median};
 use crate::tucker::args::{AboveHosvd, MethodName};
 use crate::tucker::prepare::Facts;
 use crate::tucker::settings::{RanksFrom, Settings, StartFrom};
@@ -14,7 +14,7 @@ use crate::tucker::solve::Solved;
 
 /// All that decides a run; modes count from 1.
 #[derive(Serialize)]
-pub(crate) struct Options<'a> {
+pub(crate) struct Options {
     ranks: Vec<usize>,
     eps: Option<f64>,
     method: MethodName,
@@ -24,7 +24,7 @@ pub(crate) struct Options<'a> {
     trees: Vec<String>,
     plan: String,
     #[serde(flatten)]
-    shared: SharedOptions<'a>,
+    shared: SharedOptions,
 }
 
 #[derive(Serialize)]
@@ -85,7 +85,7 @@ pub(crate) fn parts<'a, V: Value>(
 }
 
 /// Returns the options of a run as they are recorded.
-pub(crate) fn options(settings: &Settings) -> Options<'_> {
+pub(crate) fn options(settings: &Settings) -> Options {
     let (ranks, eps) = match &settings.ranks {
         RanksFrom::All(rank) => (vec![*rank], None),
         RanksFrom::Each(ranks) => (ranks.clone(), None),
@@ -99,8 +99,8 @@ pub(crate) fn options(settings: &Settings) -> Options<'_> {
         init: match &settings.start {
             StartFrom::Random => "random".into(),
             StartFrom::Hosvd(_) => "hosvd".into(),
-            StartFrom::File(path) => path.display().to_string(),
-            StartFrom::Checkpoint(folder) => format!("checkpoint of {}", folder.display()),
+            StartFrom::File(path) => lossy(path),
+            StartFrom::Checkpoint(_) => settings.checkpoint_name(),
         },
         above_hosvd: settings.above_hosvd,
         trees: trees_typed(&settings.trees),

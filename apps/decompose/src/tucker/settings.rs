@@ -187,7 +187,7 @@ fn ranks(args: &TuckerArgs) -> Result<RanksFrom, Failure> {
 }
 
 fn start(args: &TuckerArgs, run: &RunSettings, ranks: &RanksFrom) -> Result<StartFrom, Failure> {
-    if let Some(folder) = &run.resume {
+    if let Some(folder) = &run.saved {
         return Ok(StartFrom::Checkpoint(folder.clone()));
     }
     let found = matches!(ranks, RanksFrom::Error(_));

@@ -1,6 +1,6 @@
 //! The iterations, watched.
 
-use decompose_common::output::OutputFolder;
+use decompose_common::run_folder::RunFolder;
 use decompose_formats::{Matrix, Value};
 use decompose_tucker::{
     Engine, Start, TuckerConfig, TuckerOutcome, history_layout, saved_history, solve_above,
@@ -34,7 +34,7 @@ pub(crate) fn solve<V: Value>(
     settings: &Settings,
     (engine, start, floor): Parts<'_, V>,
     facts: &Facts,
-    (folder, console): (Option<&OutputFolder>, &mut Console),
+    (folder, console): (Option<&RunFolder>, &mut Console),
 ) -> Result<Solved<V>, Failure> {
     let method = settings.solver();
     let config = TuckerConfig {
@@ -45,8 +45,9 @@ pub(crate) fn solve<V: Value>(
         checkpoint: settings.checkpoint(),
         ..TuckerConfig::new(facts.ranks.clone())
     };
-    let earlier = settings.resume.as_deref().map(saved_history).transpose()?.unwrap_or_default();
-    let course = Course { layout: history_layout(engine.extents().len(), method), earlier };
+    let earlier = settings.saved.as_deref().map(saved_history).transpose()?.unwrap_or_default();
+    let layout = history_layout(engine.extents().len(), method);
+    let course = Course { layout, earlier, checkpoint: config.checkpoint.clone() };
     let outcome = journal::watch(settings, folder, course, console, |observer| match floor {
         Some(hosvd) => solve_above(engine, (start, hosvd), &config, observer),
         None => decompose_tucker::solve(engine, start, &config, observer),

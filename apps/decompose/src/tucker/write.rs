@@ -8,27 +8,27 @@ use decompose_formats::Value;
 use decompose_tucker::slice_norms;
 
 use crate::failure::Failure;
-use crate::run::record;
+use crate::run::{Desk, Written, record};
 use crate::tucker::prepare::Facts;
 use crate::tucker::solve::Solved;
 
-/// Writes all results; returns their files and the history, which is there already.
+/// Writes all results but the history, which is there already: the model first.
 ///
 /// # Errors
 ///
-/// If a file cannot be written.
+/// If the model cannot be written.
 pub(crate) fn results<V: Value>(
     solved: &Solved<V>,
     facts: &Facts,
-    folder: &Path,
-) -> Result<Vec<PathBuf>, Failure> {
+    desk: &Desk<'_>,
+) -> Result<Written, Failure> {
     let outcome = &solved.outcome;
-    let mut paths: Vec<PathBuf> = vec![outcome.model.write(folder)?, folder.join("history.csv")];
-    paths.push(spectra(solved, facts, folder)?);
+    let mut written = desk.model(outcome.model.write(desk.folder).map(|path| vec![path]))?;
+    written.add(spectra(solved, facts, desk.folder).map(Some));
     if outcome.restarts.len() > 1 {
-        paths.push(record::restarts(&outcome.restarts, None, folder)?);
+        written.add(record::restarts(&outcome.restarts, None, desk.folder).map(Some));
     }
-    Ok(paths)
+    Ok(written)
 }
 
 /// Writes the norms of the core's slices, the singular values of the model in each mode, beside those of

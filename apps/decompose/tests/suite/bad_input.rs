@@ -83,6 +83,7 @@ fn options_that_make_no_sense() {
         ("-r -3 x.tns", &["-3"]),
         ("-r 2 x.tns --tol -1", &["-1"]),
         ("-r 2 x.tns --seed monday", &["`monday` is no seed"]),
+        ("-r 2 x.tns --nonneg 1,2", &["write --nonneg=1,2"]),
         ("-r 2 x.tns --nonneg=0", &["modes count from 1"]),
         ("-r 2 x.tns --nonneg=4", &["mode 4 of an order-3 tensor"]),
         ("-r 2 x.tns --con simplex", &["`simplex` is no constraint known here"]),

@@ -10,6 +10,8 @@ mod complete;
 mod einsum;
 mod evaluate;
 mod figures;
+mod folders;
+mod full_disk;
 mod interrupt;
 mod numbers;
 mod options;

@@ -180,7 +180,7 @@ fn files_are_read_as_told() {
     command.args("cp -r 1 x --format tns --base 0 --dims 3,4,2 -o run".split(' '));
     let output = command.assert().success().get_output().clone();
     let stderr = String::from_utf8(output.stderr).unwrap();
-    assert!(stderr.contains("1 duplicates merged"), "{stderr}");
+    assert!(stderr.contains("1 duplicate merged"), "{stderr}");
     assert!(stderr.contains("3 x 4 x 2 (as given)"), "{stderr}");
     let record = json(&dir.path().join("run/run.json"));
     assert_eq!(record["input"]["nnz"], 2);

@@ -185,3 +185,24 @@ fn merged_modes_change_no_fit() {
     let stderr = String::from_utf8(refused.stderr).unwrap();
     assert!(stderr.contains("merged modes 1+5") && !dir.path().join("bad").exists(), "{stderr}");
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn names_need_not_be_unicode() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+
+    let dir = tempfile::tempdir().unwrap();
+    let name = |bytes: &[u8]| dir.path().join(OsStr::from_bytes(bytes));
+    fs::copy(data("sun-elevation.tns.gz"), name(b"sun-\xff.tns.gz")).unwrap();
+    for (command, options) in
+        [("cp", "-r 1"), ("tucker", "--ranks 1"), ("tt", "--ranks 1"), ("complete", "-r 1")]
+    {
+        let out = name(&[command.as_bytes(), b"-\xfe"].concat());
+        let mut run = decompose(dir.path());
+        run.arg(command).arg(name(b"sun-\xff.tns.gz")).args(options.split(' ')).arg("-o").arg(&out);
+        run.args(["--max-iters", "2", "-q", "--json"]).assert().success();
+        let record = json(&out.join("run.json"));
+        assert!(record["input"]["path"].as_str().unwrap().ends_with("sun-\u{fffd}.tns.gz"));
+    }
+}

@@ -24,7 +24,7 @@ fn resumed_runs_end_in_the_same_train() {
     for method in [Method::Als, Method::Dmrg] {
         let whole = common::run(&coo, Start::Random, &config(method, 7)).unwrap();
         let folder = tempfile::tempdir().unwrap();
-        let rule = CheckpointRule { folder: folder.path().to_owned(), every: 2 };
+        let rule = CheckpointRule::new(folder.path(), 2);
         let mut first = config(method, 7);
         first.checkpoint = Some(rule);
         let mut kernels = common::compiled(&coo, &first).unwrap();
@@ -50,7 +50,7 @@ fn other_options_and_tensors_are_refused() {
     let coo = common::sparse(&[9, 8, 7], 0.4, 6);
     let folder = tempfile::tempdir().unwrap();
     let mut first = config(Method::Als, 2);
-    first.checkpoint = Some(CheckpointRule { folder: folder.path().to_owned(), every: 1 });
+    first.checkpoint = Some(CheckpointRule::new(folder.path(), 1));
     common::run(&coo, Start::Random, &first).unwrap();
     let refused = |coo: &decompose_formats::Coo<f64>, config: &TtConfig| {
         let start = Start::Checkpoint(folder.path().to_owned());

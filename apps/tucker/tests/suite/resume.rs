@@ -16,7 +16,7 @@ fn config(folder: &Path, method: Method) -> TuckerConfig {
     config.stop.max_iters = 7;
     config.stop.tol = 0.0;
     config.restarts = 3;
-    config.checkpoint = Some(CheckpointRule { folder: folder.to_owned(), every: 2 });
+    config.checkpoint = Some(CheckpointRule::new(folder, 2));
     config
 }
 
