@@ -18,6 +18,7 @@ pub mod machine;
 pub mod model;
 pub mod npz;
 pub mod output;
+pub mod printable;
 pub mod progress;
 pub mod residual;
 pub mod restarts;

@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 use decompose_formats::io::Progress;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use crate::printable::printable_lines;
+
 /// How often a bar is redrawn.
 const TICK: Duration = Duration::from_millis(100);
 /// How often a long phase adds a line where there is no terminal.
@@ -55,6 +57,7 @@ impl Screen {
 
     fn write(&self, text: &str) {
         // A reader that went away is no reason to stop computing.
+        let text = printable_lines(text);
         self.bar.suspend(|| {
             let _ = writeln!(std::io::stderr(), "{text}");
         });

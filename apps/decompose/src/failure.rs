@@ -5,6 +5,7 @@ use std::fmt;
 use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
 
+use decompose_common::printable::printable_lines;
 use decompose_common::{CommonError, SolverError};
 use decompose_core::error::CoreError;
 use decompose_core::plot::PlotError;
@@ -75,7 +76,7 @@ impl Failure {
     /// Writes it to standard error.
     pub(crate) fn print(&self) {
         // Nobody may be reading; the exit code still tells.
-        let _ = write!(std::io::stderr(), "{self}");
+        let _ = write!(std::io::stderr(), "{}", printable_lines(&self.to_string()));
     }
 
     /// Returns the exit code of the process.
