@@ -4,7 +4,7 @@ use std::io::Write;
 use std::sync::LazyLock;
 
 use decompose_formats::io::{
-    self, Dialect, Overwrite, Progress, ReadOptions, Source, WriteOptions,
+    self, Base, Dialect, Overwrite, Progress, ReadOptions, Source, WriteOptions,
 };
 use decompose_formats::synth::{Pattern, SynthConfig, Values, generate};
 use decompose_formats::{Coo, Csf, Ints, ModeOrder};
@@ -32,7 +32,7 @@ fn read(bencher: Bencher, ending: &str) {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join(format!("x{ending}"));
     let dialect = Dialect::ExtendedFrostt;
-    let options = WriteOptions { overwrite: Overwrite::Refuse, dialect };
+    let options = WriteOptions { overwrite: Overwrite::Refuse, dialect, base: Base::One };
     io::write(&*TENSOR, &path, &options).expect("written");
     let bytes = std::fs::metadata(&path).expect("there").len();
     let source = Source::new(&path);

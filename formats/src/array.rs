@@ -41,14 +41,18 @@ impl<T: Pod> Array<T> {
     ///
     /// Threads that write their own parts first thus share the work of clearing them.
     pub(crate) fn zeros(len: usize) -> Array<T> {
-        let bytes = len.saturating_mul(size_of::<T>());
-        if bytes >= HUGE_PAGES_FROM
-            && let Ok(memory) = MmapMut::map_anon(bytes)
-        {
-            pages::ask_in_order(&memory);
-            return Array(Storage::Huge { memory, len });
+        Array::try_zeros(len).unwrap_or_else(|| Array::from(bytemuck::zeroed_vec(len)))
+    }
+
+    /// As [`Array::zeros`]; `None` if the system has no memory for them.
+    pub(crate) fn try_zeros(len: usize) -> Option<Array<T>> {
+        let bytes = len.checked_mul(size_of::<T>())?;
+        if bytes < HUGE_PAGES_FROM {
+            return Some(Array::from(bytemuck::allocation::try_zeroed_vec(len).ok()?));
         }
-        Array::from(bytemuck::zeroed_vec(len))
+        let memory = MmapMut::map_anon(bytes).ok()?;
+        pages::ask_in_order(&memory);
+        Some(Array(Storage::Huge { memory, len }))
     }
 
     /// Makes `len` numbers, zeros, that will all be written: their memory is taken at once.

@@ -56,19 +56,9 @@ pub fn find(name: &str) -> Result<&'static Preset, FormatError> {
     Err(FormatError::UnknownPreset { name: name.to_string(), near: suggestions.join(", ") })
 }
 
-/// Returns the published tensor with these extents and non-zeros.
-///
-/// Trailing empty slices are lost in text files, so a mode may be shorter than published by a
-/// thousandth of its extent.
+/// Returns the published tensor with exactly these extents and non-zeros.
 pub fn matches(extents: &[u64], nnz: u64) -> Option<&'static Preset> {
-    let close = |(&have, &published): (&u64, &u64)| {
-        have <= published && published - have <= published.div_ceil(1000)
-    };
-    presets().iter().find(|preset| {
-        preset.nnz == nnz
-            && preset.extents.len() == extents.len()
-            && extents.iter().zip(&preset.extents).all(close)
-    })
+    presets().iter().find(|preset| preset.nnz == nnz && preset.extents == extents)
 }
 
 /// Returns the shape of the published tensor `name` with `scale` times its non-zeros.

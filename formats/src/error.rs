@@ -8,6 +8,8 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
+use crate::stats::bytes;
+
 /// An error of this crate; the message quotes the input and says what to do.
 #[derive(Debug, Error)]
 #[non_exhaustive]
@@ -16,7 +18,9 @@ pub enum FormatError {
     #[error("not a tensor: {0}")]
     NotATensor(String),
     /// Two entries with the same coordinates where that is not allowed; the indices from 1.
-    #[error("duplicate entry at {0}: allow it with `--duplicates sum` or `keep-first`")]
+    #[error(
+        "duplicate entry at {0}: allow it with `--duplicates sum`, `mean`, `first`, `last`, `min` or `max`"
+    )]
     Duplicate(String),
     /// No published tensor has this name.
     #[error("no FROSTT tensor is called `{name}`; did you mean one of: {near}?")]
@@ -45,7 +49,7 @@ pub enum FormatError {
     /// The name does not tell the format.
     #[error(
         "{0}: the name does not tell the format; use .tns, .mtx, .ttx, .npy or .dtb (text also \
-         with .gz, .zst or .bz2), or name the format"
+         with .gz, .zst or .bz2), or name the format; `decompose convert` reads tables (.csv, .tsv)"
     )]
     UnknownFormat(PathBuf),
     /// The file is of a kind that is not read or written.
@@ -119,6 +123,38 @@ pub enum FormatError {
         position: String,
         /// The value.
         value: f64,
+    },
+    /// A file whose content does not fit the memory that may be used.
+    #[error(
+        "{file} would take {} of memory but {} may be used; free some, read a part of the file, or \
+         raise --max-memory if the machine has more",
+        bytes(*needs), bytes(*limit)
+    )]
+    TooLarge {
+        /// The file.
+        file: String,
+        /// Bytes that its content needs, as far as it was looked at.
+        needs: u64,
+        /// Bytes that may be used.
+        limit: u64,
+    },
+    /// The system gave no memory.
+    #[error("{file}: the system has no {} of memory for it; free some or read a part of the file", bytes(*needs))]
+    NoMemory {
+        /// The file.
+        file: String,
+        /// Bytes that were asked for.
+        needs: u64,
+    },
+    /// A tensor with more modes than can be worked with.
+    #[error("{file} is of order {order}; tensors of up to {most} modes are supported")]
+    Order {
+        /// The file.
+        file: String,
+        /// Its modes.
+        order: usize,
+        /// The most modes.
+        most: usize,
     },
     /// The output exists and was not to be replaced.
     #[error("{0} exists already; choose another name or ask to replace it")]
@@ -227,6 +263,26 @@ pub enum LineFault {
         extent: u64,
         /// Where the extent comes from, and from where indices count.
         why: String,
+    },
+    /// Columns that are separated by something else than white space.
+    #[error(
+        "its columns are separated by `{0}`, where this format has spaces; `decompose convert` reads \
+         such a table under the name .csv, or replace them (`tr '{0}' ' '`)"
+    )]
+    Separator(char),
+    /// A first line that may be a header without a mark.
+    #[error(
+        "this line reads as a header, the extents {extents} and {entries} entries, since so many \
+         follow and none has a larger index; write it as a comment, `# extents {comment}`, or, if it \
+         is an entry, move it behind another line"
+    )]
+    UnmarkedHeader {
+        /// The extents, as `17 x 13 x 3`.
+        extents: String,
+        /// The extents separated by spaces.
+        comment: String,
+        /// The number of entries.
+        entries: u64,
     },
     /// A header that contradicts itself or the format.
     #[error("bad header: {0}")]

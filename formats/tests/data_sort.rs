@@ -212,11 +212,32 @@ fn the_number_of_threads_changes_nothing() {
 fn policies_keep_the_first_or_refuse() {
     let list = [(vec![1, 2], 1.0), (vec![0, 0], 2.0), (vec![1, 2], 4.0)];
     let mut first = coo(&[2, 3], &list);
-    assert_eq!(first.merge_duplicates(Duplicates::KeepFirst).expect("merges"), 1);
+    assert_eq!(first.merge_duplicates(Duplicates::First).expect("merges"), 1);
     assert_eq!(entries(&first), [(vec![0, 0], 2.0), (vec![1, 2], 1.0)]);
     let mut refused = coo(&[2, 3], &list);
     let error = refused.merge_duplicates(Duplicates::Error).expect_err("has a duplicate");
     assert!(matches!(error, FormatError::Duplicate(ref at) if at == "2 3"), "{error}");
+}
+
+#[test]
+fn policies_choose_one_value_of_equal_indices() {
+    use Duplicates::{First, Last, Max, Mean, Min, Sum};
+    // The entries at (2, 3) are 1, 8, -3 in the order of the list.
+    let list = [
+        (vec![1, 2], 1.0),
+        (vec![0, 0], 2.0),
+        (vec![1, 2], 8.0),
+        (vec![3, 0], 0.5),
+        (vec![1, 2], -3.0),
+    ];
+    for (policy, want) in
+        [(Sum, 6.0), (Mean, 2.0), (First, 1.0), (Last, -3.0), (Min, -3.0), (Max, 8.0)]
+    {
+        let mut merged = coo(&[4, 3], &list);
+        assert_eq!(merged.merge_duplicates(policy).expect("merges"), 2, "{policy}");
+        let want = [(vec![0, 0], 2.0), (vec![1, 2], want), (vec![3, 0], 0.5)];
+        assert_eq!(entries(&merged), want, "{policy}");
+    }
 }
 
 #[test]

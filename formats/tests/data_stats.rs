@@ -187,7 +187,8 @@ fn the_catalogue_is_whole() {
     assert_eq!(nell.extents, [12_092, 9_184, 28_818]);
     let matched = |extents: &[u64], nnz| catalog::matches(extents, nnz).map(|preset| preset.name);
     assert_eq!(matched(&[12_092, 9_184, 28_818], 76_879_419), Some("nell-2"));
-    assert_eq!(matched(&[12_092, 9_180, 28_818], 76_879_419), Some("nell-2"));
+    assert_eq!(matched(&[12_092, 9_183, 28_818], 76_879_419), None);
+    assert_eq!(matched(&[12_092, 9_184], 76_879_419), None);
     assert_eq!(matched(&[12_092, 9_184, 28_818], 76_879_418), None);
 }
 

@@ -171,7 +171,17 @@ fn dense_arrays_lose_their_zeros() {
     let rows = npy("<f8", "False", "(2, 3)", &doubles);
     let columns = npy("<f8", "True", "(3, 2)", &doubles);
     let bytes = npy("|u1", "False", "(4,)", &[0, 7, 0, 9]);
-    let cases: [(Vec<u8>, &[u64], Entries); 3] = [
+    // 1, -2, 0 and 65504 in half precision.
+    let halves: Vec<u8> =
+        [0x3c00u16, 0xc000, 0, 0x7bff].iter().flat_map(|x| x.to_le_bytes()).collect();
+    let halves = npy("<f2", "False", "(4,)", &halves);
+    let big: Vec<u8> = [0i32, -7].iter().flat_map(|x| x.to_be_bytes()).collect();
+    let big = npy(">i4", "False", "(2L,)", &big);
+    let truths = npy("|b1", "False", "(3, 1)", &[0, 1, 1]);
+    let cases: [(Vec<u8>, &[u64], Entries); 6] = [
+        (halves, &[4], vec![(vec![0], 1.0), (vec![1], -2.0), (vec![3], 65504.0)]),
+        (big, &[2], vec![(vec![1], -7.0)]),
+        (truths, &[3, 1], vec![(vec![1, 0], 1.0), (vec![2, 0], 1.0)]),
         (rows, &[2, 3], vec![(vec![0, 1], 1.5), (vec![1, 0], -2.0), (vec![1, 2], 3.0)]),
         (columns, &[3, 2], vec![(vec![0, 1], -2.0), (vec![1, 0], 1.5), (vec![2, 1], 3.0)]),
         (bytes, &[4], vec![(vec![1], 7.0), (vec![3], 9.0)]),
@@ -191,6 +201,39 @@ fn dense_arrays_lose_their_zeros() {
 }
 
 #[test]
+fn a_nan_of_an_array_may_stand_for_what_is_unknown() {
+    let numbers = [0.0f64, 1.5, f64::NAN, -2.0, f64::NAN, 3.0];
+    let bytes: Vec<u8> = numbers.iter().flat_map(|x| x.to_le_bytes()).collect();
+    let options = ReadOptions { missing: io::Missing::Nan, ..ReadOptions::default() };
+    let rows = npy("<f8", "False", "(2, 3)", &bytes);
+    let (coo, report) = io::read_bytes::<f64>(&rows, &options).expect("four are known");
+    let want = vec![(vec![0, 0], 0.0), (vec![0, 1], 1.5), (vec![1, 0], -2.0), (vec![1, 2], 3.0)];
+    assert_eq!((entries(&coo), report.missing), (want, 2));
+    let columns = npy("<f8", "True", "(2, 3)", &bytes);
+    let (coo, _) = io::read_bytes::<f64>(&columns, &options).expect("four are known");
+    let want = vec![(vec![0, 0], 0.0), (vec![1, 0], 1.5), (vec![1, 1], -2.0), (vec![1, 2], 3.0)];
+    assert_eq!(entries(&coo), want);
+    let infinite = npy("<f4", "False", "(1,)", &f32::INFINITY.to_le_bytes());
+    assert!(io::read_bytes::<f64>(&infinite, &options).is_err());
+}
+
+#[test]
+fn dense_arrays_are_read_within_a_limit() {
+    let bytes: Vec<u8> = [1i16, -2, 3, 4, 5, 6].iter().flat_map(|x| x.to_le_bytes()).collect();
+    let read = |file: &[u8], limit| io::read_dense::<f64>(&mut &*file, "x.npy", limit);
+    let rows = read(&npy("<i2", "False", "(2, 3)", &bytes), 48).expect("48 bytes");
+    assert_eq!((rows.shape(), rows[[0, 1]], rows[[1, 0]]), (&[2, 3][..], -2.0, 4.0));
+    let columns = read(&npy("<i2", "True", "(2, 3)", &bytes), 48).expect("48 bytes");
+    assert_eq!((columns[[0, 1]], columns[[1, 0]]), (3.0, -2.0));
+    let message = |file: &[u8], limit| read(file, limit).expect_err("refused").to_string();
+    let whole = npy("<i2", "False", "(2, 3)", &bytes);
+    assert!(message(&whole, 47).contains("would take 48 B of memory but 47 B may be used"));
+    assert!(message(&whole[..whole.len() - 1], 48).contains("ends too early"));
+    assert!(message(&[&whole[..], b"x"].concat(), 48).contains("more behind its last element"));
+    assert!(message(&npy("<i2", "False", "(17179869184, 9)", &bytes), u64::MAX).contains("early"));
+}
+
+#[test]
 fn arrays_that_are_no_tensors_are_refused() {
     let options = ReadOptions { format: Some(io::Format::Npy), ..ReadOptions::default() };
     let message =
@@ -201,7 +244,14 @@ fn arrays_that_are_no_tensors_are_refused() {
     assert!(message(&npy("<f8", "False", "(2,)", &[0; 12])).contains("damaged .npy"));
     assert!(message(&npy("<f8", "False", "(99999999999999,)", &[])).contains("damaged .npy"));
     assert!(message(&npy("<c16", "False", "(1,)", &[0; 16])).contains("not real numbers"));
-    assert!(message(&npy(">f8", "False", "(1,)", &[0; 8])).contains("not real numbers"));
+    assert!(message(&npy("|S8", "False", "(1,)", &[0; 8])).contains("not real numbers"));
+    let claims = ["(17179869184, 8)", "(4294967296, 4294967296, 4294967296)", "(0, 5)"];
+    for claim in claims {
+        let text = message(&npy("<f8", "False", claim, &[1; 16]));
+        assert!(text.contains("elements"), "{claim}: {text}");
+    }
+    let wide = npy("|b1", "False", &format!("({})", "1,".repeat(65)), &[1]);
+    assert!(message(&wide).contains("order 65"));
     assert!(message(&npy("<f8", "False", "()", &nan)).contains("a single number"));
     assert!(message(b"1 2 3\n").contains("damaged .npy"));
 }

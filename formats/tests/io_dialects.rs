@@ -8,6 +8,7 @@ use decompose_formats::io::Base;
 use decompose_formats::io::BaseFrom;
 use decompose_formats::io::Dialect;
 use decompose_formats::io::ExtentsFrom;
+use decompose_formats::io::Missing;
 use decompose_formats::io::Progress;
 use decompose_formats::io::ReadOptions;
 use decompose_formats::io::ReadReport;
@@ -58,6 +59,33 @@ fn every_dialect_is_recognised() {
         ("1\n4\n1 2\n", Parti, &[4], "0 2"),
         ("# extended FROSTT format\n2 1\n4 5\n1 2 3\n", ExtendedFrostt, &[4, 5], "0 1 3"),
         ("; extended FROSTT format\n2 1\n4 5\n1 2 3\n", ExtendedFrostt, &[4, 5], "0 1 3"),
+        ("2 1\n4 5\n1 2 3\n", ExtendedFrostt, &[4, 5], "0 1 3"),
+        ("# any comment\n3 1\n4 5 6\n1 2 3 4\n", ExtendedFrostt, &[4, 5, 6], "0 1 2 4"),
+        ("1 2\n9\n4 0.5\n7 1\n", ExtendedFrostt, &[9], "3 0.5; 6 1"),
+        ("2 18\n4 3\n", Plain, &[4], "1 18; 3 3"),
+        ("2 18\n4 3\n1 7\n", Plain, &[4], "1 18; 3 3; 0 7"),
+        ("# extents 4 5, indices from 1\n1 2 3\n", Plain, &[4, 5], "0 1 3"),
+        ("#extents: 4 5\n0 2 3\n", Plain, &[4, 5], "0 2 3"),
+        ("# extents 4 5, indices from 0\n1 2 3\n", Plain, &[4, 5], "1 2 3"),
+        ("# extents 4 5 6\n1 2 3\n", Plain, &[1, 2], "0 1 3"),
+        (
+            "%%MatrixMarket matrix array real general\n% c\n3 2\n1\n0\n-2\n% c\n0\n5\n6\n",
+            MatrixMarket,
+            &[3, 2],
+            "0 0 1; 1 1 5; 2 0 -2; 2 1 6",
+        ),
+        (
+            "%%MatrixMarket matrix array integer symmetric\n2 2\n1\n2\n3\n",
+            MatrixMarket,
+            &[2, 2],
+            "0 0 1; 0 1 2; 1 0 2; 1 1 3",
+        ),
+        (
+            "%%MatrixMarket matrix array real skew-symmetric\n3 3\n1\n2\n3\n",
+            MatrixMarket,
+            &[3, 3],
+            "0 1 -1; 0 2 -2; 1 0 1; 1 2 -3; 2 0 2; 2 1 3",
+        ),
         (
             "%%MatrixMarket matrix coordinate real general\n% c\n2 3 2\n1 1 4\n2 3 5\n",
             MatrixMarket,
@@ -183,9 +211,34 @@ fn the_caller_sets_base_and_extents() {
     let (coo, report) = read::<f64>("1 1 1\n", &options).expect("extents");
     assert_eq!((coo.extents(), report.extents_from), (&[7, 1][..], ExtentsFrom::Caller));
 
+    // So they do where a comment has others.
+    let noted = "# extents 4 5\n1 1 1\n";
+    let (coo, report) = read::<f64>(noted, &ReadOptions::default()).expect("a comment");
+    assert_eq!((coo.extents(), report.extents_from), (&[4, 5][..], ExtentsFrom::Comment));
+    let (coo, report) = read::<f64>(noted, &options).expect("extents");
+    assert_eq!((coo.extents(), report.extents_from), (&[7, 1][..], ExtentsFrom::Caller));
+
     // Where the header has extents, they count.
     let (coo, report) = read::<f64>("2\n4 5\n1 1 1\n", &options).expect("a header");
     assert_eq!((coo.extents(), report.extents_from), (&[4, 5][..], ExtentsFrom::Header));
+}
+
+#[test]
+fn a_nan_may_stand_for_what_is_unknown() {
+    let options = ReadOptions { missing: Missing::Nan, ..ReadOptions::default() };
+    let text = "3 1 nan\n1 1 2\n# c\n2 1 NaN\n2 2 0\n1 3 -nan\n";
+    let (coo, report) = read::<f64>(text, &options).expect("three of six are known");
+    assert_eq!((listed(&coo).as_str(), report.missing), ("0 0 2; 1 1 0", 3));
+    let counted = "2 3\n3 3\n3 1 nan\n1 1 2\n2 2 4\n";
+    let (coo, report) = read::<f64>(counted, &options).expect("the count covers all rows");
+    assert_eq!((listed(&coo).as_str(), report.missing), ("0 0 2; 1 1 4", 1));
+    let error = read::<f64>("1 1 nan\n", &options).expect_err("nothing is known");
+    assert!(matches!(error, FormatError::NoEntries(_)), "{error}");
+    let error = read::<f64>("1 1 nan\n1 2\n", &options).expect_err("a short line");
+    assert!(error.to_string().contains("line 2"), "{error}");
+    let array = "%%MatrixMarket matrix array real general\n2 2\n0\nnan\n3\n0\n";
+    let (coo, _) = read::<f64>(array, &options).expect("an array");
+    assert_eq!(listed(&coo), "0 0 0; 0 1 3; 1 1 0");
 }
 
 #[test]

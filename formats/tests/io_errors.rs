@@ -55,7 +55,10 @@ fn bad_lines_are_named() {
         ("1 9223372036854775808 1\n", &["`9223372036854775808` of mode 2 is beyond 2^63"]),
         ("1 99999999999999999999999 1\n", &["beyond 2^63"]),
         ("1 1e300 1\n", &["`1e300` of mode 2 is beyond 2^63"]),
-        ("1,2,3\n", &["line 1", "`1,2,3`", "expected 2 columns but found 1"]),
+        ("1,2,3\n", &["line 1", "`1,2,3`", "columns are separated by `,`", "decompose convert"]),
+        ("1, 2, 3\n", &["columns are separated by `,`"]),
+        ("1;2;3\n", &["columns are separated by `;`"]),
+        ("1 2 3,5\n", &["value `3,5` is not a number"]),
         ("1 1 1\n2 2 2\n3 3 y\n4 z 4\n", &["line 3", "`y`"]),
     ];
     for (text, wanted) in cases {
@@ -126,7 +129,13 @@ fn bad_headers_are_named() {
         ("# extended FROSTT format\n0 0\n\n", &["lists no non-zeros"]),
         ("3\n4 5\n1 2 3 4\n", &["line 1", "found 1"]),
         ("tensor\n2\n2 2\n1\n2\n3\n4\n", &["Tensor Toolbox `tensor`", "export"]),
-        ("%%MatrixMarket matrix array real general\n2 2\n", &["array (dense) form"]),
+        ("%%MatrixMarket matrix array real general\n2 2\n", &["announces 4 entries but 0 follow"]),
+        ("%%MatrixMarket matrix array real general\n2 2 4\n", &["line 2", "all extents"]),
+        ("%%MatrixMarket matrix array real general\n2 1\n1\n2 3\n", &["line 4", "found 2"]),
+        ("%%MatrixMarket matrix array real general\n2 1\n1\nx\n", &["line 4", "`x` is not"]),
+        ("%%MatrixMarket matrix array pattern general\n2 2\n", &["complex or unknown"]),
+        ("%%MatrixMarket matrix array real symmetric\n2 2\n1\n", &["announces 3 entries"]),
+        ("3 2\n4 5 6\n1 2 3 4\n", &["announces 2 entries but 1 follow"]),
         ("%%MatrixMarket matrix coordinate complex general\n2 2 1\n", &["complex"]),
         ("%%MatrixMarket matrix coordinate real hermitian\n2 2 1\n", &["Hermitian"]),
         ("%%MatrixMarket vector coordinate real general\n2 1\n", &["other than matrix"]),
@@ -137,6 +146,51 @@ fn bad_headers_are_named() {
     for (text, wanted) in cases {
         check(text, &ReadOptions::default(), wanted);
     }
+}
+
+#[test]
+fn a_first_line_that_may_be_a_header_is_refused() {
+    let cases: &[(&str, &[&str])] = &[
+        ("17 13 3 3\n1 2 3 0.5\n17 1 1 2\n4 13 3 1\n", &["line 1", "17 x 13 x 3 and 3 entries"]),
+        ("2 2 4\n1 1 1\n1 2 1\n2 1 1\n2 2 1\n", &["line 1", "# extents 2 2`"]),
+        ("# c\n\n5 4 1\n0 3 0.5\n", &["line 3", "5 x 4 and 1 entries", "move it behind"]),
+    ];
+    for (text, wanted) in cases {
+        check(text, &ReadOptions::default(), wanted);
+    }
+    let entries = |text: &str| {
+        io::read_bytes::<f64>(text.as_bytes(), &ReadOptions::default()).expect(text).0.nnz()
+    };
+    // One row more or a larger index, and it is an entry; so it is behind the extents.
+    assert_eq!(entries("17 13 3 3\n1 2 3 0.5\n17 1 1 2\n"), 3);
+    assert_eq!(entries("17 13 3 2\n1 2 4 0.5\n17 1 1 2\n"), 3);
+    assert_eq!(entries("# extents 17 13 3\n17 13 3 2\n1 2 3 0.5\n17 1 1 2\n"), 3);
+    assert_eq!(entries("1 1 1\n1 1 5\n"), 2);
+}
+
+#[test]
+fn a_file_of_many_columns_is_refused_by_its_first_line() {
+    let mut text = "1 ".repeat(100_000);
+    text.push('\n');
+    let wanted = ["order 99999", "up to 64 modes"];
+    check(&text, &ReadOptions::default(), &wanted);
+    let few = ReadOptions { max_order: 2, ..ReadOptions::default() };
+    check("1 1 1 5\n1 1 x\n", &few, &["order 3", "up to 2 modes"]);
+}
+
+#[test]
+fn memory_is_refused_before_it_is_taken() {
+    let small = ReadOptions { max_bytes: Some(1000), window: 64, ..ReadOptions::default() };
+    let text: String = (1..200).map(|i| format!("{i} 1 0.5\n")).collect();
+    let error = io::read_stream::<f64>(text.as_bytes(), "memory", &small, &Progress::new());
+    let message = error.expect_err("199 entries of 16 bytes").to_string();
+    assert!(message.contains("of memory but 1000 B may be used"), "{message}");
+    let array = "%%MatrixMarket matrix array real general\n99 99\n";
+    let text = format!("{array}{}", "1\n".repeat(99 * 99));
+    let error = io::read_stream::<f64>(text.as_bytes(), "memory", &small, &Progress::new());
+    assert!(matches!(error, Err(FormatError::TooLarge { limit: 1000, .. })), "{error:?}");
+    let error = io::read_bytes::<f64>(text.as_bytes(), &small);
+    assert!(matches!(error, Err(FormatError::TooLarge { limit: 1000, .. })), "{error:?}");
 }
 
 #[test]
@@ -226,7 +280,10 @@ fn nothing_is_overwritten_unasked() {
     assert_eq!(std::fs::read_to_string(&path).expect("read"), "precious");
     let replace = WriteOptions { overwrite: Overwrite::Replace, ..WriteOptions::default() };
     io::write(&coo, &path, &replace).expect("replaced");
-    assert_eq!(std::fs::read_to_string(&path).expect("read"), "1 1 1\n");
+    assert_eq!(
+        std::fs::read_to_string(&path).expect("read"),
+        "# extents 1 1, indices from 1\n1 1 1\n"
+    );
     let leftovers = std::fs::read_dir(folder.path()).expect("a folder").count();
     assert_eq!(leftovers, 1, "no temporary file stays");
     let lost = io::write(&coo, &folder.path().join("none/x.tns"), &replace);

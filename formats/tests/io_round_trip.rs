@@ -7,6 +7,7 @@ use decompose_formats::Ints;
 use decompose_formats::Value;
 use decompose_formats::Width;
 use decompose_formats::io;
+use decompose_formats::io::Base;
 use decompose_formats::io::Dialect;
 use decompose_formats::io::Progress;
 use decompose_formats::io::ReadOptions;
@@ -46,33 +47,66 @@ fn tensor<V: Value>((extents, entries): &Parts) -> Coo<V> {
     Coo::new(extents.clone(), coords, values).expect("a tensor")
 }
 
-fn again<V: Value>(coo: &Coo<V>, path: &Path, dialect: Dialect) -> Coo<V> {
-    let options = WriteOptions { dialect, ..WriteOptions::default() };
+fn again<V: Value>(coo: &Coo<V>, path: &Path, dialect: Dialect, base: Base) -> Coo<V> {
+    let options = WriteOptions { dialect, base, ..WriteOptions::default() };
     io::write(coo, path, &options).expect("written");
-    // A plain file does not tell its extents.
-    let extents = Some(coo.extents().to_vec());
-    let options = ReadOptions { extents, window: 50, ..ReadOptions::default() };
+    // Nothing is told to the reader: extents and base come from the file.
+    let options = ReadOptions { window: 50, ..ReadOptions::default() };
     io::read(&Source::new(path), &options, &Progress::new()).expect("read").0
+}
+
+/// Indices as written and the value of each entry.
+type Entries = Vec<(Vec<u64>, f64)>;
+
+/// Reads a list as SPLATT does: a line that begins with `#` is skipped, any other is an entry.
+fn skipping_comments(path: &Path) -> Entries {
+    let text = std::fs::read_to_string(path).expect("text");
+    let rows = text.lines().filter(|line| !line.starts_with('#'));
+    let entry = |row: &str| {
+        let mut fields: Vec<&str> = row.split(' ').collect();
+        let value = fields.pop().expect("a value").parse().expect("a number");
+        (fields.iter().map(|field| field.parse().expect("an index")).collect(), value)
+    };
+    rows.map(entry).collect()
+}
+
+fn entries<V: Value>(coo: &Coo<V>, base: Base) -> Entries {
+    let first = u64::from(base == Base::One);
+    let entry = |at: usize| {
+        let indices = (0..coo.order()).map(|mode| coo.coords(mode).get(at) + first);
+        // A single is written with the digits that tell it apart, not those of its double.
+        let value = match V::BYTES {
+            4 => (coo.values()[at].to_f64() as f32).to_string().parse().expect("a number"),
+            _ => coo.values()[at].to_f64(),
+        };
+        (indices.collect(), value)
+    };
+    (0..coo.nnz()).map(entry).collect()
 }
 
 fn all_formats<V: Value>(parts: &Parts) {
     let coo = tensor::<V>(parts);
     let folder = tempfile::tempdir().expect("a folder");
     let market = if coo.order() == 2 { "x.mtx" } else { "x.ttx" };
-    for (name, dialect) in [
-        ("x.tns", Dialect::Plain),
-        ("toolbox.tns", Dialect::Toolbox),
-        ("parti.tns", Dialect::Parti),
-        ("extended.tns", Dialect::ExtendedFrostt),
-        ("x.tns.gz", Dialect::Plain),
-        ("x.tns.zst", Dialect::Plain),
-        ("x.tns.bz2", Dialect::Plain),
-        (market, Dialect::Plain),
-        ("x.dtb", Dialect::Plain),
+    for (name, dialect, base) in [
+        ("x.tns", Dialect::Plain, Base::One),
+        ("zero.tns", Dialect::Plain, Base::Zero),
+        ("toolbox.tns", Dialect::Toolbox, Base::One),
+        ("toolbox-zero.tns", Dialect::Toolbox, Base::Zero),
+        ("parti.tns", Dialect::Parti, Base::One),
+        ("extended.tns", Dialect::ExtendedFrostt, Base::One),
+        ("x.tns.gz", Dialect::Plain, Base::One),
+        ("zero.tns.zst", Dialect::Plain, Base::Zero),
+        ("x.tns.bz2", Dialect::Plain, Base::One),
+        (market, Dialect::Plain, Base::One),
+        ("x.dtb", Dialect::Plain, Base::One),
     ] {
         let path = folder.path().join(name);
-        let back = again(&coo, &path, dialect);
+        let back = again(&coo, &path, dialect, base);
         assert_eq!(back, coo, "{name}");
+        if dialect == Dialect::Plain && name.ends_with(".tns") {
+            assert_eq!(skipping_comments(&path), entries(&coo, base), "{name}");
+        }
         let same_bits = back
             .values()
             .iter()
@@ -93,6 +127,20 @@ proptest! {
     #[test]
     fn tensors_of_singles_round_trip(parts in parts()) {
         all_formats::<f32>(&parts);
+    }
+}
+
+#[test]
+fn a_base_that_a_header_cannot_tell_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (coo, _) = io::read_bytes::<f64>(b"1 1 5\n", &ReadOptions::default()).expect("a matrix");
+    for (name, dialect) in
+        [("x.mtx", Dialect::Plain), ("p.tns", Dialect::Parti), ("e.tns", Dialect::ExtendedFrostt)]
+    {
+        let options = WriteOptions { dialect, base: Base::Zero, ..WriteOptions::default() };
+        let refused = io::write(&coo, &folder.path().join(name), &options);
+        let message = refused.expect_err("no base 0").to_string();
+        assert!(message.contains("indices count from 1 behind a"), "{message}");
     }
 }
 

@@ -4,15 +4,17 @@ use std::fs::File;
 use std::io::{self, BufReader, BufWriter};
 use std::path::{Path, PathBuf};
 
+use decompose_formats::io::{NpyHeader, read_dense};
 use decompose_formats::{Matrix, Value};
-use ndarray::{Array, Array2, ArrayView, Dimension, OwnedRepr, ShapeBuilder, StrideShape};
-use ndarray_npy::{NpzReader, NpzWriter, ReadNpyError, ReadNpzError};
-use ndarray_npy::{ReadableElement, WritableElement};
-use zip::CompressionMethod;
+use ndarray::{Array, Array2, ArrayView, Dimension, ShapeBuilder, StrideShape};
+use ndarray_npy::{NpzWriter, ReadNpyError, ReadNpyExt, ReadableElement, WritableElement};
+use zip::read::ZipFile;
 use zip::write::SimpleFileOptions;
+use zip::{CompressionMethod, ZipArchive};
 
 use crate::error::CommonError;
 use crate::files;
+use crate::machine;
 
 /// Members from this size on, in bytes, need the 64-bit fields of the archive's format.
 const LARGE_FROM: usize = u32::MAX as usize - (1 << 16);
@@ -112,10 +114,15 @@ impl NpzOut<'_> {
 }
 
 /// An archive being read.
+///
+/// What a member claims to hold is checked against its size and the memory there is before any is
+/// taken for it.
 pub struct NpzIn {
     path: PathBuf,
-    archive: NpzReader<BufReader<File>>,
+    archive: ZipArchive<BufReader<File>>,
     names: Vec<String>,
+    /// The most bytes that an array may take.
+    limit: u64,
 }
 
 impl NpzIn {
@@ -125,11 +132,22 @@ impl NpzIn {
     ///
     /// [`CommonError::Io`] if it cannot be opened, [`CommonError::Content`] if it is no archive.
     pub fn open(path: &Path) -> Result<NpzIn, CommonError> {
+        let limit = machine::available_bytes().unwrap_or(u64::MAX);
+        NpzIn::open_within(path, limit)
+    }
+
+    /// Opens the archive `path`, of which no array may take more than `limit` bytes.
+    ///
+    /// # Errors
+    ///
+    /// As [`NpzIn::open`].
+    pub fn open_within(path: &Path, limit: u64) -> Result<NpzIn, CommonError> {
         let file = File::open(path).map_err(|source| CommonError::io("open", path, source))?;
-        let fail = |e: ReadNpzError| CommonError::content(path, format!("not an npz file: {e}"));
-        let mut archive = NpzReader::new(BufReader::new(file)).map_err(fail)?;
-        let names = archive.names().map_err(fail)?;
-        Ok(NpzIn { path: path.to_owned(), archive, names })
+        let archive = ZipArchive::new(BufReader::new(file))
+            .map_err(|error| CommonError::content(path, format!("not an npz file: {error}")))?;
+        let name = |name: &str| name.strip_suffix(".npy").unwrap_or(name).to_owned();
+        let names = archive.file_names().map(name).collect();
+        Ok(NpzIn { path: path.to_owned(), archive, names, limit })
     }
 
     /// Returns the path it was opened by.
@@ -146,13 +164,21 @@ impl NpzIn {
     ///
     /// # Errors
     ///
-    /// [`CommonError::Content`] if it is missing or of another type or number of dimensions.
+    /// [`CommonError::Content`] if it is missing or of another type or number of dimensions,
+    /// [`CommonError::Format`] if it is damaged or too large.
     pub fn array<A: ReadableElement, D: Dimension>(
         &mut self,
         name: &str,
     ) -> Result<Array<A, D>, CommonError> {
-        self.require(name)?;
-        self.archive.by_name(name).map_err(|error| self.fault(name, &error))
+        let (label, limit) = (self.label(name), self.limit);
+        let mut member = self.member(name)?;
+        let bytes = member.size();
+        let header = NpyHeader::read(&mut member, &label)?;
+        header.check(bytes.saturating_sub(header.bytes as u64), &label)?;
+        header.admit(header.element.bytes(), limit, &label)?;
+        drop(member);
+        let member = self.member(name)?;
+        Array::read_npy(member).map_err(|error| self.fault(name, &error))
     }
 
     /// Reads the one-dimensional array `name`.
@@ -167,7 +193,7 @@ impl NpzIn {
         Ok(self.array::<A, ndarray::Ix1>(name)?.to_vec())
     }
 
-    /// Reads the factor `name`, stored in single or double precision, and converts it.
+    /// Reads the factor `name`, of real elements of any type, and converts it.
     ///
     /// # Errors
     ///
@@ -179,7 +205,7 @@ impl NpzIn {
         Ok(matrix)
     }
 
-    /// Reads the array `name`, stored in single or double precision, and converts it.
+    /// Reads the array `name`, of real elements of any type, and converts it.
     ///
     /// # Errors
     ///
@@ -188,25 +214,83 @@ impl NpzIn {
         &mut self,
         name: &str,
     ) -> Result<Array<V, D>, CommonError> {
-        self.require(name)?;
-        match self.archive.by_name::<OwnedRepr<f64>, D>(name) {
-            Ok(array) => Ok(array.mapv(V::from_f64)),
-            Err(ReadNpzError::Npy(ReadNpyError::WrongDescriptor(_))) => {
-                Ok(self.array::<f32, D>(name)?.mapv(|value| V::from_f64(value.into())))
-            }
-            Err(error) => Err(self.fault(name, &error)),
-        }
+        let (label, limit) = (self.label(name), self.limit);
+        let array = read_dense::<V>(&mut self.member(name)?, &label, limit)?;
+        let axes = array.ndim();
+        array.into_dimensionality().map_err(|_| {
+            let wanted = D::NDIM.map_or("another number".to_owned(), |axes| axes.to_string());
+            let why = format!("array `{name}`: it has {axes} axes, not {wanted}");
+            CommonError::content(&self.path, why)
+        })
     }
 
-    fn require(&self, name: &str) -> Result<(), CommonError> {
-        if self.has(name) {
-            return Ok(());
+    /// Opens the member that holds the array `name`.
+    fn member(&mut self, name: &str) -> Result<ZipFile<'_, BufReader<File>>, CommonError> {
+        if !self.has(name) {
+            let why = format!("no array `{name}`; there are: {}", self.names.join(", "));
+            return Err(CommonError::content(&self.path, why));
         }
-        let why = format!("no array `{name}`; there are: {}", self.names.join(", "));
-        Err(CommonError::content(&self.path, why))
+        let full = format!("{name}.npy");
+        let at = self.archive.index_for_name(&full).or_else(|| self.archive.index_for_name(name));
+        let path = self.path.clone();
+        self.archive
+            .by_index(at.unwrap_or(usize::MAX))
+            .map_err(|error| CommonError::content(&path, format!("array `{name}`: {error}")))
     }
 
-    fn fault(&self, name: &str, error: &ReadNpzError) -> CommonError {
+    /// Names an array in messages.
+    fn label(&self, name: &str) -> String {
+        format!("{}, array `{name}`", self.path.display())
+    }
+
+    fn fault(&self, name: &str, error: &ReadNpyError) -> CommonError {
         CommonError::content(&self.path, format!("array `{name}`: {error}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use decompose_formats::FormatError;
+    use ndarray::{Ix1, Ix2};
+
+    use super::*;
+
+    #[test]
+    fn claims_are_checked_before_memory_is_taken() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.npz");
+        write(&path, |out| out.numbers("a", &[0.0_f64; 1000])).unwrap();
+        let mut small = NpzIn::open_within(&path, 7999).unwrap();
+        for error in
+            [small.values::<f64, Ix1>("a").unwrap_err(), small.array::<f64, Ix1>("a").unwrap_err()]
+        {
+            let large = matches!(
+                error,
+                CommonError::Format(FormatError::TooLarge { needs: 8000, limit: 7999, .. })
+            );
+            assert!(large, "{error}");
+        }
+        // A header that promises 2^34 rows, in the place of one that promises a thousand.
+        let mut bytes = std::fs::read(&path).unwrap();
+        let at = bytes.windows(7).position(|part| part == b"(1000,)").unwrap();
+        bytes[at..at + 14].copy_from_slice(b"(17179869184,)");
+        std::fs::write(&path, &bytes).unwrap();
+        let mut lying = NpzIn::open(&path).unwrap();
+        let error = lying.array::<f64, Ix1>("a").unwrap_err().to_string();
+        assert!(error.contains("array `a`") && error.contains("17179869184 elements"), "{error}");
+        assert!(lying.values::<f64, Ix1>("a").is_err());
+    }
+
+    #[test]
+    fn types_convert_and_axes_are_counted() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.npz");
+        write(&path, |out| out.numbers("a", &[3_i16, -4])).unwrap();
+        let mut archive = NpzIn::open(&path).unwrap();
+        assert_eq!(archive.values::<f64, Ix1>("a").unwrap().to_vec(), [3.0, -4.0]);
+        let error = archive.values::<f64, Ix2>("a").unwrap_err().to_string();
+        assert!(error.contains("it has 1 axes, not 2"), "{error}");
+        let error = archive.array::<f64, Ix1>("b").unwrap_err().to_string();
+        assert!(error.contains("no array `b`; there are: a"), "{error}");
     }
 }

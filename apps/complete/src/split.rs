@@ -185,7 +185,7 @@ pub fn with_zeros(tensor: &Coo<f64>, count: u64, seed: u64) -> Result<Coo<f64>, 
     let columns = (0..tensor.order()).map(column).collect();
     let mut all = Coo::new(tensor.extents().to_vec(), columns, values)?;
     all.sort(&ModeOrder::natural(tensor.order()))?;
-    all.merge_duplicates(Duplicates::KeepFirst)?;
+    all.merge_duplicates(Duplicates::First)?;
     Ok(all)
 }
 

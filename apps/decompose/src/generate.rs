@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use decompose_common::progress::{Screen, Verbosity};
 use decompose_formats::catalog::{self, Shape};
-use decompose_formats::io::{self, Dialect, Overwrite, WriteOptions};
+use decompose_formats::io::{self, Overwrite};
 use decompose_formats::synth::{
     self, LowRank, Pattern, SynthConfig, Values, generate as generate_pattern,
 };
@@ -15,6 +15,7 @@ use crate::cli::Done;
 use crate::convert::check_output;
 use crate::failure::Failure;
 use crate::input::parse_extent;
+use crate::listing::ListArgs;
 use crate::run::args::parse_count;
 
 /// The exponent of the power law in every mode unless given: that of word frequencies.
@@ -56,6 +57,8 @@ pub(crate) struct GenerateArgs {
     /// The seed.
     #[arg(long, value_name = "N", default_value = "0")]
     seed: u64,
+    #[command(flatten)]
+    list: ListArgs,
     /// Replace the file if it exists.
     #[arg(long)]
     overwrite: bool,
@@ -96,8 +99,7 @@ pub(crate) fn run(args: &GenerateArgs) -> Result<Done, Failure> {
     let (tensor, seconds) = screen.phase("generate", || generate(args, &config));
     let tensor = tensor?;
     screen.line(format!("generate {} non-zeros; {seconds:.2} s", tensor.nnz()));
-    // A header keeps the extents where the last slices are empty.
-    let options = WriteOptions { overwrite, dialect: Dialect::ExtendedFrostt };
+    let options = args.list.options(None, overwrite);
     let (written, seconds) = screen.phase("write", || io::write(&tensor, &args.out, &options));
     written?;
     screen.line(format!("write    {}; {seconds:.2} s", args.out.display()));

@@ -4,9 +4,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use decompose_common::machine::available_bytes;
 use decompose_common::progress::Screen;
 use decompose_core::kernels::MAX_ORDER;
-use decompose_formats::io::{self, Base, Format, Progress, ReadOptions, ReadReport, Source};
+use decompose_formats::io::{
+    self, Base, Format, Missing, Progress, ReadOptions, ReadReport, Source,
+};
 use decompose_formats::{Coo, Duplicates, ModeOrder, Value};
 
 use crate::failure::Failure;
@@ -25,16 +28,40 @@ pub(crate) struct InputArgs {
     /// The extents, where the file has no header: I1,I2,...  Default: the largest indices.
     #[arg(long, value_name = "EXTENTS", value_delimiter = ',', value_parser = parse_extent)]
     dims: Option<Vec<u64>>,
-    /// What becomes of entries with equal indices: sum, keep-first or error.
-    #[arg(long, value_name = "WHAT", default_value = "sum", value_parser = parse_duplicates)]
-    duplicates: Duplicates,
+    /// What becomes of entries with equal indices: sum, mean, first, last, min, max, or error, which
+    /// refuses them.  [default: sum]
+    #[arg(long, value_name = "WHAT", value_parser = parse_duplicates)]
+    duplicates: Option<Duplicates>,
     /// The format, where the name does not tell: tns, mtx, npy or dtb.
     #[arg(long, value_name = "FORMAT", value_parser = parse_format)]
     format: Option<Format>,
+    /// What stands for unknown values; of commands that know them.
+    #[arg(skip)]
+    missing: Missing,
+    /// The most memory; what is available where nothing is said.
+    #[arg(skip)]
+    max_memory: Option<u64>,
+}
+
+/// What stands for an unknown value, for commands that leave such entries out.
+#[derive(Args, Clone, Copy, Debug, Default)]
+#[command(next_help_heading = "Input")]
+pub(crate) struct MissingArgs {
+    /// What stands for an unknown value: nan.  Such entries are left out, and all other cells of a
+    /// .npy array are listed, zeros too.  [default: a NaN is refused]
+    #[arg(long, value_name = "nan", value_parser = parse_missing)]
+    missing: Option<Missing>,
+}
+
+impl MissingArgs {
+    /// Returns what stands for an unknown value.
+    pub(crate) fn asked(self) -> Missing {
+        self.missing.unwrap_or_default()
+    }
 }
 
 /// The endings of the formats.
-const ENDINGS: &[&str] = &[".tns", ".mtx", ".ttx", ".npy", ".dtb"];
+const ENDINGS: &[&str] = &[".tns", ".mtx", ".ttx", ".npy", ".dtb", ".csv", ".tsv"];
 
 /// A tensor as read, not yet sorted.
 pub(crate) struct Input<V: Value> {
@@ -51,8 +78,15 @@ pub(crate) struct Input<V: Value> {
 impl InputArgs {
     /// Returns the options of a file about which nothing is said.
     pub(crate) fn of_file(file: &Path) -> InputArgs {
-        let duplicates = Duplicates::Sum;
-        InputArgs { file: file.to_owned(), base: None, dims: None, duplicates, format: None }
+        InputArgs {
+            file: file.to_owned(),
+            base: None,
+            dims: None,
+            duplicates: None,
+            format: None,
+            missing: Missing::default(),
+            max_memory: None,
+        }
     }
 
     /// Returns the options for a file of further entries, whose indices count as `base` says.
@@ -63,20 +97,44 @@ impl InputArgs {
 
     /// Returns a short name for the tensor: the file's name without the endings of formats.
     pub(crate) fn name(&self) -> String {
-        let file = self.file.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let strip = |name: String, endings: &[&str]| {
-            let stem = endings.iter().find_map(|ending| name.strip_suffix(ending));
-            stem.filter(|stem| !stem.is_empty()).map(str::to_owned).unwrap_or(name)
-        };
-        match file.as_str() {
-            "-" => "stdin".to_owned(),
-            _ => strip(strip(file, &[".gz", ".zst", ".bz2"]), ENDINGS),
+        name_of(&self.file)
+    }
+
+    /// Refuses options that say nothing of a table of named categories.
+    pub(crate) fn refuse_for_tables(&self) -> Result<(), Failure> {
+        let given = [
+            ("--base", self.base.is_some()),
+            ("--dims", self.dims.is_some()),
+            ("--format", self.format.is_some()),
+        ];
+        match given.iter().find(|(_, given)| *given) {
+            None => Ok(()),
+            Some((option, _)) => {
+                let why = format!("{option} says nothing of a table, whose labels are no indices");
+                Err(Failure::input(why).help("leave it out; see --modes and --value"))
+            }
         }
     }
 
-    /// Returns what becomes of duplicates.
+    /// Returns what becomes of duplicates: they are added up unless another rule was asked for.
     pub(crate) fn duplicates(&self) -> Duplicates {
-        self.duplicates
+        self.duplicates.unwrap_or_default()
+    }
+
+    /// Returns the same file, read so that values which `missing` names are left out.
+    pub(crate) fn with_missing(self, missing: MissingArgs) -> InputArgs {
+        InputArgs { missing: missing.asked(), ..self }
+    }
+
+    /// Returns the same file, read within this much memory.
+    pub(crate) fn within(self, max_memory: Option<u64>) -> InputArgs {
+        InputArgs { max_memory, ..self }
+    }
+
+    /// Returns the same file with duplicates as `policy` says, unless a rule was asked for.
+    #[expect(dead_code, reason = "completion takes means")]
+    pub(crate) fn with_default_duplicates(self, policy: Duplicates) -> InputArgs {
+        InputArgs { duplicates: self.duplicates.or(Some(policy)), ..self }
     }
 
     /// Reads the tensor and says on `screen` what was decided.
@@ -90,6 +148,9 @@ impl InputArgs {
             base: self.base,
             extents: self.dims.clone(),
             hash,
+            missing: self.missing,
+            max_order: MAX_ORDER,
+            max_bytes: self.max_memory.or_else(available_bytes),
             ..ReadOptions::default()
         };
         let progress = Progress::new();
@@ -99,12 +160,6 @@ impl InputArgs {
         let rate = report.bytes as f64 / 1e6 / read_seconds.max(1e-9);
         let text = report.to_string().replace('\n', "\n         ");
         screen.line(format!("read     {text}\n         {read_seconds:.2} s, {rate:.0} MB/s"));
-        if tensor.order() > MAX_ORDER {
-            let order = tensor.order();
-            return Err(Failure::input(format!(
-                "{source} is of order {order}; tensors of up to {MAX_ORDER} modes are supported"
-            )));
-        }
         let (blake3, hash_seconds) = match report.blake3.take() {
             None if hash => {
                 let (hash, seconds) = screen.phase("hash", || io::file_hash(&self.file));
@@ -117,6 +172,11 @@ impl InputArgs {
 }
 
 impl<V: Value> Input<V> {
+    /// Returns from where the indices count in the file; `None` where no text says it.
+    pub(crate) fn base(&self) -> Option<Base> {
+        self.report.text.as_ref().map(|text| text.base)
+    }
+
     /// Sorts by the natural order and merges duplicates; returns how many entries that removed,
     /// and the seconds.
     pub(crate) fn tidy(
@@ -138,12 +198,26 @@ impl<V: Value> Input<V> {
     }
 }
 
+/// Returns a short name for the tensor in `file`: its name without the endings of formats.
+pub(crate) fn name_of(file: &Path) -> String {
+    let file = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let strip = |name: String, endings: &[&str]| {
+        let stem = endings.iter().find_map(|ending| name.strip_suffix(ending));
+        stem.filter(|stem| !stem.is_empty()).map(str::to_owned).unwrap_or(name)
+    };
+    match file.as_str() {
+        "-" => "stdin".to_owned(),
+        _ => strip(strip(file, &[".gz", ".zst", ".bz2"]), ENDINGS),
+    }
+}
+
 /// Tells whether the file can be read twice.
 fn hashable(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|data| data.is_file() && data.len() > 0)
 }
 
-fn parse_base(text: &str) -> Result<Base, String> {
+/// Parses from where indices count.
+pub(crate) fn parse_base(text: &str) -> Result<Base, String> {
     match text {
         "0" => Ok(Base::Zero),
         "1" => Ok(Base::One),
@@ -160,9 +234,17 @@ pub(crate) fn parse_extent(text: &str) -> Result<u64, String> {
 }
 
 fn parse_duplicates(text: &str) -> Result<Duplicates, String> {
-    let all = [Duplicates::Sum, Duplicates::KeepFirst, Duplicates::Error];
-    let known = all.into_iter().find(|policy| policy.to_string() == text);
-    known.ok_or_else(|| "use sum, keep-first or error".into())
+    // The name that `first` had once.
+    let text = if text == "keep-first" { "first" } else { text };
+    let known = Duplicates::ALL.into_iter().find(|policy| policy.to_string() == text);
+    known.ok_or_else(|| "use sum, mean, first, last, min, max or error".into())
+}
+
+fn parse_missing(text: &str) -> Result<Missing, String> {
+    match text.eq_ignore_ascii_case("nan") {
+        true => Ok(Missing::Nan),
+        false => Err("only nan can stand for an unknown value".into()),
+    }
 }
 
 fn parse_format(text: &str) -> Result<Format, String> {

@@ -11,6 +11,7 @@ mod failure;
 mod generate;
 mod input;
 mod labels;
+mod listing;
 mod manual;
 mod pattern;
 mod plot;

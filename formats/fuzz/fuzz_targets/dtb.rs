@@ -15,7 +15,14 @@ fuzz_target!(|bytes: &[u8]| {
 });
 
 fn read(bytes: &[u8], format: Format) {
-    let options = ReadOptions { format: Some(format), ..ReadOptions::default() };
+    if format == Format::Npy {
+        let _ = io::read_dense::<f64>(&mut &*bytes, "memory", 1 << 30);
+    }
+    let options = ReadOptions {
+        format: Some(format),
+        max_bytes: Some(1 << 30),
+        ..ReadOptions::default()
+    };
     let _ = io::read_bytes::<f32>(bytes, &options);
     let Ok((coo, report)) = io::read_bytes::<f64>(bytes, &options) else { return };
     assert!(coo.nnz() > 0);

@@ -6,6 +6,7 @@ use decompose_formats::FormatError;
 use decompose_formats::io;
 use decompose_formats::io::Base;
 use decompose_formats::io::Format;
+use decompose_formats::io::Missing;
 use decompose_formats::io::Progress;
 use decompose_formats::io::ReadOptions;
 use decompose_formats::io::ReadReport;
@@ -18,6 +19,9 @@ fuzz_target!(|input: &[u8]| {
         base: [None, Some(Base::Zero), Some(Base::One), None][usize::from(choice & 3)],
         extents: (choice & 4 != 0).then(|| vec![5; usize::from(choice >> 5) + 1]),
         window: [1, 7, 64, 1 << 16][usize::from(choice >> 3 & 3)],
+        missing: if choice & 3 == 3 { Missing::Nan } else { Missing::None },
+        max_bytes: Some(1 << 30),
+        ..ReadOptions::default()
     };
     let windows = io::read_bytes::<f64>(text, &options);
     let stream = io::read_stream::<f64>(text, "memory", &options, &Progress::new());

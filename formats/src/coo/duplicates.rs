@@ -16,18 +16,56 @@ pub enum Duplicates {
     /// Their values are added, in `f64` and in the order of the list.
     #[default]
     Sum,
+    /// Their mean: the sum as above over their number.
+    Mean,
     /// The first of them stays.
-    KeepFirst,
+    First,
+    /// The last of them stays.
+    Last,
+    /// The least value stays.
+    Min,
+    /// The greatest value stays.
+    Max,
     /// They are refused.
     Error,
 }
 
+impl Duplicates {
+    /// All of them, in the order of the help.
+    pub const ALL: [Duplicates; 7] = [
+        Duplicates::Sum,
+        Duplicates::Mean,
+        Duplicates::First,
+        Duplicates::Last,
+        Duplicates::Min,
+        Duplicates::Max,
+        Duplicates::Error,
+    ];
+
+    /// Returns the one value for `values`, which share their coordinates and stand in the order of the list.
+    fn of<V: Value>(self, values: &[V]) -> V {
+        let wide = || values.iter().map(|value| value.to_f64());
+        match self {
+            Duplicates::Sum | Duplicates::Error => V::from_f64(wide().sum()),
+            Duplicates::Mean => V::from_f64(wide().sum::<f64>() / values.len() as f64),
+            Duplicates::First => values[0],
+            Duplicates::Last => values[values.len() - 1],
+            Duplicates::Min => V::from_f64(wide().fold(f64::INFINITY, f64::min)),
+            Duplicates::Max => V::from_f64(wide().fold(f64::NEG_INFINITY, f64::max)),
+        }
+    }
+}
+
 impl fmt::Display for Duplicates {
-    /// Writes the name on the command line: `sum`, `keep-first`, `error`.
+    /// Writes the name on the command line: `sum`, `mean`, `first`, `last`, `min`, `max` or `error`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Duplicates::Sum => "sum",
-            Duplicates::KeepFirst => "keep-first",
+            Duplicates::Mean => "mean",
+            Duplicates::First => "first",
+            Duplicates::Last => "last",
+            Duplicates::Min => "min",
+            Duplicates::Max => "max",
             Duplicates::Error => "error",
         })
     }
@@ -72,14 +110,16 @@ impl<V: Value> Coo<V> {
         let values = self.values();
         match policy {
             Duplicates::Error => return Err(self.duplicate(&mask)),
-            Duplicates::KeepFirst => self.retain(&mask),
-            Duplicates::Sum => {
-                let sums = mask.compact(|first| {
-                    let run = &values[first..mask.next(first + 1)];
-                    V::from_f64(run.iter().map(|value| value.to_f64()).sum())
-                });
+            Duplicates::First => self.retain(&mask),
+            Duplicates::Sum
+            | Duplicates::Mean
+            | Duplicates::Last
+            | Duplicates::Min
+            | Duplicates::Max => {
+                let run = |first: usize| &values[first..mask.next(first + 1)];
+                let merged = mask.compact(|first| policy.of(run(first)));
                 self.coords = self.coords.iter().map(|ints| mask.compact_ints(ints)).collect();
-                self.set_values(sums);
+                self.set_values(merged);
             }
         }
         self.distinct = true;

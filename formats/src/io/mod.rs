@@ -3,7 +3,8 @@
 //! [`read`] takes a path or standard input and returns a tensor and a [`ReadReport`] of what was
 //! decided; [`write()`](write::write) writes one.  Formats: FROSTT text in four header dialects
 //! and Matrix Market, plain or compressed; NumPy arrays (dense to sparse); and `.dtb`, a binary
-//! form that opens by mapping.  Duplicate coordinates are kept as they stand.
+//! form that opens by mapping.  Duplicate coordinates are kept as they stand.  [`read_table`] and
+//! [`write_table`] are for tables of named categories.
 //!
 //! # Example
 //!
@@ -20,12 +21,14 @@
 
 mod dtb;
 mod hash;
+mod limit;
 mod map;
 mod npy;
 mod open;
 mod options;
 mod report;
 mod source;
+mod table;
 mod text;
 mod write;
 
@@ -42,7 +45,12 @@ use crate::io::open::Opened;
 use crate::value::Value;
 
 pub use crate::io::hash::file_hash;
+pub use crate::io::npy::AxisOrder;
+pub use crate::io::npy::Element;
+pub use crate::io::npy::NpyHeader;
+pub use crate::io::npy::read_dense;
 pub use crate::io::options::Base;
+pub use crate::io::options::Missing;
 pub use crate::io::options::Progress;
 pub use crate::io::options::ReadOptions;
 pub use crate::io::report::BaseFrom;
@@ -53,6 +61,13 @@ pub use crate::io::report::TextReport;
 pub use crate::io::source::Compression;
 pub use crate::io::source::Format;
 pub use crate::io::source::Source;
+pub use crate::io::table::ModeNames;
+pub use crate::io::table::Table;
+pub use crate::io::table::TableFile;
+pub use crate::io::table::TableOptions;
+pub use crate::io::table::read_table;
+pub use crate::io::table::read_table_stream;
+pub use crate::io::table::write_table;
 pub use crate::io::write::Overwrite;
 pub use crate::io::write::WriteOptions;
 pub use crate::io::write::write;
@@ -104,8 +119,8 @@ pub fn read_bytes<V: Value>(
     let compression = Compression::of_magic(bytes);
     let format = options.format.unwrap_or_else(|| sniff(bytes));
     match format {
-        Format::Dtb => dtb::from_bytes(bytes, MEMORY),
-        Format::Npy => npy::read(bytes, MEMORY),
+        Format::Dtb => dtb::from_bytes(bytes, MEMORY, options),
+        Format::Npy => npy::read(bytes, MEMORY, options),
         Format::Tns | Format::Mtx if compression == Compression::None => {
             text::read_windows(Bytes::Memory(bytes), MEMORY, options, &Progress::new())
         }
@@ -134,11 +149,10 @@ pub fn read_stream<V: Value>(
         let text = open::decompress(whole, compression).map_err(refused)?;
         return text::read_blocks(text, compression, name, options);
     }
-    let mut bytes = Vec::new();
-    whole.read_to_end(&mut bytes).map_err(refused)?;
+    let bytes = limit::read_all(&mut whole, options.max_bytes, name)?;
     match format {
-        Format::Npy => npy::read(&bytes, name),
-        _ => dtb::from_bytes(&bytes, name),
+        Format::Npy => npy::read(&bytes, name, options),
+        _ => dtb::from_bytes(&bytes, name, options),
     }
 }
 
@@ -163,8 +177,8 @@ fn read_file<V: Value>(
     progress.restart(len);
     if !format.is_text() {
         let tensor = match format {
-            Format::Npy => npy::read(&map::whole(file).map_err(refused)?, &name),
-            _ => dtb::open(file, &name),
+            Format::Npy => npy::read(&map::whole(file).map_err(refused)?, &name, options),
+            _ => dtb::open(file, &name, options),
         };
         progress.advance(len);
         return tensor;

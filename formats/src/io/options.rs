@@ -3,6 +3,8 @@
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering;
 
+use crate::dims::ModeSet;
+use crate::error::FormatError;
 use crate::io::source::Format;
 
 /// The number that the first index of every mode bears in a text file.
@@ -12,6 +14,28 @@ pub enum Base {
     Zero,
     /// Indices count from 1.
     One,
+}
+
+impl Base {
+    /// Returns the number that the first index bears.
+    pub fn first(self) -> u64 {
+        match self {
+            Base::Zero => 0,
+            Base::One => 1,
+        }
+    }
+}
+
+/// What stands for a value that is unknown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Missing {
+    /// Nothing: a NaN is refused, and the zeros of a dense array are cells without an entry.
+    #[default]
+    None,
+    /// A NaN: its entry is left out, and every other cell of a dense array is an entry, also where
+    /// it is zero.
+    Nan,
 }
 
 /// Options of [`read`](crate::io::read).
@@ -28,13 +52,39 @@ pub struct ReadOptions {
     /// Whether to hash a file as it is read: plain text in windows of a power of two, at least 1 KiB, of which it
     /// has several.  [`file_hash`](crate::io::file_hash) takes the same of any file.
     pub hash: bool,
+    /// What stands for an unknown value.
+    pub missing: Missing,
+    /// The most modes: a file of more is refused as soon as its order is known.
+    pub max_order: usize,
+    /// The most bytes that the tensor may take, checked while a compressed file is unpacked and before
+    /// memory is taken for what a header claims.  `None` leaves it to the system.
+    pub max_bytes: Option<u64>,
+}
+
+impl ReadOptions {
+    /// Refuses a tensor of too many modes.
+    pub(super) fn check_order(&self, order: usize, file: &str) -> Result<(), FormatError> {
+        match order <= self.max_order {
+            true => Ok(()),
+            false => Err(FormatError::Order { file: file.to_owned(), order, most: self.max_order }),
+        }
+    }
 }
 
 impl Default for ReadOptions {
     /// Everything decided by the file; windows of 512 KiB, which stay in a second-level cache with the rows.
     fn default() -> ReadOptions {
         let window = 512 << 10;
-        ReadOptions { format: None, base: None, extents: None, window, hash: false }
+        ReadOptions {
+            format: None,
+            base: None,
+            extents: None,
+            window,
+            hash: false,
+            missing: Missing::None,
+            max_order: ModeSet::MODES,
+            max_bytes: None,
+        }
     }
 }
 

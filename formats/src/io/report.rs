@@ -22,6 +22,8 @@ pub struct ReadReport {
     pub bytes: u64,
     /// Entries of the tensor (duplicates and explicit zeros included).
     pub entries: u64,
+    /// Entries left out because their values are unknown.
+    pub missing: u64,
     /// The extents.
     pub extents: Vec<u64>,
     /// Where the extents come from.
@@ -57,17 +59,24 @@ pub struct TextReport {
 /// A dialect of text files, told by what stands before the entries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
 pub enum Dialect {
-    /// FROSTT: no header.
+    /// FROSTT: no header; a comment may give the extents.
     #[default]
     Plain,
     /// Tensor Toolbox `sptensor`.
     Toolbox,
     /// ParTI: order and extents.
     Parti,
-    /// Extended FROSTT: order, count and extents behind a marking comment.
+    /// Extended FROSTT: order and count, then extents.
     ExtendedFrostt,
     /// Matrix Market or TensorMarket.
     MatrixMarket,
+}
+
+impl Dialect {
+    /// Tells whether a file of this dialect can say that its indices count from 0.
+    pub fn tells_base(self) -> bool {
+        matches!(self, Dialect::Plain | Dialect::Toolbox)
+    }
 }
 
 /// Where the extents come from.
@@ -77,6 +86,8 @@ pub enum ExtentsFrom {
     Header,
     /// The caller.
     Caller,
+    /// A comment `# extents ...` before the entries.
+    Comment,
     /// The largest index of each mode; empty slices at the end cannot be seen.
     LargestIndex,
 }
@@ -86,7 +97,7 @@ pub enum ExtentsFrom {
 pub enum BaseFrom {
     /// The caller says so.
     Caller,
-    /// The dialect or its header says so.
+    /// The dialect, its header or a comment says so.
     Dialect,
     /// This line has an index 0.
     ZeroAt {
@@ -107,7 +118,11 @@ impl fmt::Display for ReadReport {
         if self.compression != Compression::None {
             write!(f, ", {}", self.compression.name())?;
         }
-        write!(f, ", {bytes} bytes, {entries} entries\nextents ")?;
+        write!(f, ", {bytes} bytes, {entries} entries")?;
+        if self.missing > 0 {
+            write!(f, ", {} missing", self.missing)?;
+        }
+        f.write_str("\nextents ")?;
         for (mode, extent) in self.extents.iter().enumerate() {
             let times = if mode == 0 { "" } else { " x " };
             write!(f, "{times}{extent}")?;
@@ -156,6 +171,7 @@ impl fmt::Display for ExtentsFrom {
         f.write_str(match self {
             ExtentsFrom::Header => "from the header",
             ExtentsFrom::Caller => "as given",
+            ExtentsFrom::Comment => "from a comment",
             ExtentsFrom::LargestIndex => "the largest indices",
         })
     }
@@ -165,7 +181,7 @@ impl fmt::Display for BaseFrom {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             BaseFrom::Caller => f.write_str("as asked"),
-            BaseFrom::Dialect => f.write_str("as its header says"),
+            BaseFrom::Dialect => f.write_str("as the file says"),
             BaseFrom::ZeroAt { line } => write!(f, "line {line} has an index 0"),
             BaseFrom::NoZero => f.write_str("no index is 0"),
         }

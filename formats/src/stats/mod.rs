@@ -17,6 +17,7 @@ mod tuples;
 pub use crate::stats::coverage::Coverage;
 pub use crate::stats::forecast::{cp_bytes, csf_bytes, tucker_bytes};
 pub use crate::stats::patterns::{Certainty, Count, PatternCounts};
+pub(crate) use crate::stats::show::bytes;
 pub use crate::stats::show::grouped;
 pub use crate::stats::slices::SliceStats;
 pub(crate) use crate::stats::slices::slice_counts;

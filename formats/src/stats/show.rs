@@ -14,7 +14,7 @@ impl fmt::Display for TensorStats {
         line(f, "non-zeros", &grouped(self.nnz))?;
         line(f, "density", &format!("{:.3e}", self.density))?;
         if let Some(name) = self.frostt_name {
-            line(f, "matches", &format!("FROSTT {name}"))?;
+            line(f, "matches", &format!("FROSTT {name} (its extents and non-zeros)"))?;
         }
         line(f, "duplicates", &format!("{} merged", grouped(self.duplicates)))?;
         if let Some(values) = &self.values {
@@ -100,7 +100,7 @@ pub fn grouped(number: u64) -> String {
 }
 
 /// Writes a size in the unit that leaves at most four digits before the point.
-fn bytes(bytes: u64) -> String {
+pub(crate) fn bytes(bytes: u64) -> String {
     let units = ["B", "KiB", "MiB", "GiB", "TiB"];
     let (mut size, mut unit) = (bytes as f64, 0);
     while size >= 1024.0 && unit + 1 < units.len() {

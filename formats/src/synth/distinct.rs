@@ -40,7 +40,7 @@ pub(super) fn draw(
         // A small surplus saves the last rounds, each of which sorts all cells.
         let draws = if fresh < 1.0 { wanted + wanted / 32 + 64 } else { wanted };
         cells = append(cells, drawn..drawn + draws, &coord)?;
-        cells.merge_duplicates(Duplicates::KeepFirst)?;
+        cells.merge_duplicates(Duplicates::First)?;
         drawn += draws;
         fresh = ((cells.nnz() as u64 - have) as f64 / draws as f64).min(1.0 - f64::EPSILON);
     }

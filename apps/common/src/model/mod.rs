@@ -53,6 +53,7 @@ impl<V: Value> CpModel<V> {
             let why = format!("factor {} has {cols} columns for {rank} weights", mode + 1);
             return Err(CommonError::NotAModel(why));
         }
+        check_rows(&factors)?;
         Ok(CpModel { weights, factors })
     }
 
@@ -90,6 +91,14 @@ impl<V: Value> CpModel<V> {
     pub fn in_unit(mut self, unit: Unit) -> CpModel<V> {
         self.weights.iter_mut().for_each(|weight| *weight = unit.multiply(*weight));
         self
+    }
+}
+
+/// Refuses factors without rows, which model no tensor.
+pub(super) fn check_rows<V: Value>(factors: &[Matrix<V>]) -> Result<(), CommonError> {
+    match factors.iter().position(|factor| factor.rows() == 0) {
+        None => Ok(()),
+        Some(mode) => Err(CommonError::NotAModel(format!("factor {} has no rows", mode + 1))),
     }
 }
 

@@ -7,6 +7,7 @@ use decompose_formats::{Matrix, Unit, Value};
 use ndarray::ArrayD;
 
 use crate::error::CommonError;
+use crate::model::check_rows;
 use crate::model::npz::{add_factors, read_factors};
 use crate::npz::{self, NpzIn, NpzOut};
 
@@ -32,6 +33,7 @@ impl<V: Value> TuckerModel<V> {
             let why = format!("a core of {shape:?} and factors with {widths:?} columns");
             return Err(CommonError::NotAModel(why));
         }
+        check_rows(&factors)?;
         Ok(TuckerModel { core, factors })
     }
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use decompose_common::progress::Screen;
-use decompose_formats::io::{self, Dialect, Overwrite, WriteOptions};
+use decompose_formats::io::{self, Overwrite, WriteOptions};
 use decompose_formats::synth::{SynthConfig, generate};
 use decompose_formats::{Coo, PatternCounts, Value};
 use tempfile::TempPath;
@@ -96,7 +96,7 @@ fn write<V: Value>(
         Failure::input(format!("cannot write to {}: {error}", folder.display())).while_writing()
     })?;
     let place = place.into_temp_path();
-    let options = WriteOptions { overwrite: Overwrite::Replace, dialect: Dialect::ExtendedFrostt };
+    let options = WriteOptions { overwrite: Overwrite::Replace, ..WriteOptions::default() };
     screen.phase("write", || io::write(tensor, &place, &options)).0?;
     Ok(place)
 }

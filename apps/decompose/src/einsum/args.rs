@@ -6,6 +6,7 @@ use clap::Args;
 use decompose_common::machine::parse_size;
 use decompose_core::einsum::Index;
 
+use crate::listing::ListArgs;
 use crate::schedule::SearchArgs;
 use crate::schedule::args::{Binding, parse_binding, parse_index_extent};
 
@@ -51,6 +52,8 @@ pub(crate) struct OutputArgs {
     /// A single number needs no file.
     #[arg(long, short, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) list: ListArgs,
     /// Replace the file if it exists.
     #[arg(long)]
     pub(crate) overwrite: bool,

@@ -4,10 +4,11 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
+use decompose_common::machine::available_bytes;
 use decompose_common::npz::NpzIn;
+use decompose_formats::io::read_dense;
 use decompose_formats::{Coo, DenseTensor, Value};
 use ndarray::{ArrayD, IxDyn};
-use ndarray_npy::{ReadNpyError, ReadNpyExt, ReadableElement};
 
 use crate::failure::Failure;
 
@@ -41,17 +42,13 @@ impl Kind {
 /// Reads a dense array of any order; its elements may be of any real type.
 pub(crate) fn read<V: Value>(file: &Path, kind: &Kind) -> Result<DenseTensor<V>, Failure> {
     let array = match kind {
-        Kind::Npz(archive, member) => member_of::<V>(archive, member)?,
+        Kind::Npz(archive, member) => NpzIn::open(archive)?.values::<V, IxDyn>(member)?,
         Kind::Npy | Kind::List => {
-            let reading = of_type::<f64, V>(file, |x| x)
-                .or_else(|| of_type::<f32, V>(file, f64::from))
-                .or_else(|| of_type::<i64, V>(file, |x| x as f64))
-                .or_else(|| of_type::<i32, V>(file, f64::from))
-                .or_else(|| of_type::<u8, V>(file, f64::from));
-            reading.unwrap_or_else(|| {
-                let why = format!("{}: its elements are not real numbers", file.display());
-                Err(Failure::input(why).help("save it with `.astype(float)`"))
-            })?
+            let name = file.display().to_string();
+            let opened = File::open(file)
+                .map_err(|error| Failure::input(format!("cannot open {name}: {error}")))?;
+            let limit = available_bytes().unwrap_or(u64::MAX);
+            read_dense::<V>(&mut BufReader::new(opened), &name, limit)?
         }
     };
     match array.iter().position(|element| !element.to_f64().is_finite()) {
@@ -62,35 +59,6 @@ pub(crate) fn read<V: Value>(file: &Path, kind: &Kind) -> Result<DenseTensor<V>,
             let why = format!("{file}: element {} is {element}, which is not finite", at + 1);
             Err(Failure::input(why).help("replace it before"))
         }
-    }
-}
-
-/// Reads an array of elements `T`; `None` if they are of another type.
-fn of_type<T: ReadableElement + Copy, V: Value>(
-    file: &Path,
-    widen: impl Fn(T) -> f64,
-) -> Option<Result<DenseTensor<V>, Failure>> {
-    let bad = |why: String| Some(Err(Failure::input(format!("{}: {why}", file.display()))));
-    let reader = match File::open(file) {
-        Ok(opened) => BufReader::new(opened),
-        Err(error) => return bad(format!("cannot open it: {error}")),
-    };
-    match ArrayD::<T>::read_npy(reader) {
-        Ok(array) => Some(Ok(array.mapv(|x| V::from_f64(widen(x))))),
-        Err(ReadNpyError::WrongDescriptor(_)) => None,
-        Err(error) => bad(format!("not a .npy file: {error}")),
-    }
-}
-
-/// Reads a member of an archive, stored in double or single precision.
-fn member_of<V: Value>(archive: &Path, member: &str) -> Result<DenseTensor<V>, Failure> {
-    let mut archive = NpzIn::open(archive)?;
-    match archive.array::<f64, IxDyn>(member) {
-        Ok(array) => Ok(array.mapv(V::from_f64)),
-        Err(error) => match archive.array::<f32, IxDyn>(member) {
-            Ok(array) => Ok(array.mapv(|x| V::from_f64(f64::from(x)))),
-            Err(_) => Err(error.into()),
-        },
     }
 }
 

@@ -15,6 +15,7 @@ use decompose_core::autoschedule::SearchLimits;
 use decompose_core::contract::{Contraction, Question};
 use decompose_core::error::CoreError;
 use decompose_core::runtime::Toolchain;
+use decompose_formats::io::Base;
 use decompose_formats::{Csf, DenseTensor, Matrix, PatternCounts, Value};
 use ndarray_npy::WritableElement;
 
@@ -69,8 +70,9 @@ fn run_in<V: Value + WritableElement>(args: &EinsumArgs, threads: usize) -> Resu
     let pick = plan.choice();
     let forecast = Forecast::new(pick, &operands.tensor, threads, args.output.max_memory);
     forecast.check()?;
+    let base = operands.base;
     let outcome = compute(pick, operands, args, &mut screen)?;
-    finish(&question, outcome, forecast, args, &mut screen)
+    finish(&question, (outcome, base), forecast, args, &mut screen)
 }
 
 fn tell_plan(plan: &Plan, screen: &Screen) {
@@ -129,7 +131,7 @@ fn pack<V: Value>(
 /// Writes the result and tells what came out.
 fn finish<V: Value + WritableElement>(
     question: &Question,
-    outcome: Outcome<V>,
+    (outcome, base): (Outcome<V>, Option<Base>),
     forecast: Forecast,
     args: &EinsumArgs,
     screen: &mut Screen,
@@ -139,7 +141,7 @@ fn finish<V: Value + WritableElement>(
         stdout::line(format!("{} = {value:?}", question.expr.output))?;
     }
     if let Some(out) = &args.output.out {
-        let writing = || write::write(outcome, out, &args.output);
+        let writing = || write::write(outcome, (out, &args.output), base);
         let (written, seconds) = screen.phase("write", writing);
         written?;
         screen.line(format!("write    {}; {seconds:.2} s", out.display()));

@@ -5,6 +5,7 @@ use std::path::Path;
 use decompose_common::machine::{available_bytes, size};
 use decompose_common::progress::Screen;
 use decompose_core::einsum::{Access, Expr};
+use decompose_formats::io::Base;
 use decompose_formats::{Coo, DenseTensor, Value};
 
 use crate::einsum::args::OperandArgs;
@@ -29,6 +30,8 @@ pub(crate) struct Files<'a> {
 pub(crate) struct Operands<V: Value> {
     /// The sparse one.
     pub(crate) tensor: Coo<V>,
+    /// From where its indices count in its file, if that is text.
+    pub(crate) base: Option<Base>,
     /// The dense ones in the order of the expression.
     pub(crate) dense: Vec<DenseTensor<V>>,
     /// The extents of all inputs, by input.
@@ -86,18 +89,19 @@ impl<'a> Files<'a> {
         }
         for input in (0..expr.inputs.len()).filter(|&input| self.densified[input]) {
             let file = &self.bindings[input].file;
-            let list = read_sparse::<V>(file, expr, input, &known, screen)?;
+            let list = read_sparse::<V>(file, expr, input, &known, screen)?.tensor;
             check_cells::<V>(&list, file)?;
             learn(&mut known, &expr.inputs[input], list.extents(), file)?;
             dense[input] = Some(dense::densify(&list));
         }
         let file = &self.bindings[self.sparse].file;
-        let tensor = read_sparse::<V>(file, expr, self.sparse, &known, screen)?;
+        let input = read_sparse::<V>(file, expr, self.sparse, &known, screen)?;
+        let (base, tensor) = (input.base(), input.tensor);
         learn(&mut known, &expr.inputs[self.sparse], tensor.extents(), file)?;
         let extents =
             |access: &Access| access.indices.iter().filter_map(|&i| known.get(i)).collect();
         let shapes = expr.inputs.iter().map(extents).collect();
-        Ok(Operands { tensor, dense: dense.into_iter().flatten().collect(), shapes })
+        Ok(Operands { tensor, base, dense: dense.into_iter().flatten().collect(), shapes })
     }
 }
 

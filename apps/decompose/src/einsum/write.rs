@@ -5,7 +5,7 @@ use std::path::Path;
 
 use decompose_common::files;
 use decompose_core::einsum::Expr;
-use decompose_formats::io::{Dialect, Format, Overwrite, WriteOptions, write as write_list};
+use decompose_formats::io::{Base, Format, Overwrite, write as write_list};
 use decompose_formats::{Coo, DenseTensor, FormatError, Ints, Value, Width};
 use ndarray_npy::{WritableElement, WriteNpyExt};
 
@@ -53,11 +53,11 @@ pub(crate) fn check(expr: &Expr, sparse: usize, args: &OutputArgs) -> Result<(),
     }
 }
 
-/// Writes a result.
+/// Writes a result, whose indices count as `base` says where a list counts them.
 pub(crate) fn write<V: Value + WritableElement>(
     outcome: Outcome<V>,
-    out: &Path,
-    args: &OutputArgs,
+    (out, args): (&Path, &OutputArgs),
+    base: Option<Base>,
 ) -> Result<(), Failure> {
     let list = match outcome {
         Outcome::Dense(array) if is_npy(out)? => {
@@ -67,8 +67,7 @@ pub(crate) fn write<V: Value + WritableElement>(
         Outcome::Dense(array) => nonzeros(&array)?,
         Outcome::List(list) => without_zeros(list),
     };
-    // A header keeps the extents where the last slices are empty.
-    let options = WriteOptions { overwrite: overwrite(args), dialect: Dialect::ExtendedFrostt };
+    let options = args.list.options(base, overwrite(args));
     match write_list(&list, out, &options) {
         Err(FormatError::NoEntries(file)) => {
             let why = format!("the result is zero everywhere, so {file} would list nothing");

@@ -7,7 +7,7 @@ use decompose_common::evaluate::values_at;
 use decompose_common::model::{Link, Stored};
 use decompose_complete::{BitQuality, Loss, Quality, Scores};
 use decompose_formats::Coo;
-use decompose_formats::io::{Dialect, Overwrite, WriteOptions, write};
+use decompose_formats::io::{Overwrite, write};
 use serde::Serialize;
 
 use crate::cli::Done;
@@ -17,6 +17,7 @@ use crate::evaluate::predict::Unknown;
 use crate::evaluate::{ComputeArgs, ModelArg, read_model};
 use crate::failure::Failure;
 use crate::input::InputArgs;
+use crate::listing::ListArgs;
 use crate::stdout;
 
 /// How well a CP, Tucker or tensor-train model describes a tensor.
@@ -36,6 +37,8 @@ pub(crate) struct EvalArgs {
     /// .dtb.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     residuals: Option<PathBuf>,
+    #[command(flatten)]
+    list: ListArgs,
     /// Print one JSON object.
     #[arg(long, help_heading = "Output")]
     json: bool,
@@ -91,6 +94,7 @@ pub(crate) fn run(args: &EvalArgs) -> Result<Done, Failure> {
     // Before sorting, while entries are where the lines of the file are.
     coords::of_list(input.tensor.clone(), &input.report, &model.extents(), Unknown::Error)?;
     input.tidy(args.input.duplicates(), &mut screen)?;
+    let base = input.base();
     let (_, coords, values) = input.tensor.into_parts();
     let (copies, toolchain) = (coords.clone(), args.compute.toolchain());
     let (modelled, seconds) = screen.phase("evaluate", || values_at(&model, copies, &toolchain));
@@ -112,7 +116,7 @@ pub(crate) fn run(args: &EvalArgs) -> Result<Done, Failure> {
     if let Some(out) = &args.residuals {
         let residuals: Vec<f64> = values.iter().zip(&modelled).map(|(x, m)| x - m).collect();
         let list = Coo::new(model.extents(), coords, residuals)?;
-        write(&list, out, &WriteOptions { overwrite, dialect: Dialect::Plain })?;
+        write(&list, out, &args.list.options(base, overwrite))?;
         screen.line(format!("write    {}", out.display()));
     }
     Ok(Done::Complete)

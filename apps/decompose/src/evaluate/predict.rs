@@ -1,39 +1,49 @@
 //! `decompose predict`: the values of a model at coordinates.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use decompose_common::evaluate::values_at;
 use decompose_common::files;
 use decompose_common::model::{Link, Stored};
-use decompose_formats::io::{Dialect, Overwrite, WriteOptions, write as write_list};
+use decompose_common::progress::Screen;
+use decompose_formats::io::{Base, Overwrite, TableFile, write as write_list, write_table};
 use decompose_formats::{Coo, Ints};
 use ndarray::Array1;
 use ndarray_npy::WriteNpyExt;
 
 use crate::cli::Done;
-use crate::convert::check_output;
+use crate::convert::{check_absent, check_output};
 use crate::evaluate::coords;
 use crate::evaluate::{ComputeArgs, ModelArg, read_model};
 use crate::failure::Failure;
 use crate::input::InputArgs;
+use crate::labels;
+use crate::listing::ListArgs;
 
 /// The values of a CP, Tucker or tensor-train model at coordinates.
 ///
 /// The coordinates are those of FILE, a list as `decompose stats` reads it; its values, if it has
 /// any, are not looked at.  The result lists the coordinates in their order with the values of the
-/// model, as .tns, .mtx, .ttx or .dtb; as .npy the values alone.  Values are on the scale of the data:
-/// probabilities, for a model that was fitted with the bernoulli loss.
+/// model, as .tns, .mtx, .ttx or .dtb; as .csv or .tsv with the labels of the indices, where there are
+/// any; as .npy the values alone.  Values are on the scale of the data: probabilities, for a model that
+/// was fitted with the bernoulli loss.
 #[derive(Args, Debug)]
 pub(crate) struct PredictArgs {
     #[command(flatten)]
     model: ModelArg,
     #[command(flatten)]
     input: InputArgs,
-    /// The file of the values: .tns, .mtx, .ttx, .dtb or .npy.
+    /// The file of the values: .tns, .mtx, .ttx, .dtb, .csv, .tsv or .npy.
     #[arg(long, short, value_name = "FILE", required = true, help_heading = "Output")]
     out: PathBuf,
+    #[command(flatten)]
+    list: ListArgs,
+    /// The folder of files mode-K-NAME.map with a name for each index, for .csv and .tsv.
+    /// [default: those beside FILE]
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    labels: Option<PathBuf>,
     /// What an index outside of the model is: an error, or mean: the mean of the mode's other indices
     /// stands for it, so that the value is the model's mean over that mode.
     #[arg(long, value_name = "WHAT", default_value = "error")]
@@ -61,12 +71,15 @@ pub(crate) enum Unknown {
 /// A file that is no model or no list, coordinates outside of the model, an output that exists.
 pub(crate) fn run(args: &PredictArgs) -> Result<Done, Failure> {
     let overwrite = if args.compute.overwrite { Overwrite::Replace } else { Overwrite::Refuse };
-    check_output(&args.out, overwrite)?;
+    match TableFile::of_path(&args.out) {
+        Some(_) => check_absent(&args.out, overwrite)?,
+        None => check_output(&args.out, overwrite)?,
+    }
     args.compute.start_threads()?;
     let mut screen = args.compute.screen();
     let Stored { model, meaning } = read_model(&args.model.model, &screen)?;
     let input = args.input.read::<f64>(&mut screen)?;
-    let extents = model.extents();
+    let (extents, base) = (model.extents(), input.base());
     let coords = coords::of_list(input.tensor, &input.report, &extents, args.unknown)?;
     let (model, asked) = match args.unknown {
         Unknown::Error => (model, coords.clone()),
@@ -95,21 +108,31 @@ pub(crate) fn run(args: &PredictArgs) -> Result<Done, Failure> {
     screen.line(format!("predict  {} {what}; {seconds:.2} s", values.len()));
     let needed =
         |(column, extent): (&Ints, u64)| column.max().map_or(extent, |m| extent.max(m + 1));
-    let extents = coords.iter().zip(extents).map(needed).collect();
-    write(&args.out, (extents, coords, values), overwrite)?;
+    let extents: Vec<u64> = coords.iter().zip(extents).map(needed).collect();
+    write(args, Coo::new(extents, coords, values)?, (base, overwrite), &screen)?;
     screen.line(format!("write    {}", args.out.display()));
     Ok(Done::Complete)
 }
 
 fn write(
-    out: &Path,
-    (extents, coords, values): (Vec<u64>, Vec<Ints>, Vec<f64>),
-    overwrite: Overwrite,
+    args: &PredictArgs,
+    list: Coo<f64>,
+    (base, overwrite): (Option<Base>, Overwrite),
+    screen: &Screen,
 ) -> Result<(), Failure> {
+    let out = &args.out;
     if out.extension().is_some_and(|extension| extension == "npy") {
-        let values = Array1::from(values);
+        let (_, _, values) = list.into_parts();
+        let values = Array1::from(values.into_vec());
         return Ok(files::replace(out, |file| values.write_npy(file).map_err(io::Error::other))?);
     }
-    let list = Coo::new(extents, coords, values)?;
-    Ok(write_list(&list, out, &WriteOptions { overwrite, dialect: Dialect::Plain })?)
+    if TableFile::of_path(out).is_none() {
+        return Ok(write_list(&list, out, &args.list.options(base, overwrite))?);
+    }
+    let (input, folder) = (&args.input, args.labels.as_deref());
+    let (found, warnings) = labels::find(&input.file, &input.name(), folder, list.extents())?;
+    warnings.iter().for_each(|warning| screen.warn(warning));
+    labels::told(&found, folder).into_iter().for_each(|line| screen.line(line));
+    let at = (args.list.table_base(base), overwrite);
+    Ok(write_table(&list, &labels::names(&found), out, at)?)
 }

@@ -46,7 +46,7 @@ impl<V: Value> Subject<V> {
         }
         let (tensor, counts, source) = match &args.tensor {
             Some(binding) => {
-                let tensor = read_sparse::<V>(&binding.file, &expr, sparse, &given, screen)?;
+                let tensor = read_sparse::<V>(&binding.file, &expr, sparse, &given, screen)?.tensor;
                 let counts = screen.phase("count", || PatternCounts::of(&tensor)).0;
                 (Some(tensor), counts, binding.file.display().to_string())
             }
@@ -129,7 +129,7 @@ pub(crate) fn read_sparse<V: Value>(
     input: usize,
     given: &Known,
     screen: &mut Screen,
-) -> Result<Coo<V>, Failure> {
+) -> Result<Input<V>, Failure> {
     let args = InputArgs::of_file(file);
     let read = args.read::<V>(screen)?;
     let access = &expr.inputs[input];
@@ -144,7 +144,7 @@ pub(crate) fn read_sparse<V: Value>(
     let tensor = extend(tensor, &access.indices, given, &report)?;
     let mut input = Input { tensor, report, blake3, hash_seconds, read_seconds };
     input.tidy(args.duplicates(), screen)?;
-    Ok(input.tensor)
+    Ok(input)
 }
 
 /// Gives a tensor larger extents where its file does not say how large they are.

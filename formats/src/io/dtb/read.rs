@@ -16,6 +16,7 @@ use crate::io::dtb::header;
 use crate::io::dtb::header::Header;
 use crate::io::dtb::header::Places;
 use crate::io::map;
+use crate::io::options::ReadOptions;
 use crate::io::report::ExtentsFrom;
 use crate::io::report::ReadReport;
 use crate::io::source::Compression;
@@ -26,21 +27,23 @@ use crate::value::Value;
 pub(in crate::io) fn open<V: Value>(
     file: &File,
     name: &str,
+    options: &ReadOptions,
 ) -> Result<(Coo<V>, ReadReport), FormatError> {
     let refused = |source| FormatError::Io { action: "map", path: PathBuf::from(name), source };
     let map = Arc::new(map::whole(file).map_err(refused)?);
-    build(&Content { bytes: &map, map: Some(&map), name })
+    build(&Content { bytes: &map, map: Some(&map), name }, options)
 }
 
 /// Reads a file from memory, copying it.
 pub(in crate::io) fn from_bytes<V: Value>(
     bytes: &[u8],
     name: &str,
+    options: &ReadOptions,
 ) -> Result<(Coo<V>, ReadReport), FormatError> {
     if bytes.is_empty() {
         return Err(FormatError::EmptyFile(name.to_owned()));
     }
-    build(&Content { bytes, map: None, name })
+    build(&Content { bytes, map: None, name }, options)
 }
 
 /// The bytes of a file, and the map they lie in.
@@ -65,8 +68,12 @@ impl Content<'_> {
     }
 }
 
-fn build<V: Value>(content: &Content<'_>) -> Result<(Coo<V>, ReadReport), FormatError> {
+fn build<V: Value>(
+    content: &Content<'_>,
+    options: &ReadOptions,
+) -> Result<(Coo<V>, ReadReport), FormatError> {
     let (header, places) = Header::decode(content.bytes, content.name)?;
+    options.check_order(header.modes.len(), content.name)?;
     check_hash(content, &places)?;
     if header.entries == 0 {
         return Err(FormatError::NoEntries(content.name.to_owned()));
@@ -93,6 +100,7 @@ fn build<V: Value>(content: &Content<'_>) -> Result<(Coo<V>, ReadReport), Format
         compression: Compression::None,
         bytes: content.bytes.len() as u64,
         entries: header.entries,
+        missing: 0,
         extents: coo.extents().to_vec(),
         extents_from: ExtentsFrom::Header,
         text: None,

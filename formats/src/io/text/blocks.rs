@@ -12,6 +12,8 @@ use std::sync::mpsc::SyncSender;
 use rayon::prelude::*;
 
 use crate::error::FormatError;
+use crate::io::limit;
+use crate::io::text::LONGEST_LINE;
 use crate::io::text::collect;
 use crate::io::text::collect::Collector;
 use crate::io::text::collect::End;
@@ -20,6 +22,7 @@ use crate::io::text::collect::Piece;
 use crate::io::text::row::Coordinate;
 use crate::io::text::row::Rows;
 use crate::io::text::row::Stop;
+use crate::io::text::windows::longest_line;
 use crate::value::Value;
 
 /// Columns and values that grow.
@@ -77,6 +80,10 @@ fn send_blocks(mut reader: impl Read, window: usize, sender: &SyncSender<io::Res
         }
         // A line longer than the window grows the block.
         let Some(end) = memchr::memrchr(b'\n', &block[before..]) else {
+            if block.len() as u64 > LONGEST_LINE {
+                let _ = sender.send(Err(longest_line()));
+                return;
+            }
             rest = block;
             continue;
         };
@@ -109,7 +116,10 @@ fn gather<V: Value>(
             let (len, Parsed { columns, piece }) = block.map_err(damaged)?;
             bytes += len as u64;
             match collector.add(piece) {
-                Ok(()) => all = all.append(columns),
+                Ok(()) => {
+                    all = all.append(columns, collector.file)?;
+                    limit::check(all.bytes(), limits.max_bytes, collector.file)?;
+                }
                 Err(End::Error(error)) => return Err(error),
                 // Blocks of wide indices were parsed as such.
                 Err(End::Wide) => unreachable!("64-bit indices always fit"),
@@ -142,11 +152,20 @@ fn parse_as<I: Coordinate, V: Value>(block: &[u8], limits: &Limits) -> (Columns<
 
 impl<V: Value> Grown<V> {
     /// Appends a block, widening whichever side is narrow if the other is wide.
-    fn append(self, block: Grown<V>) -> Grown<V> {
-        match (self, block) {
-            (Grown::Narrow(all), Grown::Narrow(block)) => Grown::Narrow(joined(all, block)),
-            (all, block) => Grown::Wide(joined(all.widen(), block.widen())),
-        }
+    fn append(self, block: Grown<V>, file: &str) -> Result<Grown<V>, FormatError> {
+        Ok(match (self, block) {
+            (Grown::Narrow(all), Grown::Narrow(block)) => Grown::Narrow(joined(all, block, file)?),
+            (all, block) => Grown::Wide(joined(all.widen(), block.widen(), file)?),
+        })
+    }
+
+    /// Returns the bytes of columns and values.
+    fn bytes(&self) -> u64 {
+        let (rows, width, order) = match self {
+            Grown::Narrow((columns, values)) => (values.len(), size_of::<u32>(), columns.len()),
+            Grown::Wide((columns, values)) => (values.len(), size_of::<u64>(), columns.len()),
+        };
+        (rows * (order * width + V::BYTES)) as u64
     }
 
     fn widen(self) -> Columns<u64, V> {
@@ -162,10 +181,16 @@ fn widen(column: Vec<u32>) -> Vec<u64> {
     column.into_iter().map(|index| index.raw().wrapping_sub(1)).collect()
 }
 
-fn joined<I: Copy, V: Copy>(mut all: Columns<I, V>, block: Columns<I, V>) -> Columns<I, V> {
+fn joined<I: Copy, V: Copy>(
+    mut all: Columns<I, V>,
+    block: Columns<I, V>,
+    file: &str,
+) -> Result<Columns<I, V>, FormatError> {
     for (all, block) in all.0.iter_mut().zip(&block.0) {
+        limit::grow(all, block.len(), file)?;
         all.extend_from_slice(block);
     }
+    limit::grow(&mut all.1, block.1.len(), file)?;
     all.1.extend_from_slice(&block.1);
-    all
+    Ok(all)
 }

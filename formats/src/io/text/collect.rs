@@ -7,6 +7,7 @@ use crate::error::LineError;
 use crate::error::LineFault;
 use crate::io::options::Base;
 use crate::io::report::BaseFrom;
+use crate::io::report::ExtentsFrom;
 use crate::io::text::look;
 use crate::io::text::look::RowOrder;
 use crate::io::text::row;
@@ -25,7 +26,9 @@ pub(super) struct Limits {
     /// From where indices count and why, if that is settled before reading.
     pub(super) base: Option<(Base, BaseFrom)>,
     /// The extents and who gives them, if known before reading.
-    pub(super) extents: Option<(Vec<u64>, &'static str)>,
+    pub(super) extents: Option<(Vec<u64>, ExtentsFrom)>,
+    /// The most bytes of columns and values.
+    pub(super) max_bytes: u64,
 }
 
 /// A row that matters for the decision between the bases.
@@ -132,7 +135,7 @@ impl Limits {
             (_, Some((Base::One, from))) if index == 0 => {
                 let why = match from {
                     BaseFrom::Caller => "base 1 was asked for; leave it out to read base 0",
-                    _ => "the header says so; ask for base 0 if it is wrong",
+                    _ => "the header says so (or a comment); ask for base 0 if it is wrong",
                 };
                 LineFault::ZeroIndex { mode: mode_number, why }
             }
@@ -199,6 +202,7 @@ impl<'a> Collector<'a> {
         total.counts.lines += tally.counts.lines;
         total.counts.comments += tally.counts.comments;
         total.counts.blanks += tally.counts.blanks;
+        total.counts.missing += tally.counts.missing;
         total.order.append(tally.order);
         for (all, largest) in total.largest.iter_mut().zip(tally.largest) {
             *all = largest.max(*all);

@@ -8,6 +8,7 @@ use crate::error::FormatError;
 use crate::io::options::Base;
 use crate::io::report::Dialect;
 use crate::io::text::prelude;
+use crate::io::text::prelude::Form;
 use crate::io::text::prelude::Line;
 use crate::io::text::prelude::Lines;
 use crate::io::text::prelude::Prelude;
@@ -41,12 +42,14 @@ pub(super) fn read(lines: &Lines<'_>, first: Line<'_>) -> Result<Prelude, Troubl
     let [object, layout, field, symmetry] = words[..] else {
         return Err(refuse("banner with other than four words after %%MatrixMarket"));
     };
-    if layout != b"coordinate" {
-        return Err(refuse("array (dense) form"));
-    }
+    let form = match layout {
+        b"coordinate" => Form::List,
+        b"array" => Form::Array,
+        _ => return Err(refuse("form other than coordinate or array")),
+    };
     let values = match field {
         b"real" | b"double" | b"integer" => ValueColumn::Present,
-        b"pattern" => ValueColumn::Absent,
+        b"pattern" if form == Form::List => ValueColumn::Absent,
         _ => return Err(refuse("complex or unknown field")),
     };
     let symmetry = match symmetry {
@@ -57,23 +60,27 @@ pub(super) fn read(lines: &Lines<'_>, first: Line<'_>) -> Result<Prelude, Troubl
     };
     let mut extents = prelude::integers(first.text);
     let fields = row::fields(first.text).count();
+    let counted = usize::from(form == Form::List);
     let fits = match object {
-        b"matrix" => fields == 3,
-        b"tensor" => fields >= 2,
+        b"matrix" => fields == 2 + counted,
+        b"tensor" => fields > counted,
         _ => return Err(refuse("object other than matrix or tensor")),
     };
-    let entries = extents.pop().filter(|_| fits && extents.len() + 1 == fields);
-    let Some(entries) = entries else {
-        let why = "expected the size line, all extents and the number of entries".to_owned();
-        return Err(lines.header_fault(first, why));
-    };
+    if !fits || extents.len() != fields {
+        let why = match form {
+            Form::List => "expected the size line, all extents and the number of entries",
+            Form::Array => "expected the size line, all extents",
+        };
+        return Err(lines.header_fault(first, why.to_owned()));
+    }
+    let entries = if form == Form::List { extents.pop() } else { None };
     let extents = lines.extents(first, extents)?;
     if symmetry != Symmetry::General && extents[0] != extents[1] {
         return Err(lines.header_fault(first, "a symmetric matrix must be square".to_owned()));
     }
     let prelude = lines.headed(Dialect::MatrixMarket, extents);
     let layout = Layout { values, ..prelude.layout };
-    Ok(Prelude { layout, symmetry, ..prelude }.declare(Some(entries), Base::One))
+    Ok(Prelude { layout, symmetry, form, ..prelude }.declare(entries, Base::One))
 }
 
 /// Adds the entries that a symmetric file leaves out, behind those it lists.

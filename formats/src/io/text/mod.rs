@@ -3,6 +3,7 @@
 //! | phase | in -> out | where |
 //! |---|---|---|
 //! | prelude | first bytes -> dialect, order, header | `prelude`, `market` |
+//! | array | elements of a dense matrix -> [`Coo`] | `array` |
 //! | parse | lines -> columns of indices as written, less one | `row`, `vector`, `number` |
 //! | look | columns in cache -> ranges, whether they ascend | `look` |
 //! | spread | whole text -> pieces parsed by all threads | `windows` (files), `blocks` (streams) |
@@ -12,13 +13,14 @@
 //! A row costs a few nanoseconds a number and no allocation.  The result, including the error of
 //! a bad file, does not depend on the number of threads or their timing.
 
+mod array;
 mod blocks;
 mod collect;
 mod look;
 mod market;
-mod number;
+pub(super) mod number;
 mod prelude;
-mod row;
+pub(super) mod row;
 mod vector;
 #[cfg(test)]
 mod ways;
@@ -33,9 +35,12 @@ use rayon::prelude::*;
 use crate::array::Array;
 use crate::coo::Coo;
 use crate::error::FormatError;
+use crate::error::LineError;
+use crate::error::LineFault;
 use crate::ints::Ints;
 use crate::ints::Width;
 use crate::io::hash;
+use crate::io::limit;
 use crate::io::map::Bytes;
 use crate::io::options::Base;
 use crate::io::options::Progress;
@@ -52,15 +57,20 @@ use crate::io::text::collect::Collector;
 use crate::io::text::collect::End;
 use crate::io::text::collect::Limits;
 use crate::io::text::market::Symmetry;
+use crate::io::text::prelude::Form;
 use crate::io::text::prelude::Head;
 use crate::io::text::prelude::Prelude;
 use crate::io::text::row::Coordinate;
+use crate::io::text::row::Layout;
 use crate::io::text::windows::Columns;
 use crate::io::text::windows::Lines;
 use crate::value::Value;
 
 /// Bytes looked at first for the prelude; more if it is longer.
 const HEAD: usize = 64 << 10;
+
+/// Bytes of the longest line that is read, and of the longest prelude.
+const LONGEST_LINE: u64 = 64 << 20;
 
 /// Reads text that can be looked at twice.
 pub(super) fn read_windows<V: Value>(
@@ -77,10 +87,16 @@ pub(super) fn read_windows<V: Value>(
         if let Some(prelude) = prelude::read(&text.window(0..len).map_err(refused)?, head, file)? {
             break prelude;
         }
+        check_head(len, file)?;
         size *= 4;
     };
     let limits = limits(&prelude, file, options)?;
     let start = prelude.bytes as u64;
+    if prelude.form == Form::Array {
+        let bytes = text.window(start..text.len()).map_err(refused)?;
+        let size = (text.len(), Compression::None);
+        return array::read(&bytes, size, &prelude, &limits, file);
+    }
     let window = options.window.max(1) as u64;
     let hash = if options.hash { hash::Windows::new(text.len(), window) } else { None };
     let lines = Lines { text, start, window, hash: hash.as_ref() };
@@ -146,16 +162,35 @@ pub(super) fn read_blocks<V: Value>(
         if let Some(prelude) = prelude::read(&head, size, file)? {
             break prelude;
         }
+        check_head(head.len() as u64, file)?;
     };
     let limits = limits(&prelude, file, options)?;
     let mut collector = Collector::new(file, &limits, prelude.counts);
-    let body = head[prelude.bytes..].chain(reader);
+    let mut body = head[prelude.bytes..].chain(reader);
+    if prelude.form == Form::Array {
+        let mut bytes = Vec::new();
+        let most = options.max_bytes.unwrap_or(u64::MAX);
+        body.by_ref().take(most.saturating_add(1)).read_to_end(&mut bytes).map_err(damaged)?;
+        limit::check(bytes.len() as u64, most, file)?;
+        let size = ((prelude.bytes + bytes.len()) as u64, compression);
+        return array::read(&bytes, size, &prelude, &limits, file);
+    }
     let (grown, bytes) = blocks::parse(body, options.window, &mut collector, &damaged)?;
     let finish = Finish { prelude: &prelude, bytes: bytes + prelude.bytes as u64, compression };
     match grown {
         Grown::Narrow(columns) => finish.run(arrays(columns), &collector),
         Grown::Wide(columns) => finish.run(arrays(columns), &collector),
     }
+}
+
+/// Refuses a file whose first bytes hold no entry.
+fn check_head(bytes: u64, file: &str) -> Result<(), FormatError> {
+    if bytes < LONGEST_LINE {
+        return Ok(());
+    }
+    let what = format!("its first {} MiB hold no whole entry", bytes >> 20);
+    let remedy = "give a file of one entry a line, with fewer comments before them";
+    Err(FormatError::Unsupported { file: file.to_owned(), what, remedy })
 }
 
 fn arrays<I: Coordinate, V: Value>((columns, values): blocks::Columns<I, V>) -> Columns<I, V> {
@@ -165,6 +200,7 @@ fn arrays<I: Coordinate, V: Value>((columns, values): blocks::Columns<I, V>) -> 
 /// Settles what is known before the first entry.
 fn limits(prelude: &Prelude, file: &str, options: &ReadOptions) -> Result<Limits, FormatError> {
     let order = prelude.layout.order;
+    options.check_order(order, file)?;
     // Its size line would pass for an entry of a plain file.
     if options.format == Some(Format::Mtx) && prelude.dialect != Dialect::MatrixMarket {
         let what =
@@ -179,9 +215,13 @@ fn limits(prelude: &Prelude, file: &str, options: &ReadOptions) -> Result<Limits
         let (file, given) = (file.to_owned(), given.len());
         return Err(FormatError::ExtentCount { file, order, given });
     }
-    let header = prelude.extents.clone().map(|extents| (extents, "from the header"));
-    let extents = header.or(given.map(|extents| (extents.clone(), "as given")));
-    Ok(Limits { layout: prelude.layout, base, extents })
+    let header = prelude.extents.clone().map(|extents| (extents, ExtentsFrom::Header));
+    let extents = header
+        .or(given.map(|extents| (extents.clone(), ExtentsFrom::Caller)))
+        .or(prelude.noted.clone().map(|extents| (extents, ExtentsFrom::Comment)));
+    let layout = Layout { missing: options.missing, ..prelude.layout };
+    let max_bytes = options.max_bytes.unwrap_or(u64::MAX);
+    Ok(Limits { layout, base, extents, max_bytes })
 }
 
 /// The last phase: from columns of indices as written to a tensor.
@@ -204,12 +244,14 @@ impl Finish<'_> {
     {
         let found = values.len() as u64;
         let file = collector.file.to_owned();
-        if let Some(declared) = self.prelude.entries.filter(|&declared| declared != found) {
-            return Err(FormatError::EntryCount { file, declared, found });
+        let listed = found + collector.total.counts.missing;
+        if let Some(declared) = self.prelude.entries.filter(|&declared| declared != listed) {
+            return Err(FormatError::EntryCount { file, declared, found: listed });
         }
         if found == 0 {
             return Err(FormatError::NoEntries(file));
         }
+        self.refuse_header(&columns, &values, collector)?;
         let (base, base_from) = collector.base()?;
         if base == Base::Zero {
             for column in &mut columns {
@@ -240,6 +282,40 @@ impl Finish<'_> {
         Ok((tensor, report))
     }
 
+    /// Refuses a plain file whose first line may be a header: no other row has a larger index, and as
+    /// many rows follow as its last number says.
+    ///
+    /// In a list that ascends no first row is so.  A single row of one cell stays an entry.
+    fn refuse_header<I: Coordinate, V: Value>(
+        &self,
+        columns: &[Array<I>],
+        values: &[V],
+        collector: &Collector<'_>,
+    ) -> Result<(), FormatError> {
+        let followers = values.len() - 1;
+        if self.prelude.dialect != Dialect::Plain
+            || self.prelude.noted.is_some()
+            || values[0].to_f64() != followers as f64
+        {
+            return Ok(());
+        }
+        let first: Vec<u64> = columns.iter().map(|column| column[0].raw()).collect();
+        let cells = first.iter().fold(1_u64, |cells, &extent| cells.saturating_mul(extent));
+        if first != collector.total.largest || cells < 2 || cells < followers as u64 {
+            return Ok(());
+        }
+        let joined = |by: &str| {
+            let numbers: Vec<String> = first.iter().map(u64::to_string).collect();
+            numbers.join(by)
+        };
+        let (extents, comment, entries) = (joined(" x "), joined(" "), followers as u64);
+        let fault = LineFault::UnmarkedHeader { extents, comment, entries };
+        let line = self.prelude.counts.lines + 1;
+        let text = format!("{} {entries}", joined(" "));
+        let file = collector.file.to_owned();
+        Err(FormatError::Line(Box::new(LineError { file, line, text, fault })))
+    }
+
     fn report(
         &self,
         collector: &Collector<'_>,
@@ -247,22 +323,22 @@ impl Finish<'_> {
         extents: &[u64],
         mirrored: u64,
     ) -> ReadReport {
-        let Prelude { dialect, extents: header, .. } = self.prelude;
+        let dialect = self.prelude.dialect;
         let counts = collector.total.counts;
         ReadReport {
             file: collector.file.to_owned(),
-            format: if *dialect == Dialect::MatrixMarket { Format::Mtx } else { Format::Tns },
+            format: if dialect == Dialect::MatrixMarket { Format::Mtx } else { Format::Tns },
             compression: self.compression,
             bytes: self.bytes,
             entries: counts.rows as u64 + mirrored,
+            missing: counts.missing,
             extents: extents.to_vec(),
-            extents_from: match (&collector.limits.extents, header) {
-                (_, Some(_)) => ExtentsFrom::Header,
-                (Some(_), None) => ExtentsFrom::Caller,
-                (None, None) => ExtentsFrom::LargestIndex,
+            extents_from: match &collector.limits.extents {
+                Some((_, from)) => *from,
+                None => ExtentsFrom::LargestIndex,
             },
             text: Some(TextReport {
-                dialect: *dialect,
+                dialect,
                 base,
                 base_from,
                 lines: counts.lines,

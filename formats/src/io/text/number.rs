@@ -100,7 +100,7 @@ fn ends_field(text: &[u8], at: usize) -> bool {
 }
 
 /// Reads a whole field as a value.
-pub(super) fn value_field<V: Value>(field: &[u8]) -> Result<V, LineFault> {
+pub(in crate::io) fn value_field<V: Value>(field: &[u8]) -> Result<V, LineFault> {
     let quoted = || String::from_utf8_lossy(field).into_owned();
     let number = match field {
         [b'+', b'+' | b'-', ..] => return Err(LineFault::NotANumber(quoted())),

@@ -2,16 +2,17 @@
 //!
 //! | dialect | before the entries |
 //! |---|---|
-//! | plain FROSTT | nothing |
+//! | plain FROSTT | nothing, or a comment `# extents 4 3 5, indices from 1` |
 //! | Tensor Toolbox | `sptensor`, order, extents, count, a line each |
 //! | ParTI | order, extents, a line each |
-//! | extended FROSTT | comment `extended FROSTT format`, then `order count`, then extents |
+//! | extended FROSTT | `order count`, then extents; told by a comment `extended FROSTT format` or by this shape |
 //! | Matrix Market | banner, then `rows columns count` (TensorMarket: `extents count`) |
 
 use crate::error::FormatError;
 use crate::error::LineError;
 use crate::error::LineFault;
 use crate::io::options::Base;
+use crate::io::options::Missing;
 use crate::io::report::Dialect;
 use crate::io::text::market;
 use crate::io::text::market::Symmetry;
@@ -30,11 +31,23 @@ pub(super) struct Prelude {
     /// Where the dialect says that indices start.
     pub(super) base: Option<Base>,
     pub(super) extents: Option<Vec<u64>>,
+    /// The extents that a comment of a plain file gives; the caller's count before them.
+    pub(super) noted: Option<Vec<u64>>,
+    pub(super) form: Form,
     pub(super) entries: Option<u64>,
     /// Bytes before the first entry.
     pub(super) bytes: usize,
     /// The lines before the first entry, header lines among them.
     pub(super) counts: Counts,
+}
+
+/// What stands behind the prelude.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    /// A line for each entry.
+    List,
+    /// A line for each element of a dense array, first mode fastest.
+    Array,
 }
 
 /// Whether the text at hand is the whole file.
@@ -81,6 +94,9 @@ fn dialect(lines: &mut Lines<'_>, first: Line<'_>) -> Result<Prelude, Trouble> {
     if lines.banner.is_some() {
         return market::read(lines, first);
     }
+    if let Some(fault) = separated(first.text) {
+        return Err(lines_fault(lines.file, first, fault));
+    }
     let mut words = row::fields(first.text);
     match words.next().map(<[u8]>::to_ascii_lowercase).as_deref() {
         Some(b"sptensor") => return toolbox(lines, first, words.next()),
@@ -93,23 +109,66 @@ fn dialect(lines: &mut Lines<'_>, first: Line<'_>) -> Result<Prelude, Trouble> {
         _ => {}
     }
     match words.next() {
-        Some(_) => Ok(plain(first)),
+        Some(_) if looks_extended(lines, first)? => extended(lines, first),
+        Some(_) => Ok(plain(lines, first)),
         None => parti(lines, first),
     }
 }
 
-fn plain(first: Line<'_>) -> Prelude {
+/// Tells whether `first` and the lines behind it have the shape of the extended dialect: two integers,
+/// of which the first says how many integers follow in the next line, and rows of that many indices.
+fn looks_extended(lines: &Lines<'_>, first: Line<'_>) -> Result<bool, Trouble> {
+    let [order, _] = integers(first.text)[..] else { return Ok(false) };
+    if row::fields(first.text).count() != 2 || order == 0 {
+        return Ok(false);
+    }
+    // A copy: what is looked at here may be entries.
+    let mut ahead = lines.clone();
+    let second = match ahead.next_row() {
+        Next::Row(line) => line.text,
+        Next::More => return Err(Trouble::More),
+        Next::End => return Ok(false),
+    };
+    let fields = row::fields(second).count() as u64;
+    if fields != order || integers(second).len() as u64 != order {
+        return Ok(false);
+    }
+    match ahead.next_row() {
+        Next::Row(third) => Ok(row::fields(third.text).count() as u64 == order + 1),
+        Next::More => Err(Trouble::More),
+        // Two lines of two numbers may be two entries.
+        Next::End => Ok(order != 2),
+    }
+}
+
+/// Tells that the columns of a row are separated by commas or semicolons.
+fn separated(row: &[u8]) -> Option<LineFault> {
+    let first = row::fields(row).next()?;
+    let by = [',', ';'].into_iter().find(|by| first.contains(&(*by as u8)))?;
+    Some(LineFault::Separator(by))
+}
+
+fn plain(lines: &Lines<'_>, first: Line<'_>) -> Prelude {
     let order = row::fields(first.text).count() - 1;
+    let noted = lines.noted.clone().filter(|noted| noted.extents.len() == order);
+    let (noted, base) = noted.map(|noted| (noted.extents, noted.base)).unzip();
     Prelude {
         dialect: Dialect::Plain,
-        layout: Layout { order, values: ValueColumn::Present, comment: b'#' },
+        layout: listed(order, b'#'),
         symmetry: Symmetry::General,
-        base: None,
+        base: base.flatten(),
         extents: None,
+        noted,
+        form: Form::List,
         entries: None,
         bytes: first.start,
         counts: first.before,
     }
+}
+
+/// The layout of `order` indices and a value a line.
+fn listed(order: usize, comment: u8) -> Layout {
+    Layout { order, values: ValueColumn::Present, comment, missing: Missing::None }
 }
 
 /// Reads `order`, `extents` if the second line has as many integers as the first says; a lone
@@ -159,7 +218,7 @@ fn toolbox(
     Ok(Prelude { base, entries: Some(entries), ..prelude })
 }
 
-/// Reads `order count` and the extents behind the comment `extended FROSTT format`.
+/// Reads `order count` and the extents.
 fn extended(lines: &mut Lines<'_>, first: Line<'_>) -> Result<Prelude, Trouble> {
     let numbers = lines.expect(first, "the order and the number of entries", 2)?;
     let (line, extents) = lines.header_line("the extents", numbers[0])?;
@@ -200,7 +259,15 @@ pub(super) enum Next<'a> {
     End,
 }
 
+/// What a comment of a plain file says.
+#[derive(Clone)]
+struct Noted {
+    extents: Vec<u64>,
+    base: Option<Base>,
+}
+
 /// The lines of a file's head.
+#[derive(Clone)]
 pub(super) struct Lines<'a> {
     head: &'a [u8],
     size: Head,
@@ -212,6 +279,7 @@ pub(super) struct Lines<'a> {
     pub(super) banner: Option<&'a [u8]>,
     /// Whether a comment says `extended FROSTT format`.
     marked: bool,
+    noted: Option<Noted>,
 }
 
 impl<'a> Lines<'a> {
@@ -221,7 +289,8 @@ impl<'a> Lines<'a> {
         let is_market = head[at..].get(..14).is_some_and(|b| b.eq_ignore_ascii_case(BANNER));
         let comment = if is_market { b'%' } else { b'#' };
         let banner = is_market.then(|| row::line_at(head, at).0);
-        Lines { head, size, file, at, counts: Counts::default(), comment, banner, marked: false }
+        let (counts, marked, noted) = (Counts::default(), false, None);
+        Lines { head, size, file, at, counts, comment, banner, marked, noted }
     }
 
     /// Returns the next line that is neither blank nor a comment.
@@ -248,7 +317,10 @@ impl<'a> Lines<'a> {
                 }
                 _ => {
                     self.counts.comments += 1;
-                    self.marked |= first && says_extended(text);
+                    if first {
+                        self.marked |= says_extended(text);
+                        self.noted = self.noted.take().or_else(|| note(text));
+                    }
                 }
             }
         }
@@ -293,14 +365,14 @@ impl<'a> Lines<'a> {
 
     /// Makes the prelude of a file with header that ends here.
     pub(super) fn headed(&self, dialect: Dialect, extents: Vec<u64>) -> Prelude {
-        let layout =
-            Layout { order: extents.len(), values: ValueColumn::Present, comment: self.comment };
         Prelude {
             dialect,
-            layout,
+            layout: listed(extents.len(), self.comment),
             symmetry: Symmetry::General,
             base: None,
             extents: Some(extents),
+            noted: None,
+            form: Form::List,
             entries: None,
             bytes: self.at,
             counts: Counts { rows: 0, ..self.counts },
@@ -325,6 +397,24 @@ fn lines_fault(file: &str, line: Line<'_>, fault: LineFault) -> Trouble {
 fn says_extended(comment: &[u8]) -> bool {
     let text = comment.to_ascii_lowercase();
     memchr::memmem::find(&text, b"extended frostt").is_some()
+}
+
+/// Reads a comment `# extents 4 3 5` or `# extents 4 3 5, indices from 0`, as plain files begin.
+fn note(comment: &[u8]) -> Option<Noted> {
+    let text = str::from_utf8(comment).ok()?.trim().trim_start_matches('#').trim_start();
+    let text = text.strip_prefix("extents")?;
+    let (extents, base) = match text.split_once(',') {
+        None => (text, None),
+        Some((extents, rest)) => match rest.trim().strip_prefix("indices from")?.trim() {
+            "0" => (extents, Some(Base::Zero)),
+            "1" => (extents, Some(Base::One)),
+            _ => return None,
+        },
+    };
+    let extents = extents.trim_start_matches(':').split_whitespace();
+    let extents: Vec<u64> = extents.map(|extent| extent.parse().ok()).collect::<Option<_>>()?;
+    let fit = !extents.is_empty() && extents.iter().all(|&extent| (1..1 << 63).contains(&extent));
+    fit.then_some(Noted { extents, base })
 }
 
 /// Returns the fields that are non-negative integers.

@@ -8,6 +8,7 @@
 use bytemuck::Pod;
 
 use crate::error::LineFault;
+use crate::io::options::Missing;
 use crate::io::text::number;
 use crate::io::text::vector;
 use crate::value::Value;
@@ -28,6 +29,8 @@ pub(super) struct Layout {
     pub(super) values: ValueColumn,
     /// The first character of comment lines.
     pub(super) comment: u8,
+    /// What stands for an unknown value.
+    pub(super) missing: Missing,
 }
 
 /// Whether lines end with a value.
@@ -114,6 +117,8 @@ pub(super) struct Counts {
     pub(super) lines: u64,
     pub(super) comments: u64,
     pub(super) blanks: u64,
+    /// Rows left out because their values are unknown.
+    pub(super) missing: u64,
 }
 
 /// Why parsing a piece stopped early; the rows before it are in place.
@@ -213,9 +218,10 @@ fn careful_line<I: Coordinate, V: Value>(
     out: &mut Rows<'_, I, V>,
 ) -> Result<usize, Stop> {
     let (line, next) = line_at(text, at);
-    match kind(line, layout.comment) {
+    match kind_of(line, layout) {
         Kind::Blank => counts.blanks += 1,
         Kind::Comment => counts.comments += 1,
+        Kind::Missing => counts.missing += 1,
         Kind::Row => {
             careful_row(line, layout, *counts, out)?;
             counts.rows += 1;
@@ -284,6 +290,33 @@ fn careful_row<I: Coordinate, V: Value>(
     Ok(())
 }
 
+/// Reads a line of a dense array: its element, `Some(None)` if that is unknown, and `None` if the line is
+/// none; counts what it is, but for the line itself.
+pub(super) fn element<V: Value>(
+    line: &[u8],
+    layout: Layout,
+    counts: &mut Counts,
+) -> Result<Option<Option<V>>, LineFault> {
+    let layout = Layout { order: 0, ..layout };
+    match kind_of(line, layout) {
+        Kind::Blank => counts.blanks += 1,
+        Kind::Comment => counts.comments += 1,
+        Kind::Missing => {
+            counts.missing += 1;
+            return Ok(Some(None));
+        }
+        Kind::Row => {
+            let found = fields(line).count();
+            if found != 1 {
+                let form = "value";
+                return Err(LineFault::Columns { expected: 1, found, form });
+            }
+            return Ok(Some(Some(number::value_field(line.trim_ascii())?)));
+        }
+    }
+    Ok(None)
+}
+
 /// The stop for more rows than there were lines when the arrays were made.
 fn changed() -> Stop {
     Stop::Io(std::io::Error::other("the file changed while it was read"))
@@ -295,6 +328,25 @@ pub(super) enum Kind {
     Blank,
     Comment,
     Row,
+    /// A row whose value is unknown.
+    Missing,
+}
+
+/// Tells what `line` is in a file of this layout.
+fn kind_of(line: &[u8], layout: Layout) -> Kind {
+    match kind(line, layout.comment) {
+        Kind::Row if layout.missing == Missing::Nan && is_missing(line, layout) => Kind::Missing,
+        kind => kind,
+    }
+}
+
+/// Tells whether a row of as many columns as it should have ends with a NaN.
+fn is_missing(line: &[u8], layout: Layout) -> bool {
+    let last = fields(line).last().unwrap_or_default();
+    let last = last.strip_prefix(b"-").or(last.strip_prefix(b"+")).unwrap_or(last);
+    layout.values == ValueColumn::Present
+        && last.eq_ignore_ascii_case(b"nan")
+        && fields(line).count() == layout.columns()
 }
 
 /// Tells what `line` is in a file whose comments begin with `comment`.
@@ -307,7 +359,7 @@ pub(super) fn kind(line: &[u8], comment: u8) -> Kind {
 }
 
 /// Returns the line at `at` without its end, and where the next one starts.
-pub(super) fn line_at(text: &[u8], at: usize) -> (&[u8], usize) {
+pub(in crate::io) fn line_at(text: &[u8], at: usize) -> (&[u8], usize) {
     let rest = &text[at..];
     match memchr::memchr(b'\n', rest) {
         Some(len) => (&rest[..len], at + len + 1),
@@ -321,7 +373,7 @@ pub(super) fn fields(line: &[u8]) -> impl Iterator<Item = &[u8]> {
 }
 
 /// Returns a line for an error message, shortened.
-pub(super) fn quote(line: &[u8]) -> String {
+pub(in crate::io) fn quote(line: &[u8]) -> String {
     let text = String::from_utf8_lossy(line.trim_ascii());
     match text.char_indices().nth(QUOTED) {
         Some((cut, _)) => format!("{}...", &text[..cut]),
@@ -334,7 +386,7 @@ pub(super) fn find_row(text: &[u8], layout: Layout, row: usize) -> (u64, String)
     let (mut at, mut lines, mut rows) = (0, 0, 0);
     while at < text.len() {
         let (line, next) = line_at(text, at);
-        if kind(line, layout.comment) == Kind::Row {
+        if kind_of(line, layout) == Kind::Row {
             if rows == row {
                 return (lines, quote(line));
             }
@@ -352,7 +404,8 @@ mod tests {
 
     #[test]
     fn a_file_that_grew_is_an_error() {
-        let layout = Layout { order: 1, values: ValueColumn::Present, comment: b'#' };
+        let (values, missing) = (ValueColumn::Present, Missing::None);
+        let layout = Layout { order: 1, values, comment: b'#', missing };
         let (mut column, mut values) = ([0u32; 1], [0.0f64; 1]);
         let mut out = Rows { columns: vec![&mut column[..]], values: &mut values[..] };
         let (counts, stop) = parse(b"1 1\n2 2\n        ", layout, &mut out);
@@ -362,7 +415,8 @@ mod tests {
 
     #[test]
     fn rows_are_found_between_comments() {
-        let layout = Layout { order: 1, values: ValueColumn::Present, comment: b'#' };
+        let (values, missing) = (ValueColumn::Present, Missing::None);
+        let layout = Layout { order: 1, values, comment: b'#', missing };
         let text = b"# c\n1 1\n\n2 2\n";
         assert_eq!(find_row(text, layout, 1), (3, "2 2".to_owned()));
     }

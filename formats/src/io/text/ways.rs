@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 
+use crate::io::options::Missing;
 use crate::io::text::row::Layout;
 use crate::io::text::row::Rows;
 use crate::io::text::row::ValueColumn;
@@ -11,7 +12,8 @@ use crate::value::Value;
 
 /// Everything that `parse_by` yields, with values as their bits.
 fn outcome<V: Value>(way: Way, text: &str, order: usize) -> String {
-    let layout = Layout { order, values: ValueColumn::Present, comment: b'#' };
+    let (values, missing) = (ValueColumn::Present, Missing::None);
+    let layout = Layout { order, values, comment: b'#', missing };
     let rows = text.lines().count();
     let (mut columns, mut values) = (vec![vec![0u32; rows]; order], vec![V::default(); rows]);
     let slices = columns.iter_mut().map(Vec::as_mut_slice).collect();

@@ -23,10 +23,12 @@ use bytemuck::Pod;
 use rayon::prelude::*;
 
 use crate::array::Array;
+use crate::error::FormatError;
 use crate::io::hash;
 use crate::io::map::Bytes;
 use crate::io::map::Window;
 use crate::io::options::Progress;
+use crate::io::text::LONGEST_LINE;
 use crate::io::text::collect;
 use crate::io::text::collect::Collector;
 use crate::io::text::collect::End;
@@ -82,8 +84,14 @@ pub(super) fn parse<I: Coordinate, V: Value>(
     let limits = collector.limits;
     // A window may have room for one row more than its bytes hold.
     let rows = limits.layout.most_rows(lines.text.len() - lines.start) as usize + lines.windows();
-    let mut columns: Vec<Array<I>> = (0..limits.layout.order).map(|_| Array::zeros(rows)).collect();
-    let mut values: Array<V> = Array::zeros(rows);
+    let made = (0..limits.layout.order).map(|_| Array::try_zeros(rows)).collect();
+    let (Some::<Vec<Array<I>>>(mut columns), Some::<Array<V>>(mut values)) =
+        (made, Array::try_zeros(rows))
+    else {
+        let row_bytes = (limits.layout.order * size_of::<I>() + V::BYTES) as u64;
+        let (file, needs) = (collector.file.to_owned(), row_bytes.saturating_mul(rows as u64));
+        return Err(End::Error(FormatError::NoMemory { file, needs }));
+    };
     let slices = columns.iter_mut().map(Array::make_mut).collect();
     let queue = Queue::new(Rows { columns: slices, values: values.make_mut() });
     let threads = rayon::current_num_threads().min(lines.windows());
@@ -155,6 +163,7 @@ impl<'a> Lines<'a> {
                     let all = bytes.len();
                     return Ok((bytes, first..all));
                 }
+                None if behind > LONGEST_LINE => return Err(longest_line()),
                 None => behind *= 8,
             }
         }
@@ -251,6 +260,12 @@ impl<'a, I: Coordinate, V: Value> Queue<'a, I, V> {
         self.turned.notify_all();
         room
     }
+}
+
+/// The error for a line that never ends.
+pub(super) fn longest_line() -> io::Error {
+    let why = format!("a line is longer than {} MiB", LONGEST_LINE >> 20);
+    io::Error::new(io::ErrorKind::InvalidData, why)
 }
 
 /// Takes the first `len` elements off `rest`.

@@ -14,6 +14,7 @@ use std::path::Path;
 use crate::coo::Coo;
 use crate::error::FormatError;
 use crate::io::dtb;
+use crate::io::options::Base;
 use crate::io::report::Dialect;
 use crate::io::source::Compression;
 use crate::io::source::Format;
@@ -30,12 +31,22 @@ pub enum Overwrite {
 }
 
 /// Options of [`write()`].
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct WriteOptions {
     /// What happens to a file that is there already.
     pub overwrite: Overwrite,
-    /// The header of a `.tns` file.  [`Dialect::Plain`] loses empty slices at the end of a mode.
+    /// The header of a `.tns` file.  A plain one has its extents in a comment, which other programs skip.
     pub dialect: Dialect,
+    /// From where indices of text count.
+    pub base: Base,
+}
+
+impl Default for WriteOptions {
+    /// Plain text whose indices count from 1; nothing is replaced.
+    fn default() -> WriteOptions {
+        let (overwrite, dialect) = (Overwrite::Refuse, Dialect::Plain);
+        WriteOptions { overwrite, dialect, base: Base::One }
+    }
 }
 
 /// Bytes gathered before they go to the system.
@@ -44,14 +55,15 @@ const BUFFER: usize = 1 << 20;
 /// Writes `coo` to `path` in the format of its extension: `.tns` and `.mtx` or `.ttx`, also with
 /// `.gz`, `.zst` or `.bz2`, and `.dtb`.
 ///
-/// Text counts indices from 1 and writes each value with the fewest digits that read back as the
+/// Text writes each value with the fewest digits that read back as the
 /// same number.  Matrices get a Matrix Market header, other orders a TensorMarket one.
 ///
 /// # Errors
 ///
 /// [`FormatError::Exists`] if the file exists and is not to be replaced,
 /// [`FormatError::UnknownFormat`], [`FormatError::Unsupported`] for `.npy` and for `.mtx` with
-/// an order other than 2, [`FormatError::NoEntries`], and [`FormatError::Io`].
+/// an order other than 2 or a header that cannot tell the base, [`FormatError::NoEntries`], and
+/// [`FormatError::Io`].
 pub fn write<V: Value>(
     coo: &Coo<V>,
     path: &Path,
@@ -70,12 +82,25 @@ pub fn write<V: Value>(
         Format::Mtx => Dialect::MatrixMarket,
         _ => options.dialect,
     };
-    replace(path, options.overwrite, |file| {
-        let out = BufWriter::with_capacity(BUFFER, file);
-        match format {
-            Format::Dtb => finish(out, |out| dtb::write(coo, out)),
-            _ => compressed(out, compression, |out| text::write(coo, dialect, out)),
-        }
+    if format.is_text() && options.base == Base::Zero && !dialect.tells_base() {
+        let what = format!("indices count from 1 behind a {dialect}");
+        let remedy = "write it plain or with the Tensor Toolbox header, or count from 1";
+        return Err(FormatError::Unsupported { file: name, what, remedy });
+    }
+    compressed_file(path, (compression, options.overwrite), |out| match format {
+        Format::Dtb => dtb::write(coo, out),
+        _ => text::write(coo, (dialect, options.base), out),
+    })
+}
+
+/// Writes a file by `content`, compressed, beside `path` and renames it.
+pub(super) fn compressed_file(
+    path: &Path,
+    (compression, overwrite): (Compression, Overwrite),
+    content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<(), FormatError> {
+    replace(path, overwrite, |file| {
+        compressed(BufWriter::with_capacity(BUFFER, file), compression, content)
     })
 }
 

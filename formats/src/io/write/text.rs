@@ -6,6 +6,7 @@ use std::io::Write;
 use rayon::prelude::*;
 
 use crate::coo::Coo;
+use crate::io::options::Base;
 use crate::io::report::Dialect;
 use crate::value::Value;
 
@@ -17,26 +18,29 @@ const ROWS: usize = 1 << 15;
 /// Time `O(nnz * order)`; memory a few megabytes a thread.
 pub(super) fn write<V: Value>(
     coo: &Coo<V>,
-    dialect: Dialect,
+    (dialect, base): (Dialect, Base),
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    out.write_all(header(coo, dialect).as_bytes())?;
+    out.write_all(header(coo, dialect, base).as_bytes())?;
+    let first = base.first();
     let tasks: Vec<usize> = (0..coo.nnz()).step_by(ROWS).collect();
     for batch in tasks.chunks(rayon::current_num_threads().max(1)) {
         let texts: Vec<Vec<u8>> =
-            batch.par_iter().with_max_len(1).map(|&start| lines(coo, start)).collect();
+            batch.par_iter().with_max_len(1).map(|&start| lines(coo, start, first)).collect();
         texts.iter().try_for_each(|text| out.write_all(text))?;
     }
     Ok(())
 }
 
-fn header<V: Value>(coo: &Coo<V>, dialect: Dialect) -> String {
+fn header<V: Value>(coo: &Coo<V>, dialect: Dialect, base: Base) -> String {
     let (order, nnz) = (coo.order(), coo.nnz());
     let extents: Vec<String> = coo.extents().iter().map(u64::to_string).collect();
     let extents = extents.join(" ");
+    // A file of base 1 is read so without a word, and by programs that do not know the word.
+    let start = if base == Base::Zero { " indices-start-at-zero" } else { "" };
     match dialect {
-        Dialect::Plain => String::new(),
-        Dialect::Toolbox => format!("sptensor\n{order}\n{extents}\n{nnz}\n"),
+        Dialect::Plain => format!("# extents {extents}, indices from {}\n", base.first()),
+        Dialect::Toolbox => format!("sptensor{start}\n{order}\n{extents}\n{nnz}\n"),
         Dialect::Parti => format!("{order}\n{extents}\n"),
         Dialect::ExtendedFrostt => {
             format!("# extended FROSTT format\n{order} {nnz}\n{extents}\n")
@@ -49,12 +53,12 @@ fn header<V: Value>(coo: &Coo<V>, dialect: Dialect) -> String {
 }
 
 /// Makes the lines of the entries from `start` on.
-fn lines<V: Value>(coo: &Coo<V>, start: usize) -> Vec<u8> {
+fn lines<V: Value>(coo: &Coo<V>, start: usize, first: u64) -> Vec<u8> {
     let end = coo.nnz().min(start + ROWS);
     let mut text = Vec::with_capacity((end - start) * (8 * coo.order() + 12));
     for entry in start..end {
         for mode in 0..coo.order() {
-            push_integer(&mut text, coo.coords(mode).get(entry) + 1);
+            push_integer(&mut text, coo.coords(mode).get(entry) + first);
             text.push(b' ');
         }
         push_value(&mut text, coo.values()[entry]);
