@@ -1,23 +1,55 @@
 //! Names of modes and indices, from files beside the tensor.
 //!
-//! `NAME/mode-M-WHAT.map` beside `NAME.tns`, also gzipped, names mode M (from 1) `WHAT` and holds
-//! one line for each of its indices, as published with FROSTT.
+//! Of `NAME.tns`, mode K (from 1) is named by the first of these files that is there, also gzipped:
+//!
+//! ```text
+//! NAME/mode-K-WHAT.map    as published with FROSTT; the mode is then called WHAT
+//! NAME/mode-K.map
+//! NAME.K.map              in the folder of the tensor
+//! K.map                   in the folder of the tensor
+//! ```
+//!
+//! A file holds a line for each index.
 
 use std::fs::{self, File};
-use std::io::Read;
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 
+use decompose_common::files;
+use decompose_common::printable::printable;
 use decompose_core::plot::ModeLook;
+use decompose_formats::io::ModeNames;
 use flate2::read::MultiGzDecoder;
+use serde::Serialize;
 
 use crate::failure::Failure;
 
+/// Characters of a label that are kept.
+const LONGEST: usize = 200;
+
+/// Bytes of a line that are looked at: those characters and one more, of four bytes each.
+const LINE: usize = 4 * (LONGEST + 1);
+
+/// The most bytes that the labels of a mode may take.
+const MOST_BYTES: usize = 1 << 30;
+
 /// The name of one mode and what its indices stand for.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ModeLabels {
     pub(crate) name: String,
     /// One an index; empty where unknown.
     pub(crate) indices: Vec<String>,
+    /// The file that they are from.
+    pub(crate) file: Option<PathBuf>,
+}
+
+/// What a record says of the labels of a mode.
+#[derive(Serialize)]
+pub(crate) struct LabelRecord<'a> {
+    mode: usize,
+    name: &'a str,
+    file: &'a Path,
+    labels: usize,
 }
 
 impl ModeLabels {
@@ -29,6 +61,11 @@ impl ModeLabels {
             labels if is_ordered(labels) => ModeLook::Lines,
             _ => ModeLook::Bars,
         }
+    }
+
+    /// Returns the label of an index that counts from 0.
+    pub(crate) fn at(&self, index: usize) -> Option<&str> {
+        self.indices.get(index).map(String::as_str)
     }
 }
 
@@ -74,7 +111,50 @@ fn leading_number(label: &str) -> Option<f64> {
     number.parse().ok().filter(|number: &f64| is_unit && number.is_finite())
 }
 
-/// Returns the labels of every mode of `extents`; `folder` overrides the place beside `file`.
+/// Returns the names of modes and indices as tables have them.
+pub(crate) fn names(labels: &[ModeLabels]) -> Vec<ModeNames> {
+    let name = |(mode, labels): (usize, &ModeLabels)| ModeNames {
+        name: match labels.file {
+            Some(_) => labels.name.clone(),
+            None => format!("mode_{mode}"),
+        },
+        labels: labels.indices.clone(),
+    };
+    (1..).zip(labels).map(name).collect()
+}
+
+/// Returns what is recorded of the modes that have labels.
+pub(crate) fn records(labels: &[ModeLabels]) -> Vec<LabelRecord<'_>> {
+    (1..)
+        .zip(labels)
+        .filter_map(|(mode, labels)| {
+            let (name, file) = (labels.name.as_str(), labels.file.as_deref()?);
+            Some(LabelRecord { mode, name, file, labels: labels.indices.len() })
+        })
+        .collect()
+}
+
+/// Says in a line which modes have labels; `None` if none has and none was asked for.
+pub(crate) fn told(labels: &[ModeLabels], folder: Option<&Path>) -> Option<String> {
+    let found: Vec<String> = (1..)
+        .zip(labels)
+        .filter(|(_, labels)| labels.file.is_some())
+        .map(|(mode, labels)| {
+            let (name, count) = (printable(&labels.name), labels.indices.len());
+            format!("mode {mode}: {count} of {name}")
+        })
+        .collect();
+    match (found.is_empty(), folder) {
+        (false, _) => Some(format!("labels   {}", found.join(", "))),
+        (true, None) => None,
+        (true, Some(folder)) => Some(format!(
+            "labels   none in {}: no mode-K.map, mode-K-NAME.map or K.map",
+            printable(&folder.display().to_string())
+        )),
+    }
+}
+
+/// Returns the labels of every mode of `extents`; `folder` overrides the places beside `file`.
 ///
 /// Without a file a mode is called `mode M`; a file of another length than the mode is passed
 /// over with a warning.
@@ -84,66 +164,209 @@ pub(crate) fn find(
     folder: Option<&Path>,
     extents: &[u64],
 ) -> Result<(Vec<ModeLabels>, Vec<String>), Failure> {
-    let beside = file.with_file_name(name);
     let maps = match folder {
-        Some(folder) => maps(folder)
-            .map_err(|e| Failure::input(format!("cannot read {}: {e}", folder.display())))?,
-        None => maps(&beside).unwrap_or_default(),
+        Some(folder) => {
+            let both = list(folder, Place::Either(name));
+            both.map_err(|e| Failure::input(format!("cannot read {}: {e}", folder.display())))?
+        }
+        None if file.as_os_str() == "-" => Vec::new(),
+        None => {
+            let parent = file.parent().filter(|parent| !parent.as_os_str().is_empty());
+            let beside = parent.unwrap_or(Path::new("."));
+            let mut maps = list(&file.with_file_name(name), Place::Own).unwrap_or_default();
+            maps.extend(list(beside, Place::Shared(name)).unwrap_or_default());
+            maps
+        }
     };
     let mut warnings = Vec::new();
     let labels = extents.iter().zip(1..).map(|(&extent, mode)| {
-        let found = maps.iter().find(|map| map.mode == mode);
-        let Some(map) = found else {
-            return ModeLabels { name: format!("mode {mode}"), indices: Vec::new() };
-        };
-        let mut indices = lines(&map.path).unwrap_or_default();
-        if indices.len() as u64 != extent {
-            warnings.push(format!(
-                "{} has {} lines for {extent} indices of mode {mode}; its labels are not used",
-                map.path.display(),
-                indices.len()
-            ));
-            indices.clear();
-        }
-        ModeLabels { name: map.name.clone(), indices }
+        let unknown = ModeLabels { name: format!("mode {mode}"), ..ModeLabels::default() };
+        let found = maps.iter().filter(|map| map.mode == mode).min_by_key(|map| map.rank);
+        found.map_or(unknown.clone(), |map| map.read(extent, &mut warnings).unwrap_or(unknown))
     });
     let labels = labels.collect();
     Ok((labels, warnings))
 }
 
+/// Writes the labels of a tensor that is written to `file`, in the folder of its name, where [`find`]
+/// looks first; returns the files.
+pub(crate) fn write(file: &Path, name: &str, modes: &[ModeNames]) -> Result<Vec<PathBuf>, Failure> {
+    let folder = file.with_file_name(name);
+    fs::create_dir_all(&folder)
+        .map_err(|e| Failure::input(format!("cannot write {}: {e}", folder.display())))?;
+    let mut written = Vec::new();
+    for (mode, path) in modes.iter().zip(paths(&folder, modes)) {
+        files::replace(&path, |out| {
+            mode.labels.iter().try_for_each(|label| writeln!(out, "{label}"))
+        })?;
+        written.push(path);
+    }
+    Ok(written)
+}
+
+/// Returns the files that [`write`] makes in `folder`.
+pub(crate) fn paths(folder: &Path, modes: &[ModeNames]) -> Vec<PathBuf> {
+    let plain = |letter: char| match letter {
+        letter if letter.is_alphanumeric() || matches!(letter, '-' | '_' | '.' | ' ') => letter,
+        _ => '_',
+    };
+    let path = |(number, mode): (usize, &ModeNames)| {
+        let name: String = mode.name.chars().take(LONGEST / 4).map(plain).collect();
+        let name = name.trim();
+        let name = if name.is_empty() { "labels" } else { name };
+        folder.join(format!("mode-{number}-{name}.map"))
+    };
+    (1..).zip(modes).map(path).collect()
+}
+
 /// A file of labels.
 struct Map {
     mode: usize,
-    name: String,
+    name: Option<String>,
     path: PathBuf,
+    /// The lowest of a mode counts.
+    rank: usize,
 }
 
-fn maps(folder: &Path) -> std::io::Result<Vec<Map>> {
+/// Which files of a folder are looked for.
+#[derive(Clone, Copy)]
+enum Place<'a> {
+    /// The tensor's own folder: `mode-K-WHAT.map` and `mode-K.map`.
+    Own,
+    /// The folder that the tensor of this name is in: `NAME.K.map` and `K.map`.
+    Shared(&'a str),
+    /// All of them.
+    Either(&'a str),
+}
+
+fn list(folder: &Path, place: Place<'_>) -> io::Result<Vec<Map>> {
     let mut paths = Vec::new();
     for entry in fs::read_dir(folder)? {
         paths.push(entry?.path());
     }
     // The order in a folder is chance.
     paths.sort();
-    Ok(paths.into_iter().filter_map(parse).collect())
+    Ok(paths.into_iter().filter_map(|path| parse(path, place)).collect())
 }
 
-fn parse(path: PathBuf) -> Option<Map> {
+fn parse(path: PathBuf, place: Place<'_>) -> Option<Map> {
     let file = path.file_name()?.to_str()?;
     let stem = file.strip_suffix(".gz").unwrap_or(file).strip_suffix(".map")?;
-    let (mode, name) = stem.strip_prefix("mode-")?.split_once('-')?;
-    Some(Map { mode: mode.parse().ok()?, name: name.to_owned(), path })
+    let own = || {
+        let stem = stem.strip_prefix("mode-")?;
+        Some(match stem.split_once('-') {
+            Some((mode, name)) => (mode.parse().ok()?, Some(name.to_owned()), 0),
+            None => (stem.parse().ok()?, None, 1),
+        })
+    };
+    let shared = |name: &str| {
+        let named = stem.strip_prefix(name).and_then(|rest| rest.strip_prefix('.')?.parse().ok());
+        match named {
+            Some(mode) => Some((mode, None, 2)),
+            None => Some((stem.parse().ok()?, None, 3)),
+        }
+    };
+    let (mode, name, rank) = match place {
+        Place::Own => own()?,
+        Place::Shared(name) => shared(name)?,
+        Place::Either(name) => own().or_else(|| shared(name))?,
+    };
+    Some(Map { mode, name, path, rank })
 }
 
-fn lines(path: &Path) -> std::io::Result<Vec<String>> {
-    let mut text = String::new();
-    let mut file = File::open(path)?;
-    if path.extension().is_some_and(|extension| extension == "gz") {
-        MultiGzDecoder::new(file).read_to_string(&mut text)?;
-    } else {
-        file.read_to_string(&mut text)?;
+impl Map {
+    /// Reads the labels; `None`, with a warning, if they do not fit the mode.
+    fn read(&self, extent: u64, warnings: &mut Vec<String>) -> Option<ModeLabels> {
+        let (path, mode) = (printable(&self.path.display().to_string()).into_owned(), self.mode);
+        let Lines { lines, more, replaced } = match lines(&self.path, extent) {
+            Ok(lines) => lines,
+            Err(error) => {
+                warnings.push(format!("{path}: {error}; its labels are not used"));
+                return None;
+            }
+        };
+        if more || lines.len() as u64 != extent {
+            let count = lines.len();
+            let count = if more { format!("more than {count}") } else { count.to_string() };
+            warnings.push(format!(
+                "{path} has {count} lines for {extent} indices of mode {mode}; its labels are not used"
+            ));
+            return None;
+        }
+        if replaced {
+            warnings
+                .push(format!("{path} is not UTF-8; letters that are not are shown as \u{fffd}"));
+        }
+        let name = self.name.as_deref().map(cut).unwrap_or_else(|| format!("mode {mode}"));
+        Some(ModeLabels { name, indices: lines, file: Some(self.path.clone()) })
     }
-    Ok(text.lines().map(str::to_owned).collect())
+}
+
+/// The lines of a file of labels.
+struct Lines {
+    lines: Vec<String>,
+    /// Whether there are more.
+    more: bool,
+    /// Whether some were not UTF-8.
+    replaced: bool,
+}
+
+/// Reads up to `most` lines, each cut to [`LONGEST`] characters.
+fn lines(path: &Path, most: u64) -> io::Result<Lines> {
+    let file = File::open(path)?;
+    let file: Box<dyn Read> = match path.extension().is_some_and(|extension| extension == "gz") {
+        true => Box::new(MultiGzDecoder::new(file)),
+        false => Box::new(file),
+    };
+    let mut file = BufReader::new(file);
+    let mut found = Lines { lines: Vec::new(), more: false, replaced: false };
+    let mut bytes = 0;
+    while let Some(line) = short_line(&mut file)? {
+        if found.lines.len() as u64 == most {
+            found.more = true;
+            break;
+        }
+        let text = String::from_utf8_lossy(&line);
+        // A character may have been cut in the middle.
+        let whole = line.len() < LINE;
+        found.replaced |= whole && matches!(text, std::borrow::Cow::Owned(_));
+        let label = cut(text.trim_end_matches('\r'));
+        bytes += label.len() + size_of::<String>();
+        if bytes > MOST_BYTES {
+            return Err(io::Error::other("its labels take more than 1 GiB"));
+        }
+        found.lines.push(label);
+    }
+    Ok(found)
+}
+
+/// Reads a line and returns its first [`LINE`] bytes; `None` at the end.
+fn short_line(reader: &mut impl BufRead) -> io::Result<Option<Vec<u8>>> {
+    let mut line = Vec::new();
+    let mut begun = false;
+    loop {
+        let buffer = reader.fill_buf()?;
+        if buffer.is_empty() {
+            return Ok(begun.then_some(line));
+        }
+        begun = true;
+        let end = buffer.iter().position(|&byte| byte == b'\n');
+        let part = &buffer[..end.unwrap_or(buffer.len())];
+        line.extend_from_slice(&part[..part.len().min(LINE - line.len())]);
+        let used = end.map_or(buffer.len(), |end| end + 1);
+        reader.consume(used);
+        if end.is_some() {
+            return Ok(Some(line));
+        }
+    }
+}
+
+/// Cuts a label that is too long to be shown.
+fn cut(label: &str) -> String {
+    match label.char_indices().nth(LONGEST) {
+        None => label.to_owned(),
+        Some((end, _)) => format!("{}\u{2026}", &label[..end]),
+    }
 }
 
 #[cfg(test)]
@@ -159,18 +382,63 @@ mod tests {
         fs::write(maps.join("mode-3-day.map"), "1\n").unwrap();
         fs::write(maps.join("README.md"), "").unwrap();
         let (labels, warnings) = find(&dir.path().join("x.tns"), "x", None, &[4, 2, 3]).unwrap();
-        assert_eq!(labels[0], ModeLabels { name: "mode 1".into(), indices: vec![] });
+        assert_eq!(labels[0], ModeLabels { name: "mode 1".into(), ..ModeLabels::default() });
         assert_eq!(labels[1].name, "city-name");
         assert_eq!(labels[1].indices, ["Rome", "Oslo"]);
+        assert_eq!(labels[1].at(1), Some("Oslo"));
         assert!(labels[2].indices.is_empty() && warnings.len() == 1, "{warnings:?}");
         assert!(find(Path::new("x.tns"), "x", Some(Path::new("/none")), &[1]).is_err());
+    }
+
+    #[test]
+    fn every_layout_is_found_and_the_own_folder_comes_first() {
+        let dir = tempfile::tempdir().unwrap();
+        let put = |name: &str, text: &[u8]| {
+            let path = dir.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        let file = dir.path().join("x.tns.gz");
+        put("x/mode-1.map", b"a\nb\n");
+        put("1.map", b"wrong\nwrong\n");
+        put("x.2.map", b"c\r\nd\r\n");
+        put("y.3.map", b"of another tensor\n");
+        put("3.map", b"e\nf");
+        let extents = [2, 2, 2];
+        let (labels, warnings) = find(&file, "x", None, &extents).unwrap();
+        let found: Vec<_> = labels.iter().map(|mode| mode.indices.join(" ")).collect();
+        assert_eq!((found, warnings.len()), (vec!["a b".into(), "c d".into(), "e f".into()], 0));
+        assert_eq!(records(&labels).len(), 3);
+        let (labels, _) = find(&file, "x", Some(dir.path()), &extents).unwrap();
+        assert_eq!(labels[0].indices, ["wrong", "wrong"]);
+        let line = told(&labels, Some(dir.path())).unwrap();
+        assert!(line.contains("mode 3: 2 of mode 3"), "{line}");
+        put("empty/README", b"");
+        let empty = dir.path().join("empty");
+        let (labels, _) = find(&file, "x", Some(&empty), &extents).unwrap();
+        assert!(told(&labels, Some(&empty)).unwrap().contains("none in"));
+        assert_eq!(told(&labels, None), None);
+    }
+
+    #[test]
+    fn long_and_odd_labels_are_cut_and_shown() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("1.map");
+        let long = "\u{e9}".repeat(50_000);
+        fs::write(&path, [long.as_bytes(), b"\ncaf\xe9\n"].concat()).unwrap();
+        let (labels, warnings) = find(&dir.path().join("x.tns"), "x", None, &[2]).unwrap();
+        assert_eq!(labels[0].indices[0], format!("{}\u{2026}", "\u{e9}".repeat(LONGEST)));
+        assert_eq!(labels[0].indices[1], "caf\u{fffd}");
+        assert!(warnings.len() == 1 && warnings[0].contains("not UTF-8"), "{warnings:?}");
+        let (_, warnings) = find(&dir.path().join("x.tns"), "x", None, &[1]).unwrap();
+        assert!(warnings[0].contains("more than 1 lines"), "{warnings:?}");
     }
 
     #[test]
     fn labels_tell_what_has_an_order() {
         let look = |labels: &[&str]| {
             let indices = labels.iter().map(|&label| label.to_owned()).collect();
-            ModeLabels { name: String::new(), indices }.look()
+            ModeLabels { indices, ..ModeLabels::default() }.look()
         };
         let lines: [&[&str]; 6] = [
             &["-90", "-80", "90"],

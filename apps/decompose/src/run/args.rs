@@ -67,8 +67,8 @@ pub(crate) struct OutputArgs {
         value_name = "DIR"
     )]
     pub(crate) out: Option<PathBuf>,
-    /// The folder of files mode-M-NAME.map with a name for each index.  [default: NAME/ beside
-    /// the tensor]
+    /// The folder of files mode-K-NAME.map, mode-K.map or K.map with a name for each index.
+    /// [default: NAME/ beside the tensor, or NAME.K.map and K.map in its folder]
     #[arg(long, value_name = "DIR")]
     pub(crate) labels: Option<PathBuf>,
     /// Print every N-th iteration; 0 prints none.

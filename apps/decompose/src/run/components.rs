@@ -50,7 +50,7 @@ impl<'a> Modes<'a> {
         let lookups: Vec<_> = self
             .labels
             .iter()
-            .map(|mode| |index: usize| mode.indices.get(index).cloned().unwrap_or_default())
+            .map(|mode| |index: usize| mode.at(index).unwrap_or_default().to_owned())
             .collect();
         let modes = factors.into_iter().zip(self.labels).zip(&lookups).zip(&self.looks);
         let factors: Vec<ComponentFactor<'_, V>> = modes

@@ -16,6 +16,7 @@ use serde::Serialize;
 use serde_json::Value as Json;
 
 use crate::failure::Failure;
+use crate::labels::{self, LabelRecord};
 use crate::run::Phases;
 use crate::run::args::Precision;
 use crate::run::memory::Forecast;
@@ -121,6 +122,8 @@ struct InputRecord<'a> {
     nnz: u64,
     duplicates_merged: u64,
     read: &'a ReadReport,
+    /// Of modes whose indices have names.
+    labels: Vec<LabelRecord<'a>>,
 }
 
 #[derive(Serialize)]
@@ -165,6 +168,7 @@ pub(crate) fn write<O: Serialize, P: Serialize, R: Serialize>(
             nnz: facts.nnz,
             duplicates_merged: facts.merged,
             read: &facts.report,
+            labels: labels::records(&facts.labels),
         },
         plan: &parts.plan,
         memory: MemoryRecord {

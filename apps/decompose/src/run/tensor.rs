@@ -88,5 +88,8 @@ fn labels<V: Value>(
     for warning in &warnings {
         console.screen.warn(warning);
     }
+    labels::told(&labels, settings.labels.as_deref())
+        .into_iter()
+        .for_each(|line| console.screen.line(line));
     Ok(labels)
 }

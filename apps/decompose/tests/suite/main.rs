@@ -12,6 +12,7 @@ mod evaluate;
 mod figures;
 mod folders;
 mod full_disk;
+mod files;
 mod interrupt;
 mod numbers;
 mod options;
