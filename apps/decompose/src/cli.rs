@@ -6,11 +6,14 @@ use std::panic;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use decompose_common::machine::parse_size;
 use decompose_common::restarts::RestartReport;
 use decompose_common::stopping::StopReason;
 use decompose_core::cost::Family;
+use decompose_core::runtime::KernelCache;
 
 use crate::bench::BenchArgs;
+use crate::cache::CacheArgs;
 use crate::complete::CompleteArgs;
 use crate::convert::ConvertArgs;
 use crate::cp::CpArgs;
@@ -26,8 +29,8 @@ use crate::stats::StatsArgs;
 use crate::tt::TtArgs;
 use crate::tucker::TuckerArgs;
 use crate::{
-    bench, complete, convert, cp, einsum, evaluate, generate, manual, plot, rank, schedule, stats,
-    tt, tucker,
+    bench, cache, complete, convert, cp, einsum, evaluate, generate, manual, plot, rank, schedule,
+    stats, tt, tucker,
 };
 
 /// Decomposes sparse tensors.
@@ -37,6 +40,10 @@ use crate::{
 #[derive(Debug, Parser)]
 #[command(name = "decompose", version, propagate_version = true, arg_required_else_help = true)]
 pub(crate) struct Cli {
+    /// Keep compiled kernels of at most this size, such as 200M.
+    #[arg(long, global = true, value_name = "SIZE", value_parser = parse_size, default_value = "1G")]
+    #[arg(env = "DECOMPOSE_CACHE_SIZE", hide_env_values = true, help_heading = "Kernel cache")]
+    cache_size: u64,
     #[command(subcommand)]
     command: Command,
 }
@@ -58,6 +65,7 @@ enum Command {
     Einsum(Box<EinsumArgs>),
     Plot(PlotArgs),
     Bench(Box<BenchArgs>),
+    Cache(CacheArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),
 }
@@ -99,7 +107,10 @@ pub(crate) fn main() -> ExitCode {
     }));
     decompose_common::machine::return_large_blocks();
     decompose_common::system::let_large_writes_fail();
-    match panic::catch_unwind(|| dispatch(cli.command)) {
+    KernelCache::set_limit(cli.cache_size);
+    let ended = panic::catch_unwind(|| dispatch(cli.command));
+    KernelCache::close();
+    match ended {
         Ok(Ok(Done::Complete)) => ExitCode::SUCCESS,
         Ok(Ok(Done::Interrupted)) => ExitCode::from(decompose_common::interrupt::EXIT_CODE),
         Ok(Ok(Done::Partly)) => ExitCode::from(WRITING),
@@ -137,6 +148,7 @@ fn dispatch(command: Command) -> Result<Done, Failure> {
         Command::Einsum(args) => einsum::run(&args),
         Command::Plot(args) => plot::run(&args),
         Command::Bench(args) => bench::run(*args),
+        Command::Cache(args) => cache::run(&args),
         Command::Completions(args) => manual::completions(&args),
         Command::Man(args) => manual::man(&args),
     }

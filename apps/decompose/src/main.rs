@@ -1,6 +1,7 @@
 //! The command line of the suite: it parses, calls and prints, and computes nothing itself.
 
 mod bench;
+mod cache;
 mod cli;
 mod complete;
 mod convert;

@@ -1,15 +1,17 @@
-//! The C compiler and the cache of compiled kernels.
+//! The C compiler.
 //!
 //! The compiler is found once and remembered: `$CC`, else what the `cc` crate finds for this machine.  A
-//! kernel's file is named by a hash of its source, the flags, the compiler's version and the processor, so
-//! that a changed kernel never meets an old file, and a warm start compiles nothing.  Files are
-//! written under a temporary name and renamed: runs side by side do not disturb each other.
+//! kernel is kept in the [`KernelCache`] under a hash of its source, the flags, the compiler's version and the
+//! processor's features, so that a changed kernel never meets an old file, and a warm start compiles nothing.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::sync::OnceLock;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
-use crate::cost::Machine;
+use crate::runtime::cache::{CachedKernel, KernelCache};
+use crate::runtime::process;
 use crate::runtime::remembered::{self, Found};
 
 /// The flags after the compiler's own: full optimisation for this processor, whole 64-byte
@@ -32,9 +34,10 @@ pub enum Toolchain {
 /// A C compiler with a cache folder.
 #[derive(Clone, Debug)]
 pub struct Compiler {
-    path: PathBuf,
-    version: String,
-    cache: PathBuf,
+    found: Found,
+    cache: KernelCache,
+    /// Set when it ran into its time limit: it is not asked again.
+    hangs: Arc<AtomicBool>,
 }
 
 impl Toolchain {
@@ -50,34 +53,45 @@ impl Toolchain {
 }
 
 fn find() -> Result<Compiler, String> {
-    let cache = cache_folder();
-    std::fs::create_dir_all(&cache)
-        .map_err(|e| format!("cannot make the kernel cache {}: {e}", cache.display()))?;
-    let asked = std::env::var_os("CC").filter(|cc| !cc.is_empty()).map(PathBuf::from);
-    let known = remembered::recall(&cache, asked.as_deref());
-    let Found { path, version } = match known {
+    let cache = KernelCache::open()?;
+    let asked = std::env::var("CC").ok().filter(|cc| !cc.trim().is_empty());
+    let known = remembered::recall(cache.folder(), asked.as_deref());
+    let found = match known {
         Some(known) => known,
         None => {
-            let found = look(asked.clone())?;
-            remembered::keep(&cache, asked.as_deref(), &found);
+            let found = look(asked.as_deref())?;
+            remembered::keep(cache.folder(), asked.as_deref(), &found);
             found
         }
     };
-    Ok(Compiler { path, version, cache })
+    Ok(Compiler { found, cache, hangs: Arc::default() })
 }
 
 /// Looks for the compiler that is `asked` for, or that of this machine, and asks for its version.
-fn look(asked: Option<PathBuf>) -> Result<Found, String> {
-    let path = asked.map_or_else(default_compiler, Ok)?;
-    let output = Command::new(&path).arg("--version").stdin(Stdio::null()).output();
+fn look(asked: Option<&str>) -> Result<Found, String> {
+    let (path, arguments) = match asked {
+        Some(asked) => command_of(asked),
+        None => (default_compiler()?, Vec::new()),
+    };
+    let mut command = Command::new(&path);
+    let output = process::run(command.args(&arguments).arg("--version"), process::time_limit());
     let output =
         output.map_err(|e| format!("cannot run the C compiler {}: {e}", path.display()))?;
-    if !output.status.success() {
+    if !output.success {
         return Err(format!("{} --version failed", path.display()));
     }
-    let text = String::from_utf8_lossy(&output.stdout);
-    let version = text.lines().next().unwrap_or_default().to_owned();
-    Ok(Found { path, version })
+    let version = output.out.lines().next().map(str::to_owned);
+    let version = version.ok_or_else(|| format!("{} --version says nothing", path.display()))?;
+    Ok(Found { path, arguments, version })
+}
+
+/// Splits a value of `$CC` into program and arguments (`gcc -O2`, `ccache gcc`), unless it names a file.
+fn command_of(asked: &str) -> (PathBuf, Vec<String>) {
+    let mut words = asked.split_whitespace();
+    match (Path::new(asked).is_file(), words.next()) {
+        (false, Some(program)) => (program.into(), words.map(str::to_owned).collect()),
+        _ => (asked.into(), Vec::new()),
+    }
 }
 
 /// Asks the `cc` crate for the compiler of this machine.
@@ -94,15 +108,6 @@ fn default_compiler() -> Result<PathBuf, String> {
     tool.map(|tool| tool.path().to_owned()).map_err(|e| format!("no C compiler: {e}"))
 }
 
-fn cache_folder() -> PathBuf {
-    if let Some(folder) = std::env::var_os("DECOMPOSE_CACHE").filter(|f| !f.is_empty()) {
-        return PathBuf::from(folder);
-    }
-    let dirs = directories::ProjectDirs::from("", "", "decompose");
-    let base = dirs.map_or_else(std::env::temp_dir, |dirs| dirs.cache_dir().to_owned());
-    base.join("kernels")
-}
-
 /// A compiled file and whether it had to be compiled.
 pub(super) struct Built {
     pub(super) object: PathBuf,
@@ -114,17 +119,17 @@ pub(super) struct Built {
 impl Compiler {
     /// Returns the first line of the compiler's version.
     pub fn version(&self) -> &str {
-        &self.version
+        &self.found.version
     }
 
-    /// Returns the folder of compiled kernels.
-    pub fn cache(&self) -> &Path {
+    /// Returns the cache of compiled kernels.
+    pub fn cache(&self) -> &KernelCache {
         &self.cache
     }
 
     /// Returns the compiler with another cache folder, which must exist.
-    pub fn with_cache(self, cache: PathBuf) -> Compiler {
-        Compiler { cache, ..self }
+    pub fn with_cache(self, folder: PathBuf) -> Compiler {
+        Compiler { cache: KernelCache::at(folder), ..self }
     }
 
     /// Returns the shared object of `source`, from the cache or compiled now.
@@ -133,46 +138,75 @@ impl Compiler {
     ///
     /// The compiler's message, or the system's.
     pub(super) fn build(&self, source: &str) -> Result<Built, String> {
-        let name = self.name_of(source);
-        let object = self.cache.join(format!("{name}.so"));
-        let c = self.cache.join(format!("{name}.c"));
-        if object.is_file() && c.is_file() {
-            return Ok(Built { object, source: c, compiled_in: None });
+        let key = self.key_of(source);
+        if let Some(CachedKernel { object, source }) = self.cache.find(&key, source) {
+            return Ok(Built { object, source, compiled_in: None });
+        }
+        if self.hangs.load(Ordering::Relaxed) {
+            return Err("the C compiler did not end when it was asked before".to_owned());
         }
         let start = std::time::Instant::now();
         let failed = |what: &str, e: std::io::Error| format!("cannot {what} a kernel: {e}");
-        let scratch = tempfile::tempdir_in(&self.cache).map_err(|e| failed("make", e))?;
-        let (new_c, new_object) = (scratch.path().join("kernel.c"), scratch.path().join("k.so"));
-        std::fs::write(&new_c, source).map_err(|e| failed("write", e))?;
-        let output = Command::new(&self.path)
-            .args(FLAGS)
-            .arg("-o")
-            .args([&new_object, &new_c])
-            .stdin(Stdio::null())
-            .output()
-            .map_err(|e| failed("compile", e))?;
-        if !output.status.success() {
-            let message = String::from_utf8_lossy(&output.stderr);
-            std::fs::rename(&new_c, &c).map_err(|e| failed("keep", e))?;
-            return Err(format!("{} refused {}: {message}", self.path.display(), c.display()));
+        let scratch = self.cache.scratch().map_err(|e| failed("make", e))?;
+        let (c, so) = (scratch.path().join("kernel.c"), scratch.path().join("k.so"));
+        std::fs::write(&c, source).map_err(|e| failed("write", e))?;
+        let mut command = Command::new(&self.found.path);
+        command.args(&self.found.arguments).args(FLAGS).arg("-o").args([&so, &c]);
+        let output = process::run(&mut command, process::time_limit()).map_err(|e| {
+            self.hangs.fetch_or(e.kind() == ErrorKind::TimedOut, Ordering::Relaxed);
+            failed("compile", e)
+        })?;
+        if !output.success {
+            let kept = self.cache.keep_refused(&key, &c).map_err(|e| failed("keep", e))?;
+            let compiler = self.found.path.display();
+            return Err(format!("{compiler} refused {}: {}", kept.display(), output.err));
         }
-        // The source goes last: both present means both whole.
-        std::fs::rename(&new_object, &object).map_err(|e| failed("keep", e))?;
-        std::fs::rename(&new_c, &c).map_err(|e| failed("keep", e))?;
-        let compiled_in = Some(start.elapsed().as_secs_f64());
-        Ok(Built { object, source: c, compiled_in })
+        let stored = self.cache.store(&key, source, &so, scratch.path());
+        let CachedKernel { object, source } = stored.map_err(|e| failed("keep", e))?;
+        Ok(Built { object, source, compiled_in: Some(start.elapsed().as_secs_f64()) })
     }
 
-    fn name_of(&self, source: &str) -> String {
+    fn key_of(&self, source: &str) -> String {
+        let Found { path, arguments, version } = &self.found;
         let mut hash = blake3::Hasher::new();
-        let path = self.path.to_string_lossy();
-        for part in [source, &path, &self.version, &Machine::here().name] {
+        let mut add = |part: &str| {
             hash.update(part.as_bytes());
             hash.update(&[0]);
-        }
-        FLAGS.iter().for_each(|flag| {
-            hash.update(flag.as_bytes());
-        });
+        };
+        [source, &path.to_string_lossy(), version, features()].into_iter().for_each(&mut add);
+        arguments.iter().for_each(|argument| add(argument));
+        FLAGS.iter().copied().for_each(add);
         hash.finalize().to_hex()[..32].to_owned()
+    }
+}
+
+/// Returns what the compiler's `-march=native` depends on: the features of the processor as the system lists
+/// them, else the processor's name.
+fn features() -> &'static str {
+    static FEATURES: OnceLock<String> = OnceLock::new();
+    FEATURES.get_or_init(|| {
+        let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+        // `flags` on x86, `Features` on ARM; all processors of a machine list the same.
+        let lists = |line: &&str| line.starts_with("flags") || line.starts_with("Features");
+        let listed = text.lines().find(lists);
+        listed.map_or_else(|| crate::cost::Machine::here().name.clone(), str::to_owned)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::command_of;
+
+    #[test]
+    fn a_compiler_may_be_given_with_arguments_or_behind_another_program() {
+        assert_eq!(command_of("gcc"), (PathBuf::from("gcc"), vec![]));
+        assert_eq!(command_of(" gcc -O2 "), ("gcc".into(), vec!["-O2".to_owned()]));
+        assert_eq!(command_of("ccache gcc"), ("ccache".into(), vec!["gcc".to_owned()]));
+        let folder = tempfile::tempdir().unwrap();
+        let spaced = folder.path().join("my cc");
+        std::fs::write(&spaced, "").unwrap();
+        assert_eq!(command_of(spaced.to_str().unwrap()), (spaced, vec![]));
     }
 }

@@ -9,11 +9,13 @@
 //! [`Steps`] those of stochastic descent, compiled in the same way.
 
 mod awake;
+mod cache;
 mod compiler;
 mod executor;
 mod kernel;
 mod partition;
 mod probe;
+mod process;
 mod remembered;
 mod slices;
 mod steps;
@@ -21,6 +23,7 @@ mod turns;
 mod windows;
 
 pub use awake::awake;
+pub use cache::{KernelCache, Usage};
 pub use compiler::{Compiler, Toolchain};
 pub use executor::Executor;
 pub(crate) use kernel::Compiled;

@@ -9,7 +9,7 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// The file in the folder of compiled kernels: a line each for path, version, and what they depend on.
+/// The file in the folder of compiled kernels: a line each for path, arguments, version, and what they depend on.
 const NAME: &str = "compiler.txt";
 
 /// How the names of variables begin by which the `cc` crate chooses.
@@ -19,23 +19,27 @@ const CHOOSING: [&str; 4] = ["CC_", "HOST_CC", "TARGET_CC", "CROSS_COMPILE"];
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Found {
     pub(super) path: PathBuf,
+    /// What stands before a kernel's own flags, as in `CC="ccache gcc"`; without white space.
+    pub(super) arguments: Vec<String>,
     /// The first line of what it says of its version.
     pub(super) version: String,
 }
 
 /// Returns the compiler that was found before with `asked` as the user's choice, if nothing changed since.
-pub(super) fn recall(folder: &Path, asked: Option<&Path>) -> Option<Found> {
+pub(super) fn recall(folder: &Path, asked: Option<&str>) -> Option<Found> {
     let text = fs::read_to_string(folder.join(NAME)).ok()?;
-    let [path, version, identity] = text.lines().collect::<Vec<_>>().try_into().ok()?;
-    let found = Found { path: path.into(), version: version.to_owned() };
+    let [path, arguments, version, identity] = text.lines().collect::<Vec<_>>().try_into().ok()?;
+    let arguments = arguments.split_whitespace().map(str::to_owned).collect();
+    let found = Found { path: path.into(), arguments, version: version.to_owned() };
     (identity_of(asked, &found.path)? == identity).then_some(found)
 }
 
 /// Keeps what was found; if that fails it is looked for again.
-pub(super) fn keep(folder: &Path, asked: Option<&Path>, found: &Found) {
-    let text =
-        |identity| Some(format!("{}\n{}\n{identity}\n", found.path.to_str()?, found.version));
-    let Some(text) = identity_of(asked, &found.path).and_then(text) else { return };
+pub(super) fn keep(folder: &Path, asked: Option<&str>, found: &Found) {
+    let Found { path, arguments, version } = found;
+    let arguments = arguments.join(" ");
+    let text = |identity| Some(format!("{}\n{arguments}\n{version}\n{identity}\n", path.to_str()?));
+    let Some(text) = identity_of(asked, path).and_then(text) else { return };
     let Ok(mut file) = tempfile::NamedTempFile::new_in(folder) else { return };
     if file.write_all(text.as_bytes()).is_ok() {
         let _ = file.persist(folder.join(NAME));
@@ -43,7 +47,7 @@ pub(super) fn keep(folder: &Path, asked: Option<&Path>, found: &Found) {
 }
 
 /// Describes in a line what leads to the compiler at `path`, and which file it is.
-fn identity_of(asked: Option<&Path>, path: &Path) -> Option<String> {
+fn identity_of(asked: Option<&str>, path: &Path) -> Option<String> {
     let file = which(path)?;
     let data = fs::metadata(&file).ok()?;
     let chooses =
@@ -72,16 +76,18 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("cc");
         std::fs::write(&path, "a program").unwrap();
-        let found = Found { path: path.clone(), version: "cc 1.0 (of a test)".into() };
+        let arguments = vec!["-O2".to_owned(), "-g".to_owned()];
+        let version = "cc 1.0 (of a test)".into();
+        let found = Found { path: path.clone(), arguments, version };
         assert_eq!(recall(folder.path(), None), None);
         keep(folder.path(), None, &found);
         assert_eq!(recall(folder.path(), None), Some(found.clone()));
-        assert_eq!(recall(folder.path(), Some(&path)), None, "another choice");
+        assert_eq!(recall(folder.path(), Some("cc -O2")), None, "another choice");
         std::fs::write(&path, "another program").unwrap();
         assert_eq!(recall(folder.path(), None), None);
-        keep(folder.path(), Some(&path), &found);
-        assert_eq!(recall(folder.path(), Some(&path)), Some(found));
+        keep(folder.path(), Some("cc -O2"), &found);
+        assert_eq!(recall(folder.path(), Some("cc -O2")), Some(found));
         std::fs::remove_file(&path).unwrap();
-        assert_eq!(recall(folder.path(), Some(&path)), None);
+        assert_eq!(recall(folder.path(), Some("cc -O2")), None);
     }
 }

@@ -75,7 +75,7 @@ pub(crate) fn plan<V: Value>(
 /// The choice of an earlier measurement.
 fn kept(chooser: &Chooser<'_>) -> Option<Plan> {
     match Toolchain::detect() {
-        Toolchain::Native(compiler) => chooser.kept(&Choices::within(compiler.cache())),
+        Toolchain::Native(compiler) => chooser.kept(&Choices::within(compiler.cache().folder())),
         Toolchain::Interpreter(_) => None,
     }
 }

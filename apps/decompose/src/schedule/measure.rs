@@ -26,7 +26,7 @@ pub(crate) fn measure<V: Value>(
         return Err(Failure::input("measuring needs a C compiler, and there is none")
             .help("install gcc or clang, or name one in the variable CC"));
     };
-    let choices = Choices::within(compiler.cache());
+    let choices = Choices::within(compiler.cache().folder());
     plan.picks.truncate(top);
     check_memory(&plan.picks, tensor, &chooser.machine)?;
     let entrant =

@@ -1,0 +1,105 @@
+//! Other programs, run with a limit on their time.
+
+use std::fs::File;
+use std::io::{self, Read, Seek};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process_group};
+
+/// How long a compiler may run: a hundred times what the largest kernels take.
+const TIME_LIMIT: Duration = Duration::from_secs(120);
+
+/// The longest pause between two looks at a program.
+const LONGEST_PAUSE: Duration = Duration::from_millis(5);
+
+/// What a program said, and how it ended.
+pub(super) struct Output {
+    pub(super) success: bool,
+    pub(super) out: String,
+    pub(super) err: String,
+}
+
+/// Returns how long a compiler may run: `$DECOMPOSE_CC_SECONDS`, else two minutes.
+pub(super) fn time_limit() -> Duration {
+    let asked = std::env::var("DECOMPOSE_CC_SECONDS").ok();
+    let seconds = asked.and_then(|text| text.parse().ok()).filter(|&seconds| seconds > 0);
+    seconds.map_or(TIME_LIMIT, Duration::from_secs)
+}
+
+/// Runs `command` to its end, or kills it and all that it started after `limit`.
+///
+/// # Errors
+///
+/// The system's, or [`io::ErrorKind::TimedOut`].
+pub(super) fn run(command: &mut Command, limit: Duration) -> io::Result<Output> {
+    // Files instead of pipes: they never fill, so nothing has to be read meanwhile.
+    let (mut out, mut err) = (tempfile::tempfile()?, tempfile::tempfile()?);
+    command.stdin(Stdio::null()).stdout(out.try_clone()?).stderr(err.try_clone()?);
+    // A group of its own, so that what the compiler started ends with it.
+    let mut child = command.process_group(0).spawn()?;
+    let Some(status) = wait(&mut child, limit)? else {
+        let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+        // It may have ended meanwhile.
+        let _ = group.map(|group| kill_process_group(group, Signal::KILL));
+        child.wait()?;
+        let why = format!("it did not end within {} s", limit.as_secs());
+        return Err(io::Error::new(io::ErrorKind::TimedOut, why));
+    };
+    Ok(Output { success: status.success(), out: text(&mut out)?, err: text(&mut err)? })
+}
+
+/// Waits for `child`; `None` if it runs on after `limit`.
+fn wait(child: &mut Child, limit: Duration) -> io::Result<Option<ExitStatus>> {
+    let start = Instant::now();
+    let mut pause = Duration::from_micros(100);
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status));
+        }
+        if start.elapsed() > limit {
+            return Ok(None);
+        }
+        std::thread::sleep(pause);
+        pause = (pause * 2).min(LONGEST_PAUSE);
+    }
+}
+
+fn text(file: &mut File) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    file.rewind()?;
+    file.read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+    use std::time::Duration;
+
+    use super::run;
+
+    #[test]
+    fn what_a_program_says_comes_back_whole() {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "yes out | head -c 300000; echo err >&2; exit 3"]);
+        let output = run(&mut shell, Duration::from_secs(60)).unwrap();
+        assert!(!output.success && output.out.len() == 300_000 && output.err == "err\n");
+        assert!(run(&mut Command::new("/no/such/program"), Duration::from_secs(60)).is_err());
+    }
+
+    #[test]
+    fn a_program_that_hangs_is_ended_with_its_children() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("pid");
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "sleep 600 & echo $! > \"$0\"; wait"]).arg(&file);
+        let error = run(&mut shell, Duration::from_millis(300)).err().unwrap();
+        assert!(error.kind() == std::io::ErrorKind::TimedOut, "{error}");
+        let pid = std::fs::read_to_string(&file).unwrap();
+        // The orphan is gone, or a zombie until it is reaped.
+        let state = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim()));
+        assert!(state.is_err() || state.is_ok_and(|s| s.contains(") Z ")));
+    }
+}
