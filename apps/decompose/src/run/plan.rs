@@ -214,3 +214,50 @@ fn parse_merging(text: &str) -> Result<Merging, String> {
 fn parse_tree(text: &str) -> Result<Tree, String> {
     if text == "choose" { Ok(Tree::Choose) } else { text.parse().map(Tree::Layout) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Looks among plans of some bytes, of which those of at most `most` fit; also returns how many were made.
+    fn look(plans: &[u64], most: u64) -> (Option<u64>, usize) {
+        let mut made = 0;
+        let largest = plans.iter().copied().max().unwrap();
+        let found = within_memory(largest, |limit| {
+            made += 1;
+            let within = plans.iter().copied().filter(|&bytes| bytes <= limit).max();
+            let short = || CoreError::Memory {
+                what: String::new(),
+                need: String::new(),
+                limit: String::new(),
+            };
+            let bytes = within.ok_or_else(short)?;
+            Ok(Tried { plan: bytes, bytes, fits: bytes <= most })
+        });
+        (found.unwrap(), made)
+    }
+
+    #[test]
+    fn a_plan_that_fits_is_found_in_few_tries() {
+        let plans: Vec<u64> = (1..=1_000_000).collect();
+        for most in [40_000, 500_000, 999_000] {
+            let (found, made) = look(&plans, most);
+            let found = found.unwrap();
+            assert!(found <= most && found + 1_000_000 / LIMIT_STEPS >= most, "{found} of {most}");
+            assert!(made <= TRIES);
+        }
+        assert_eq!(look(&[600, 1000], 700).0, Some(600));
+        assert_eq!(look(&[600, 1000], 599).0, None);
+        assert_eq!(look(&[1000], 999).0, None);
+    }
+
+    #[test]
+    fn a_plan_that_does_not_keep_its_limit_ends_the_search() {
+        let mut made = 0;
+        let found = within_memory(1000, |_| {
+            made += 1;
+            Ok(Tried { plan: (), bytes: 1000, fits: false })
+        });
+        assert!(found.unwrap().is_none() && made <= TRIES);
+    }
+}

@@ -2,7 +2,15 @@
 
 use std::ops::ControlFlow;
 
-use decompose_tucker::{SolverError, Start, TuckerConfig, check_ranks, solve};
+use decompose_core::cost::Machine;
+use decompose_core::error::CoreError;
+use decompose_core::kernels::mode_index;
+use decompose_core::schedule::Pattern;
+use decompose_core::sweep::{Merging, Trees};
+use decompose_formats::PatternCounts;
+use decompose_tucker::{
+    Forming, Method, PlanRequest, SolverError, Start, TuckerConfig, check_ranks, plan, solve,
+};
 
 use crate::common::{self, departure, true_error};
 
@@ -21,6 +29,40 @@ fn ranks_that_make_no_sense_are_named() {
         assert!(error.contains(message), "{error}");
     }
     check_ranks(&[5, 4], &[3, 3]).unwrap();
+}
+
+/// Kernels in windows have a tree each, planned one by one.
+#[test]
+fn kernels_in_windows_keep_a_limit_on_memory_together() {
+    let extents = [50, 40, 30];
+    let counts = PatternCounts::uniform(&extents, 5_000);
+    let pattern = Pattern::of(&counts, &[0, 1, 2].map(mode_index));
+    let free = PlanRequest {
+        extents: &extents,
+        pattern: &pattern,
+        ranks: &[4, 4, 4],
+        method: Method::Hooi,
+        value_bytes: 8,
+        threads: 2,
+        trees: Trees::Choose,
+        merging: Merging::Never,
+        memory: None,
+        most_whole: Some(1),
+    };
+    let bytes = |request: &PlanRequest<'_>| {
+        let plan = plan(request, Machine::here())?;
+        assert!(plan.forming.iter().all(|forming| matches!(forming, Forming::Windows(_))));
+        Ok::<_, CoreError>(plan.tree_bytes() + plan.side_bytes())
+    };
+    let all = bytes(&free).unwrap();
+    for limit in (1..8).map(|eighths| all * eighths / 8).chain([all - 1, all]) {
+        match bytes(&PlanRequest { memory: Some(limit), ..free.clone() }) {
+            Ok(taken) => assert!(taken <= limit, "{taken} of {limit}"),
+            Err(CoreError::Memory { .. }) => assert!(limit < all),
+            Err(other) => panic!("{other}"),
+        }
+    }
+    assert_eq!(bytes(&PlanRequest { memory: Some(all), ..free.clone() }).unwrap(), all);
 }
 
 #[test]
