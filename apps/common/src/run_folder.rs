@@ -112,9 +112,9 @@ impl RunFolder {
             }
             match existing {
                 Existing::Refuse => check_free(path, &real)?,
-                Existing::Replace => remove_asides(&real, lock.is_some())?,
+                Existing::Replace => remove_asides(&real, lock.as_ref())?,
                 Existing::Resume if has_checkpoint(&resumable(&real), &real) => {}
-                Existing::Resume => remove_asides(&real, lock.is_some())?,
+                Existing::Resume => remove_asides(&real, lock.as_ref())?,
             }
             sweep(&real).map_err(fail)?;
             if existing != Existing::Resume && is_free(&real).map_err(fail)? {
@@ -350,9 +350,9 @@ fn check_free(path: &Path, real: &Path) -> Result<(), CommonError> {
 }
 
 /// Removes what runs that were cut short have left aside.
-fn remove_asides(real: &Path, is_locked: bool) -> Result<(), CommonError> {
+fn remove_asides(real: &Path, lock: Option<&File>) -> Result<(), CommonError> {
     for aside in asides(real).into_iter().filter(|aside| aside.exists()) {
-        if !is_locked {
+        if lock.is_none() {
             let why = "a run that was cut short has left it, or one is still writing to it, and this file system \
                        has no locks to tell; remove it if no run is going on";
             return Err(CommonError::content(&aside, why));

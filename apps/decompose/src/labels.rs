@@ -293,7 +293,7 @@ impl Map {
             ));
             return None;
         }
-        if replaced {
+        if replaced > 0 {
             warnings
                 .push(format!("{path} is not UTF-8; letters that are not are shown as \u{fffd}"));
         }
@@ -307,8 +307,8 @@ struct Lines {
     lines: Vec<String>,
     /// Whether there are more.
     more: bool,
-    /// Whether some were not UTF-8.
-    replaced: bool,
+    /// How many were not UTF-8.
+    replaced: usize,
 }
 
 /// Reads up to `most` lines, each cut to [`LONGEST`] characters.
@@ -319,7 +319,7 @@ fn lines(path: &Path, most: u64) -> io::Result<Lines> {
         false => Box::new(file),
     };
     let mut file = BufReader::new(file);
-    let mut found = Lines { lines: Vec::new(), more: false, replaced: false };
+    let mut found = Lines { lines: Vec::new(), more: false, replaced: 0 };
     let mut bytes = 0;
     while let Some(line) = short_line(&mut file)? {
         if found.lines.len() as u64 == most {
@@ -329,7 +329,7 @@ fn lines(path: &Path, most: u64) -> io::Result<Lines> {
         let text = String::from_utf8_lossy(&line);
         // A character may have been cut in the middle.
         let whole = line.len() < LINE;
-        found.replaced |= whole && matches!(text, std::borrow::Cow::Owned(_));
+        found.replaced += usize::from(whole && matches!(text, std::borrow::Cow::Owned(_)));
         let label = cut(text.trim_end_matches('\r'));
         bytes += label.len() + size_of::<String>();
         if bytes > MOST_BYTES {

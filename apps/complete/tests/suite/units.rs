@@ -29,7 +29,7 @@ fn measured(
     let (_, values) =
         values_at(test, &outcome.network, &outcome.blocks, &toolchain).expect("values");
     let values = values.iter().map(|m| (m + outcome.offset) / unit).collect();
-    let rmse = outcome.best.test.unwrap().rmse / unit;
+    let rmse = outcome.best.test.expect("test entries").rmse / unit;
     (outcome, rmse, values)
 }
 
