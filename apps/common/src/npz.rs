@@ -200,6 +200,14 @@ impl NpzIn {
     /// As [`NpzIn::array`]; [`CommonError::Format`] if there is no memory.
     pub fn matrix<V: Value>(&mut self, name: &str) -> Result<Matrix<V>, CommonError> {
         let array: Array2<V> = self.values(name)?;
+        if array.is_empty() {
+            let why = format!(
+                "array `{name}` is of {} x {}: a factor has rows and columns",
+                array.nrows(),
+                array.ncols()
+            );
+            return Err(CommonError::content(&self.path, why));
+        }
         let mut matrix = Matrix::zeros(array.nrows(), array.ncols())?;
         matrix.view_mut().iter_mut().zip(&array).for_each(|(to, from)| *to = *from);
         Ok(matrix)

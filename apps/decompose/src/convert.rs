@@ -154,7 +154,7 @@ fn write_tensor(
     overwrite: Overwrite,
     screen: &mut Screen,
 ) -> Result<f64, Failure> {
-    let options = args.list.options(content.base, overwrite);
+    let options = args.list.options(&args.out, content.base, overwrite);
     let writing = || io::write(&content.tensor, &args.out, &options);
     let (written, seconds) = screen.phase("write", writing);
     written?;

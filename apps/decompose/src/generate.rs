@@ -99,7 +99,7 @@ pub(crate) fn run(args: &GenerateArgs) -> Result<Done, Failure> {
     let (tensor, seconds) = screen.phase("generate", || generate(args, &config));
     let tensor = tensor?;
     screen.line(format!("generate {} non-zeros; {seconds:.2} s", tensor.nnz()));
-    let options = args.list.options(None, overwrite);
+    let options = args.list.options(&args.out, None, overwrite);
     let (written, seconds) = screen.phase("write", || io::write(&tensor, &args.out, &options));
     written?;
     screen.line(format!("write    {}; {seconds:.2} s", args.out.display()));

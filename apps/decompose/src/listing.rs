@@ -1,7 +1,9 @@
 //! How a list of entries is written as text: the options that commands share.
 
+use std::path::Path;
+
 use clap::{Args, ValueEnum};
-use decompose_formats::io::{Base, Dialect, Overwrite, WriteOptions};
+use decompose_formats::io::{Base, Dialect, Format, Overwrite, WriteOptions};
 
 use crate::input::parse_base;
 
@@ -43,12 +45,19 @@ impl Header {
 }
 
 impl ListArgs {
-    /// Returns the options of a list whose indices counted from `read` where it comes from.
+    /// Returns the options of a list in `out` whose indices counted from `read` where it comes from.
     ///
     /// What is not asked for gives way: a header that cannot tell a base has indices from 1.
-    pub(crate) fn options(&self, read: Option<Base>, overwrite: Overwrite) -> WriteOptions {
+    pub(crate) fn options(
+        &self,
+        out: &Path,
+        read: Option<Base>,
+        overwrite: Overwrite,
+    ) -> WriteOptions {
         let dialect = self.header.dialect();
-        let kept = read.filter(|_| dialect.tells_base()).unwrap_or(Base::One);
+        let is_market = matches!(Format::of_path(out), Ok((Format::Mtx, _)));
+        let tells_base = dialect.tells_base() && !is_market;
+        let kept = read.filter(|_| tells_base).unwrap_or(Base::One);
         WriteOptions { overwrite, dialect, base: self.out_base.unwrap_or(kept) }
     }
 

@@ -67,7 +67,7 @@ pub(crate) fn write<V: Value + WritableElement>(
         Outcome::Dense(array) => nonzeros(&array)?,
         Outcome::List(list) => without_zeros(list),
     };
-    let options = args.list.options(base, overwrite(args));
+    let options = args.list.options(out, base, overwrite(args));
     match write_list(&list, out, &options) {
         Err(FormatError::NoEntries(file)) => {
             let why = format!("the result is zero everywhere, so {file} would list nothing");

@@ -116,7 +116,7 @@ pub(crate) fn run(args: &EvalArgs) -> Result<Done, Failure> {
     if let Some(out) = &args.residuals {
         let residuals: Vec<f64> = values.iter().zip(&modelled).map(|(x, m)| x - m).collect();
         let list = Coo::new(model.extents(), coords, residuals)?;
-        write(&list, out, &args.list.options(base, overwrite))?;
+        write(&list, out, &args.list.options(out, base, overwrite))?;
         screen.line(format!("write    {}", out.display()));
     }
     Ok(Done::Complete)

@@ -127,7 +127,7 @@ fn write(
         return Ok(files::replace(out, |file| values.write_npy(file).map_err(io::Error::other))?);
     }
     if TableFile::of_path(out).is_none() {
-        return Ok(write_list(&list, out, &args.list.options(base, overwrite))?);
+        return Ok(write_list(&list, out, &args.list.options(out, base, overwrite))?);
     }
     let (input, folder) = (&args.input, args.labels.as_deref());
     let (found, warnings) = labels::find(&input.file, &input.name(), folder, list.extents())?;

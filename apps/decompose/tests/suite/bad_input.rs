@@ -122,8 +122,14 @@ fn more_than_memory_holds() {
     refuse(dir.path(), &format!("-r {} {file}", u64::MAX), &["this run needs"]);
     refuse(
         dir.path(),
+        &format!("-r 2 {file} --max-memory 2M"),
+        &["but 2.0 MiB may be used", "factors"],
+    );
+    // The entries alone are more, which is found while they are unpacked.
+    refuse(
+        dir.path(),
         &format!("-r 2 {file} --max-memory 1M"),
-        &["but 1.0 MiB may be used", "factors"],
+        &["of memory but 1.0 MiB may be used", "sun-elevation"],
     );
 }
 

@@ -226,7 +226,7 @@ fn what_does_not_fit_is_refused() {
         (x, "--tensor B=cube.npy --out Y.npy", &["cube.npy has 3 axes but B(j,r) has 2"]),
         (x, "--tensor B=Z.tns --out Y.npy", &["two operands are sparse", "--dense B"]),
         (x, "--tensor B=absent.npy --out Y.npy", &["absent.npy", "cannot open"]),
-        (x, "--tensor B=text.npy --out Y.npy", &["text.npy", "not a .npy file"]),
+        (x, "--tensor B=text.npy --out Y.npy", &["text.npy", "does not begin as a .npy file"]),
         (x, "--tensor B=nan.npy --out Y.npy", &["nan.npy", "not finite"]),
         (x, "--tensor B=B.npz --out Y.npy", &["archive", "B.npz:factor_1"]),
         (x, "--tensor B=B.txt --out Y.npy --dense B", &["B.txt", "does not tell the format"]),

@@ -179,7 +179,7 @@ fn claims_of_files_are_checked() {
     model.add_array("factor_1", &ndarray::Array2::<f64>::zeros((0, 2))).unwrap();
     model.add_array("factor_2", &ndarray::Array2::<f64>::ones((3, 2))).unwrap();
     model.finish().unwrap();
-    assert!(refused(dir.path(), "eval m.npz x.tns").contains("factor 1 has no rows"));
+    assert!(refused(dir.path(), "eval m.npz x.tns").contains("`factor_1` is of 0 x 2"));
 }
 
 #[test]

@@ -64,10 +64,12 @@ impl NpyHeader {
     /// are no real numbers, and [`FormatError::Io`].
     pub fn read(reader: &mut impl Read, file: &str) -> Result<NpyHeader, FormatError> {
         let mut fixed = [0; 10];
-        fill(reader, &mut fixed, file)?;
-        if !fixed.starts_with(MAGIC) {
+        let start = fill(reader, &mut fixed[..MAGIC.len()], file);
+        if !fixed.starts_with(MAGIC) && !matches!(start, Err(FormatError::Io { .. })) {
             return Err(damaged(file, "it does not begin as a .npy file does"));
         }
+        start?;
+        fill(reader, &mut fixed[MAGIC.len()..], file)?;
         let mut length = vec![fixed[8], fixed[9]];
         if fixed[6] != 1 {
             length.resize(4, 0);
