@@ -204,7 +204,7 @@ pub(crate) fn write(file: &Path, name: &str, modes: &[ModeNames]) -> Result<Vec<
     Ok(written)
 }
 
-/// Returns the files that [`write`] makes in `folder`.
+/// Returns the files that [`write()`] makes in `folder`.
 pub(crate) fn paths(folder: &Path, modes: &[ModeNames]) -> Vec<PathBuf> {
     let plain = |letter: char| match letter {
         letter if letter.is_alphanumeric() || matches!(letter, '-' | '_' | '.' | ' ') => letter,
