@@ -179,6 +179,7 @@ fn unknown_indices_are_refused_or_means() {
     let text = fs::read_to_string(dir.path().join("values.tns")).unwrap();
     let rows: Vec<Vec<f64>> = text
         .lines()
+        .filter(|line| !line.starts_with('#'))
         .map(|line| line.split_whitespace().map(|word| word.parse().unwrap()).collect())
         .collect();
     // 2 x 4; the mean of 2, 4, 6; the mean of all nine.  Alternation fits them to rounding.

@@ -196,7 +196,7 @@ fn bad_options_are_refused() {
 fn rows(path: &Path) -> Vec<Vec<f64>> {
     let text = fs::read_to_string(path).unwrap();
     let row = |line: &str| line.split_whitespace().map(|word| word.parse().unwrap()).collect();
-    text.lines().map(row).collect()
+    text.lines().filter(|line| !line.starts_with('#')).map(row).collect()
 }
 
 #[test]
