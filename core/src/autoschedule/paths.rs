@@ -41,7 +41,9 @@ pub(super) fn widening(
             stop: promising.stop,
         };
         let mut found = search(promising, report)?;
-        if now == Breadth::All || found.report.stop != StopReason::Complete {
+        if found.report.stop != StopReason::Complete
+            || (now == Breadth::All && found.candidates.is_empty())
+        {
             found.candidates = with_walk_first(problem, machine, found.candidates)?;
         }
         if !found.candidates.is_empty() {

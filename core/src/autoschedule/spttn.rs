@@ -45,7 +45,7 @@ impl Scheduler for Spttn {
             let (mut searched, mut cut) = (0, false);
             let (mut nests, mut plain) = (Vec::new(), Vec::new());
             for path in promising.paths {
-                if nests.len() >= limits.max_nests {
+                if nests.len() + plain.len() >= limits.max_nests {
                     report.stop = StopReason::Enough;
                     break;
                 }

@@ -23,7 +23,7 @@ fn built(command: &mut Command, folder: &Path) -> Option<(u64, u64)> {
     command.assert().success();
     assert!((fit(&folder.join("model")) - 1.0).abs() < 1e-9);
     let run = json(&folder.join("model/run.json"));
-    let count = |name| run["kernels"][name].as_u64();
+    let count = |name| run["plan"][name].as_u64();
     Some((count("kernels_compiled")?, count("kernels_cached")?))
 }
 
