@@ -41,9 +41,8 @@ pub(super) fn widening(
             stop: promising.stop,
         };
         let mut found = search(promising, report)?;
-        if found.report.stop != StopReason::Complete
-            || (now == Breadth::All && found.candidates.is_empty())
-        {
+        let cut = !matches!(found.report.stop, StopReason::Complete | StopReason::Enough);
+        if cut || (now == Breadth::All && found.candidates.is_empty()) {
             found.candidates = with_walk_first(problem, machine, found.candidates)?;
         }
         if !found.candidates.is_empty() {

@@ -62,6 +62,10 @@ proptest! {
 fn long_modes_and_long_slices_are_solved() {
     // 40,000 rows in many groups, some without entries; slices of the others are cut into pieces.
     let tensor = noise(&[5, 3, 40_000], 0.2, 2);
+    // The objective below is that of the fit if the entries have the unit that it measures them in.
+    let squares: f64 = tensor.values().iter().map(|x| x * x).sum();
+    let size = (squares / tensor.nnz() as f64).sqrt();
+    let tensor = tensor.map_values(|x| x / size);
     let mut config = CompleteConfig::new(ModelKind::Cp { rank: 20 });
     (config.max_epochs, config.reg) = (2, Reg::Given(vec![0.1]));
     falls(&config, &tensor);
