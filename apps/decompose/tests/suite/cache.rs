@@ -21,7 +21,7 @@ fn cp(folder: &Path) -> Command {
 /// Runs the command and returns how many kernels were compiled and found, if they were not interpreted.
 fn built(command: &mut Command, folder: &Path) -> Option<(u64, u64)> {
     command.assert().success();
-    assert!((fit(&folder.join("model")) - 1.0).abs() < 1e-9);
+    assert!((fit(&folder.join("model")) - 1.0).abs() < 1e-5);
     let run = json(&folder.join("model/run.json"));
     let count = |name| run["plan"][name].as_u64();
     Some((count("kernels_compiled")?, count("kernels_cached")?))
@@ -106,10 +106,10 @@ fn the_cache_keeps_its_size_and_is_cleared_on_request() {
     };
     let before = objects(folder.path()).len();
     assert!(cache("info").contains(&format!("{before} kernels, ")), "{}", cache("info"));
-    // Another rank needs other kernels; the first ones must go.
+    // Another precision needs other kernels; the first ones must go.
     let first = objects(folder.path());
     let mut other = cp(folder.path());
-    built(other.args(["-r", "3", "--cache-size", "1K"]), folder.path());
+    built(other.args(["--precision", "f32", "--cache-size", "1K"]), folder.path());
     assert!(objects(folder.path()).iter().all(|object| !first.contains(object)));
     assert!(cache("clear").starts_with("removed "));
     assert!(cache("info").contains("0 kernels, "));
