@@ -81,7 +81,11 @@ mod tests {
         let found = baselines(Loss::Gaussian, &train.unwrap(), None, Some(&test));
         let rmse: Vec<f64> = found.iter().map(|b| b.test.unwrap().rmse).collect();
         // Predictions: 3 and 3; 2 and 3; 3 and 3.
-        assert_eq!(rmse, [1.0, 0.5_f64.sqrt(), 1.0]);
+        for (found, expected) in rmse.iter().zip([1.0, 0.5_f64.sqrt(), 1.0]) {
+            // Squares are of entries over their largest: rounding differs.
+            assert!((found - expected).abs() < 1e-15 * 4.0, "{found} {expected}");
+        }
+        assert_eq!(rmse.len(), 3);
         assert!(found[0].val.is_none());
     }
 }
