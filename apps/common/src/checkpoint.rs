@@ -160,27 +160,30 @@ pub fn read_history(
 ///
 /// # Errors
 ///
-/// [`CommonError::Content`] if the array is missing or of another type.
+/// [`CommonError::Content`] if the array is missing, of another type or width, or names no reason to stop.
 pub fn read_finished(archive: &mut NpzIn, seed: u64) -> Result<Vec<RestartReport>, CommonError> {
     let table: Array2<f64> = archive.array("finished")?;
     let report = |(restart, line): (usize, ArrayView1<'_, f64>)| {
-        let [fit, relative_error, iterations, stop] = line.to_vec().try_into().unwrap_or_default();
-        RestartReport {
+        let [fit, relative_error, iterations, stop] = line.to_vec().try_into().ok()?;
+        Some(RestartReport {
             seed: seed_of(seed, restart),
             fit,
             relative_error,
             iterations: iterations as usize,
-            stop: StopReason::ALL.get(stop as usize).copied().unwrap_or(StopReason::Converged),
-        }
+            stop: StopReason::of_number(stop as u64)?,
+        })
     };
-    Ok(table.rows().into_iter().enumerate().map(report).collect())
+    let reports: Option<Vec<RestartReport>> =
+        table.rows().into_iter().enumerate().map(report).collect();
+    let broken = "array `finished` holds no reports of restarts";
+    reports.ok_or_else(|| CommonError::content(archive.path(), broken))
 }
 
 fn finished_table(finished: &[RestartReport]) -> Array2<f64> {
     let mut table = Array2::zeros((finished.len(), 4));
     for (mut line, report) in table.rows_mut().into_iter().zip(finished) {
-        let stop = StopReason::ALL.iter().position(|&stop| stop == report.stop).unwrap_or(0);
-        let fields = [report.fit, report.relative_error, report.iterations as f64, stop as f64];
+        let stop = report.stop.number() as f64;
+        let fields = [report.fit, report.relative_error, report.iterations as f64, stop];
         line.iter_mut().zip(fields).for_each(|(to, from)| *to = from);
     }
     table

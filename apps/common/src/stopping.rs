@@ -3,9 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
-/// Why a solver stopped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize)]
-#[serde(rename_all = "kebab-case")]
+/// Why a solver stopped: one text for people and one key for `run.json` a reason, whatever the solver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum StopReason {
     /// The change of the fit fell below the tolerance.
@@ -20,18 +19,64 @@ pub enum StopReason {
     Interrupted,
     /// A method that does not iterate ran to its end.
     Complete,
+    /// The error has not become smaller for some iterations.
+    Settled,
+    /// No step makes the objective smaller.
+    Stationary,
 }
 
 impl StopReason {
     /// All reasons, in the order of their numbers in checkpoints.
-    pub const ALL: [StopReason; 6] = [
+    pub const ALL: [StopReason; 8] = [
         StopReason::Converged,
         StopReason::PerfectFit,
         StopReason::IterationLimit,
         StopReason::TimeLimit,
         StopReason::Interrupted,
         StopReason::Complete,
+        StopReason::Settled,
+        StopReason::Stationary,
     ];
+
+    /// Returns its key in `run.json`.
+    pub fn key(self) -> &'static str {
+        match self {
+            StopReason::Converged => "converged",
+            StopReason::PerfectFit => "perfect-fit",
+            StopReason::IterationLimit => "iteration-limit",
+            StopReason::TimeLimit => "time-limit",
+            StopReason::Interrupted => "interrupted",
+            StopReason::Complete => "complete",
+            StopReason::Settled => "settled",
+            StopReason::Stationary => "stationary",
+        }
+    }
+
+    /// Returns the reason with this key.
+    pub fn of_key(key: &str) -> Option<StopReason> {
+        StopReason::ALL.into_iter().find(|reason| reason.key() == key)
+    }
+
+    /// Returns its number in checkpoints.
+    pub fn number(self) -> u64 {
+        self as u64
+    }
+
+    /// Returns the reason with this number.
+    pub fn of_number(number: u64) -> Option<StopReason> {
+        StopReason::ALL.into_iter().find(|reason| reason.number() == number)
+    }
+
+    /// Tells whether the user, or a limit that he set, ended the whole run: no other start follows.
+    pub fn is_cut_short(self) -> bool {
+        matches!(self, StopReason::TimeLimit | StopReason::Interrupted)
+    }
+}
+
+impl serde::Serialize for StopReason {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.key())
+    }
 }
 
 impl fmt::Display for StopReason {
@@ -43,6 +88,8 @@ impl fmt::Display for StopReason {
             StopReason::TimeLimit => "the time limit was reached",
             StopReason::Interrupted => "interrupted",
             StopReason::Complete => "the method ran to its end",
+            StopReason::Settled => "the error no longer became smaller",
+            StopReason::Stationary => "no step makes the objective smaller",
         })
     }
 }
@@ -113,6 +160,20 @@ pub fn error_floor(epsilon: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn keys_and_numbers_name_one_reason_each() {
+        for (at, reason) in StopReason::ALL.into_iter().enumerate() {
+            assert_eq!(reason.number(), at as u64);
+            assert_eq!(StopReason::of_number(reason.number()), Some(reason));
+            assert_eq!(StopReason::of_key(reason.key()), Some(reason));
+            assert_eq!(serde_json::to_value(reason).unwrap(), reason.key());
+            let same = StopReason::ALL.into_iter().filter(|r| r.to_string() == reason.to_string());
+            assert_eq!(same.count(), 1, "{reason}");
+        }
+        assert_eq!(StopReason::of_number(8), None);
+        assert_eq!(StopReason::of_key("epoch-limit"), None);
+    }
 
     #[test]
     fn each_limit_stops_and_convergence_needs_two_iterations() {

@@ -11,6 +11,7 @@ use std::path::Path;
 use decompose_common::checkpoint::{self, Identity, fixed};
 use decompose_common::npz::{self, NpzIn, NpzOut};
 use decompose_common::restarts::seed_of;
+use decompose_common::stopping::StopReason;
 use decompose_common::{CommonError, SolverError};
 use decompose_formats::{Coo, Matrix};
 use ndarray::{Array2, ArrayView1};
@@ -21,11 +22,11 @@ use crate::loss::{Loss, Range};
 use crate::metrics::Scores;
 use crate::outcome::{EpochRecord, StartReport};
 use crate::solve::Run;
-use crate::stop::{StopReason, Watch};
+use crate::stop::Watch;
 use crate::unit::root_mean_square;
 
 /// The layout of the arrays; a reader refuses others.
-const VERSION: u64 = 3;
+const VERSION: u64 = 4;
 /// Numbers of a record besides its scores.
 const FIELDS: usize = 6;
 /// Numbers of the scores of a part.
@@ -207,7 +208,7 @@ pub(crate) fn read_course(
             reg: (round < ridges.nrows()).then(|| ridges.row(round).to_vec())?,
             best: history.get(best as usize)?.clone(),
             epochs: epochs as usize,
-            stop: *StopReason::ALL.get(stop as usize)?,
+            stop: StopReason::of_number(stop)?,
         })
     };
     let finished: Option<Vec<StartReport>> =
@@ -226,8 +227,8 @@ fn finished_table(run: &Run) -> Array2<u64> {
             (record.restart, record.epoch) == (report.best.restart, report.best.epoch)
         };
         let best = run.history.iter().position(place).unwrap_or(0);
-        let stop = StopReason::ALL.iter().position(|&stop| stop == report.stop).unwrap_or(0);
-        let fields = [report.start as u64, best as u64, report.epochs as u64, stop as u64];
+        let stop = report.stop.number();
+        let fields = [report.start as u64, best as u64, report.epochs as u64, stop];
         line.iter_mut().zip(fields).for_each(|(to, from)| *to = from);
     }
     table

@@ -2,6 +2,7 @@
 
 use decompose_common::SolverError;
 use decompose_common::model::{CpModel, Model, TtModel, TuckerModel};
+use decompose_common::stopping::StopReason;
 use decompose_formats::{Matrix, ModeOrder};
 use ndarray::{Array3, ArrayD, IxDyn, ShapeError};
 
@@ -9,7 +10,6 @@ use crate::baseline::Baseline;
 use crate::config::ModelKind;
 use crate::metrics::Scores;
 use crate::network::Network;
-use crate::stop::StopReason;
 
 /// One epoch.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
@@ -116,7 +116,7 @@ impl CompleteOutcome {
         let falls = || {
             let values: Vec<f64> = self.course().map(|record| record.objective).collect();
             let last_two = values.last_chunk::<2>();
-            self.stop == StopReason::EpochLimit
+            self.stop == StopReason::IterationLimit
                 && last_two.is_some_and(|[before, last]| before - last > FALLING * last.abs())
         };
         self.best.train.rmse > SMALL * self.size

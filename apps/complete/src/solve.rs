@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use decompose_common::SolverError;
 use decompose_common::restarts::seed_of;
+use decompose_common::stopping::StopReason;
 use decompose_core::runtime::Toolchain;
 use decompose_formats::{Coo, Matrix};
 
@@ -22,7 +23,7 @@ use crate::problem::objective;
 use crate::refit::choose_and_refit;
 use crate::rounds::{Round, Rounds};
 use crate::start;
-use crate::stop::{StopReason, Verdict, Watch};
+use crate::stop::{Verdict, Watch};
 use crate::unit::{Unit, root_mean_square};
 
 /// Sees every epoch as it ends and may stop the fit.
@@ -237,7 +238,7 @@ impl Run {
             return Some(StopReason::Settled);
         }
         if record.epoch >= config.max_epochs {
-            return Some(StopReason::EpochLimit);
+            return Some(StopReason::IterationLimit);
         }
         let over = |limit| self.clock.elapsed() >= limit;
         config.max_time.is_some_and(over).then_some(StopReason::TimeLimit)

@@ -1,59 +1,6 @@
 //! When a fit ends.
 
-use std::fmt;
-
 use decompose_common::SolverError;
-
-/// Why a fit stopped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
-#[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum StopReason {
-    /// The error has not become smaller for some epochs.
-    Settled,
-    /// The training error is rounding.
-    PerfectFit,
-    /// No step makes the objective smaller.
-    Stationary,
-    /// The most epochs were done.
-    EpochLimit,
-    /// The time was up.
-    TimeLimit,
-    /// The user asked to stop.
-    Interrupted,
-}
-
-impl StopReason {
-    /// All of them, in the order in which checkpoints count them.
-    pub const ALL: [StopReason; 6] = [
-        StopReason::Settled,
-        StopReason::PerfectFit,
-        StopReason::Stationary,
-        StopReason::EpochLimit,
-        StopReason::TimeLimit,
-        StopReason::Interrupted,
-    ];
-}
-
-impl StopReason {
-    /// Tells whether the user, or a limit that he set, ended the whole run.
-    pub(crate) fn is_cut_short(self) -> bool {
-        matches!(self, StopReason::TimeLimit | StopReason::Interrupted)
-    }
-}
-
-impl fmt::Display for StopReason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            StopReason::Settled => "the error no longer became smaller",
-            StopReason::PerfectFit => "the fit is perfect to rounding",
-            StopReason::Stationary => "no step makes the objective smaller",
-            StopReason::EpochLimit => "the epoch limit was reached",
-            StopReason::TimeLimit => "the time limit was reached",
-            StopReason::Interrupted => "interrupted",
-        })
-    }
-}
 
 /// When an error counts as settled.
 ///

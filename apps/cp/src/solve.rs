@@ -71,7 +71,7 @@ pub fn solve<V: Value>(
     let mut run = begin(sweep, start, config)?;
     loop {
         let stop = als::iterate(sweep, &mut run, config, observer)?;
-        let cut_short = matches!(stop, StopReason::TimeLimit | StopReason::Interrupted);
+        let cut_short = stop.is_cut_short();
         let done = cut_short || run.finished.len() + 1 >= config.restarts;
         if done {
             if let Some(rule) = &config.checkpoint {

@@ -61,7 +61,7 @@ pub fn solve<V: Value>(
         if best(&restarts) + 1 == restarts.len() {
             kept = Some(ended);
         }
-        let cut_short = matches!(stop, StopReason::TimeLimit | StopReason::Interrupted);
+        let cut_short = stop.is_cut_short();
         if cut_short || restarts.len() >= config.restarts {
             break;
         }

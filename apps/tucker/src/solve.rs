@@ -105,7 +105,7 @@ fn run_starts<V: Value>(
     let floor_fit = floor.as_ref().map(|floor| floor.fit);
     loop {
         let stop = iterate(engine, &mut run, config, observer)?;
-        let cut_short = matches!(stop, StopReason::TimeLimit | StopReason::Interrupted);
+        let cut_short = stop.is_cut_short();
         let number = run.finished.len();
         if cut_short || number + 1 >= config.restarts {
             if let Some(rule) = &config.checkpoint {

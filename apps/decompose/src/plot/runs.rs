@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use decompose_common::stopping::StopReason;
 use decompose_core::plot::{
     Convergence, ConvergencePoint, ConvergenceRun, Curve, CurveLook, CurvePanel, Curves, ScaleKind,
     Timing, TimingComponent, TimingPhase, TimingRun,
@@ -281,7 +282,10 @@ impl Run {
     /// Returns why a start, counted from 1, stopped, if that is recorded.
     fn stop(&self, number: usize) -> String {
         let start = &self.record["result"]["starts"][number.saturating_sub(1)];
-        start["stop"].as_str().unwrap_or_default().replace('-', " ")
+        let key = start["stop"].as_str().unwrap_or_default();
+        // A key of another version stands for itself.
+        let text = StopReason::of_key(key).map(|reason| reason.to_string());
+        text.unwrap_or_else(|| key.replace('-', " "))
     }
 
     fn timing(&self, name: String) -> TimingRun {

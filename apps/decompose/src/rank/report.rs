@@ -5,6 +5,7 @@ use std::io::Write as _;
 use std::ops::ControlFlow;
 
 use decompose_common::files;
+use decompose_common::stopping::StopReason;
 use decompose_core::plot::{Curve, CurveLook, CurvePanel, Curves, ScaleKind};
 use serde::Serialize;
 
@@ -36,6 +37,8 @@ pub(crate) struct Report {
 pub(crate) struct RankRecord<'a> {
     method: Method,
     error: &'static str,
+    /// Why the scan stopped; each fit stops for reasons of its own.
+    stop: StopReason,
     recommended_rank: usize,
     /// The rank with good predictions, whatever its components are.
     rank_for_prediction: usize,
@@ -65,6 +68,10 @@ impl Report {
         RankRecord {
             method: self.method,
             error: self.error_name,
+            stop: match self.done {
+                Done::Interrupted => StopReason::Interrupted,
+                Done::Complete | Done::Partly => StopReason::Complete,
+            },
             recommended_rank: self.recommended.rank,
             rank_for_prediction: self.recommended.for_prediction,
             why: &self.recommended.why,

@@ -225,8 +225,7 @@ pub(crate) fn restarts(
         writeln!(out)?;
         for (k, start) in restarts.iter().enumerate() {
             let (fit, error, iterations) = (start.fit, start.relative_error, start.iterations);
-            let stop = serde_json::to_value(start.stop)?;
-            let stop = stop.as_str().unwrap_or_default();
+            let stop = start.stop.key();
             write!(out, "{},{},{fit},{error:e},{iterations},{stop}", k + 1, start.seed)?;
             let row = scores.into_iter().flat_map(|scores| scores.row(k).to_vec());
             row.into_iter().try_for_each(|score| write!(out, ",{score}"))?;
