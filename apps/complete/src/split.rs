@@ -190,7 +190,7 @@ pub fn with_zeros(tensor: &Coo<f64>, count: u64, seed: u64) -> Result<Coo<f64>, 
 }
 
 /// Returns how many entries of `part` have the coordinates of one of `train`, and the first of
-/// them, counted from 1.
+/// them, counted from 0.
 ///
 /// # Errors
 ///
@@ -216,7 +216,7 @@ pub fn overlap(
         }
         if a < train.nnz() && at(&train, a) == coords {
             found += 1;
-            first.get_or_insert_with(|| coords.iter().map(|coord| coord + 1).collect());
+            first.get_or_insert(coords);
         }
     }
     Ok(first.map(|first| (found, first)))

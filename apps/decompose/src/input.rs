@@ -32,6 +32,9 @@ pub(crate) struct InputArgs {
     /// refuses them.  [default: sum]
     #[arg(long, value_name = "WHAT", value_parser = parse_duplicates)]
     duplicates: Option<Duplicates>,
+    /// What becomes of them where nothing is said; of commands that do not add them up.
+    #[arg(skip)]
+    duplicates_unasked: Option<Duplicates>,
     /// The format, where the name does not tell: tns, mtx, npy or dtb.
     #[arg(long, value_name = "FORMAT", value_parser = parse_format)]
     format: Option<Format>,
@@ -83,6 +86,7 @@ impl InputArgs {
             base: None,
             dims: None,
             duplicates: None,
+            duplicates_unasked: None,
             format: None,
             missing: Missing::default(),
             max_memory: None,
@@ -116,9 +120,28 @@ impl InputArgs {
         }
     }
 
-    /// Returns what becomes of duplicates: they are added up unless another rule was asked for.
+    /// Returns what becomes of duplicates: they are added up unless the user or the command has
+    /// another rule.
     pub(crate) fn duplicates(&self) -> Duplicates {
-        self.duplicates.unwrap_or_default()
+        self.duplicates.or(self.duplicates_unasked).unwrap_or_default()
+    }
+
+    /// Returns a warning about `merged` entries, if they were merged by a rule other than the sum that
+    /// nobody asked for.
+    pub(crate) fn warning_of(&self, merged: u64) -> Option<String> {
+        let rule = self.duplicates_unasked.filter(|rule| *rule != Duplicates::default())?;
+        (merged > 0 && self.duplicates.is_none()).then(|| {
+            let had = counted(merged, "entry has", "entries have");
+            format!(
+                "{had} the indices of another one: of entries with equal indices the {rule} counts; \
+                 --duplicates sum adds them up"
+            )
+        })
+    }
+
+    /// Returns what stands for an unknown value.
+    pub(crate) fn missing(&self) -> Missing {
+        self.missing
     }
 
     /// Returns the same file, read so that values which `missing` names are left out.
@@ -131,10 +154,10 @@ impl InputArgs {
         InputArgs { max_memory, ..self }
     }
 
-    /// Returns the same file with duplicates as `policy` says, unless a rule was asked for.
-    #[expect(dead_code, reason = "completion takes means")]
+    /// Returns the same file with duplicates as `policy` says, unless the user or an earlier call says
+    /// otherwise.
     pub(crate) fn with_default_duplicates(self, policy: Duplicates) -> InputArgs {
-        InputArgs { duplicates: self.duplicates.or(Some(policy)), ..self }
+        InputArgs { duplicates_unasked: self.duplicates_unasked.or(Some(policy)), ..self }
     }
 
     /// Reads the tensor and says on `screen` what was decided.

@@ -111,6 +111,19 @@ fn leading_number(label: &str) -> Option<f64> {
     number.parse().ok().filter(|number: &f64| is_unit && number.is_finite())
 }
 
+/// Returns a cell, its indices counted from 0, for people: `3 (Rome) 1`, indices counted from 1.
+pub(crate) fn cell(labels: &[ModeLabels], indices: impl IntoIterator<Item = u64>) -> String {
+    let word = |(mode, index): (usize, u64)| {
+        let label = labels.get(mode).zip(usize::try_from(index).ok());
+        match label.and_then(|(labels, index)| labels.at(index)) {
+            Some(label) => format!("{} ({})", index + 1, printable(label)),
+            None => (index + 1).to_string(),
+        }
+    };
+    let words: Vec<String> = indices.into_iter().enumerate().map(word).collect();
+    words.join(" ")
+}
+
 /// Returns the names of modes and indices as tables have them.
 pub(crate) fn names(labels: &[ModeLabels]) -> Vec<ModeNames> {
     let name = |(mode, labels): (usize, &ModeLabels)| ModeNames {
@@ -386,6 +399,9 @@ mod tests {
         assert_eq!(labels[1].name, "city-name");
         assert_eq!(labels[1].indices, ["Rome", "Oslo"]);
         assert_eq!(labels[1].at(1), Some("Oslo"));
+        assert_eq!(cell(&labels, [3, 1, 0]), "4 2 (Oslo) 1");
+        // Without a label, and beyond the modes that have any.
+        assert_eq!(cell(&labels[..2], [0, 7, u64::MAX - 1]), format!("1 8 {}", u64::MAX));
         assert!(labels[2].indices.is_empty() && warnings.len() == 1, "{warnings:?}");
         assert!(find(Path::new("x.tns"), "x", Some(Path::new("/none")), &[1]).is_err());
     }

@@ -10,10 +10,11 @@ use crate::files;
 use crate::model::CpModel;
 
 /// Writes `weights.csv`, `factor_1.csv`, ...; indices and components count from 1, numbers have
-/// as many digits as they need to read back exactly.
+/// as many digits as they need to read back exactly.  A factor whose mode has labels ends with a column of them.
 pub(super) fn write<V: Value>(
     model: &CpModel<V>,
     folder: &Path,
+    labels: &[&[String]],
 ) -> Result<Vec<PathBuf>, CommonError> {
     let path = folder.join("weights.csv");
     let weights = model.weights().iter().zip(1_usize..);
@@ -24,9 +25,12 @@ pub(super) fn write<V: Value>(
         let path = folder.join(format!("factor_{mode}.csv"));
         let mut header = vec!["index".to_owned()];
         header.extend((1..=model.rank()).map(|r| format!("component_{r}")));
+        let labels = labels.get(mode - 1).copied().filter(|labels| !labels.is_empty());
+        header.extend(labels.map(|_| "label".to_owned()));
         let lines = (0..factor.rows()).map(|i| {
             let values = factor.row(i).iter().map(V::to_string);
-            std::iter::once((i + 1).to_string()).chain(values).collect()
+            let label = labels.map(|labels| labels.get(i).cloned().unwrap_or_default());
+            std::iter::once((i + 1).to_string()).chain(values).chain(label).collect()
         });
         write_table(&path, header, lines)?;
         written.push(path);

@@ -144,8 +144,22 @@ pub fn write<V: Value>(
         ModelFormat::Npz => npz::write(model, folder),
         ModelFormat::Splatt => splatt::write(model, folder),
         ModelFormat::Ttb => ttb::write(model, folder),
-        ModelFormat::Csv => csv::write(model, folder),
+        ModelFormat::Csv => csv::write(model, folder, &[]),
     }
+}
+
+/// Writes a CP `model` into `folder` as [`ModelFormat::Csv`], with a last column `label` for the modes whose indices
+/// have labels; returns the files written.
+///
+/// # Errors
+///
+/// [`CommonError::Io`] if a file cannot be written.
+pub fn write_csv<V: Value>(
+    model: &CpModel<V>,
+    folder: &Path,
+    labels: &[&[String]],
+) -> Result<Vec<PathBuf>, CommonError> {
+    csv::write(model, folder, labels)
 }
 
 /// Reads a CP model from an `.npz` file or a `ktensor` text file, told apart by their first bytes;
@@ -218,6 +232,15 @@ mod tests {
         write(&example(), dir.path(), ModelFormat::Csv).unwrap();
         let text = std::fs::read_to_string(dir.path().join("factor_1.csv")).unwrap();
         assert!(text.starts_with("index,component_1,component_2\n1,"), "{text}");
+        let names = ["a, b", "c", "d"].map(str::to_owned);
+        write_csv(&example(), dir.path(), &[&names, &[], &[]]).unwrap();
+        let text = std::fs::read_to_string(dir.path().join("factor_1.csv")).unwrap();
+        assert!(text.starts_with("index,component_1,component_2,label\n1,"), "{text}");
+        let ends: Vec<&str> =
+            text.lines().map(|line| line.splitn(4, ',').last().unwrap()).collect();
+        assert_eq!(ends, ["label", "\"a, b\"", "c", "d"]);
+        let text = std::fs::read_to_string(dir.path().join("factor_3.csv")).unwrap();
+        assert!(text.starts_with("index,component_1,component_2\n"), "{text}");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
 
-use crate::input::InputArgs;
+use crate::input::{InputArgs, MissingArgs};
 use crate::run::args::{
     ComputeArgs, CourseArgs, OutputArgs, Switches, parse_count, parse_from_zero,
 };
@@ -20,6 +20,8 @@ use crate::run::args::{
 pub(crate) struct CompleteArgs {
     #[command(flatten)]
     pub(crate) input: InputArgs,
+    #[command(flatten)]
+    pub(crate) missing: MissingArgs,
     #[command(flatten)]
     pub(crate) model: ModelArgs,
     #[command(flatten)]

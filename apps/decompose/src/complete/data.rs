@@ -4,13 +4,14 @@ use std::path::Path;
 
 use decompose_complete::{Algorithm, Biases, ModelKind, Network, Parts, Reg, overlap, split};
 use decompose_formats::dense::matrix_bytes;
-use decompose_formats::io::{Base, Format};
+use decompose_formats::io::{Base, Format, Missing};
 use decompose_formats::{Coo, Ints};
 use serde_json::json;
 
 use crate::complete::mask;
 use crate::complete::settings::{HeldOut, Settings};
 use crate::failure::Failure;
+use crate::labels::{self, ModeLabels};
 use crate::run::console::Console;
 use crate::run::memory::{Forecast, Needs, figure_bytes};
 use crate::run::tensor::{self, TensorFacts};
@@ -46,9 +47,10 @@ pub(crate) fn load(
     };
     let (tensor, facts, (forecast, format)) = tensor::load(settings, console, admit)?;
     forecast.tell(console)?;
-    if format == Format::Npy && settings.mask.is_none() {
-        let why = "zeros of a dense array are taken to be missing; list them in a .tns file if they \
-                   were observed";
+    let taken = settings.mask.is_none() && settings.input.missing() == Missing::None;
+    if format == Format::Npy && taken {
+        let why = "zeros of a dense array are taken to be missing; where they were observed, use \
+                   --missing nan, with NaN in the cells that were not";
         console.screen.warn(why);
     }
     let base = facts.report.text.as_ref().map(|text| text.base);
@@ -73,8 +75,29 @@ pub(crate) fn load(
         }
     };
     console.phases.add("split", seconds);
-    tell(settings, &parts, console)?;
+    tell(settings, &parts, &facts.labels, console)?;
+    if let Some(value) = only_value(&parts) {
+        console.screen.warn(nothing_to_learn(value));
+    }
     Ok(Loaded { parts, tensor: facts, forecast, whole })
+}
+
+/// Returns the value of all entries of all parts, if there are several and they have one.
+pub(crate) fn only_value(parts: &Parts) -> Option<f64> {
+    let all =
+        || [Some(&parts.train), parts.val.as_ref(), parts.test.as_ref()].into_iter().flatten();
+    let (&first, entries) = (parts.train.values().first()?, all().map(Coo::nnz).sum::<usize>());
+    let equal = all().all(|part| part.all_values(|value| value == first));
+    (equal && entries > 1).then_some(first)
+}
+
+/// Says why entries that all have this value are nothing to complete.
+fn nothing_to_learn(value: f64) -> String {
+    format!(
+        "every listed value is {value}: cells that are not listed seem to be zeros that were not listed, and \
+         a completion, for which they are unknown, has nothing to learn; list the zeros, say with --mask \
+         which cells were observed, or use `decompose cp`, for which cells that are not listed are zero"
+    )
 }
 
 /// Reads a file of held-out entries, its indices counted as those of the training entries.
@@ -85,7 +108,10 @@ fn held_out(
     console: &mut Console,
 ) -> Result<Coo<f64>, Failure> {
     let mut input = settings.input.beside(file, base).read::<f64>(&mut console.screen)?;
-    input.tidy(settings.duplicates(), &mut console.screen)?;
+    let (merged, _) = input.tidy(settings.duplicates(), &mut console.screen)?;
+    if let Some(warning) = settings.input.warning_of(merged) {
+        console.screen.warn(format!("{}: {warning}", file.display()));
+    }
     Ok(input.tensor)
 }
 
@@ -114,7 +140,12 @@ fn common_extents(parts: Parts) -> Result<Parts, Failure> {
 }
 
 /// Says how the entries are divided, and warns of those that are in two parts.
-fn tell(settings: &Settings, parts: &Parts, console: &Console) -> Result<(), Failure> {
+fn tell(
+    settings: &Settings,
+    parts: &Parts,
+    labels: &[ModeLabels],
+    console: &Console,
+) -> Result<(), Failure> {
     let count = |part: &Option<Coo<f64>>| part.as_ref().map_or(0, Coo::nnz);
     let (train, val, test) = (parts.train.nnz(), count(&parts.val), count(&parts.test));
     let text = format!("split    {train} training, {val} validation, {test} test entries");
@@ -123,11 +154,10 @@ fn tell(settings: &Settings, parts: &Parts, console: &Console) -> Result<(), Fai
     for (name, part) in [("validation", &parts.val), ("test", &parts.test)] {
         let Some(part) = part else { continue };
         if let Some((count, first)) = overlap(&parts.train, part)? {
-            let first: Vec<String> = first.iter().map(ToString::to_string).collect();
+            let first = labels::cell(labels, first);
             console.screen.warn(format!(
-                "{count} {name} entries have the indices of a training entry (the first: {}), so the \
+                "{count} {name} entries have the indices of a training entry (the first: {first}), so the \
                  {name} error is too low",
-                first.join(" ")
             ));
         }
     }

@@ -23,6 +23,7 @@ use crate::complete::predictions::Predictions;
 use crate::complete::settings::Settings;
 use crate::complete::solve::Solved;
 use crate::failure::Failure;
+use crate::labels::ModeLabels;
 use crate::run::console::Console;
 use crate::run::figures::Sketches;
 use crate::run::settings::Task;
@@ -109,7 +110,9 @@ fn finish(
     let found = (&loaded.tensor, loaded.forecast);
     let stored = stored(settings, solved, loaded)?;
     let ending = run::Ending {
-        write: |desk: &Desk<'_>| write(&stored, predictions.as_ref(), desk),
+        write: |desk: &Desk<'_>| {
+            write(&stored, (predictions.as_ref(), &loaded.tensor.labels), desk)
+        },
         draw: |sketches: &mut Sketches<'_>| {
             figures::draw(
                 settings,
@@ -145,13 +148,13 @@ fn stored(settings: &Settings, solved: &Solved, loaded: &Loaded) -> Result<Store
 /// Writes model and predictions, the model first.
 fn write(
     stored: &Stored<f64>,
-    predictions: Option<&Predictions>,
+    (predictions, labels): (Option<&Predictions>, &[ModeLabels]),
     desk: &Desk<'_>,
 ) -> Result<Written, Failure> {
     let folder = desk.folder;
     let mut written = desk.model(stored.write(folder).map(|path| vec![path]))?;
     if let Some(predictions) = predictions {
-        written.add(predictions.write(folder).map(Some));
+        written.add(predictions.write(folder, labels).map(Some));
     }
     Ok(written)
 }

@@ -1,6 +1,5 @@
 //! What the model says of the entries that judge it.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use decompose_common::files;
@@ -10,6 +9,7 @@ use decompose_formats::Coo;
 use crate::complete::settings::Settings;
 use crate::complete::solve::Solved;
 use crate::failure::Failure;
+use crate::labels::ModeLabels;
 
 /// Entries with their predictions.
 pub(crate) struct Predictions {
@@ -53,24 +53,34 @@ impl Predictions {
         self.entries.values().iter().copied().zip(self.predicted.iter().copied())
     }
 
-    /// Writes `predictions.csv`: indices from 1, observed, predicted.
+    /// Writes `predictions.csv`: indices from 1, observed, predicted, and of modes with labels those.
     ///
     /// # Errors
     ///
     /// If it cannot be written.
-    pub(crate) fn write(&self, folder: &Path) -> Result<PathBuf, Failure> {
+    pub(crate) fn write(&self, folder: &Path, labels: &[ModeLabels]) -> Result<PathBuf, Failure> {
         let path = folder.join("predictions.csv");
         let order = self.entries.order();
         files::replace(&path, |out| {
-            (1..=order).try_for_each(|mode| write!(out, "mode_{mode},"))?;
-            writeln!(out, "observed,predicted")?;
+            let named = labels.iter().enumerate().filter(|(_, mode)| !mode.indices.is_empty());
+            let named: Vec<(usize, &ModeLabels)> = named.collect();
+            let mut table = csv::Writer::from_writer(out);
+            let modes = (1..=order).map(|mode| format!("mode_{mode}"));
+            let ends = named.iter().map(|(mode, _)| format!("label_{}", mode + 1));
+            let values = ["observed", "predicted"].map(str::to_owned);
+            table.write_record(modes.chain(values).chain(ends)).map_err(files::table_error)?;
             for (entry, (observed, predicted)) in self.pairs().enumerate() {
-                for mode in 0..order {
-                    write!(out, "{},", self.entries.coords(mode).get(entry) + 1)?;
-                }
-                writeln!(out, "{observed},{predicted}")?;
+                let index = |mode: usize| self.entries.coords(mode).get(entry);
+                let indices = (0..order).map(|mode| (index(mode) + 1).to_string());
+                let values = [observed, predicted].map(|value| value.to_string());
+                // Held-out entries may have indices that the tensor and its labels do not.
+                let label = |&(mode, labels): &(usize, &ModeLabels)| {
+                    labels.at(index(mode) as usize).unwrap_or_default().to_owned()
+                };
+                let line = indices.chain(values).chain(named.iter().map(label));
+                table.write_record(line).map_err(files::table_error)?;
             }
-            Ok(())
+            table.flush()
         })?;
         Ok(path)
     }

@@ -4,6 +4,7 @@ use decompose_complete::{
     Algorithm, Baseline, Biases, CompleteConfig, EpochRecord, ModelKind, Quality, Range, Reg,
     StartReport, StopReason, root_mean_square,
 };
+use decompose_formats::io::Missing;
 use serde::Serialize;
 use serde_json::{Value as Json, json};
 
@@ -28,6 +29,7 @@ pub(crate) struct Options {
     ccd_block: usize,
     held_out: Json,
     mask: Option<String>,
+    missing: Missing,
     #[serde(flatten)]
     shared: SharedOptions,
 }
@@ -120,6 +122,7 @@ pub(crate) fn options(settings: &Settings, order: usize) -> Options {
             }
         },
         mask: settings.mask.as_deref().map(lossy),
+        missing: settings.input.missing(),
         shared: settings.options(),
     }
 }

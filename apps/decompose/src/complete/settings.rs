@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use decompose_complete::{
     Algorithm, Biases, CompleteConfig, Loss, ModelKind, Patience, Range, Reg, Share, SplitRule,
 };
-use decompose_formats::Coo;
+use decompose_formats::{Coo, Duplicates};
 
 use crate::complete::args::{
     Alg, CompleteArgs, DataArgs, FitArgs, Kind, LossName, ModelArgs, Ridge, SplitBy,
@@ -66,7 +66,12 @@ impl Settings {
         let model = args.model.clone();
         let suffix = format!("complete-{}", name(&model)?);
         let shared = SharedArgs {
-            input: args.input.clone(),
+            input: args
+                .input
+                .clone()
+                .with_missing(args.missing)
+                // Two measurements of a cell do not add up.
+                .with_default_duplicates(Duplicates::Mean),
             course: &args.model.fit.course,
             compute: &args.compute,
             output: &args.output,

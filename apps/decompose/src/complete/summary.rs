@@ -5,7 +5,7 @@ use std::fmt;
 use decompose_complete::{Quality, Reg, Scores};
 
 use crate::cli::Done;
-use crate::complete::data::Loaded;
+use crate::complete::data::{Loaded, only_value};
 use crate::complete::settings::Settings;
 use crate::complete::solve::Solved;
 use crate::evaluate::bits;
@@ -53,7 +53,10 @@ impl fmt::Display for Summary<'_> {
         }
         let of = |b: &decompose_complete::Baseline| b.test.or(b.val).unwrap_or(b.train).error();
         let least = outcome.baselines.iter().map(of).fold(f64::INFINITY, f64::min);
-        if judged.error() >= least {
+        if let Some(value) = only_value(&self.loaded.parts) {
+            let why = "zeros seem not to be listed, and there is nothing to learn";
+            writeln!(f, "warning     every listed value is {value}: {why}")?;
+        } else if judged.error() >= least {
             writeln!(f, "warning     the model predicts no better than a mean; try another rank")?;
         }
         let epochs = outcome.starts[outcome.best_start].epochs;

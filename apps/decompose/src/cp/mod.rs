@@ -83,7 +83,7 @@ fn finish<V: Value + Into<f64>>(
     }
     let (found, parts) = ((&facts.tensor, facts.forecast), record::parts(settings, solved, facts));
     let ending = run::Ending {
-        write: |desk: &Desk<'_>| write::results(settings, solved, desk),
+        write: |desk: &Desk<'_>| write::results(settings, (solved, &facts.tensor.labels), desk),
         draw: |sketches: &mut Sketches<'_>| figures::draw(settings, solved, facts, sketches),
         timing: |phases: &Phases| Some(figures::timing(settings, solved, phases)),
     };

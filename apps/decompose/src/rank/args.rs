@@ -3,9 +3,10 @@
 use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
+use decompose_formats::Duplicates;
 
 use crate::complete::args::{CompleteArgs, DataArgs, FitArgs, Kind, ModelArgs};
-use crate::input::InputArgs;
+use crate::input::{InputArgs, MissingArgs};
 use crate::run::args::{ComputeArgs, OutputArgs, Switches};
 
 /// The most ranks of a range: each is fitted.
@@ -21,6 +22,8 @@ const MOST_RANKS: usize = 10_000;
 pub(crate) struct RankArgs {
     #[command(flatten)]
     pub(crate) input: InputArgs,
+    #[command(flatten)]
+    pub(crate) missing: MissingArgs,
     /// The ranks to compare: FIRST:LAST, FIRST:LAST:STEP, or a list as 2,3,5.
     #[arg(long, short, value_name = "RANKS", help_heading = "Model")]
     pub(crate) ranks: Ranks,
@@ -85,8 +88,14 @@ impl FromStr for Ranks {
 impl RankArgs {
     /// Returns what was typed as a completion at the first rank.
     pub(crate) fn completion(&self) -> CompleteArgs {
+        let input = self.input.clone();
         CompleteArgs {
-            input: self.input.clone(),
+            input: match self.method {
+                Method::Complete => input,
+                // As of `decompose cp`.
+                Method::Cp => input.with_default_duplicates(Duplicates::Sum),
+            },
+            missing: self.missing,
             model: ModelArgs {
                 model: Kind::Cp,
                 rank: self.ranks.0.first().copied(),

@@ -7,6 +7,7 @@ mod report;
 mod scan;
 
 use decompose_complete::{Data, Parts, with_zeros};
+use decompose_formats::io::Missing;
 use serde_json::json;
 
 use crate::cli::Done;
@@ -53,6 +54,11 @@ pub(crate) fn run(args: &RankArgs) -> Result<Done, Failure> {
         Method::Cp if settings.mask.is_some() => {
             return Err(Failure::input(
                 "--mask needs --method complete: for cp no cell is unknown",
+            ));
+        }
+        Method::Cp if settings.input.missing() != Missing::None => {
+            return Err(Failure::input(
+                "--missing needs --method complete: for cp no cell is unknown",
             ));
         }
         Method::Cp => data::load(&settings, &mut console, |tensor| {

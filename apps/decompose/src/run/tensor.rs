@@ -46,6 +46,9 @@ pub(crate) fn load<V: Value, T>(
     let labels = labels(settings, &input.tensor, console)?;
     let admitted = admit(&input.tensor, input.report.format)?;
     let (merged, seconds) = input.tidy(settings.duplicates(), &mut console.screen)?;
+    if let Some(warning) = settings.input.warning_of(merged) {
+        console.screen.warn(warning);
+    }
     console.phases.add("sort", seconds);
     console.event("sort", json!({ "entries": input.tensor.nnz(), "merged": merged }))?;
     let Input { tensor, report, blake3, .. } = input;

@@ -23,3 +23,4 @@ mod run;
 mod schedule;
 mod tt;
 mod tucker;
+mod unknown;
