@@ -50,7 +50,8 @@ fn a_twentieth_of_the_sun_is_enough() {
     let entries = record["plan"]["test_entries"].as_u64().unwrap();
     let predictions = fs::read_to_string(folder.join("predictions.csv")).unwrap();
     assert_eq!(predictions.lines().count() as u64, entries + 1);
-    assert!(predictions.starts_with("mode_1,mode_2,mode_3,observed,predicted\n"));
+    let head = "mode_1,mode_2,mode_3,observed,predicted,label_1,label_2,label_3\n";
+    assert!(predictions.starts_with(head), "{predictions}");
     let history = fs::read_to_string(folder.join("history.csv")).unwrap();
     for column in ["objective", "train_rmse", "val_mae", "test_rmse", "epoch_seconds"] {
         assert!(history.lines().next().unwrap().contains(column), "{column}");
