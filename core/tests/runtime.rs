@@ -27,13 +27,9 @@ fn build(toolchain: &Toolchain) -> (Engine<f64>, BuildReport) {
 }
 
 fn compiler() -> Option<Compiler> {
-    match Toolchain::detect() {
-        Toolchain::Native(compiler) => Some(compiler),
-        Toolchain::Interpreter(why) => {
-            eprintln!("skipped: {why}");
-            None
-        }
-    }
+    let toolchain = Toolchain::detect();
+    let found = toolchain.compiler().inspect_err(|why| eprintln!("skipped: {why}"));
+    found.ok().cloned()
 }
 
 #[test]

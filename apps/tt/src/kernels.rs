@@ -19,8 +19,8 @@ use decompose_core::contract::{Contraction, Question};
 use decompose_core::cost::Machine;
 use decompose_core::error::CoreError;
 use decompose_core::kernels;
-use decompose_core::runtime::Toolchain;
-use decompose_core::schedule::Problem;
+use decompose_core::runtime::{Toolchain, Workload};
+use decompose_core::schedule::{Problem, Schedule};
 use decompose_core::sweep::{PlanOptions, TreeLayout, TreePlan, plan_kernels};
 use decompose_formats::{Coo, Csf, Matrix, ModeOrder, PatternCounts, Value};
 use ndarray::{Array3, ArrayD, Axis, IxDyn, s};
@@ -118,6 +118,15 @@ pub struct Kernels<V: Value> {
 
 /// What a kernel leaves out, and the sizes of its bonds.
 type Key = (LeftOut, Vec<usize>);
+
+/// A kernel that is scheduled and not made.
+struct Scheduled {
+    problem: Problem,
+    schedule: Schedule,
+    /// The number of its tree.
+    tree: usize,
+    note: KernelNote,
+}
 
 struct Built<V: Value> {
     contraction: Contraction<V>,
@@ -229,9 +238,9 @@ impl<V: Value> Kernels<V> {
         self.built.values().map(|built| built.note.clone()).collect()
     }
 
-    /// Returns why kernels are interpreted, if they are.
+    /// Returns why kernels are interpreted that should have been compiled, if there are any.
     pub fn interpreted(&self) -> Option<&str> {
-        self.built.values().find_map(|built| built.contraction.kernel().interpreted())
+        self.built.values().find_map(|built| built.contraction.kernel().failed())
     }
 
     /// Makes kernels ready for bonds of `ranks`, several at a time, so that their first runs do not
@@ -244,8 +253,16 @@ impl<V: Value> Kernels<V> {
         let sized: Vec<usize> = ranks.iter().map(|&rank| self.sizes.of(rank)).collect();
         let missing = kernels.iter().map(|&left_out| (left_out, sized.clone()));
         let missing: Vec<_> = missing.filter(|key| !self.built.contains_key(key)).collect();
-        let make = |key: Key| Ok((self.make(key.0, &key.1)?, key));
-        let made: Result<Vec<_>, CoreError> = missing.into_par_iter().map(make).collect();
+        let schedule = |key: Key| Ok((self.schedule(key.0, &key.1)?, key));
+        let scheduled: Result<Vec<_>, CoreError> = missing.into_par_iter().map(schedule).collect();
+        let scheduled = scheduled?;
+        let seconds = scheduled.iter().map(|(scheduled, _)| scheduled.note.predicted_seconds);
+        let (order, seconds) = (self.extents.len(), seconds.sum());
+        let toolchain =
+            self.toolchain.for_kernels(Workload { kernels: scheduled.len(), order, seconds });
+        let make =
+            |(scheduled, key): (Scheduled, Key)| Ok((self.make(scheduled, &toolchain)?, key));
+        let made: Result<Vec<_>, CoreError> = scheduled.into_par_iter().map(make).collect();
         self.built.extend(made?.into_iter().map(|(built, key)| (key, built)));
         Ok(())
     }
@@ -327,7 +344,8 @@ impl<V: Value> Kernels<V> {
         Ok((left_out, ranks.iter().map(|&rank| self.sizes.of(rank)).collect()))
     }
 
-    fn make(&self, left_out: LeftOut, ranks: &[usize]) -> Result<Built<V>, CoreError> {
+    /// Finds the schedule of a kernel, on the tree on which it takes least.
+    fn schedule(&self, left_out: LeftOut, ranks: &[usize]) -> Result<Scheduled, CoreError> {
         let (problem, question) = problem(left_out, &self.counts, ranks, V::BYTES)?;
         let modes = &question.expr.inputs[0].indices;
         let orders: Vec<LevelOrder> = self
@@ -343,28 +361,33 @@ impl<V: Value> Kernels<V> {
         let found = search_orders(SCHEDULERS[0], &problem, &orders, machine, &limits)?;
         let best = &found.candidates[0];
         let at = orders.iter().position(|order| *order == best.order).unwrap_or(0);
-        let (layout, tree) = &self.trees[at];
-        let (posed, schedule) = (best.order.problem(&problem), &best.candidate.schedule);
-        let contraction = Contraction::build(&posed, schedule, Arc::clone(tree), &self.toolchain)?;
-        let origin = match contraction.kernel().origin() {
-            None => "interpreted",
-            Some(origin) if origin.compiled_in.is_some() => "compiled",
-            Some(_) => "cached",
-        };
+        let schedule = best.candidate.schedule.clone();
         let note = KernelNote {
             left_out,
             ranks: ranks.to_vec(),
             expression: question.expr.to_string(),
-            tree: layout.to_string(),
+            tree: self.trees[at].0.to_string(),
             schedule: schedule.text(&question.expr),
             search: found.report.to_string(),
             cost: best.candidate.cost.to_string(),
-            source: contraction.kernel().origin().map(|origin| origin.source.clone()),
+            source: None,
             predicted_seconds: best.seconds,
             measured_seconds: 0.0,
             runs: 0,
-            origin,
+            origin: "interpreted",
         };
+        Ok(Scheduled { problem: best.order.problem(&problem), schedule, tree: at, note })
+    }
+
+    /// Makes a kernel as it was scheduled.
+    fn make(&self, scheduled: Scheduled, toolchain: &Toolchain) -> Result<Built<V>, CoreError> {
+        let Scheduled { problem, schedule, tree, mut note } = scheduled;
+        let tree = Arc::clone(&self.trees[tree].1);
+        let contraction = Contraction::build(&problem, &schedule, tree, toolchain)?;
+        if let Some(origin) = contraction.kernel().origin() {
+            note.source = Some(origin.source.clone());
+            note.origin = if origin.compiled_in.is_some() { "compiled" } else { "cached" };
+        }
         Ok(Built { contraction, note })
     }
 }

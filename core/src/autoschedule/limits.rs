@@ -71,7 +71,7 @@ impl Default for SearchLimits {
 }
 
 /// Up to so many operands a search keeps the default limits.
-const FEW_OPERANDS: usize = 6;
+const FEW_OPERANDS: usize = 5;
 
 impl SearchLimits {
     /// How many choices of a loop take as long as to judge a whole nest.

@@ -5,7 +5,7 @@ use decompose_formats::{Coo, Csf, Merged, ModeOrder, Value};
 use crate::contract::{Contraction, no_sparse};
 use crate::einsum::Index;
 use crate::error::CoreError;
-use crate::runtime::Toolchain;
+use crate::runtime::{Toolchain, Workload};
 use crate::sweep::{self, BuildReport, TreePlan, TtmcMerge};
 
 /// Builds the trees of `plan` from `coo`, which must be sorted without duplicates, and meanwhile
@@ -42,6 +42,13 @@ pub fn build_merged<V: Value>(
     merges: &[TtmcMerge],
     toolchain: &Toolchain,
 ) -> Result<(Vec<Contraction<V>>, BuildReport), CoreError> {
+    let parts = || merges.iter().flat_map(|merge| [&merge.partial, &merge.updates]).chain([direct]);
+    let work = Workload {
+        kernels: parts().map(|plan| plan.steps.len()).sum(),
+        order: coo.order(),
+        seconds: parts().map(TreePlan::seconds).sum(),
+    };
+    let toolchain = &toolchain.for_kernels(work);
     let mut inner = Vec::new();
     let mut report = BuildReport::default();
     for merge in merges {

@@ -338,11 +338,13 @@ fn ends_with(array: &Array, index: Index) -> bool {
 
 /// The terms below `node`: the first and one past the last.
 fn term_range(node: &Node) -> (usize, usize) {
+    (outermost(node, <[Node]>::first), outermost(node, <[Node]>::last) + 1)
+}
+
+/// The first or the last term inside `node`, as `end` takes the first or the last node of a body.
+fn outermost(node: &Node, end: fn(&[Node]) -> Option<&Node>) -> usize {
     match node {
-        Node::Term(term) => (*term, term + 1),
-        Node::Loop { body, .. } => {
-            let first = body.first().map_or(0, |node| term_range(node).0);
-            (first, body.last().map_or(0, |node| term_range(node).1))
-        }
+        Node::Term(term) => *term,
+        Node::Loop { body, .. } => end(body).map_or(0, |node| outermost(node, end)),
     }
 }

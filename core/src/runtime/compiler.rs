@@ -29,6 +29,8 @@ pub enum Toolchain {
     Native(Compiler),
     /// They are not, for the reason given: schedules run in the interpreter.
     Interpreter(String),
+    /// They are not, since it would take longer than it saves: schedules run in the interpreter.
+    Unneeded,
 }
 
 /// A C compiler with a cache folder.
@@ -49,6 +51,19 @@ impl Toolchain {
             Err(why) => Toolchain::Interpreter(why),
         });
         found.clone()
+    }
+
+    /// Returns the compiler.
+    ///
+    /// # Errors
+    ///
+    /// Why nothing is compiled.
+    pub fn compiler(&self) -> Result<&Compiler, &str> {
+        match self {
+            Toolchain::Native(compiler) => Ok(compiler),
+            Toolchain::Interpreter(why) => Err(why),
+            Toolchain::Unneeded => Err("compiling takes longer than it saves"),
+        }
     }
 }
 

@@ -30,7 +30,16 @@ pub struct Kernel {
 #[derive(Clone)]
 enum Code {
     Native { entry: Entry, origin: Origin, _library: Arc<Library> },
-    Interpreted { why: String },
+    Interpreted { why: Uncompiled },
+}
+
+/// Why there is no compiled code.
+#[derive(Clone)]
+enum Uncompiled {
+    /// It could not be made.
+    Failed(String),
+    /// It would have taken longer than it saves.
+    Unneeded,
 }
 
 /// Where compiled code came from.
@@ -46,15 +55,18 @@ pub struct Origin {
 pub(crate) struct Compiled {
     program: Program,
     /// The file, or why there is none.
-    built: Result<Built, String>,
+    built: Result<Built, Uncompiled>,
 }
 
 impl Compiled {
     /// Compiles `program`, or finds it in the cache, if the toolchain can.
     pub(crate) fn new(program: Program, toolchain: &Toolchain) -> Compiled {
         let built = match toolchain {
-            Toolchain::Interpreter(why) => Err(why.clone()),
-            Toolchain::Native(compiler) => compiler.build(&emit_c(&program)),
+            Toolchain::Interpreter(why) => Err(Uncompiled::Failed(why.clone())),
+            Toolchain::Unneeded => Err(Uncompiled::Unneeded),
+            Toolchain::Native(compiler) => {
+                compiler.build(&emit_c(&program)).map_err(Uncompiled::Failed)
+            }
         };
         Compiled { program, built }
     }
@@ -66,7 +78,7 @@ impl Compiled {
     pub(crate) fn load(self) -> Kernel {
         let code = self.built.and_then(|built| {
             let origin = Origin { source: built.source, compiled_in: built.compiled_in };
-            load(&built.object, origin)
+            load(&built.object, origin).map_err(Uncompiled::Failed)
         });
         let code = code.unwrap_or_else(|why| Code::Interpreted { why });
         let sizes = sizes(&self.program).into();
@@ -100,7 +112,18 @@ impl Kernel {
     pub fn interpreted(&self) -> Option<&str> {
         match &self.code {
             Code::Native { .. } => None,
-            Code::Interpreted { why } => Some(why),
+            Code::Interpreted { why: Uncompiled::Failed(why) } => Some(why),
+            Code::Interpreted { why: Uncompiled::Unneeded } => {
+                Some("compiling takes longer than it saves")
+            }
+        }
+    }
+
+    /// Returns why the kernel could not be compiled; `None` if it is compiled, or need not be.
+    pub fn failed(&self) -> Option<&str> {
+        match &self.code {
+            Code::Interpreted { why: Uncompiled::Failed(why) } => Some(why),
+            _ => None,
         }
     }
 

@@ -21,6 +21,7 @@ mod slices;
 mod steps;
 mod turns;
 mod windows;
+mod worth;
 
 pub use awake::awake;
 pub use cache::{KernelCache, Usage};
@@ -33,3 +34,4 @@ pub use probe::{Probe, Probes, RowList};
 pub use slices::{SliceList, Slices};
 pub use steps::{Columns, StepBlock, StepList, StepNumbers, StepShape, Steps, Values};
 pub use windows::share_slices;
+pub use worth::Workload;

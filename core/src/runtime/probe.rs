@@ -82,10 +82,7 @@ impl Probes {
     ///
     /// Why there is no compiler, or its message.
     pub fn new<V: Value>(cols: usize, toolchain: &Toolchain) -> Result<Probes, String> {
-        let compiler = match toolchain {
-            Toolchain::Native(compiler) => compiler,
-            Toolchain::Interpreter(why) => return Err(why.clone()),
-        };
+        let compiler = toolchain.compiler()?;
         let row = padded(cols.max(1), V::BYTES);
         let vector = (row * V::BYTES).min(64);
         let name = if V::BYTES == 4 { "float" } else { "double" };

@@ -133,12 +133,9 @@ impl Slices {
              #define AHEAD {ahead}\n{SOURCE}",
             row.min(8)
         );
-        let built = match toolchain {
-            Toolchain::Native(compiler) => {
-                compiler.build(&source).and_then(|built| open(&built.object))
-            }
-            Toolchain::Interpreter(why) => Err(why.clone()),
-        };
+        let built = toolchain.compiler().map_err(str::to_owned);
+        let built = built.and_then(|compiler| compiler.build(&source));
+        let built = built.and_then(|built| open(&built.object));
         let code = match built {
             Ok((entry, _library)) => Code::Native { entry, _library },
             Err(_) => Code::Plain,

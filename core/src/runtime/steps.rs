@@ -128,10 +128,7 @@ impl Steps {
     ///
     /// Why there is no compiler, or its message.
     pub fn new(shape: StepShape, toolchain: &Toolchain) -> Result<Steps, String> {
-        let compiler = match toolchain {
-            Toolchain::Native(compiler) => compiler,
-            Toolchain::Interpreter(why) => return Err(why.clone()),
-        };
+        let compiler = toolchain.compiler()?;
         let StepShape { order, row, columns, values } = shape;
         let (free, bounded) = (columns == Columns::Marked, values == Values::Bounded);
         let source = format!(

@@ -1,7 +1,7 @@
 //! What is known of a sparse operand's pattern.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use decompose_formats::stats::{Coverage, PatternCounts};
 use decompose_formats::{Blocking, ModeSet};
@@ -164,10 +164,37 @@ struct Counts {
     known: SmallMap<IndexSet, u64>,
     /// The same with the least counts first; of equal ones, by set.
     ascending: Vec<(IndexSet, u64)>,
+    bounds: Bounds,
+}
+
+/// Least counts of supersets that were asked for: of many modes a search asks for the same few again and again, and some
+/// hundred are recorded.
+#[derive(Debug, Default)]
+struct Bounds(Mutex<SmallMap<IndexSet, Option<u64>>>);
+
+impl Clone for Bounds {
+    fn clone(&self) -> Bounds {
+        Bounds::default()
+    }
+}
+
+impl PartialEq for Bounds {
+    fn eq(&self, _: &Bounds) -> bool {
+        true
+    }
+}
+
+impl Bounds {
+    /// Returns what was found for `set`, or what `find` finds.
+    fn of(&self, set: IndexSet, find: impl FnOnce() -> Option<u64>) -> Option<u64> {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        *known.entry(set).or_insert_with(find)
+    }
 }
 
 impl Counts {
     fn record(&mut self, set: IndexSet, count: u64) {
+        self.bounds = Bounds::default();
         if let Some(before) = self.known.insert(set, count) {
             self.ascending.retain(|&one| one != (set, before));
         }
@@ -182,8 +209,10 @@ impl Counts {
 
     /// Returns the least count of a set that holds `set`.
     fn of_superset(&self, set: IndexSet) -> Option<u64> {
-        let mut supersets = self.ascending.iter().filter(|(known, _)| set.is_subset(*known));
-        supersets.next().map(|&(_, count)| count)
+        self.bounds.of(set, || {
+            let mut supersets = self.ascending.iter().filter(|(known, _)| set.is_subset(*known));
+            supersets.next().map(|&(_, count)| count)
+        })
     }
 }
 
@@ -192,7 +221,7 @@ impl FromIterator<(IndexSet, u64)> for Counts {
         let known: SmallMap<IndexSet, u64> = counts.into_iter().collect();
         let mut ascending: Vec<(IndexSet, u64)> = known.iter().map(|(&set, &n)| (set, n)).collect();
         ascending.sort_unstable_by_key(|&(set, count)| (count, set));
-        Counts { known, ascending }
+        Counts { known, ascending, bounds: Bounds::default() }
     }
 }
 

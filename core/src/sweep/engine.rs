@@ -4,7 +4,7 @@ use decompose_formats::panels::row_bytes;
 use decompose_formats::{Coo, Csf, ModeOrder, Panels, Value};
 
 use crate::error::CoreError;
-use crate::runtime::{Kernel, Toolchain};
+use crate::runtime::{Kernel, Toolchain, Workload};
 use crate::sweep::blocks::Held;
 use crate::sweep::kernels::{BuildReport, TreeKernels, timed};
 use crate::sweep::{MttkrpSweep, SweepPlan, entries_of};
@@ -48,6 +48,9 @@ impl<V: Value> Engine<V> {
     ) -> Result<(Engine<V>, BuildReport), CoreError> {
         let (extents, norm_squared) = (coo.extents().to_vec(), coo.norm_squared());
         let (parts, stored) = (plan.parts_of_factors(), (&plan.panels[..], plan.fringe));
+        let steps = plan.parts().map(|part| part.steps.len()).sum::<usize>();
+        let (kernels, seconds) = (steps * plan.panels.len(), plan.seconds());
+        let toolchain = &toolchain.for_kernels(Workload { kernels, order: extents.len(), seconds });
         let (split, seconds) = timed(|| split(coo, plan));
         let (coo, tuples) = split?;
         let mut report = BuildReport { build_seconds: seconds, ..BuildReport::default() };

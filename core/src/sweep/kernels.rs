@@ -6,6 +6,7 @@ use std::time::Instant;
 use decompose_formats::csf::Layout;
 use decompose_formats::ints::Width;
 use decompose_formats::{Coo, Csf, Matrix, Panels, Value};
+use rayon::prelude::{IntoParallelIterator, ParallelIterator};
 
 use crate::einsum::Index;
 use crate::error::CoreError;
@@ -40,7 +41,9 @@ pub struct BuildReport {
     pub compiled: usize,
     /// Kernels found in the cache.
     pub cached: usize,
-    /// Why kernels are interpreted, if they are.
+    /// Kernels that are interpreted since compiling them would take longer than it saves.
+    pub unneeded: usize,
+    /// Why kernels are interpreted that should have been compiled, if there are any.
     pub interpreted: Option<String>,
     /// Bytes of all trees.
     pub tree_bytes: u64,
@@ -56,6 +59,7 @@ impl BuildReport {
             compile_seconds: self.compile_seconds + other.compile_seconds,
             compiled: self.compiled + other.compiled,
             cached: self.cached + other.cached,
+            unneeded: self.unneeded + other.unneeded,
             interpreted: self.interpreted.or(other.interpreted),
             tree_bytes: self.tree_bytes + other.tree_bytes,
             side_bytes: self.side_bytes + other.side_bytes,
@@ -175,7 +179,10 @@ fn bound<V: Value>(
             let each = plan.steps.iter().zip(problems);
             let each =
                 each.flat_map(|(step, each)| each.iter().map(move |problem| (step, problem)));
-            timed(|| each.map(|of| compiled(of, &extents, nnz, toolchain)).collect())
+            let each: Vec<_> = each.collect();
+            timed(|| {
+                each.into_par_iter().map(|of| compiled(of, &extents, nnz, toolchain)).collect()
+            })
         },
     );
     let (trees, build_seconds): (Result<Vec<Csf<V>>, CoreError>, f64) = trees;
@@ -185,7 +192,9 @@ fn bound<V: Value>(
     let built = |k: &&Kernel| k.origin().is_some_and(|o| o.compiled_in.is_some());
     let compiled = kernels.iter().filter(built).count();
     let cached = kernels.iter().filter(|k| k.origin().is_some()).count() - compiled;
-    let interpreted = kernels.iter().find_map(|k| k.interpreted().map(str::to_owned));
+    let interpreted = kernels.iter().find_map(|k| k.failed().map(str::to_owned));
+    let unneeded = kernels.iter().filter(|k| k.interpreted().is_some() && k.failed().is_none());
+    let unneeded = unneeded.count();
     let trees_of = plan.steps.iter().zip(problems);
     let trees_of = trees_of.flat_map(|(step, each)| each.iter().map(|_| &trees[step.tree]));
     let executors = kernels.into_iter().zip(trees_of);
@@ -196,6 +205,7 @@ fn bound<V: Value>(
         compile_seconds,
         compiled,
         cached,
+        unneeded,
         interpreted,
         tree_bytes: trees.iter().map(|tree| tree.bytes()).sum(),
         side_bytes: executors.iter().map(Executor::side_bytes).sum(),

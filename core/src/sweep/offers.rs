@@ -15,6 +15,7 @@ use crate::error::CoreError;
 use crate::kernels::mode_index;
 use crate::schedule::Pattern;
 use crate::sweep::blocks::{Blocks, partitions};
+use crate::sweep::budget::partitions_worth;
 use crate::sweep::choice::{Pick, together};
 use crate::sweep::plan::{Merge, SweepPlan, joined};
 use crate::sweep::rejected::{Rejected, nearest};
@@ -91,15 +92,29 @@ impl<'a> Offers<'a> {
             Offer { blocks, parts, merging: 0.0, matrices }
         };
         let offers: Vec<Offer> = partitions.into_iter().map(offer).collect();
-        let outer: Vec<Part> = offers.iter().map(|offer| offer.parts[0].clone()).collect();
         let mut all = Offers { source, tables: BTreeMap::new(), offers };
-        all.prepare(outer.into_iter().collect())?;
+        all.leave_out_unworthy()?;
+        let outer = all.offers.iter().map(|offer| offer.parts[0].clone());
+        all.prepare(outer.collect())?;
         for offer in &mut all.offers {
             // Each merge sorts the list, which takes about what a tree does, and writes it anew.
             let list = all.tables.get(&offer.parts[0]).map_or(0, Table::least_bytes);
             offer.merging = source.spread_seconds(list * 2 * offer.blocks.merged().len() as u64);
         }
         Ok(all)
+    }
+
+    /// Leaves out partitions that take longer to plan than they can save.
+    fn leave_out_unworthy(&mut self) -> Result<(), CoreError> {
+        let (order, sweeps) = (self.source.extents.len(), self.source.options.sweeps);
+        if self.offers.len() > 1 && partitions_worth(order, 0.0) == 0 {
+            self.prepare([self.offers[0].parts[0].clone()].into())?;
+            self.settle_plain(f64::INFINITY)?;
+            let seconds = self.taken(0).map_or(f64::INFINITY, |plain| plain.seconds);
+            let worth = partitions_worth(order, seconds * sweeps as f64);
+            self.offers.truncate(worth.saturating_add(1));
+        }
+        Ok(())
     }
 
     /// Makes the tables of `parts` that are not made yet.

@@ -34,6 +34,7 @@ use crate::error::CoreError;
 use crate::kernels::{mode_index, mode_rank_index};
 use crate::schedule::Pattern;
 use crate::sweep::blocks::{Blocks, partitions};
+use crate::sweep::budget::partitions_worth;
 use crate::sweep::offers::{MOST_TUPLES, renamed, set_of, wrong_merge};
 use crate::sweep::trees::{
     Merging, PlanOptions, Step, TreePlan, Trees, building_seconds, extents_of, plan_runs, posed,
@@ -153,7 +154,9 @@ impl Planner<'_> {
             let share = self.tuples(block) as f64 / self.tuples(&all).max(1) as f64;
             (block.len() - 1) as f64 - block.len() as f64 * share
         };
-        let candidates = partitions(order, worthwhile, |block| -saved(block));
+        let mut candidates = partitions(order, worthwhile, |block| -saved(block));
+        let seconds: f64 = plain.iter().map(|step| step.runs as f64 * step.seconds).sum();
+        candidates.truncate(partitions_worth(order, seconds * self.options.sweeps as f64));
         let mut blocks: Vec<&Vec<usize>> = candidates.iter().flat_map(|c| c.merged()).collect();
         blocks.sort();
         blocks.dedup();

@@ -118,7 +118,7 @@ impl<'a> Table<'a> {
             entries: Vec::new(),
             prices: Vec::new(),
             picks: Vec::new(),
-            budget: Budget::new(extents.len(), refused.len()),
+            budget: Budget::new(extents.len(), refused.len(), 0.0),
             memory: options.memory,
             refused,
         };
@@ -147,12 +147,14 @@ impl<'a> Table<'a> {
             kernels: (0..kernels).map(|kernel| table.kernel_price(tree, kernel)).collect(),
         };
         table.prices = (0..table.trees.len()).map(candidate).collect();
+        table.pick();
+        let least = table.picks.first().map_or(0.0, |pick| pick.price.seconds);
+        let all_sweeps = least * options.sweeps as f64;
+        table.budget = Budget::new(extents.len(), kernels, all_sweeps);
         if !chosen {
             let all = 0..table.trees.len();
             table.search(all.flat_map(|tree| (0..kernels).map(move |kernel| (tree, kernel))))?;
-        } else if mttkrps {
-            table.pick();
-        } else {
+        } else if !mttkrps {
             table.search_promising()?;
         }
         Ok(table)

@@ -21,7 +21,7 @@ pub(crate) struct CourseArgs {
     /// [default: 1e-5; 1e-4 for complete and rank]
     #[arg(long, value_name = "X", value_parser = parse_from_zero)]
     pub(crate) tol: Option<f64>,
-    /// Stop after this many seconds (also 90s, 15m, 2h).
+    /// Stop iterating after this many seconds (also 90s, 15m, 2h); what comes before is not counted.
     #[arg(long, visible_alias = "maxsecs", value_name = "TIME", value_parser = parse_seconds)]
     pub(crate) max_time: Option<f64>,
     /// The seed of random starts: a number, or `random`.  [default: 0]

@@ -110,10 +110,14 @@ impl Console {
 
     /// Says how trees and kernels were built.
     pub(crate) fn build(&self, build: &BuildReport) -> Result<(), Failure> {
-        let BuildReport { build_seconds, compile_seconds, compiled, cached, interpreted, .. } =
-            build;
+        let BuildReport { build_seconds, compile_seconds, compiled, cached, .. } = build;
+        let (unneeded, interpreted) = (build.unneeded, &build.interpreted);
         let kernels = match interpreted {
             Some(_) => "kernels are interpreted".to_owned(),
+            None if unneeded > 0 => {
+                let kernels = counted(unneeded, "kernel", "kernels");
+                format!("{kernels} interpreted: compiling takes longer than it saves")
+            }
             None => {
                 let kernels = counted(*compiled, "kernel", "kernels");
                 format!("{kernels} compiled, {cached} cached; {compile_seconds:.2} s")
@@ -130,6 +134,7 @@ impl Console {
                 "kernels_seconds": compile_seconds,
                 "compiled": compiled,
                 "cached": cached,
+                "unneeded": unneeded,
                 "interpreted": interpreted,
                 "tree_bytes": build.tree_bytes,
                 "private_bytes": build.side_bytes,

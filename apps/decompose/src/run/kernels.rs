@@ -70,6 +70,8 @@ impl KernelRecord {
 pub(crate) struct BuildRecord {
     kernels_compiled: usize,
     kernels_cached: usize,
+    /// Those that were not worth compiling.
+    kernels_unneeded: usize,
     kernels_interpreted: Option<String>,
 }
 
@@ -79,6 +81,7 @@ impl BuildRecord {
         BuildRecord {
             kernels_compiled: build.compiled,
             kernels_cached: build.cached,
+            kernels_unneeded: build.unneeded,
             kernels_interpreted: build.interpreted.clone(),
         }
     }

@@ -8,7 +8,6 @@ use decompose_common::files;
 use decompose_common::machine::{self, MachineFacts};
 use decompose_common::restarts::RestartReport;
 use decompose_common::stopping::StopReason;
-use decompose_core::runtime::Toolchain;
 use decompose_formats::Duplicates;
 use decompose_formats::io::ReadReport;
 use ndarray::Array2;
@@ -157,10 +156,7 @@ pub(crate) fn write<O: Serialize, P: Serialize, R: Serialize>(
         command: std::env::args_os().map(|word| lossy(&word)).collect(),
         options: &parts.options,
         machine: MachineFacts::here(),
-        compiler: match settings.toolchain() {
-            Toolchain::Native(compiler) => Some(compiler.version().to_owned()),
-            Toolchain::Interpreter(_) => None,
-        },
+        compiler: settings.toolchain().compiler().ok().map(|c| c.version().to_owned()),
         input: InputRecord {
             path: lossy(&settings.input.file),
             blake3: facts.blake3.as_deref(),

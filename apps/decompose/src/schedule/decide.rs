@@ -74,8 +74,6 @@ pub(crate) fn plan<V: Value>(
 
 /// The choice of an earlier measurement.
 fn kept(chooser: &Chooser<'_>) -> Option<Plan> {
-    match Toolchain::detect() {
-        Toolchain::Native(compiler) => chooser.kept(&Choices::within(compiler.cache().folder())),
-        Toolchain::Interpreter(_) => None,
-    }
+    let toolchain = Toolchain::detect();
+    chooser.kept(&Choices::within(toolchain.compiler().ok()?.cache().folder()))
 }

@@ -230,10 +230,12 @@ fn tell_build<V: Value>(work: &Work<V>, seconds: f64, console: &Console) -> Resu
     let notes = kernels.notes();
     let count = |origin: &str| notes.iter().filter(|note| note.origin == origin).count();
     let (compiled, cached) = (count("compiled"), count("cached"));
-    console.screen.line(format!(
-        "build    trees and kernels {seconds:.2} s; {} compiled, {cached} cached",
-        counted(compiled, "kernel", "kernels")
-    ));
+    let unneeded = count("interpreted");
+    let how = match unneeded {
+        0 => format!("{} compiled, {cached} cached", counted(compiled, "kernel", "kernels")),
+        _ => format!("{} interpreted", counted(unneeded, "kernel", "kernels")),
+    };
+    console.screen.line(format!("build    trees and kernels {seconds:.2} s; {how}"));
     if let Some(why) = kernels.interpreted() {
         console.screen.warn(format!("kernels run in the interpreter, many times slower: {why}"));
     }
