@@ -264,7 +264,7 @@ fn stays_inside(c: &Writer, stmt: &Stmt) -> bool {
 
 /// The element of `place` at the current indices and 0 for `index`.
 fn element_at_zero(c: &Writer, place: Place, index: Index) -> String {
-    let Some(array) = c.program.array(place) else { return String::new() };
+    let array = c.program.array(place).expect("a place with elements");
     format!("{}[{}]", c.base(place), c.offset(place, array, Some(index)))
 }
 

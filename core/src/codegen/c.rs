@@ -244,7 +244,8 @@ impl Writer<'_> {
     /// The index of the position loop that walks `level`, and the place of its end in `task`.  Fused levels have the
     /// same positions: named alike, they are computed once and stay in one register.
     fn position_loop(&self, level: usize) -> (Index, usize) {
-        let first = (1..=level).rev().find(|&at| self.fused_above(at).is_none()).unwrap_or(0);
+        let first = (0..=level).rev().find(|&at| self.fused_above(at).is_none());
+        let first = first.expect("nothing is above the first level");
         (self.program.levels[first].index, 2 * first + 1)
     }
 
@@ -275,11 +276,12 @@ impl Writer<'_> {
     fn bind_row(&mut self) {
         let Some((root, _)) = self.program.root_row() else { return };
         let at = self.program.output.indices.iter().position(|&index| index == root);
+        let at = at.expect("the rows of the output are numbered by the root");
         for (place, fringe) in [(Place::Output, ""), (Place::Fringe, "_fringe")] {
             if self.program.array(place).is_none() {
                 continue;
             }
-            let own = format!("out{fringe} + {root} * {}", self.stride(place, at.unwrap_or(0)));
+            let own = format!("out{fringe} + {root} * {}", self.stride(place, at));
             let row = match self.program.conflict {
                 Conflict::Boundary => {
                     format!("boundary && at_{root} == task[0] ? boundary{fringe} : {own}")
@@ -308,7 +310,8 @@ impl Writer<'_> {
             let distance = request.distance;
             let ahead = format!("smaller(at_{walked} + {distance}, task[{last}] - 1)");
             // Indices before this one are those of loops around the walk.
-            let at = array.indices.iter().position(|&i| i == index).unwrap_or(0);
+            let at = array.indices.iter().position(|&i| i == index);
+            let at = at.expect("rows are asked for at the level that numbers them");
             let outer = array.indices[..at].iter().enumerate();
             let stride = |at: usize| self.stride(request.place, at);
             let outer = outer.map(|(at, index)| format!(" + {index} * {}", stride(at)));
@@ -357,8 +360,8 @@ impl Writer<'_> {
     pub(super) fn element(&self, place: Place) -> String {
         match self.program.array(place) {
             None => {
-                let leaf = self.program.levels.last().map_or(' ', |level| level.index.letter());
-                format!("nonzero[at_{leaf}]")
+                let leaf = self.program.levels.last().expect("a sparse operand has levels");
+                format!("nonzero[at_{}]", leaf.index.letter())
             }
             Some(array) if array.indices.is_empty() && !place.is_output() => {
                 if matches!(place, Place::Dense(_)) {

@@ -70,7 +70,7 @@ fn add_loops(program: &Program, stmts: &[Stmt], named: &mut Vec<(String, u64)>) 
 pub(super) fn common_row(program: &Program, target: Place, factors: &[Place], index: Index) -> u64 {
     let arrays = factors.iter().chain([&target]).filter_map(|&place| program.array(place));
     let rows = arrays.filter(|array| array.indices.contains(&index)).map(|array| array.row());
-    rows.min().unwrap_or(1)
+    rows.min().expect("an array along whose index the statement has lanes")
 }
 
 /// Tells whether numbers are literals.
@@ -99,7 +99,7 @@ impl Writer<'_> {
 
     /// The distance between neighbours along index number `at` of an array; along the last it is 1.
     pub(super) fn stride(&self, place: Place, at: usize) -> String {
-        let strides = self.program.array(place).map_or(&[][..], |array| &array.strides);
+        let strides = &self.program.array(place).expect("a place with elements").strides;
         match strides.get(at) {
             Some(&by) if at + 1 < strides.len() => {
                 self.size(by, || format!("stride_{}_{at}", name_of(self.program, place)))
@@ -110,7 +110,7 @@ impl Writer<'_> {
 
     /// The elements of an array.
     pub(super) fn len(&self, place: Place) -> String {
-        let len = self.program.array(place).map_or(1, |array| array.len);
+        let len = self.program.array(place).expect("a place with elements").len;
         self.size(len, || format!("len_{}", name_of(self.program, place)))
     }
 

@@ -149,13 +149,12 @@ impl<'a, V: Value> Interpreter<'a, V> {
 
     /// The offset of the current element of `place` in its array, lanes at zero.
     fn offset(&self, place: Place, lanes: Option<Index>) -> usize {
-        let Some(array) = self.program.array(place) else { return 0 };
+        let array = self.program.array(place).expect("a place with elements");
         let fixed = array.indices.iter().zip(&array.strides).filter(|(i, _)| Some(**i) != lanes);
         let offset: usize = fixed.map(|(i, s)| self.at[i.number()] * *s as usize).sum();
         match place {
             Place::Output if self.program.addressing == Addressing::Positions => {
-                let leaf = self.position.last().copied().unwrap_or_default();
-                (leaf - self.operands.first_row as usize) * array.len as usize + offset
+                (self.leaf() - self.operands.first_row as usize) * array.len as usize + offset
             }
             Place::Output if self.on_boundary() => offset - self.root() * self.root_stride(),
             Place::Output => offset - self.operands.first_row as usize * self.row_stride,
@@ -179,16 +178,23 @@ impl<'a, V: Value> Interpreter<'a, V> {
     }
 
     fn root_stride(&self) -> usize {
-        self.program.root_row().map_or(0, |(_, stride)| stride as usize)
+        let row = self.program.root_row();
+        row.expect("rows of a boundary are numbered by the root").1 as usize
+    }
+
+    /// The current non-zero.
+    fn leaf(&self) -> usize {
+        *self.position.last().expect("a sparse operand has levels")
     }
 
     fn read(&self, place: Place, lanes: Option<Index>) -> &[V] {
+        if place == Place::Value {
+            let leaf = self.leaf();
+            return &self.operands.values[leaf..=leaf];
+        }
         let offset = self.offset(place, lanes);
         match place {
-            Place::Value => {
-                let leaf = self.position.last().copied().unwrap_or_default();
-                &self.operands.values[leaf..=leaf]
-            }
+            Place::Value => unreachable!("it has no offset"),
             Place::Dense(dense) => &self.operands.dense[dense][offset..],
             Place::Buffer(buffer) => &self.buffers[buffer][offset..],
             Place::Output => &self.operands.output.rows[offset..],
@@ -230,7 +236,7 @@ impl<'a, V: Value> Interpreter<'a, V> {
         }
         let rows = long.iter().chain([&target]).filter_map(|&place| self.program.array(place));
         let width = rows.filter(|a| a.indices.contains(&index)).map(|a| a.row()).min();
-        let width = width.unwrap_or(1) as usize;
+        let width = width.expect("an array along whose index the statement has lanes") as usize;
         let mut product = [V::default(); LANE_BLOCK];
         let mut sum = V::default();
         for start in (0..width).step_by(LANE_BLOCK) {

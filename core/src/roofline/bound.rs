@@ -57,8 +57,11 @@ impl Bound {
             (Part::L3, work.far_bytes / far),
             (Part::Memory, work.streamed_bytes / stream + work.scattered_bytes / memory),
         ];
-        let busiest = parts.into_iter().max_by(|a, b| a.1.total_cmp(&b.1));
-        let (part, seconds) = busiest.unwrap_or((Part::Arithmetic, 0.0));
+        // Of equal parts the last.
+        let busier =
+            |a: (Part, f64), b: (Part, f64)| if b.1.total_cmp(&a.1).is_ge() { b } else { a };
+        let [first, others @ ..] = parts;
+        let (part, seconds) = others.into_iter().fold(first, busier);
         Bound { seconds, part }
     }
 }

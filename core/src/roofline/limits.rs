@@ -120,7 +120,7 @@ impl Limits {
         })
     }
 
-    /// Returns the bytes a second of random gathers from a table in `place`.
+    /// Returns the bytes a second of random gathers from a table in `place`; no limit where none was measured.
     pub fn gather(&self, place: Place) -> f64 {
         let found = self.gathers.iter().find(|gather| gather.place == place);
         found.map_or(f64::INFINITY, |gather| gather.bytes_per_second)
