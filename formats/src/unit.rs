@@ -45,6 +45,21 @@ impl Unit {
         if exponent.abs() <= ordinary { Unit::ONE } else { Unit { exponent } }
     }
 
+    /// Returns the largest power of two that is not above `size`, also where that is ordinary; one for a size that
+    /// is zero or no number.
+    pub fn below(size: f64) -> Unit {
+        let size = size.abs();
+        if size == 0.0 || !size.is_finite() {
+            return Unit::ONE;
+        }
+        Unit { exponent: size.log2().floor() as i32 }
+    }
+
+    /// Returns the product of both units, which may be beyond the range of doubles.
+    pub fn times(self, other: Unit) -> Unit {
+        Unit { exponent: self.exponent.saturating_add(other.exponent) }
+    }
+
     /// Returns one by this unit.
     pub fn inverse(self) -> Unit {
         Unit { exponent: -self.exponent }
@@ -69,6 +84,10 @@ impl fmt::Display for Unit {
 
 /// Returns `value * 2^exponent`, in two steps: either power may be out of range where the result is not.
 fn scaled(value: f64, exponent: i32) -> f64 {
+    if value == 0.0 {
+        // Times a power that is out of range it would be no number.
+        return value;
+    }
     let half = exponent / 2;
     value * f64::from(half).exp2() * f64::from(exponent - half).exp2()
 }
@@ -94,5 +113,12 @@ mod tests {
         // Numbers with fewer digits than others have them all.
         assert_eq!(Unit::of::<f64>(5e-324).divide(5e-324), 1.0);
         assert_eq!(Unit::of::<f64>(1e200).to_string(), "2^664");
+        assert_eq!(
+            [5.0, -4.0, 0.3, 0.0].map(|size| Unit::below(size).multiply(1.0)),
+            [4.0, 4.0, 0.25, 1.0]
+        );
+        let far = Unit::below(1e300).times(Unit::below(1e300));
+        assert_eq!([far.multiply(0.0), far.multiply(1.0)], [0.0, f64::INFINITY]);
+        assert_eq!(far.times(Unit::below(1e300).inverse()), Unit::below(1e300));
     }
 }

@@ -110,6 +110,28 @@ impl Train {
         }
     }
 
+    /// Divides every core by a power of two that leaves its largest entry between one and two; returns the product of
+    /// the powers, which may be beyond the range of doubles.
+    ///
+    /// Sums of squares of such cores neither overflow nor vanish, and no digit is lost.
+    pub(crate) fn take_unit(&mut self) -> Unit {
+        let mut unit = Unit::ONE;
+        for core in &mut self.cores {
+            let largest = core.iter().fold(0.0_f64, |largest, x| largest.max(x.abs()));
+            let own = Unit::below(largest);
+            core.mapv_inplace(|x| own.divide(x));
+            unit = unit.times(own);
+        }
+        unit
+    }
+
+    /// Returns `||T||`, also where its square overflows or vanishes.  Time `O(sum I_k r^3)`.
+    pub fn norm(&self) -> f64 {
+        let mut train = self.clone();
+        let unit = train.take_unit();
+        unit.multiply(train.norm_squared().max(0.0).sqrt())
+    }
+
     /// Returns `||T||^2` by contracting the train with itself.  Time `O(sum I_k r^3)`.
     pub fn norm_squared(&self) -> f64 {
         train_norm_squared(&self.cores)
@@ -183,6 +205,43 @@ mod tests {
         // Two orders of about a hundred roundings.
         assert!((train.norm_squared() / norm - 1.0).abs() < 1e-13);
         assert_eq!((train.parameters(), train.ranks()), (12 + 36 + 40 + 4, vec![3, 4, 2]));
+    }
+
+    #[test]
+    fn trains_of_any_size_are_rounded_and_measured() {
+        let train = Train::random(&[4, 5, 6, 3], &[3, 4, 2], 5);
+        let spectra = train.spectra().unwrap();
+        let vectors = train.mode_vectors(2).unwrap();
+        // Powers of two change no digit; the last is spread over cores whose product is ordinary.
+        for exponents in [[660, 0, 0, 0], [0, 0, -660, 0], [900, -900, 0, 0], [-400, 400, 660, 0]] {
+            let power = |exponent: i32| move |x: f64| scaled_by(x, exponent);
+            let cores = train.cores().iter().zip(exponents);
+            let scaled = Train::new(cores.map(|(core, e)| core.mapv(power(e))).collect()).unwrap();
+            let size = |x: f64| scaled_by(x, exponents.iter().sum());
+            let close = |a: f64, b: f64| (a / size(b) - 1.0).abs() < 1e-11;
+            assert!(close(scaled.norm(), train.norm()), "{exponents:?}");
+            for (values, wanted) in scaled.spectra().unwrap().iter().zip(&spectra) {
+                assert!(values.iter().zip(wanted).all(|(&a, &b)| close(a, b)), "{values:?}");
+            }
+            for (found, wanted) in scaled.mode_vectors(2).unwrap().iter().zip(&vectors) {
+                assert!(found.iter().zip(wanted).all(|(a, b)| (a - b).abs() < 1e-9));
+            }
+            let cut = |train: &Train| Cut::within(0.4, train.norm(), 4, usize::MAX);
+            let rounded = scaled.clone().round(&[cut(&scaled); 3]).unwrap();
+            let wanted = train.clone().round(&[cut(&train); 3]).unwrap();
+            assert_eq!(rounded.train.ranks(), wanted.train.ranks());
+            assert!(close(rounded.train.norm(), wanted.train.norm()));
+            let dropped =
+                rounded.bonds.iter().zip(&wanted.bonds).map(|(a, b)| (a.dropped(), b.dropped()));
+            assert!(
+                dropped.into_iter().all(|(a, b)| (a - size(b)).abs() <= 1e-11 * size(train.norm()))
+            );
+        }
+    }
+
+    /// `x` times a power of two, in two steps.
+    fn scaled_by(x: f64, exponent: i32) -> f64 {
+        x * f64::from(exponent / 2).exp2() * f64::from(exponent - exponent / 2).exp2()
     }
 
     #[test]

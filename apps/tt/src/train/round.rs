@@ -8,7 +8,8 @@
 
 use decompose_common::CommonError;
 use decompose_common::linalg::svd;
-use ndarray::{Array2, Axis, s};
+use decompose_formats::Unit;
+use ndarray::{Array2, ArrayView1, Axis, s};
 
 use crate::train::{Train, core_of, left_matrix, right_matrix};
 
@@ -95,19 +96,27 @@ impl Train {
     /// If there is not one cut a bond.
     pub fn round(mut self, cuts: &[Cut]) -> Result<Rounding, CommonError> {
         assert_eq!(cuts.len() + 1, self.order(), "one cut a bond");
+        let unit = self.take_unit();
         self.centre_first();
         let mut bonds = Vec::with_capacity(cuts.len());
         for (k, cut) in cuts.iter().enumerate() {
             let (left, extent, _) = self.cores[k].dim();
             let (u, values, vt) = svd(left_matrix(self.cores[k].view()))?;
-            let rank = cut.rank(values.as_slice().unwrap_or(&[]), f64::EPSILON);
-            let kept = &vt.slice(s![..rank, ..]) * &values.slice(s![..rank]).insert_axis(Axis(1));
+            let values = values.to_vec();
+            let cut = Cut { tail: unit.divide(cut.tail), ..*cut };
+            let rank = cut.rank(&values, f64::EPSILON);
+            let weights = ArrayView1::from(&values[..rank]).insert_axis(Axis(1));
+            let kept = &vt.slice(s![..rank, ..]) * &weights;
             let next = &self.cores[k + 1];
             let (_, next_extent, right) = next.dim();
             let moved: Array2<f64> = kept.dot(&right_matrix(next.view()));
             self.cores[k] = core_of(u.slice(s![.., ..rank]).to_owned(), (left, extent, rank));
             self.cores[k + 1] = core_of(moved, (rank, next_extent, right));
-            bonds.push(Bond { spectrum: values.to_vec(), rank });
+            let spectrum = values.into_iter().map(|value| unit.multiply(value)).collect();
+            bonds.push(Bond { spectrum, rank });
+        }
+        if let Some(centre) = self.cores.last_mut() {
+            centre.mapv_inplace(|x| unit.multiply(x));
         }
         Ok(Rounding { train: self, bonds })
     }
@@ -128,7 +137,10 @@ impl Train {
 
 /// Returns the norm of the values from number `rank` on.
 pub(crate) fn tail_norm(values: &[f64], rank: usize) -> f64 {
-    values[rank.min(values.len())..].iter().rev().map(|x| x * x).sum::<f64>().sqrt()
+    let dropped = &values[rank.min(values.len())..];
+    let unit = Unit::of::<f64>(dropped.first().copied().unwrap_or(0.0));
+    let square: f64 = dropped.iter().rev().map(|&x| unit.divide(x).powi(2)).sum();
+    unit.multiply(square.sqrt())
 }
 
 #[cfg(test)]

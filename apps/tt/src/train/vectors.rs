@@ -28,6 +28,8 @@ impl Train {
     /// [`CommonError::NotFinite`] if a core holds an infinite or undefined number.
     pub fn mode_vectors(&self, most: usize) -> Result<Vec<Array2<f64>>, CommonError> {
         let mut train = self.clone();
+        // Vectors have no unit.
+        train.take_unit();
         train.centre_first();
         let mut vectors = Vec::with_capacity(train.order());
         for k in 0..train.order() {
