@@ -106,17 +106,31 @@ pub fn saved_history(folder: &Path) -> Result<Vec<IterationRecord>, SolverError>
     Ok(checkpoint::read_history(&mut archive, &history_layout(extents.len()))?)
 }
 
+/// Checks that the run saved in `folder` is of a tensor of these extents and of these options.
+///
+/// # Errors
+///
+/// [`SolverError::Start`] with what differs; [`SolverError::Common`] if there is no readable checkpoint.
+pub(crate) fn check<V: Value>(
+    config: &CpConfig,
+    extents: &[u64],
+    folder: &Path,
+) -> Result<NpzIn, SolverError> {
+    let mut archive = checkpoint::open(folder, VERSION)?;
+    match checkpoint::difference(&mut archive, &identity::<V>(config, extents))? {
+        Some(why) => Err(mismatch(folder, why)),
+        None => Ok(archive),
+    }
+}
+
 /// Loads the run saved in `folder`, for the same tensor and options.
 pub(crate) fn load<V: Value>(
     sweep: &dyn MttkrpSweep<V>,
     config: &CpConfig,
     folder: &Path,
 ) -> Result<Run<V>, SolverError> {
-    let mut archive = checkpoint::open(folder, VERSION)?;
     let extents = sweep.extents();
-    if let Some(why) = checkpoint::difference(&mut archive, &identity::<V>(config, extents))? {
-        return Err(mismatch(folder, why));
-    }
+    let mut archive = check::<V>(config, extents, folder)?;
     let state = read_state(&mut archive, extents.len(), &sweep.panels(config.rank))?;
     check_shapes(&state, extents, folder)?;
     let [norm_squared, earlier_seconds, worst_condition] = fixed::<f64, 3>(&mut archive, "run")?;

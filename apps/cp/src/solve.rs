@@ -116,25 +116,45 @@ pub fn nvecs_start<V: Value>(coo: &Coo<V>, config: &CpConfig) -> Result<Start<V>
     Ok(Start::Given(CpModel::new(vec![1.0; config.rank], factors)?))
 }
 
+/// Checks that a run with these options, of a tensor of these extents, can begin with `start`.
+///
+/// # Errors
+///
+/// [`SolverError::Start`] with what does not fit; [`SolverError::Common`] if a checkpoint cannot be read.
+pub fn check_start<V: Value>(
+    start: &Start<V>,
+    config: &CpConfig,
+    extents: &[u64],
+) -> Result<(), SolverError> {
+    match start {
+        Start::Random => Ok(()),
+        Start::Checkpoint(folder) => checkpoint::check::<V>(config, extents, folder).map(drop),
+        Start::Given(model) => {
+            let (have, want) = (model.extents(), extents);
+            if have == want && model.rank() == config.rank {
+                return Ok(());
+            }
+            let why = format!(
+                "it has rank {} and extents {have:?}, wanted are rank {} and extents {want:?}",
+                model.rank(),
+                config.rank
+            );
+            Err(SolverError::Start { what: "the given model".into(), why })
+        }
+    }
+}
+
 fn begin<V: Value>(
     sweep: &dyn MttkrpSweep<V>,
     start: Start<V>,
     config: &CpConfig,
 ) -> Result<Run<V>, SolverError> {
+    check_start(&start, config, sweep.extents())?;
     let panels = sweep.panels(config.rank);
     let factors = match start {
         Start::Checkpoint(folder) => return checkpoint::load(sweep, config, &folder),
         Start::Random => init::random_panels(sweep.extents(), &panels, config.seed)?,
         Start::Given(model) => {
-            let (have, want) = (model.extents(), sweep.extents());
-            if have != want || model.rank() != config.rank {
-                let why = format!(
-                    "it has rank {} and extents {have:?}, wanted are rank {} and extents {want:?}",
-                    model.rank(),
-                    config.rank
-                );
-                return Err(SolverError::Start { what: "the given model".into(), why });
-            }
             let factors = model.into_parts().1.into_iter();
             factors.map(|factor| Panels::split(factor, &panels)).collect::<Result<_, _>>()?
         }

@@ -10,7 +10,7 @@ use decompose_common::checkpoint::{
     Identity, difference, file, fixed, norm_difference, open, read_history, write_common,
 };
 use decompose_common::history::IterationRecord;
-use decompose_common::npz;
+use decompose_common::npz::{self, NpzIn};
 use decompose_common::{CommonError, SolverError};
 use decompose_formats::Value;
 
@@ -73,19 +73,33 @@ pub fn saved_history(
     Ok(read_history(&mut archive, &layout(contractions(method, order)))?)
 }
 
+/// Checks that the run saved in `folder` is of a tensor of these extents, in train order, and of these options.
+///
+/// # Errors
+///
+/// [`SolverError::Start`] with what differs; [`SolverError::Common`] if there is no readable checkpoint.
+pub(crate) fn check<V: Value>(
+    config: &TtConfig,
+    extents: &[u64],
+    folder: &Path,
+) -> Result<NpzIn, SolverError> {
+    let mut archive = open(folder, VERSION)?;
+    match difference(&mut archive, &identity::<V>(config, extents)?)? {
+        Some(why) => Err(SolverError::Start { what: file(folder).display().to_string(), why }),
+        None => Ok(archive),
+    }
+}
+
 /// Loads the run saved in `folder`, for the same tensor and options.
 pub(crate) fn load<V: Value>(
     kernels: &Kernels<V>,
     config: &TtConfig,
     folder: &Path,
 ) -> Result<Run, SolverError> {
-    let mut archive = open(folder, VERSION)?;
     let extents = kernels.extents();
+    let mut archive = check::<V>(config, extents, folder)?;
     let mismatch =
         |why: String| Err(SolverError::Start { what: file(folder).display().to_string(), why });
-    if let Some(why) = difference(&mut archive, &identity::<V>(config, extents)?)? {
-        return mismatch(why);
-    }
     let [norm_squared, earlier_seconds] = fixed::<f64, 2>(&mut archive, "run")?;
     if let Some(why) = norm_difference(norm_squared, kernels.norm_squared()) {
         return mismatch(why);

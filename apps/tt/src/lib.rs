@@ -42,6 +42,6 @@ pub use config::{Method, Ranks, Start, TtConfig};
 pub use decompose_common::SolverError;
 pub use kernels::{BondSizes, KernelNote, Kernels, LeftOut};
 pub use outcome::TtOutcome;
-pub use solve::{history_layout, solve, solve_svd};
+pub use solve::{check_start, history_layout, solve, solve_svd};
 pub use train::{Bond, Cut, Rounding, Train};
 pub use verify::{Measured, Verified, verify};

@@ -158,29 +158,46 @@ fn cuts(config: &TtConfig, extents: &[u64], norm: f64) -> Result<Vec<Cut>, Solve
     Ok(ranks.into_iter().map(|rank| Cut::within(eps, norm, extents.len(), rank)).collect())
 }
 
+/// Checks that a run with these options, of a tensor of these extents in train order, can begin with `start`.
+///
+/// # Errors
+///
+/// [`SolverError::Start`] with what does not fit; [`SolverError::Common`] if a checkpoint cannot be read.
+pub fn check_start<V: Value>(
+    start: &Start,
+    config: &TtConfig,
+    extents: &[u64],
+) -> Result<(), SolverError> {
+    match start {
+        Start::Random => Ok(()),
+        Start::Checkpoint(folder) => checkpoint::check::<V>(config, extents, folder).map(drop),
+        Start::Given(train) => {
+            let ranks = random_start(extents, config, config.seed)?.ranks();
+            let fits = config.method == Method::Dmrg || train.ranks() == ranks;
+            if train.extents() == extents && fits {
+                return Ok(());
+            }
+            let (have, bonds) = (train.extents(), train.ranks());
+            let why = format!(
+                "it has ranks {bonds:?} and extents {have:?} in train order, wanted are ranks {ranks:?} and \
+                 extents {extents:?}"
+            );
+            Err(SolverError::Start { what: "the given train".into(), why })
+        }
+    }
+}
+
 fn begin<V: Value>(
     kernels: &Kernels<V>,
     start: Start,
     config: &TtConfig,
 ) -> Result<Run, SolverError> {
     let extents = kernels.extents();
-    let train = random_start(extents, config, config.seed)?;
-    let ranks = train.ranks();
+    check_start::<V>(&start, config, extents)?;
     let train = match start {
         Start::Checkpoint(folder) => return checkpoint::load(kernels, config, &folder),
-        Start::Random => train,
-        Start::Given(train) => {
-            let fits = config.method == Method::Dmrg || train.ranks() == ranks;
-            if train.extents() != extents || !fits {
-                let (have, bonds) = (train.extents(), train.ranks());
-                let why = format!(
-                    "it has ranks {bonds:?} and extents {have:?} in train order, wanted are ranks \
-                     {ranks:?} and extents {extents:?}"
-                );
-                return Err(SolverError::Start { what: "the given train".into(), why });
-            }
-            train
-        }
+        Start::Random => random_start(extents, config, config.seed)?,
+        Start::Given(train) => train,
     };
     Ok(Run::new(State::new(train), kernels.norm_squared()))
 }

@@ -106,17 +106,31 @@ pub fn saved_ranks(folder: &Path) -> Result<Vec<usize>, SolverError> {
     Ok(ranks.into_iter().map(|rank| rank as usize).collect())
 }
 
+/// Checks that the run saved in `folder` is of a tensor of these extents and of these options.
+///
+/// # Errors
+///
+/// [`SolverError::Start`] with what differs; [`SolverError::Common`] if there is no readable checkpoint.
+pub(crate) fn check<V: Value>(
+    config: &TuckerConfig,
+    extents: &[u64],
+    folder: &Path,
+) -> Result<NpzIn, SolverError> {
+    let mut archive = checkpoint::open(folder, VERSION)?;
+    match checkpoint::difference(&mut archive, &identity::<V>(config, extents))? {
+        Some(why) => Err(mismatch(folder, why)),
+        None => Ok(archive),
+    }
+}
+
 /// Loads the run saved in `folder`, for the same tensor and options.
 pub(crate) fn load<V: Value>(
     engine: &Engine<V>,
     config: &TuckerConfig,
     folder: &Path,
 ) -> Result<Run<V>, SolverError> {
-    let mut archive = checkpoint::open(folder, VERSION)?;
     let extents = engine.extents();
-    if let Some(why) = checkpoint::difference(&mut archive, &identity::<V>(config, extents))? {
-        return Err(mismatch(folder, why));
-    }
+    let mut archive = check::<V>(config, extents, folder)?;
     let state = read_state(&mut archive, extents.len())?;
     for (mode, factor) in state.factors.iter().enumerate() {
         let wanted = (extents[mode], config.ranks[mode]);

@@ -206,21 +206,36 @@ fn stop<V: Value>(run: &Run<V>, config: &TuckerConfig) -> Option<StopReason> {
     config.stop.check(&Standing { iteration, change, relative_error, error_floor, elapsed })
 }
 
+/// Checks that a run with these options, of a tensor of these extents, can begin with `start`.
+///
+/// # Errors
+///
+/// [`SolverError::Start`] with what does not fit; [`SolverError::Common`] if a checkpoint cannot be read.
+pub fn check_start<V: Value>(
+    start: &Start<V>,
+    config: &TuckerConfig,
+    extents: &[u64],
+) -> Result<(), SolverError> {
+    match start {
+        Start::Random => Ok(()),
+        Start::Checkpoint(folder) => checkpoint::check::<V>(config, extents, folder).map(drop),
+        Start::Factors(factors) => check_fit(factors, extents, config),
+        Start::Given(model) => check_fit(model.factors(), extents, config),
+    }
+}
+
 fn begin<V: Value>(
     engine: &Engine<V>,
     start: Start<V>,
     config: &TuckerConfig,
 ) -> Result<Run<V>, SolverError> {
     let extents = engine.extents();
+    check_start(&start, config, extents)?;
     let state = match start {
         Start::Checkpoint(folder) => return checkpoint::load(engine, config, &folder),
         Start::Random => random_state(extents, config, 0)?,
-        Start::Factors(factors) => {
-            check_fit(&factors, extents, config)?;
-            state_of(factors, None, config)
-        }
+        Start::Factors(factors) => state_of(factors, None, config),
         Start::Given(model) => {
-            check_fit(model.factors(), extents, config)?;
             let (core, factors) = model.into_parts();
             state_of(factors, Some(core), config)
         }

@@ -63,6 +63,8 @@ pub(crate) fn prepare<V: Value>(
     if forecast.start > 0 {
         console.phases.add("start", seconds);
     }
+    // Before kernels are compiled.
+    decompose_cp::check_start(&start, &settings.config, tensor.extents())?;
     let toolchain = settings.toolchain();
     let built = console.phase("build", || Engine::build(tensor, &plan, &toolchain));
     let (engine, build) = built?;

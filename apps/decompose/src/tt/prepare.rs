@@ -2,9 +2,9 @@
 
 use decompose_common::model::Model;
 use decompose_core::sweep::TreeLayout;
-use decompose_formats::{Coo, ModeOrder, PatternCounts, Unit, Value};
+use decompose_formats::{Coo, ModeOrder, PatternCounts, Unit, Value, counted};
 use decompose_tt::bonds::{self, Ordering};
-use decompose_tt::{Kernels, Method, Ranks, Start, Train, TtConfig, kernels};
+use decompose_tt::{Kernels, Method, Ranks, Start, Train, TtConfig, check_start, kernels};
 use serde_json::json;
 
 use crate::failure::Failure;
@@ -14,7 +14,6 @@ use crate::run::tensor::{self, TensorFacts};
 use crate::tt::args::{Init, OrderChoice};
 use crate::tt::memory::{self, Planned, REMEDY};
 use crate::tt::settings::{Settings, joined};
-use crate::words::counted;
 
 /// A run about to begin.
 pub(crate) struct Prepared<V: Value> {
@@ -79,6 +78,10 @@ pub(crate) fn prepare<V: Value>(
         ..settings.config.clone()
     };
     let start = start(settings, given, &ordering.order)?;
+    // Before kernels are compiled.
+    let along: Vec<u64> =
+        ordering.order.modes().iter().map(|&mode| tensor.extents()[mode]).collect();
+    check_start::<V>(&start, &config, &along)?;
     let (work, seconds) = console
         .screen
         .phase("build", || build(settings, (tensor, counts), &planned, (&ordering, start)));

@@ -2,9 +2,10 @@
 
 use decompose_common::model::Model;
 use decompose_core::sweep::BuildReport;
-use decompose_formats::{Coo, Matrix, PatternCounts, Unit, Value};
+use decompose_formats::{Coo, Matrix, PatternCounts, Unit, Value, counted};
 use decompose_tucker::{
-    Engine, Hosvd, Start, Target, Truncation, TuckerModel, TuckerPlan, Unfolding, hosvd,
+    Engine, Hosvd, Start, Target, Truncation, TuckerModel, TuckerPlan, Unfolding, check_start,
+    hosvd,
 };
 use serde_json::json;
 
@@ -89,6 +90,8 @@ pub(crate) fn prepare<V: Value>(
     let (plan, forecast) = planned?;
     tell_plan(&plan, &ranks, console)?;
     forecast.tell(console)?;
+    // Before kernels are compiled.
+    check_start(&start, &settings.config(ranks.clone()), tensor.extents())?;
     let toolchain = settings.toolchain();
     let built = console.phase("build", || Engine::build(tensor, &plan, &toolchain));
     let (engine, build) = built?;
@@ -177,7 +180,9 @@ fn tell_plan(plan: &TuckerPlan, ranks: &[usize], console: &Console) -> Result<()
         if trees.is_empty() { "none".to_owned() } else { trees.join(", ") }
     ));
     let windows = plan.forming.iter().zip(1..).filter_map(|(forming, mode)| match forming {
-        decompose_tucker::Forming::Windows(rows) => Some(format!("mode {mode}: {rows} rows")),
+        decompose_tucker::Forming::Windows(rows) => {
+            Some(format!("mode {mode}: {}", counted(*rows, "row", "rows")))
+        }
         decompose_tucker::Forming::Whole => None,
     });
     let windows: Vec<String> = windows.collect();

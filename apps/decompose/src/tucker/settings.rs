@@ -4,7 +4,7 @@ use std::ops::Deref;
 use std::path::PathBuf;
 
 use decompose_core::sweep::{Merging, Trees};
-use decompose_tucker::{Method, Truncation, check_order, check_ranks, saved_ranks};
+use decompose_tucker::{Method, Truncation, TuckerConfig, check_order, check_ranks, saved_ranks};
 
 use crate::failure::Failure;
 use crate::run::settings::{RunDefaults, RunSettings, SharedArgs};
@@ -109,6 +109,18 @@ impl Settings {
         }
         let above_hosvd = args.model.above_hosvd;
         Ok(Settings { run, ranks, method, nonneg, start, above_hosvd, trees, merging })
+    }
+
+    /// Returns the options of the solver at these ranks.
+    pub(crate) fn config(&self, ranks: Vec<usize>) -> TuckerConfig {
+        TuckerConfig {
+            method: self.solver(),
+            seed: self.seed,
+            stop: self.stop,
+            restarts: self.restarts,
+            checkpoint: self.checkpoint(),
+            ..TuckerConfig::new(ranks)
+        }
     }
 
     /// Returns the solver's method.

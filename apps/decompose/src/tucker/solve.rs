@@ -2,9 +2,7 @@
 
 use decompose_common::run_folder::RunFolder;
 use decompose_formats::{Matrix, Value};
-use decompose_tucker::{
-    Engine, Start, TuckerConfig, TuckerOutcome, history_layout, saved_history, solve_above,
-};
+use decompose_tucker::{Engine, Start, TuckerOutcome, history_layout, saved_history, solve_above};
 
 use crate::cli::Done;
 use crate::failure::Failure;
@@ -36,15 +34,8 @@ pub(crate) fn solve<V: Value>(
     facts: &Facts,
     (folder, console): (Option<&RunFolder>, &mut Console),
 ) -> Result<Solved<V>, Failure> {
-    let method = settings.solver();
-    let config = TuckerConfig {
-        method,
-        seed: settings.seed,
-        stop: settings.stop,
-        restarts: settings.restarts,
-        checkpoint: settings.checkpoint(),
-        ..TuckerConfig::new(facts.ranks.clone())
-    };
+    let config = settings.config(facts.ranks.clone());
+    let method = config.method;
     let earlier = settings.saved.as_deref().map(saved_history).transpose()?.unwrap_or_default();
     let layout = history_layout(engine.extents().len(), method);
     let course = Course { layout, earlier, checkpoint: config.checkpoint.clone() };
