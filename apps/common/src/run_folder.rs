@@ -1,4 +1,4 @@
-//! The folder of a run: claimed when the run begins, filled aside, whole when it ends.
+//! The folder of a run, of figures or of measurements: claimed at the beginning, filled aside, whole at the end.
 //!
 //! ```text
 //! run/            locked by the run that writes to it; two runs never share it
@@ -18,6 +18,8 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use decompose_formats::io::{is_temporary, temporary};
+
 use crate::checkpoint;
 use crate::error::CommonError;
 use crate::files;
@@ -26,16 +28,71 @@ use crate::system;
 
 /// Lists, in a folder aside, the files of a finished run while they are moved.
 const MOVING: &str = "moving";
-/// The record of a run: without it a folder holds no finished run.
-const RECORD: &str = "run.json";
+/// Begins the line of that list which says what the files are.
+const HEAD: &str = "# ";
 /// Names of files that runs write, whatever the command.
 const RESULTS: &[&str] = &[
     "model.npz", "model.ktensor", "lambda.mat", "weights.csv", "checkpoint.npz", "history.csv",
-    RECORD, "restarts.csv", "spectra.csv", "predictions.csv", "rank.csv",
+    "run.json", "restarts.csv", "spectra.csv", "predictions.csv", "rank.csv",
 ];
 /// Names of figures, each an `.svg` and a `.png`.
 const FIGURES: &[&str] =
     &["convergence", "timing", "components", "restarts", "spectra", "predictions", "rank"];
+
+/// Names of files that measurements write.
+const MEASURES: &[&str] = &[
+    "raw.csv", "summary.csv", "bench.json", "bench.svg", "bench.png", "ablation.svg",
+    "ablation.png",
+];
+
+/// What a folder is claimed for: which files in it are those of an earlier result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Contents {
+    /// A run.
+    Run,
+    /// Measurements.
+    Measures,
+    /// Figures, and the numbers in them.  They replace files of the same names alone: they may stand beside a run.
+    Figures,
+}
+
+impl Contents {
+    const ALL: [Contents; 3] = [Contents::Run, Contents::Measures, Contents::Figures];
+
+    /// Its name in a list of files that are being moved.
+    fn name(self) -> &'static str {
+        match self {
+            Contents::Run => "run",
+            Contents::Measures => "measures",
+            Contents::Figures => "figures",
+        }
+    }
+
+    /// The record: without it a folder holds no finished result.
+    fn record(self) -> Option<&'static str> {
+        match self {
+            Contents::Run => Some("run.json"),
+            Contents::Measures => Some("bench.json"),
+            Contents::Figures => None,
+        }
+    }
+
+    /// Tells whether it may have a file of this name.
+    fn has(self, name: &str) -> bool {
+        match self {
+            Contents::Run => is_result(name),
+            Contents::Measures => MEASURES.contains(&name),
+            Contents::Figures => {
+                name == "spectra.csv" || name.ends_with(".svg") || name.ends_with(".png")
+            }
+        }
+    }
+
+    /// Tells whether a file of this name, of an earlier result, goes though the new one has none.
+    fn outdates(self, name: &str) -> bool {
+        self != Contents::Figures && self.has(name)
+    }
+}
 
 /// A folder that this run alone writes to, until it is dropped.
 ///
@@ -69,6 +126,7 @@ struct Traces {
     /// The folder that its files are written to.
     work: PathBuf,
     place: Place,
+    contents: Contents,
     /// Folders made for it, outermost first.
     made: Vec<PathBuf>,
 }
@@ -93,6 +151,19 @@ impl RunFolder {
     /// [`CommonError::Content`] if it is a file, another run writes to it, or something is in it that is to stay;
     /// [`CommonError::Io`] if it cannot be written, or holds no checkpoint to resume.
     pub fn claim(path: &Path, existing: Existing) -> Result<RunFolder, CommonError> {
+        RunFolder::claim_for(path, existing, Contents::Run)
+    }
+
+    /// Claims `path` for `contents`.
+    ///
+    /// # Errors
+    ///
+    /// As [`RunFolder::claim`]; also if a run that was cut short can be resumed into it, unless `contents` is a run.
+    pub fn claim_for(
+        path: &Path,
+        existing: Existing,
+        contents: Contents,
+    ) -> Result<RunFolder, CommonError> {
         if path.exists() && !path.is_dir() {
             let why = "is a file; choose another folder for the output with --out";
             return Err(CommonError::content(path, why));
@@ -103,7 +174,8 @@ impl RunFolder {
             File::open(&saved).map_err(|source| CommonError::io("open", &saved, source))?;
         }
         let fail = |source| CommonError::io("write to", path, source);
-        let mut traces = Traces { work: path.to_owned(), place: Place::Final, made: Vec::new() };
+        let (place, made) = (Place::Final, Vec::new());
+        let mut traces = Traces { work: path.to_owned(), place, contents, made };
         let claimed = (|| {
             let lock = lock(path, &mut traces.made)?;
             let real = fs::canonicalize(path).map_err(fail)?;
@@ -112,6 +184,10 @@ impl RunFolder {
             }
             match existing {
                 Existing::Refuse => check_free(path, &real)?,
+                Existing::Replace if contents != Contents::Run => {
+                    check_resumed(&real).map_err(|why| CommonError::content(path, why))?;
+                    remove_asides(&real, lock.as_ref())?;
+                }
                 Existing::Replace => remove_asides(&real, lock.as_ref())?,
                 Existing::Resume if has_checkpoint(&resumable(&real), &real) => {}
                 Existing::Resume => remove_asides(&real, lock.as_ref())?,
@@ -146,6 +222,11 @@ impl RunFolder {
     /// Returns the folder to write files into until the run ends.
     pub fn work(&self) -> &Path {
         &self.traces.work
+    }
+
+    /// Returns where the file `path` in [`RunFolder::work`] will be when the run has ended.
+    pub fn will_be(&self, path: &Path) -> PathBuf {
+        path.strip_prefix(self.work()).map_or_else(|_| path.to_owned(), |name| self.path.join(name))
     }
 
     /// Takes over the checkpoint in `source`, which this run resumes, with the models of finished restarts, unless
@@ -184,7 +265,7 @@ impl RunFolder {
         self.close();
         match self.traces.place {
             Place::Final => Ok(()),
-            Place::Aside => replace(self.work(), &self.real)
+            Place::Aside => replace(self.work(), &self.real, self.traces.contents)
                 .map_err(|source| CommonError::io("move the results to", &self.path, source)),
         }
     }
@@ -237,12 +318,6 @@ fn is_restart(name: &str) -> bool {
     number.is_some_and(|n| !n.is_empty() && n.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// Tells whether a run that was killed leaves files of this name, of which nobody has use.
-fn is_leftover(name: &str) -> bool {
-    let half = files::of_temporary(name).is_some_and(|name| is_result(name) || name == MOVING);
-    half || name.starts_with(".figure-") || name.starts_with(".decompose-probe-")
-}
-
 impl Traces {
     fn remove(&self) {
         if checkpoint::file(&self.work).is_file() {
@@ -254,7 +329,7 @@ impl Traces {
             Place::Final => {
                 let ours = names(&self.work).unwrap_or_default();
                 ours.iter()
-                    .filter(|name| is_result(name) || is_leftover(name))
+                    .filter(|name| self.contents.has(name) || is_temporary(name))
                     .for_each(|name| drop(remove(&self.work.join(name))));
             }
         }
@@ -333,18 +408,23 @@ fn check_free(path: &Path, real: &Path) -> Result<(), CommonError> {
                    files with --overwrite";
         return Err(CommonError::content(path, why));
     }
+    check_resumed(real).map_err(|why| CommonError::content(path, why))?;
     match asides(real).into_iter().find(|aside| aside.exists()) {
-        Some(aside) if checkpoint::file(&aside).is_file() => {
-            let why = format!(
-                "a run that was cut short has left a checkpoint for it in {}; continue it with --resume, or \
-                 discard it with --overwrite",
-                aside.display()
-            );
-            Err(CommonError::content(path, why))
-        }
         Some(aside) => {
             fs::remove_dir_all(&aside).map_err(|source| CommonError::io("remove", &aside, source))
         }
+        None => Ok(()),
+    }
+}
+
+/// Refuses, saying why, to discard a checkpoint that can be resumed.
+fn check_resumed(real: &Path) -> Result<(), String> {
+    match asides(real).into_iter().find(|aside| checkpoint::file(aside).is_file()) {
+        Some(aside) => Err(format!(
+            "a run that was cut short has left a checkpoint for it in {}; continue it with --resume, or \
+             discard it by a run with --overwrite",
+            aside.display()
+        )),
         None => Ok(()),
     }
 }
@@ -366,7 +446,7 @@ fn remove_asides(real: &Path, lock: Option<&File>) -> Result<(), CommonError> {
 fn sweep(folder: &Path) -> io::Result<()> {
     names(folder)?
         .iter()
-        .filter(|name| is_leftover(name))
+        .filter(|name| is_temporary(name))
         .try_for_each(|name| remove(&folder.join(name)))
 }
 
@@ -375,7 +455,7 @@ fn is_free(folder: &Path) -> io::Result<bool> {
     let aside = asides(folder).map(|aside| aside.file_name().map(ToOwned::to_owned));
     for entry in fs::read_dir(folder)? {
         let name = entry?.file_name();
-        if !aside.contains(&Some(name.clone())) && !is_leftover(&name.to_string_lossy()) {
+        if !aside.contains(&Some(name.clone())) && !is_temporary(&name.to_string_lossy()) {
             return Ok(false);
         }
     }
@@ -415,8 +495,11 @@ fn aside(real: &Path) -> io::Result<PathBuf> {
 }
 
 /// Makes the content of `work` that of `real`.
-fn replace(work: &Path, real: &Path) -> io::Result<()> {
-    let stays = |name: &String| !is_result(name) && !is_leftover(name);
+fn replace(work: &Path, real: &Path, contents: Contents) -> io::Result<()> {
+    let mut list = names(work)?;
+    list.retain(|name| name != MOVING);
+    let stays =
+        |name: &String| !contents.outdates(name) && !is_temporary(name) && !list.contains(name);
     let is_beside = work.parent() == real.parent();
     if is_beside && !names(real)?.iter().any(stays) && system::exchange(work, real).is_ok() {
         sync(real.parent());
@@ -424,21 +507,26 @@ fn replace(work: &Path, real: &Path) -> io::Result<()> {
         let _ = fs::remove_dir_all(work);
         return Ok(());
     }
-    let mut list = names(work)?;
-    list.retain(|name| name != MOVING);
     let listed = files::replace(&work.join(MOVING), |out| {
+        io::Write::write_all(out, format!("{HEAD}{}\n", contents.name()).as_bytes())?;
         list.iter().try_for_each(|name| io::Write::write_all(out, format!("{name}\n").as_bytes()))
     });
     listed.map_err(io::Error::other)?;
-    complete(work, real, &list)
+    complete(work, real, (&list, contents))
 }
 
 /// Completes a move that was cut short.
 fn recover(real: &Path) -> io::Result<()> {
     for work in asides(real) {
         if let Ok(list) = fs::read_to_string(work.join(MOVING)) {
-            let list: Vec<String> = list.lines().map(str::to_owned).collect();
-            complete(&work, real, &list)?;
+            let (heads, list): (Vec<&str>, Vec<&str>) =
+                list.lines().partition(|line| line.starts_with(HEAD));
+            let contents = heads.first().and_then(|head| {
+                let name = head.strip_prefix(HEAD)?;
+                Contents::ALL.into_iter().find(|contents| contents.name() == name)
+            });
+            let list: Vec<String> = list.into_iter().map(str::to_owned).collect();
+            complete(&work, real, (&list, contents.unwrap_or(Contents::Run)))?;
         }
     }
     Ok(())
@@ -447,17 +535,20 @@ fn recover(real: &Path) -> io::Result<()> {
 /// Moves what is left in `work` of the files in `list` to `real`, where no other file of a run stays.
 ///
 /// The record goes first and comes last, so that what is half of one run and half of another has none.
-fn complete(work: &Path, real: &Path, list: &[String]) -> io::Result<()> {
-    let begun = !work.join(RECORD).exists();
-    if !begun || !list.iter().any(|name| name == RECORD) {
-        remove(&real.join(RECORD))?;
+fn complete(work: &Path, real: &Path, (list, contents): (&[String], Contents)) -> io::Result<()> {
+    if let Some(record) = contents.record() {
+        let begun = !work.join(record).exists();
+        if !begun || !list.iter().any(|name| name == record) {
+            remove(&real.join(record))?;
+        }
     }
     for name in names(real)? {
-        if !list.contains(&name) && is_result(&name) {
+        if !list.contains(&name) && contents.outdates(&name) {
             remove(&real.join(&name))?;
         }
     }
-    let (records, others): (Vec<_>, Vec<_>) = list.iter().partition(|name| *name == RECORD);
+    let is_record = |name: &&String| contents.record() == Some(name.as_str());
+    let (records, others): (Vec<_>, Vec<_>) = list.iter().partition(is_record);
     for name in others.into_iter().chain(records) {
         let (from, to) = (work.join(name), real.join(name));
         if from.exists() {
@@ -507,9 +598,7 @@ fn names(folder: &Path) -> io::Result<Vec<String>> {
 
 /// Creates and removes a file: permissions alone do not tell whether a folder can be written.
 fn probe(folder: &Path) -> io::Result<()> {
-    let file = folder.join(format!(".decompose-probe-{}", std::process::id()));
-    fs::OpenOptions::new().write(true).create_new(true).open(&file)?;
-    fs::remove_file(&file)
+    temporary(folder, "")?.close()
 }
 
 #[cfg(test)]

@@ -123,13 +123,8 @@ pub fn save(figure: &impl Figure, dir: &Path, stem: &str) -> Result<Vec<PathBuf>
 
 /// Makes an empty file beside `target` that vanishes unless it is published.
 fn temporary(dir: &Path, target: &Path, format: PlotFormat) -> Result<NamedTempFile, PlotError> {
-    let mut builder = tempfile::Builder::new();
-    let suffix = format!(".{}", format.ending());
-    builder.prefix(".figure-").suffix(&suffix);
-    // Temporary files are private by default, but figures are for whom the umask allows.
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    builder.tempfile_in(dir).map_err(|source| PlotError::Write { path: target.to_owned(), source })
+    decompose_formats::io::temporary(dir, &format!(".{}", format.ending()))
+        .map_err(|source| PlotError::Write { path: target.to_owned(), source })
 }
 
 /// Renames a complete file to its final name.

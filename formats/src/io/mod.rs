@@ -29,6 +29,7 @@ mod options;
 mod report;
 mod source;
 mod table;
+mod temporary;
 mod text;
 mod write;
 
@@ -68,6 +69,8 @@ pub use crate::io::table::TableOptions;
 pub use crate::io::table::read_table;
 pub use crate::io::table::read_table_stream;
 pub use crate::io::table::write_table;
+pub use crate::io::temporary::is_temporary;
+pub use crate::io::temporary::temporary;
 pub use crate::io::write::Overwrite;
 pub use crate::io::write::WriteOptions;
 pub use crate::io::write::write;

@@ -19,7 +19,7 @@ fn a_claim_leaves_no_trace_and_excludes_others() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a/run");
     let claim = RunFolder::claim(&path, Existing::Refuse).unwrap();
-    fill(claim.work(), &["history.csv", "model.npz.tmp", ".figure-1.svg"], "half");
+    fill(claim.work(), &["history.csv", ".decompose-1.part", ".decompose-2.part.svg"], "half");
     for existing in [Existing::Refuse, Existing::Replace] {
         let why = RunFolder::claim(&path, existing).unwrap_err().to_string();
         assert!(why.contains("another run is writing"), "{why}");
@@ -117,4 +117,50 @@ fn a_checkpoint_outlives_its_run() {
     fill(claim.work(), &["model.npz"], "newest");
     claim.publish().unwrap();
     assert_eq!(sorted(&path), ["model.npz"]);
+}
+
+#[test]
+fn figures_stand_beside_a_run_and_measures_replace_measures() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("run");
+    let run = ["convergence.svg", "model.npz", "run.json", "timing.svg"];
+    fill(&path, &run, "old");
+    let why = RunFolder::claim_for(&path, Existing::Refuse, Contents::Figures).unwrap_err();
+    assert!(why.to_string().contains("--overwrite"), "{why}");
+    let claim = RunFolder::claim_for(&path, Existing::Replace, Contents::Figures).unwrap();
+    fill(claim.work(), &["convergence.svg", "convergence-2.svg"], "new");
+    let why = RunFolder::claim(&path, Existing::Replace).unwrap_err().to_string();
+    assert!(why.contains("another run is writing"), "{why}");
+    claim.publish().unwrap();
+    let expected = ["convergence-2.svg", "convergence.svg", "model.npz", "run.json", "timing.svg"];
+    assert_eq!(
+        (sorted(&path), sorted(dir.path())),
+        (expected.map(String::from).to_vec(), vec!["run".into()])
+    );
+    let text = |name: &str| fs::read_to_string(path.join(name)).unwrap();
+    assert_eq!(["convergence.svg", "timing.svg", "run.json"].map(text), ["new", "old", "old"]);
+    // A move of figures that was cut short takes nothing of the run along either.
+    let aside = dir.path().join(".run.partial");
+    fill(&aside, &["timing.svg"], "new");
+    fs::write(aside.join(MOVING), "# figures\nconvergence.svg\ntiming.svg\n").unwrap();
+    RunFolder::claim(&path, Existing::Refuse).unwrap_err();
+    assert_eq!(
+        (sorted(&path), text("timing.svg"), text("model.npz")),
+        (expected.map(String::from).to_vec(), "new".into(), "old".into())
+    );
+    // A run that can be resumed is not discarded for figures.
+    fill(&aside, &["checkpoint.npz"], "half");
+    let why = RunFolder::claim_for(&path, Existing::Replace, Contents::Figures).unwrap_err();
+    assert!(why.to_string().contains("--resume"), "{why}");
+    // A dropped claim takes its figures along, and measures those of earlier measures alone.
+    let path = dir.path().join("bench");
+    let claim = RunFolder::claim_for(&path, Existing::Refuse, Contents::Figures).unwrap();
+    fill(claim.work(), &["bench.svg"], "half");
+    drop(claim);
+    assert!(!path.exists());
+    fill(&path, &["bench.json", "raw.csv", "ablation.svg", "notes.txt"], "old");
+    let claim = RunFolder::claim_for(&path, Existing::Replace, Contents::Measures).unwrap();
+    fill(claim.work(), &["bench.json", "raw.csv"], "new");
+    claim.publish().unwrap();
+    assert_eq!(sorted(&path), ["bench.json", "notes.txt", "raw.csv"]);
 }

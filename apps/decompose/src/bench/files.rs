@@ -19,10 +19,7 @@ use crate::failure::Failure;
 use crate::run::args::Precision;
 use crate::run::figures::Sketches;
 
-/// All figures that a run may draw.
-const FIGURES: [&str; 4] = ["bench.svg", "bench.png", "ablation.svg", "ablation.png"];
-
-/// Writes raw.csv, summary.csv, bench.json and the figures; returns their paths.
+/// Writes raw.csv, summary.csv, bench.json and the figures where they wait for the end; returns their paths.
 ///
 /// # Errors
 ///
@@ -33,16 +30,13 @@ pub(crate) fn write(
     (lines, ablation): (&[Line], &[Ablation]),
     done: Done,
 ) -> Result<Vec<PathBuf>, Failure> {
-    settings.folder.create()?;
-    let folder = settings.folder.path();
+    let folder = settings.folder.work();
     let mut written =
         ["raw.csv", "summary.csv", "bench.json"].map(|name| folder.join(name)).to_vec();
     let whole = whole(settings, record, (lines, ablation), done);
     files::replace(&written[0], |out| {
         write_raw(out, settings, record).map_err(files::table_error)
     })?;
-    // The figures of an earlier run belong to its numbers.
-    settings.folder.clear(FIGURES)?;
     files::replace(&written[1], |out| {
         write_summary(out, settings, lines).map_err(files::table_error)
     })?;

@@ -16,11 +16,13 @@ mod table;
 mod tensors;
 mod turns;
 
+use std::path::PathBuf;
+
 use decompose_common::interrupt;
 use decompose_common::progress::{Screen, Verbosity};
 use decompose_core::cost::Machine;
 use decompose_core::roofline::Limits;
-use decompose_formats::Value;
+use decompose_formats::{Value, counted};
 
 use crate::bench::record::Record;
 use crate::bench::settings::{Settings, What};
@@ -40,16 +42,16 @@ pub(crate) use crate::bench::args::BenchArgs;
 pub(crate) fn run(args: BenchArgs) -> Result<Done, Failure> {
     let settings = Settings::new(args)?;
     match settings.precision {
-        Precision::F64 => run_in::<f64>(&settings),
-        Precision::F32 => run_in::<f32>(&settings),
+        Precision::F64 => run_in::<f64>(settings),
+        Precision::F32 => run_in::<f32>(settings),
     }
 }
 
-fn run_in<V: Value>(settings: &Settings) -> Result<Done, Failure> {
+fn run_in<V: Value>(settings: Settings) -> Result<Done, Failure> {
     let mut screen = Screen::new(Verbosity::Normal);
     let mut record = Record::default();
     interrupt::install();
-    let measured = measure_all::<V>(settings, &mut record, &mut screen);
+    let measured = measure_all::<V>(&settings, &mut record, &mut screen);
     screen.stop();
     if record.samples.is_empty() {
         if measured.is_ok() {
@@ -58,17 +60,25 @@ fn run_in<V: Value>(settings: &Settings) -> Result<Done, Failure> {
         return measured;
     }
     let lines = summary::lines(&record);
-    let ablation = ablation::of(settings, &record);
+    let alone = settings.peers.iter().filter(|peer| !lines.iter().any(|l| peer.is_of(&l.key)));
+    let alone = alone.count();
+    if alone > 0 {
+        let rows = counted(alone, "row of --peer is", "rows of --peer are");
+        screen.warn(format!("{rows} of work that was not measured here: nothing is beside it"));
+    }
+    let ablation = ablation::of(&settings, &record);
     // What was measured before a failure is kept.
     let done = *measured.as_ref().unwrap_or(&Done::Interrupted);
-    let written = files::write(settings, &record, (&lines, &ablation), done)?;
-    stdout::line(table::of(settings, &lines))?;
+    let written = files::write(&settings, &record, (&lines, &ablation), done)?;
+    stdout::line(table::of(&settings, &lines))?;
     if let Some(text) = table::disturbances(&record.disturbances) {
         stdout::line(text)?;
     }
     if let Some(table) = ablation::table(&ablation) {
         stdout::line(table)?;
     }
+    let written: Vec<PathBuf> = written.iter().map(|path| settings.folder.will_be(path)).collect();
+    settings.folder.publish()?;
     for path in written {
         screen.line(format!("write    {}", path.display()));
     }
@@ -121,7 +131,7 @@ fn measure<V: Value>(
     Ok(Done::Complete)
 }
 
-/// Measures the limits of the machine for rows of this rank, once a process.
+/// Measures the limits of the machine for rows of this rank, once a process, under the same guard as runs.
 fn limits<V: Value>(
     settings: &Settings,
     rank: usize,
@@ -132,10 +142,15 @@ fn limits<V: Value>(
         if record.limits(rank, *threads).is_some() {
             continue;
         }
-        let measuring =
-            || pool.install(|| Limits::measure::<V>(rank, Machine::here(), &settings.toolchain));
-        match screen.phase("limits", measuring).0 {
-            Ok(limits) => {
+        let guarded = || {
+            turns::undisturbed((settings, *threads), &mut record.disturbances, || {
+                pool.install(|| Limits::measure::<V>(rank, Machine::here(), &settings.toolchain))
+            })
+        };
+        match screen.phase("limits", guarded).0 {
+            // Stopped by the user, as what follows will be.
+            Ok(None) => {}
+            Ok(Some(limits)) => {
                 screen.line(table::limits(rank, &limits));
                 record.limits.push((rank, limits));
             }

@@ -4,12 +4,15 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::ValueEnum;
-use decompose_common::output::{Existing, OutputFolder};
+use decompose_common::interrupt;
+use decompose_common::output::Existing;
+use decompose_common::run_folder::{Contents, RunFolder};
 use decompose_core::cost::Machine;
 use decompose_core::plot::PlotFormat;
 use decompose_core::roofline::CoreShare;
 use decompose_core::runtime::Toolchain;
 use decompose_core::technique::Technique;
+use decompose_formats::FormatError;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::bench::args::BenchArgs;
@@ -36,7 +39,7 @@ pub(crate) struct Settings {
     pub(crate) without: Without,
     pub(crate) peers: Vec<Peer>,
     pub(crate) peer_file: Option<PathBuf>,
-    pub(crate) folder: OutputFolder,
+    pub(crate) folder: RunFolder,
     /// The formats of figures.
     pub(crate) plots: Vec<PlotFormat>,
     pub(crate) toolchain: Toolchain,
@@ -86,7 +89,8 @@ impl Settings {
             return Err(Failure::input(why).help("try `decompose bench --like uber`"));
         }
         let existing = if args.overwrite { Existing::Replace } else { Existing::Refuse };
-        let folder = OutputFolder::check(&args.out, existing)?;
+        interrupt::announce();
+        let folder = RunFolder::claim_for(&args.out, existing, Contents::Measures)?;
         let peers = args.peer.as_deref().map(peers::read).transpose()?.unwrap_or_default();
         let files = args.files.iter().cloned().map(|file| Ok(Source::File(file)));
         let generated = args.like.iter().map(|name| {
@@ -99,6 +103,12 @@ impl Settings {
             true => Without::EachAndAll,
             false => Without::Each(distinct(args.without)),
         };
+        // Before kernels are compiled; what is in the files is seen when their turn comes.
+        if let [file] = args.files.as_slice()
+            && file.as_os_str() != "-"
+        {
+            std::fs::metadata(file).map_err(|_| FormatError::Missing(file.clone()))?;
+        }
         let (toolchain, pools) = (Toolchain::detect(), pools(distinct(args.threads))?);
         let share = |(threads, pool): &(usize, ThreadPool)| {
             let share = pool.install(|| CoreShare::new(Machine::here(), &toolchain)).ok()?;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use decompose_common::progress::Screen;
 use decompose_formats::io::{self, Overwrite, WriteOptions};
 use decompose_formats::synth::{SynthConfig, generate};
-use decompose_formats::{Coo, PatternCounts, Value};
+use decompose_formats::{Coo, PatternCounts, Value, counted};
 use tempfile::TempPath;
 
 use crate::bench::record::TensorFacts;
@@ -55,7 +55,8 @@ impl Source {
             Source::Like { name, config } => {
                 let (tensor, seconds) = screen.phase("generate", || generate::<V>(config));
                 let tensor = tensor?;
-                screen.line(format!("generate {name}: {} entries; {seconds:.2} s", tensor.nnz()));
+                let entries = counted(tensor.nnz(), "entry", "entries");
+                screen.line(format!("generate {name}: {entries}; {seconds:.2} s"));
                 let ingest = settings.asks(What::Ingest);
                 let written = ingest.then(|| write(&tensor, settings, screen)).transpose()?;
                 let source = format!("decompose generate power-law --like {name}");
@@ -89,9 +90,8 @@ fn write<V: Value>(
     settings: &Settings,
     screen: &mut Screen,
 ) -> Result<TempPath, Failure> {
-    settings.folder.create()?;
-    let folder = settings.folder.path();
-    let place = tempfile::Builder::new().prefix(".ingest-").suffix(".tns").tempfile_in(folder);
+    let folder = settings.folder.work();
+    let place = io::temporary(folder, ".tns");
     let place = place.map_err(|error| {
         Failure::input(format!("cannot write to {}: {error}", folder.display())).while_writing()
     })?;

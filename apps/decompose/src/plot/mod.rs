@@ -3,11 +3,14 @@
 mod components;
 mod runs;
 
-use std::path::{Path, PathBuf};
+use std::cell::RefCell;
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
-use decompose_common::output::{Existing, OutputFolder};
+use decompose_common::interrupt;
+use decompose_common::output::Existing;
+use decompose_common::run_folder::{Contents, RunFolder};
 use decompose_core::plot::{self, ComponentOrder, Figure, PlotFormat};
 
 use crate::cli::Done;
@@ -130,8 +133,10 @@ impl FromStr for ModeList {
 /// A path that holds no run or no model, or an output that exists or cannot be written.
 pub(crate) fn run(args: &PlotArgs) -> Result<Done, Failure> {
     let existing = if args.overwrite { Existing::Replace } else { Existing::Refuse };
-    let folder = OutputFolder::check(&args.out, existing)?;
-    let sheet = Sheet { folder: folder.path(), formats: args.format.formats() };
+    interrupt::announce();
+    let folder = RunFolder::claim_for(&args.out, existing, Contents::Figures)?;
+    let (formats, saved) = (args.format.formats(), RefCell::default());
+    let sheet = Sheet { folder: &folder, formats, saved };
     let models = args.paths.iter().any(|path| path.is_file());
     match args.paths.as_slice() {
         [model] if models || args.components.is_some() => components::draw(args, model, &sheet)?,
@@ -142,19 +147,25 @@ pub(crate) fn run(args: &PlotArgs) -> Result<Done, Failure> {
         }
         runs => runs::draw(args, runs, &sheet)?,
     }
+    let saved = sheet.saved.into_inner();
+    folder.publish()?;
+    saved.iter().try_for_each(|path| stdout::line(path.display()))?;
     Ok(Done::Complete)
 }
 
 /// Where figures go.
 struct Sheet<'a> {
-    folder: &'a Path,
+    folder: &'a RunFolder,
     formats: Vec<PlotFormat>,
+    /// The files, where they will be.
+    saved: RefCell<Vec<PathBuf>>,
 }
 
 impl Sheet<'_> {
-    /// Writes a figure and prints its files.
+    /// Writes a figure.
     fn save(&self, figure: &impl Figure, stem: &str) -> Result<(), Failure> {
-        let paths = plot::render(figure, &self.formats)?.write(self.folder, stem)?;
-        paths.iter().try_for_each(|path| stdout::line(path.display()))
+        let paths = plot::render(figure, &self.formats)?.write(self.folder.work(), stem)?;
+        self.saved.borrow_mut().extend(paths.iter().map(|path| self.folder.will_be(path)));
+        Ok(())
     }
 }

@@ -1,8 +1,12 @@
 //! `decompose tt --info`: what a train is.
 
+use std::path::PathBuf;
+
+use decompose_common::interrupt;
 use decompose_common::model::{Link, Meaning, Model, Stored, TtModel};
-use decompose_common::output::{Existing, OutputFolder};
+use decompose_common::output::Existing;
 use decompose_common::progress::{Screen, Verbosity};
+use decompose_common::run_folder::{Contents, RunFolder};
 use decompose_formats::stats::grouped;
 use decompose_tt::Train;
 
@@ -27,7 +31,8 @@ const SHOWN: usize = 8;
 pub(crate) fn run(args: &TtArgs) -> Result<Done, Failure> {
     let folder = args.output.out.as_deref().map(|out| {
         let existing = if args.switches.overwrite { Existing::Replace } else { Existing::Refuse };
-        OutputFolder::check(out, existing)
+        interrupt::announce();
+        RunFolder::claim_for(out, existing, Contents::Figures)
     });
     let folder = folder.transpose()?;
     let (model, meaning) = read(args)?;
@@ -42,16 +47,17 @@ pub(crate) fn run(args: &TtArgs) -> Result<Done, Failure> {
         stdout::line(format!("loss         {loss}; values are {scale}"))?;
     }
     let Some(folder) = folder else { return Ok(Done::Complete) };
-    folder.create()?;
     let title = format!("{}, ranks {}", args.input.file.display(), joined(&train.ranks(), "-"));
     let figure = figures::spectra(title, &spectra, &train.ranks());
-    let mut paths = vec![write::spectra(&spectra, &train.ranks(), folder.path())?];
+    let mut paths = vec![write::spectra(&spectra, &train.ranks(), folder.work())?];
     let formats = args.output.figures.formats();
     let mut sketches = Sketches::new(&formats);
     sketches.add("spectra", || Ok(figure));
-    paths.extend(sketches.write(folder.path()));
+    paths.extend(sketches.write(folder.work()));
     let screen = Screen::new(Verbosity::Normal);
     sketches.warnings.iter().for_each(|warning| screen.warn(warning));
+    let paths: Vec<PathBuf> = paths.iter().map(|path| folder.will_be(path)).collect();
+    folder.publish()?;
     paths.iter().try_for_each(|path| stdout::line(path.display()))?;
     Ok(Done::Complete)
 }
@@ -91,7 +97,7 @@ fn print(
         grouped(numbers as u64),
         times(cells / numbers as f64)
     ))?;
-    stdout::line(format!("norm         {:.9e}", train.norm_squared().sqrt()))?;
+    stdout::line(format!("norm         {:.9e}", train.norm()))?;
     for (values, bond) in spectra.iter().zip(1..) {
         let shown: Vec<String> =
             values.iter().take(SHOWN).map(|value| format!("{value:.3e}")).collect();

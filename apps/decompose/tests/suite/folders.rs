@@ -156,7 +156,7 @@ fn files_of_others_stay_and_links_are_not_followed() {
     run("-r 2 -q -o run --out-format splatt,csv,ttb");
     fs::write(folder.join("notes.txt"), "mine").unwrap();
     fs::write(dir.path().join("victim"), "mine").unwrap();
-    for name in ["model.npz", "history.csv", "run.json", "model.npz.tmp"] {
+    for name in ["model.npz", "history.csv", "run.json", ".decompose-1.part"] {
         let _ = fs::remove_file(folder.join(name));
         symlink("../victim", folder.join(name)).unwrap();
     }
@@ -193,10 +193,10 @@ fn every_file_of_a_run_is_known_as_one() {
         for name in names(&dir.path().join(command)) {
             assert!(decompose_common::run_folder::is_result(&name), "{command}: {name}");
         }
-        let temporary = dir.path().join(command).join("model.npz.tmp");
-        fs::write(temporary, "half").unwrap();
+        let temporary = dir.path().join(command).join(".decompose-1.part");
+        fs::write(&temporary, "half").unwrap();
         solve(command, dir.path(), file, &format!("{options} -q -o {command} --overwrite"));
-        assert!(!dir.path().join(command).join("model.npz.tmp").exists(), "{command}");
+        assert!(!temporary.exists(), "{command}");
     }
     assert_eq!(names(dir.path()), ["complete", "cp", "rank", "tt", "tucker"]);
 }

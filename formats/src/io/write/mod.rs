@@ -5,7 +5,6 @@
 mod text;
 
 use std::fs::File;
-use std::fs::Permissions;
 use std::io;
 use std::io::BufWriter;
 use std::io::Write;
@@ -18,6 +17,7 @@ use crate::io::options::Base;
 use crate::io::report::Dialect;
 use crate::io::source::Compression;
 use crate::io::source::Format;
+use crate::io::temporary::temporary;
 use crate::value::Value;
 
 /// What happens to a file that is there already.
@@ -128,12 +128,7 @@ fn replace(
 ) -> Result<(), FormatError> {
     let refused = |source| FormatError::Io { action: "write", path: path.to_owned(), source };
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".decompose-").suffix(".part");
-    if let Some(permissions) = ordinary_permissions() {
-        builder.permissions(permissions);
-    }
-    let mut file = builder.tempfile_in(folder.unwrap_or(Path::new("."))).map_err(refused)?;
+    let mut file = temporary(folder.unwrap_or(Path::new(".")), "").map_err(refused)?;
     content(file.as_file_mut()).map_err(refused)?;
     let persisted = match overwrite {
         Overwrite::Refuse => file.persist_noclobber(path),
@@ -146,19 +141,6 @@ fn replace(
         }
         Err(error) => Err(refused(error.error)),
     }
-}
-
-/// Returns the permissions of a file that any program creates; temporary files are private
-/// otherwise and would stay so under their final name.
-#[cfg(unix)]
-fn ordinary_permissions() -> Option<Permissions> {
-    use std::os::unix::fs::PermissionsExt;
-    Some(Permissions::from_mode(0o666))
-}
-
-#[cfg(not(unix))]
-fn ordinary_permissions() -> Option<Permissions> {
-    None
 }
 
 /// Runs `content` on a compressor of `out`.
