@@ -64,7 +64,8 @@ pub(crate) struct BenchArgs {
     #[arg(long, conflicts_with = "without")]
     pub(crate) ablation: bool,
     /// Recorded results of other programs, to be shown beside: a CSV file with the columns program,
-    /// tensor, rank, threads, quantity, value.
+    /// tensor, rank, threads, quantity, value (seconds) and, if known, lowest and highest; rows of the
+    /// same work are runs of it.
     #[arg(long, value_name = "FILE")]
     pub(crate) peer: Option<PathBuf>,
     /// The folder of the results.

@@ -3,6 +3,7 @@
 use decompose_core::plot::{Bar, BarGroup, BarLook, Bars, Marks, ScaleKind};
 
 use crate::bench::names::Names;
+use crate::bench::peers::{self, Peer};
 use crate::bench::record::{Key, PROGRAM};
 use crate::bench::settings::{Settings, What};
 use crate::bench::summary::Line;
@@ -15,24 +16,33 @@ const LINEAR_RANGE: f64 = 12.0;
 pub(crate) fn of(settings: &Settings, lines: &[Line]) -> Option<Bars> {
     let (title, shown) = shown(settings, lines)?;
     let own: Vec<&Line> = shown.iter().copied().filter(|l| l.key.program == PROGRAM).collect();
-    let mut series: Vec<String> = Vec::new();
-    let peers = settings.peers.iter().filter(|peer| own.iter().any(|l| peer.is_of(&l.key)));
-    let programs = shown.iter().map(|line| &line.key.program);
-    for program in programs.chain(peers.map(|peer| &peer.program)) {
-        if !series.contains(program) {
-            series.push(program.clone());
+    let mut keys: Vec<Key> = own.iter().map(|line| line.key.clone()).collect();
+    let quantities: Vec<&str> = own.iter().map(|line| line.key.quantity.as_str()).collect();
+    let is_shown = |peer: &&Peer| quantities.contains(&peer.quantity.as_str());
+    let peers: Vec<&Peer> = settings.peers.iter().filter(is_shown).collect();
+    // Work that was not measured here has a group of its own.
+    for peer in &peers {
+        if !keys.iter().any(|key| peer.is_of(key)) {
+            keys.push(peer.key(PROGRAM));
         }
     }
-    let names = Names::of(own.iter().map(|line| &line.key))?;
-    let groups: Vec<BarGroup> = own
-        .iter()
-        .map(|line| BarGroup {
-            name: names.name(&line.key),
-            bars: series.iter().map(|program| bar(settings, &shown, line, program)).collect(),
-        })
-        .collect();
-    let values: Vec<Option<f64>> = own.iter().map(|line| line.bound.map(|b| b.seconds)).collect();
-    let heights = groups.iter().flat_map(|group| &group.bars).flatten().map(|bar| bar.value);
+    let mut series: Vec<String> = Vec::new();
+    let programs = shown.iter().map(|line| line.key.program.as_str());
+    for program in programs.chain(peers::programs(peers)) {
+        if !series.iter().any(|known| known == program) {
+            series.push(program.to_owned());
+        }
+    }
+    let names = Names::of(&keys)?;
+    let group = |key: &Key| BarGroup {
+        name: names.name(key),
+        bars: series.iter().map(|program| bar(settings, &shown, key, program)).collect(),
+    };
+    let groups: Vec<BarGroup> = keys.iter().map(group).collect();
+    let bound = |key: &Key| own.iter().find(|line| line.key == *key)?.bound.map(|b| b.seconds);
+    let values: Vec<Option<f64>> = keys.iter().map(bound).collect();
+    let bars = groups.iter().flat_map(|group| &group.bars).flatten();
+    let heights = bars.flat_map(|bar| [bar.low, bar.value, bar.high]);
     let heights = heights.chain(values.iter().flatten().copied());
     let (low, high) = heights.fold((f64::INFINITY, 0.0_f64), |(l, h), v| (l.min(v), h.max(v)));
     let scale = if high > LINEAR_RANGE * low { ScaleKind::Log } else { ScaleKind::Linear };
@@ -66,12 +76,14 @@ fn shown<'a>(settings: &Settings, lines: &'a [Line]) -> Option<(&'static str, Ve
     choices.next().map(|(_, title, found)| (title, found))
 }
 
-/// The bar of `program` for the work of `line`.
-fn bar(settings: &Settings, shown: &[&Line], line: &Line, program: &str) -> Option<Bar> {
-    let key = Key { program: program.to_owned(), ..line.key.clone() };
+/// The bar of `program` for the work of `key`.
+fn bar(settings: &Settings, shown: &[&Line], key: &Key, program: &str) -> Option<Bar> {
+    let key = Key { program: program.to_owned(), ..key.clone() };
     let ours = shown.iter().find(|line| line.key == key);
     let ours = ours.map(|l| Bar { value: l.median, low: l.lowest, high: l.highest });
-    let peer =
-        || settings.peers.iter().find(|peer| peer.program == program && peer.is_of(&line.key));
-    ours.or_else(|| peer().map(|peer| Bar::exact(peer.value)))
+    let peer = || {
+        let found = peers::spread(&settings.peers, program, &key)?;
+        Some(Bar { value: found.median, low: found.lowest, high: found.highest })
+    };
+    ours.or_else(peer)
 }

@@ -1,4 +1,5 @@
 //! Names for results in tables and figures: what tells them apart, and what they have in common.
+use decompose_formats::counted;
 
 use crate::bench::record::Key;
 
@@ -73,5 +74,5 @@ fn words(key: &Key) -> [String; 4] {
 }
 
 fn count(threads: usize) -> String {
-    if threads == 1 { "1 thread".to_owned() } else { format!("{threads} threads") }
+    counted(threads, "thread", "threads")
 }

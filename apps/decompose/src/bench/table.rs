@@ -1,7 +1,9 @@
 //! Results for the terminal.
 
 use decompose_core::roofline::Limits;
+use decompose_formats::counted;
 
+use crate::bench::peers::{self, Spread};
 use crate::bench::record::Disturbances;
 use crate::bench::settings::Settings;
 use crate::bench::summary::Line;
@@ -11,9 +13,8 @@ use crate::bench::turns;
 pub(crate) fn limits(rank: usize, limits: &Limits) -> String {
     let gb = |rate: f64| rate / 1e9;
     let mut text = format!(
-        "limits   {} {}, f{}: {:.1} GFLOP/s; memory: read {:.1} GB/s, triad {:.1} GB/s\n         rows of rank {rank}:",
-        limits.threads,
-        if limits.threads == 1 { "thread" } else { "threads" },
+        "limits   {}, f{}: {:.1} GFLOP/s; memory: read {:.1} GB/s, triad {:.1} GB/s\n         rows of rank {rank}:",
+        counted(limits.threads, "thread", "threads"),
         limits.value_bytes * 8,
         gb(limits.flops),
         gb(limits.read),
@@ -86,12 +87,25 @@ pub(crate) fn of(settings: &Settings, lines: &[Line]) -> String {
     text += "medians, seconds; GB/s: rows and trees loaded, from whatever cache; \
              ratio: median over bound";
     for line in lines {
-        for peer in settings.peers.iter().filter(|peer| peer.is_of(&line.key)) {
-            let (times, key) = (peer.value / line.median, &line.key);
+        for program in peers::programs(&settings.peers) {
+            let key = &line.key;
+            let Some(Spread { median, lowest, highest }) =
+                peers::spread(&settings.peers, program, key)
+            else {
+                continue;
+            };
+            let spread = match lowest < highest {
+                true => format!(" ({lowest:.3e} to {highest:.3e})"),
+                false => String::new(),
+            };
             let rank = key.rank.map(|rank| format!(" rank {rank}")).unwrap_or_default();
             text += &format!(
-                "\n{} {} of {}{rank} on {}: {:.3e} s, {times:.2} times that of {}",
-                peer.program, peer.quantity, key.tensor, key.threads, peer.value, key.program
+                "\n{program} {} of {}{rank} on {}: {median:.3e} s{spread}, {:.2} times that of {}",
+                key.quantity,
+                key.tensor,
+                key.threads,
+                median / line.median,
+                key.program
             );
         }
     }

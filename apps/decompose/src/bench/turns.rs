@@ -34,6 +34,17 @@ struct Run {
     share: f64,
 }
 
+impl Disturbances {
+    /// Counts the runs of a measurement, by the shares that they met; returns the greatest, which counts.
+    fn add(&mut self, shares: &[f64]) -> f64 {
+        let best = shares.iter().copied().fold(0.0, f64::max);
+        self.runs += shares.len();
+        self.repeated += shares.len().saturating_sub(1);
+        self.counted += usize::from(best < UNDISTURBED);
+        best
+    }
+}
+
 /// Warms every runner up, then runs them in turn for the rounds that are asked for, again where
 /// others disturb; stops in good order when the user asks for it.
 ///
@@ -69,6 +80,24 @@ pub(crate) fn take<R: Runner + ?Sized>(
     Ok(Done::Complete)
 }
 
+/// Measures `what` under the same guard as a run on `threads` threads; returns the least disturbed result, `None` if
+/// the user has asked to stop.
+///
+/// # Errors
+///
+/// That of `what`.
+pub(crate) fn undisturbed<T, E>(
+    (settings, threads): (&Settings, usize),
+    disturbances: &mut Disturbances,
+    mut what: impl FnMut() -> Result<T, E>,
+) -> Result<Option<T>, E> {
+    let share = || settings.share(threads);
+    let Some(found) = attempts(&share, settings.patience, &mut what)? else { return Ok(None) };
+    disturbances.add(&found.iter().map(|(_, share)| *share).collect::<Vec<_>>());
+    let best = found.into_iter().reduce(|a, b| if b.1 > a.1 { b } else { a });
+    Ok(best.map(|(result, _)| result))
+}
+
 /// Runs until the threads have what they can have before and after, or patience ends; `None` if the user has
 /// asked to stop.
 fn runs<R: Runner + ?Sized>(
@@ -76,33 +105,43 @@ fn runs<R: Runner + ?Sized>(
     share: &dyn Fn(usize) -> f64,
     patience: Duration,
 ) -> Result<Option<Vec<Run>>, Failure> {
+    let threads = runner.threads();
+    let found = attempts(&|| share(threads), patience, &mut || runner.run())?;
+    let run = |(measured, share)| Run { measured, share };
+    Ok(found.map(|found| found.into_iter().map(run).collect()))
+}
+
+/// Calls `run` until the share of their speed that the threads have is whole before and after, or patience ends;
+/// returns each result with the lesser share, `None` if the user has asked to stop.
+fn attempts<T, E>(
+    share: &dyn Fn() -> f64,
+    patience: Duration,
+    run: &mut dyn FnMut() -> Result<T, E>,
+) -> Result<Option<Vec<(T, f64)>>, E> {
     let begun = Instant::now();
-    let mut runs = Vec::new();
+    let mut results = Vec::new();
     loop {
-        let mut before = share(runner.threads());
+        let mut before = share();
         while before < UNDISTURBED && begun.elapsed() < patience && !interrupt::requested() {
             std::thread::sleep(PAUSE);
-            before = share(runner.threads());
+            before = share();
         }
         if interrupt::requested() {
             return Ok(None);
         }
-        let measured = runner.run()?;
-        let share = share(runner.threads()).min(before);
-        runs.push(Run { measured, share });
+        let result = run()?;
+        let share = share().min(before);
+        results.push((result, share));
         if share >= UNDISTURBED || begun.elapsed() >= patience {
-            return Ok(Some(runs));
+            return Ok(Some(results));
         }
     }
 }
 
 /// Makes samples of the runs of a round; the one that met the greatest share counts.
 fn counted(runs: Vec<Run>, round: usize, disturbances: &mut Disturbances) -> Vec<Sample> {
-    let best = runs.iter().map(|run| run.share).fold(0.0, f64::max);
+    let best = disturbances.add(&runs.iter().map(|run| run.share).collect::<Vec<_>>());
     let chosen = runs.iter().position(|run| run.share == best);
-    disturbances.runs += runs.len();
-    disturbances.repeated += runs.len().saturating_sub(1);
-    disturbances.counted += usize::from(best < UNDISTURBED);
     let samples = runs.into_iter().enumerate().flat_map(|(at, Run { measured, share })| {
         let counts = Some(at) == chosen;
         let sample = move |(key, seconds)| Sample { round, key, seconds, share, counts };

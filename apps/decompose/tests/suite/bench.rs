@@ -40,7 +40,12 @@ fn everything_is_measured_and_summed_up() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(
         dir.path().join("peers.csv"),
-        "program,tensor,rank,threads,quantity,value\nother,sun-elevation,4,1,iteration,0.5\n",
+        "program,tensor,rank,threads,quantity,value,lowest,highest\n\
+         other,sun-elevation,4,1,iteration,0.5,,\n\
+         other,sun-elevation,4,1,iteration,0.75,,\n\
+         other,sun-elevation,4,1,iteration,0.25,,\n\
+         third,sun-elevation,4,2,iteration,0.5,0.125,2\n\
+         third,sun-elevation,4,64,iteration,0.5,,\n",
     )
     .unwrap();
     let file = data("sun-elevation.tns.gz");
@@ -67,7 +72,13 @@ fn everything_is_measured_and_summed_up() {
     check_summary(&out);
     check_json(&json(&out.join("bench.json")));
     let figure = fs::read_to_string(out.join("bench.svg")).unwrap();
-    for word in ["roofline bound", "other", "decompose-without-merging", "2 threads"] {
+    for spread in
+        ["on 1: 5.000e-1 s (2.500e-1 to 7.500e-1)", "on 2: 5.000e-1 s (1.250e-1 to 2.000e0)"]
+    {
+        assert!(stdout.contains(spread), "{spread}: {stdout}");
+    }
+    assert!(stderr.contains("1 row of --peer is of work that was not measured here"), "{stderr}");
+    for word in ["roofline bound", "other", "third", "decompose-without-merging", "64 threads"] {
         assert!(figure.contains(word), "{word}");
     }
 }
@@ -270,6 +281,9 @@ fn bad_options_are_refused() {
     let head = "program,tensor,rank,threads,quantity,value\n";
     fs::write(dir.path().join("p.csv"), format!("{head}a,b,,1,read,-1\n")).unwrap();
     refuse(dir.path(), &format!("{file} --peer p.csv"), "line 2: -1 is no number of seconds");
+    let head = "program,tensor,rank,threads,quantity,value,lowest,highest\n";
+    fs::write(dir.path().join("p.csv"), format!("{head}a,b,,1,read,1,2,3\n")).unwrap();
+    refuse(dir.path(), &format!("{file} --peer p.csv"), "line 2: 1 is not between 2 and 3");
     fs::write(dir.path().join("taken"), "").unwrap();
     refuse(dir.path(), &format!("{file} --out taken"), "is a file");
     fs::write(dir.path().join("bad.tns"), "1 1 1 2\n1 2 3\n").unwrap();
