@@ -9,7 +9,7 @@ use decompose_core::kernels::MAX_ORDER;
 use decompose_formats::io::{
     self, Base, Format, ModeNames, Overwrite, Progress, Source, TableFile, TableOptions,
 };
-use decompose_formats::{Coo, FormatError, ModeOrder};
+use decompose_formats::{Coo, FormatError, ModeOrder, counted};
 
 use crate::cli::Done;
 use crate::failure::Failure;
@@ -27,6 +27,12 @@ use crate::listing::ListArgs;
 /// NAME/mode-K-COLUMN.map beside OUT, where other commands find it.  A tensor is written as such a
 /// table where OUT is one, with the labels found beside it.
 #[derive(Args, Debug)]
+#[command(mut_arg("file", |arg| arg.help(
+    "The tensor: .tns, .mtx or .ttx (text), .npy or .dtb; or a table, .csv or .tsv; text also with \
+     .gz, .zst or .bz2; `-` reads a tensor from standard input"
+)))]
+// Whose place is behind that of FILE, which the line above has moved.
+#[command(mut_arg("out", |arg| arg))]
 pub(crate) struct ConvertArgs {
     #[command(flatten)]
     input: InputArgs,
@@ -127,8 +133,8 @@ fn read_table(
     let extents: Vec<String> =
         modes.iter().map(|mode| format!("{} {}", mode.labels.len(), mode.name)).collect();
     let left_out = if missing > 0 { format!(", {missing} missing") } else { String::new() };
-    let (rows, extents) = (tensor.nnz(), extents.join(" x "));
-    screen.line(format!("read     {source}: {rows} rows{left_out}; {extents}; {seconds:.2} s"));
+    let (rows, extents) = (counted(tensor.nnz(), "row", "rows"), extents.join(" x "));
+    screen.line(format!("read     {source}: {rows}{left_out}; {extents}; {seconds:.2} s"));
     if TableFile::of_path(&args.out).is_none() {
         let folder = args.out.with_file_name(name_of(&args.out));
         let paths = labels::paths(&folder, &modes);
@@ -142,9 +148,12 @@ fn read_table(
     let (merged, nnz) = (merged?, tensor.nnz());
     let how = match args.table.value {
         None => "rows counted".to_owned(),
-        Some(_) => format!("{merged} duplicates merged ({policy})"),
+        Some(_) => {
+            format!("{} merged ({policy})", counted(merged, "duplicate", "duplicates"))
+        }
     };
-    screen.line(format!("sort     {nnz} entries, {how}; {seconds:.2} s"));
+    let entries = counted(nnz, "entry", "entries");
+    screen.line(format!("sort     {entries}, {how}; {seconds:.2} s"));
     Ok(Content { tensor, base: None, modes: Some(modes) })
 }
 

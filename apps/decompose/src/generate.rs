@@ -9,7 +9,7 @@ use decompose_formats::io::{self, Overwrite};
 use decompose_formats::synth::{
     self, LowRank, Pattern, SynthConfig, Values, generate as generate_pattern,
 };
-use decompose_formats::{Coo, FormatError};
+use decompose_formats::{Coo, FormatError, counted};
 
 use crate::cli::Done;
 use crate::convert::check_output;
@@ -23,6 +23,9 @@ const ZIPF: f64 = 1.0;
 
 /// Writes a synthetic tensor; the same bytes for the same options and seed.
 #[derive(Args, Debug)]
+#[command(mut_arg("out_base", |arg| arg.help(
+    "From where the indices of a text file count: 0 or 1.  [default: 1]"
+)))]
 pub(crate) struct GenerateArgs {
     /// Where non-zeros lie and what they are.
     #[arg(value_name = "KIND", default_value = "power-law")]
@@ -98,7 +101,8 @@ pub(crate) fn run(args: &GenerateArgs) -> Result<Done, Failure> {
     let config = config(args)?;
     let (tensor, seconds) = screen.phase("generate", || generate(args, &config));
     let tensor = tensor?;
-    screen.line(format!("generate {} non-zeros; {seconds:.2} s", tensor.nnz()));
+    let nonzeros = counted(tensor.nnz(), "non-zero", "non-zeros");
+    screen.line(format!("generate {nonzeros}; {seconds:.2} s"));
     let options = args.list.options(&args.out, None, overwrite);
     let (written, seconds) = screen.phase("write", || io::write(&tensor, &args.out, &options));
     written?;

@@ -10,6 +10,7 @@ mod einsum;
 mod evaluate;
 mod failure;
 mod generate;
+mod help;
 mod input;
 mod labels;
 mod listing;
@@ -23,7 +24,6 @@ mod stats;
 mod stdout;
 mod tt;
 mod tucker;
-mod words;
 
 use std::process::ExitCode;
 

@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
 
+use crate::help;
 use crate::input::{InputArgs, MissingArgs};
 use crate::run::args::{
     ComputeArgs, CourseArgs, OutputArgs, Switches, parse_count, parse_from_zero,
@@ -14,9 +15,25 @@ use crate::run::args::{
 ///
 /// Fits a model to the entries of the file - an entry that is not listed is unknown, a zero that is
 /// listed counts - and judges it on entries that it has not seen.  Writes model.npz,
-/// predictions.csv, history.csv, run.json and figures of the errors into a new folder.  Modes count
-/// from 1.
+/// predictions.csv, history.csv, run.json and figures of errors, predictions, components and timing
+/// into a new folder.  Modes count from 1.
 #[derive(Args, Debug)]
+#[command(mut_arg("duplicates", |arg| arg.help(help::DUPLICATES_MEAN)))]
+#[command(mut_arg("max_iters", |arg| arg.help(help::EPOCHS)))]
+#[command(mut_arg("tol", |arg| arg.help(help::GAIN)))]
+#[command(mut_arg("seed", |arg| arg.help(help::SPLIT_SEED)))]
+#[command(mut_arg("max_memory", |arg| arg.help(help::REFUSED_ABOVE)))]
+#[command(mut_arg("precision", |arg| arg.hide(true)))]
+#[command(mut_arg("restarts", |arg| arg.help(
+    "Starts, from seed, seed + 1, ...; that with the least validation error is kept, or without \
+     validation entries the least training error"
+)))]
+#[command(mut_arg("checkpoint_every", |arg| arg.help("Save the state every N epochs, for --resume")))]
+#[command(mut_arg("print_every", |arg| arg.help("Print every N-th epoch; 0 prints none")))]
+#[command(mut_arg("explain", |arg| arg.help("Print the expressions of the kernels, and stop")))]
+#[command(mut_arg("out", |arg| arg.help(
+    "The folder of the results.  [default: decompose-NAME-complete-MODEL-rRANK]"
+)))]
 pub(crate) struct CompleteArgs {
     #[command(flatten)]
     pub(crate) input: InputArgs,

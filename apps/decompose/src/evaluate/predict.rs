@@ -9,7 +9,7 @@ use decompose_common::files;
 use decompose_common::model::{Link, Stored};
 use decompose_common::progress::Screen;
 use decompose_formats::io::{Base, Overwrite, TableFile, write as write_list, write_table};
-use decompose_formats::{Coo, Ints};
+use decompose_formats::{Coo, Ints, counted};
 use ndarray::Array1;
 use ndarray_npy::WriteNpyExt;
 
@@ -30,6 +30,11 @@ use crate::listing::ListArgs;
 /// any; as .npy the values alone.  Values are on the scale of the data: probabilities, for a model that
 /// was fitted with the bernoulli loss.
 #[derive(Args, Debug)]
+#[command(mut_arg("file", |arg| arg.help(
+    "The coordinates, with values or without: .tns, .mtx or .ttx (text, also with .gz, .zst, .bz2), \
+     .npy or .dtb; `-` reads standard input"
+)))]
+#[command(mut_arg("duplicates", |arg| arg.hide(true)))]
 pub(crate) struct PredictArgs {
     #[command(flatten)]
     model: ModelArg,
@@ -88,8 +93,8 @@ pub(crate) fn run(args: &PredictArgs) -> Result<Done, Failure> {
             let (asked, outside) = coords::within(&coords, &model.extents());
             if outside > 0 {
                 screen.warn(format!(
-                    "{outside} coordinates are outside of the model: means over their modes stand \
-                     for them"
+                    "{} outside of the model: means over modes stand for what is not known",
+                    counted(outside, "coordinate is", "coordinates are")
                 ));
             }
             (model, asked)

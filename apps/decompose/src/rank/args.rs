@@ -6,6 +6,7 @@ use clap::{Args, ValueEnum};
 use decompose_formats::Duplicates;
 
 use crate::complete::args::{CompleteArgs, DataArgs, FitArgs, Kind, ModelArgs};
+use crate::help;
 use crate::input::{InputArgs, MissingArgs};
 use crate::run::args::{ComputeArgs, OutputArgs, Switches};
 
@@ -19,6 +20,26 @@ const MOST_RANKS: usize = 10_000;
 /// 99% of what the best one gains over the mean of all entries, among ranks at which the starts that
 /// reach the least error also agree on the components.
 #[derive(Args, Debug)]
+#[command(mut_arg("duplicates", |arg| arg.help(help::DUPLICATES_BY_METHOD)))]
+#[command(mut_arg("max_iters", |arg| arg.help(help::EPOCHS)))]
+#[command(mut_arg("tol", |arg| arg.help(help::GAIN)))]
+#[command(mut_arg("seed", |arg| arg.help(help::SPLIT_SEED)))]
+#[command(mut_arg("max_memory", |arg| arg.help(help::REFUSED_ABOVE)))]
+#[command(mut_arg("precision", |arg| arg.hide(true)))]
+#[command(mut_arg("missing", |arg| arg.help(
+    "What stands for an unknown value: nan, for --method complete.  Such entries are left out, and \
+     all other cells of a .npy array are listed, zeros too.  [default: a NaN is refused]"
+)))]
+#[command(mut_arg("restarts", |arg| arg.help(
+    "Starts at each rank, from seed, seed + 1, ...; that with the least validation error counts, or \
+     without validation entries the least training error"
+)))]
+#[command(mut_arg("checkpoint_every", |arg| arg.help("Save the state every N fits, for --resume")))]
+#[command(mut_arg("print_every", |arg| arg.hide(true)))]
+#[command(mut_arg("explain", |arg| arg.hide(true)))]
+#[command(mut_arg("out", |arg| arg.help(
+    "The folder of the results.  [default: decompose-NAME-rank]"
+)))]
 pub(crate) struct RankArgs {
     #[command(flatten)]
     pub(crate) input: InputArgs,

@@ -13,12 +13,11 @@ use decompose_formats::ModeOrder;
 /// When to stop, and how often to start.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct CourseArgs {
-    /// The most iterations.  [default: 50; 500 epochs for complete and rank]
+    /// The most iterations.  [default: 50]
     #[arg(long, short = 'i', visible_aliases = ["maxiters", "iters"], value_name = "N",
           value_parser = parse_count)]
     pub(crate) max_iters: Option<usize>,
-    /// Stop when the fit changes by less than this; for complete and rank, see --patience.
-    /// [default: 1e-5; 1e-4 for complete and rank]
+    /// Stop when the fit changes by less than this.  [default: 1e-5]
     #[arg(long, value_name = "X", value_parser = parse_from_zero)]
     pub(crate) tol: Option<f64>,
     /// Stop iterating after this many seconds (also 90s, 15m, 2h); what comes before is not counted.
@@ -58,7 +57,7 @@ pub(crate) struct ComputeArgs {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct OutputArgs {
-    /// The folder of the results.  [default: decompose-NAME-METHOD-rRANK]
+    /// The folder of the results.  [default: decompose-NAME-cp-rRANK]
     #[arg(
         long,
         short = 'o',

@@ -16,9 +16,21 @@ use crate::run::args::{
 ///
 /// Approximates the tensor by a chain of small cores, one a mode.  The ranks of the bonds between
 /// them are given, or follow from a bound on the error.  The error is measured at the end.  Writes
-/// model.npz, history.csv, spectra.csv, run.json and figures of convergence, timing and spectra
-/// into a new folder.  Modes count from 1.
+/// model.npz, history.csv, spectra.csv, run.json and figures of convergence, timing, spectra and
+/// components into a new folder.  Modes count from 1.
 #[derive(Args, Debug)]
+#[command(mut_arg("file", |arg| arg.help(
+    "The tensor: .tns, .mtx or .ttx (text, also with .gz, .zst, .bz2), .npy or .dtb; `-` reads \
+     standard input.  With --info or --round a train (.npz) or the folder of a run"
+)))]
+#[command(mut_arg("explain", |arg| arg.help(
+    "Print the plan - the order of the modes, trees, and for each core loop nest, predicted cost and \
+     generated C - and stop"
+)))]
+#[command(mut_arg("out", |arg| arg.help(
+    "The folder of the results.  [default: decompose-NAME-tt-rRANKS, or -tt-epsX; with --round \
+     decompose-NAME-tt-rounded; with --info none]"
+)))]
 pub(crate) struct TtArgs {
     #[command(flatten)]
     pub(crate) input: InputArgs,

@@ -11,9 +11,12 @@ use crate::run::plan::PlanArgs;
 /// Tucker decomposition by higher-order orthogonal iteration.
 ///
 /// Approximates the tensor by a small core, multiplied in every mode by a matrix with orthonormal
-/// columns.  Writes model.npz, history.csv, spectra.csv, run.json and figures of convergence, timing
-/// and spectra into a new folder.  Modes count from 1.
+/// columns.  Writes model.npz, history.csv, spectra.csv, run.json and figures of convergence, timing,
+/// spectra and components into a new folder.  Modes count from 1.
 #[derive(Args, Debug)]
+#[command(mut_arg("out", |arg| arg.help(
+    "The folder of the results.  [default: decompose-NAME-tucker-rRANKS, or -tucker-epsX]"
+)))]
 pub(crate) struct TuckerArgs {
     #[command(flatten)]
     pub(crate) input: InputArgs,
