@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use thiserror::Error;
 
 use crate::stats::bytes;
+use crate::words::counted;
 
 /// An error of this crate; the message quotes the input and says what to do.
 #[derive(Debug, Error)]
@@ -73,8 +74,8 @@ pub enum FormatError {
     Line(Box<LineError>),
     /// The header announces another number of entries than the file lists.
     #[error(
-        "{file}: the header announces {declared} entries but {found} follow; the file is cut off \
-         or its header is wrong"
+        "{file}: the header announces {} but {found} follow; the file is cut off or its header is \
+         wrong", counted(*declared, "entry", "entries")
     )]
     EntryCount {
         /// The file.
@@ -272,9 +273,9 @@ pub enum LineFault {
     Separator(char),
     /// A first line that may be a header without a mark.
     #[error(
-        "this line reads as a header, the extents {extents} and {entries} entries, since so many \
-         follow and none has a larger index; write it as a comment, `# extents {comment}`, or, if it \
-         is an entry, move it behind another line"
+        "this line reads as a header, the extents {extents} and {}, since so many follow and none \
+         has a larger index; write it as a comment, `# extents {comment}`, or, if it is an entry, \
+         move it behind another line", counted(*entries, "entry", "entries")
     )]
     UnmarkedHeader {
         /// The extents, as `17 x 13 x 3`.

@@ -23,6 +23,7 @@ pub mod synth;
 mod unit;
 pub mod value;
 pub mod wide;
+mod words;
 
 pub use array::Array;
 pub use blocking::Blocking;
@@ -40,3 +41,4 @@ pub use panels::Panels;
 pub use stats::{PatternCounts, TensorStats};
 pub use unit::Unit;
 pub use value::Value;
+pub use words::counted;

@@ -3,6 +3,7 @@
 use clap::{Args, Subcommand};
 use decompose_common::machine::size;
 use decompose_core::runtime::{KernelCache, Usage};
+use decompose_formats::counted;
 use serde_json::json;
 
 use crate::cli::Done;
@@ -37,9 +38,8 @@ enum Action {
 /// A cache that cannot be opened or cleared, or an output that cannot be written.
 pub(crate) fn run(args: &CacheArgs) -> Result<Done, Failure> {
     let cache = KernelCache::open().map_err(Failure::input)?;
-    let shown = |Usage { kernels, bytes }| match kernels {
-        1 => format!("1 kernel, {}", size(bytes)),
-        _ => format!("{kernels} kernels, {}", size(bytes)),
+    let shown = |Usage { kernels, bytes }| {
+        format!("{}, {}", counted(kernels, "kernel", "kernels"), size(bytes))
     };
     match args.action {
         Action::Info { json: true } => {

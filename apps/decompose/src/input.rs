@@ -10,10 +10,9 @@ use decompose_core::kernels::MAX_ORDER;
 use decompose_formats::io::{
     self, Base, Format, Missing, Progress, ReadOptions, ReadReport, Source,
 };
-use decompose_formats::{Coo, Duplicates, ModeOrder, Value};
+use decompose_formats::{Coo, Duplicates, ModeOrder, Value, counted};
 
 use crate::failure::Failure;
-use crate::words::counted;
 
 /// Where the tensor is and how its file is to be understood.
 #[derive(Args, Clone, Debug)]

@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 use decompose_common::files;
 use decompose_common::printable::printable;
 use decompose_core::plot::ModeLook;
+use decompose_formats::counted;
 use decompose_formats::io::ModeNames;
 use flate2::read::MultiGzDecoder;
 use serde::Serialize;
@@ -300,9 +301,11 @@ impl Map {
         };
         if more || lines.len() as u64 != extent {
             let count = lines.len();
-            let count = if more { format!("more than {count}") } else { count.to_string() };
+            let count = counted(count, "line", "lines");
+            let count = if more { format!("more than {count}") } else { count };
+            let extent = counted(extent, "index", "indices");
             warnings.push(format!(
-                "{path} has {count} lines for {extent} indices of mode {mode}; its labels are not used"
+                "{path} has {count} for {extent} of mode {mode}; its labels are not used"
             ));
             return None;
         }
@@ -447,7 +450,7 @@ mod tests {
         assert_eq!(labels[0].indices[1], "caf\u{fffd}");
         assert!(warnings.len() == 1 && warnings[0].contains("not UTF-8"), "{warnings:?}");
         let (_, warnings) = find(&dir.path().join("x.tns"), "x", None, &[1]).unwrap();
-        assert!(warnings[0].contains("more than 1 lines"), "{warnings:?}");
+        assert!(warnings[0].contains("more than 1 line for 1 index"), "{warnings:?}");
     }
 
     #[test]

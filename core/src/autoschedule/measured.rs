@@ -17,6 +17,8 @@
 
 use std::fmt;
 
+use decompose_formats::counted;
+
 /// How long candidates are measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HalvingConfig {
@@ -86,8 +88,9 @@ impl fmt::Display for HalvingReport {
             HalvingStop::OneLeft => "one left",
             HalvingStop::Budget => "time spent",
         };
-        let (all, rounds, ms) = (self.ranking.len(), self.rounds, self.seconds * 1e3);
-        write!(f, "{timed} of {all} candidates timed in {rounds} rounds, {ms:.1} ms, {stop}")
+        let all = counted(self.ranking.len(), "candidate", "candidates");
+        let (rounds, ms) = (counted(self.rounds, "round", "rounds"), self.seconds * 1e3);
+        write!(f, "{timed} of {all} timed in {rounds}, {ms:.1} ms, {stop}")
     }
 }
 

@@ -15,6 +15,7 @@ mod spttn;
 mod walk_first;
 mod work;
 
+use decompose_formats::counted;
 use std::fmt;
 
 use crate::cost::{Cost, Machine, estimate};
@@ -127,12 +128,12 @@ impl fmt::Display for SearchReport {
         };
         write!(
             f,
-            "{}: {} paths ({}), {} pruned, {} subproblems, {:.2} ms, {stop}",
+            "{}: {} ({}), {} pruned, {}, {:.2} ms, {stop}",
             self.scheduler,
-            self.paths,
+            counted(self.paths, "path", "paths"),
             self.breadth,
             self.pruned,
-            self.explored,
+            counted(self.explored, "subproblem", "subproblems"),
             self.seconds * 1e3
         )
     }

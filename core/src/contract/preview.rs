@@ -81,10 +81,12 @@ impl Outline<'_> {
             Node::Loop { index, body } => {
                 let (kind, what) = self.kind(*index, body, around);
                 around.push(*index);
-                let iterations = grouped(self.iterations(around));
+                let count = self.iterations(around);
+                let word = if count == 1 { "iteration" } else { "iterations" };
+                let iterations = grouped(count);
                 let body = self.nodes(body, around);
                 around.pop();
-                let note = format!("{what}; {iterations} iterations");
+                let note = format!("{what}; {iterations} {word}");
                 NestNode::Loop { index: index.to_string(), note, kind, body }
             }
         };

@@ -4,6 +4,7 @@
 //! prediction, and a point within the dotted lines one within a factor of two.  Numbers are ranks
 //! by prediction.  What counts is how low the chosen point lies: the figure says how many times the
 //! fastest measured candidate it takes.
+use decompose_formats::counted;
 
 use crate::plot::axes::Area;
 use crate::plot::axes::Axis;
@@ -179,10 +180,7 @@ impl Race {
 
     /// Returns the line below the title.
     fn describe(&self, shown: &[usize], scale: Scale) -> String {
-        let mut text = match shown.len() {
-            1 => "1 candidate".to_owned(),
-            count => format!("{count} candidates"),
-        };
+        let mut text = counted(shown.len(), "candidate", "candidates");
         let left_out = self.candidates.len() - shown.len();
         if left_out > 0 {
             text += &format!(", {left_out} left out without two times");

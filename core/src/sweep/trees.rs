@@ -10,9 +10,9 @@
 
 use std::fmt;
 
-use decompose_formats::ModeOrder;
 use decompose_formats::dense::padded;
 use decompose_formats::panels::widths;
+use decompose_formats::{ModeOrder, counted};
 
 use crate::autoschedule::{Candidate, LevelOrder, SearchReport, storage_orders};
 use crate::cost::Machine;
@@ -141,11 +141,11 @@ impl TreePlan {
 impl fmt::Display for TreePlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (count, bytes, weighed) = (self.trees.len(), self.tree_bytes, self.weighed);
-        let (considered, searched) = (self.considered, self.searched);
+        let (considered, searched) = (self.considered, counted(self.searched, "kernel", "kernels"));
         writeln!(
             f,
             "trees: {count} ({bytes} bytes) of {considered}, compared at {weighed:.2e} s a sweep with building; \
-             {searched} kernels searched"
+             {searched} searched"
         )?;
         for (at, tree) in self.trees.iter().enumerate() {
             writeln!(f, "  tree {}: modes {tree}", at + 1)?;

@@ -8,6 +8,7 @@ use crate::dims::ModeOrder;
 use crate::io::options::Base;
 use crate::io::source::Compression;
 use crate::io::source::Format;
+use crate::words::counted;
 
 /// What was read and what was decided; its `Display` says it in words, a line each.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -118,7 +119,9 @@ impl fmt::Display for ReadReport {
         if self.compression != Compression::None {
             write!(f, ", {}", self.compression.name())?;
         }
-        write!(f, ", {bytes} bytes, {entries} entries")?;
+        let (bytes, entries) =
+            (counted(*bytes, "byte", "bytes"), counted(*entries, "entry", "entries"));
+        write!(f, ", {bytes}, {entries}")?;
         if self.missing > 0 {
             write!(f, ", {} missing", self.missing)?;
         }
@@ -146,9 +149,11 @@ impl fmt::Display for TextReport {
         };
         write!(f, "indices count from {from} ({})", self.base_from)?;
         let TextReport { lines, comments, blanks, mirrored, .. } = self;
-        write!(f, "; {lines} lines, of these {comments} comments and {blanks} blank")?;
+        let (lines, comments) =
+            (counted(*lines, "line", "lines"), counted(*comments, "comment", "comments"));
+        write!(f, "; {lines}, of these {comments} and {blanks} blank")?;
         if *mirrored > 0 {
-            write!(f, "; {mirrored} entries added by symmetry")?;
+            write!(f, "; {} added by symmetry", counted(*mirrored, "entry", "entries"))?;
         }
         Ok(())
     }

@@ -21,7 +21,7 @@ impl fmt::Display for TensorStats {
             line(f, "values", &values.to_string())?;
         }
         let prefixes: Vec<String> = self.prefix_counts.iter().map(shown).collect();
-        line(f, "tree 1-2-...", &format!("{} nodes", prefixes.join(" > ")))?;
+        line(f, "tree 1-2-...", &format!("nodes {}", prefixes.join(" > ")))?;
         line(f, "list", &bytes(self.coo_bytes))?;
         line(f, "one tree", &bytes(self.csf_bytes))?;
         writeln!(f)?;

@@ -5,7 +5,7 @@ use std::path::Path;
 use decompose_complete::{Algorithm, Biases, ModelKind, Network, Parts, Reg, overlap, split};
 use decompose_formats::dense::matrix_bytes;
 use decompose_formats::io::{Base, Format, Missing};
-use decompose_formats::{Coo, Ints};
+use decompose_formats::{Coo, Ints, counted};
 use serde_json::json;
 
 use crate::complete::mask;
@@ -155,9 +155,10 @@ fn tell(
         let Some(part) = part else { continue };
         if let Some((count, first)) = overlap(&parts.train, part)? {
             let first = labels::cell(labels, first);
+            let (one, many) = (format!("{name} entry has"), format!("{name} entries have"));
             console.screen.warn(format!(
-                "{count} {name} entries have the indices of a training entry (the first: {first}), so the \
-                 {name} error is too low",
+                "{} the indices of a training entry (the first: {first}), so the {name} error is too low",
+                counted(count, &one, &many)
             ));
         }
     }

@@ -2,6 +2,7 @@
 //! operating curve and the calibration.
 
 use decompose_core::plot::{Curve, CurveLook, CurveMark, CurvePanel, Curves};
+use decompose_formats::counted;
 
 use crate::complete::predictions::Predictions;
 use crate::complete::summary::number;
@@ -41,7 +42,8 @@ fn measures(pairs: &[(f64, f64)]) -> (f64, Option<f64>) {
 fn quality(pairs: &[(f64, f64)]) -> String {
     let (rmse, r_squared) = measures(pairs);
     let r_squared = r_squared.map(|r| format!(", R² {r:.4}")).unwrap_or_default();
-    format!("{} entries: RMSE {}{r_squared}", pairs.len(), number(rmse)).replace('-', "−")
+    let entries = counted(pairs.len(), "entry", "entries");
+    format!("{entries}: RMSE {}{r_squared}", number(rmse)).replace('-', "−")
 }
 
 /// Predicted against observed, and the histogram of residuals.
@@ -50,8 +52,11 @@ fn residuals(pairs: &[(f64, f64)], title: String) -> Curves {
     let shown = pairs.iter().step_by(every).copied().collect();
     let differences: Vec<f64> = pairs.iter().map(|(x, p)| x - p).collect();
     let (bars, left_out) = histogram(&differences);
-    let outside =
-        if left_out > 0 { format!("; {left_out} residuals outside") } else { String::new() };
+    let outside = if left_out > 0 {
+        format!("; {} outside", counted(left_out, "residual", "residuals"))
+    } else {
+        String::new()
+    };
     let dots = Curve { points: shown, look: CurveLook::Dots, ..Curve::default() };
     let bars = Curve { points: bars, look: CurveLook::Bars, ..Curve::default() };
     Curves {

@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 use std::path::Path;
 
 use decompose_formats::io::Base;
-use decompose_formats::{Coo, Duplicates, Ints, Width};
+use decompose_formats::{Coo, Duplicates, Ints, Width, counted};
 
 use crate::complete::settings::Settings;
 use crate::failure::Failure;
@@ -41,9 +41,10 @@ pub(crate) fn apply(
     let (masked, found) = masked(tensor, &observed)?;
     let (zeros, unknown) = (masked.nnz() - found, tensor.nnz() - found);
     console.screen.line(format!(
-        "mask     {} observed cells, {zeros} of them zeros that the tensor does not list; {unknown} \
-         entries are outside and unknown",
-        masked.nnz()
+        "mask     {}, of these {} that the tensor does not list; {} outside and unknown",
+        counted(masked.nnz(), "observed cell", "observed cells"),
+        counted(zeros, "zero", "zeros"),
+        counted(unknown, "entry is", "entries are")
     ));
     Ok(masked)
 }

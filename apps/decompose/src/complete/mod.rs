@@ -15,6 +15,7 @@ pub(crate) mod summary;
 use decompose_common::model::{Meaning, Model, Stored};
 use decompose_common::run_folder::RunFolder;
 use decompose_complete::Loss;
+use decompose_formats::counted;
 use serde_json::json;
 
 use crate::cli::Done;
@@ -87,11 +88,10 @@ fn finish(
         console.screen.warn(format!("kernels run in the interpreter, many times slower: {why}"));
     }
     for (mode, &count) in outcome.unseen.iter().enumerate().filter(|(_, count)| **count > 0) {
-        let extent = loaded.parts.train.extents()[mode];
-        let mode = mode + 1;
+        let extent = counted(loaded.parts.train.extents()[mode], "index", "indices");
+        let (mode, have) = (mode + 1, if count == 1 { "has" } else { "have" });
         console.screen.warn(format!(
-            "{count} of {extent} indices of mode {mode} have no training entry: the model knows \
-             nothing of them"
+            "{count} of {extent} of mode {mode} {have} no training entry, of which the model knows nothing"
         ));
     }
     if solved.done == Done::Complete && outcome.is_unfinished() {

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use decompose_complete::{Quality, Reg, Scores};
+use decompose_formats::counted;
 
 use crate::cli::Done;
 use crate::complete::data::{Loaded, only_value};
@@ -81,10 +82,13 @@ impl Summary<'_> {
         let ridge = number(outcome.starts[outcome.best_start].reg.first().copied().unwrap_or(0.0));
         let rounds = outcome.starts.len();
         match outcome.held_out {
-            None => format!("{ridge}, chosen of {rounds} fits by the validation error"),
+            None => {
+                let fits = counted(rounds, "fit", "fits");
+                format!("{ridge}, chosen of {fits} by the validation error")
+            }
             Some(entries) if self.solved.done == Done::Complete => format!(
-                "{ridge}, chosen of {} fits by {entries} of the training entries, then fitted to all",
-                rounds - 1
+                "{ridge}, chosen of {} by {entries} of the training entries, then fitted to all",
+                counted(rounds - 1, "fit", "fits")
             ),
             Some(entries) => format!("{ridge}, so far, by {entries} of the training entries"),
         }

@@ -6,8 +6,8 @@ use clap::Args;
 use decompose_common::evaluate::values_at;
 use decompose_common::model::{Link, Stored};
 use decompose_complete::{BitQuality, Loss, Quality, Scores};
-use decompose_formats::Coo;
 use decompose_formats::io::{Overwrite, write};
+use decompose_formats::{Coo, counted};
 use serde::Serialize;
 
 use crate::cli::Done;
@@ -225,7 +225,9 @@ fn tell(measures: &Measures) -> Result<(), Failure> {
 pub(crate) fn bits(bits: &BitQuality) -> [(&'static str, String); 3] {
     let clipped = match bits.outside {
         0 => String::new(),
-        count => format!(", {count} predictions outside of 0 to 1 clipped"),
+        count => {
+            format!(", {} outside of 0 to 1 clipped", counted(count, "prediction", "predictions"))
+        }
     };
     [
         ("AUC", format!("{:.6} under the ROC curve", bits.auc)),

@@ -7,6 +7,7 @@ mod report;
 mod scan;
 
 use decompose_complete::{Data, Parts, with_zeros};
+use decompose_formats::counted;
 use decompose_formats::io::Missing;
 use serde_json::json;
 
@@ -21,7 +22,6 @@ use crate::run::console::Console;
 use crate::run::figures::Sketches;
 use crate::run::settings::Task;
 use crate::run::{self, Desk, Phases};
-use crate::words::counted;
 
 pub(crate) use crate::rank::args::RankArgs;
 

@@ -5,6 +5,7 @@ use std::fmt::{Display, Write};
 use decompose_common::history::{IterationRecord, Measure};
 use decompose_common::progress::Screen;
 use decompose_core::sweep::BuildReport;
+use decompose_formats::counted;
 use serde_json::{Value as Json, json};
 
 use crate::cli::Done;
@@ -13,7 +14,6 @@ use crate::run::Phases;
 use crate::run::figures::Sketches;
 use crate::run::settings::{Results, RunSettings};
 use crate::stdout;
-use crate::words::counted;
 
 /// The voice of one run, and its clock.
 pub(crate) struct Console {

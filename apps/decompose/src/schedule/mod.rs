@@ -103,11 +103,12 @@ fn report<V: Value>(
     let extents = access.indices.iter().map(|&index| question.extents.of(index).to_string());
     let extents = extents.collect::<Vec<_>>().join(" x ");
     let mut text = format!(
-        "{:<22}{}\n{:<22}{access}: {extents}, {} non-zeros; {}\n",
+        "{:<22}{}\n{:<22}{access}: {extents}, {} {}; {}\n",
         "expression",
         question.expr,
         "sparse operand",
         grouped(subject.nnz),
+        if subject.nnz == 1 { "non-zero" } else { "non-zeros" },
         subject.source
     );
     text += &show::path_table(pick);

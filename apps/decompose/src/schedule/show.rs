@@ -7,6 +7,7 @@ use decompose_core::contract::nest_figure;
 use decompose_core::path::{Source, term_text, unfactorised};
 use decompose_core::plot::{LoopKind, NestFigure, NestNode};
 use decompose_core::schedule::{Conflict, Problem};
+use decompose_formats::counted;
 use decompose_formats::stats::grouped;
 
 use crate::failure::Failure;
@@ -119,21 +120,27 @@ impl fmt::Display for CostLines<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let CostLines(pick, threads) = self;
         let cost = &pick.cost;
-        writeln!(f, "{:<22}{:.3e} s on {threads} threads", "predicted", pick.seconds)?;
+        let threads = counted(*threads, "thread", "threads");
+        writeln!(f, "{:<22}{:.3e} s on {threads}", "predicted", pick.seconds)?;
         writeln!(f, "{:<22}{:.3e} s on one core", "", cost.seconds)?;
         writeln!(f, "{:<22}{:.3e}", "flops", cost.flops)?;
         writeln!(f, "{:<22}{:.3e} B", "gathered", cost.gathered_bytes)?;
         writeln!(f, "{:<22}{:.3e} B", "streamed", cost.streamed_bytes)?;
-        let (elements, dims) = (grouped(cost.buffer_elements), cost.buffer_dims);
-        writeln!(f, "{:<22}{elements} elements in all, up to {dims} indices each", "buffers")
+        let elements = grouped(cost.buffer_elements);
+        let elements = if cost.buffer_elements == 1 {
+            "1 element".to_owned()
+        } else {
+            format!("{elements} elements")
+        };
+        let dims = counted(cost.buffer_dims, "index", "indices");
+        writeln!(f, "{:<22}{elements} in all, up to {dims} each", "buffers")
     }
 }
 
 /// Where the choice comes from, and what the search saw, in a line or two.
 pub(crate) fn how(plan: &Plan) -> String {
     let search = plan.report.as_ref().map(|report| {
-        let trees = plan.trees;
-        let trees = if trees == 1 { "1 tree".to_owned() } else { format!("{trees} trees") };
+        let trees = counted(plan.trees, "tree", "trees");
         format!("search   {report}; {trees}")
     });
     let choice = match &plan.how {

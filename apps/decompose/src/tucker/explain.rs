@@ -1,6 +1,6 @@
 //! The plan in full, for `--explain`.
 
-use decompose_formats::Value;
+use decompose_formats::{Value, counted};
 use decompose_tucker::{Engine, Forming};
 
 use crate::failure::Failure;
@@ -19,7 +19,8 @@ pub(crate) fn print<V: Value>(facts: &Facts, engine: &Engine<V>) -> Result<(), F
         stdout::line(match forming {
             Forming::Whole => format!("TTMc of mode {mode}: formed whole, once an iteration"),
             Forming::Windows(rows) => {
-                format!("TTMc of mode {mode}: formed {rows} rows at a time, twice an iteration")
+                let rows = counted(*rows, "row", "rows");
+                format!("TTMc of mode {mode}: formed {rows} at a time, twice an iteration")
             }
         })?;
     }

@@ -112,9 +112,7 @@ fn files_of_held_out_entries_and_zeros_count() {
     let record = json(&dir.path().join("run/run.json"));
     let rmse = |part: &str| record["result"]["best"][part]["rmse"].as_f64().unwrap();
     assert!(rmse("test") < 1e-3 && rmse("val") < 1e-3, "{stdout}");
-    assert!(
-        stderr.contains("1 test entries have the indices of a training entry (the first: 3 1)")
-    );
+    assert!(stderr.contains("1 test entry has the indices of a training entry (the first: 3 1)"));
     let record_entries = record["plan"]["train_entries"].as_u64().unwrap();
     assert_eq!(record_entries, 7);
 }

@@ -145,7 +145,7 @@ fn labels_do_not_reach_the_terminal_raw() {
     fs::write(dir.path().join("x.2.map"), "p\nq\n").unwrap();
     let told = run(dir.path(), "cp -r 1 x.tns --no-codegen --nowrite");
     assert!(told.contains("a\\u{1b}[31mb") && !told.contains('\x1b'), "{told}");
-    assert!(told.contains("x.2.map has more than 1 lines for 1 indices of mode 2"), "{told}");
+    assert!(told.contains("x.2.map has more than 1 line for 1 index of mode 2"), "{told}");
     let message = refused(dir.path(), "stats no\x1bfile.tns");
     assert!(message.contains("no\\u{1b}file.tns"), "{message}");
     let told = run(dir.path(), "cp -r 1 x.tns --no-codegen --nowrite --labels .");

@@ -21,6 +21,7 @@ mod ranks;
 mod resume;
 mod run;
 mod schedule;
+mod traces;
 mod tt;
 mod tucker;
 mod unknown;

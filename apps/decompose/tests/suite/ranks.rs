@@ -49,8 +49,8 @@ fn masks_say_which_cells_are_known() {
     };
     let output = run("--mask seen.tns").success();
     let stderr = String::from_utf8(output.get_output().stderr.clone()).unwrap();
-    assert!(stderr.contains("7 observed cells, 3 of them zeros"), "{stderr}");
-    assert!(stderr.contains("1 entries are outside and unknown"), "{stderr}");
+    assert!(stderr.contains("7 observed cells, of these 3 zeros"), "{stderr}");
+    assert!(stderr.contains("1 entry is outside and unknown"), "{stderr}");
     let record = json(&dir.path().join("run/run.json"));
     assert_eq!(record["plan"]["train_entries"], 7);
     let mut predict = decompose(dir.path());
