@@ -80,6 +80,27 @@ pub fn values_at(
     Ok(values)
 }
 
+/// Returns the bytes that [`values_at`] works in for `count` coordinates, beside these: their numbers, ones, the
+/// upper levels of a tree, the kernel's result and the values in their order, or before these the pairs of a
+/// sort; and the model, as it is handed to the kernel and as the kernel reads it.  Saturates.
+pub fn values_bytes(model: &Model<f64>, count: usize) -> u64 {
+    const ENTRY: u64 = 4 * 8 + 4;
+    (count as u64).saturating_mul(ENTRY).saturating_add(model_bytes(model).saturating_mul(2))
+}
+
+/// Returns the bytes of the numbers of a model.
+fn model_bytes(model: &Model<f64>) -> u64 {
+    let factors = |factors: &[Matrix<f64>]| {
+        factors.iter().map(|factor| factor.as_slice().len()).sum::<usize>()
+    };
+    let numbers = match model {
+        Model::Cp(model) => factors(model.factors()),
+        Model::Tucker(model) => model.core().len() + factors(model.factors()),
+        Model::Tt(model) => model.cores().iter().map(|core| core.len()).sum(),
+    };
+    numbers as u64 * 8
+}
+
 /// The kernel of a model and its dense operands.
 fn parts(model: &Model<f64>) -> Result<(Expr, Vec<DenseTensor<f64>>), CommonError> {
     Ok(match model {

@@ -15,6 +15,7 @@ pub mod init;
 pub mod interrupt;
 pub mod linalg;
 pub mod machine;
+pub mod memory;
 pub mod model;
 pub mod npz;
 pub mod output;

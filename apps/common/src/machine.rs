@@ -1,6 +1,6 @@
 //! What is recorded of the machine, and how much memory there is and was used.
 //!
-//! The numbers come from `/proc` and the control group; elsewhere they are unknown (`None`).
+//! The numbers come from `/proc`; elsewhere they are unknown (`None`).
 
 use std::fs;
 
@@ -57,16 +57,14 @@ pub fn peak_bytes() -> Option<u64> {
     kib_after("/proc/self/status", "VmHWM")
 }
 
-/// Returns the bytes this process could still take without swapping or being killed: what the
-/// system has available, or less where a control group sets a limit.
-pub fn available_bytes() -> Option<u64> {
-    let system = kib_after("/proc/meminfo", "MemAvailable");
-    let number = |file: &str| -> Option<u64> {
-        fs::read_to_string(format!("/sys/fs/cgroup/memory.{file}")).ok()?.trim().parse().ok()
-    };
-    // The file says `max` where there is no limit.
-    let group = number("max").map(|max| max.saturating_sub(number("current").unwrap_or(0)));
-    [system, group].into_iter().flatten().min()
+/// Returns the bytes of the address space of this process.
+pub fn mapped_bytes() -> Option<u64> {
+    kib_after("/proc/self/status", "VmSize")
+}
+
+/// Returns the bytes that the system has available without swapping.
+pub fn system_bytes() -> Option<u64> {
+    kib_after("/proc/meminfo", "MemAvailable")
 }
 
 /// Writes a size for people, as `1.5 GiB`.
@@ -138,6 +136,5 @@ mod tests {
         assert!(held >= 64 << 20, "{held}");
         drop(block);
         assert!(peak_bytes().unwrap_or(0) >= before.max(64 << 20));
-        assert!(available_bytes().is_some());
     }
 }

@@ -14,7 +14,7 @@ use zip::{CompressionMethod, ZipArchive};
 
 use crate::error::CommonError;
 use crate::files;
-use crate::machine;
+use crate::memory;
 
 /// Members from this size on, in bytes, need the 64-bit fields of the archive's format.
 const LARGE_FROM: usize = u32::MAX as usize - (1 << 16);
@@ -132,7 +132,7 @@ impl NpzIn {
     ///
     /// [`CommonError::Io`] if it cannot be opened, [`CommonError::Content`] if it is no archive.
     pub fn open(path: &Path) -> Result<NpzIn, CommonError> {
-        let limit = machine::available_bytes().unwrap_or(u64::MAX);
+        let limit = memory::left().unwrap_or(u64::MAX);
         NpzIn::open_within(path, limit)
     }
 

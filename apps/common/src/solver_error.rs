@@ -37,13 +37,13 @@ pub enum SolverError {
         remedy: &'static str,
     },
     /// A matrix that the method needs whole does not fit memory.
-    #[error("{what} needs {need} but {limit} may be used; {remedy}")]
+    #[error("{what} needs {need} of memory but {limit}; {remedy}")]
     Memory {
         /// The matrix, with its shape.
         what: String,
         /// How much, for people.
         need: String,
-        /// The limit, for people.
+        /// What may be used, for people, and who says so.
         limit: String,
         /// What to do instead.
         remedy: &'static str,

@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 use std::time::Instant;
 
 use decompose_common::SolverError;
+use decompose_common::memory;
 use decompose_common::restarts::seed_of;
 use decompose_common::stopping::StopReason;
 use decompose_core::runtime::Toolchain;
@@ -14,6 +15,7 @@ use crate::checkpoint;
 use crate::config::{CompleteConfig, ModelKind, Reg, Start};
 use crate::data::{Data, check, unseen};
 use crate::entries::Entries;
+use crate::memory::{fit_bytes, kept_bytes};
 use crate::method::{Method, Progress, method};
 use crate::metrics::Scores;
 use crate::network::Network;
@@ -93,6 +95,17 @@ pub(crate) fn fit(
     }
 }
 
+/// Foresees the memory of a fit.
+fn foresee(data: Data<'_>, config: &CompleteConfig) -> Result<(), SolverError> {
+    let count = |part: Option<&Coo<f64>>| part.map_or(0, Coo::nnz);
+    let entries = [data.train.nnz(), count(data.val), count(data.test)];
+    let bytes = fit_bytes(data.train.extents(), entries, config, rayon::current_num_threads());
+    memory::foresee(bytes, || "the fit".into(), REMEDY)
+}
+
+/// What to do about a fit that does not fit memory.
+const REMEDY: &str = "lower --rank, or use --alg lbfgs";
+
 /// A fit in progress.
 pub(crate) struct Run {
     objective: Objective,
@@ -128,6 +141,7 @@ impl Run {
     ) -> Result<Run, SolverError> {
         config.check(data.train.extents())?;
         check(data, config.loss)?;
+        foresee(data, config)?;
         let mut archive = match &start {
             Start::Checkpoint(folder) => Some(checkpoint::open(data, config, folder)?),
             Start::Random | Start::Given(_) => None,
@@ -147,6 +161,9 @@ impl Run {
             part.map(make).transpose()
         };
         let judges = [judge(data.val)?, judge(data.test)?];
+        // What the search for kernels left is held now.
+        let kept = kept_bytes(data.train.extents(), data.train.nnz(), config);
+        memory::foresee(kept, || "the lists of the entries".into(), REMEDY)?;
         let method = method(&seeded(config, seed), &train, &objective, toolchain)?;
         drop(train);
         let blocks = match start {

@@ -178,7 +178,7 @@ pub fn with_zeros(tensor: &Coo<f64>, count: u64, seed: u64) -> Result<Coo<f64>, 
         let extent = tensor.extents()[mode];
         let draw = |k: u64| (rng.uniform(k, mode as u64) * extent as f64) as u64;
         let all = tensor.coords(mode).iter().chain((0..count).map(draw));
-        all.map(|coord| coord.min(extent - 1)).collect::<Vec<u64>>().into()
+        Ints::collect(all.map(|coord| coord.min(extent - 1)), tensor.coords(mode).width())
     };
     let mut values = tensor.values().to_vec();
     values.resize((listed + count) as usize, 0.0);

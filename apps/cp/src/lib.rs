@@ -45,4 +45,4 @@ pub use decompose_common::model::{Arrangement, CpModel};
 pub use decompose_common::restarts::RestartReport;
 pub use decompose_common::stopping::{StopReason, StopRule};
 pub use outcome::{CpOutcome, GramReport};
-pub use solve::{check_start, nvecs_start, solve};
+pub use solve::{check_start, nvecs_start, solve, square_bytes};

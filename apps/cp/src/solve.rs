@@ -5,6 +5,7 @@ use std::time::Instant;
 use decompose_common::SolverError;
 use decompose_common::history::{IterationRecord, Observer};
 use decompose_common::init;
+use decompose_common::linalg;
 use decompose_common::model::CpModel;
 use decompose_common::restarts::{self, RestartReport, seed_of};
 use decompose_common::score::factor_match_score;
@@ -91,6 +92,29 @@ pub fn solve<V: Value>(
         }
     }
 }
+
+/// Returns the bytes of the `R x R` matrices of a decomposition of rank `rank` on `threads` threads, and of the
+/// rows that passes over the factors of `extents` work on; saturates.
+///
+/// There is a Gram matrix a mode, their product, what its inverse is made in, the inverse packed, and the sums
+/// of the pass over a factor, some of them waiting for those of other rows.
+pub fn square_bytes(extents: &[u64], rank: usize, config: &CpConfig, threads: usize) -> u64 {
+    let (rank, modes) = (rank as u64, extents.len() as u64);
+    let longest = extents.iter().copied().max().unwrap_or(0);
+    let inverted = (0..extents.len()).any(|mode| !config.nonneg.contains(mode));
+    let inverse = if inverted { INVERSE_MATRICES } else { 0 };
+    let scores = if config.restarts > 1 { 3 } else { 0 };
+    let sums = linalg::most_sums(longest, rank, threads);
+    let matrices = modes + PASS_MATRICES + (inverse + sums).max(scores + sums);
+    let rows = linalg::scratch_rows(rank).saturating_mul(3 * sums.min(threads as u64));
+    let numbers = rank.saturating_mul(rank).saturating_mul(matrices);
+    numbers.saturating_add(rows.saturating_mul(rank)).saturating_mul(8)
+}
+
+/// What an inverse is made in: the matrix scaled, its factors, the inverse of these and its rows.
+const INVERSE_MATRICES: u64 = 5;
+/// The product of the Gram matrices, and the small matrix of a pass, packed.
+const PASS_MATRICES: u64 = 3;
 
 /// Sorts `coo` once for each mode but the first updated and makes the leading left singular
 /// vectors of the unfoldings a start (`nvecs` of the Tensor Toolbox).

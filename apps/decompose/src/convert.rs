@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use decompose_common::machine::available_bytes;
+use decompose_common::memory::{left, note};
 use decompose_common::progress::{Screen, Verbosity};
 use decompose_core::kernels::MAX_ORDER;
 use decompose_formats::io::{
@@ -16,6 +16,7 @@ use crate::failure::Failure;
 use crate::input::{InputArgs, MissingArgs, name_of};
 use crate::labels;
 use crate::listing::ListArgs;
+use crate::run::memory::{self, MemoryArgs};
 
 /// Writes a tensor in another format.
 ///
@@ -47,6 +48,8 @@ pub(crate) struct ConvertArgs {
     /// Replace OUT if it exists.
     #[arg(long, help_heading = "Output")]
     overwrite: bool,
+    #[command(flatten)]
+    memory: MemoryArgs,
 }
 
 /// How a table becomes a tensor and back.
@@ -85,16 +88,20 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<Done, Failure> {
         Some(_) => check_absent(&args.out, overwrite)?,
         None => check_output(&args.out, overwrite)?,
     }
+    args.memory.begin();
     let mut screen = Screen::new(Verbosity::Normal);
     let content = match TableFile::of_path(&args.input.file) {
         Some(_) => read_table(args, overwrite, &mut screen)?,
         None => read_tensor(args, &mut screen)?,
     };
+    // A column at a time is written from a copy as wide as in the file.
+    note(content.tensor.nnz() as u64 * 4);
     let seconds = match TableFile::of_path(&args.out) {
         Some(_) => write_table(&content, args, overwrite, &mut screen)?,
         None => write_tensor(&content, args, overwrite, &mut screen)?,
     };
     screen.line(format!("write    {}; {seconds:.2} s", args.out.display()));
+    memory::tell_peak(&screen);
     Ok(Done::Complete)
 }
 
@@ -108,6 +115,7 @@ fn read_tensor(args: &ConvertArgs, screen: &mut Screen) -> Result<Content, Failu
         .help("a table is called .csv or .tsv, also with .gz, .zst or .bz2"));
     }
     let mut input = args.input.clone().with_missing(args.missing).read::<f64>(screen)?;
+    memory::sort_of(&input.tensor)?;
     input.tidy(args.input.duplicates(), screen)?;
     let base = input.base();
     Ok(Content { tensor: input.tensor, base, modes: None })
@@ -124,7 +132,7 @@ fn read_table(
         value: args.table.value.clone(),
         missing: args.missing.asked(),
         max_order: MAX_ORDER,
-        max_bytes: available_bytes(),
+        max_bytes: left(),
     };
     let (source, progress) = (Source::new(&args.input.file), Progress::new());
     let reading = || io::read_table::<f64>(&source, &options, &progress);
@@ -141,6 +149,7 @@ fn read_table(
         paths.iter().try_for_each(|path| check_absent(path, overwrite))?;
     }
     let policy = args.input.duplicates();
+    memory::sort_of(&tensor)?;
     let (merged, seconds) = screen.phase("sort", || {
         tensor.sort(&ModeOrder::natural(tensor.order()))?;
         tensor.merge_duplicates(policy)

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use decompose_common::machine::available_bytes;
+use decompose_common::memory;
 use decompose_common::progress::Screen;
 use decompose_core::kernels::MAX_ORDER;
 use decompose_formats::io::{
@@ -13,6 +13,7 @@ use decompose_formats::io::{
 use decompose_formats::{Coo, Duplicates, ModeOrder, Value, counted};
 
 use crate::failure::Failure;
+use crate::run::reading;
 
 /// Where the tensor is and how its file is to be understood.
 #[derive(Args, Clone, Debug)]
@@ -40,9 +41,6 @@ pub(crate) struct InputArgs {
     /// What stands for unknown values; of commands that know them.
     #[arg(skip)]
     missing: Missing,
-    /// The most memory; what is available where nothing is said.
-    #[arg(skip)]
-    max_memory: Option<u64>,
 }
 
 /// What stands for an unknown value, for commands that leave such entries out.
@@ -88,7 +86,6 @@ impl InputArgs {
             duplicates_unasked: None,
             format: None,
             missing: Missing::default(),
-            max_memory: None,
         }
     }
 
@@ -148,11 +145,6 @@ impl InputArgs {
         InputArgs { missing: missing.asked(), ..self }
     }
 
-    /// Returns the same file, read within this much memory.
-    pub(crate) fn within(self, max_memory: Option<u64>) -> InputArgs {
-        InputArgs { max_memory, ..self }
-    }
-
     /// Returns the same file with duplicates as `policy` says, unless the user or an earlier call says
     /// otherwise.
     pub(crate) fn with_default_duplicates(self, policy: Duplicates) -> InputArgs {
@@ -163,6 +155,7 @@ impl InputArgs {
     ///
     /// A file that is not hashed while it is read is hashed afterwards.
     pub(crate) fn read<V: Value>(&self, screen: &mut Screen) -> Result<Input<V>, Failure> {
+        reading::foresee(&self.file, self.format, V::BYTES)?;
         let source = Source::new(&self.file);
         let hash = hashable(&self.file);
         let options = ReadOptions {
@@ -172,7 +165,7 @@ impl InputArgs {
             hash,
             missing: self.missing,
             max_order: MAX_ORDER,
-            max_bytes: self.max_memory.or_else(available_bytes),
+            max_bytes: memory::left(),
             ..ReadOptions::default()
         };
         let progress = Progress::new();

@@ -17,6 +17,7 @@
 use std::time::Instant;
 
 use decompose_common::SolverError;
+use decompose_common::memory;
 use decompose_core::error::CoreError;
 use decompose_formats::Value;
 use ndarray::{Array3, Ix3};
@@ -58,6 +59,10 @@ fn update<V: Value>(
     k: usize,
     seconds: &mut Seconds,
 ) -> Result<(), SolverError> {
+    let core = run.state.train.cores()[k].len() as u64 * 8;
+    // The environment, and the core made orthogonal: itself, its copy, factors and vectors.
+    let bytes = kernels.environment_bytes(LeftOut::core(k), &run.state.train)?.max(4 * core);
+    memory::foresee(bytes, || format!("the environment of core {}", k + 1), "lower --ranks")?;
     let (environment, kernel) = kernels.environment(LeftOut::core(k), &run.state.train)?;
     seconds.contract[k] += kernel;
     if environment.iter().any(|x| !x.is_finite()) {

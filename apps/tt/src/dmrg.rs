@@ -22,18 +22,19 @@ use std::time::Instant;
 
 use decompose_common::SolverError;
 use decompose_common::machine::size;
+use decompose_common::memory;
 use decompose_core::error::CoreError;
 use decompose_formats::Value;
 use ndarray::ArrayView2;
 
 use crate::kernels::{Kernels, LeftOut};
-use crate::spectrum::{Split, split};
+use crate::spectrum::{Accuracy, Split, split, split_bytes};
 use crate::state::{Run, Seconds};
 use crate::train::{Cut, core_of};
 use crate::verify::relative_error;
 
-/// `W`, its copy while it is decomposed, and the vectors of the result.
-const COPIES: u64 = 4;
+/// What to do about a pair that does not fit.
+const REMEDY: &str = "use --method als, another --order or lower ranks";
 
 /// What a sweep is to reach.
 pub(crate) struct Goal<'a> {
@@ -99,15 +100,15 @@ fn decompose<V: Value>(
     let (left, first, rank) = cores[k].dim();
     let (_, second, right) = cores[k + 1].dim();
     let (rows, cols) = (left * first, second * right);
-    let bytes = (rows as u64).saturating_mul(cols as u64).saturating_mul(8 * COPIES);
+    let what = || format!("the pair of cores {} and {}, {rows} x {cols},", k + 1, k + 2);
+    let formed = kernels.environment_bytes(LeftOut::pair(k), &run.state.train)?;
+    let accuracy = Accuracy::choose(rows, cols, &goal.cuts[k], run.norm_squared.sqrt());
+    let bytes = formed.max(pair_bytes(rows as u64, cols as u64, goal.cuts[k].max_rank, accuracy));
     if let Some(limit) = goal.memory.filter(|&limit| bytes > limit) {
-        return Err(SolverError::Memory {
-            what: format!("the pair of cores {} and {}, {rows} x {cols},", k + 1, k + 2),
-            need: size(bytes),
-            limit: size(limit),
-            remedy: "use --method als, another --order or lower ranks",
-        });
+        let (need, limit) = (size(bytes), format!("{} may be used", size(limit)));
+        return Err(SolverError::Memory { what: what(), need, limit, remedy: REMEDY });
     }
+    memory::foresee(bytes, what, REMEDY)?;
     let (pair, kernel) = kernels.environment(LeftOut::pair(k), &run.state.train)?;
     seconds.contract[k] += kernel;
     if pair.iter().any(|x| !x.is_finite()) {
@@ -119,6 +120,13 @@ fn decompose<V: Value>(
     let energy: f64 = numbers.iter().map(|x| x * x).sum();
     let missed = 1.0 - energy / run.norm_squared;
     Ok(split(matrix, &goal.cut(k, rank, missed, run.norm_squared.sqrt()))?)
+}
+
+/// Returns the bytes in which a pair of `rows x cols` numbers is decomposed: itself, and what the split of it
+/// takes.
+fn pair_bytes(rows: u64, cols: u64, rank: usize, accuracy: Accuracy) -> u64 {
+    let own = rows.saturating_mul(cols).saturating_mul(8);
+    own.saturating_add(split_bytes(rows, cols, rank as u64, accuracy))
 }
 
 /// Puts the two halves of a pair in the place of cores `k` and `k + 1`.

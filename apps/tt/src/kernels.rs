@@ -22,8 +22,9 @@ use decompose_core::kernels;
 use decompose_core::runtime::{Toolchain, Workload};
 use decompose_core::schedule::{Problem, Schedule};
 use decompose_core::sweep::{PlanOptions, TreeLayout, TreePlan, plan_kernels};
+use decompose_formats::dense::padded as padded_to;
 use decompose_formats::{Coo, Csf, Matrix, ModeOrder, PatternCounts, Value};
-use ndarray::{Array3, ArrayD, Axis, IxDyn, s};
+use ndarray::{Array3, ArrayD, Axis, s};
 use rayon::prelude::{IntoParallelIterator, ParallelIterator};
 
 use crate::config::Method;
@@ -285,21 +286,55 @@ impl<V: Value> Kernels<V> {
         let dense = contraction.dense(&output);
         let dense =
             dense.ok_or_else(|| CoreError::Internal("an environment of positions".into()))?;
+        drop(output);
+        // The kernel knows no bonds at the ends.
+        let mut stored = dense.view();
+        if left_out.from == 0 {
+            stored = stored.insert_axis(Axis(0));
+        }
+        if left_out.to == train.order() {
+            let last = stored.ndim();
+            stored = stored.insert_axis(Axis(last));
+        }
         let modes = train.cores()[left_out.from..left_out.to].iter().map(|core| core.shape()[1]);
         let real = [ranks[left_out.from]].into_iter().chain(modes).chain([ranks[left_out.to]]);
-        let sized = |bond: usize| if bond == 1 { 1 } else { self.sizes.of(bond) };
-        let real: Vec<usize> = real.collect();
-        let mut stored = real.clone();
-        stored[0] = sized(real[0]);
-        stored[real.len() - 1] = sized(real[real.len() - 1]);
-        let wide = dense.mapv(V::to_f64).as_standard_layout().into_owned();
-        let mut wide = wide
-            .into_shape_with_order(IxDyn(&stored))
-            .map_err(|error| CoreError::Internal(error.to_string()))?;
-        for (axis, &extent) in real.iter().enumerate() {
-            wide.slice_axis_inplace(Axis(axis), (..extent).into());
+        // Bonds are padded to the sizes of the kernel.
+        for (axis, extent) in real.enumerate() {
+            stored.slice_axis_inplace(Axis(axis), (..extent).into());
         }
-        Ok((wide.as_standard_layout().into_owned(), seconds))
+        let mut real = ArrayD::zeros(stored.raw_dim());
+        real.zip_mut_with(&stored, |to: &mut f64, x| *to = x.to_f64());
+        Ok((real, seconds))
+    }
+
+    /// Makes the kernel of [`Kernels::environment`] and returns the bytes that it takes: its result as the kernel
+    /// stores it, unpacked, and without padding; the first time also its private copies.
+    ///
+    /// # Errors
+    ///
+    /// As [`Kernels::prepare`].
+    pub(crate) fn environment_bytes(
+        &mut self,
+        left_out: LeftOut,
+        train: &Train,
+    ) -> Result<u64, CoreError> {
+        let key = self.key(left_out, &train.ranks())?;
+        let built = self.built.get(&key).filter(|built| built.note.runs == 0);
+        let copies = built.map_or(0, |built| built.contraction.side_bytes());
+        let ranks = [&[1], train.ranks().as_slice(), &[1]].concat();
+        let modes = train.cores()[left_out.from..left_out.to].iter();
+        let cells = modes.fold(1_u64, |n, core| n.saturating_mul(core.shape()[1] as u64));
+        let ends = [ranks[left_out.from], ranks[left_out.to]];
+        let times = |ends: [usize; 2]| {
+            ends.into_iter().fold(cells, |n, bond| n.saturating_mul(bond as u64))
+        };
+        let sized = |bond: usize| if bond == 1 { 1 } else { self.sizes.of(bond) };
+        let stored = times([sized(ends[0]), padded_to(sized(ends[1]), V::BYTES)]);
+        let unpacked = times(ends.map(sized));
+        let kernel = stored.saturating_add(unpacked).saturating_mul(V::BYTES as u64);
+        let real = unpacked.saturating_mul(V::BYTES as u64);
+        let kernel = kernel.max(real.saturating_add(times(ends).saturating_mul(8)));
+        Ok(kernel.saturating_add(copies))
     }
 
     /// Runs a kernel: its output, which one it is, and its seconds.

@@ -84,6 +84,31 @@ impl Split {
     }
 }
 
+/// Returns the bytes that a [`split`] of `m x n` numbers works in beside them, where at most `rank` vectors are
+/// kept.
+pub(crate) fn split_bytes(m: u64, n: u64, rank: u64, accuracy: Accuracy) -> u64 {
+    let (least, most) = (m.min(n), m.max(n));
+    let (square, whole) = (least.saturating_mul(least), least.saturating_mul(most));
+    let kept = rank.min(least).saturating_mul(most);
+    let numbers = match accuracy {
+        // Both kinds of vectors, and their copies; those of the short side are square.  Of a long matrix a
+        // triangle is made first.
+        Accuracy::Exact if most > 2 * least => {
+            whole.saturating_mul(3).saturating_add(square.saturating_mul(6))
+        }
+        Accuracy::Exact => whole.saturating_mul(3).saturating_add(square.saturating_mul(5)),
+        // The Gram matrix and its decomposition; then projected rows, made orthonormal.
+        Accuracy::Gram => {
+            let projected = square.saturating_add(kept.saturating_mul(5));
+            square.saturating_mul(EIGEN_MATRICES + 1).max(projected)
+        }
+    };
+    numbers.saturating_mul(8)
+}
+
+/// Square matrices that the eigenvalues of one are found in: vectors, two of work, and the vectors copied.
+pub(crate) const EIGEN_MATRICES: u64 = 4;
+
 /// Splits `matrix` by `cut`.
 ///
 /// # Errors

@@ -24,8 +24,10 @@ pub(crate) fn arrange<V: Value>(
     factors: &mut [Matrix<V>],
 ) -> Result<(), SolverError> {
     for (mode, factor) in factors.iter_mut().enumerate() {
-        let unfolded = unfold(core, mode);
-        let gram = linalg::matmul(unfolded.view(), unfolded.t());
+        let gram = {
+            let unfolded = unfold(core, mode);
+            linalg::matmul(unfolded.view(), unfolded.t())
+        };
         let (_, vectors) = linalg::eigh(gram.view())?;
         let n = vectors.nrows();
         let falling = Array2::from_shape_fn((n, n), |(i, k)| vectors[(i, n - 1 - k)]);

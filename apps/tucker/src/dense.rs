@@ -15,18 +15,24 @@ pub(crate) fn unfold(core: &ArrayD<f64>, mode: usize) -> Array2<f64> {
     Array2::from_shape_vec((rows, width), elements).expect("as many elements")
 }
 
+/// Returns the bytes of the copies of a core of `ranks` that it is arranged in, beside the first; saturates.
+pub fn core_bytes(ranks: &[usize]) -> u64 {
+    let cells = ranks.iter().fold(1_u64, |cells, &rank| cells.saturating_mul(rank as u64));
+    cells.saturating_mul(8 * 3)
+}
+
 /// Returns the tensor whose unfolding is `unfolded`: its rows are `mode`, its columns the other
 /// modes in the order of `columns`, with the extents `shape` (by mode).
 pub(crate) fn fold(
-    unfolded: &Array2<f64>,
+    unfolded: Array2<f64>,
     mode: usize,
     columns: &[usize],
     shape: &[usize],
 ) -> ArrayD<f64> {
     let stored: Vec<usize> = [mode].into_iter().chain(columns.iter().copied()).collect();
     let extents: Vec<usize> = stored.iter().map(|&m| shape[m]).collect();
-    let elements = unfolded.iter().copied().collect();
-    let tensor = ArrayD::from_shape_vec(IxDyn(&extents), elements).expect("as many elements");
+    let unfolded = unfolded.as_standard_layout().into_owned().into_dyn();
+    let tensor = unfolded.into_shape_with_order(IxDyn(&extents)).expect("as many elements");
     let place = |m: usize| stored.iter().position(|&s| s == m).unwrap_or(0);
     let axes: Vec<usize> = (0..shape.len()).map(place).collect();
     tensor.permuted_axes(IxDyn(&axes)).as_standard_layout().into_owned()
@@ -42,7 +48,7 @@ pub(crate) fn mode_product(
     let mut shape = core.shape().to_vec();
     shape[mode] = matrix.nrows();
     let columns: Vec<usize> = (0..core.ndim()).filter(|&m| m != mode).collect();
-    fold(&product, mode, &columns, &shape)
+    fold(product, mode, &columns, &shape)
 }
 
 /// Returns the sum of squares.
@@ -72,10 +78,10 @@ mod tests {
         });
         for mode in 0..3 {
             let columns: Vec<usize> = (0..3).filter(|&m| m != mode).collect();
-            assert_eq!(fold(&unfold(&core, mode), mode, &columns, core.shape()), core);
+            assert_eq!(fold(unfold(&core, mode), mode, &columns, core.shape()), core);
         }
         let swapped = Array2::from_shape_fn((2, 12), |(r, at)| core[[r, at % 3, at / 3]]);
-        assert_eq!(fold(&swapped, 0, &[2, 1], core.shape()), core);
+        assert_eq!(fold(swapped, 0, &[2, 1], core.shape()), core);
         let twice = Array2::from_diag_elem(3, 2.0);
         assert_eq!(mode_product(&core, 1, twice.view()), &core * 2.0);
         let sum = Array2::ones((1, 4));

@@ -69,7 +69,7 @@ pub(crate) fn sweep<V: Value>(
         steps.ttmc[mode] = ttmc_seconds;
         steps.subspace[mode] = subspace_seconds;
         if let Some(core) = core {
-            state.core = fold(&core, mode, &engine.columns(mode), state.core.shape());
+            state.core = fold(core, mode, &engine.columns(mode), state.core.shape());
         }
     }
     let captured = square(&state.core);

@@ -18,6 +18,7 @@
 use decompose_common::SolverError;
 use decompose_common::init::unfolding_gram_product;
 use decompose_common::linalg::{self, Guess, Leading, leading, leading_bytes, leading_of};
+use decompose_common::memory;
 use decompose_common::rng::MatrixRng;
 use decompose_formats::ints::Width;
 use decompose_formats::{Coo, Csf, Ints, Matrix, ModeOrder, Value};
@@ -115,9 +116,7 @@ pub fn hosvd<V: Value>(
             Target::Ranks(ranks) => Wanted::Rank(ranks[mode]),
             Target::Error(eps) => Wanted::Tail(eps * eps * norm_squared / order as f64),
         };
-        let last = last_mode(order, mode);
-        current.sort(&last)?;
-        let fibres = Csf::from_sorted(current, &last)?;
+        let fibres = fibres(current, mode)?;
         let Leaders { factor, values, tail } = leading_factor(&fibres, wanted, seed)?;
         left_out += tail;
         let extent = factor.rows();
@@ -152,15 +151,40 @@ fn reduce<V: Value>(
     let mut shrunk: Option<Coo<V>> = None;
     for other in (0..order).filter(|&m| m != mode) {
         let current = shrunk.as_mut().unwrap_or(&mut *coo);
-        current.sort(&last_mode(order, other))?;
-        let fibres = Csf::from_sorted(current, &last_mode(order, other))?;
+        let fibres = fibres(current, other)?;
         shrunk = Some(truncate(current, &fibres, other, &factors[other])?);
     }
     let current = shrunk.as_mut().unwrap_or(coo);
-    current.sort(&last_mode(order, mode))?;
-    let fibres = Csf::from_sorted(current, &last_mode(order, mode))?;
+    let fibres = fibres(current, mode)?;
     factors[mode] = leading_factor(&fibres, Wanted::Rank(rank), seed)?.factor;
     Ok(())
+}
+
+/// What to do about a step that does not fit.
+const REMEDY: &str = "lower --ranks, use --precision f32 or another --init";
+
+/// Sorts the list with `mode` last and makes its tree, both foreseen.
+fn fibres<V: Value>(list: &mut Coo<V>, mode: usize) -> Result<Csf<V>, SolverError> {
+    let order = last_mode(list.order(), mode);
+    let what = || format!("the fibres of mode {}", mode + 1);
+    if !list.is_sorted_by(&order) {
+        memory::foresee(list.sort_bytes(None), what, REMEDY)?;
+        list.sort(&order)?;
+    }
+    let nnz = list.nnz() as u64;
+    let pointer = Width::below(nnz + 1).bytes() as u64;
+    let width = |m: usize| Width::below(list.extents()[m]).bytes() as u64;
+    let (last, upper) = (mode, &order.modes()[..order.modes().len() - 1]);
+    let mut cells = 1_u64;
+    let levels = upper.iter().map(|&m| {
+        cells = cells.saturating_mul(list.extents()[m]);
+        // A node and a pointer, while it is made also a bit an entry.
+        cells.min(nnz) * (width(m) + pointer) + nnz / 8
+    });
+    let levels: u64 = levels.sum();
+    let bytes = levels + nnz * (width(last) + V::BYTES as u64);
+    memory::foresee(bytes, what, REMEDY)?;
+    Ok(Csf::from_sorted(list, &order)?)
 }
 
 /// Returns the bytes that [`hosvd`] works in beside list and tree, for one mode.
@@ -218,7 +242,12 @@ fn leading_factor<V: Value>(
     let extent = fibres.extents()[mode] as usize;
     let rng = MatrixRng::new(seed, mode as u64);
     let total: f64 = fibres.values().iter().map(|value| value.to_f64().powi(2)).sum();
+    let foresee = |rank: usize| {
+        let bytes = working_bytes(extent as u64, rank as u64);
+        memory::foresee(bytes, || format!("the leading vectors of mode {}", mode + 1), REMEDY)
+    };
     if extent <= FORMED {
+        foresee(extent)?;
         let gram = product(fibres, Array2::eye(extent).view())?;
         let found = leading_of(gram.view(), extent, Guess::Random(seed))?;
         let tail = |rank: usize| found.values.iter().skip(rank).sum::<f64>();
@@ -233,6 +262,7 @@ fn leading_factor<V: Value>(
         Wanted::Tail(_) => FIRST_GUESS.min(extent),
     };
     loop {
+        foresee(count)?;
         let found = leading(extent, count, Guess::Random(seed), &mut |q| product(fibres, q))?;
         let tail = |rank: usize| (total - found.values.iter().take(rank).sum::<f64>()).max(0.0);
         let rank = match wanted {
@@ -288,6 +318,13 @@ fn truncate<V: Value>(
     let parents = &fibres.levels()[fibres.levels().len() - 2].pointers;
     let leaves = &fibres.levels()[fibres.levels().len() - 1].coords;
     let count = parents.len().saturating_sub(1);
+    let width = |m: usize| match m == mode {
+        true => Width::listed(rank as u64),
+        false => Width::listed(coo.extents()[m]),
+    };
+    let entry = V::BYTES + (0..coo.order()).map(|m| width(m).bytes()).sum::<usize>();
+    let bytes = (count as u64).saturating_mul((rank * entry + 8) as u64);
+    memory::foresee(bytes, || format!("the tensor truncated in mode {}", mode + 1), REMEDY)?;
     let mut values = Vec::with_capacity(count * rank);
     let mut firsts = Vec::with_capacity(count);
     let mut sum = vec![0.0; rank];

@@ -25,7 +25,7 @@ pub use decompose_common::history::{IterationRecord, Observer};
 pub use decompose_common::model::TuckerModel;
 pub use decompose_common::restarts::RestartReport;
 pub use decompose_common::stopping::{StopReason, StopRule};
-pub use dense::slice_norms;
+pub use dense::{core_bytes, slice_norms};
 pub use engine::Engine;
 pub use hosvd::{Hosvd, Target, Truncation, Unfolding, hosvd, working_bytes};
 pub use outcome::TuckerOutcome;

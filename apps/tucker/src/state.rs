@@ -1,12 +1,14 @@
 //! What one start carries from iteration to iteration.
 
 use decompose_common::SolverError;
+use decompose_common::memory;
 use decompose_common::model::TuckerModel;
 use decompose_formats::{Matrix, Value};
 use ndarray::ArrayD;
 
 use crate::arrange::arrange;
 use crate::config::Method;
+use crate::dense::core_bytes;
 
 /// A model in the making.
 pub(crate) struct State<V> {
@@ -42,6 +44,7 @@ impl<V: Value> State<V> {
     /// Makes the model, in normal form.
     pub(crate) fn into_model(mut self, method: Method) -> Result<TuckerModel<V>, SolverError> {
         if method != Method::Nonnegative {
+            memory::note(core_bytes(self.core.shape()));
             arrange(&mut self.core, &mut self.factors)?;
         }
         Ok(TuckerModel::new(self.core, self.factors)?)

@@ -198,6 +198,11 @@ impl<V: Value> Contraction<V> {
         self.executor.run_windows(&slices, most, shares, visit)
     }
 
+    /// Returns the bytes of private copies of the output and of shared rows.
+    pub fn side_bytes(&self) -> u64 {
+        self.executor.side_bytes()
+    }
+
     /// Returns the elements of the output, padding included.
     pub fn output_len(&self) -> u64 {
         self.executor.output_len()

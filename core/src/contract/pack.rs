@@ -29,8 +29,9 @@ pub(super) fn pack<V: Value>(tensor: &ArrayViewD<V>) -> Result<Matrix<V>, CoreEr
 ///
 /// If the matrix has not the rows and columns of the shape.
 pub(super) fn unpack<V: Value>(matrix: &Matrix<V>, shape: &[usize]) -> DenseTensor<V> {
-    let elements = (0..matrix.rows()).flat_map(|row| matrix.row(row).iter().copied());
-    let tensor = DenseTensor::from_shape_vec(IxDyn(shape), elements.collect());
+    let mut elements = Vec::with_capacity(matrix.rows() * matrix.cols());
+    (0..matrix.rows()).for_each(|row| elements.extend_from_slice(matrix.row(row)));
+    let tensor = DenseTensor::from_shape_vec(IxDyn(shape), elements);
     tensor.expect("the rows and columns of the shape")
 }
 

@@ -94,7 +94,7 @@ pub fn leading_of(
 /// Returns the `count` leading eigenpairs of the matrix of `n x n` that `product` multiplies by;
 /// `count` at most `n`.
 ///
-/// Memory: `n x (count + 8)` doubles, 6 to 22 times, less the longer the vectors.
+/// Memory: `n x (count + 8)` doubles, 7 to 27 times, less the longer the vectors.
 ///
 /// # Errors
 ///
@@ -112,7 +112,10 @@ pub fn leading<E: From<CommonError>>(
 pub fn leading_bytes(n: u64, count: u64) -> u64 {
     let columns = count.saturating_add(EXTRA_COLUMNS as u64);
     let blocks = most_blocks(usize::try_from(n).unwrap_or(usize::MAX)) as u64;
-    n.saturating_mul(columns).saturating_mul(8 * (2 * blocks + 2))
+    let blocks = blocks.min(n.div_ceil(columns));
+    // The basis and its products; of the leading half the blocks, while the products are still there; the
+    // next block and the vectors found.
+    n.saturating_mul(columns).saturating_mul(8 * (2 * blocks + blocks.div_ceil(2) + 2))
 }
 
 /// Returns the multiplications and additions that [`leading_of`] is expected to take for `count`
@@ -284,13 +287,15 @@ impl Basis {
     }
 
     /// Keeps as many blocks of the leading vectors, with their products.
-    fn keep(&self, blocks: usize, values: &Array1<f64>, rotation: &Array2<f64>) -> Basis {
+    fn keep(self, count: usize, values: &Array1<f64>, rotation: &Array2<f64>) -> Basis {
         let width = self.blocks.first().map_or(0, Array2::ncols);
-        let columns = |of: &[Array2<f64>]| {
-            (0..blocks).map(|at| combined(of, rotation, at * width..(at + 1) * width)).collect()
+        // Each list is given up before the next is combined.
+        let columns = |of: Vec<Array2<f64>>| -> Vec<Array2<f64>> {
+            (0..count).map(|at| combined(&of, rotation, at * width..(at + 1) * width)).collect()
         };
-        let small = Array2::from_diag(&values.slice(s![..blocks * width]));
-        Basis { blocks: columns(&self.blocks), images: columns(&self.images), small }
+        let small = Array2::from_diag(&values.slice(s![..count * width]));
+        let Basis { blocks, images, .. } = self;
+        Basis { blocks: columns(blocks), images: columns(images), small }
     }
 }
 

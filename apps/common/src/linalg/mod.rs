@@ -42,7 +42,10 @@ pub use leading::{
 pub use nonneg::NonNegative;
 pub(crate) use orthonormal::fill_centred;
 pub use orthonormal::{complete, orthonormalise};
-pub use rows::{RowRule, RowSums, cross_gram, gram, gram_of_panels, update_panels, update_rows};
+pub use rows::{
+    RowRule, RowSums, cross_gram, gram, gram_of_panels, most_sums, scratch_rows, update_panels,
+    update_rows,
+};
 pub use spd::{descend_nonneg, solve_spd};
 
 /// A singular value decomposition: left vectors in columns, values falling, right vectors in rows.

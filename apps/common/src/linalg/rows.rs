@@ -137,6 +137,19 @@ pub fn update_panels<V: Value>(panels: &mut [Matrix<V>], rule: &RowRule<'_, V>) 
     sum_groups(rows, parts, group_rows, &update).of_rank(rank)
 }
 
+/// Returns the most `R x R` sums that exist at a time in a pass over `rows` rows: one a thread, and one a halving
+/// that waits.
+pub fn most_sums(rows: u64, rank: u64, threads: usize) -> u64 {
+    let group = (GROUP_ROWS_BY_RANK as u64).saturating_mul(rank).max(1);
+    let groups = rows.div_ceil(group).clamp(1, MOST_GROUPS as u64);
+    groups.min(u64::from(groups.ilog2()) + threads as u64)
+}
+
+/// Returns the rows of each matrix that a group is updated in.
+pub fn scratch_rows(rank: u64) -> u64 {
+    if rank <= NARROW as u64 { BLOCK_ROWS as u64 } else { WIDE_BLOCK_ROWS as u64 }
+}
+
 /// Returns the sums of `sum` over groups of `group_rows` rows, in an order that depends on their number alone.
 fn sum_groups<P: Halves>(
     rows: Range<usize>,

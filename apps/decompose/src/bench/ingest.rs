@@ -4,9 +4,10 @@ use std::marker::PhantomData;
 use std::path::Path;
 use std::time::Instant;
 
+use decompose_common::memory;
 use decompose_common::progress::Screen;
 use decompose_formats::io::{self, Progress, ReadOptions};
-use decompose_formats::{Csf, ModeOrder, Value};
+use decompose_formats::{Coo, Csf, ModeOrder, Value};
 use rayon::ThreadPool;
 
 use crate::bench::record::{Key, PROGRAM, Record};
@@ -15,6 +16,8 @@ use crate::bench::tensors::Subject;
 use crate::bench::turns::{self, Runner};
 use crate::cli::Done;
 use crate::failure::Failure;
+use crate::run::memory::tree_of;
+use crate::run::reading;
 
 /// Reading, sorting (with duplicates summed) and building the tree of the natural order.
 struct Ingest<'a, V> {
@@ -50,6 +53,12 @@ pub(crate) fn measure<V: Value>(
     turns::take(&mut runners, settings, record, screen)
 }
 
+/// Foresees the sort of a list and the upper levels of its tree.
+fn foresee_tree<V: Value>(tensor: &Coo<V>) -> Result<(), Failure> {
+    let bytes = tree_of(tensor, &ModeOrder::natural(tensor.order()), 1);
+    Ok(memory::foresee(bytes, || "the sort and the tree".into(), "measure a smaller tensor")?)
+}
+
 impl<V: Value> Runner for Ingest<'_, V> {
     fn threads(&self) -> usize {
         self.key.threads
@@ -59,10 +68,12 @@ impl<V: Value> Runner for Ingest<'_, V> {
         let (source, options) = (io::Source::new(self.file), ReadOptions::default());
         let progress = Progress::new();
         let seconds = self.pool.install(|| -> Result<[f64; 3], Failure> {
+            reading::foresee(self.file, None, V::BYTES)?;
             let start = Instant::now();
             let (mut tensor, _) = io::read::<V>(&source, &options, &progress)?;
             let read = start.elapsed().as_secs_f64();
             let natural = ModeOrder::natural(tensor.order());
+            foresee_tree(&tensor)?;
             let start = Instant::now();
             tensor.sort(&natural)?;
             tensor.sum_duplicates()?;

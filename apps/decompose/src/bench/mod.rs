@@ -19,6 +19,7 @@ mod turns;
 use std::path::PathBuf;
 
 use decompose_common::interrupt;
+use decompose_common::memory;
 use decompose_common::progress::{Screen, Verbosity};
 use decompose_core::cost::Machine;
 use decompose_core::roofline::Limits;
@@ -30,6 +31,7 @@ use crate::bench::tensors::Subject;
 use crate::cli::Done;
 use crate::failure::Failure;
 use crate::run::args::Precision;
+use crate::run::memory::tell_peak;
 use crate::stdout;
 
 pub(crate) use crate::bench::args::BenchArgs;
@@ -41,6 +43,7 @@ pub(crate) use crate::bench::args::BenchArgs;
 /// Bad options, a tensor that cannot be read, an output that exists or cannot be written.
 pub(crate) fn run(args: BenchArgs) -> Result<Done, Failure> {
     let settings = Settings::new(args)?;
+    memory::set_limit(memory::limit(None));
     match settings.precision {
         Precision::F64 => run_in::<f64>(settings),
         Precision::F32 => run_in::<f32>(settings),
@@ -82,6 +85,7 @@ fn run_in<V: Value>(settings: Settings) -> Result<Done, Failure> {
     for path in written {
         screen.line(format!("write    {}", path.display()));
     }
+    tell_peak(&screen);
     measured
 }
 

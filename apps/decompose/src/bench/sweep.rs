@@ -2,7 +2,8 @@
 
 use std::ops::ControlFlow;
 
-use decompose_common::machine::{available_bytes, size};
+use decompose_common::machine::size;
+use decompose_common::memory::left;
 use decompose_common::progress::Screen;
 use decompose_common::stopping::StopRule;
 use decompose_core::cost::Machine;
@@ -86,7 +87,7 @@ pub(crate) fn measure<V: Value>(
 ///
 /// If fewer than `need` bytes are available.
 pub(crate) fn check_memory(need: u64, what: &str) -> Result<(), Failure> {
-    match available_bytes().filter(|&limit| need > limit) {
+    match left().filter(|&limit| need > limit) {
         None => Ok(()),
         Some(limit) => {
             let (need, limit) = (size(need), size(limit));

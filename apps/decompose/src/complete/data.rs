@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use decompose_complete::{Algorithm, Biases, ModelKind, Network, Parts, Reg, overlap, split};
-use decompose_formats::dense::matrix_bytes;
+use decompose_common::memory;
+use decompose_complete::{Parts, Reg, fit_bytes, overlap, split};
 use decompose_formats::io::{Base, Format, Missing};
 use decompose_formats::{Coo, Ints, counted};
 use serde_json::json;
@@ -43,6 +43,7 @@ pub(crate) fn load(
         settings.config(tensor.order(), 0).check(tensor.extents())?;
         let forecast = Forecast::before_plan(tensor, format, settings, needs(settings, tensor));
         forecast.check(REMEDY)?;
+        forecast.sort(REMEDY)?;
         Ok((forecast, format))
     };
     let (tensor, facts, (forecast, format)) = tensor::load(settings, console, admit)?;
@@ -61,7 +62,11 @@ pub(crate) fn load(
     let (tensor, whole) = prepare(tensor)?;
     let (parts, seconds) = match &settings.held_out {
         HeldOut::Split(share, rule) => {
+            // A byte an entry tells where it goes.
+            let bytes = list_bytes(&tensor) + tensor.nnz() as u64;
+            memory::foresee(bytes, || "the entries, divided,".into(), REMEDY)?;
             let (parts, seconds) = console.screen.phase("split", || split(&tensor, *share, *rule));
+            drop(tensor);
             (parts?, seconds)
         }
         HeldOut::Files { val, test } => {
@@ -151,8 +156,10 @@ fn tell(
     let text = format!("split    {train} training, {val} validation, {test} test entries");
     console.screen.line(text);
     console.event("split", json!({ "train": train, "val": val, "test": test }))?;
+    // Parts of one list have no entry in common.
+    let files = matches!(settings.held_out, HeldOut::Files { .. });
     for (name, part) in [("validation", &parts.val), ("test", &parts.test)] {
-        let Some(part) = part else { continue };
+        let Some(part) = part.as_ref().filter(|_| files) else { continue };
         if let Some((count, first)) = overlap(&parts.train, part)? {
             let first = labels::cell(labels, first);
             let (one, many) = (format!("{name} entry has"), format!("{name} entries have"));
@@ -175,42 +182,29 @@ fn tell(
     Ok(())
 }
 
-/// Returns what the fit needs: the parts, which are a list of their own beside that of the file, the
-/// trees with vectors over the entries and lists of them, and what the last tree is built from.
+/// Returns what the fit needs: the parts, which are a list of their own beside that of the file until it is
+/// given up, and what the method works in.
 fn needs(settings: &Settings, tensor: &Coo<f64>) -> Needs {
-    let (order, nnz) = (tensor.order() as u64, tensor.nnz() as u64);
+    let nnz = tensor.nnz();
+    let part = |share: f64| (nnz as f64 * share) as usize;
+    let (entries, unheld) = match &settings.held_out {
+        HeldOut::Split(share, _) => {
+            ([part(share.train), part(share.val), part(share.test)], share.val == 0.0)
+        }
+        HeldOut::Files { val, .. } => ([nnz, 0, 0], val.is_none()),
+    };
     let config = settings.config(tensor.order(), 0);
-    let network = Network::new(&config.model, tensor.extents());
-    let blocks = network.blocks().iter().map(|block| {
-        let (rows, cols) = block.matrix();
-        matrix_bytes(rows as u64, cols, size_of::<f64>())
-    });
-    let blocks: u64 = blocks.sum();
-    let cp = matches!(config.model, ModelKind::Cp { .. });
-    let centred = if config.biases == Biases::Modes { order } else { 0 };
-    // Trees, vectors over the entries, and lists of them by slices or blocks.
-    let (trees, vectors, lists) = match config.algorithm {
-        Algorithm::Als if cp => (1, 3 + centred, order),
-        Algorithm::Ccd => (2, 7, order + 1),
-        Algorithm::Sgd => (1, 3, 1),
-        _ => (2, 5, 0),
-    };
-    let list = nnz * (8 + 4 * order);
-    // Values, and a coordinate for each of the fused levels and for some of the nodes above.
-    let tree = nnz * (8 + 4 * order.min(3));
-    // A list also says where an entry stood.
-    let fit = trees * tree + vectors * 8 * nnz + lists * (list + 4 * nnz);
+    let fit = fit_bytes(tensor.extents(), entries, &config, settings.threads);
+    let list = list_bytes(tensor);
     // Training entries divided once more, to choose a ridge by.
-    let unheld = match &settings.held_out {
-        HeldOut::Split(share, _) => share.val == 0.0,
-        HeldOut::Files { val, .. } => val.is_none(),
-    };
     let divided = if unheld && settings.reg == Reg::Chosen { list } else { 0 };
-    let build = (trees - 1) * tree + 2 * 8 * nnz + list + tensor.sort_bytes(None);
-    Needs {
-        start: 0,
-        factors: 4 * blocks,
-        work: list + divided + fit.max(build),
-        figures: figure_bytes(tensor.order(), settings),
-    }
+    let work = list.saturating_add(fit.saturating_add(divided).max(list));
+    let figures = figure_bytes(tensor.order(), settings);
+    Needs { start: 0, factors: 0, work, figures }
+}
+
+/// Returns the bytes of a list.
+pub(crate) fn list_bytes(tensor: &Coo<f64>) -> u64 {
+    let indices: u64 = (0..tensor.order()).map(|mode| tensor.coords(mode).bytes()).sum();
+    indices + (tensor.nnz() * size_of::<f64>()) as u64
 }

@@ -1,9 +1,11 @@
 //! The memory of a run beside what all solvers need, and the plan that fits.
 
+use decompose_common::memory::foresee;
 use decompose_core::cost::Machine;
 use decompose_core::error::CoreError;
 use decompose_core::schedule::Pattern;
 use decompose_core::sweep::{self, Merging, PlanOptions, SweepPlan, TreeLayout, Trees};
+use decompose_cp::square_bytes;
 use decompose_formats::dense::matrix_bytes;
 use decompose_formats::{Coo, ModeOrder, PatternCounts, Value};
 
@@ -30,9 +32,23 @@ pub(crate) fn needs<V: Value>(tensor: &Coo<V>, settings: &Settings) -> Needs {
     Needs {
         start: start_bytes(tensor, settings),
         factors: factor_bytes::<V>(tensor.extents(), settings),
-        work: checkpoint_bytes::<V>(tensor.extents(), settings),
+        work: checkpoint_bytes::<V>(tensor.extents(), settings).saturating_add(square_bytes(
+            tensor.extents(),
+            settings.config.rank,
+            &settings.config,
+            settings.threads,
+        )),
         figures: figure_bytes(tensor.order(), settings),
     }
+}
+
+/// Foresees the making of a start.
+///
+/// # Errors
+///
+/// The numbers, if it does not fit.
+pub(crate) fn start(forecast: &Forecast) -> Result<(), Failure> {
+    Ok(foresee(forecast.start, || "the start by leading vectors".into(), REMEDY)?)
 }
 
 /// Plans the sweep; where the best plan does not fit, ever leaner ones, and last a single tree in
@@ -97,7 +113,7 @@ fn forecast<V: Value>(
 ) -> Forecast {
     match plan.merges.is_empty() {
         true => before.with_trees(tensor, pattern, &plan.kernels.trees, plan.side_bytes()),
-        false => with_merges(before, tensor, (plan.tree_bytes(), plan.side_bytes()), 0),
+        false => with_merges(before, tensor, (plan.tree_bytes(), plan.side_bytes()), (0, 0)),
     }
 }
 

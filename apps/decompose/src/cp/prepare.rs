@@ -47,6 +47,7 @@ pub(crate) fn prepare<V: Value>(
         let needs = memory::needs(tensor, settings);
         let before = Forecast::before_plan(tensor, format, settings, needs);
         before.check(REMEDY)?;
+        before.sort(REMEDY)?;
         Ok(before)
     });
     let (tensor, facts, before) = loaded?;
@@ -58,6 +59,7 @@ pub(crate) fn prepare<V: Value>(
     let (plan, forecast) = planned?;
     tell_without(settings, console);
     tell_plan(&plan, &forecast, console)?;
+    memory::start(&forecast)?;
     let (made, seconds) = console.screen.phase("start", || start::make(settings, given, &tensor));
     let start = made?;
     if forecast.start > 0 {
@@ -65,10 +67,12 @@ pub(crate) fn prepare<V: Value>(
     }
     // Before kernels are compiled.
     decompose_cp::check_start(&start, &settings.config, tensor.extents())?;
+    forecast.build(REMEDY)?;
     let toolchain = settings.toolchain();
     let built = console.phase("build", || Engine::build(tensor, &plan, &toolchain));
     let (engine, build) = built?;
     console.build(&build)?;
+    forecast.solve(build.side_bytes, REMEDY)?;
     let facts = Facts { tensor: facts, unit, plan, build, forecast };
     Ok(Prepared { engine, start, facts })
 }

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
-use decompose_common::machine::available_bytes;
+use decompose_common::memory::left;
 use decompose_common::npz::NpzIn;
 use decompose_formats::io::read_dense;
 use decompose_formats::{Coo, DenseTensor, Value};
@@ -47,7 +47,7 @@ pub(crate) fn read<V: Value>(file: &Path, kind: &Kind) -> Result<DenseTensor<V>,
             let name = file.display().to_string();
             let opened = File::open(file)
                 .map_err(|error| Failure::input(format!("cannot open {name}: {error}")))?;
-            let limit = available_bytes().unwrap_or(u64::MAX);
+            let limit = left().unwrap_or(u64::MAX);
             read_dense::<V>(&mut BufReader::new(opened), &name, limit)?
         }
     };

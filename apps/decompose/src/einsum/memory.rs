@@ -2,11 +2,13 @@
 
 use std::fmt;
 
-use decompose_common::machine::{available_bytes, resident_bytes, size};
+use decompose_common::machine::{resident_bytes, size};
+use decompose_common::memory::{self, Limit};
 use decompose_core::schedule::Problem;
 use decompose_formats::{Coo, Value};
 
 use crate::failure::Failure;
+use crate::run::memory::tree_of;
 use crate::schedule::choose::Pick;
 use crate::schedule::measure::output_bytes;
 
@@ -21,8 +23,11 @@ pub(crate) struct Forecast {
     output: u64,
     copies: u64,
     buffers: u64,
-    limit: Option<u64>,
+    limit: Option<Limit>,
 }
+
+/// What to do about a run that does not fit.
+const REMEDY: &str = "use --precision f32 or fewer --threads";
 
 impl Forecast {
     /// Predicts the run of `pick` on `tensor` with `threads` threads.
@@ -33,18 +38,16 @@ impl Forecast {
         max_memory: Option<u64>,
     ) -> Forecast {
         let held = resident_bytes().unwrap_or(0);
-        let list = tensor.nnz() as u64 * (4 * tensor.order() + V::BYTES) as u64;
-        let sorting = tensor.nnz() as u64 * 16;
         let buffers = pick.cost.buffer_elements.saturating_mul((threads * V::BYTES) as u64);
         Forecast {
             held,
-            tree: list.max(sorting),
+            tree: tree_of(tensor, &pick.tree.order, pick.tree.tail),
             packed: dense_inputs(&pick.problem),
             // Once as the kernel writes it, once as it is written to the file.
             output: output_bytes(&pick.problem).saturating_mul(2),
             copies: pick.side_bytes,
             buffers,
-            limit: max_memory.or_else(|| available_bytes().map(|free| free.saturating_add(held))),
+            limit: memory::limit(max_memory),
         }
     }
 
@@ -56,18 +59,29 @@ impl Forecast {
 
     /// Refuses a run that does not fit.
     pub(crate) fn check(&self) -> Result<(), Failure> {
-        match self.limit.filter(|&limit| self.peak() > limit) {
+        match self.limit.filter(|limit| self.peak() > limit.bytes) {
             None => Ok(()),
-            Some(limit) => {
-                let (need, limit) = (size(self.peak()), size(limit));
-                let why =
-                    format!("this run needs {need} of memory but {limit} may be used: {self}");
-                Err(Failure::input(why).help(
-                    "use --precision f32 or fewer --threads, or raise --max-memory if the machine \
-                     has more",
-                ))
+            Some(Limit { bytes, source }) => {
+                let (need, limit) = (size(self.peak()), size(bytes));
+                let why = format!(
+                    "this run needs {need} of memory but {limit} may be used ({source}): {self}"
+                );
+                let help = format!("{REMEDY}, or raise --max-memory if the machine has more");
+                Err(Failure::input(why).help(help))
             }
         }
+    }
+
+    /// Foresees the building of the tree.
+    pub(crate) fn build(&self) -> Result<(), Failure> {
+        Ok(memory::foresee(self.tree, || "the building of the tree".into(), REMEDY)?)
+    }
+
+    /// Foresees the run of the kernel.
+    pub(crate) fn run(&self) -> Result<(), Failure> {
+        let parts = [self.packed, self.output, self.copies, self.buffers];
+        let bytes = parts.into_iter().fold(0, u64::saturating_add);
+        Ok(memory::foresee(bytes, || "the run of the kernel".into(), REMEDY)?)
     }
 }
 

@@ -9,7 +9,7 @@ mod write;
 use std::sync::Arc;
 use std::time::Instant;
 
-use decompose_common::machine::{peak_bytes, size};
+use decompose_common::memory::{limit, set_limit};
 use decompose_common::progress::{Screen, Verbosity};
 use decompose_core::autoschedule::SearchLimits;
 use decompose_core::contract::{Contraction, Question};
@@ -25,6 +25,7 @@ use crate::einsum::operands::{Files, Operands};
 use crate::einsum::write::Outcome;
 use crate::failure::Failure;
 use crate::run::args::Precision;
+use crate::run::memory::tell_peak;
 use crate::schedule::choose::{Chooser, Pick, Plan};
 use crate::schedule::decide::{self, Effort, When};
 use crate::schedule::subject::Known;
@@ -39,6 +40,7 @@ pub(crate) use crate::einsum::args::EinsumArgs;
 ///
 /// Bad options or input before anything is written; a fault of the machine or this program.
 pub(crate) fn run(args: &EinsumArgs) -> Result<Done, Failure> {
+    set_limit(limit(args.output.max_memory));
     let threads = start_threads(&args.search)?;
     match args.search.precision {
         Precision::F64 => run_in::<f64>(args, threads),
@@ -71,8 +73,8 @@ fn run_in<V: Value + WritableElement>(args: &EinsumArgs, threads: usize) -> Resu
     let forecast = Forecast::new(pick, &operands.tensor, threads, args.output.max_memory);
     forecast.check()?;
     let base = operands.base;
-    let outcome = compute(pick, operands, args, &mut screen)?;
-    finish(&question, (outcome, base), forecast, args, &mut screen)
+    let outcome = compute(pick, operands, (args, forecast), &mut screen)?;
+    finish(&question, (outcome, base), args, &mut screen)
 }
 
 fn tell_plan(plan: &Plan, screen: &Screen) {
@@ -86,7 +88,7 @@ fn tell_plan(plan: &Plan, screen: &Screen) {
 fn compute<V: Value>(
     pick: &Pick,
     operands: Operands<V>,
-    args: &EinsumArgs,
+    (args, forecast): (&EinsumArgs, Forecast),
     screen: &mut Screen,
 ) -> Result<Outcome<V>, Failure> {
     let toolchain = match args.output.no_codegen {
@@ -94,6 +96,7 @@ fn compute<V: Value>(
         false => Toolchain::detect(),
     };
     let Operands { tensor, dense, .. } = operands;
+    forecast.build()?;
     let (built, seconds) = screen.phase("build", || -> Result<_, CoreError> {
         let tree = Csf::build(tensor, &pick.tree.order)?.fuse(pick.tree.tail);
         let start = Instant::now();
@@ -101,6 +104,7 @@ fn compute<V: Value>(
         Ok((made, start.elapsed().as_secs_f64()))
     });
     let (mut contraction, kernel_seconds) = built?;
+    forecast.run()?;
     let packed = pack(&contraction, dense)?;
     let packed: Vec<&Matrix<V>> = packed.iter().collect();
     let mut output = contraction.output()?;
@@ -132,7 +136,6 @@ fn pack<V: Value>(
 fn finish<V: Value + WritableElement>(
     question: &Question,
     (outcome, base): (Outcome<V>, Option<Base>),
-    forecast: Forecast,
     args: &EinsumArgs,
     screen: &mut Screen,
 ) -> Result<Done, Failure> {
@@ -146,9 +149,6 @@ fn finish<V: Value + WritableElement>(
         written?;
         screen.line(format!("write    {}; {seconds:.2} s", out.display()));
     }
-    if let Some(actual) = peak_bytes() {
-        let expected = size(forecast.peak());
-        screen.line(format!("memory   {} at the peak, {expected} expected", size(actual)));
-    }
+    tell_peak(screen);
     Ok(Done::Complete)
 }

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use decompose_common::machine::{available_bytes, size};
+use decompose_common::machine::size;
+use decompose_common::memory::left;
 use decompose_common::progress::Screen;
 use decompose_core::einsum::{Access, Expr};
 use decompose_formats::io::Base;
@@ -145,7 +146,7 @@ fn learn(known: &mut Known, access: &Access, shape: &[u64], file: &Path) -> Resu
 /// Refuses to make a list dense that would not fit memory.
 fn check_cells<V: Value>(list: &Coo<V>, file: &Path) -> Result<(), Failure> {
     let cells = list.extents().iter().fold(V::BYTES as u64, |n, &extent| n.saturating_mul(extent));
-    match available_bytes().filter(|&limit| cells > limit) {
+    match left().filter(|&limit| cells > limit) {
         None => Ok(()),
         Some(limit) => {
             let (file, need, limit) = (file.display(), size(cells), size(limit));

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use decompose_common::evaluate::values_at;
+use decompose_common::memory::note;
 use decompose_common::model::{Link, Stored};
 use decompose_complete::{BitQuality, Loss, Quality, Scores};
 use decompose_formats::io::{Overwrite, write};
@@ -14,10 +15,11 @@ use crate::cli::Done;
 use crate::convert::check_output;
 use crate::evaluate::coords;
 use crate::evaluate::predict::Unknown;
-use crate::evaluate::{ComputeArgs, ModelArg, read_model};
+use crate::evaluate::{ComputeArgs, ModelArg, foresee, read_model};
 use crate::failure::Failure;
 use crate::input::InputArgs;
 use crate::listing::ListArgs;
+use crate::run::memory;
 use crate::stdout;
 
 /// How well a CP, Tucker or tensor-train model describes a tensor.
@@ -82,7 +84,7 @@ pub(crate) fn run(args: &EvalArgs) -> Result<Done, Failure> {
     if let Some(out) = &args.residuals {
         check_output(out, overwrite)?;
     }
-    args.compute.start_threads()?;
+    args.compute.begin()?;
     let mut screen = args.compute.screen();
     let Stored { model, meaning } = read_model(&args.model.model, &screen)?;
     let mut input = args.input.read::<f64>(&mut screen)?;
@@ -91,10 +93,14 @@ pub(crate) fn run(args: &EvalArgs) -> Result<Done, Failure> {
         let why = format!("{} is of order {have}, the model of {want}", input.report.file);
         return Err(Failure::input(why));
     }
+    let copy: u64 = (0..input.tensor.order()).map(|mode| input.tensor.coords(mode).bytes()).sum();
+    note(copy + input.tensor.nnz() as u64 * 8);
     // Before sorting, while entries are where the lines of the file are.
     coords::of_list(input.tensor.clone(), &input.report, &model.extents(), Unknown::Error)?;
+    memory::sort_of(&input.tensor)?;
     input.tidy(args.input.duplicates(), &mut screen)?;
     let base = input.base();
+    foresee(&model, input.tensor.nnz(), copy)?;
     let (_, coords, values) = input.tensor.into_parts();
     let (copies, toolchain) = (coords.clone(), args.compute.toolchain());
     let (modelled, seconds) = screen.phase("evaluate", || values_at(&model, copies, &toolchain));
@@ -119,6 +125,7 @@ pub(crate) fn run(args: &EvalArgs) -> Result<Done, Failure> {
         write(&list, out, &args.list.options(out, base, overwrite))?;
         screen.line(format!("write    {}", out.display()));
     }
+    memory::tell_peak(&screen);
     Ok(Done::Complete)
 }
 

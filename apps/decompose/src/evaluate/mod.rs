@@ -7,13 +7,16 @@ mod predict;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use decompose_common::model::Stored;
+use decompose_common::evaluate::values_bytes;
+use decompose_common::memory;
+use decompose_common::model::{Model, Stored};
 use decompose_common::progress::{Screen, Verbosity};
 use decompose_core::runtime::Toolchain;
 
 use crate::failure::Failure;
 use crate::run;
 use crate::run::args::parse_count;
+use crate::run::memory::MemoryArgs;
 
 pub(crate) use crate::evaluate::eval::EvalArgs;
 pub(crate) use crate::evaluate::predict::PredictArgs;
@@ -37,6 +40,8 @@ pub(crate) struct ComputeArgs {
     /// Show warnings and errors only.
     #[arg(long, short, help_heading = "Output")]
     quiet: bool,
+    #[command(flatten)]
+    memory: MemoryArgs,
 }
 
 impl ComputeArgs {
@@ -44,7 +49,8 @@ impl ComputeArgs {
         Screen::new(if self.quiet { Verbosity::Quiet } else { Verbosity::Normal })
     }
 
-    fn start_threads(&self) -> Result<(), Failure> {
+    fn begin(&self) -> Result<(), Failure> {
+        self.memory.begin();
         let hardware = std::thread::available_parallelism().map_or(1, usize::from);
         run::start_threads(self.threads.unwrap_or(hardware))
     }
@@ -55,6 +61,17 @@ impl ComputeArgs {
             false => Toolchain::detect(),
         }
     }
+}
+
+/// Foresees the values of `model` at `count` coordinates, beside `held` bytes of them.
+///
+/// # Errors
+///
+/// The numbers, if it does not fit.
+fn foresee(model: &Model<f64>, count: usize, held: u64) -> Result<(), Failure> {
+    let bytes = values_bytes(model, count).saturating_add(held);
+    let what = || format!("{count} values of the model");
+    Ok(memory::foresee(bytes, what, "raise --max-memory, or give fewer coordinates")?)
 }
 
 /// Reads a model and says what it is.

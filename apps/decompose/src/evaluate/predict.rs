@@ -16,11 +16,12 @@ use ndarray_npy::WriteNpyExt;
 use crate::cli::Done;
 use crate::convert::{check_absent, check_output};
 use crate::evaluate::coords;
-use crate::evaluate::{ComputeArgs, ModelArg, read_model};
+use crate::evaluate::{ComputeArgs, ModelArg, foresee, read_model};
 use crate::failure::Failure;
 use crate::input::InputArgs;
 use crate::labels;
 use crate::listing::ListArgs;
+use crate::run::memory;
 
 /// The values of a CP, Tucker or tensor-train model at coordinates.
 ///
@@ -80,12 +81,14 @@ pub(crate) fn run(args: &PredictArgs) -> Result<Done, Failure> {
         Some(_) => check_absent(&args.out, overwrite)?,
         None => check_output(&args.out, overwrite)?,
     }
-    args.compute.start_threads()?;
+    args.compute.begin()?;
     let mut screen = args.compute.screen();
     let Stored { model, meaning } = read_model(&args.model.model, &screen)?;
     let input = args.input.read::<f64>(&mut screen)?;
     let (extents, base) = (model.extents(), input.base());
     let coords = coords::of_list(input.tensor, &input.report, &extents, args.unknown)?;
+    let copy: u64 = coords.iter().map(Ints::bytes).sum();
+    foresee(&model, coords.first().map_or(0, Ints::len), copy)?;
     let (model, asked) = match args.unknown {
         Unknown::Error => (model, coords.clone()),
         Unknown::Mean => {
@@ -116,6 +119,7 @@ pub(crate) fn run(args: &PredictArgs) -> Result<Done, Failure> {
     let extents: Vec<u64> = coords.iter().zip(extents).map(needed).collect();
     write(args, Coo::new(extents, coords, values)?, (base, overwrite), &screen)?;
     screen.line(format!("write    {}", args.out.display()));
+    memory::tell_peak(&screen);
     Ok(Done::Complete)
 }
 

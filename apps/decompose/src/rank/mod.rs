@@ -6,6 +6,7 @@ mod recommend;
 mod report;
 mod scan;
 
+use decompose_common::memory;
 use decompose_complete::{Data, Parts, with_zeros};
 use decompose_formats::counted;
 use decompose_formats::io::Missing;
@@ -46,8 +47,10 @@ pub(crate) fn run(args: &RankArgs) -> Result<Done, Failure> {
     let ranks = counted(args.ranks.0.len(), "rank", "ranks");
     console.screen.line(format!("decompose {version}: rank, {ranks}"));
     console.event("start", json!({ "version": version, "ranks": args.ranks.0 }))?;
+    // The forecast is that of the largest rank.
+    let largest = settings.with_rank(args.ranks.0.iter().copied().max().unwrap_or(1));
     let mut loaded = match args.method {
-        Method::Complete => data::load(&settings, &mut console, |tensor| Ok((tensor, None)))?,
+        Method::Complete => data::load(&largest, &mut console, |tensor| Ok((tensor, None)))?,
         Method::Cp if matches!(settings.held_out, HeldOut::Files { .. }) => {
             return Err(Failure::input("--method cp divides the tensor itself; use --split"));
         }
@@ -61,7 +64,13 @@ pub(crate) fn run(args: &RankArgs) -> Result<Done, Failure> {
                 "--missing needs --method complete: for cp no cell is unknown",
             ));
         }
-        Method::Cp => data::load(&settings, &mut console, |tensor| {
+        Method::Cp => data::load(&largest, &mut console, |tensor| {
+            let zeros = data::list_bytes(&tensor).saturating_mul(2 + 1);
+            memory::foresee(
+                zeros,
+                || "the list with as many zeros".into(),
+                "use --method complete",
+            )?;
             let sampled = with_zeros(&tensor, tensor.nnz() as u64, settings.seed)?;
             Ok((sampled, Some(tensor)))
         })?,

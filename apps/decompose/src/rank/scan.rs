@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 
 use decompose_common::interrupt;
+use decompose_common::memory;
 use decompose_common::model::{CpModel, Model};
 use decompose_common::score::factor_match_score;
 use decompose_complete::{
@@ -11,14 +12,16 @@ use decompose_complete::{
 use decompose_core::cost::Machine;
 use decompose_core::sweep::{self, Engine, Merging, PlanOptions, Trees};
 use decompose_core::technique::Techniques;
-use decompose_cp::CpConfig;
+use decompose_cp::{CpConfig, square_bytes};
 use decompose_formats::{Coo, PatternCounts};
 
+use crate::complete::data;
 use crate::complete::settings::Settings;
 use crate::failure::Failure;
 use crate::pattern;
 use crate::rank::checkpoint::{self, Signature, State};
 use crate::run::console::Console;
+use crate::run::memory::Forecast;
 
 /// What was found at one rank: errors are those of the start with the least deciding error.
 #[derive(Clone, Debug, serde::Serialize)]
@@ -308,6 +311,14 @@ fn decomposition(settings: &Settings, rank: usize, tensor: &Coo<f64>) -> Result<
     };
     let (source, machine) = ((tensor, &counts), Machine::here());
     let plan = sweep::plan_counted(source, &mut pattern, &options, all.1, machine)?;
+    let list = data::list_bytes(tensor);
+    let held = Forecast { list, ..Forecast::default() };
+    let built = held.with_trees(tensor, &pattern, &plan.kernels.trees, plan.side_bytes());
+    let building = if plan.merges.is_empty() { built.building } else { list + plan.tree_bytes() };
+    let fitted = square_bytes(tensor.extents(), rank, &config, settings.threads)
+        .saturating_add(plan.tree_bytes() + plan.side_bytes());
+    let what = || format!("the CP decompositions of rank {rank}");
+    memory::foresee(building.max(fitted), what, "lower --ranks, or use --method complete")?;
     let (mut engine, _) = Engine::build(tensor.clone(), &plan, &settings.toolchain())?;
     let start = decompose_cp::Start::Random;
     let outcome = decompose_cp::solve(&mut engine, start, &config, &mut watch)?;

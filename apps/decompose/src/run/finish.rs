@@ -127,6 +127,7 @@ where
 {
     let Some(mut folder) = folder else { return Ok(Vec::new()) };
     folder.keep();
+    forecast.write();
     let (before, work) = (console.phases.clone(), folder.work().to_owned());
     let Ending { write, draw, timing } = ending;
     let record = |phases: &Phases, warnings: &[String]| {

@@ -11,11 +11,15 @@
 //! peak    what the process holds anyway + the largest of these, or the peak so far
 //! ```
 //!
-//! The stages follow `Coo::sort`, `Csf::build_all` and the solvers.
+//! The stages follow `Coo::sort`, `Csf::build_all` and the solvers.  Each is foreseen again when it is
+//! reached, from what is held then: see [`decompose_common::memory`].
 
 use std::fmt;
 
-use decompose_common::machine::{self, size};
+use clap::Args;
+use decompose_common::machine::{self, parse_size, size};
+use decompose_common::memory::{self, Limit};
+use decompose_common::progress::Screen;
 use decompose_core::schedule::Pattern;
 use decompose_core::sweep::TreeLayout;
 use decompose_formats::io::Format;
@@ -27,10 +31,12 @@ use crate::run::console::Console;
 use crate::run::settings::{RunSettings, Task};
 
 /// What the program itself grows by after the tensor is read: loaded kernels, stacks, tables.
-const PROGRAM_GROWTH: u64 = 6 << 20;
-/// Bytes held to draw a figure, by point of its width: the rows of pixels being drawn, and as much again
+const PROGRAM_GROWTH: u64 = 3 << 20;
+/// What it grows by once more while files are written.
+const WRITING_GROWTH: u64 = 1 << 20;
+/// Bytes held to draw a figure, by point of its width: the rows of pixels being drawn, and half as much
 /// for its shapes and texts.
-const FIGURE_BYTES: u64 = 4 << 10;
+const FIGURE_BYTES: u64 = 3 << 10;
 /// Points of width of the widest figure of components, and of one drawn beside it.
 const WIDEST: u64 = 1320;
 const BESIDE: u64 = 800;
@@ -42,6 +48,59 @@ pub(crate) fn figure_bytes(order: usize, settings: &RunSettings) -> u64 {
         return 0;
     }
     FIGURE_BYTES * ((120 + 290 * order as u64).min(WIDEST) + BESIDE)
+}
+
+/// The limit of a command that fits nothing.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct MemoryArgs {
+    /// The most memory, as 16G or 512M; what would take more is refused.  [default: what is available]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size, help_heading = "Computation")]
+    max_memory: Option<u64>,
+}
+
+impl MemoryArgs {
+    /// Sets the limit of this process.
+    pub(crate) fn begin(&self) {
+        memory::set_limit(memory::limit(self.max_memory));
+    }
+}
+
+/// Foresees the sort of a list as it was read.
+///
+/// # Errors
+///
+/// The numbers, if it does not fit.
+pub(crate) fn sort_of<V: Value>(tensor: &Coo<V>) -> Result<(), Failure> {
+    if tensor.is_sorted_by(&ModeOrder::natural(tensor.order())) {
+        return Ok(());
+    }
+    let what = || "the sort of the list".into();
+    Ok(memory::foresee(tensor.sort_bytes(None), what, "raise --max-memory")?)
+}
+
+/// Returns the bytes in which a list becomes the tree of `order` with `tail` fused levels, beside its arrays: the
+/// memory of a sort unless it is sorted so, or the levels above the fused ones, each with a bit an entry.
+pub(crate) fn tree_of<V: Value>(tensor: &Coo<V>, order: &ModeOrder, tail: usize) -> u64 {
+    let nnz = tensor.nnz() as u64;
+    let pointer = Width::below(nnz + 1).bytes() as u64;
+    let upper = order.modes().iter().take(tensor.order().saturating_sub(tail));
+    let mut cells = 1_u64;
+    let levels = upper.map(|&mode| {
+        let extent = tensor.extents()[mode];
+        cells = cells.saturating_mul(extent);
+        cells.min(nnz) * (Width::below(extent).bytes() as u64 + pointer) + nnz / 8
+    });
+    let levels: u64 = levels.sum();
+    let sort = if tensor.is_sorted_by(order) { 0 } else { tensor.sort_bytes(None) };
+    sort.max(levels)
+}
+
+/// Says what was held at the peak, and what was expected.
+pub(crate) fn tell_peak(screen: &Screen) {
+    if let (Some(actual), Some(expected)) = (machine::peak_bytes(), memory::expected()) {
+        let (actual, expected) = (size(actual), size(expected));
+        screen.line(format!("memory   {actual} at the peak, {expected} expected"));
+    }
 }
 
 /// The predicted memory of a run, in bytes.
@@ -68,10 +127,14 @@ pub(crate) struct Forecast {
     pub(crate) work: u64,
     /// The pixels of the figures drawn at once.
     pub(crate) figures: u64,
+    /// What is held while trees are built: lists, trees, and the memory of a sort.
+    #[serde(skip)]
+    pub(crate) building: u64,
     /// The most the process will hold at once.
     pub(crate) peak: u64,
     /// The most it may hold.
-    pub(crate) limit: Option<u64>,
+    #[serde(flatten)]
+    pub(crate) limit: Option<Limit>,
 }
 
 /// What a solver needs beside the list, known before there is a plan.
@@ -99,7 +162,8 @@ impl Forecast {
         let indices: u64 = (0..tensor.order()).map(|mode| tensor.coords(mode).bytes()).sum();
         let list = indices + nnz * V::BYTES as u64;
         let resident = machine::resident_bytes().unwrap_or(list);
-        let available = machine::available_bytes().map(|bytes| bytes.saturating_add(resident));
+        let limit = memory::limit(settings.max_memory);
+        memory::set_limit(limit);
         let Needs { start, factors, work, figures } = needs;
         let mut forecast = Forecast {
             base: resident.saturating_sub(list) + PROGRAM_GROWTH,
@@ -109,7 +173,7 @@ impl Forecast {
             factors,
             work,
             figures,
-            limit: settings.max_memory.or(available),
+            limit,
             ..Forecast::default()
         };
         if !tensor.is_sorted_by(&ModeOrder::natural(tensor.order())) {
@@ -117,11 +181,19 @@ impl Forecast {
         }
         // A mapped list is sorted into a copy.
         let copied = if forecast.sorting > 0 { forecast.mapped } else { 0 };
-        let matrices = factors.saturating_add(figures.max(work));
+        let matrices = factors.saturating_add(work.max(figures.saturating_add(WRITING_GROWTH)));
         let sort = list + forecast.sorting + copied;
         let stages = matrices.max(sort).max(list.saturating_add(start));
         forecast.peak = forecast.base.saturating_add(stages);
         forecast
+    }
+
+    /// Returns the forecast without the making of a start, which foresees its own steps.
+    pub(crate) fn without_start(self) -> Forecast {
+        let sort = self.list + self.sorting + if self.sorting > 0 { self.mapped } else { 0 };
+        let matrices = self.factors.saturating_add(self.work.max(self.figures));
+        let peak = self.base.saturating_add(matrices.max(sort));
+        Forecast { start: 0, peak, ..self }
     }
 
     /// Adds the trees that are built from the list and kept, all of them at once, and `copies` of
@@ -178,13 +250,15 @@ impl Forecast {
         sorting: u64,
         building: u64,
     ) -> Forecast {
-        let solve = kept.saturating_add(copies).saturating_add(self.factors + self.work);
-        let write = kept.saturating_add(copies).saturating_add(self.factors + self.figures);
+        let solver = kept.saturating_add(copies).saturating_add(self.factors);
+        let solve = solver.saturating_add(self.work);
+        let write = solver.saturating_add(self.figures + WRITING_GROWTH);
         let peak = self.peak.max(self.base.saturating_add(building.max(solve).max(write)));
         Forecast {
             sorting: self.sorting.max(sorting),
             trees: kept,
             copies,
+            building,
             peak: peak.max(machine::peak_bytes().unwrap_or(0)),
             ..self
         }
@@ -192,7 +266,7 @@ impl Forecast {
 
     /// Tells whether the peak is within the limit.
     pub(crate) fn fits(&self) -> bool {
-        self.limit.is_none_or(|limit| self.peak <= limit)
+        self.limit.is_none_or(|limit| self.peak <= limit.bytes)
     }
 
     /// Refuses a run that would not fit; `remedy` says what else to do than raise the limit.
@@ -206,10 +280,62 @@ impl Forecast {
 
     /// Returns the refusal of a run that would not fit.
     pub(crate) fn refusal(&self, remedy: &str) -> Failure {
-        let limit = size(self.limit.unwrap_or(0));
         let need = size(self.peak);
-        Failure::input(format!("this run needs {need} of memory but {limit} may be used: {self}"))
-            .help(format!("{remedy}, or raise --max-memory if the machine has more"))
+        let (limit, source) = match self.limit {
+            Some(limit) => (size(limit.bytes), format!(" ({})", limit.source)),
+            None => (size(0), String::new()),
+        };
+        let why =
+            format!("this run needs {need} of memory but {limit} may be used{source}: {self}");
+        Failure::input(why).help(format!("{remedy}, or raise --max-memory if the machine has more"))
+    }
+
+    /// Foresees the sort of the list.
+    ///
+    /// # Errors
+    ///
+    /// The numbers, if it does not fit.
+    pub(crate) fn sort(&self, remedy: &'static str) -> Result<(), Failure> {
+        let copied = if self.sorting > 0 { self.mapped } else { 0 };
+        Ok(memory::foresee(self.sorting + copied, || "the sort of the list".into(), remedy)?)
+    }
+
+    /// Foresees the building of trees from the list, which is held.
+    ///
+    /// # Errors
+    ///
+    /// The numbers, if it does not fit.
+    pub(crate) fn build(&self, remedy: &'static str) -> Result<(), Failure> {
+        // Memory of earlier sorts, still held, is used again.
+        let held = machine::resident_bytes().unwrap_or(0);
+        let most = self.base.saturating_add(self.building).saturating_sub(held);
+        let more = self.building.saturating_sub(self.list).min(most);
+        Ok(memory::foresee(more, || "the building of the trees".into(), remedy)?)
+    }
+
+    /// Foresees what the solver takes beside the trees, which are built, with `copies` of outputs.
+    ///
+    /// # Errors
+    ///
+    /// The numbers, if it does not fit.
+    pub(crate) fn solve(&self, copies: u64, remedy: &'static str) -> Result<(), Failure> {
+        // Copies are planned for whole results, and made for the rows that tasks write.
+        let copies = copies.min(self.copies);
+        let more = self.factors.saturating_add(self.work).saturating_add(copies);
+        Ok(memory::foresee(more, || "the model and what it is fitted in".into(), remedy)?)
+    }
+
+    /// Foresees the writing of the files, which is never refused; meanwhile trees are given back.
+    pub(crate) fn write(&self) {
+        let more = (self.figures + WRITING_GROWTH).saturating_sub(self.trees);
+        if self.figures > 0 && more > 0 {
+            memory::note(more);
+        }
+    }
+
+    /// Returns the peak as it was foreseen last: each stage again when it was reached.
+    pub(crate) fn last(&self) -> u64 {
+        memory::expected().unwrap_or(self.peak)
     }
 
     /// Says what is expected.
@@ -218,7 +344,7 @@ impl Forecast {
     ///
     /// If standard output cannot be written.
     pub(crate) fn tell(&self, console: &Console) -> Result<(), Failure> {
-        let limit = self.limit.map(|limit| format!(" of {}", size(limit))).unwrap_or_default();
+        let limit = self.limit.map(|limit| format!(" of {limit}")).unwrap_or_default();
         let peak = size(self.peak);
         console.screen.line(format!("memory   {peak}{limit} expected at the peak ({self})"));
         console.event("memory", json!(self))

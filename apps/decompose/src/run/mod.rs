@@ -7,7 +7,7 @@
 //! record    run.json               figures   convergence, timing
 //! kernels   their C, their runs    components  of any model, as a figure
 //! plan      trees and merges       finish    all files and the result
-//!                                  summary   the last lines
+//! reading   the size of a list     summary   the last lines
 //! ```
 //!
 //! A command adds its own options, its plan, its solver and its model files.
@@ -21,6 +21,7 @@ pub(crate) mod journal;
 pub(crate) mod kernels;
 pub(crate) mod memory;
 pub(crate) mod plan;
+pub(crate) mod reading;
 pub(crate) mod record;
 pub(crate) mod settings;
 pub(crate) mod summary;

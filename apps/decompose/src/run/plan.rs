@@ -155,12 +155,13 @@ pub(crate) fn refuse_blocks(trees: &Trees) -> Result<(), Failure> {
 
 /// Predicts the memory of trees of `tree_bytes` built with merges, and `copies` beside them: merging
 /// makes the list narrow, sorts it, builds a tree from it, and of that the columns of a list; the trees
-/// are built from this list.  `kept` bytes of lists are held all the while.
+/// are built from this list.  `kept` bytes of lists are held until `last` bytes of trees are
+/// built from them.
 pub(crate) fn with_merges<V: Value>(
     before: Forecast,
     tensor: &Coo<V>,
     (tree_bytes, copies): (u64, u64),
-    kept: u64,
+    (kept, last): (u64, u64),
 ) -> Forecast {
     let (list, sorting, nnz) = (narrow_list(tensor), tensor.sort_bytes(None), tensor.nnz() as u64);
     let position = Width::below(nnz.saturating_add(1)).bytes() as u64;
@@ -168,7 +169,9 @@ pub(crate) fn with_merges<V: Value>(
     let pointers = nnz * position * (tensor.order() as u64 - 1);
     let columns = list - nnz * V::BYTES as u64 + nnz * position;
     let merging = before.narrowing(tensor).max(list + sorting.max(pointers + columns));
-    let building = kept + merging.max(list + tree_bytes + sorting);
+    let first = tree_bytes.saturating_sub(last);
+    let merged = kept + merging.max(list + first + sorting);
+    let building = if last > 0 { merged.max(list + tree_bytes + sorting) } else { merged };
     before.with_built((tree_bytes, copies), sorting, building)
 }
 

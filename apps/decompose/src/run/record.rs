@@ -169,7 +169,7 @@ pub(crate) fn write<O: Serialize, P: Serialize, R: Serialize>(
         plan: &parts.plan,
         memory: MemoryRecord {
             predicted: forecast,
-            predicted_peak: forecast.peak,
+            predicted_peak: forecast.last(),
             actual_peak: machine::peak_bytes(),
         },
         phases: phase_records(phases),
@@ -195,7 +195,7 @@ pub(crate) fn result(
         "result": result,
         "phases": phase_records(phases),
         "memory_peak": machine::peak_bytes(),
-        "memory_predicted": forecast.peak,
+        "memory_predicted": forecast.last(),
     })
 }
 

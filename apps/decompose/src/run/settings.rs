@@ -152,7 +152,7 @@ impl RunSettings {
                 s if s.quiet => Results::None,
                 _ => Results::Summary,
             },
-            input: input.within(compute.max_memory),
+            input,
         })
     }
 

@@ -23,7 +23,7 @@ impl fmt::Display for Footer<'_> {
             phases.map(|(name, seconds)| format!("{name} {seconds:.3}")).collect();
         writeln!(f, "seconds     {}", phases.join(", "))?;
         if let Some(actual) = peak_bytes() {
-            let predicted = size(self.forecast.peak);
+            let predicted = size(self.forecast.last());
             writeln!(f, "memory      {} at the peak, {predicted} expected", size(actual))?;
         }
         if self.files.is_empty() {

@@ -1,6 +1,7 @@
 //! From a file to a sorted list without duplicates.
 
 use decompose_common::SolverError;
+use decompose_common::memory;
 use decompose_formats::io::{Format, ReadReport};
 use decompose_formats::{Coo, Unit, Value};
 use serde_json::json;
@@ -36,6 +37,7 @@ pub(crate) fn load<V: Value, T>(
     console: &mut Console,
     admit: impl FnOnce(&Coo<V>, Format) -> Result<T, Failure>,
 ) -> Result<(Coo<V>, TensorFacts, T), Failure> {
+    memory::set_limit(memory::limit(settings.max_memory));
     settings.ask_compiler();
     let mut input = settings.input.read::<V>(&mut console.screen)?;
     console.event("read", json!(input.report))?;

@@ -1,6 +1,7 @@
 //! The fastest of the best candidates, found by running them.
 
-use decompose_common::machine::{available_bytes, size};
+use decompose_common::machine::size;
+use decompose_common::memory::left;
 use decompose_common::progress::Screen;
 use decompose_core::autoschedule::HalvingConfig;
 use decompose_core::contract::{Choices, Entrant, race};
@@ -72,7 +73,7 @@ fn check_memory<V: Value>(
     let one = |pick: &Pick| dense_bytes(&pick.problem).saturating_add(pick.side_bytes);
     let outputs = picks.iter().map(one).max().unwrap_or(0);
     let need = trees.saturating_add(outputs);
-    match available_bytes().filter(|&limit| need > limit) {
+    match left().filter(|&limit| need > limit) {
         None => Ok(()),
         Some(limit) => {
             let (need, limit, threads) = (size(need), size(limit), machine.threads);

@@ -1,5 +1,6 @@
 //! The memory of a run beside what all solvers need, and the trees that fit.
 
+use decompose_common::memory::foresee;
 use decompose_core::error::CoreError;
 use decompose_core::schedule::Pattern;
 use decompose_core::sweep::{Merging, PlanOptions, TreeLayout, Trees};
@@ -47,15 +48,18 @@ fn needs<V: Value>(
     let largest = (0..order).map(core).max().unwrap_or(0);
     let value = V::BYTES as u64;
     let work = match settings.config.method {
-        // An environment as it is computed, unpacked and made orthogonal.
-        Method::Als => largest.saturating_mul(2 * value + 40),
-        // A pair of cores, and its decomposition.
+        // An environment as it is computed and unpacked, or a core made orthogonal.
+        Method::Als => largest.saturating_mul(32),
+        // A pair of cores, and both kinds of vectors of its decomposition with their copies.
         Method::Dmrg => {
             let pair = |k: usize| {
                 let (left, right) = (ends[k].saturating_mul(extent(k)), extent(k + 1));
-                left.saturating_mul(right).saturating_mul(ends[k + 2])
+                let right = right.saturating_mul(ends[k + 2]);
+                let least = left.min(right);
+                let squares = least.saturating_mul(least).saturating_mul(24);
+                left.saturating_mul(right).saturating_mul(24).saturating_add(squares)
             };
-            (0..order - 1).map(pair).max().unwrap_or(0).saturating_mul(2 * value + 48)
+            (0..order - 1).map(pair).max().unwrap_or(0)
         }
         // Payloads of two levels of the tree, and the dense matrices of the unfolding between them.
         Method::Svd => {
@@ -77,38 +81,33 @@ fn needs<V: Value>(
 
 /// Adds what a train with `ordering` needs beside list and trees.
 ///
-/// TT-SVD under a bound on the error may take all the ranks that the tensor allows.  Where these do not fit,
-/// it may grow up to the limit, at which a step is refused, and that is the peak.
+/// Ranks that a bound on the error decides are guessed; each step is foreseen when those before it are known.
 pub(crate) fn with_needs<V: Value>(
     before: Forecast,
     tensor: &Coo<V>,
     counts: &PatternCounts,
     (ordering, settings): (&Ordering, &Settings),
 ) -> Forecast {
-    let of = |ranks: &[u64]| {
-        let Needs { factors, work, figures, .. } =
-            needs(tensor, counts, (ordering, ranks), settings);
-        let matrices = factors.saturating_add(figures.max(work));
-        let peak = before.peak.max(before.base.saturating_add(matrices));
-        Forecast { factors, work, figures, peak, ..before }
-    };
-    let guessed: Vec<u64> = guessed(ordering, settings).iter().map(|&rank| rank as u64).collect();
-    let open = settings.config.method == Method::Svd && settings.config.ranks.bound().is_some();
-    if !open {
-        return of(&guessed);
-    }
-    let most = of(&ordering.ranks);
-    let tree = list_bytes(tensor);
-    if before.limit.is_none_or(|limit| most.peak.saturating_add(tree) <= limit) {
-        return most;
-    }
-    let least = of(&guessed);
-    Forecast { peak: least.peak.max(before.limit.unwrap_or(0)), ..least }
+    let ranks: Vec<u64> = guessed(ordering, settings).iter().map(|&rank| rank as u64).collect();
+    let Needs { factors, work, figures, .. } = needs(tensor, counts, (ordering, &ranks), settings);
+    let matrices = factors.saturating_add(figures.max(work));
+    let peak = before.peak.max(before.base.saturating_add(matrices));
+    Forecast { factors, work, figures, peak, ..before }
 }
 
-/// Bytes of the list, which its one tree does not exceed by more than its pointers.
-fn list_bytes<V: Value>(tensor: &Coo<V>) -> u64 {
-    tensor.nnz() as u64 * (8 * tensor.order() + V::BYTES) as u64
+/// Foresees what the solver holds throughout, the trees being built: the train, and private copies.
+///
+/// # Errors
+///
+/// The numbers, if it does not fit.
+pub(crate) fn solve(planned: &Planned, settings: &Settings) -> Result<(), Failure> {
+    let Forecast { factors, copies, .. } = planned.forecast;
+    // Trains whose ranks are not known grow step by step.
+    let held = match settings.config.method {
+        Method::Als => factors.saturating_add(copies),
+        Method::Dmrg | Method::Svd => 0,
+    };
+    Ok(foresee(held, || "the train and private copies of results".into(), REMEDY)?)
 }
 
 /// Plans the trees of the tensor, its modes in train order; where the best do not fit, ever fewer.

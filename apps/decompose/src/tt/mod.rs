@@ -68,9 +68,10 @@ fn run_in<V: Value>(settings: &Settings, folder: Option<RunFolder>) -> Result<Do
         explain::print(&prepared)?;
         return Ok(Done::Complete);
     }
-    let Prepared { work, config, facts } = prepared;
+    let Prepared { work, facts } = prepared;
     let order = facts.ordering.order.modes().len();
-    let mut solved = solve::solve(settings, (work, &config, order), folder.as_ref(), &mut console)?;
+    let mut solved =
+        solve::solve(settings, (work, &settings.config, order), folder.as_ref(), &mut console)?;
     solved.outcome = solved.outcome.in_unit(facts.unit);
     finish::<V>(settings, &solved, &facts, folder, &mut console)
 }

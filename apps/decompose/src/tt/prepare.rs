@@ -4,7 +4,7 @@ use decompose_common::model::Model;
 use decompose_core::sweep::TreeLayout;
 use decompose_formats::{Coo, ModeOrder, PatternCounts, Unit, Value, counted};
 use decompose_tt::bonds::{self, Ordering};
-use decompose_tt::{Kernels, Method, Ranks, Start, Train, TtConfig, check_start, kernels};
+use decompose_tt::{Kernels, Method, Ranks, Start, Train, check_start, kernels};
 use serde_json::json;
 
 use crate::failure::Failure;
@@ -18,8 +18,6 @@ use crate::tt::settings::{Settings, joined};
 /// A run about to begin.
 pub(crate) struct Prepared<V: Value> {
     pub(crate) work: Work<V>,
-    /// The options, with the memory that the plan leaves.
-    pub(crate) config: TtConfig,
     pub(crate) facts: Facts,
 }
 
@@ -56,6 +54,7 @@ pub(crate) fn prepare<V: Value>(
         check(settings, tensor.extents())?;
         let before = Forecast::before_plan(tensor, format, settings, Needs::default());
         before.check(REMEDY)?;
+        before.sort(REMEDY)?;
         Ok(before)
     });
     let (tensor, facts, before) = loaded?;
@@ -71,26 +70,22 @@ pub(crate) fn prepare<V: Value>(
     });
     let (tensor, counts, ordering, planned) = planned?;
     tell_plan(&ordering, &planned, settings, console)?;
-    let Forecast { limit, base, trees, copies, factors, .. } = planned.forecast;
-    let held = base.saturating_add(trees).saturating_add(copies).saturating_add(factors);
-    let config = TtConfig {
-        memory: limit.map(|limit| limit.saturating_sub(held)),
-        ..settings.config.clone()
-    };
+    planned.forecast.build(REMEDY)?;
     let start = start(settings, given, &ordering.order)?;
     // Before kernels are compiled.
     let along: Vec<u64> =
         ordering.order.modes().iter().map(|&mode| tensor.extents()[mode]).collect();
-    check_start::<V>(&start, &config, &along)?;
+    check_start::<V>(&start, &settings.config, &along)?;
     let (work, seconds) = console
         .screen
         .phase("build", || build(settings, (tensor, counts), &planned, (&ordering, start)));
     console.phases.add("build", seconds);
     let work = work?;
     tell_build(&work, seconds, console)?;
+    memory::solve(&planned, settings)?;
     let Planned { trees, forecast, seconds: predicted_seconds } = planned;
     let facts = Facts { tensor: facts, unit, ordering, trees, predicted_seconds, forecast };
-    Ok(Prepared { work, config, facts })
+    Ok(Prepared { work, facts })
 }
 
 /// Checks the options that depend on order and extents.

@@ -6,8 +6,10 @@ use decompose_core::schedule::Pattern;
 use decompose_core::sweep::Merging;
 use decompose_formats::dense::matrix_bytes;
 use decompose_formats::{Coo, Value};
-use decompose_tucker::working_bytes;
-use decompose_tucker::{PlanRequest, Truncation, TuckerPlan, plan as plan_tucker, whole_bytes};
+use decompose_tucker::{
+    PlanRequest, Truncation, TuckerPlan, core_bytes, plan as plan_tucker, whole_bytes,
+    working_bytes,
+};
 
 use crate::failure::Failure;
 use crate::run::memory::{Forecast, Needs, figure_bytes};
@@ -17,8 +19,8 @@ use crate::tucker::settings::{Floor, Settings, StartFrom};
 /// What to do about a run that does not fit.
 pub(crate) const REMEDY: &str = "lower --ranks, use --precision f32 or fewer --threads";
 
-/// What dense products and the allocator hold beside the matrices, to the end: 4 to 9 MB were seen.
-const SCRATCH: u64 = 12 << 20;
+/// The most that dense products pack of their operands, to the end.
+const PACKED: u64 = 4 << 20;
 
 /// Ranks assumed where they are to be found.
 const ASSUMED_RANK: u64 = 16;
@@ -45,7 +47,7 @@ fn factor_bytes<V: Value>(
     let models = 1 + u64::from(settings.restarts > 1 || compared) + u64::from(compared);
     let modes = extents.iter().zip(ranks);
     let modes = modes.map(|(&extent, &rank)| matrix_bytes(extent, rank, V::BYTES));
-    modes.fold(0_u64, u64::saturating_add).saturating_mul(models).saturating_add(SCRATCH)
+    modes.fold(0_u64, u64::saturating_add).saturating_mul(models)
 }
 
 /// The upper levels of a tree, the copy of a sort, the matrices of the iteration.
@@ -110,11 +112,19 @@ pub(crate) fn plan<V: Value>(
     };
     let try_plan = |request: &PlanRequest<'_>| -> Result<(TuckerPlan, Forecast), CoreError> {
         let plan = plan_tucker(request, Machine::here())?;
-        let before = Forecast { work: plan.work_bytes, ..before };
+        // Copies of the core, when the TTMc results are not needed any more but held; packed operands.
+        let packed = plan.work_bytes.min(PACKED);
+        let work = plan.work_bytes.saturating_add(packed).saturating_add(core_bytes(ranks));
+        let before = Forecast { work, ..before };
         let copies = plan.side_bytes();
         let forecast = match plan.merges.is_empty() {
             true => before.with_trees(tensor, pattern, &plan.kernels.trees, copies),
-            false => with_merges(before, tensor, (plan.tree_bytes(), copies), before.list),
+            false => with_merges(
+                before,
+                tensor,
+                (plan.tree_bytes(), copies),
+                (before.list, plan.kernels.tree_bytes),
+            ),
         };
         Ok((plan, forecast))
     };

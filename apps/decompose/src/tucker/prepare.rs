@@ -67,7 +67,8 @@ pub(crate) fn prepare<V: Value>(
             floor = Floor::None;
             before = forecast(floor);
         }
-        before.check(REMEDY)?;
+        before.without_start().check(REMEDY)?;
+        before.sort(REMEDY)?;
         Ok((ranks, floor, before))
     });
     let (tensor, facts, (ranks, floor, before)) = loaded?;
@@ -83,6 +84,8 @@ pub(crate) fn prepare<V: Value>(
     }
     let values = unfoldings.iter_mut().flatten().flat_map(|unfolding| &mut unfolding.values);
     values.for_each(|value| *value = unit.multiply(*value));
+    // The starts are made: what they took is known.
+    let before = before.without_start();
     let planned = console.phase("plan", || {
         let counts = pattern::of(&PatternCounts::of(&tensor));
         memory::plan(&tensor, (&counts, &ranks), before, (settings, floor))
@@ -92,10 +95,12 @@ pub(crate) fn prepare<V: Value>(
     forecast.tell(console)?;
     // Before kernels are compiled.
     check_start(&start, &settings.config(ranks.clone()), tensor.extents())?;
+    forecast.build(REMEDY)?;
     let toolchain = settings.toolchain();
     let built = console.phase("build", || Engine::build(tensor, &plan, &toolchain));
     let (engine, build) = built?;
     console.build(&build)?;
+    forecast.solve(build.side_bytes, REMEDY)?;
     let facts = Facts { tensor: facts, unit, ranks, bound, unfoldings, plan, build, forecast };
     Ok(Prepared { engine, start, floor: factors, facts })
 }

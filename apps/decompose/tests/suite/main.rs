@@ -15,6 +15,7 @@ mod files;
 mod folders;
 mod full_disk;
 mod interrupt;
+mod memory;
 mod numbers;
 mod options;
 mod ranks;

