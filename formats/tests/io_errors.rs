@@ -185,6 +185,8 @@ fn memory_is_refused_before_it_is_taken() {
     let error = io::read_stream::<f64>(text.as_bytes(), "memory", &small, &Progress::new());
     let message = error.expect_err("199 entries of 16 bytes").to_string();
     assert!(message.contains("of memory but 1000 B may be used"), "{message}");
+    let error = io::read_bytes::<f64>(text.as_bytes(), &small);
+    assert!(matches!(error, Err(FormatError::TooLarge { limit: 1000, .. })), "{error:?}");
     let array = "%%MatrixMarket matrix array real general\n99 99\n";
     let text = format!("{array}{}", "1\n".repeat(99 * 99));
     let error = io::read_stream::<f64>(text.as_bytes(), "memory", &small, &Progress::new());

@@ -18,7 +18,7 @@ use crate::SolverError;
 use crate::machine::{self, size};
 
 /// What the program itself grows by in a step: pages of its code, stacks, tables.
-const GROWTH: u64 = 3 << 19;
+const GROWTH: u64 = 1 << 20;
 
 /// Steps up to this size are taken without a look at the limit.
 const LEAST: u64 = 2 << 20;
@@ -80,8 +80,8 @@ pub fn limit(asked: Option<u64>) -> Option<Limit> {
     let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let group = more(left_by_groups(&groups, Path::new("/sys/fs/cgroup")), Source::Group);
     let limits = fs::read_to_string("/proc/self/limits").unwrap_or_default();
-    let space = address_space(&limits)
-        .map(|most| most.saturating_sub(machine::mapped_bytes().unwrap_or(0)));
+    let mapped = machine::mapped_bytes().unwrap_or(0);
+    let space = address_space(&limits).map(|most| most.saturating_sub(mapped));
     let space = more(space, Source::AddressSpace);
     [soft, group, space].into_iter().flatten().min_by_key(|limit| limit.bytes)
 }
@@ -111,15 +111,53 @@ pub fn foresee(
     what: impl FnOnce() -> String,
     remedy: &'static str,
 ) -> Result<(), SolverError> {
-    let need = need(bytes);
-    let limit = ledger().limit.filter(|limit| need > limit.bytes && bytes > LEAST);
-    if let Some(limit) = limit {
-        let Limit { bytes, source } = limit;
-        let (need, limit) = (size(need), format!("{} may be used ({source})", size(bytes)));
-        return Err(SolverError::Memory { what: what(), need, limit, remedy });
-    }
+    check(bytes, what, remedy)?;
     note(bytes);
     Ok(())
+}
+
+/// Checks that the search for kernels of a tensor of `order` modes fits; what it took is held when the next step
+/// is foreseen.
+///
+/// # Errors
+///
+/// [`SolverError::Memory`] if it exceeds the limit.
+pub fn search(order: usize) -> Result<(), SolverError> {
+    // Searches are bounded by counted work from six modes on.
+    let bytes = match order {
+        0..=4 => 2 << 20,
+        5..=6 => 6 << 20,
+        _ => 12 << 20,
+    };
+    check(bytes, || "the search for kernels".into(), "raise --max-memory")
+}
+
+fn check(
+    bytes: u64,
+    what: impl FnOnce() -> String,
+    remedy: &'static str,
+) -> Result<(), SolverError> {
+    if bytes > LEAST {
+        machine::return_free_memory();
+    }
+    let need = need(bytes);
+    let limit = ledger().limit.filter(|limit| need > limit.bytes && bytes > LEAST);
+    let beyond = limit.map(|limit| (need, limit)).or_else(|| beyond_address_space(bytes));
+    let Some((need, Limit { bytes, source })) = beyond else { return Ok(()) };
+    let (need, limit) = (size(need), format!("{} may be used ({source})", size(bytes)));
+    Err(SolverError::Memory { what: what(), need, limit, remedy })
+}
+
+/// Returns the address space that a step of `bytes` needs, and its limit, if it is beyond that.
+///
+/// The space is mapped long before it is held, so that what is held says little of it.
+fn beyond_address_space(bytes: u64) -> Option<(u64, Limit)> {
+    if bytes <= LEAST {
+        return None;
+    }
+    let most = address_space(&fs::read_to_string("/proc/self/limits").ok()?)?;
+    let need = machine::mapped_bytes()?.saturating_add(bytes);
+    (need > most).then_some((need, Limit { bytes: most, source: Source::AddressSpace }))
 }
 
 /// Foresees a step that is taken whatever it holds, as results are written that would be lost.

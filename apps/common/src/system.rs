@@ -1,7 +1,10 @@
 //! Calls of the operating system for which the standard library has no name.
 
+use std::alloc::{GlobalAlloc, Layout, System};
 use std::io;
+use std::io::Write;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// Lets a write beyond the limit on the size of files (`ulimit -f`) fail with an error.
 ///
@@ -13,6 +16,97 @@ pub fn let_large_writes_fail() {
         #[expect(unsafe_code, reason = "signals have no safe binding")]
         // A refusal leaves the signal as it was.
         let _ = unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
+    }
+}
+
+/// The bytes of the last request that the system refused.
+static REFUSED: AtomicUsize = AtomicUsize::new(0);
+
+/// The allocator of the system, which keeps what it refused for [`tell_refused_memory`].
+pub struct Allocator;
+
+// SAFETY: every call is that of the system's allocator, with the arguments of the caller.
+#[expect(unsafe_code, reason = "the trait of allocators is unsafe")]
+unsafe impl GlobalAlloc for Allocator {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: as the caller promises.
+        remembered(unsafe { System.alloc(layout) }, layout.size())
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: as the caller promises.
+        remembered(unsafe { System.alloc_zeroed(layout) }, layout.size())
+    }
+
+    unsafe fn realloc(&self, memory: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
+        // SAFETY: as the caller promises.
+        remembered(unsafe { System.realloc(memory, layout, bytes) }, bytes)
+    }
+
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        // SAFETY: as the caller promises.
+        unsafe { System.dealloc(memory, layout) }
+    }
+}
+
+fn remembered(memory: *mut u8, bytes: usize) -> *mut u8 {
+    if memory.is_null() {
+        REFUSED.store(bytes, Ordering::Relaxed);
+    }
+    memory
+}
+
+/// Has a process that aborts for want of memory end with [`NO_MEMORY`] instead, its folders removed and the
+/// reason on standard error.
+///
+/// Steps that take much are foreseen, and refused before; this is for what no forecast knows, such as other
+/// processes.
+pub fn tell_refused_memory() {
+    #[cfg(unix)]
+    {
+        let handler = on_abort as extern "C" fn(libc::c_int);
+        // SAFETY: nothing else here handles this signal.
+        #[expect(unsafe_code, reason = "signals have no safe binding")]
+        // A refusal leaves the signal as it was.
+        let _ = unsafe { libc::signal(libc::SIGABRT, handler as libc::sighandler_t) };
+    }
+}
+
+/// The exit status of a process that the system refused memory: that of a bad input.
+pub const NO_MEMORY: u8 = 2;
+
+/// Runs on the thread that called `abort`, outside of the allocator; returning lets it abort.
+///
+/// There may be no memory left at all: the text is written on the stack, and a failure in here ends the process.
+#[cfg(unix)]
+extern "C" fn on_abort(_: libc::c_int) {
+    static TOLD: AtomicBool = AtomicBool::new(false);
+    let bytes = REFUSED.load(Ordering::Relaxed);
+    if bytes == 0 {
+        return;
+    }
+    if !TOLD.swap(true, Ordering::Relaxed) {
+        let mut text = [0; 256];
+        let mut rest = &mut text[..];
+        // The text is shorter than that.
+        let _ = writeln!(
+            rest,
+            "error: the system refused {bytes} bytes of memory\nhelp: lower the rank or the number of threads, or \
+             raise the limit on memory (ulimit -v)"
+        );
+        let unused = rest.len();
+        let text = &text[..text.len() - unused];
+        // SAFETY: the text lives through the call.
+        #[expect(unsafe_code, reason = "the standard library takes a lock to write")]
+        unsafe {
+            libc::write(libc::STDERR_FILENO, text.as_ptr().cast(), text.len());
+        }
+        crate::run_folder::abandon_all();
+    }
+    // SAFETY: it does not return, and runs nothing of this process, whose locks may be held.
+    #[expect(unsafe_code, reason = "the standard library runs what was registered for the end")]
+    unsafe {
+        libc::_exit(NO_MEMORY.into())
     }
 }
 

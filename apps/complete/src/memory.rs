@@ -43,11 +43,13 @@ pub fn fit_bytes(
     of_entries.saturating_add(blocks).saturating_add(system_bytes(config, order, threads))
 }
 
-/// Returns the bytes that the method keeps of `train` entries, and of the means that judge it.
-pub(crate) fn kept_bytes(extents: &[u64], train: usize, config: &CompleteConfig) -> u64 {
+/// Returns the bytes that the method keeps of training, validation and test entries, of the model's values at
+/// them, which are made but not written yet, and of the means that judge it.
+pub(crate) fn kept_bytes(extents: &[u64], entries: [usize; 3], config: &CompleteConfig) -> u64 {
     let widths: u64 = extents.iter().map(|&extent| Width::below(extent).bytes() as u64).sum();
     let (kept, _) = kept(extents.len() as u64, NUMBER + widths, config);
-    (train as u64).saturating_mul(kept + NUMBER)
+    let all: u64 = entries.iter().map(|&count| count as u64).sum();
+    (entries[0] as u64).saturating_mul(kept + NUMBER).saturating_add(all.saturating_mul(NUMBER))
 }
 
 /// Returns the bytes that a method keeps of an entry, whose tree takes `tree` bytes, and its copies of the

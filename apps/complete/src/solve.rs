@@ -97,10 +97,16 @@ pub(crate) fn fit(
 
 /// Foresees the memory of a fit.
 fn foresee(data: Data<'_>, config: &CompleteConfig) -> Result<(), SolverError> {
-    let count = |part: Option<&Coo<f64>>| part.map_or(0, Coo::nnz);
-    let entries = [data.train.nnz(), count(data.val), count(data.test)];
-    let bytes = fit_bytes(data.train.extents(), entries, config, rayon::current_num_threads());
+    let threads = rayon::current_num_threads();
+    let bytes = fit_bytes(data.train.extents(), counts(data), config, threads);
+    memory::search(data.train.order())?;
     memory::foresee(bytes, || "the fit".into(), REMEDY)
+}
+
+/// Training, validation and test entries.
+fn counts(data: Data<'_>) -> [usize; 3] {
+    let count = |part: Option<&Coo<f64>>| part.map_or(0, Coo::nnz);
+    [data.train.nnz(), count(data.val), count(data.test)]
 }
 
 /// What to do about a fit that does not fit memory.
@@ -162,7 +168,7 @@ impl Run {
         };
         let judges = [judge(data.val)?, judge(data.test)?];
         // What the search for kernels left is held now.
-        let kept = kept_bytes(data.train.extents(), data.train.nnz(), config);
+        let kept = kept_bytes(data.train.extents(), counts(data), config);
         memory::foresee(kept, || "the lists of the entries".into(), REMEDY)?;
         let method = method(&seeded(config, seed), &train, &objective, toolchain)?;
         drop(train);

@@ -107,6 +107,7 @@ pub(crate) fn main() -> ExitCode {
     }));
     decompose_common::machine::return_large_blocks();
     decompose_common::system::let_large_writes_fail();
+    decompose_common::system::tell_refused_memory();
     KernelCache::set_limit(cli.cache_size);
     let ended = panic::catch_unwind(|| dispatch(cli.command));
     KernelCache::close();

@@ -27,6 +27,11 @@ mod tucker;
 
 use std::process::ExitCode;
 
+use decompose_common::system::Allocator;
+
+#[global_allocator]
+static ALLOCATOR: Allocator = Allocator;
+
 fn main() -> ExitCode {
     cli::main()
 }

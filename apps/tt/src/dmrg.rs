@@ -122,6 +122,13 @@ fn decompose<V: Value>(
     Ok(split(matrix, &goal.cut(k, rank, missed, run.norm_squared.sqrt()))?)
 }
 
+/// Returns the bytes in which a pair of cores of `rows x cols` numbers is decomposed to `rank` vectors; saturates.
+pub fn bytes_of_pair(rows: u64, cols: u64, rank: u64) -> u64 {
+    let fits = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
+    let cut = Cut::at(fits(rank));
+    pair_bytes(rows, cols, cut.max_rank, Accuracy::choose(fits(rows), fits(cols), &cut, 1.0))
+}
+
 /// Returns the bytes in which a pair of `rows x cols` numbers is decomposed: itself, and what the split of it
 /// takes.
 fn pair_bytes(rows: u64, cols: u64, rank: usize, accuracy: Accuracy) -> u64 {

@@ -40,6 +40,7 @@ pub mod verify;
 pub use checkpoint::saved_history;
 pub use config::{Method, Ranks, Start, TtConfig};
 pub use decompose_common::SolverError;
+pub use dmrg::bytes_of_pair;
 pub use kernels::{BondSizes, KernelNote, Kernels, LeftOut};
 pub use outcome::TtOutcome;
 pub use solve::{check_start, history_layout, solve, solve_svd};

@@ -28,20 +28,21 @@ pub(crate) struct Loaded {
     pub(crate) whole: Option<Coo<f64>>,
 }
 
-/// Reads the entries, hands them to `prepare`, and divides what it makes of them; the second tensor
-/// that it returns is kept as it is.
+/// Reads the entries, hands them to `prepare`, and divides what it makes of them, `times` as many; the second
+/// tensor that it returns is kept as it is.
 ///
 /// # Errors
 ///
 /// Everything that can be wrong with the input; nothing is written.
 pub(crate) fn load(
-    settings: &Settings,
+    (settings, times): (&Settings, usize),
     console: &mut Console,
     prepare: impl FnOnce(Coo<f64>) -> Result<(Coo<f64>, Option<Coo<f64>>), Failure>,
 ) -> Result<Loaded, Failure> {
     let admit = |tensor: &Coo<f64>, format: Format| {
         settings.config(tensor.order(), 0).check(tensor.extents())?;
-        let forecast = Forecast::before_plan(tensor, format, settings, needs(settings, tensor));
+        let needs = needs((settings, times), tensor);
+        let forecast = Forecast::before_plan(tensor, format, settings, needs);
         forecast.check(REMEDY)?;
         forecast.sort(REMEDY)?;
         Ok((forecast, format))
@@ -183,9 +184,9 @@ fn tell(
 }
 
 /// Returns what the fit needs: the parts, which are a list of their own beside that of the file until it is
-/// given up, and what the method works in.
-fn needs(settings: &Settings, tensor: &Coo<f64>) -> Needs {
-    let nnz = tensor.nnz();
+/// given up, and what the method works in.  Of `times` as many entries the list that was read is kept.
+fn needs((settings, times): (&Settings, usize), tensor: &Coo<f64>) -> Needs {
+    let nnz = tensor.nnz() * times;
     let part = |share: f64| (nnz as f64 * share) as usize;
     let (entries, unheld) = match &settings.held_out {
         HeldOut::Split(share, _) => {
@@ -195,10 +196,11 @@ fn needs(settings: &Settings, tensor: &Coo<f64>) -> Needs {
     };
     let config = settings.config(tensor.order(), 0);
     let fit = fit_bytes(tensor.extents(), entries, &config, settings.threads);
-    let list = list_bytes(tensor);
+    let list = list_bytes(tensor).saturating_mul(times as u64);
+    let kept = if times > 1 { list_bytes(tensor) } else { 0 };
     // Training entries divided once more, to choose a ridge by.
     let divided = if unheld && settings.reg == Reg::Chosen { list } else { 0 };
-    let work = list.saturating_add(fit.saturating_add(divided).max(list));
+    let work = list.saturating_add(fit.saturating_add(divided).max(list)).saturating_add(kept);
     let figures = figure_bytes(tensor.order(), settings);
     Needs { start: 0, factors: 0, work, figures }
 }

@@ -1,6 +1,6 @@
 //! The memory of a run beside what all solvers need, and the plan that fits.
 
-use decompose_common::memory::foresee;
+use decompose_common::memory::{foresee, search};
 use decompose_core::cost::Machine;
 use decompose_core::error::CoreError;
 use decompose_core::schedule::Pattern;
@@ -14,7 +14,8 @@ use crate::cp::settings::{Settings, StartFrom};
 use crate::failure::Failure;
 use crate::pattern;
 use crate::run::memory::{Forecast, Needs, figure_bytes};
-use crate::run::plan::{Tried, with_merges, within_memory};
+use crate::run::merges;
+use crate::run::plan::{Tried, within_memory};
 
 /// What to do about a run that does not fit.
 pub(crate) const REMEDY: &str = "lower --rank, use --precision f32, keep fewer trees with --trees";
@@ -63,6 +64,7 @@ pub(crate) fn plan<V: Value>(
     before: Forecast,
     settings: &Settings,
 ) -> Result<(SweepPlan, Forecast), Failure> {
+    search(tensor.order())?;
     let techniques = settings.techniques;
     let rows = (settings.config.rank, V::BYTES);
     let mut pattern = pattern::of_sweep(counts, rows, (&settings.trees, techniques));
@@ -113,7 +115,7 @@ fn forecast<V: Value>(
 ) -> Forecast {
     match plan.merges.is_empty() {
         true => before.with_trees(tensor, pattern, &plan.kernels.trees, plan.side_bytes()),
-        false => with_merges(before, tensor, (plan.tree_bytes(), plan.side_bytes()), (0, 0)),
+        false => merges::of_sweep(before, tensor, (pattern, plan)),
     }
 }
 

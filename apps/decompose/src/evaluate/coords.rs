@@ -54,7 +54,7 @@ pub(crate) fn within(coords: &[Ints], extents: &[u64]) -> (Vec<Ints>, usize) {
             .zip(&mut outside)
             .filter(|(index, _)| *index >= last)
             .for_each(|(_, o)| *o = true);
-        column.iter().map(|index| index.min(last)).collect::<Vec<u64>>().into()
+        Ints::collect(column.iter().map(|index| index.min(last)), Width::below(extent))
     };
     let inside = coords.iter().zip(extents).map(one).collect();
     (inside, outside.into_iter().filter(|&outside| outside).count())

@@ -50,7 +50,7 @@ pub(crate) fn run(args: &RankArgs) -> Result<Done, Failure> {
     // The forecast is that of the largest rank.
     let largest = settings.with_rank(args.ranks.0.iter().copied().max().unwrap_or(1));
     let mut loaded = match args.method {
-        Method::Complete => data::load(&largest, &mut console, |tensor| Ok((tensor, None)))?,
+        Method::Complete => data::load((&largest, 1), &mut console, |tensor| Ok((tensor, None)))?,
         Method::Cp if matches!(settings.held_out, HeldOut::Files { .. }) => {
             return Err(Failure::input("--method cp divides the tensor itself; use --split"));
         }
@@ -64,7 +64,7 @@ pub(crate) fn run(args: &RankArgs) -> Result<Done, Failure> {
                 "--missing needs --method complete: for cp no cell is unknown",
             ));
         }
-        Method::Cp => data::load(&largest, &mut console, |tensor| {
+        Method::Cp => data::load((&largest, 2), &mut console, |tensor| {
             let zeros = data::list_bytes(&tensor).saturating_mul(2 + 1);
             memory::foresee(
                 zeros,

@@ -42,7 +42,7 @@ pub(crate) struct ComputeArgs {
     #[arg(long, value_name = "TYPE", default_value = "f64")]
     pub(crate) precision: Precision,
     /// The most memory, as 16G or 512M; a leaner plan is chosen, or the run refused, if needed.
-    /// [default: what is available]
+    /// Control groups and `ulimit -v` limit too.  [default: what is available]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) max_memory: Option<u64>,
     /// Save the state every N iterations, for --resume.

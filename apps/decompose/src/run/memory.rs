@@ -32,11 +32,8 @@ use crate::run::settings::{RunSettings, Task};
 
 /// What the program itself grows by after the tensor is read: loaded kernels, stacks, tables.
 const PROGRAM_GROWTH: u64 = 3 << 20;
-/// What it grows by once more while files are written.
-const WRITING_GROWTH: u64 = 1 << 20;
-/// Bytes held to draw a figure, by point of its width: the rows of pixels being drawn, and half as much
-/// for its shapes and texts.
-const FIGURE_BYTES: u64 = 3 << 10;
+/// Bytes held to draw a figure, by point of its width: the rows of pixels being drawn, its shapes and texts.
+const FIGURE_BYTES: u64 = 3 << 9;
 /// Points of width of the widest figure of components, and of one drawn beside it.
 const WIDEST: u64 = 1320;
 const BESIDE: u64 = 800;
@@ -181,7 +178,7 @@ impl Forecast {
         }
         // A mapped list is sorted into a copy.
         let copied = if forecast.sorting > 0 { forecast.mapped } else { 0 };
-        let matrices = factors.saturating_add(work.max(figures.saturating_add(WRITING_GROWTH)));
+        let matrices = factors.saturating_add(work.max(figures));
         let sort = list + forecast.sorting + copied;
         let stages = matrices.max(sort).max(list.saturating_add(start));
         forecast.peak = forecast.base.saturating_add(stages);
@@ -252,7 +249,7 @@ impl Forecast {
     ) -> Forecast {
         let solver = kept.saturating_add(copies).saturating_add(self.factors);
         let solve = solver.saturating_add(self.work);
-        let write = solver.saturating_add(self.figures + WRITING_GROWTH);
+        let write = solver.saturating_add(self.figures);
         let peak = self.peak.max(self.base.saturating_add(building.max(solve).max(write)));
         Forecast {
             sorting: self.sorting.max(sorting),
@@ -306,10 +303,7 @@ impl Forecast {
     ///
     /// The numbers, if it does not fit.
     pub(crate) fn build(&self, remedy: &'static str) -> Result<(), Failure> {
-        // Memory of earlier sorts, still held, is used again.
-        let held = machine::resident_bytes().unwrap_or(0);
-        let most = self.base.saturating_add(self.building).saturating_sub(held);
-        let more = self.building.saturating_sub(self.list).min(most);
+        let more = self.building.saturating_sub(self.list);
         Ok(memory::foresee(more, || "the building of the trees".into(), remedy)?)
     }
 
@@ -327,8 +321,8 @@ impl Forecast {
 
     /// Foresees the writing of the files, which is never refused; meanwhile trees are given back.
     pub(crate) fn write(&self) {
-        let more = (self.figures + WRITING_GROWTH).saturating_sub(self.trees);
-        if self.figures > 0 && more > 0 {
+        let more = self.figures.saturating_sub(self.trees);
+        if more > 0 {
             memory::note(more);
         }
     }

@@ -20,6 +20,7 @@ mod finish;
 pub(crate) mod journal;
 pub(crate) mod kernels;
 pub(crate) mod memory;
+pub(crate) mod merges;
 pub(crate) mod plan;
 pub(crate) mod reading;
 pub(crate) mod record;

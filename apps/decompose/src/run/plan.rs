@@ -1,13 +1,12 @@
 //! The options that say how kernels of a sweep are planned, and the memory of sweeps with merges.
 
 use clap::Args;
+use decompose_common::machine;
 use decompose_core::error::CoreError;
 use decompose_core::sweep::{Merging, TreeLayout, Trees};
-use decompose_formats::{Coo, Value, Width};
 
 use crate::failure::Failure;
 use crate::run::args::parse_modes;
-use crate::run::memory::{Forecast, narrow_list};
 
 /// Which trees are kept, and which modes are merged.
 #[derive(Args, Clone, Debug)]
@@ -67,6 +66,7 @@ pub(crate) fn within_memory<P>(
         if high.saturating_sub(low) <= bytes / LIMIT_STEPS {
             break;
         }
+        machine::return_free_memory();
         let limit = low + (high - low) / 2;
         match try_plan(limit) {
             Ok(tried) if tried.fits => {
@@ -151,28 +151,6 @@ pub(crate) fn refuse_blocks(trees: &Trees) -> Result<(), Failure> {
         }
         _ => Ok(()),
     }
-}
-
-/// Predicts the memory of trees of `tree_bytes` built with merges, and `copies` beside them: merging
-/// makes the list narrow, sorts it, builds a tree from it, and of that the columns of a list; the trees
-/// are built from this list.  `kept` bytes of lists are held until `last` bytes of trees are
-/// built from them.
-pub(crate) fn with_merges<V: Value>(
-    before: Forecast,
-    tensor: &Coo<V>,
-    (tree_bytes, copies): (u64, u64),
-    (kept, last): (u64, u64),
-) -> Forecast {
-    let (list, sorting, nnz) = (narrow_list(tensor), tensor.sort_bytes(None), tensor.nnz() as u64);
-    let position = Width::below(nnz.saturating_add(1)).bytes() as u64;
-    // Each level above the last has a node and a pointer an entry at most; the values are moved.
-    let pointers = nnz * position * (tensor.order() as u64 - 1);
-    let columns = list - nnz * V::BYTES as u64 + nnz * position;
-    let merging = before.narrowing(tensor).max(list + sorting.max(pointers + columns));
-    let first = tree_bytes.saturating_sub(last);
-    let merged = kept + merging.max(list + first + sorting);
-    let building = if last > 0 { merged.max(list + tree_bytes + sorting) } else { merged };
-    before.with_built((tree_bytes, copies), sorting, building)
 }
 
 /// Writes trees as they are typed.

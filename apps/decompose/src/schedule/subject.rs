@@ -176,11 +176,12 @@ fn extend<V: Value>(
     Ok(Coo::new(extents, coords, values)?)
 }
 
+/// Makes a column wide enough for `extent`.
 fn widen(column: Ints, extent: u64) -> Ints {
-    if column.width() == Width::listed(extent) {
+    if column.width().bytes() >= Width::below(extent).bytes() {
         return column;
     }
-    column.iter().collect::<Vec<u64>>().into()
+    Ints::collect(column.iter(), Width::below(extent))
 }
 
 /// The counts of an even pattern.

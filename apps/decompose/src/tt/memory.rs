@@ -1,12 +1,12 @@
 //! The memory of a run beside what all solvers need, and the trees that fit.
 
-use decompose_common::memory::foresee;
+use decompose_common::memory::{foresee, search};
 use decompose_core::error::CoreError;
 use decompose_core::schedule::Pattern;
 use decompose_core::sweep::{Merging, PlanOptions, TreeLayout, Trees};
 use decompose_formats::{Coo, ModeOrder, ModeSet, PatternCounts, Value};
 use decompose_tt::bonds::Ordering;
-use decompose_tt::{Method, kernels, svd};
+use decompose_tt::{Method, bytes_of_pair, kernels, svd};
 
 use crate::failure::Failure;
 use crate::pattern;
@@ -50,14 +50,10 @@ fn needs<V: Value>(
     let work = match settings.config.method {
         // An environment as it is computed and unpacked, or a core made orthogonal.
         Method::Als => largest.saturating_mul(32),
-        // A pair of cores, and both kinds of vectors of its decomposition with their copies.
         Method::Dmrg => {
             let pair = |k: usize| {
                 let (left, right) = (ends[k].saturating_mul(extent(k)), extent(k + 1));
-                let right = right.saturating_mul(ends[k + 2]);
-                let least = left.min(right);
-                let squares = least.saturating_mul(least).saturating_mul(24);
-                left.saturating_mul(right).saturating_mul(24).saturating_add(squares)
+                bytes_of_pair(left, right.saturating_mul(ends[k + 2]), ends[k + 1])
             };
             (0..order - 1).map(pair).max().unwrap_or(0)
         }
@@ -68,7 +64,9 @@ fn needs<V: Value>(
             let step = |k: usize| {
                 let payloads = nodes(k).saturating_mul(ends[k]);
                 let payloads = payloads.saturating_add(nodes(k + 1).saturating_mul(ends[k + 1]));
-                let matrices = svd::matrix_bytes(ends[k].saturating_mul(extent(k)), nodes(k + 1));
+                // Coordinates that do not occur have no rows.
+                let used = counts.count(ModeSet::of(&modes[k..=k])).value;
+                let matrices = svd::matrix_bytes(ends[k].saturating_mul(used), nodes(k + 1));
                 matrices.saturating_add(payloads.saturating_mul(8))
             };
             (0..order - 1).map(step).max().unwrap_or(0)
@@ -76,7 +74,8 @@ fn needs<V: Value>(
     };
     let figures = figure_bytes(order, settings);
     // The cores, and those that a kernel multiplies by, padded and packed.
-    Needs { start: 0, factors: cores.saturating_mul(8 + 2 * value), work, figures }
+    let packed = if settings.config.method == Method::Svd { 0 } else { 2 * value };
+    Needs { start: 0, factors: cores.saturating_mul(8 + packed), work, figures }
 }
 
 /// Adds what a train with `ordering` needs beside list and trees.
@@ -128,6 +127,7 @@ pub(crate) fn plan<V: Value>(
         forecast.check(REMEDY)?;
         return Ok(Planned { trees, forecast, seconds: None });
     }
+    search(tensor.order())?;
     let mut options = PlanOptions {
         rank: 0,
         value_bytes: V::BYTES,

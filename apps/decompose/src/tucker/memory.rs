@@ -1,5 +1,6 @@
 //! The memory of a run beside what all solvers need, and the plan that fits.
 
+use decompose_common::memory::search;
 use decompose_core::cost::Machine;
 use decompose_core::error::CoreError;
 use decompose_core::schedule::Pattern;
@@ -13,7 +14,8 @@ use decompose_tucker::{
 
 use crate::failure::Failure;
 use crate::run::memory::{Forecast, Needs, figure_bytes};
-use crate::run::plan::{Tried, with_merges, within_memory};
+use crate::run::merges;
+use crate::run::plan::{Tried, within_memory};
 use crate::tucker::settings::{Floor, Settings, StartFrom};
 
 /// What to do about a run that does not fit.
@@ -96,6 +98,7 @@ pub(crate) fn plan<V: Value>(
     before: Forecast,
     (settings, floor): (&Settings, Floor),
 ) -> Result<(TuckerPlan, Forecast), Failure> {
+    search(tensor.order())?;
     let factors = factor_bytes::<V>(tensor.extents(), ranks, (settings, floor));
     let before = Forecast { factors, ..before };
     let mut request = PlanRequest {
@@ -119,12 +122,7 @@ pub(crate) fn plan<V: Value>(
         let copies = plan.side_bytes();
         let forecast = match plan.merges.is_empty() {
             true => before.with_trees(tensor, pattern, &plan.kernels.trees, copies),
-            false => with_merges(
-                before,
-                tensor,
-                (plan.tree_bytes(), copies),
-                (before.list, plan.kernels.tree_bytes),
-            ),
+            false => merges::of_ttmc(before, tensor, (pattern, &plan)),
         };
         Ok((plan, forecast))
     };

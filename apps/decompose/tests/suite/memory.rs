@@ -1,7 +1,7 @@
 //! What is foreseen of a run's memory, beside what it takes: each run in a process of its own.
 
 use std::path::Path;
-use std::process::Output;
+use std::process::{Command, Output};
 
 use tempfile::TempDir;
 
@@ -10,42 +10,30 @@ use crate::common::decompose;
 /// What every run must keep: the forecast over the peak.
 const WITHIN: std::ops::RangeInclusive<f64> = 0.9..=1.1;
 
-/// The tensors of the table; large enough that lists, trees and matrices count beside the program.
+/// What the short runs must keep: they hold little beside the program, whose code takes more memory unoptimised, and
+/// more or less of it on other systems.
+const WITHIN_SHORT: std::ops::RangeInclusive<f64> = 0.85..=1.15;
+
+/// The tensors of the short runs.
 const TENSORS: &[&str] = &[
-    "--dims 700,600,500 --nnz 400000 -o a.tns",
-    "--dims 120,100,80,20 --nnz 300000 -o b.tns",
+    "--dims 700,600,500 --nnz 150000 -o a.tns",
+    "--dims 120,100,80,20 --nnz 100000 -o b.tns",
     "uniform --dims 14,14,56 --nnz 3000 -o short.tns",
-    "uniform --dims 12,11,10,9,8,7,6 --nnz 60000 -o seven.tns",
     "low-rank --dims 60,50,40 --nnz 60000 --rank 4 --noise 0.1 -o low.tns",
 ];
 
 /// One run a line.  Kernels are interpreted, so that nothing depends on a compiler or a cache.
 const RUNS: &[&str] = &[
-    "cp -r 8 -i 2 a.tns",
-    "cp -r 40 -i 1 --precision f32 a.tns",
-    "cp -r 600 -i 1 short.tns",
+    "cp -r 8 -i 1 a.tns",
+    "cp -r 400 -i 1 short.tns",
     "cp -r 8 -i 1 --restarts 2 b.tns",
-    "cp -r 8 -i 1 --init nvecs a.tns",
-    "cp -r 8 -i 1 --plan 1+2 b.tns",
-    "tucker -r 4 -i 1 b.tns",
-    "tucker -r 4 --method hosvd a.tns",
     "tucker -r 4 --method st-hosvd b.tns",
-    "tucker -r 4 -i 1 --nonneg b.tns",
     "tucker --eps 0.3 -i 1 low.tns",
-    "tt -r 6 -i 1 b.tns",
     "tt --eps 0.3 low.tns",
-    "tt -r 6 --method dmrg -i 1 b.tns",
     "tt -r 6 --method svd b.tns",
     "complete -r 4 -i 1 a.tns",
     "complete -r 4 -i 1 --alg ccd a.tns",
-    "complete -r 4 -i 1 --alg sgd a.tns",
-    "complete -r 4 -i 1 --alg adam a.tns",
-    "complete -r 4 -i 1 --alg lbfgs seven.tns",
-    "complete -r 4 -i 1 seven.tns",
-    "complete --model tucker --ranks 2 -i 1 b.tns",
-    "complete --model tt --ranks 2 -i 1 b.tns",
     "rank -r 1,3 -i 1 a.tns",
-    "rank -r 2 -i 1 --method cp a.tns",
 ];
 
 /// Runs of commands that fit nothing; `model` is a folder with a CP model of `a.tns`.
@@ -56,14 +44,82 @@ const OTHER_RUNS: &[&str] = &[
     "einsum Y(i,r)=X(i,j,k)*A(j,r)*B(k,r) --tensor X=a.tns --tensor A=A.npy --tensor B=B.npy -o Y.npy",
 ];
 
+/// The tensors of the long runs; large enough that lists, trees and matrices count beside the program.
+const LARGE_TENSORS: &[&str] = &[
+    "--dims 700,600,500 --nnz 400000 -o a.tns",
+    "--dims 120,100,80,20 --nnz 300000 -o b.tns",
+    "uniform --dims 14,14,56 --nnz 3000 -o short.tns",
+    "uniform --dims 12,11,10,9,8,7,6 --nnz 60000 -o seven.tns",
+    "low-rank --dims 60,50,40 --nnz 60000 --rank 4 --noise 0.1 -o low.tns",
+];
+
+/// The long runs: every method of every command.
+const LONG_RUNS: &[&str] = &[
+    "cp -r 2 sun.tns.gz",
+    "cp -r 50 -i 3 sun.tns.gz",
+    "cp -r 8 -i 2 a.tns",
+    "cp -r 8 -i 2 a.dtb",
+    "cp -r 40 -i 1 --precision f32 a.tns",
+    "cp -r 600 -i 1 short.tns",
+    "cp -r 8 -i 1 --restarts 2 b.tns",
+    "cp -r 8 -i 1 --init nvecs a.tns",
+    "cp -r 8 -i 1 --plan 1+2 b.tns",
+    "cp -r 8 -i 1 --nonneg b.tns",
+    "tucker -r 2 sun.tns.gz",
+    "tucker -r 4 -i 1 b.tns",
+    "tucker -r 4 -i 1 a.dtb",
+    "tucker -r 4 --method hosvd a.tns",
+    "tucker -r 4 --method st-hosvd b.tns",
+    "tucker -r 4 -i 1 --nonneg b.tns",
+    "tucker --eps 0.3 -i 1 low.tns",
+    "tt -r 4 sun.tns.gz",
+    "tt -r 6 -i 1 b.tns",
+    "tt --eps 0.3 low.tns",
+    "tt -r 6 --method dmrg -i 1 b.tns",
+    "tt -r 6 --method svd b.tns",
+    "complete -r 3 sun.tns.gz",
+    "complete -r 4 -i 1 a.tns",
+    "complete -r 4 -i 1 --alg ccd a.tns",
+    "complete -r 4 -i 1 --alg sgd a.tns",
+    "complete -r 4 -i 1 --alg adam a.tns",
+    "complete -r 4 -i 1 --alg lbfgs a.tns",
+    "complete -r 4 -i 1 seven.tns",
+    "complete -r 4 -i 1 --alg ccd seven.tns",
+    "complete -r 4 -i 1 --alg lbfgs seven.tns",
+    "complete --model tucker --ranks 2 -i 1 b.tns",
+    "complete --model tt --ranks 2 -i 1 b.tns",
+    "rank -r 1,2 -i 5 sun.tns.gz",
+    "rank -r 1,3 -i 1 a.tns",
+    "rank -r 2 -i 1 --method cp a.tns",
+    // With files and figures.
+    "cp -r 2 sun.tns.gz -o cp",
+    "cp -r 8 -i 2 a.tns -o cp-a",
+    "tucker -r 2 sun.tns.gz -o tucker",
+    "tt -r 4 sun.tns.gz -o tt",
+    "complete -r 3 sun.tns.gz -o complete",
+    "rank -r 1,2 -i 5 sun.tns.gz -o rank",
+];
+
 /// Makes the tensors in a new folder.
-fn folder() -> TempDir {
+fn folder(tensors: &[&str]) -> TempDir {
     let dir = tempfile::tempdir().unwrap();
-    for tensor in TENSORS {
+    for tensor in tensors {
         let mut command = decompose(dir.path());
         command.arg("generate").args(tensor.split_whitespace()).assert().success();
     }
     dir
+}
+
+/// Makes what the runs of commands that fit nothing read.
+fn with_model(dir: &Path) {
+    let array = |name: &str, rows: usize| {
+        let array = ndarray::Array2::<f64>::ones((rows, 16));
+        ndarray_npy::write_npy(dir.join(name), &array).unwrap();
+    };
+    array("A.npy", 600);
+    array("B.npy", 500);
+    let model = run(dir, "cp -r 8 -i 1 a.tns -o model", &["--no-codegen"]);
+    assert!(model.status.success(), "{}", printed(&model));
 }
 
 fn run(folder: &Path, line: &str, options: &[&str]) -> Output {
@@ -98,7 +154,12 @@ fn mebibytes(text: &str) -> Option<f64> {
 }
 
 /// The line of a run whose forecast is not within the bounds.
-fn off(folder: &Path, line: &str, options: &[&str]) -> Option<String> {
+fn off(
+    folder: &Path,
+    line: &str,
+    options: &[&str],
+    within: &std::ops::RangeInclusive<f64>,
+) -> Option<String> {
     let output = run(folder, line, options);
     let text = printed(&output);
     assert!(output.status.success(), "{line}: {text}");
@@ -108,57 +169,68 @@ fn off(folder: &Path, line: &str, options: &[&str]) -> Option<String> {
         return None;
     };
     let ratio = forecast / peak;
-    eprintln!("{ratio:5.2}  {forecast:7.1} expected  {peak:7.1} MiB  {line}");
-    (!WITHIN.contains(&ratio)).then(|| format!("{line}: {forecast} of {peak} MiB"))
+    println!("{line:?},{forecast:.1},{peak:.1},{ratio:.3}");
+    (!within.contains(&ratio)).then(|| format!("{line}: {forecast} of {peak} MiB"))
+}
+
+const WRITTEN_NOT: [&str; 3] = ["--nowrite", "-t", "2"];
+const INTERPRETED: [&str; 4] = ["--nowrite", "--no-codegen", "-t", "2"];
+
+/// The options of a run of [`OTHER_RUNS`].
+fn options_of(line: &str) -> &'static [&'static str] {
+    if line.starts_with("convert") { &[] } else { &["--no-codegen"] }
 }
 
 #[test]
-fn forecasts_are_within_a_tenth_of_the_peak() {
-    let dir = folder();
-    let options = ["--nowrite", "--no-codegen", "-t", "2"];
-    let wrong: Vec<String> =
-        RUNS.iter().filter_map(|line| off(dir.path(), line, &options)).collect();
+fn forecasts_are_close_to_the_peak() {
+    let dir = folder(TENSORS);
+    with_model(dir.path());
+    let fits = RUNS.iter().filter_map(|line| off(dir.path(), line, &INTERPRETED, &WITHIN_SHORT));
+    let others =
+        OTHER_RUNS.iter().filter_map(|line| off(dir.path(), line, options_of(line), &WITHIN_SHORT));
+    let wrong: Vec<String> = fits.chain(others).collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// Prints a line of CSV a run, for a record.
 #[test]
-fn commands_that_fit_nothing_foresee_their_memory() {
-    let dir = folder();
-    let array = |name: &str, rows: usize| {
-        let array = ndarray::Array2::<f64>::ones((rows, 16));
-        ndarray_npy::write_npy(dir.path().join(name), &array).unwrap();
-    };
-    array("A.npy", 600);
-    array("B.npy", 500);
-    let model = run(dir.path(), "cp -r 8 -i 1 a.tns -o model", &["--no-codegen"]);
-    assert!(model.status.success(), "{}", printed(&model));
-    let wrong = OTHER_RUNS.iter().filter_map(|line| {
-        let codegen: &[&str] = if line.starts_with("convert") { &[] } else { &["--no-codegen"] };
-        off(dir.path(), line, codegen)
+#[ignore = "minutes; run it in the release profile, which the bound is for"]
+fn forecasts_of_all_methods_are_within_a_tenth_of_the_peak() {
+    let dir = folder(LARGE_TENSORS);
+    with_model(dir.path());
+    std::fs::copy(crate::common::data("sun-elevation.tns.gz"), dir.path().join("sun.tns.gz"))
+        .unwrap();
+    run(dir.path(), "convert a.tns a.dtb", &[]);
+    println!("run,expected_mib,peak_mib,ratio");
+    let options = |line: &str| if line.contains(" -o ") { &["-t", "2"][..] } else { &WRITTEN_NOT };
+    let fits = LONG_RUNS.iter().filter_map(|line| off(dir.path(), line, options(line), &WITHIN));
+    let others = OTHER_RUNS.iter().filter_map(|line| {
+        let overwritten: &[&str] = if line.starts_with("convert") { &["--overwrite"] } else { &[] };
+        off(dir.path(), line, overwritten, &WITHIN)
     });
     let bench = "bench a.tns --what ingest -t 2 --rounds 5 -o bench";
-    let wrong: Vec<String> = wrong.chain(off(dir.path(), bench, &[])).collect();
+    let wrong: Vec<String> =
+        fits.chain(others).chain(off(dir.path(), bench, &[], &WITHIN)).collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 #[test]
 fn limits_hold() {
-    let dir = folder();
+    let dir = folder(TENSORS);
     let runs = [
         "cp -r 8 -i 1 a.tns",
-        "cp -r 600 -i 1 short.tns",
+        "cp -r 400 -i 1 short.tns",
         "tucker -r 4 -i 1 b.tns",
         "tt -r 6 --method svd b.tns",
         "complete -r 4 -i 1 a.tns",
-        "rank -r 1,3 -i 1 --method cp a.tns",
     ];
     for line in runs {
-        let options = ["--nowrite", "--no-codegen", "-t", "2", "--max-memory"];
-        let free = run(dir.path(), line, &options[..4]);
+        let free = run(dir.path(), line, &INTERPRETED);
         let Some((peak, _)) = peak_and_forecast(&printed(&free)) else { return };
-        for share in [0.6, 0.8, 0.95] {
+        for share in [0.6, 0.95] {
             let limit = format!("{:.0}", peak * share * f64::from(1 << 20));
-            let limited = run(dir.path(), line, &[&options[..], &[&limit]].concat());
+            let options = [&INTERPRETED[..], &["--max-memory", &limit]].concat();
+            let limited = run(dir.path(), line, &options);
             let text = printed(&limited);
             match limited.status.code() {
                 Some(0) => {
@@ -175,13 +247,74 @@ fn limits_hold() {
 }
 
 #[test]
-fn matrices_of_the_rank_count() {
-    let dir = folder();
-    for line in ["cp -r 65536 -i 1 short.tns", "complete -r 65536 -i 1 short.tns"] {
-        let output = run(dir.path(), line, &["--nowrite", "--max-memory", "8G"]);
+fn runs_beyond_the_limit_are_refused_before_kernels_are_compiled() {
+    let dir = folder(WIDE);
+    for line in BEYOND {
+        let cache = dir.path().join("cache");
+        let mut command = decompose(dir.path());
+        command.args(line.split_whitespace()).args(["--nowrite", "--max-memory", "8G"]);
+        let output = command.env("DECOMPOSE_CACHE", &cache).output().unwrap();
         let text = printed(&output);
         assert_eq!(output.status.code(), Some(2), "{line}: {text}");
         assert!(text.contains("8.0 GiB may be used (--max-memory)"), "{line}: {text}");
         assert!(text.contains("lower --rank"), "{line}: {text}");
+        let kernels = std::fs::read_dir(&cache).into_iter().flatten().flatten();
+        let kernels: Vec<_> =
+            kernels.filter(|file| file.path().extension() == Some("so".as_ref())).collect();
+        assert!(kernels.is_empty(), "{line}: {kernels:?}");
+    }
+}
+
+/// A tensor whose matrices are large, though its list is short.
+const WIDE: &[&str] = &["--dims 20000,20000,20000 --nnz 1000 -o wide.tns"];
+
+/// Runs whose matrices of the rank, core or train do not fit 8 GiB.
+const BEYOND: &[&str] = &[
+    "cp -r 65536 -i 1 wide.tns",
+    "tucker -r 2000 -i 1 --init random wide.tns",
+    "tt -r 4000 -i 1 wide.tns",
+    "complete -r 65536 -i 1 wide.tns",
+];
+
+/// Runs a command with an address space of some MiB.
+#[cfg(target_os = "linux")]
+fn within_space(dir: &Path, line: &str, mebibytes: u64) -> Output {
+    let program = decompose(dir).get_program().to_owned();
+    let script = format!("ulimit -v {} && exec \"$0\" \"$@\"", mebibytes << 10);
+    let mut command = Command::new("sh");
+    command.args(["-c", &script]).arg(program).args(line.split_whitespace());
+    command.current_dir(dir).output().unwrap()
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_address_space_is_a_limit() {
+    let dir = folder(WIDE);
+    for line in BEYOND {
+        let options = format!("{line} --nowrite --no-codegen -t 2");
+        let output = within_space(dir.path(), &options, 8 << 10);
+        let text = printed(&output);
+        assert_eq!(output.status.code(), Some(2), "{line}: {text}");
+        assert!(text.contains("(ulimit -v)"), "{line}: {text}");
+    }
+    let line = "cp -r 4 -i 1 wide.tns --nowrite --no-codegen -t 2";
+    let output = within_space(dir.path(), line, 8 << 10);
+    assert!(output.status.success(), "{}", printed(&output));
+}
+
+/// Whatever the system leaves, a run ends with a result or with a reason: matrix products, for one, take twice the
+/// last cache of the address space for each thread.
+#[cfg(target_os = "linux")]
+#[test]
+fn no_run_aborts_for_want_of_memory() {
+    let dir = folder(&TENSORS[2..3]);
+    for mebibytes in [120, 160, 250, 500] {
+        let line = "cp -r 100 -i 1 short.tns --nowrite --no-codegen -t 1";
+        let output = within_space(dir.path(), line, mebibytes);
+        let text = printed(&output);
+        if !output.status.success() {
+            assert_eq!(output.status.code(), Some(2), "{mebibytes} MiB: {text}");
+            assert!(text.contains("error: "), "{mebibytes} MiB: {text}");
+        }
     }
 }

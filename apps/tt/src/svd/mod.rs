@@ -38,7 +38,10 @@ use crate::train::{Bond, Cut, Train};
 /// `rows x columns` that are not empty.
 pub fn matrix_bytes(rows: u64, columns: u64) -> u64 {
     let of = |accuracy| matrix_bytes_of(rows, columns, accuracy);
-    of(Accuracy::Exact).max(of(Accuracy::Gram))
+    let fits = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
+    // A coarse bound allows either way for large matrices, a fine one needs the exact way.
+    let coarse = Accuracy::choose(fits(rows), fits(columns), &Cut::at(1), 1.0);
+    of(Accuracy::Exact).max(of(coarse))
 }
 
 /// Called after each bond with its number, from 0; `Break` cuts all further bonds to rank 1.

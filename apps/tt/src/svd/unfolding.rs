@@ -5,12 +5,12 @@ use std::ops::Range;
 use decompose_common::CommonError;
 use decompose_common::linalg::{qr_r, svd};
 use decompose_formats::{Csf, Level, Value};
-use ndarray::{Array2, Array3, ArrayView2, ArrayViewMut2, Axis, concatenate, s};
+use ndarray::{Array2, Array3, ArrayViewMut2, Axis, s};
 use rayon::prelude::{
     IndexedParallelIterator, IntoParallelIterator, ParallelIterator, ParallelSliceMut,
 };
 
-use crate::spectrum::{Accuracy, EIGEN_MATRICES, of_gram};
+use crate::spectrum::{Accuracy, EIGEN_MATRICES, of_gram, split_bytes};
 use crate::svd::Vectors;
 
 /// Groups of columns that are summed by themselves: a fixed number, so that results do not depend
@@ -168,16 +168,21 @@ impl<'a, V: Value> Unfolding<'a, V> {
             let mut r = Array2::zeros((0, self.rows()));
             for first in columns.clone().step_by(block) {
                 let columns = first..columns.end.min(first + block);
-                let mut dense = Array2::zeros((columns.len(), self.rows()));
-                self.densify(columns, dense.view_mut());
-                r = stacked(r.view(), dense.view());
+                let mut both = stacked(r, columns.len());
+                let above = both.nrows() - columns.len();
+                self.densify(columns, both.slice_mut(s![above.., ..]));
+                r = qr_r(both.view());
             }
             r
         });
-        triangles
-            .iter()
-            .skip(1)
-            .fold(triangles[0].clone(), |r, other| stacked(r.view(), other.view()))
+        let joined = triangles.into_iter().reduce(|r, other| {
+            let mut both = stacked(r, other.nrows());
+            let above = both.nrows() - other.nrows();
+            both.slice_mut(s![above.., ..]).assign(&other);
+            drop(other);
+            qr_r(both.view())
+        });
+        joined.unwrap_or_else(|| Array2::zeros((0, self.rows())))
     }
 
     /// The Gram matrix `Y Y^T`.
@@ -236,30 +241,30 @@ impl<'a, V: Value> Unfolding<'a, V> {
 /// Returns the bytes of the dense matrices that a step works in, for an unfolding of `m x n`.
 ///
 /// Of more rows than columns it is whole, and both kinds of its vectors are copied.  Of others there is a matrix
-/// of `m x m` a group.  For triangles each thread holds that of the columns before, a block of columns, the two
-/// stacked, their copy, and the next triangle; then groups are put together, and the last decomposed.
+/// of `m x m` a group.  For triangles each thread holds that of the columns before above a block of columns, its
+/// copy, and twice the next triangle; then groups are put together, and the last decomposed.
 pub(super) fn matrix_bytes(m: u64, n: u64, accuracy: Accuracy) -> u64 {
     let square = m.saturating_mul(m);
     let (groups, block) = (groups(m, n), (BLOCK as u64).max(m));
     let threads = (rayon::current_num_threads() as u64).min(groups);
+    // A matrix, and what it is decomposed in.
+    let exact = |m: u64, n: u64| {
+        let work = split_bytes(m, n, u64::MAX, Accuracy::Exact) / 8;
+        m.saturating_mul(n).saturating_add(work)
+    };
     let numbers = match accuracy {
-        _ if m > n => {
-            let small = n.saturating_mul(n).saturating_mul(2);
-            m.saturating_mul(n).saturating_mul(4).saturating_add(small)
-        }
+        _ if m > n => exact(m, n),
         Accuracy::Exact => {
             let columns = n.div_ceil(groups);
-            let last = match columns <= block {
-                true => square.saturating_add(m.saturating_mul(3 * columns)),
-                false => {
-                    let rest = block.min(columns - block);
-                    square.saturating_mul(4).saturating_add(m.saturating_mul(3 * rest))
-                }
+            let rows = match columns <= block {
+                true => columns,
+                false => block.max(m + block.min(columns - block)),
             };
+            let last = m.saturating_mul(2 * rows).saturating_add(square.saturating_mul(2));
             let summed = last.saturating_mul(threads);
             let summed = summed.saturating_add(square.saturating_mul(groups - threads));
-            let joined = if groups > 1 { groups + 6 } else { 5 };
-            summed.max(square.saturating_mul(joined))
+            let joined = if groups > 1 { groups + 4 } else { 0 };
+            summed.max(square.saturating_mul(joined)).max(exact(m, m))
         }
         Accuracy::Gram => {
             let dense = BLOCK as u64 * m * threads;
@@ -274,13 +279,11 @@ fn groups(m: u64, n: u64) -> u64 {
     (n / (GROUP_COLUMNS as u64 * m).max(1)).clamp(1, GROUPS as u64)
 }
 
-/// The triangle of two matrices, one above the other.
-fn stacked(above: ArrayView2<'_, f64>, below: ArrayView2<'_, f64>) -> Array2<f64> {
-    match concatenate(Axis(0), &[above, below]) {
-        Ok(both) => qr_r(both.view()),
-        // Both have as many columns as there are rows here.
-        Err(_) => above.to_owned(),
-    }
+/// A matrix with `more` rows of zeros below those of `above`.
+fn stacked(above: Array2<f64>, more: usize) -> Array2<f64> {
+    let mut both = Array2::zeros((above.nrows() + more, above.ncols()));
+    both.slice_mut(s![..above.nrows(), ..]).assign(&above);
+    both
 }
 
 #[cfg(test)]

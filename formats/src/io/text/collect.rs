@@ -184,6 +184,10 @@ impl<'a> Collector<'a> {
                 let path = PathBuf::from(self.file);
                 return Err(End::Error(FormatError::Io { action: "read", path, source }));
             }
+            Some(Stop::Large(needs)) => {
+                let (file, limit) = (self.file.to_owned(), self.limits.max_bytes);
+                return Err(End::Error(FormatError::TooLarge { file, needs, limit }));
+            }
         };
         // Of a bad file only what stands before the bad line counts: a piece may have looked at
         // rows behind it, and how many depends on the size of the pieces.

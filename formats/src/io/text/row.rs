@@ -128,6 +128,8 @@ pub(super) enum Stop {
     Wide,
     /// The piece could not be fetched.
     Io(std::io::Error),
+    /// The rows so far take more memory than they may.
+    Large(u64),
     /// A line is wrong.
     Fault(Bad),
 }

@@ -186,6 +186,8 @@ struct Queue<'a, I, V> {
     stopped: AtomicUsize,
     /// The window whose turn it is to take room.
     turn: AtomicUsize,
+    /// The rows that there is room for at first.
+    most: usize,
     /// The room that is left.
     rest: Mutex<Rows<'a, I, V>>,
     turned: Condvar,
@@ -197,6 +199,7 @@ impl<'a, I: Coordinate, V: Value> Queue<'a, I, V> {
             next: AtomicUsize::new(0),
             stopped: AtomicUsize::new(usize::MAX),
             turn: AtomicUsize::new(0),
+            most: room.values.len(),
             rest: Mutex::new(room),
             turned: Condvar::new(),
         }
@@ -232,7 +235,11 @@ impl<'a, I: Coordinate, V: Value> Queue<'a, I, V> {
                 let open = u64::from(text.last().is_some_and(|&last| last != b'\n'));
                 let count = memchr::memchr_iter(b'\n', text).count() as u64 + open;
                 let room = count.min(limits.layout.most_rows(text.len() as u64)) as usize;
-                (room, collect::piece(text, limits, &mut self.room(window, room)))
+                let (mut rows, bytes) = self.room(window, room);
+                match bytes > limits.max_bytes {
+                    true => (room, nothing(Some(Stop::Large(bytes)))),
+                    false => (room, collect::piece(text, limits, &mut rows)),
+                }
             }
             Err(error) => {
                 self.room(window, 0);
@@ -241,10 +248,11 @@ impl<'a, I: Coordinate, V: Value> Queue<'a, I, V> {
         }
     }
 
-    /// Waits until all windows before `window` have their room, and takes that of `rows` rows.
+    /// Waits until all windows before `window` have their room, and takes that of `rows` rows; also returns the
+    /// bytes of all rows so far.
     ///
     /// The windows before it are being read by threads that wait for nobody but those before them.
-    fn room(&self, window: usize, rows: usize) -> Rows<'a, I, V> {
+    fn room(&self, window: usize, rows: usize) -> (Rows<'a, I, V>, u64) {
         let others_turn = || self.turn.load(Acquire) != window;
         let begun = Instant::now();
         while others_turn() && begun.elapsed() < PATIENCE {
@@ -256,9 +264,11 @@ impl<'a, I: Coordinate, V: Value> Queue<'a, I, V> {
         let Rows { columns, values } = &mut *rest;
         let columns = columns.iter_mut().map(|column| take(column, rows)).collect();
         let room = Rows { columns, values: take(values, rows) };
+        let row_bytes = rest.columns.len() * size_of::<I>() + V::BYTES;
+        let bytes = ((self.most - rest.values.len()) * row_bytes) as u64;
         self.turn.store(window + 1, Release);
         self.turned.notify_all();
-        room
+        (room, bytes)
     }
 }
 
