@@ -45,7 +45,10 @@ fn list_bytes(path: &Path, value_bytes: u64) -> Option<u64> {
         let mut text = Vec::new();
         file.seek(SeekFrom::Start(start)).ok()?;
         Read::by_ref(&mut file).take(LOOK).read_to_end(&mut text).ok()?;
-        seen.look(&String::from_utf8_lossy(&text), start > 0);
+        // The first line may be a part of one.
+        let text = String::from_utf8_lossy(&text);
+        let cut = if start > 0 { text.find('\n').map_or(text.len(), |end| end + 1) } else { 0 };
+        seen.look(&text[cut..]);
     }
     let lines = (len as f64 * seen.lines as f64 / seen.bytes.max(1) as f64).ceil() as u64;
     // Short modes alone are listed in two bytes.
@@ -65,9 +68,9 @@ struct Seen {
 }
 
 impl Seen {
-    /// Looks at the lines of `text`; the last, and if `cut` the first, may be parts of lines.
-    fn look(&mut self, text: &str, cut: bool) {
-        let mut lines: Vec<&str> = text.split_inclusive('\n').skip(usize::from(cut)).collect();
+    /// Looks at the lines of `text`; the last may be a part of one.
+    fn look(&mut self, text: &str) {
+        let mut lines: Vec<&str> = text.split_inclusive('\n').collect();
         lines.pop_if(|last| !last.ends_with('\n'));
         for line in lines {
             self.bytes += line.len() as u64;

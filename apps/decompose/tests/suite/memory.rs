@@ -169,7 +169,7 @@ fn off(
         return None;
     };
     let ratio = forecast / peak;
-    println!("{line:?},{forecast:.1},{peak:.1},{ratio:.3}");
+    eprintln!("{line:?},{forecast:.1},{peak:.1},{ratio:.3}");
     (!within.contains(&ratio)).then(|| format!("{line}: {forecast} of {peak} MiB"))
 }
 
@@ -201,7 +201,7 @@ fn forecasts_of_all_methods_are_within_a_tenth_of_the_peak() {
     std::fs::copy(crate::common::data("sun-elevation.tns.gz"), dir.path().join("sun.tns.gz"))
         .unwrap();
     run(dir.path(), "convert a.tns a.dtb", &[]);
-    println!("run,expected_mib,peak_mib,ratio");
+    eprintln!("run,expected_mib,peak_mib,ratio");
     let options = |line: &str| if line.contains(" -o ") { &["-t", "2"][..] } else { &WRITTEN_NOT };
     let fits = LONG_RUNS.iter().filter_map(|line| off(dir.path(), line, options(line), &WITHIN));
     let others = OTHER_RUNS.iter().filter_map(|line| {
