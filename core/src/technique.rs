@@ -27,9 +27,6 @@ pub enum Technique {
     /// Factors may be stored as panels of columns, and a sweep take one after the other, so that more of
     /// the rows that are gathered stay near.  Without: they are stored whole.
     Panels,
-    /// The last columns of factors, fewer than fill a line, may be stored apart, so that a gather brings whole
-    /// lines only.  Without: rows end in a line of their own.
-    Fringe,
     /// Factors, values and coordinates ask for huge pages.  Without: they refuse them.
     HugePages,
     /// Modes are merged, so that kernels share partial products.  Without: every kernel runs over all
@@ -45,13 +42,12 @@ pub enum Technique {
 
 impl Technique {
     /// All of them.
-    pub const ALL: [Technique; 10] = [
+    pub const ALL: [Technique; 9] = [
         Technique::Constants,
         Technique::Registers,
         Technique::Prefetch,
         Technique::Blocks,
         Technique::Panels,
-        Technique::Fringe,
         Technique::HugePages,
         Technique::Merging,
         Technique::Fusing,
@@ -66,7 +62,6 @@ impl Technique {
             Technique::Prefetch => "prefetch",
             Technique::Blocks => "blocks",
             Technique::Panels => "panels",
-            Technique::Fringe => "fringe",
             Technique::HugePages => "huge-pages",
             Technique::Merging => "merging",
             Technique::Fusing => "fusing",

@@ -7,7 +7,7 @@ use decompose_core::codegen::emit_c;
 use decompose_core::cost::{Family, Machine};
 use decompose_core::einsum::{Expr, Extents, Index, IndexSet};
 use decompose_core::kernels;
-use decompose_core::lower::{Program, lower, with_fringe};
+use decompose_core::lower::{Program, lower};
 use decompose_core::schedule::{Pattern, Problem, SparseOperand};
 use decompose_core::technique::{Technique, Techniques};
 use decompose_formats::ints::Width;
@@ -92,23 +92,6 @@ fn mttkrp_without_techniques() {
         let techniques = Techniques::all_but([technique]);
         check_limited(&name, kernels::mttkrp(3, 0), (1, 16), techniques);
     }
-}
-
-#[test]
-fn mttkrp_with_a_fringe() {
-    let lines = program(kernels::mttkrp(3, 0), (2, 16), Techniques::default());
-    let both = with_fringe(&lines, kernels::rank_index(), 2).expect("a program");
-    compare("mttkrp-3-fused-r18-fringe", &both.expect("columns that do not meet"));
-}
-
-/// Rows with other indices than the columns, and products in which columns meet.
-#[test]
-fn a_fringe_is_of_columns_that_do_not_meet() {
-    let fringe =
-        |expr, index| with_fringe(&program(expr, (1, 16), Techniques::default()), index, 2);
-    let index = |letter| Index::new(letter).expect("an index");
-    assert!(fringe(kernels::ttmc(3, Some(0)), index('r')).expect("no fault").is_none());
-    assert!(fringe(kernels::tttp(3), index('r')).expect("no fault").is_none());
 }
 
 #[test]

@@ -147,52 +147,6 @@ fn panels_change_no_result() {
     }
 }
 
-/// Fringe beside whole rows and beside the last of several panels, with and without partial products.
-#[test]
-fn a_fringe_changes_no_result() {
-    let corpus = corpus();
-    let toolchains = [Toolchain::detect(), Toolchain::Interpreter("a test".into())];
-    for case in corpus.tensor.iter().filter(|case| case.extents.len() < 6) {
-        let order = case.extents.len();
-        let sweeps: Vec<usize> = (0..2 * order).map(|at| at % order).collect();
-        let merged = (order > 2).then(|| Merging::Given(vec![vec![0, 1]]));
-        for merging in [Merging::Never].into_iter().chain(merged) {
-            for (panels, parts) in [(RANK, &[24, 2][..]), (16, &[16, 8, 2])] {
-                let plan =
-                    plan_in(case, merging.clone(), Some(panels)).expect("a plan").with_fringe();
-                assert_eq!((plan.fringe, plan.parts_of_factors().as_slice()), (2, parts));
-                for (toolchain, threads) in toolchains.iter().flat_map(|t| [(t, 1), (t, 2), (t, 5)])
-                {
-                    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
-                    pool.expect("threads").install(|| {
-                        let what = format!("{merging:?} in {parts:?} on {threads} threads");
-                        let engine = Engine::build(case.coo(), &plan, toolchain);
-                        check(case, &mut engine.expect("an engine").0, &sweeps, &what);
-                    });
-                }
-            }
-        }
-    }
-}
-
-#[test]
-fn a_fringe_is_stored_apart_where_it_is_short() {
-    let corpus = corpus();
-    let case = &corpus.tensor[0];
-    for (rank, value_bytes, fringe) in [(16, 8, 0), (17, 8, 1), (52, 8, 4), (53, 8, 0), (2, 8, 0)]
-        .into_iter()
-        .chain([(50, 4, 2), (24, 4, 8), (25, 4, 0)])
-    {
-        let options = PlanOptions { rank, value_bytes, ..options(case, Merging::Never, None) };
-        let plan = plan(&case.extents, &case.pattern(), &options, Machine::here());
-        assert_eq!(
-            plan.expect("a plan").with_fringe().fringe,
-            fringe,
-            "{rank} x {value_bytes} bytes"
-        );
-    }
-}
-
 /// Rows of a thousand columns are gathered at random from factors beyond the second-level cache.
 #[test]
 fn long_rows_are_stored_in_panels() {

@@ -68,7 +68,7 @@ fn results_do_not_depend_on_techniques() {
         pool.install(|| {
             for case in corpus.tensor.iter().filter(|case| case.extents.len() < 6) {
                 for techniques in subsets() {
-                    // Rows shorter than a vector, and of one with a fringe.
+                    // Rows shorter than a vector, and of one and a part.
                     check(case, 3, techniques, &toolchains[0]);
                     check(case, 10, techniques, &toolchains[0]);
                     check(case, 3, techniques, &toolchains[1]);

@@ -230,7 +230,7 @@ fn outer_product<'a>(c: &Writer, walked: Index, body: &'a [Stmt]) -> Option<Oute
     let vectors = in_registers(vectors)?;
     let array = c.program.array(*target)?;
     // A block at the position of a node belongs to that node alone.
-    let shared = !target.is_output() || c.program.addressing == Addressing::Coordinates;
+    let shared = *target != Place::Output || c.program.addressing == Addressing::Coordinates;
     let free = array.indices.contains(index) && !array.indices.contains(&walked) && shared;
     let readable = scales.iter().all(|scale| matches!(scale, Place::Dense(_)));
     let own = before.iter().all(|stmt| stays_inside(c, stmt));

@@ -21,8 +21,7 @@ use crate::schedule::{Conflict, Fusion};
 /// ```
 ///
 /// `in` holds coordinates and pointers of each level (pointers not for the last), the values, the
-/// dense operands, the numbers of [`sizes`](crate::codegen::sizes), and the fringe of the output and of the
-/// boundary.  `out` is the output; `boundary`, if not null, takes the first root slice instead.  `scratch`
+/// dense operands, and the numbers of [`sizes`](crate::codegen::sizes).  `out` is the output; `boundary`, if not null, takes the first root slice instead.  `scratch`
 /// is the memory of large buffers ([`Program::scratch`]).  `task` holds the
 /// first node and one past the last node of each level.
 pub const ENTRY: &str = "decompose_kernel";
@@ -135,12 +134,6 @@ impl Writer<'_> {
         }
         for (at, (name, _)) in named(self.program).iter().enumerate() {
             self.line(&format!("const uint64_t {name} = sizes[{at}];"));
-        }
-        if self.program.fringe.is_some() {
-            self.line(&format!("value *const out_fringe = (value *)in[{}];", slot + 1));
-            if self.program.conflict == Conflict::Boundary {
-                self.line(&format!("value *const boundary_fringe = (value *)in[{}];", slot + 2));
-            }
         }
         if self.program.conflict != Conflict::Boundary {
             self.line("(void)boundary;");
@@ -272,24 +265,17 @@ impl Writer<'_> {
         self.bind_position(level);
     }
 
-    /// Points `row` at the output row of the current root slice, and `row_fringe` at its fringe.
+    /// Points `row` at the output row of the current root slice.
     fn bind_row(&mut self) {
         let Some((root, _)) = self.program.root_row() else { return };
         let at = self.program.output.indices.iter().position(|&index| index == root);
         let at = at.expect("the rows of the output are numbered by the root");
-        for (place, fringe) in [(Place::Output, ""), (Place::Fringe, "_fringe")] {
-            if self.program.array(place).is_none() {
-                continue;
-            }
-            let own = format!("out{fringe} + {root} * {}", self.stride(place, at));
-            let row = match self.program.conflict {
-                Conflict::Boundary => {
-                    format!("boundary && at_{root} == task[0] ? boundary{fringe} : {own}")
-                }
-                _ => own,
-            };
-            self.line(&format!("value *const row{fringe} = {row};"));
-        }
+        let own = format!("out + {root} * {}", self.stride(Place::Output, at));
+        let row = match self.program.conflict {
+            Conflict::Boundary => format!("boundary && at_{root} == task[0] ? boundary : {own}"),
+            _ => own,
+        };
+        self.line(&format!("value *const row = {row};"));
     }
 
     /// Points `row` at the output's block of the current non-zero, below the last level.
@@ -363,7 +349,7 @@ impl Writer<'_> {
                 let leaf = self.program.levels.last().expect("a sparse operand has levels");
                 format!("nonzero[at_{}]", leaf.index.letter())
             }
-            Some(array) if array.indices.is_empty() && !place.is_output() => {
+            Some(array) if array.indices.is_empty() && place != Place::Output => {
                 if matches!(place, Place::Dense(_)) {
                     format!("{}[0]", array.name)
                 } else {
@@ -376,12 +362,11 @@ impl Writer<'_> {
 
     /// The pointer from which offsets of `place` count.
     pub(super) fn base(&self, place: Place) -> String {
-        let fringe = if place == Place::Fringe { "_fringe" } else { "" };
         match self.program.array(place) {
-            Some(array) if !place.is_output() => array.name.clone(),
+            Some(array) if place != Place::Output => array.name.clone(),
             _ if self.program.addressing == Addressing::Positions => "row".to_owned(),
-            _ if self.program.root_row().is_some() => format!("row{fringe}"),
-            _ => format!("out{fringe}"),
+            _ if self.program.root_row().is_some() => "row".to_owned(),
+            _ => "out".to_owned(),
         }
     }
 
@@ -390,7 +375,7 @@ impl Writer<'_> {
         let root = self.program.root_row().map(|(root, _)| root);
         let mut offset = String::new();
         for (at, &index) in array.indices.iter().enumerate() {
-            if place.is_output() && Some(index) == root || Some(index) == lanes {
+            if place == Place::Output && Some(index) == root || Some(index) == lanes {
                 continue;
             }
             let plus = if offset.is_empty() { "" } else { " + " };

@@ -27,7 +27,7 @@ pub(super) fn named(program: &Program) -> Vec<(String, u64)> {
     }
     let dense = (0..program.dense.len()).map(Place::Dense);
     let buffers = (0..program.buffers.len()).map(Place::Buffer);
-    for place in dense.chain(buffers).chain([Place::Output, Place::Fringe]) {
+    for place in dense.chain(buffers).chain([Place::Output]) {
         let Some(array) = program.array(place) else { continue };
         let name = name_of(program, place);
         let outer = array.strides.iter().take(array.strides.len().saturating_sub(1));
@@ -80,7 +80,6 @@ fn literal(program: &Program) -> bool {
 
 fn name_of(program: &Program, place: Place) -> &str {
     match (place, program.array(place)) {
-        (Place::Fringe, _) => "out_fringe",
         (Place::Output, _) | (_, None) => "out",
         (_, Some(array)) => &array.name,
     }

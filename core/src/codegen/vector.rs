@@ -20,8 +20,7 @@ pub(super) const TILE: u64 = 12;
 
 /// Returns the vector lengths that the program's statements use.
 pub(super) fn lane_counts(program: &Program) -> BTreeSet<u64> {
-    let outputs = [&program.output].into_iter().chain(&program.fringe);
-    let arrays = program.dense.iter().chain(&program.buffers).chain(outputs);
+    let arrays = program.dense.iter().chain(&program.buffers).chain([&program.output]);
     let widest = arrays.map(|array| lanes(program, array.row())).max().unwrap_or(1);
     // Sums over lanes go through all shorter ones.
     std::iter::successors(Some(widest), |&width| (width > 1).then_some(width / 2)).collect()

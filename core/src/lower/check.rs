@@ -66,7 +66,6 @@ fn check_place(program: &Program, place: Place, at: At) -> Result<(), String> {
         Place::Value if at.walked < program.levels.len() => {
             Err(format!("a value is read inside {} levels", at.walked))
         }
-        Place::Fringe if program.fringe.is_none() => Err("rows have no fringe".to_owned()),
         Place::Output
             if program.addressing == Addressing::Positions && at.walked < program.levels.len() =>
         {

@@ -116,7 +116,6 @@ impl Emitter<'_> {
             levels: params.collect(),
             dense: dense.collect(),
             output: array(&expr.output.tensor, &output),
-            fringe: None,
             addressing: if pattern { Addressing::Positions } else { Addressing::Coordinates },
             buffers: buffers.collect(),
             conflict: self.schedule.parallel.map_or(conflict, |p| p.conflict),

@@ -11,28 +11,6 @@ use decompose_formats::{Csf, Ints, Value};
 use crate::einsum::Index;
 use crate::lower::ir::{Addressing, Mode, Place, Program, Stmt};
 
-/// Rows that are written to.
-pub struct Rows<'a, V> {
-    /// The rows; where their fringe is stored apart, without it.
-    pub rows: &'a mut [V],
-    /// Their fringe; empty if it is not stored apart.
-    pub fringe: &'a mut [V],
-}
-
-impl<V: Value> Rows<'_, V> {
-    /// Sets all to zero.
-    pub fn clear(&mut self) {
-        self.rows.fill(V::default());
-        self.fringe.fill(V::default());
-    }
-}
-
-impl<'a, V> From<&'a mut [V]> for Rows<'a, V> {
-    fn from(rows: &'a mut [V]) -> Rows<'a, V> {
-        Rows { rows, fringe: &mut [] }
-    }
-}
-
 /// What a program works on.
 pub struct Operands<'a, V: Value> {
     /// The sparse operand.
@@ -42,11 +20,11 @@ pub struct Operands<'a, V: Value> {
     /// The dense operands as the program's arrays lay them out.
     pub dense: &'a [&'a [V]],
     /// The rows, or blocks at positions, `first_row..` of the output.
-    pub output: Rows<'a, V>,
+    pub output: &'a mut [V],
     /// The number of the first row, or position, in `output`.
     pub first_row: u64,
     /// Receives the first root slice instead of the output.
-    pub boundary: Option<Rows<'a, V>>,
+    pub boundary: Option<&'a mut [V]>,
     /// The nodes of each level that are visited.
     pub nodes: &'a [Range<u64>],
     /// The rows that these nodes name, from `first_row` on, if `output` has no others: they are numbered
@@ -62,7 +40,7 @@ impl<'a, V: Value> Operands<'a, V> {
     pub fn whole(
         (sparse, values): (&'a Csf<V>, &'a [V]),
         dense: &'a [&'a [V]],
-        output: Rows<'a, V>,
+        output: &'a mut [V],
         nodes: &'a [Range<u64>],
     ) -> Operands<'a, V> {
         let (boundary, window, roots) = (None, None, None);
@@ -158,11 +136,6 @@ impl<'a, V: Value> Interpreter<'a, V> {
             }
             Place::Output if self.on_boundary() => offset - self.root() * self.root_stride(),
             Place::Output => offset - self.operands.first_row as usize * self.row_stride,
-            Place::Fringe => {
-                let first =
-                    if self.on_boundary() { self.root() as u64 } else { self.operands.first_row };
-                offset - first as usize * array.row() as usize
-            }
             _ => offset,
         }
     }
@@ -197,8 +170,7 @@ impl<'a, V: Value> Interpreter<'a, V> {
             Place::Value => unreachable!("it has no offset"),
             Place::Dense(dense) => &self.operands.dense[dense][offset..],
             Place::Buffer(buffer) => &self.buffers[buffer][offset..],
-            Place::Output => &self.operands.output.rows[offset..],
-            Place::Fringe => &self.operands.output.fringe[offset..],
+            Place::Output => &self.operands.output[offset..],
         }
     }
 
@@ -208,11 +180,11 @@ impl<'a, V: Value> Interpreter<'a, V> {
         if let Place::Buffer(buffer) = place {
             return &mut self.buffers[buffer][offset..];
         }
-        let Rows { rows, fringe } = match (boundary, &mut self.operands.boundary) {
+        let rows = match (boundary, &mut self.operands.boundary) {
             (true, Some(row)) => row,
             _ => &mut self.operands.output,
         };
-        if place == Place::Fringe { &mut fringe[offset..] } else { &mut rows[offset..] }
+        &mut rows[offset..]
     }
 
     fn scalar(&mut self, target: Place, factors: &[Place], mode: Mode) {

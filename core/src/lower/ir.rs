@@ -37,10 +37,6 @@ pub struct Program {
     pub dense: Vec<Array>,
     /// The output; if it has the sparse operand's pattern, the block at one position.
     pub output: Array,
-    /// The fringe of the output's rows, if it is stored apart: see [`with_fringe`].
-    ///
-    /// [`with_fringe`]: crate::lower::with_fringe
-    pub fringe: Option<Array>,
     /// How the output is addressed.
     pub addressing: Addressing,
     /// The buffers.
@@ -202,15 +198,6 @@ pub enum Place {
     Buffer(usize),
     /// The output.
     Output,
-    /// The fringe of the output's rows.
-    Fringe,
-}
-
-impl Place {
-    /// Tells whether it is the output or its fringe.
-    pub fn is_output(self) -> bool {
-        matches!(self, Place::Output | Place::Fringe)
-    }
 }
 
 /// Buffers of up to this many bytes stand on the stack of a task, larger ones in its scratch memory.
@@ -222,7 +209,7 @@ fn writes_outside(body: &[Stmt], level: usize) -> bool {
     body.iter().any(|stmt| match stmt {
         Stmt::Walk { level: walked, body } => *walked != level && writes_outside(body, level),
         Stmt::Range { body, .. } => writes_outside(body, level),
-        Stmt::Product { target, .. } => target.is_output(),
+        Stmt::Product { target, .. } => *target == Place::Output,
         Stmt::Clear { .. } => false,
     })
 }
@@ -276,13 +263,6 @@ impl Program {
             Place::Dense(dense) => Some(&self.dense[dense]),
             Place::Buffer(buffer) => Some(&self.buffers[buffer]),
             Place::Output => Some(&self.output),
-            Place::Fringe => self.fringe.as_ref(),
         }
-    }
-
-    /// Returns the elements of the fringe of what takes `elements` of the output, which are whole rows; 0 if
-    /// none is stored apart.
-    pub fn fringe_elements(&self, elements: u64) -> u64 {
-        self.fringe.as_ref().map_or(0, |fringe| elements / self.output.row() * fringe.row())
     }
 }

@@ -1,7 +1,7 @@
 //! From a schedule to a program of loops.
 //!
 //! ```text
-//! schedule -> verify -> emit (loops, clears, products) -> check -> Program (-> with_fringe)
+//! schedule -> verify -> emit (loops, clears, products) -> check -> Program
 //! ```
 //!
 //! [`Program`] is the one form from which C is written (`crate::codegen`) and which the
@@ -9,12 +9,10 @@
 
 mod check;
 mod emit;
-mod fringe;
 mod interpret;
 mod ir;
 mod text;
 
 pub use emit::lower;
-pub use fringe::with_fringe;
-pub use interpret::{Operands, Rows, interpret};
+pub use interpret::{Operands, interpret};
 pub use ir::{Addressing, Array, LevelParam, Mode, Place, Program, Request, Stmt, Zeroing};

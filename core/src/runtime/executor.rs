@@ -22,7 +22,7 @@ use decompose_formats::{Csf, Ints, Matrix, Value};
 use rayon::prelude::*;
 
 use crate::error::CoreError;
-use crate::lower::{Addressing, Operands, Program, Rows, Zeroing};
+use crate::lower::{Addressing, Operands, Program, Zeroing};
 use crate::runtime::kernel::Kernel;
 use crate::runtime::partition::{Cut, Task, partition};
 use crate::runtime::turns::{Turn, most_parts, turns};
@@ -34,7 +34,7 @@ pub struct Executor<V: Value> {
     tree: Arc<Csf<V>>,
     tasks: Vec<Task>,
     /// Private copies, or rows of shared slices: one a task, or one of a turn, but the first.
-    side: Vec<Side<V>>,
+    side: Vec<Matrix<V>>,
     /// The rows that each private copy has; none if copies have all.
     windows: Vec<Range<u64>>,
     /// The tasks of each block, if blocks take turns.
@@ -44,29 +44,10 @@ pub struct Executor<V: Value> {
     pub(super) numbers: Option<Ints>,
 }
 
-/// Rows of a task's own.
-pub(super) struct Side<V> {
-    pub(super) rows: Matrix<V>,
-    pub(super) fringe: Matrix<V>,
-}
-
-impl<V: Value> Side<V> {
-    /// Makes rows for `elements` of the output of `program`.
-    fn zeros(program: &Program, elements: usize) -> Result<Side<V>, CoreError> {
-        let matrix = |elements: usize, row: usize| {
-            let row = row.clamp(1, elements.max(1));
-            Matrix::zeros(elements.div_ceil(row), row)
-        };
-        let beside = program.fringe_elements(elements as u64) as usize;
-        let row = program.fringe.as_ref().map_or(1, |fringe| fringe.row() as usize);
-        let fringe = matrix(beside, row)?;
-        let rows = matrix(elements, program.output.row() as usize)?;
-        Ok(Side { rows, fringe })
-    }
-
-    pub(super) fn as_rows(&mut self) -> Rows<'_, V> {
-        Rows { rows: self.rows.as_mut_slice(), fringe: self.fringe.as_mut_slice() }
-    }
+/// Makes rows of a task's own for `elements` of the output of `program`.
+fn side_rows<V: Value>(program: &Program, elements: usize) -> Result<Matrix<V>, CoreError> {
+    let row = (program.output.row() as usize).clamp(1, elements.max(1));
+    Ok(Matrix::zeros(elements.div_ceil(row), row)?)
 }
 
 /// Scratch memory of tasks that run at the same time; a task that finds none makes its own.
@@ -143,20 +124,20 @@ impl<V: Value> Executor<V> {
         Ok(executor)
     }
 
-    fn side_matrices(&self) -> Result<Vec<Side<V>>, CoreError> {
+    fn side_matrices(&self) -> Result<Vec<Matrix<V>>, CoreError> {
         let program = self.kernel.program();
         let others = 0..self.tasks.len().saturating_sub(1);
         let copy = |at: usize| {
             let elements =
                 self.window(at).map_or(program.output.len as usize, |window| window.len());
-            Side::zeros(program, elements)
+            side_rows(program, elements)
         };
         match program.conflict {
             Conflict::Privatise => others.map(copy).collect(),
             Conflict::Boundary | Conflict::Turns => {
                 let row = self.kernel.slice_len() as usize;
                 let begun = 0..most_parts(&self.turns).saturating_sub(1);
-                others.chain(begun).map(|_| Side::zeros(program, row)).collect()
+                others.chain(begun).map(|_| side_rows(program, row)).collect()
             }
             Conflict::Owner | Conflict::Positions => Ok(Vec::new()),
         }
@@ -176,8 +157,7 @@ impl<V: Value> Executor<V> {
 
     /// Returns the bytes of private copies and shared rows.
     pub fn side_bytes(&self) -> u64 {
-        let matrices = self.side.iter().flat_map(|side| [&side.rows, &side.fringe]);
-        matrices.map(|matrix| (matrix.as_slice().len() * V::BYTES) as u64).sum()
+        self.side.iter().map(|rows| (rows.as_slice().len() * V::BYTES) as u64).sum()
     }
 
     /// Returns the elements of the output, padding included.
@@ -217,42 +197,11 @@ impl<V: Value> Executor<V> {
         dense: &[&[V]],
         output: &mut [V],
     ) -> Result<(), CoreError> {
-        self.run_into(values, dense, output.into())
-    }
-
-    /// Does what [`Executor::run`] does for a kernel [`with_fringe`](crate::lower::with_fringe), whose rows
-    /// and fringe `output` has.
-    ///
-    /// # Errors
-    ///
-    /// [`CoreError::Operand`] if an operand does not fit.
-    pub fn run_with_fringe(
-        &mut self,
-        dense: &[&[V]],
-        output: Rows<'_, V>,
-    ) -> Result<(), CoreError> {
-        let tree = Arc::clone(&self.tree);
-        self.run_into(tree.values(), dense, output)
-    }
-
-    fn run_into(
-        &mut self,
-        values: &[V],
-        dense: &[&[V]],
-        output: Rows<'_, V>,
-    ) -> Result<(), CoreError> {
         let program = self.kernel.program();
-        let rows = self.output_len();
-        let want = [rows, program.fringe_elements(rows)];
-        let have = [output.rows.len() as u64, output.fringe.len() as u64];
-        if have != want {
+        let (have, want) = (output.len(), self.output_len());
+        if have as u64 != want {
             let operand = program.output.name.clone();
-            let [rows, fringe] = have;
-            let [all, beside] = want;
-            let why = match beside {
-                0 => format!("{rows} elements for an output of {all}"),
-                _ => format!("{rows} + {fringe} elements for an output of {all} + {beside}"),
-            };
+            let why = format!("{have} elements for an output of {want}");
             return Err(CoreError::Operand { operand, why });
         }
         match program.conflict {
@@ -275,27 +224,23 @@ impl<V: Value> Executor<V> {
         &mut self,
         values: &[V],
         dense: &[&[V]],
-        Rows { rows, fringe }: Rows<'_, V>,
+        output: &mut [V],
     ) -> Result<(), CoreError> {
         let (kernel, tree, scratch) = (&self.kernel, &*self.tree, &self.scratch);
         let windows = self.windows.iter().cloned().map(Some).chain(std::iter::repeat(None));
-        let copies = self.side.iter_mut().map(Side::as_rows).zip(windows);
-        let output = Rows { rows: &mut *rows, fringe: &mut *fringe };
-        let targets = std::iter::once((output, None)).chain(copies);
+        let copies = self.side.iter_mut().map(Matrix::as_mut_slice).zip(windows);
+        let targets = std::iter::once((&mut *output, None)).chain(copies);
         let work: Vec<_> = self.tasks.iter().zip(targets).collect();
-        work.into_par_iter().try_for_each(|(task, (mut output, window))| {
-            output.clear();
+        work.into_par_iter().try_for_each(|(task, (output, window))| {
+            output.fill(V::default());
             let first_row = window.as_ref().map_or(0, |rows: &Range<u64>| rows.start);
             let whole = Operands::whole((tree, values), dense, output, &task.nodes);
             let operands = Operands { first_row, window, ..whole };
             scratch.lend(|scratch| kernel.run(operands, scratch))
         })?;
-        let program = self.kernel.program();
         for (at, copy) in self.side.iter().enumerate() {
-            let Range { start, end } = self.window(at).unwrap_or(0..rows.len());
-            add(&mut rows[start..end], copy.rows.as_slice());
-            let [start, end] = [start, end].map(|at| program.fringe_elements(at as u64) as usize);
-            add(&mut fringe[start..end], copy.fringe.as_slice());
+            let window = self.window(at).unwrap_or(0..output.len());
+            add(&mut output[window], copy.as_slice());
         }
         Ok(())
     }
@@ -304,18 +249,14 @@ impl<V: Value> Executor<V> {
         &mut self,
         values: &[V],
         dense: &[&[V]],
-        Rows { rows, fringe }: Rows<'_, V>,
+        output: &mut [V],
     ) -> Result<(), CoreError> {
         let mut side = std::mem::take(&mut self.side);
-        let output = Rows { rows: &mut *rows, fringe: &mut *fringe };
         let done = self.run_tasks(&self.tasks, &mut side, (values, dense), output);
         self.side = side;
         done?;
         if self.conflict() == Conflict::Boundary {
-            let stride = self.kernel.slice_len();
-            self.add_boundaries(rows, stride as usize, |side| &side.rows);
-            let stride = self.kernel.program().fringe_elements(stride);
-            self.add_boundaries(fringe, stride as usize, |side| &side.fringe);
+            self.add_boundaries(output, self.kernel.slice_len() as usize);
         }
         Ok(())
     }
@@ -325,38 +266,34 @@ impl<V: Value> Executor<V> {
     fn run_tasks(
         &self,
         tasks: &[Task],
-        side: &mut [Side<V>],
+        side: &mut [Matrix<V>],
         (values, dense): (&[V], &[&[V]]),
-        output: Rows<'_, V>,
+        output: &mut [V],
     ) -> Result<(), CoreError> {
         let (kernel, tree, scratch) = (&self.kernel, &*self.tree, &self.scratch);
         let program = kernel.program();
         let positions = program.addressing == Addressing::Positions;
         let stride = kernel.slice_len() as usize;
-        let beside = program.fringe_elements(stride as u64) as usize;
-        let Rows { rows: mut rest, fringe: mut rest_fringe } = output;
+        let mut rest = output;
         let mut sides = side.iter_mut();
         let mut work = Vec::with_capacity(tasks.len());
         for (at, task) in tasks.iter().enumerate() {
             let owned = if positions { task.leaves() } else { &task.rows };
             let rows = (owned.end - owned.start) as usize;
             let (own, after) = rest.split_at_mut(rows * stride);
-            let (own_fringe, after_fringe) = rest_fringe.split_at_mut(rows * beside);
-            (rest, rest_fringe) = (after, after_fringe);
-            let own = Rows { rows: own, fringe: own_fringe };
+            rest = after;
             let side = if at == 0 { None } else { sides.next() };
-            work.push((task, own, owned.start, side.map(Side::as_rows)));
+            work.push((task, own, owned.start, side.map(Matrix::as_mut_slice)));
         }
-        work.into_par_iter().try_for_each(|(task, mut output, first_row, side)| {
+        work.into_par_iter().try_for_each(|(task, output, first_row, side)| {
             if program.zeroing == Zeroing::All {
-                output.clear();
+                output.fill(V::default());
             } else if !positions {
-                clear_gaps(tree, task, output.rows, stride);
-                clear_gaps(tree, task, output.fringe, beside);
+                clear_gaps(tree, task, output, stride);
             }
             let mut boundary = side.filter(|_| task.continues);
             if let Some(row) = &mut boundary {
-                row.clear();
+                row.fill(V::default());
             }
             let whole = Operands::whole((tree, values), dense, output, &task.nodes);
             let window = (!positions).then(|| task.rows.clone());
@@ -365,15 +302,14 @@ impl<V: Value> Executor<V> {
         })
     }
 
-    /// Adds the parts of slices begun earlier to their rows, `stride` elements each, of `output`; `part` picks
-    /// those rows of a task's.
-    fn add_boundaries(&self, output: &mut [V], stride: usize, part: fn(&Side<V>) -> &Matrix<V>) {
+    /// Adds the parts of slices begun earlier to their rows, `stride` elements each, of `output`.
+    fn add_boundaries(&self, output: &mut [V], stride: usize) {
         let coords = &self.tree.levels()[0].coords;
         for (task, side) in self.tasks.iter().skip(1).zip(&self.side) {
             if task.continues {
                 let row = coords.get(task.nodes[0].start as usize) as usize;
                 let target = &mut output[row * stride..][..stride];
-                add(target, part(side).as_slice());
+                add(target, side.as_slice());
             }
         }
     }
@@ -438,7 +374,7 @@ pub(super) fn add<V: Value>(sums: &mut [V], part: &[V]) {
     sums.par_chunks_mut(SUM_BLOCK).zip(part.par_chunks(SUM_BLOCK)).for_each(add);
 }
 
-/// Clears the rows of `task` without a root slice, `stride` elements each; none if they have no elements.
+/// Clears the rows of `task` without a root slice, `stride` elements each.
 fn clear_gaps<V: Value>(tree: &Csf<V>, task: &Task, output: &mut [V], stride: usize) {
     if stride == 0 {
         return;

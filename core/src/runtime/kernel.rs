@@ -10,7 +10,7 @@ use libloading::Library;
 
 use crate::codegen::{ENTRY, emit_c, sizes};
 use crate::error::CoreError;
-use crate::lower::{Addressing, Array, Operands, Program, Rows, interpret};
+use crate::lower::{Addressing, Operands, Program, interpret};
 use crate::runtime::compiler::{Built, Toolchain};
 use crate::schedule::{Conflict, Fusion};
 
@@ -163,13 +163,12 @@ impl Kernel {
         let written = [(Some(&operands.output), self.written(operands))];
         let boundary = [(operands.boundary.as_ref(), self.slice_len())];
         for (rows, want) in written.into_iter().chain(boundary) {
-            let Some(Rows { rows, fringe }) = rows else { continue };
-            let (have, beside) = (rows.len() as u64, program.fringe_elements(want));
-            if have < want || (fringe.len() as u64) < beside {
+            let Some(rows) = rows else { continue };
+            let have = rows.len() as u64;
+            if have < want {
                 return bad(&output.name, format!("{have} elements, {want} needed"));
             }
-            let beside = program.fringe.as_ref().map_or(1, Array::row);
-            if !aligned(output.row().min(self.slice_len()), rows) || !aligned(beside, fringe) {
+            if !aligned(output.row().min(self.slice_len()), rows) {
                 return bad(&output.name, "the rows are not aligned".into());
             }
         }
@@ -299,10 +298,8 @@ fn call<V: Value>(
     inputs.push(operands.values.as_ptr().cast());
     inputs.extend(operands.dense.iter().map(|slice| slice.as_ptr().cast::<c_void>()));
     inputs.push(sizes.as_ptr().cast());
-    let [output, fringe] = from_row_zero(program, operands.first_row, operands.output);
-    let null = [std::ptr::null_mut(); 2];
-    let [boundary, boundary_fringe] = operands.boundary.map_or(null, pointers);
-    inputs.extend([fringe, boundary_fringe].map(<*mut c_void>::cast_const));
+    let output = from_row_zero(program, operands.first_row, operands.output);
+    let boundary = operands.boundary.map_or(std::ptr::null_mut(), |rows| rows.as_mut_ptr().cast());
     let task: Vec<u64> = operands.nodes.iter().flat_map(|r| [r.start, r.end]).collect();
     // SAFETY: `check` has compared every array with the program, whose `sizes` these are; coordinates are below their
     // extents and pointers ascend (invariants of `Csf`), so the kernel stays inside them.  Slices
@@ -310,26 +307,18 @@ fn call<V: Value>(
     unsafe { entry(inputs.as_ptr(), output, boundary, scratch.as_mut_ptr().cast(), task.as_ptr()) }
 }
 
-/// Returns where the whole output and its fringe would begin, of which these `rows` are those from `first_row` on.
+/// Returns where the whole output would begin, of which these `rows` are those from `first_row` on.
 ///
 /// The kernel counts rows and positions from the first of the whole output; it never writes before
 /// `first_row`, so the shifted pointers are only ever used inside the slices.  Of windows of rows that an
 /// inner level numbers, the executor found the least and the greatest in the nodes themselves.
-fn from_row_zero<V: Value>(program: &Program, first_row: u64, rows: Rows<V>) -> [*mut c_void; 2] {
+fn from_row_zero<V: Value>(program: &Program, first_row: u64, rows: &mut [V]) -> *mut c_void {
     let stride = match program.addressing {
         Addressing::Positions => program.output.len,
         Addressing::Coordinates => program.numbered_rows().map_or(0, |(_, stride)| stride),
     };
     let before = first_row * stride;
-    let Rows { rows, fringe } = rows;
-    let output = rows.as_mut_ptr().wrapping_sub(before as usize).cast();
-    let skipped = program.fringe_elements(before) as usize;
-    [output, fringe.as_mut_ptr().wrapping_sub(skipped).cast()]
-}
-
-/// Returns where rows and their fringe begin.
-fn pointers<V: Value>(rows: Rows<V>) -> [*mut c_void; 2] {
-    [rows.rows.as_mut_ptr().cast(), rows.fringe.as_mut_ptr().cast()]
+    rows.as_mut_ptr().wrapping_sub(before as usize).cast()
 }
 
 fn pointer(ints: &Ints) -> *const c_void {

@@ -7,12 +7,12 @@
 
 use std::ops::Range;
 
-use decompose_formats::{Csf, Value};
+use decompose_formats::{Csf, Matrix, Value};
 use rayon::prelude::*;
 
 use crate::error::CoreError;
-use crate::lower::{Operands, Rows};
-use crate::runtime::executor::{Executor, Side, add};
+use crate::lower::Operands;
+use crate::runtime::executor::{Executor, add};
 use crate::runtime::partition::{first_leaf, nodes_below, path_to};
 
 /// The least non-zeros of a task: they take tens of microseconds, handing them over less than one.
@@ -95,33 +95,31 @@ impl<V: Value> Executor<V> {
     /// Runs all turns; `side` has a row for each task of a turn but the first.
     pub(super) fn run_turns(
         &self,
-        side: &mut [Side<V>],
+        side: &mut [Matrix<V>],
         (values, dense): (&[V], &[&[V]]),
-        Rows { rows, fringe }: Rows<'_, V>,
+        rows: &mut [V],
     ) -> Result<(), CoreError> {
         let stride = self.kernel().slice_len() as usize;
-        let beside = self.kernel().program().fringe_elements(stride as u64) as usize;
         if self.turns.is_empty() {
-            Rows { rows: &mut *rows, fringe: &mut *fringe }.clear();
+            rows.fill(V::default());
         }
         for (number, Turn(tasks)) in self.turns.iter().enumerate() {
-            let (mut rest, mut rest_fringe) = (&mut *rows, &mut *fringe);
+            let mut rest = &mut *rows;
             let mut sides = side.iter_mut();
             let mut work = Vec::with_capacity(tasks.len());
             for (at, task) in tasks.iter().enumerate() {
                 let count = (task.rows.end - task.rows.start) as usize;
                 let (own, after) = rest.split_at_mut(count * stride);
-                let (own_fringe, after_fringe) = rest_fringe.split_at_mut(count * beside);
-                (rest, rest_fringe) = (after, after_fringe);
+                rest = after;
                 let side = if at == 0 { None } else { sides.next() };
-                work.push((task, Rows { rows: own, fringe: own_fringe }, side.map(Side::as_rows)));
+                work.push((task, own, side.map(Matrix::as_mut_slice)));
             }
-            work.into_par_iter().with_max_len(1).try_for_each(|(task, mut output, side)| {
+            work.into_par_iter().with_max_len(1).try_for_each(|(task, output, side)| {
                 if number == 0 {
-                    output.clear();
+                    output.fill(V::default());
                 }
-                if let (Some((nodes, row)), Some(mut side)) = (&task.begun, side) {
-                    side.clear();
+                if let (Some((nodes, row)), Some(side)) = (&task.begun, side) {
+                    side.fill(V::default());
                     self.run_rows((values, dense), nodes, (*row..*row + 1, side))?;
                 }
                 match &task.own {
@@ -134,8 +132,7 @@ impl<V: Value> Executor<V> {
             for (task, side) in tasks.iter().skip(1).zip(&*side) {
                 if let Some((_, row)) = task.begun {
                     let row = row as usize;
-                    add(&mut rows[row * stride..][..stride], side.rows.as_slice());
-                    add(&mut fringe[row * beside..][..beside], side.fringe.as_slice());
+                    add(&mut rows[row * stride..][..stride], side.as_slice());
                 }
             }
         }
@@ -147,7 +144,7 @@ impl<V: Value> Executor<V> {
         &self,
         (values, dense): (&[V], &[&[V]]),
         nodes: &[Range<u64>],
-        (window, output): (Range<u64>, Rows<'_, V>),
+        (window, output): (Range<u64>, &mut [V]),
     ) -> Result<(), CoreError> {
         let whole = Operands::whole((self.tree(), values), dense, output, nodes);
         let operands = Operands { first_row: window.start, window: Some(window), ..whole };

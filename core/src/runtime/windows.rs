@@ -89,7 +89,7 @@ impl<V: Value> Executor<V> {
         }
         let tree = self.tree();
         let nodes = &nodes_below(tree, slices.clone());
-        let whole = Operands::whole((tree, tree.values()), dense, output.into(), nodes);
+        let whole = Operands::whole((tree, tree.values()), dense, output, nodes);
         let operands = Operands { first_row: slices.start, roots: Some(roots), ..whole };
         self.scratch.lend(|scratch| self.kernel().run(operands, scratch))
     }
@@ -103,9 +103,6 @@ impl<V: Value> Executor<V> {
         };
         let reads_root =
             |array: &&crate::lower::Array| array.indices.iter().any(|&index| Some(index) == root);
-        if program.fringe.is_some() {
-            return bad(&program.output.name, "the fringe of its rows is stored apart");
-        }
         if let Some(array) = program.dense.iter().find(reads_root) {
             return bad(&array.name, "it has an index of the rows that are computed in windows");
         }

@@ -13,8 +13,8 @@ use crate::sweep::{MttkrpSweep, SweepPlan, entries_of};
 pub struct Engine<V: Value> {
     extents: Vec<u64>,
     norm_squared: f64,
-    /// The columns of each part in which factors are stored.
-    parts: Vec<usize>,
+    /// The columns of each panel in which factors are stored.
+    panels: Vec<usize>,
     /// The modes of each mode of `outer`.
     blocks: Vec<Vec<usize>>,
     /// The kernels of the tensor over the blocks.
@@ -47,7 +47,7 @@ impl<V: Value> Engine<V> {
         toolchain: &Toolchain,
     ) -> Result<(Engine<V>, BuildReport), CoreError> {
         let (extents, norm_squared) = (coo.extents().to_vec(), coo.norm_squared());
-        let (parts, stored) = (plan.parts_of_factors(), (&plan.panels[..], plan.fringe));
+        let panels = plan.panels.clone();
         let steps = plan.parts().map(|part| part.steps.len()).sum::<usize>();
         let (kernels, seconds) = (steps * plan.panels.len(), plan.seconds());
         let toolchain = &toolchain.for_kernels(Workload { kernels, order: extents.len(), seconds });
@@ -56,9 +56,10 @@ impl<V: Value> Engine<V> {
         let mut report = BuildReport { build_seconds: seconds, ..BuildReport::default() };
         let mut merges = Vec::with_capacity(tuples.len());
         for (tuples, merge) in tuples.into_iter().zip(&plan.merges) {
-            let matrix = Panels::zeros(tuples.nnz(), &parts)?;
-            report.side_bytes += (tuples.nnz() * row_bytes(&parts, V::BYTES)) as u64;
-            let (kernels, built) = TreeKernels::build(tuples, (&merge.kernels, stored), toolchain)?;
+            let matrix = Panels::zeros(tuples.nnz(), &panels)?;
+            report.side_bytes += (tuples.nnz() * row_bytes(&panels, V::BYTES)) as u64;
+            let (kernels, built) =
+                TreeKernels::build(tuples, (&merge.kernels, &plan.panels), toolchain)?;
             report = report.and(built);
             let block = plan.blocks.iter().position(|modes| *modes == merge.modes);
             let unknown =
@@ -67,9 +68,9 @@ impl<V: Value> Engine<V> {
             let (modes, held) = (merge.modes.clone(), Held::Nothing);
             merges.push(Merged { modes, block, kernels, matrix, held });
         }
-        let (outer, built) = TreeKernels::build(coo, (&plan.kernels, stored), toolchain)?;
+        let (outer, built) = TreeKernels::build(coo, (&plan.kernels, &plan.panels), toolchain)?;
         let blocks = plan.blocks.clone();
-        Ok((Engine { extents, norm_squared, parts, blocks, outer, merges }, report.and(built)))
+        Ok((Engine { extents, norm_squared, panels, blocks, outer, merges }, report.and(built)))
     }
 
     /// Returns the kernels, in the order of [`SweepPlan::steps`].
@@ -98,9 +99,9 @@ impl<V: Value> Engine<V> {
         }
         for (m, (factor, &extent)) in factors.iter().zip(&self.extents).enumerate() {
             let widths: Vec<usize> = factor.widths().collect();
-            if factor.rows() as u64 != extent || widths != self.parts {
+            if factor.rows() as u64 != extent || widths != self.panels {
                 let operand = format!("factor {}", m + 1);
-                let (rows, have, want) = (factor.rows(), typed(&widths), typed(&self.parts));
+                let (rows, have, want) = (factor.rows(), typed(&widths), typed(&self.panels));
                 let why = format!("{rows} x {have} where {extent} x {want} is expected");
                 return Err(CoreError::Operand { operand, why });
             }
@@ -233,7 +234,7 @@ impl<V: Value> MttkrpSweep<V> for Engine<V> {
     }
 
     fn panels(&self, _rank: usize) -> Vec<usize> {
-        self.parts.clone()
+        self.panels.clone()
     }
 
     fn mttkrp(&mut self, mode: usize, factors: &mut [Panels<V>]) -> Result<(), CoreError> {

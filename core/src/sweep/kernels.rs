@@ -5,16 +5,15 @@ use std::time::Instant;
 
 use decompose_formats::csf::Layout;
 use decompose_formats::ints::Width;
-use decompose_formats::{Coo, Csf, Matrix, Panels, Value};
+use decompose_formats::{Coo, Csf, Panels, Value};
 use rayon::prelude::{IntoParallelIterator, ParallelIterator};
 
 use crate::einsum::Index;
 use crate::error::CoreError;
 use crate::kernels::mode_index;
-use crate::lower::Rows;
+use crate::lower::lower;
 use crate::runtime::{Compiled, Executor, Kernel, Toolchain};
 use crate::schedule::Problem;
-use crate::sweep::fringe::{parts_of, program};
 use crate::sweep::trees::at_rank;
 use crate::sweep::{Step, TreeLayout, TreePlan};
 
@@ -69,25 +68,22 @@ impl BuildReport {
 
 impl<V: Value> TreeKernels<V> {
     /// Builds the trees of `plan` from `coo`, which must be sorted without duplicates, and the
-    /// kernels for factors in `panels`, of the last of which `fringe` columns are stored apart; the list is
-    /// freed on the way.
+    /// kernels for factors in `panels`; the list is freed on the way.
     ///
     /// # Errors
     ///
     /// If the plan was made for another tensor, or memory runs out.
     pub(super) fn build(
         coo: Coo<V>,
-        (plan, (panels, fringe)): (&TreePlan, (&[usize], usize)),
+        (plan, panels): (&TreePlan, &[usize]),
         toolchain: &Toolchain,
     ) -> Result<(TreeKernels<V>, BuildReport), CoreError> {
         let order = coo.order();
         let problems = plan.steps.iter().map(|step| {
-            let apart = (1..panels.len()).map(|_| 0).chain([fringe]);
-            let panels = panels.iter().map(|&width| at_rank(&step.problem, width));
-            panels.zip(apart).collect::<Vec<_>>()
+            panels.iter().map(|&width| at_rank(&step.problem, width)).collect::<Vec<_>>()
         });
         let (executors, report) = bound(coo, (plan, &problems.collect::<Vec<_>>()), toolchain)?;
-        let ones = if order == 1 { Some(ones(&parts_of(panels, fringe))?) } else { None };
+        let ones = if order == 1 { Some(ones(panels)?) } else { None };
         let seconds = vec![Vec::new(); plan.steps.len()];
         Ok((TreeKernels { executors, panels: panels.len(), ones, seconds }, report))
     }
@@ -106,24 +102,10 @@ impl<V: Value> TreeKernels<V> {
     ) -> Result<(), CoreError> {
         let start = Instant::now();
         let executors = &mut self.executors[mode * self.panels..][..self.panels];
-        let mut results = result.parts_mut();
-        for (at, executor) in executors.iter_mut().enumerate() {
-            let count = 1 + usize::from(executor.kernel().program().fringe.is_some());
-            let others = || others.iter().copied().chain(&self.ones);
-            let dense =
-                (at..at + count).flat_map(|part| others().map(move |factor| &factor.parts()[part]));
-            let dense: Vec<&[V]> = dense.map(Matrix::as_slice).collect();
-            let (own, rest) = results.split_at_mut(count);
-            results = rest;
-            match own {
-                [rows, fringe] => {
-                    let (rows, fringe) = (rows.as_mut_slice(), fringe.as_mut_slice());
-                    executor.run_with_fringe(&dense, Rows { rows, fringe })?;
-                }
-                rows => rows
-                    .iter_mut()
-                    .try_for_each(|rows| executor.run(&dense, rows.as_mut_slice()))?,
-            }
+        for ((panel, executor), rows) in executors.iter_mut().enumerate().zip(result.parts_mut()) {
+            let others = others.iter().copied().chain(&self.ones);
+            let dense: Vec<&[V]> = others.map(|factor| factor.parts()[panel].as_slice()).collect();
+            executor.run(&dense, rows.as_mut_slice())?;
         }
         self.seconds[mode].push(start.elapsed().as_secs_f64());
         Ok(())
@@ -160,15 +142,15 @@ pub(crate) fn executors<V: Value>(
     plan: &TreePlan,
     toolchain: &Toolchain,
 ) -> Result<(Vec<Executor<V>>, BuildReport), CoreError> {
-    let problems: Vec<_> = plan.steps.iter().map(|step| vec![(step.problem.clone(), 0)]).collect();
+    let problems: Vec<_> = plan.steps.iter().map(|step| vec![step.problem.clone()]).collect();
     bound(coo, (plan, &problems), toolchain)
 }
 
 /// Does what [`executors`] does, with a kernel for each of the problems that are given for a step, in
-/// their order, each with the number of columns that are stored apart.
+/// their order.
 fn bound<V: Value>(
     coo: Coo<V>,
-    (plan, problems): (&TreePlan, &[Vec<(Problem, usize)>]),
+    (plan, problems): (&TreePlan, &[Vec<Problem>]),
     toolchain: &Toolchain,
 ) -> Result<(Vec<Executor<V>>, BuildReport), CoreError> {
     let extents = coo.extents().to_vec();
@@ -230,9 +212,9 @@ pub(crate) fn timed<T>(work: impl FnOnce() -> T) -> (T, f64) {
 }
 
 /// Lowers and compiles a problem of a step for the extents and index widths that its tree will have: those of
-/// merged modes were estimates when it was planned.  Some columns may be stored apart, as a fringe.
+/// merged modes were estimates when it was planned.
 fn compiled(
-    (step, (problem, fringe)): (&Step, &(Problem, usize)),
+    (step, problem): (&Step, &Problem),
     extents: &[u64],
     nnz: u64,
     toolchain: &Toolchain,
@@ -244,7 +226,7 @@ fn compiled(
     }
     let width = |&level: &Index| (Width::below(problem.extents.of(level)), Width::below(nnz + 1));
     let widths: Vec<(Width, Width)> = levels.iter().map(width).collect();
-    let program = program((&problem, *fringe), &step.candidate.schedule, &widths)?;
+    let program = lower(&problem, &step.candidate.schedule, &widths)?;
     Ok(Compiled::new(program, toolchain))
 }
 

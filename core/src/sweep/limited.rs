@@ -6,7 +6,6 @@
 //! | prefetch | the same, its requests removed |
 //! | merging | no modes are merged |
 //! | panels | factors are stored whole |
-//! | fringe | the same, no columns of a panel being stored apart |
 //! | blocks | chosen among trees without blocks |
 //! | fusing | chosen among trees of plain CSF |
 //! | layouts | a tree of plain CSF for each mode, rooted at it |
@@ -46,9 +45,6 @@ pub fn plan_limited(
         options.trees = trees(techniques);
     }
     let mut plan = plan(extents, pattern, &options, machine)?;
-    if techniques.has(Technique::Fringe) {
-        plan = plan.with_fringe();
-    }
     let merges = plan.merges.iter_mut().flat_map(|merge| &mut merge.kernels.steps);
     for step in plan.kernels.steps.iter_mut().chain(merges) {
         step.problem.techniques = techniques;

@@ -11,7 +11,6 @@ mod budget;
 mod choice;
 mod engine;
 mod entries;
-mod fringe;
 mod kernels;
 mod layout;
 mod limited;
@@ -29,7 +28,6 @@ use crate::error::CoreError;
 pub use blocked::{blockings, count_blocks, estimate_blocks};
 pub use engine::Engine;
 pub use entries::{Tuples, entries_of};
-pub use fringe::may_be_in_parts;
 pub use kernels::BuildReport;
 pub(crate) use kernels::{executors, timed};
 pub use layout::TreeLayout;
@@ -49,7 +47,7 @@ pub trait MttkrpSweep<V: Value>: Send {
     /// Returns the tensor's squared Frobenius norm, summed in `f64`.
     fn norm_squared(&self) -> f64;
 
-    /// Returns the columns of each panel in which factors of `rank` columns are stored, a fringe being one more.
+    /// Returns the columns of each panel in which factors of `rank` columns are stored.
     fn panels(&self, rank: usize) -> Vec<usize> {
         vec![rank]
     }

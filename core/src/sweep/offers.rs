@@ -242,17 +242,7 @@ impl<'a> Offers<'a> {
         };
         let merges = blocks.merged().iter().zip(plans).map(merge).collect();
         let (panels, blocks) = (source.options.widths(), blocks.into_vec());
-        let fringe = 0;
-        Ok(SweepPlan {
-            blocks,
-            kernels,
-            panels,
-            fringe,
-            merges,
-            considered,
-            rejected,
-            plain_seconds,
-        })
+        Ok(SweepPlan { blocks, kernels, panels, merges, considered, rejected, plain_seconds })
     }
 
     /// The predicted seconds of the kernels of the sweep without merges, if that is settled.

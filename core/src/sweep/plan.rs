@@ -42,9 +42,6 @@ pub struct SweepPlan {
     /// The columns of each panel of the factors, the widest first; one panel of all columns if factors
     /// are stored whole.
     pub panels: Vec<usize>,
-    /// The columns of the last panel that are stored apart, as the fringe of its rows: see
-    /// [`SweepPlan::with_fringe`].
-    pub fringe: usize,
     /// The merges, in the order in which they are made.
     pub merges: Vec<Merge>,
     /// Partitions of the modes that were considered.
@@ -136,13 +133,6 @@ impl fmt::Display for SweepPlan {
             writeln!(
                 f,
                 "factors in panels of {widths} columns; schedules are for {widest}, costs for all:"
-            )?;
-        }
-        if self.fringe > 0 {
-            let columns = self.fringe;
-            writeln!(
-                f,
-                "the last {columns} columns of factors are stored apart; costs are for whole rows:"
             )?;
         }
         if !self.merges.is_empty() {

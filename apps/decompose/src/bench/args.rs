@@ -55,8 +55,7 @@ pub(crate) struct BenchArgs {
     /// Run sweeps also without these techniques, each left out in turn: constants (ranks and sizes in
     /// generated code), registers (that hold sums), prefetch (of gathered rows), huge-pages, merging
     /// (of modes), fusing (of the last levels of trees), layouts (that are chosen), blocks (of which
-    /// trees have a level), panels (in which factors are stored), fringe (last columns of
-    /// factors, stored apart).
+    /// trees have a level), panels (in which factors are stored).
     #[arg(long, value_name = "NAME,...", value_delimiter = ',', value_parser = technique(),
           hide_possible_values = true)]
     pub(crate) without: Vec<Technique>,

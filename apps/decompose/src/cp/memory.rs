@@ -128,13 +128,13 @@ fn factor_bytes<V: Value>(extents: &[u64], settings: &Settings) -> u64 {
     model.saturating_mul(config.restarts as u64).saturating_add(matrix(scratch))
 }
 
-/// A checkpoint of factors that may be stored in parts makes one of them whole.
+/// A checkpoint of factors that may be stored in panels makes one of them whole.
 fn checkpoint_bytes<V: Value>(extents: &[u64], settings: &Settings) -> u64 {
     let longest = extents.iter().copied().max().unwrap_or(0);
     let rank = settings.config.rank;
-    let in_parts = sweep::may_be_in_parts(rank, V::BYTES);
+    let in_panels = sweep::panel_columns(rank, V::BYTES) < rank;
     match settings.config.checkpoint {
-        Some(_) if in_parts => matrix_bytes(longest, rank, V::BYTES),
+        Some(_) if in_panels => matrix_bytes(longest, rank, V::BYTES),
         _ => 0,
     }
 }

@@ -105,7 +105,7 @@ fn tell_plan(plan: &SweepPlan, forecast: &Forecast, console: &Console) -> Result
         trees.join(", ")
     ));
     let facts = json!({
-        "merged": merged, "panels": plan.panels, "fringe": plan.fringe, "trees": trees, "kernel_seconds": seconds,
+        "merged": merged, "panels": plan.panels, "trees": trees, "kernel_seconds": seconds,
     });
     console.event("plan", facts)?;
     forecast.tell(console)

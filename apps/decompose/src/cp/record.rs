@@ -42,8 +42,6 @@ struct PlanRecord {
     merged: Vec<String>,
     /// Columns of each panel in which factors are stored.
     panels: Vec<usize>,
-    /// Columns of the last panel that are stored apart, as the fringe of its rows.
-    fringe: usize,
     /// Trees of the tensor over these and the other modes.
     trees: Vec<String>,
     partitions_considered: usize,
@@ -146,7 +144,6 @@ fn plan<V: Value>(solved: &Solved<V>, facts: &Facts) -> PlanRecord {
     PlanRecord {
         merged: plan.merged(),
         panels: plan.panels.clone(),
-        fringe: plan.fringe,
         trees: plan.kernels.trees.iter().map(ToString::to_string).collect(),
         partitions_considered: plan.considered,
         seconds_without_merging: Some(plan.plain_seconds).filter(|seconds| seconds.is_finite()),

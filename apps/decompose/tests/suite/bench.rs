@@ -162,8 +162,8 @@ fn every_technique_is_left_out_in_turn() {
         format!("{} --ablation --rank 4 --threads 1,2 --patience 0 --out out", file.display());
     let (stdout, _) = bench(dir.path(), &options);
     let techniques = [
-        "constants", "registers", "prefetch", "blocks", "panels", "fringe", "huge-pages",
-        "merging", "fusing", "layouts",
+        "constants", "registers", "prefetch", "blocks", "panels", "huge-pages", "merging",
+        "fusing", "layouts",
     ];
     for word in techniques.iter().chain(&["all of them", "mean", "2 threads"]) {
         assert!(stdout.lines().any(|line| line.contains(word)), "{word}: {stdout}");
@@ -263,7 +263,7 @@ fn bad_options_are_refused() {
         ("--what everything", "[possible values: ingest, kernels, sweep]"),
         (
             "--without luck",
-            "[possible values: constants, registers, prefetch, blocks, panels, fringe, huge-pages",
+            "[possible values: constants, registers, prefetch, blocks, panels, huge-pages",
         ),
         ("--ablation --without prefetch", "cannot be used with"),
         ("--ablation --what ingest", "add sweep to --what"),

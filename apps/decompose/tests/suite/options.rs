@@ -38,8 +38,8 @@ fn starts_can_be_given() {
 fn techniques_can_be_left_out() {
     let dir = tempfile::tempdir().unwrap();
     let techniques = [
-        "constants", "registers", "prefetch", "blocks", "panels", "fringe", "huge-pages",
-        "merging", "fusing", "layouts",
+        "constants", "registers", "prefetch", "blocks", "panels", "huge-pages", "merging",
+        "fusing", "layouts",
     ];
     let all = techniques.join(",");
     for threads in [1, 2] {
