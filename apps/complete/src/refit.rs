@@ -8,6 +8,7 @@
 use std::time::Instant;
 
 use decompose_common::SolverError;
+use decompose_common::stopping::StopReason;
 use decompose_core::runtime::Toolchain;
 
 use crate::config::{CompleteConfig, Reg, Start};
@@ -50,7 +51,9 @@ pub(crate) fn choose_and_refit(
         checkpoint: None,
         ..config.clone()
     };
-    let (start, seed) = (report.start, report.seed);
+    let (start, seed, search) = (report.start, report.seed, report.stop);
+    // The epochs of the refit are those of the search, whose end is what the caller asks for.
+    let ended = |refit| if refit == StopReason::IterationLimit { search } else { refit };
     let blocks = std::mem::take(&mut chosen.blocks);
     let (rounds, before) = (chosen.starts.len(), chosen.seconds);
     let later = |record: &EpochRecord| EpochRecord {
@@ -63,7 +66,9 @@ pub(crate) fn choose_and_refit(
     refit.best = later(&refit.best);
     for report in &mut refit.starts {
         (report.start, report.seed, report.best) = (start, seed, later(&report.best));
+        report.stop = ended(report.stop);
     }
+    refit.stop = ended(refit.stop);
     chosen.history.extend(refit.history.iter().map(later));
     chosen.starts.append(&mut refit.starts);
     Ok(CompleteOutcome {

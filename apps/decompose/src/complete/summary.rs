@@ -58,7 +58,11 @@ impl fmt::Display for Summary<'_> {
             let why = "zeros seem not to be listed, and there is nothing to learn";
             writeln!(f, "warning     every listed value is {value}: {why}")?;
         } else if judged.error() >= least {
-            writeln!(f, "warning     the model predicts no better than a mean; try another rank")?;
+            let remedy = match outcome.is_unfinished() {
+                true => "its fit had not ended",
+                false => "try another rank, or a stronger --reg",
+            };
+            writeln!(f, "warning     the model predicts no better than a mean; {remedy}")?;
         }
         let epochs = outcome.starts[outcome.best_start].epochs;
         writeln!(f, "epochs      {epochs}, the best {}; {}", best.epoch, outcome.stop)?;

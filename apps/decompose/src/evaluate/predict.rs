@@ -108,12 +108,12 @@ pub(crate) fn run(args: &PredictArgs) -> Result<Done, Failure> {
     let mut values = values?;
     let link = if args.link { Link::Identity } else { meaning.link };
     values.iter_mut().for_each(|value| *value = link.mean(*value));
-    let what = match (meaning.link, args.link) {
-        (Link::Identity, _) => "values",
-        (Link::Logit, false) => "probabilities",
-        (Link::Logit, true) => "log-odds",
+    let (one, several) = match (meaning.link, args.link) {
+        (Link::Identity, _) => ("value", "values"),
+        (Link::Logit, false) => ("probability", "probabilities"),
+        (Link::Logit, true) => ("log-odds", "log-odds"),
     };
-    screen.line(format!("predict  {} {what}; {seconds:.2} s", values.len()));
+    screen.line(format!("predict  {}; {seconds:.2} s", counted(values.len(), one, several)));
     let needed =
         |(column, extent): (&Ints, u64)| column.max().map_or(extent, |m| extent.max(m + 1));
     let extents: Vec<u64> = coords.iter().zip(extents).map(needed).collect();

@@ -32,8 +32,11 @@ impl<V: Value> fmt::Display for Summary<'_, V> {
         }
         let followed = outcome.restarts.len() > self.settings.restarts;
         if let Some(fit) = outcome.hosvd_fit {
-            let how =
-                if followed { "all starts ended below, so it was continued from" } else { "below" };
+            let how = if followed {
+                "all starts ended below, so it was continued from"
+            } else {
+                "less than the fit"
+            };
             writeln!(f, "HOSVD       fit {fit:.9}; {how}")?;
         }
         if outcome.model.core().iter().all(|&g| g == 0.0) {
