@@ -39,16 +39,22 @@ pub fn eigh(a: ArrayView2<'_, f64>) -> Result<(Array1<f64>, Array2<f64>), Common
 /// `k = min(m, n)`.  Time `O(m n k)`.
 pub fn qr(a: ArrayView2<'_, f64>) -> (Array2<f64>, Array2<f64>) {
     set_global_parallelism(Par::Seq);
-    let a = a.as_standard_layout();
-    let qr = Qr::new(view(a.view()));
+    let qr = factored(a);
     (owned(qr.compute_thin_Q().as_ref()), owned(qr.thin_R()))
 }
 
 /// Returns the `R` of [`qr`] alone.
 pub fn qr_r(a: ArrayView2<'_, f64>) -> Array2<f64> {
     set_global_parallelism(Par::Seq);
-    let a = a.as_standard_layout();
-    owned(Qr::new(view(a.view())).thin_R())
+    owned(factored(a).thin_R())
+}
+
+/// Decomposes a copy; another is made only of a matrix that is neither row- nor column-major.
+fn factored(a: ArrayView2<'_, f64>) -> Qr<f64> {
+    match a.t().to_slice() {
+        Some(columns) => Qr::new(MatRef::from_column_major_slice(columns, a.nrows(), a.ncols())),
+        None => Qr::new(view(a.as_standard_layout().view())),
+    }
 }
 
 /// Decomposes `a = U diag(s) V^T` (`m x n`): `U` of `m x k`, `s` falling, `V^T` of `k x n`, with

@@ -40,6 +40,7 @@ pub(crate) fn draw(
             Model::Tucker(tucker) => components::of_tucker(tucker, &modes, &title, places)?,
             Model::Tt(model) => {
                 let (train, order) = (Train::of_model(model), model.order().modes());
+                TrainVectors::foresee(&train, places.end, 0)?;
                 TrainVectors::of(&train, order, places.end)?.figure(&modes, &title, places)?
             }
         })

@@ -40,7 +40,9 @@ pub(super) fn draw(args: &PlotArgs, path: &Path, sheet: &Sheet<'_>) -> Result<()
     let title = format!("{}, {}", name(path, source.as_deref()), what(&model));
     let vectors = match &model {
         Model::Tt(model) => {
-            TrainVectors::of(&Train::of_model(model), model.order().modes(), count)?
+            let train = Train::of_model(model);
+            TrainVectors::foresee(&train, count, 0)?;
+            TrainVectors::of(&train, model.order().modes(), count)?
         }
         Model::Cp(_) | Model::Tucker(_) => TrainVectors::default(),
     };

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use decompose_common::CommonError;
 use decompose_common::model::{CpModel, Model, TuckerModel};
+use decompose_common::{CommonError, SolverError, memory};
 use decompose_core::plot::{
     ComponentChoice, ComponentFactor, Components, ModeLook, PlotError, alive_components,
 };
@@ -117,6 +117,17 @@ impl TrainVectors {
             vectors[mode] = found;
         }
         Ok(TrainVectors(vectors))
+    }
+
+    /// Foresees the memory of `most` vectors a mode, beside `others` bytes that are taken meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// The numbers, if it does not fit.
+    pub(crate) fn foresee(train: &Train, most: usize, others: u64) -> Result<(), SolverError> {
+        let bytes = train.mode_vectors_bytes(most).saturating_add(others);
+        let what = || "the figure of the train's vectors".into();
+        memory::foresee(bytes, what, "run decompose plot on the model where there is more")
     }
 
     /// Returns whether a run takes the time to compute `most` vectors a mode.

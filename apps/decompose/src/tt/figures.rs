@@ -1,11 +1,14 @@
 //! The figures of a run.
 
+use decompose_common::SolverError;
 use decompose_core::plot::{Spectra, Spectrum, Timing};
+use decompose_formats::Value;
 use decompose_tt::Method;
 
 use crate::run::Phases;
 use crate::run::components::{Modes, TrainVectors};
 use crate::run::figures::{self, Sketches};
+use crate::run::memory::figure_bytes;
 use crate::tt::prepare::Facts;
 use crate::tt::settings::{Settings, joined};
 use crate::tt::solve::Solved;
@@ -13,13 +16,28 @@ use crate::tt::solve::Solved;
 /// Vectors shown of each mode.
 const SHOWN: usize = 8;
 
-/// Draws all figures but that of the phases.
+/// Foresees the figures, drawn while the cores are copied in the precision `V` and written.
+///
+/// # Errors
+///
+/// The numbers, if the figure of the components does not fit.
+pub(crate) fn foresee<V: Value>(settings: &Settings, solved: &Solved) -> Result<(), SolverError> {
+    let train = &solved.outcome.train;
+    let figures = figure_bytes(train.order(), settings);
+    if figures == 0 || !TrainVectors::are_quick(train, SHOWN) {
+        return Ok(());
+    }
+    let written = (train.parameters() * V::BYTES) as u64;
+    TrainVectors::foresee(train, SHOWN, figures + written)
+}
+
+/// Draws all figures but that of the phases; that of the components if there is `room`.
 ///
 /// The components of a large train take long, and are left to `decompose plot`.
 pub(crate) fn draw(
     settings: &Settings,
     solved: &Solved,
-    facts: &Facts,
+    (facts, room): (&Facts, Result<(), SolverError>),
     sketches: &mut Sketches<'_>,
 ) {
     let outcome = &solved.outcome;
@@ -37,7 +55,10 @@ pub(crate) fn draw(
         let modes = Modes::new(&facts.tensor.labels);
         let order = facts.ordering.order.modes();
         let vectors = || TrainVectors::of(&outcome.train, order, SHOWN);
-        sketches.try_add("components", || Ok(vectors()?.figure(&modes, &title, 0..SHOWN)?));
+        sketches.try_add("components", || {
+            room?;
+            Ok(vectors()?.figure(&modes, &title, 0..SHOWN)?)
+        });
     } else {
         let folder = settings.folder.display();
         sketches.warnings.push(format!(

@@ -91,9 +91,12 @@ fn finish<V: Value>(
         );
     }
     let (found, parts) = ((&facts.tensor, facts.forecast), record::parts(settings, solved, facts));
+    let room = figures::foresee::<V>(settings, solved);
     let ending = run::Ending {
         write: |desk: &Desk<'_>| write::results::<V>(solved, facts, desk),
-        draw: |sketches: &mut Sketches<'_>| figures::draw(settings, solved, facts, sketches),
+        draw: |sketches: &mut Sketches<'_>| {
+            figures::draw(settings, solved, (facts, room), sketches);
+        },
         timing: |phases: &Phases| Some(figures::timing(settings, solved, phases)),
     };
     let files = run::finish(settings, found, &parts, folder, console, ending)?;

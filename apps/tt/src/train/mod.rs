@@ -19,7 +19,7 @@ use decompose_common::CommonError;
 use decompose_common::model::{TtModel, train_norm_squared};
 use decompose_common::rng::MatrixRng;
 use decompose_formats::{ModeOrder, Unit, Value};
-use ndarray::{Array2, Array3, ArrayView2, ArrayView3};
+use ndarray::{Array, Array2, Array3, ArrayView2, ArrayView3, Dimension};
 
 pub use round::{Bond, Cut, Rounding};
 
@@ -180,12 +180,11 @@ pub(crate) fn right_matrix(core: ArrayView3<'_, f64>) -> ArrayView2<'_, f64> {
 
 /// Makes a core of a matrix with as many numbers.
 pub(crate) fn core_of(matrix: Array2<f64>, shape: (usize, usize, usize)) -> Array3<f64> {
-    let matrix = matrix.as_standard_layout().into_owned();
-    matrix.into_shape_with_order(shape).expect("as many numbers as the core")
+    row_major(matrix).into_shape_with_order(shape).expect("as many numbers as the core")
 }
 
-fn row_major(core: Array3<f64>) -> Array3<f64> {
-    if core.is_standard_layout() { core } else { core.as_standard_layout().into_owned() }
+fn row_major<D: Dimension>(array: Array<f64, D>) -> Array<f64, D> {
+    if array.is_standard_layout() { array } else { array.as_standard_layout().into_owned() }
 }
 
 #[cfg(test)]

@@ -1,10 +1,11 @@
 //! The singular vectors of the tensor's unfoldings: what a train says of each mode by itself.
 
 use decompose_common::CommonError;
-use decompose_common::linalg::{Guess, leading, leading_of};
-use ndarray::{Array2, Array3, ArrayView2, s};
+use decompose_common::linalg::{Guess, leading, leading_of, qr_r};
+use decompose_formats::Unit;
+use ndarray::{Array2, Array3, ArrayView2, CowArray, Ix3, s};
 
-use crate::train::{Train, core_of, right_matrix};
+use crate::train::{Train, core_of, left_matrix, right_matrix, row_major};
 
 /// Up to this extent the Gram matrix of an unfolding is formed.
 const FORMED: usize = 512;
@@ -20,28 +21,72 @@ impl Train {
     /// its mode: one a column, at most `most` and those that are not rounding, the largest entry of each above
     /// zero.
     ///
-    /// While all other cores are orthogonal, the unfolding of a core has the same vectors as that of the
-    /// tensor.  Time as [`Train::mode_vectors_work`].
+    /// The unfolding of `L G R` has the vectors of the tensor's if what is before core `G` is `Q L` and what is
+    /// behind it `R Q'`, with orthonormal `Q`.  No core but one is copied.  Time as
+    /// [`Train::mode_vectors_work`], memory as [`Train::mode_vectors_bytes`].
     ///
     /// # Errors
     ///
     /// [`CommonError::NotFinite`] if a core holds an infinite or undefined number.
     pub fn mode_vectors(&self, most: usize) -> Result<Vec<Array2<f64>>, CommonError> {
-        let mut train = self.clone();
-        // Vectors have no unit.
-        train.take_unit();
-        train.centre_first();
-        let mut vectors = Vec::with_capacity(train.order());
-        for k in 0..train.order() {
-            vectors.push(leading_vectors(unfolding(&train.cores[k]).view(), most)?);
-            if k + 1 < train.order() {
-                let rest = train.make_left_orthogonal(k);
-                let (_, extent, right) = train.cores[k + 1].dim();
-                let moved = rest.dot(&right_matrix(train.cores[k + 1].view()));
-                train.cores[k + 1] = core_of(moved, (rest.nrows(), extent, right));
+        let mut behind = vec![Array2::ones((1, 1))];
+        for core in self.cores.iter().skip(1).rev() {
+            let rest = &behind[behind.len() - 1];
+            let (left, extent, _) = core.dim();
+            let moved = left_matrix(ordinary(core).view()).dot(rest);
+            let moved = shaped(moved, (left, extent * rest.ncols()));
+            behind.push(without_unit(qr_r(moved.t()).reversed_axes()));
+        }
+        let mut before = Array2::ones((1, 1));
+        let mut vectors = Vec::with_capacity(self.order());
+        for (core, rest) in self.cores.iter().zip(behind.into_iter().rev()) {
+            let (rows, (_, extent, right)) = (before.nrows(), core.dim());
+            let moved = before.dot(&right_matrix(ordinary(core).view()));
+            let moved = shaped(moved, (rows * extent, right));
+            if vectors.len() + 1 < self.order() {
+                before = without_unit(qr_r(moved.view()));
             }
+            let whole = moved.dot(&rest);
+            drop((moved, rest));
+            let columns = whole.len() / (rows * extent);
+            let unfolded = unfolding(&core_of(whole, (rows, extent, columns)));
+            vectors.push(leading_vectors(unfolded.view(), most)?);
         }
         Ok(vectors)
+    }
+
+    /// Returns the bytes that [`Train::mode_vectors`] takes at most.
+    pub fn mode_vectors_bytes(&self, most: usize) -> u64 {
+        let shapes: Vec<[u64; 3]> =
+            self.cores.iter().map(|core| [0, 1, 2].map(|axis| core.shape()[axis] as u64)).collect();
+        // The columns of what is behind each core, and the numbers of all of it.
+        let (mut behind, mut kept) = (vec![1], 1);
+        let mut most_in_step = 0;
+        for &[left, extent, _] in shapes.iter().skip(1).rev() {
+            let columns = extent * behind[behind.len() - 1];
+            let size = left.min(columns);
+            // The product, its decomposition, and two copies of the triangle.
+            most_in_step = most_in_step.max(kept + 2 * left * columns + 2 * left * size);
+            behind.push(size);
+            kept += left * size;
+        }
+        let mut before = 1;
+        for &[_, extent, right] in &shapes {
+            let columns = behind.pop().unwrap_or(1);
+            let (moved, whole) = (before * extent * right, before * extent * columns);
+            let next = right.min(before * extent);
+            let step = (2 * moved + 2 * next * right).max(moved + whole);
+            let found = match extent <= FORMED as u64 {
+                true => 3 * extent * extent,
+                false => 4 * extent * (most + EXTRA_COLUMNS) as u64,
+            };
+            most_in_step = most_in_step.max(kept + step.max(2 * whole).max(whole + found));
+            kept -= right * columns;
+            kept += next * right;
+            before = next;
+        }
+        let vectors: u64 = shapes.iter().map(|[_, extent, _]| extent * most as u64).sum();
+        8 * (most_in_step + vectors)
     }
 
     /// Returns about how many multiply-adds [`Train::mode_vectors`] takes.
@@ -57,6 +102,29 @@ impl Train {
         };
         self.cores().iter().map(work).sum()
     }
+}
+
+/// Returns the core, times a power of two if its numbers are far from one: vectors have no unit.
+fn ordinary(core: &Array3<f64>) -> CowArray<'_, f64, Ix3> {
+    let largest = core.iter().fold(0.0_f64, |largest, x| largest.max(x.abs()));
+    match Unit::of::<f64>(largest) {
+        Unit::ONE => core.into(),
+        unit => core.mapv(|x| unit.divide(x)).into(),
+    }
+}
+
+/// Returns the matrix, row-major, times a power of two that leaves its largest entry between one and two.
+fn without_unit(matrix: Array2<f64>) -> Array2<f64> {
+    let largest = matrix.iter().fold(0.0_f64, |largest, x| largest.max(x.abs()));
+    let unit = Unit::below(largest);
+    let mut matrix = row_major(matrix);
+    matrix.mapv_inplace(|x| unit.divide(x));
+    matrix
+}
+
+/// Returns the numbers of a matrix, row by row, in another shape.
+fn shaped(matrix: Array2<f64>, shape: (usize, usize)) -> Array2<f64> {
+    row_major(matrix).into_shape_with_order(shape).expect("as many numbers")
 }
 
 /// Returns a core as a matrix of its extent times both ranks.
@@ -124,5 +192,17 @@ mod tests {
             let dims: Vec<_> = found.iter().skip(1).map(|vectors| vectors.dim()).collect();
             assert_eq!(dims, [(5, 2), (4, 2)]);
         }
+    }
+
+    #[test]
+    fn no_core_but_one_is_copied() {
+        // The first core and what is made of it, all triangles, the Gram matrix three times, the vectors.
+        let train = Train::random(&[4, 3, 2], &[2, 2], 1);
+        assert_eq!(train.mode_vectors_bytes(2), 8 * ((1 + 4 + 4) + 8 + 3 * 16 + (4 + 3 + 2) * 2));
+        let train = Train::random(&[60, 50, 40, 30], &[60, 400, 30], 1);
+        let (largest, triangle) = (60 * 50 * 400, 400 * 400);
+        let numbers = train.mode_vectors_bytes(8) as usize / 8;
+        let others = 2 * 60 * 60 + 30 * 30 + 180 * 8;
+        assert!((2 * largest..2 * largest + 3 * triangle + others).contains(&numbers), "{numbers}");
     }
 }
