@@ -87,7 +87,9 @@ impl Screen {
         let (end, ended) = mpsc::channel::<()>();
         let result = std::thread::scope(|scope| {
             let screen = &*self;
-            scope.spawn(move || screen.watch(name, progress, &ended));
+            let watch = move || screen.watch(name, progress, &ended);
+            // Without a thread the bar stands still.
+            let _ = std::thread::Builder::new().spawn_scoped(scope, watch);
             let result = work();
             drop(end);
             result

@@ -19,7 +19,7 @@ use crate::convert::ConvertArgs;
 use crate::cp::CpArgs;
 use crate::einsum::EinsumArgs;
 use crate::evaluate::{EvalArgs, PredictArgs};
-use crate::failure::{Failure, INTERNAL, WRITING};
+use crate::failure::{Failure, WRITING};
 use crate::generate::GenerateArgs;
 use crate::manual::{CompletionsArgs, ManArgs};
 use crate::plot::PlotArgs;
@@ -103,7 +103,7 @@ pub(crate) fn main() -> ExitCode {
         }
     };
     panic::set_hook(Box::new(|info| {
-        Failure::internal(info.to_string()).print();
+        Failure::of_panic(info.payload(), &info.to_string()).print();
     }));
     decompose_common::machine::return_large_blocks();
     decompose_common::system::let_large_writes_fail();
@@ -120,7 +120,7 @@ pub(crate) fn main() -> ExitCode {
             failure.exit_code()
         }
         // The hook has printed why.
-        Err(_) => ExitCode::from(INTERNAL),
+        Err(payload) => Failure::of_panic(&*payload, "").exit_code(),
     }
 }
 

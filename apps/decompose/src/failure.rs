@@ -1,5 +1,6 @@
 //! Errors as the user meets them: one message, the place, a remedy, an exit code.
 
+use std::any::Any;
 use std::error::Error;
 use std::fmt;
 use std::io::{ErrorKind, Write};
@@ -12,11 +13,14 @@ use decompose_core::plot::PlotError;
 use decompose_formats::FormatError;
 
 /// The exit code after a fault of this program.
-pub(crate) const INTERNAL: u8 = 1;
+const INTERNAL: u8 = 1;
 /// The exit code after a bad input, option or place for the output.
 const INPUT: u8 = 2;
 /// The exit code if results could not be written, all or in part: a full disk, a closed output.
 pub(crate) const WRITING: u8 = 3;
+
+/// How the standard library begins a panic where the system refuses a thread.
+const NO_THREAD: &str = "failed to spawn thread: ";
 
 /// Why a command did not do its work.
 #[derive(Debug)]
@@ -41,6 +45,18 @@ impl Failure {
                     command line"
             .to_owned();
         Failure { message, line: None, help: Some(help), code: INTERNAL }
+    }
+
+    /// Names a panic, told in `text`: a fault of this program, unless the system refused a thread to a library.
+    pub(crate) fn of_panic(payload: &(dyn Any + Send), text: &str) -> Failure {
+        let message = payload.downcast_ref::<String>().map_or("", String::as_str);
+        match message.strip_prefix(NO_THREAD) {
+            Some(why) => Failure::input(format!("the system refused a thread: {why}")).help(
+                "lower the number of threads, or raise the limit on memory (ulimit -v) or on \
+                 processes (ulimit -u)",
+            ),
+            None => Failure::internal(text),
+        }
     }
 
     /// Adds what to do.

@@ -160,7 +160,8 @@ impl RunSettings {
     /// tensor, and [`RunSettings::toolchain`] waits for it.
     pub(crate) fn ask_compiler(&self) {
         if self.codegen == Codegen::Native {
-            std::thread::spawn(Toolchain::detect);
+            // Without a thread it is asked when it is needed.
+            let _ = std::thread::Builder::new().spawn(Toolchain::detect);
         }
     }
 

@@ -51,6 +51,7 @@ const LARGE_TENSORS: &[&str] = &[
     "uniform --dims 14,14,56 --nnz 3000 -o short.tns",
     "uniform --dims 12,11,10,9,8,7,6 --nnz 60000 -o seven.tns",
     "low-rank --dims 60,50,40 --nnz 60000 --rank 4 --noise 0.1 -o low.tns",
+    "uniform --dims 60,50,40,30 --nnz 20000 -o noise.tns",
 ];
 
 /// The long runs: every method of every command.
@@ -98,6 +99,9 @@ const LONG_RUNS: &[&str] = &[
     "tt -r 4 sun.tns.gz -o tt",
     "complete -r 3 sun.tns.gz -o complete",
     "rank -r 1,2 -i 5 sun.tns.gz -o rank",
+    "tt --eps 0.1 --method svd noise.tns -o tt-svd",
+    "complete --model tucker --ranks 2 sun.tns.gz -o complete-tucker",
+    "complete --model tt --ranks 2 sun.tns.gz -o complete-tt",
 ];
 
 /// Makes the tensors in a new folder.
@@ -302,14 +306,17 @@ fn the_address_space_is_a_limit() {
     assert!(output.status.success(), "{}", printed(&output));
 }
 
-/// Whatever the system leaves, a run ends with a result or with a reason: matrix products, for one, take twice the
-/// last cache of the address space for each thread.
+/// Whatever the system leaves to a program that it can start, a run ends with a result or with a reason: matrix
+/// products, for one, take twice the last cache of the address space for each thread.
 #[cfg(target_os = "linux")]
 #[test]
 fn no_run_aborts_for_want_of_memory() {
     let dir = folder(&TENSORS[2..3]);
-    for mebibytes in [120, 160, 250, 500] {
-        let line = "cp -r 100 -i 1 short.tns --nowrite --no-codegen -t 1";
+    let starts = |mebibytes: u64| within_space(dir.path(), "--version", mebibytes).status.success();
+    let least = (10..).find(|&mebibytes| starts(mebibytes)).unwrap();
+    let tight = (0..12).map(|step| least + 2 * step);
+    for mebibytes in tight.chain([120, 160, 250, 500]) {
+        let line = "cp -r 100 -i 1 short.tns --nowrite --no-codegen -t 2";
         let output = within_space(dir.path(), line, mebibytes);
         let text = printed(&output);
         if !output.status.success() {

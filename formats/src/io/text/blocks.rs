@@ -54,7 +54,12 @@ pub(super) fn parse<V: Value>(
     let (sender, receiver) = mpsc::sync_channel(threads);
     // Leaving the scope drops the receiver first, which ends the thread at its next block.
     std::thread::scope(|scope| {
-        scope.spawn(move || send_blocks(reader, window.max(1), &sender));
+        let send = move || send_blocks(reader, window.max(1), &sender);
+        let refused = |error| {
+            let why = format!("the system refused a thread: {error}");
+            damaged(io::Error::new(io::ErrorKind::OutOfMemory, why))
+        };
+        std::thread::Builder::new().spawn_scoped(scope, send).map_err(refused)?;
         gather(receiver, threads, collector, damaged)
     })
 }

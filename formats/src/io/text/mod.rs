@@ -147,8 +147,10 @@ pub(super) fn read_blocks<V: Value>(
     file: &str,
     options: &ReadOptions,
 ) -> Result<(Coo<V>, ReadReport), FormatError> {
-    let damaged = |source: io::Error| match compression {
-        Compression::None => FormatError::Io { action: "read", path: PathBuf::from(file), source },
+    let damaged = |source: io::Error| match (compression, source.kind()) {
+        (Compression::None, _) | (_, io::ErrorKind::OutOfMemory) => {
+            FormatError::Io { action: "read", path: PathBuf::from(file), source }
+        }
         _ => {
             let (kind, why) = (compression.name(), source.to_string());
             FormatError::Corrupt { file: file.to_owned(), kind, why }
