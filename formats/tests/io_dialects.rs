@@ -262,8 +262,8 @@ fn the_report_says_in_words_what_was_decided() {
     let (_, report) = read::<f64>("# c\n0 2 1\n", &ReadOptions::default()).expect("a tensor");
     assert_eq!(
         report.to_string(),
-        "memory: FROSTT text (plain, no header), 10 bytes, 1 entries\n\
+        "memory: FROSTT text (plain, no header), 10 bytes, 1 entry\n\
          extents 1 x 3 (the largest indices)\n\
-         indices count from 0 (line 2 has an index 0); 2 lines, of these 1 comments and 0 blank"
+         indices count from 0 (line 2 has an index 0); 2 lines, of these 1 comment and 0 blank"
     );
 }

@@ -153,7 +153,7 @@ fn a_first_line_that_may_be_a_header_is_refused() {
     let cases: &[(&str, &[&str])] = &[
         ("17 13 3 3\n1 2 3 0.5\n17 1 1 2\n4 13 3 1\n", &["line 1", "17 x 13 x 3 and 3 entries"]),
         ("2 2 4\n1 1 1\n1 2 1\n2 1 1\n2 2 1\n", &["line 1", "# extents 2 2`"]),
-        ("# c\n\n5 4 1\n0 3 0.5\n", &["line 3", "5 x 4 and 1 entries", "move it behind"]),
+        ("# c\n\n5 4 1\n0 3 0.5\n", &["line 3", "5 x 4 and 1 entry", "move it behind"]),
     ];
     for (text, wanted) in cases {
         check(text, &ReadOptions::default(), wanted);
