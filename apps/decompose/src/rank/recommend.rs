@@ -3,8 +3,8 @@
 //! By error alone it is the smallest rank with 99% of what the best rank gains over the mean of all
 //! entries: beyond it a model grows and its predictions hardly do.  Components, though, mean something
 //! only where starts that reach the least error find the same ones.  Ranks at which they differ - a mean
-//! factor match score below [`STABLE`] - are left out; ranks that one start alone reached tell nothing
-//! of it and stay.  The bound is that of Lorenzo-Seva and ten Berge (Methodology 2, 2006) above which
+//! factor match score below [`STABLE`] - are left out.  Where one start alone reached it, all starts are
+//! compared: what others do not find again is no finding.  A single start tells nothing of it and stays.  The bound is that of Lorenzo-Seva and ten Berge (Methodology 2, 2006) above which
 //! two components are fairly similar.
 
 use crate::rank::scan::{RankRow, nearly};
@@ -26,7 +26,7 @@ pub(crate) struct Recommendation {
 /// Chooses among the ranks of a scan, ascending.
 pub(crate) fn recommend(rows: &[RankRow]) -> Recommendation {
     let by_error = smallest(rows.iter());
-    let sound = |row: &&RankRow| row.agreement.is_none_or(|score| score >= STABLE);
+    let sound = |row: &&RankRow| found_again(row).is_none_or(|score| score >= STABLE);
     let chosen = smallest(rows.iter().filter(sound)).or(by_error);
     let (Some(chosen), Some(by_error)) = (chosen, by_error) else {
         return Recommendation { rank: 0, for_prediction: 0, why: Vec::new() };
@@ -59,8 +59,19 @@ fn gain(chosen: &RankRow, by_error: &RankRow) -> &'static str {
     }
 }
 
+/// The match of the starts that reached the least error or, where one alone did, of all; none for one start.
+fn found_again(row: &RankRow) -> Option<f64> {
+    row.agreement.or(row.matched)
+}
+
 fn agreement(row: &RankRow) -> String {
     let RankRow { reached, rank, .. } = row;
+    if let (None, Some(score)) = (row.agreement, row.matched) {
+        let which = if score >= STABLE { "agree" } else { "differ" };
+        return format!(
+            "starts at {rank} {which} (match {score:.2} of all; one reached its error)"
+        );
+    }
     match row.agreement {
         Some(score) if score >= STABLE => {
             format!("its starts agree (match {score:.2} of the {reached} with the least error)")
@@ -70,9 +81,7 @@ fn agreement(row: &RankRow) -> String {
                 "starts at {rank} differ (match {score:.2} of the {reached} with the least error)"
             )
         }
-        None => {
-            "one start reached its error: --restarts 5 tells whether others find the same".into()
-        }
+        None => "one start was made: --restarts 5 tells whether others find the same".into(),
     }
 }
 
@@ -138,5 +147,11 @@ mod tests {
         let found = recommend(&[row(1, 6.0, Some(1.0)), row(2, 1.0, None)]);
         assert_eq!(found.rank, 2);
         assert!(found.why[0].contains("--restarts 5"), "{found:?}");
+        // One of several is, unless the others found the same components.
+        let alone = |score| RankRow { matched: Some(score), ..row(2, 1.0, None) };
+        let found = recommend(&[row(1, 6.0, Some(1.0)), alone(0.3)]);
+        assert_eq!((found.rank, found.for_prediction), (1, 2));
+        assert!(found.why[1].contains("starts at 2 differ (match 0.30 of all"), "{found:?}");
+        assert_eq!(recommend(&[row(1, 6.0, Some(1.0)), alone(0.9)]).rank, 2);
     }
 }
