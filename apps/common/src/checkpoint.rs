@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use ndarray::{Array2, ArrayView1};
 use ndarray_npy::ReadableElement;
 
+use crate::SolverError;
 use crate::error::CommonError;
 use crate::history::{Detail, IterationRecord, from_table, to_table};
 use crate::npz::{NpzIn, NpzOut};
@@ -100,6 +101,24 @@ pub fn write_common(
     identity.iter().try_for_each(|(name, numbers)| out.numbers(name, numbers))?;
     out.array("history", to_table(history).view())?;
     out.array("finished", finished_table(finished).view())
+}
+
+/// Opens the checkpoint in `folder` as [`open`] does, and checks that it is of a run of these options.
+///
+/// # Errors
+///
+/// [`SolverError::Start`] with what differs; [`SolverError::Common`] if there is no readable checkpoint.
+pub fn open_same(folder: &Path, version: u64, wanted: &Identity) -> Result<NpzIn, SolverError> {
+    let mut archive = open(folder, version)?;
+    match difference(&mut archive, wanted)? {
+        Some(why) => Err(mismatch(folder, why)),
+        None => Ok(archive),
+    }
+}
+
+/// Returns the refusal of the checkpoint in `folder`.
+pub fn mismatch(folder: &Path, why: String) -> SolverError {
+    SolverError::Start { what: file(folder).display().to_string(), why }
 }
 
 /// Returns the first option in which the saved run differs from `wanted`, with both values;

@@ -26,73 +26,15 @@ use crate::files;
 use crate::output::Existing;
 use crate::system;
 
+mod contents;
+
+use contents::is_restart;
+pub use contents::{Contents, is_result};
+
 /// Lists, in a folder aside, the files of a finished run while they are moved.
 const MOVING: &str = "moving";
 /// Begins the line of that list which says what the files are.
 const HEAD: &str = "# ";
-/// Names of files that runs write, whatever the command.
-const RESULTS: &[&str] = &[
-    "model.npz", "model.ktensor", "lambda.mat", "weights.csv", "checkpoint.npz", "history.csv",
-    "run.json", "restarts.csv", "spectra.csv", "predictions.csv", "rank.csv",
-];
-/// Names of figures, each an `.svg` and a `.png`.
-const FIGURES: &[&str] =
-    &["convergence", "timing", "components", "restarts", "spectra", "predictions", "rank"];
-
-/// Names of files that measurements write.
-const MEASURES: &[&str] = &[
-    "raw.csv", "summary.csv", "bench.json", "bench.svg", "bench.png", "ablation.svg",
-    "ablation.png",
-];
-
-/// What a folder is claimed for: which files in it are those of an earlier result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Contents {
-    /// A run.
-    Run,
-    /// Measurements.
-    Measures,
-    /// Figures, and the numbers in them.  They replace files of the same names alone: they may stand beside a run.
-    Figures,
-}
-
-impl Contents {
-    const ALL: [Contents; 3] = [Contents::Run, Contents::Measures, Contents::Figures];
-
-    /// Its name in a list of files that are being moved.
-    fn name(self) -> &'static str {
-        match self {
-            Contents::Run => "run",
-            Contents::Measures => "measures",
-            Contents::Figures => "figures",
-        }
-    }
-
-    /// The record: without it a folder holds no finished result.
-    fn record(self) -> Option<&'static str> {
-        match self {
-            Contents::Run => Some("run.json"),
-            Contents::Measures => Some("bench.json"),
-            Contents::Figures => None,
-        }
-    }
-
-    /// Tells whether it may have a file of this name.
-    fn has(self, name: &str) -> bool {
-        match self {
-            Contents::Run => is_result(name),
-            Contents::Measures => MEASURES.contains(&name),
-            Contents::Figures => {
-                name == "spectra.csv" || name.ends_with(".svg") || name.ends_with(".png")
-            }
-        }
-    }
-
-    /// Tells whether a file of this name, of an earlier result, goes though the new one has none.
-    fn outdates(self, name: &str) -> bool {
-        self != Contents::Figures && self.has(name)
-    }
-}
 
 /// A folder that this run alone writes to, until it is dropped.
 ///
@@ -297,25 +239,6 @@ pub fn resumable(path: &Path) -> PathBuf {
     let real = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let aside = asides(&real).into_iter().find(|aside| checkpoint::file(aside).is_file());
     aside.unwrap_or_else(|| path.to_owned())
-}
-
-/// Tells whether runs write files of this name into their folder.
-pub fn is_result(name: &str) -> bool {
-    let numbered = |prefix: &str, suffix: &str| {
-        let number = name.strip_prefix(prefix).and_then(|rest| rest.strip_suffix(suffix));
-        number.is_some_and(|n| !n.is_empty() && n.bytes().all(|byte| byte.is_ascii_digit()))
-    };
-    let figure = name.strip_suffix(".svg").or(name.strip_suffix(".png"));
-    RESULTS.contains(&name)
-        || figure.is_some_and(|stem| FIGURES.contains(&stem))
-        || numbered("mode", ".mat")
-        || numbered("factor_", ".csv")
-        || is_restart(name)
-}
-
-fn is_restart(name: &str) -> bool {
-    let number = name.strip_prefix("restart-");
-    number.is_some_and(|n| !n.is_empty() && n.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 impl Traces {

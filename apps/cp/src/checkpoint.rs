@@ -10,7 +10,7 @@ use std::path::Path;
 use std::time::Instant;
 use std::{fs, io};
 
-use decompose_common::checkpoint::{self, Identity, fixed};
+use decompose_common::checkpoint::{self, Identity, fixed, mismatch};
 use decompose_common::history::IterationRecord;
 use decompose_common::model::{self, CpModel, ModelFormat};
 use decompose_common::npz::{self, NpzIn};
@@ -116,11 +116,7 @@ pub(crate) fn check<V: Value>(
     extents: &[u64],
     folder: &Path,
 ) -> Result<NpzIn, SolverError> {
-    let mut archive = checkpoint::open(folder, VERSION)?;
-    match checkpoint::difference(&mut archive, &identity::<V>(config, extents))? {
-        Some(why) => Err(mismatch(folder, why)),
-        None => Ok(archive),
-    }
+    checkpoint::open_same(folder, VERSION, &identity::<V>(config, extents))
 }
 
 /// Loads the run saved in `folder`, for the same tensor and options.
@@ -183,10 +179,6 @@ fn read_state<V: Value>(
         state.scales.push(archive.array::<f64, ndarray::Ix1>(&format!("scale_{mode}"))?);
     }
     Ok(state)
-}
-
-fn mismatch(folder: &Path, why: String) -> SolverError {
-    SolverError::Start { what: checkpoint::file(folder).display().to_string(), why }
 }
 
 fn check_shapes<V: Value>(

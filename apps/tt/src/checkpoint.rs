@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use decompose_common::checkpoint::{
-    Identity, difference, file, fixed, norm_difference, open, read_history, write_common,
+    Identity, file, fixed, mismatch, norm_difference, open, open_same, read_history, write_common,
 };
 use decompose_common::history::IterationRecord;
 use decompose_common::npz::{self, NpzIn};
@@ -83,11 +83,7 @@ pub(crate) fn check<V: Value>(
     extents: &[u64],
     folder: &Path,
 ) -> Result<NpzIn, SolverError> {
-    let mut archive = open(folder, VERSION)?;
-    match difference(&mut archive, &identity::<V>(config, extents)?)? {
-        Some(why) => Err(SolverError::Start { what: file(folder).display().to_string(), why }),
-        None => Ok(archive),
-    }
+    open_same(folder, VERSION, &identity::<V>(config, extents)?)
 }
 
 /// Loads the run saved in `folder`, for the same tensor and options.
@@ -98,18 +94,17 @@ pub(crate) fn load<V: Value>(
 ) -> Result<Run, SolverError> {
     let extents = kernels.extents();
     let mut archive = check::<V>(config, extents, folder)?;
-    let mismatch =
-        |why: String| Err(SolverError::Start { what: file(folder).display().to_string(), why });
     let [norm_squared, earlier_seconds] = fixed::<f64, 2>(&mut archive, "run")?;
     if let Some(why) = norm_difference(norm_squared, kernels.norm_squared()) {
-        return mismatch(why);
+        return Err(mismatch(folder, why));
     }
     let [fit, change, relative_error] = fixed::<f64, 3>(&mut archive, "measures")?;
     let [iteration, changed] = fixed::<u64, 2>(&mut archive, "iteration")?;
     let cores = (1..=extents.len()).map(|k| archive.array(&format!("core_{k}")));
     let train = Train::new(cores.collect::<Result<_, CommonError>>()?)?;
     if train.extents() != extents {
-        return mismatch(format!("cores of {:?} for extents {extents:?}", train.extents()));
+        let why = format!("cores of {:?} for extents {extents:?}", train.extents());
+        return Err(mismatch(folder, why));
     }
     let layout = layout(contractions(config.method, extents.len()));
     let history = read_history(&mut archive, &layout)?;

@@ -10,7 +10,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Instant;
 
-use decompose_common::checkpoint::{self, Identity, fixed};
+use decompose_common::checkpoint::{self, Identity, fixed, mismatch};
 use decompose_common::history::IterationRecord;
 use decompose_common::model::{Model, TuckerModel};
 use decompose_common::npz::{self, NpzIn};
@@ -116,11 +116,7 @@ pub(crate) fn check<V: Value>(
     extents: &[u64],
     folder: &Path,
 ) -> Result<NpzIn, SolverError> {
-    let mut archive = checkpoint::open(folder, VERSION)?;
-    match checkpoint::difference(&mut archive, &identity::<V>(config, extents))? {
-        Some(why) => Err(mismatch(folder, why)),
-        None => Ok(archive),
-    }
+    checkpoint::open_same(folder, VERSION, &identity::<V>(config, extents))
 }
 
 /// Loads the run saved in `folder`, for the same tensor and options.
@@ -174,8 +170,4 @@ fn read_best<V: Value>(folder: &Path, restart: usize) -> Result<TuckerModel<V>, 
         Model::Tucker(model) => Ok(model),
         _ => Err(CommonError::content(&path, "not a Tucker model").into()),
     }
-}
-
-fn mismatch(folder: &Path, why: String) -> SolverError {
-    SolverError::Start { what: checkpoint::file(folder).display().to_string(), why }
 }
