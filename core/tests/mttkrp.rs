@@ -244,6 +244,8 @@ fn blocks_take_turns_where_a_level_below_them_numbers_the_rows() {
         ("0.1.0/1-2-3", 2, 9, true),
         ("0.1.0/1+2+3", 2, 3, false),
     ];
+    let given = Trees::Given(vec!["0.1.0/1-3+2".parse().expect("a tree")]);
+    in_pool(2, || check::<f64>(&case, 3, given, &interpreter()));
     for (tree, threads, rank, turns) in runs {
         let tree: TreeLayout = tree.parse().expect("a tree");
         let trees = Trees::Given(vec![tree.clone()]);

@@ -21,9 +21,9 @@ use crate::schedule::{Conflict, Fusion};
 /// ```
 ///
 /// `in` holds coordinates and pointers of each level (pointers not for the last), the values, the
-/// dense operands, and the numbers of [`sizes`](crate::codegen::sizes).  `out` is the output; `boundary`, if not null, takes the first root slice instead.  `scratch`
-/// is the memory of large buffers ([`Program::scratch`]).  `task` holds the
-/// first node and one past the last node of each level.
+/// dense operands, and the numbers of [`sizes`](crate::codegen::sizes).  `out` is the output; `boundary`, if not
+/// null, takes the first root slice instead.  `scratch` is the memory of large buffers ([`Program::scratch`]).  `task`
+/// holds the first node and one past the last node of each level.
 pub const ENTRY: &str = "decompose_kernel";
 
 /// Writes `program` as a C file of one function [`ENTRY`].

@@ -22,6 +22,9 @@ const FLAGS: &[&str] = &[
     "-fno-signed-zeros", "-fPIC", "-shared", "-w",
 ];
 
+/// Why there is no code where it is not wanted.
+pub(super) const UNNEEDED: &str = "compiling takes longer than it saves";
+
 /// Whether kernels are compiled.
 #[derive(Clone, Debug)]
 pub enum Toolchain {
@@ -62,7 +65,7 @@ impl Toolchain {
         match self {
             Toolchain::Native(compiler) => Ok(compiler),
             Toolchain::Interpreter(why) => Err(why),
-            Toolchain::Unneeded => Err("compiling takes longer than it saves"),
+            Toolchain::Unneeded => Err(UNNEEDED),
         }
     }
 }

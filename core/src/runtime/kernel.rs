@@ -11,7 +11,7 @@ use libloading::Library;
 use crate::codegen::{ENTRY, emit_c, sizes};
 use crate::error::CoreError;
 use crate::lower::{Addressing, Operands, Program, interpret};
-use crate::runtime::compiler::{Built, Toolchain};
+use crate::runtime::compiler::{Built, Toolchain, UNNEEDED};
 use crate::schedule::{Conflict, Fusion};
 
 /// The signature of [`ENTRY`].
@@ -113,9 +113,7 @@ impl Kernel {
         match &self.code {
             Code::Native { .. } => None,
             Code::Interpreted { why: Uncompiled::Failed(why) } => Some(why),
-            Code::Interpreted { why: Uncompiled::Unneeded } => {
-                Some("compiling takes longer than it saves")
-            }
+            Code::Interpreted { why: Uncompiled::Unneeded } => Some(UNNEEDED),
         }
     }
 

@@ -198,7 +198,7 @@ fn forecasts_are_close_to_the_peak() {
 
 /// Prints a line of CSV a run, for a record.
 #[test]
-#[ignore = "minutes; run it in the release profile, which the bound is for"]
+#[ignore = "takes minutes: cargo test --release --workspace --test suite all_methods -- --ignored --nocapture"]
 fn forecasts_of_all_methods_are_within_a_tenth_of_the_peak() {
     let dir = folder(LARGE_TENSORS);
     with_model(dir.path());
