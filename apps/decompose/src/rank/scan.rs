@@ -192,8 +192,8 @@ pub(crate) fn scan(
         }
         row.seconds += begun.elapsed().as_secs_f64();
         console.screen.line(format!(
-            "rank {rank:>4}  {error_name} {:.6} on held-out entries, fit {:.6}, {:.2} s",
-            row.deciding(),
+            "rank {rank:>4}  {error_name} {} on held-out entries, fit {:.6}, {:.2} s",
+            crate::complete::summary::number(row.deciding()),
             row.fit,
             row.seconds
         ));

@@ -32,7 +32,7 @@ pub(crate) fn foresee(
     }
     let Some(bytes) = list_bytes(path, value_bytes as u64) else { return Ok(()) };
     let what = || format!("the list of {}", path.display());
-    Ok(memory::foresee(bytes, what, "use --precision f32")?)
+    Ok(memory::foresee(bytes, what, "raise --max-memory")?)
 }
 
 /// Returns about how many bytes the list of a file takes; `None` if its lines show nothing.
