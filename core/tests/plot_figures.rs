@@ -240,7 +240,7 @@ fn columns_of_factors_of_different_ranks_are_shown() {
         figure.rows.iter().map(|row| row.profiles.iter().map(Option::is_some).collect()).collect();
     assert_eq!(has, [[true, true], [true, false], [true, false]]);
     // Of a mode with an order the ends are named, and no entries are listed.
-    let words = ["columns of the factors: all 3 of each mode", "day 0", "day 5"];
+    let words = ["columns of the factors: up to 3 of each mode", "day 0", "day 5"];
     check(&figure, &words);
     let mut canvas = Canvas::new(figure.size());
     figure.draw(&mut canvas).unwrap();

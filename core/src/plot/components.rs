@@ -193,7 +193,7 @@ impl Components {
         let most = factors.iter().map(|factor| factor.factor.ncols()).max().unwrap_or(0);
         let shown = places.start.min(most)..places.end.min(most);
         let which = match (shown.start, shown.end) {
-            (0, end) if end == most => format!("all {most}"),
+            (0, end) if end == most => format!("up to {most}"),
             (0, end) => format!("the first {end} of up to {most}"),
             (start, end) => format!("{} to {end} of up to {most}", start + 1),
         };
