@@ -18,7 +18,6 @@ pub mod kernels;
 pub mod lower;
 pub mod nest;
 pub mod path;
-pub mod plot;
 pub mod roofline;
 pub mod runtime;
 pub mod schedule;

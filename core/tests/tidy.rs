@@ -1,4 +1,4 @@
-//! Checks the architecture itself: module layering and file length.
+//! Checks the architecture itself: module layering, unsafe code and file length, here and in `plot`.
 
 use std::{fs, path::Path};
 
@@ -13,7 +13,7 @@ const MAX_LINES: usize = 600;
 
 #[test]
 fn a_layer_uses_only_the_layers_below_it() {
-    for_each_source(|module, path, text| {
+    for_each_source("src", |module, path, text| {
         let Some(own) = LAYERS.iter().position(|layer| *layer == module) else { return };
         for line in text.lines().filter(|line| !line.trim_start().starts_with("//")) {
             assert!(!line.contains("crate::{"), "{path}: one `use crate::module::...` per module");
@@ -27,25 +27,29 @@ fn a_layer_uses_only_the_layers_below_it() {
 
 #[test]
 fn unsafe_code_stays_where_compiled_code_is_called() {
-    for_each_source(|_, path, text| {
+    let check = |_: &str, path: &str, text: &str| {
         let has = text.lines().any(|line| line.contains("unsafe {"));
         let may = ["kernel.rs", "probe.rs", "slices.rs", "steps.rs"];
         let may = path.strip_prefix("runtime/").is_some_and(|file| may.contains(&file));
         assert!(!has || may, "{path} has unsafe code");
-    });
+    };
+    for_each_source("src", check);
+    for_each_source("plot/src", check);
 }
 
 #[test]
 fn no_file_is_longer_than_the_limit() {
-    for_each_source(|_, path, text| {
+    let check = |_: &str, path: &str, text: &str| {
         let lines = text.lines().count();
         assert!(lines <= MAX_LINES, "{path}: {lines} lines, split it");
-    });
+    };
+    for_each_source("src", check);
+    for_each_source("plot/src", check);
 }
 
-/// Calls `check(top-level module, path, text)` for every file below `src`.
-fn for_each_source(mut check: impl FnMut(&str, &str, &str)) {
-    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+/// Calls `check(top-level module, path, text)` for every file below `folder` of this package.
+fn for_each_source(folder: &str, mut check: impl FnMut(&str, &str, &str)) {
+    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
     let mut pending = vec![src.clone()];
     while let Some(dir) = pending.pop() {
         for entry in fs::read_dir(dir).expect("readable folder") {

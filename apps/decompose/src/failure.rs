@@ -9,8 +9,8 @@ use std::process::ExitCode;
 use decompose_common::printable::printable_lines;
 use decompose_common::{CommonError, SolverError};
 use decompose_core::error::CoreError;
-use decompose_core::plot::PlotError;
 use decompose_formats::FormatError;
+use decompose_plot::PlotError;
 
 /// The exit code after a fault of this program.
 const INTERNAL: u8 = 1;

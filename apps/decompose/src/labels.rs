@@ -17,9 +17,9 @@ use std::path::{Path, PathBuf};
 
 use decompose_common::files;
 use decompose_common::printable::printable;
-use decompose_core::plot::ModeLook;
 use decompose_formats::counted;
 use decompose_formats::io::ModeNames;
+use decompose_plot::ModeLook;
 use flate2::read::MultiGzDecoder;
 use serde::Serialize;
 

@@ -32,7 +32,7 @@ use crate::sweep::TreeLayout;
 use pack::{pack, unpack};
 
 pub use choices::{Choice, Choices, Fingerprint};
-pub use preview::{nest_figure, preview};
+pub use preview::preview;
 pub use question::Question;
 pub use race::{Entrant, RaceReport, RaceTime, race, random_operands};
 pub use set::{build_all, build_merged};

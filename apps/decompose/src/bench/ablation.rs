@@ -1,7 +1,7 @@
 //! What techniques bring: iterations without them over iterations with all, in the same round.
 
-use decompose_core::plot::{Bar, BarGroup, Ratios};
 use decompose_core::technique::{Technique, Techniques};
+use decompose_plot::{Bar, BarGroup, Ratios};
 
 use crate::bench::names::Names;
 use crate::bench::record::{Key, PROGRAM, Record, Sample};

@@ -1,6 +1,6 @@
 //! The figure: our time beside the bound and recorded peers.
 
-use decompose_core::plot::{Bar, BarGroup, BarLook, Bars, Marks, ScaleKind};
+use decompose_plot::{Bar, BarGroup, BarLook, Bars, Marks, ScaleKind};
 
 use crate::bench::names::Names;
 use crate::bench::peers::{self, Peer};

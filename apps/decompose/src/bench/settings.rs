@@ -8,11 +8,11 @@ use decompose_common::interrupt;
 use decompose_common::output::Existing;
 use decompose_common::run_folder::{Contents, RunFolder};
 use decompose_core::cost::Machine;
-use decompose_core::plot::PlotFormat;
 use decompose_core::roofline::CoreShare;
 use decompose_core::runtime::Toolchain;
 use decompose_core::technique::Technique;
 use decompose_formats::FormatError;
+use decompose_plot::PlotFormat;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::bench::args::BenchArgs;

@@ -2,7 +2,7 @@
 
 use decompose_common::model::Model;
 use decompose_complete::{EpochRecord, Scores};
-use decompose_core::plot::{
+use decompose_plot::{
     ComponentChoice, Curve, CurveLook, CurvePanel, Curves, ScaleKind, Timing, TimingComponent,
     TimingPhase, TimingRun,
 };

@@ -1,8 +1,8 @@
 //! The figure of predictions: of numbers against what was observed and their residuals, of 0 and 1 the
 //! operating curve and the calibration.
 
-use decompose_core::plot::{Curve, CurveLook, CurveMark, CurvePanel, Curves};
 use decompose_formats::counted;
+use decompose_plot::{Curve, CurveLook, CurveMark, CurvePanel, Curves};
 
 use crate::complete::predictions::Predictions;
 use crate::complete::summary::number;

@@ -1,7 +1,7 @@
 //! The figures of a run.
 
-use decompose_core::plot::{ComponentChoice, ScoreMatrix, Timing};
 use decompose_formats::Value;
+use decompose_plot::{ComponentChoice, ScoreMatrix, Timing};
 
 use crate::cp::prepare::Facts;
 use crate::cp::settings::Settings;

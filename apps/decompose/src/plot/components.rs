@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use decompose_common::model::{Model, Stored};
 use decompose_common::progress::{Screen, Verbosity};
-use decompose_core::plot::{ComponentChoice, Components, ModeLook, PlotError};
+use decompose_plot::{ComponentChoice, Components, ModeLook, PlotError};
 use decompose_tt::Train;
 use serde_json::Value as Json;
 

@@ -11,7 +11,7 @@ use clap::{Args, ValueEnum};
 use decompose_common::interrupt;
 use decompose_common::output::Existing;
 use decompose_common::run_folder::{Contents, RunFolder};
-use decompose_core::plot::{self, ComponentOrder, Figure, PlotFormat};
+use decompose_plot::{ComponentOrder, Figure, PlotFormat};
 
 use crate::cli::Done;
 use crate::failure::Failure;
@@ -164,7 +164,8 @@ struct Sheet<'a> {
 impl Sheet<'_> {
     /// Writes a figure.
     fn save(&self, figure: &impl Figure, stem: &str) -> Result<(), Failure> {
-        let paths = plot::render(figure, &self.formats)?.write(self.folder.work(), stem)?;
+        let paths =
+            decompose_plot::render(figure, &self.formats)?.write(self.folder.work(), stem)?;
         self.saved.borrow_mut().extend(paths.iter().map(|path| self.folder.will_be(path)));
         Ok(())
     }

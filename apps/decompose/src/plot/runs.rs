@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use decompose_common::stopping::StopReason;
-use decompose_core::plot::{
+use decompose_plot::{
     Convergence, ConvergencePoint, ConvergenceRun, Curve, CurveLook, CurvePanel, Curves, ScaleKind,
     Timing, TimingComponent, TimingPhase, TimingRun,
 };

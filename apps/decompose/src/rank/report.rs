@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 
 use decompose_common::files;
 use decompose_common::stopping::StopReason;
-use decompose_core::plot::{Curve, CurveLook, CurvePanel, Curves, ScaleKind};
+use decompose_plot::{Curve, CurveLook, CurvePanel, Curves, ScaleKind};
 use serde::Serialize;
 
 use crate::cli::Done;
@@ -202,7 +202,7 @@ impl Report {
 mod tests {
     use std::ops::ControlFlow;
 
-    use decompose_core::plot;
+    use decompose_plot::{PlotFormat, render};
 
     use super::Report;
     use crate::rank::args::Method;
@@ -230,7 +230,7 @@ mod tests {
         };
         for rows in [vec![row(1)], vec![row(2), row(5), row(40)]] {
             let figure = report(rows.clone()).figure();
-            plot::render(&figure, &plot::PlotFormat::ALL).unwrap();
+            render(&figure, &PlotFormat::ALL).unwrap();
             assert_eq!(figure.panels.len(), 3);
             let ranks: Vec<f64> = rows.iter().map(|row| row.rank as f64).collect();
             assert_eq!(figure.panels[0].x_ticks, ranks);

@@ -6,9 +6,9 @@ use std::str::FromStr;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use decompose_common::machine::parse_size;
-use decompose_core::plot::PlotFormat;
 use decompose_core::technique::Technique;
 use decompose_formats::ModeOrder;
+use decompose_plot::PlotFormat;
 
 /// When to stop, and how often to start.
 #[derive(Args, Clone, Debug)]

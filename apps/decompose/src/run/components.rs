@@ -4,10 +4,10 @@ use std::ops::Range;
 
 use decompose_common::model::{CpModel, Model, TuckerModel};
 use decompose_common::{CommonError, SolverError, memory};
-use decompose_core::plot::{
+use decompose_formats::Value;
+use decompose_plot::{
     ComponentChoice, ComponentFactor, Components, ModeLook, PlotError, alive_components,
 };
-use decompose_formats::Value;
 use decompose_tt::Train;
 use ndarray::{Array2, ArrayView2};
 

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use decompose_common::history::{Detail, IterationRecord, Measure};
 use decompose_common::restarts::RestartReport;
-use decompose_core::plot::{
-    self, Convergence, ConvergencePoint, ConvergenceRun, Figure, PlotError, PlotFormat, Rendered,
-    Timing, TimingComponent, TimingPhase, TimingRun,
+use decompose_plot::{
+    Convergence, ConvergencePoint, ConvergenceRun, Figure, PlotError, PlotFormat, Rendered, Timing,
+    TimingComponent, TimingPhase, TimingRun,
 };
 
 use crate::failure::Failure;
@@ -48,7 +48,7 @@ impl<'a> Sketches<'a> {
         if self.formats.is_empty() {
             return;
         }
-        match make().and_then(|figure| Ok(plot::render(&figure, self.formats)?)) {
+        match make().and_then(|figure| Ok(decompose_plot::render(&figure, self.formats)?)) {
             Ok(rendered) => {
                 self.warnings.extend(rendered.missing().map(|character| {
                     format!(
@@ -162,7 +162,7 @@ pub(crate) fn step_name(step: &str, mode: Option<usize>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use decompose_core::plot::{Convergence, PlotFormat, Spectra, Spectrum};
+    use decompose_plot::{Convergence, PlotFormat, Spectra, Spectrum};
 
     use super::Sketches;
 

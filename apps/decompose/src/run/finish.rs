@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use decompose_common::output::Existing;
 use decompose_common::run_folder::RunFolder;
-use decompose_core::plot::Timing;
+use decompose_plot::Timing;
 use serde::Serialize;
 
 use crate::failure::Failure;

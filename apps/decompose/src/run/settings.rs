@@ -10,9 +10,9 @@ use decompose_common::output::Existing;
 use decompose_common::progress::Verbosity;
 use decompose_common::run_folder::{RunFolder, resumable};
 use decompose_common::stopping::StopRule;
-use decompose_core::plot::PlotFormat;
 use decompose_core::runtime::Toolchain;
 use decompose_formats::Duplicates;
+use decompose_plot::PlotFormat;
 
 use crate::failure::Failure;
 use crate::input::InputArgs;

@@ -2,13 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use decompose_core::contract::nest_figure;
-use decompose_core::plot::{self, Figure, Race, RaceCandidate};
 use decompose_formats::FormatError;
+use decompose_plot::{Figure, Race, RaceCandidate};
 
 use crate::failure::Failure;
 use crate::schedule::args::ShowArgs;
 use crate::schedule::choose::{How, Plan};
+use crate::schedule::outline::nest_figure;
 use crate::schedule::table;
 
 /// Refuses, before any work, figures that exist and are to stay.
@@ -42,7 +42,7 @@ pub(crate) fn draw(args: &ShowArgs, plan: &Plan) -> Result<Vec<PathBuf>, Failure
 
 fn save(figure: &impl Figure, file: &Path, files: &mut Vec<PathBuf>) -> Result<(), Failure> {
     let (folder, stem) = place(file)?;
-    files.extend(plot::save(figure, &folder, &stem)?);
+    files.extend(decompose_plot::save(figure, &folder, &stem)?);
     Ok(())
 }
 

@@ -1,13 +1,15 @@
 //! A schedule for programs.
 
 use decompose_core::autoschedule::StopReason;
-use decompose_core::contract::{RaceTime, nest_figure};
+use decompose_core::contract::RaceTime;
 use decompose_core::path::term_text;
 use decompose_formats::Value;
+use decompose_plot::NestBuffer;
 use serde_json::{Value as Json, json};
 
 use crate::failure::Failure;
 use crate::schedule::choose::{How, Pick, Plan};
+use crate::schedule::outline::nest_figure;
 use crate::schedule::subject::Subject;
 
 /// Returns everything that `decompose schedule` tells as one object.
@@ -110,7 +112,7 @@ fn terms(pick: &Pick) -> Vec<Json> {
 
 fn buffers(pick: &Pick) -> Result<Vec<Json>, Failure> {
     let figure = nest_figure(&pick.problem, &pick.schedule)?;
-    let one = |buffer: &decompose_core::plot::NestBuffer| {
+    let one = |buffer: &NestBuffer| {
         json!({
             "name": buffer.name,
             "indices": buffer.indices,

@@ -7,6 +7,7 @@ pub(crate) mod expr;
 mod figures;
 mod json;
 pub(crate) mod measure;
+mod outline;
 mod show;
 pub(crate) mod subject;
 pub(crate) mod table;

@@ -3,15 +3,15 @@
 use std::fmt::{self, Write};
 
 use decompose_common::machine::size;
-use decompose_core::contract::nest_figure;
 use decompose_core::path::{Source, term_text, unfactorised};
-use decompose_core::plot::{LoopKind, NestFigure, NestNode};
 use decompose_core::schedule::{Conflict, Problem};
 use decompose_formats::counted;
 use decompose_formats::stats::grouped;
+use decompose_plot::{LoopKind, NestFigure, NestNode};
 
 use crate::failure::Failure;
 use crate::schedule::choose::{How, Pick, Plan};
+use crate::schedule::outline::nest_figure;
 
 /// Returns the path of `pick` as a table, in the manner of `opt_einsum`.
 pub(crate) fn path_table(pick: &Pick) -> String {

@@ -1,8 +1,8 @@
 //! The figures of a run.
 
 use decompose_common::SolverError;
-use decompose_core::plot::{Spectra, Spectrum, Timing};
 use decompose_formats::Value;
+use decompose_plot::{Spectra, Spectrum, Timing};
 use decompose_tt::Method;
 
 use crate::run::Phases;

@@ -1,7 +1,7 @@
 //! The figures of a run.
 
-use decompose_core::plot::{Spectra, Spectrum, Timing};
 use decompose_formats::Value;
+use decompose_plot::{Spectra, Spectrum, Timing};
 use decompose_tucker::{Unfolding, slice_norms};
 
 use crate::run::Phases;

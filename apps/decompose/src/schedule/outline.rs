@@ -1,0 +1,155 @@
+//! The outline of a schedule: its loops, its terms, and what is stored between them.
+
+use decompose_core::contract::preview;
+use decompose_core::einsum::{Index, IndexSet};
+use decompose_core::error::CoreError;
+use decompose_core::lower::{Program, Stmt};
+use decompose_core::nest::{Buffer, Node, buffers};
+use decompose_core::path::term_text;
+use decompose_core::schedule::{Problem, Schedule, SparseOperand};
+use decompose_formats::stats::grouped;
+use decompose_plot::{LoopKind, NestBuffer, NestFigure, NestNode};
+
+/// Returns the loops of `schedule`, its terms, and what is stored between them.
+///
+/// # Errors
+///
+/// [`CoreError::Illegal`] if the schedule breaks a rule.
+pub(crate) fn nest_figure(problem: &Problem, schedule: &Schedule) -> Result<NestFigure, CoreError> {
+    let lanes = lanes(&preview(problem, schedule)?);
+    let outline = Outline { problem, schedule, lanes };
+    Ok(NestFigure {
+        title: problem.expr.to_string(),
+        subtitle: schedule.path.display(&problem.expr).to_string().replace('\n', "; "),
+        roots: outline.nodes(&schedule.nest.roots, &mut Vec::new()),
+        buffers: outline.buffers(),
+    })
+}
+
+/// The index over whose lanes each term runs: products stand in the order of the terms, and what
+/// stores an accumulated output stands behind the last.
+fn lanes(program: &Program) -> Vec<Option<Index>> {
+    fn visit(stmts: &[Stmt], found: &mut Vec<Option<Index>>) {
+        for stmt in stmts {
+            match stmt {
+                Stmt::Walk { body, .. } | Stmt::Range { body, .. } => visit(body, found),
+                Stmt::Product { lanes, .. } => found.push(*lanes),
+                Stmt::Clear { .. } => {}
+            }
+        }
+    }
+    let mut found = Vec::new();
+    visit(&program.body, &mut found);
+    found
+}
+
+struct Outline<'a> {
+    problem: &'a Problem,
+    schedule: &'a Schedule,
+    lanes: Vec<Option<Index>>,
+}
+
+impl Outline<'_> {
+    fn nodes(&self, nodes: &[Node], around: &mut Vec<Index>) -> Vec<NestNode> {
+        let one = |node: &Node| match node {
+            Node::Term(term) => {
+                let text = term_text(&self.schedule.path, &self.problem.expr, *term);
+                NestNode::Term(text.replacen(" = ", " += ", 1))
+            }
+            Node::Loop { index, body } => {
+                let (kind, what) = self.kind(*index, body, around);
+                around.push(*index);
+                let count = self.iterations(around);
+                let word = if count == 1 { "iteration" } else { "iterations" };
+                let iterations = grouped(count);
+                let body = self.nodes(body, around);
+                around.pop();
+                let note = format!("{what}; {iterations} {word}");
+                NestNode::Loop { index: index.to_string(), note, kind, body }
+            }
+        };
+        nodes.iter().map(one).collect()
+    }
+
+    /// How a loop over `index` inside loops `around` runs.
+    fn kind(&self, index: Index, body: &[Node], around: &[Index]) -> (LoopKind, String) {
+        let extent = grouped(self.problem.extents.of(index));
+        if let Some(x) = self.problem.sparse.first() {
+            let level = x.walked(around.iter().copied());
+            if x.levels.get(level) == Some(&index) {
+                let name = &self.problem.expr.inputs[x.input].tensor;
+                let fused = level + x.tail >= x.levels.len() && level + 1 < x.levels.len();
+                let fused = if fused { ", fused with the next" } else { "" };
+                return (LoopKind::Walk, format!("level {} of {name}{fused}", level + 1));
+            }
+        }
+        match body {
+            [Node::Term(term)] if self.lanes.get(*term) == Some(&Some(index)) => {
+                (LoopKind::Lanes, format!("0..{extent}"))
+            }
+            _ => (LoopKind::Dense, format!("0..{extent}")),
+        }
+    }
+
+    /// How often the innermost of the loops `around` runs its body; saturates.
+    fn iterations(&self, around: &[Index]) -> u64 {
+        let walk = |x: &SparseOperand| {
+            let walked = x.walked(around.iter().copied());
+            let levels: IndexSet = x.levels[..walked].iter().copied().collect();
+            (levels, x.nodes(levels, &self.problem.extents))
+        };
+        let (walked, nodes) = self.problem.sparse.first().map_or((IndexSet::EMPTY, 1), walk);
+        let dense = around.iter().filter(|index| !walked.contains(**index));
+        dense.fold(nodes, |n, &index| n.saturating_mul(self.problem.extents.of(index)))
+    }
+
+    fn buffers(&self) -> Vec<NestBuffer> {
+        let path = &self.schedule.path;
+        let all = buffers(path, &self.schedule.nest).expect("a lowered nest").into_iter();
+        let one = |buffer: Buffer| {
+            let letters: Vec<String> = buffer.stored.iter().map(|i| i.to_string()).collect();
+            Some(NestBuffer {
+                name: path.name(&self.problem.expr, buffer.term),
+                indices: letters.join(","),
+                extents: buffer.stored.iter().map(|i| self.problem.extents.of(i)).collect(),
+                bytes: self.problem.buffer_bytes(buffer.stored),
+                producer: buffer.term,
+                consumer: path.consumer(buffer.term)?,
+            })
+        };
+        all.filter_map(one).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use decompose_core::autoschedule::SCHEDULERS;
+    use decompose_core::contract::Question;
+    use decompose_core::cost::Machine;
+    use decompose_core::kernels;
+    use decompose_formats::PatternCounts;
+    use decompose_plot::{LoopKind, NestNode};
+
+    use super::nest_figure;
+
+    #[test]
+    fn loops_are_told_as_they_are_lowered() {
+        let counts = PatternCounts::uniform(&[30, 20, 10], 900);
+        let shapes = [vec![], vec![20, 16], vec![10, 16]];
+        let question = Question::new(kernels::mttkrp(3, 0), 0, &counts, &shapes).unwrap();
+        let problem = question.problem(&"1-2-3".parse().unwrap());
+        let found = SCHEDULERS[0].search(&problem, Machine::here()).unwrap();
+        let figure = nest_figure(&problem, &found.candidates[0].schedule).unwrap();
+        let mut kinds = Vec::new();
+        let mut nodes: Vec<&NestNode> = figure.roots.iter().collect();
+        while let Some(node) = nodes.pop() {
+            if let NestNode::Loop { index, note, kind, body } = node {
+                kinds.push((index.as_str(), *kind));
+                assert_eq!(note.contains("level"), *kind == LoopKind::Walk, "{note}");
+                nodes.extend(body);
+            }
+        }
+        assert!(kinds.contains(&("i", LoopKind::Walk)) && kinds.contains(&("r", LoopKind::Lanes)));
+        assert_eq!(figure.buffers[0].label(), "T1: r, 16 elements, 128 B");
+    }
+}
