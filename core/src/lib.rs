@@ -3,7 +3,6 @@
 //! ```text
 //! einsum -> path -> nest -> schedule -> lower -> codegen -> runtime
 //!           \___ autoschedule chooses, cost judges ___/
-//! roofline says how fast a kernel could be at best
 //! sweep plans all kernels of a solver together, contract runs any one expression
 //! stochastic: the one kernel that is no contraction
 //! ```
@@ -18,7 +17,6 @@ pub mod kernels;
 pub mod lower;
 pub mod nest;
 pub mod path;
-pub mod roofline;
 pub mod runtime;
 pub mod schedule;
 mod small_map;

@@ -156,3 +156,36 @@ impl Probes {
         Err(CoreError::Operand { operand: "probe".into(), why })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use decompose_formats::Matrix;
+
+    use super::{Probe, Probes, RowList};
+    use crate::runtime::Toolchain;
+
+    #[test]
+    fn probes_compute_and_refuse() {
+        let toolchain = Toolchain::detect();
+        let Ok(probes) = Probes::new::<f32>(5, &toolchain) else { return };
+        let mut table = Matrix::<f32>::zeros(4, 5).unwrap();
+        (0..4).for_each(|row| table.row_mut(row).fill(row as f32));
+        let rows = RowList::new(vec![3, 1, 3, 2]);
+        // Lane 0 of all rows, and the other lanes stand aside.
+        for distance in [0, 2] {
+            let sum = probes.run(Probe::Gather { table: &table, rows: &rows, distance }).unwrap();
+            assert_eq!(sum, 9.0);
+        }
+        let (a, b) = (table.try_clone().unwrap(), table.try_clone().unwrap());
+        probes.run(Probe::Triad { to: &mut table, from: [&a, &b] }).unwrap();
+        assert_eq!(table.row(2), [3.0; 5]);
+        assert!(probes.run::<f32>(Probe::MultiplyAdd(1)).unwrap() >= 2.0);
+        let far = RowList::new(vec![4]);
+        assert!(probes.run(Probe::Gather { table: &table, rows: &far, distance: 0 }).is_err());
+        let wide = Matrix::<f32>::zeros(4, 50).unwrap();
+        assert!(probes.run(Probe::Gather { table: &wide, rows: &rows, distance: 0 }).is_err());
+        assert!(probes.run::<f64>(Probe::MultiplyAdd(1)).is_err());
+        let short = Matrix::<f32>::zeros(1, 5).unwrap();
+        assert!(probes.run(Probe::Triad { to: &mut table, from: [&a, &short] }).is_err());
+    }
+}

@@ -9,7 +9,6 @@ use decompose_core::cost::Machine;
 use decompose_core::einsum::{Access, Expr};
 use decompose_core::error::CoreError;
 use decompose_core::kernels::{mode_index, mttkrp, ttmc, tttp};
-use decompose_core::roofline::{Bound, Caches, Work};
 use decompose_core::sweep::{
     Merging, PlanOptions, Step, TreeLayout, TreePlan, Trees, plan_kernels,
 };
@@ -17,6 +16,7 @@ use decompose_formats::{Csf, Matrix, ModeOrder, Value};
 use rayon::ThreadPool;
 
 use crate::bench::record::{Key, PROGRAM, PlanText, Record, Task};
+use crate::bench::roofline::{Bound, Caches, Work};
 use crate::bench::settings::Settings;
 use crate::bench::sweep::check_memory;
 use crate::bench::tensors::Subject;

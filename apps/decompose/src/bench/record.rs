@@ -1,7 +1,8 @@
 //! What was measured and what it is held against.
 
-use decompose_core::roofline::{Bound, Limits, Work};
 use decompose_core::technique::{Technique, Techniques};
+
+use crate::bench::roofline::{Bound, Limits, Work};
 
 /// The name of this program in records.
 pub(crate) const PROGRAM: &str = "decompose";

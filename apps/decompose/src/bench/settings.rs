@@ -8,7 +8,6 @@ use decompose_common::interrupt;
 use decompose_common::output::Existing;
 use decompose_common::run_folder::{Contents, RunFolder};
 use decompose_core::cost::Machine;
-use decompose_core::roofline::CoreShare;
 use decompose_core::runtime::Toolchain;
 use decompose_core::technique::Technique;
 use decompose_formats::FormatError;
@@ -17,6 +16,7 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::bench::args::BenchArgs;
 use crate::bench::peers::{self, Peer};
+use crate::bench::roofline::CoreShare;
 use crate::bench::tensors::Source;
 use crate::failure::Failure;
 use crate::generate;

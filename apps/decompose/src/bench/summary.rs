@@ -1,8 +1,7 @@
 //! Medians and spreads, computed from the samples alone, beside what they are held against.
 
-use decompose_core::roofline::{Bound, Work};
-
 use crate::bench::record::{Key, Record};
+use crate::bench::roofline::{Bound, Work};
 
 /// One quantity of one configuration.
 #[derive(Clone, Debug, PartialEq)]

@@ -7,7 +7,6 @@ use decompose_common::memory::left;
 use decompose_common::progress::Screen;
 use decompose_common::stopping::StopRule;
 use decompose_core::cost::Machine;
-use decompose_core::roofline::{Bound, Caches, Limits, Work};
 use decompose_core::sweep::{
     Engine, Merging, MttkrpSweep, PlanOptions, SweepPlan, Trees, plan_counted,
 };
@@ -18,6 +17,7 @@ use decompose_formats::{Pages, Value};
 use rayon::ThreadPool;
 
 use crate::bench::record::{Key, PlanText, Record, Task};
+use crate::bench::roofline::{Bound, Caches, Limits, Work};
 use crate::bench::settings::Settings;
 use crate::bench::tensors::Subject;
 use crate::bench::turns::{self, Runner};

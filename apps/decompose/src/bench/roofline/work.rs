@@ -1,31 +1,31 @@
 //! What a plan must do on a tree.
 
+use decompose_core::cost::{Machine, estimate};
+use decompose_core::einsum::IndexSet;
+use decompose_core::schedule::{Problem, Schedule};
 use decompose_formats::{Csf, Level, Value};
 use rayon::prelude::{IntoParallelIterator, IntoParallelRefIterator, ParallelIterator};
 
-use crate::cost::{Machine, estimate};
-use crate::einsum::IndexSet;
-use crate::roofline::reuse::{Misses, least_misses};
-use crate::roofline::shared::least_bytes;
-use crate::roofline::touches::{Touch, touches};
-use crate::schedule::{Problem, Schedule};
+use crate::bench::roofline::reuse::{Misses, least_misses};
+use crate::bench::roofline::shared::least_bytes;
+use crate::bench::roofline::touches::{Touch, touches};
 
 /// Caches that threads work with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Caches {
+pub(crate) struct Caches {
     /// Threads, each with a second-level cache of its own.
-    pub threads: usize,
+    pub(crate) threads: usize,
     /// Bytes of first-level cache a thread.
-    pub l1_bytes: u64,
+    pub(crate) l1_bytes: u64,
     /// Bytes of second-level cache a thread.
-    pub l2_bytes: u64,
+    pub(crate) l2_bytes: u64,
     /// Bytes of last-level cache.
-    pub l3_bytes: u64,
+    pub(crate) l3_bytes: u64,
 }
 
 impl Caches {
     /// Returns the caches of `machine` for `threads` threads.
-    pub fn of(machine: &Machine, threads: usize) -> Caches {
+    pub(crate) fn of(machine: &Machine, threads: usize) -> Caches {
         let &Machine { l1_bytes, l2_bytes, l3_bytes, .. } = machine;
         Caches { threads, l1_bytes, l2_bytes, l3_bytes }
     }
@@ -40,21 +40,21 @@ impl Caches {
     }
 }
 
-/// What a kernel must do; see the [module](crate::roofline) for what is counted.
+/// What a kernel must do; see the [module](crate::bench::roofline) for what is counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize)]
-pub struct Work {
+pub(crate) struct Work {
     /// Multiplications and additions.
-    pub flops: f64,
+    pub(crate) flops: f64,
     /// Bytes loaded, from whatever cache.
-    pub near_bytes: f64,
+    pub(crate) near_bytes: f64,
     /// Bytes that come from beyond the first-level caches.
-    pub middle_bytes: f64,
+    pub(crate) middle_bytes: f64,
     /// Bytes that come from beyond the second-level caches.
-    pub far_bytes: f64,
+    pub(crate) far_bytes: f64,
     /// Bytes from memory that can be foreseen.
-    pub streamed_bytes: f64,
+    pub(crate) streamed_bytes: f64,
     /// Bytes of rows from memory in random order.
-    pub scattered_bytes: f64,
+    pub(crate) scattered_bytes: f64,
 }
 
 impl Work {
@@ -62,7 +62,7 @@ impl Work {
     ///
     /// Time: some twelve passes over the nodes of every level that reaches rows too many for a cache, in
     /// parallel.
-    pub fn of<V: Value>(
+    pub(crate) fn of<V: Value>(
         problem: &Problem,
         schedule: &Schedule,
         tree: &Csf<V>,
@@ -84,7 +84,7 @@ impl Work {
     }
 
     /// Returns the work of going once through `bytes` of arrays from end to end.
-    pub fn dense(caches: &Caches, bytes: f64) -> Work {
+    pub(crate) fn dense(caches: &Caches, bytes: f64) -> Work {
         let threads = caches.threads as u64;
         let beyond = |fits: u64| (bytes - fits as f64).max(0.0);
         Work {
@@ -98,7 +98,7 @@ impl Work {
     }
 
     /// Adds other work.
-    pub fn and(self, other: Work) -> Work {
+    pub(crate) fn and(self, other: Work) -> Work {
         Work {
             flops: self.flops + other.flops,
             near_bytes: self.near_bytes + other.near_bytes,
@@ -122,7 +122,7 @@ impl Work {
     }
 
     /// Returns the work of doing this `runs` times.
-    pub fn times(self, runs: usize) -> Work {
+    pub(crate) fn times(self, runs: usize) -> Work {
         let n = runs as f64;
         Work {
             flops: self.flops * n,

@@ -1,15 +1,15 @@
 //! Limits of the machine and the work of a plan.
-#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
-
-mod common;
 
 use decompose_core::contract::Question;
 use decompose_core::cost::Machine;
 use decompose_core::kernels::{mttkrp, tttp};
-use decompose_core::roofline::{Bound, Caches, Limits, Place, Work, touches};
-use decompose_core::runtime::{Probe, Probes, RowList, Toolchain};
-use decompose_core::sweep::{Merging, PlanOptions, Step, Trees, plan, plan_kernels};
-use decompose_formats::{Coo, Csf, Matrix, ModeOrder, PatternCounts};
+use decompose_core::runtime::Toolchain;
+use decompose_core::sweep::{Merging, PlanOptions, Step, TreeLayout, Trees, plan, plan_kernels};
+use decompose_formats::mix::mix;
+use decompose_formats::{Coo, Csf, ModeOrder, PatternCounts};
+
+use crate::bench::roofline::touches::touches;
+use crate::bench::roofline::{Bound, Caches, Limits, Place, Work};
 
 const RANK: usize = 16;
 
@@ -27,12 +27,14 @@ fn options() -> PlanOptions {
     }
 }
 
-fn tensor() -> Coo<f64> {
-    let corpus = common::corpus();
-    let case = corpus.tensor.iter().find(|case| case.extents.len() == 3 && case.nonzeros > 100);
-    let mut coo = case.unwrap().coo();
-    coo.sort(&ModeOrder::natural(3)).unwrap();
-    coo
+/// A tensor of 30 x 20 x 25 with about 900 entries.
+pub(super) fn tensor() -> Coo<f64> {
+    let entries: Vec<u64> = (0..15_000).filter(|&at| mix(at).is_multiple_of(16)).collect();
+    let column = |of: fn(u64) -> u64| entries.iter().map(|&at| of(at) as u32).collect::<Vec<_>>();
+    let coords: [Vec<u32>; 3] =
+        [column(|at| at / 500), column(|at| at / 25 % 20), column(|at| at % 25)];
+    let values = vec![1.0; entries.len()];
+    Coo::new(vec![30, 20, 25], coords.into_iter().map(Into::into).collect(), values).unwrap()
 }
 
 /// No caches: every row comes in but the one before.
@@ -98,7 +100,7 @@ fn values_at_positions_are_written() {
     let rows = coo.extents().iter().map(|&extent| vec![extent, RANK as u64]);
     let shapes: Vec<Vec<u64>> = std::iter::once(coo.extents().to_vec()).chain(rows).collect();
     let question = Question::new(tttp(3), 0, &PatternCounts::of(&coo), &shapes).unwrap();
-    let natural = decompose_core::sweep::TreeLayout::new(ModeOrder::natural(3), 1);
+    let natural = TreeLayout::new(ModeOrder::natural(3), 1);
     let problem = question.problem(&natural);
     let plan = plan_kernels(coo.extents(), &[problem], &options(), Machine::here()).unwrap();
     let step = &plan.steps[0];
@@ -135,29 +137,4 @@ fn the_machine_has_limits() {
     let once = Bound::of(&work, &limits);
     let thrice = Bound::of(&work.times(3), &limits);
     assert!(once.seconds > 0.0 && (thrice.seconds / once.seconds - 3.0).abs() < 1e-9);
-}
-
-#[test]
-fn probes_compute_and_refuse() {
-    let toolchain = Toolchain::detect();
-    let Ok(probes) = Probes::new::<f32>(5, &toolchain) else { return };
-    let mut table = Matrix::<f32>::zeros(4, 5).unwrap();
-    (0..4).for_each(|row| table.row_mut(row).fill(row as f32));
-    let rows = RowList::new(vec![3, 1, 3, 2]);
-    // Lane 0 of all rows, and the other lanes stand aside.
-    for distance in [0, 2] {
-        let sum = probes.run(Probe::Gather { table: &table, rows: &rows, distance }).unwrap();
-        assert_eq!(sum, 9.0);
-    }
-    let (a, b) = (table.try_clone().unwrap(), table.try_clone().unwrap());
-    probes.run(Probe::Triad { to: &mut table, from: [&a, &b] }).unwrap();
-    assert_eq!(table.row(2), [3.0; 5]);
-    assert!(probes.run::<f32>(Probe::MultiplyAdd(1)).unwrap() >= 2.0);
-    let far = RowList::new(vec![4]);
-    assert!(probes.run(Probe::Gather { table: &table, rows: &far, distance: 0 }).is_err());
-    let wide = Matrix::<f32>::zeros(4, 50).unwrap();
-    assert!(probes.run(Probe::Gather { table: &wide, rows: &rows, distance: 0 }).is_err());
-    assert!(probes.run::<f64>(Probe::MultiplyAdd(1)).is_err());
-    let short = Matrix::<f32>::zeros(1, 5).unwrap();
-    assert!(probes.run(Probe::Triad { to: &mut table, from: [&a, &short] }).is_err());
 }

@@ -3,12 +3,12 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
+use decompose_core::cost::Machine;
+use decompose_core::error::CoreError;
+use decompose_core::runtime::{Probe, Probes, RowList, Toolchain};
 use decompose_formats::Matrix;
 
-use crate::cost::Machine;
-use crate::error::CoreError;
-use crate::roofline::limits::{BUDGET, filled, seconds, shuffled, unable};
-use crate::runtime::{Probe, Probes, RowList, Toolchain};
+use crate::bench::roofline::limits::{BUDGET, filled, seconds, shuffled, unable};
 
 /// Rounds of multiply-adds: a few milliseconds.
 const ROUNDS: u64 = 1 << 20;
@@ -24,7 +24,7 @@ const DISTANCE: usize = 8;
 /// second-level cache.
 ///
 /// What others do to the last-level cache and to memory it does not see.
-pub struct CoreShare {
+pub(crate) struct CoreShare {
     probes: Probes,
     /// A table for each thread, half its second-level cache.
     tables: Vec<Matrix<f64>>,
@@ -40,7 +40,7 @@ impl CoreShare {
     /// # Errors
     ///
     /// [`CoreError::Operand`] if there is no C compiler, or no memory.
-    pub fn new(machine: &Machine, toolchain: &Toolchain) -> Result<CoreShare, CoreError> {
+    pub(crate) fn new(machine: &Machine, toolchain: &Toolchain) -> Result<CoreShare, CoreError> {
         let probes = Probes::new::<f64>(COLUMNS, toolchain).map_err(unable)?;
         let row = (COLUMNS * size_of::<f64>()) as u64;
         let rows = (machine.l2_bytes / 2 / row).max(2) as usize;
@@ -64,7 +64,7 @@ impl CoreShare {
     /// # Errors
     ///
     /// None, if the pool has not more threads than when this was made.
-    pub fn now(&self) -> Result<f64, CoreError> {
+    pub(crate) fn now(&self) -> Result<f64, CoreError> {
         let adds = seconds(|_| self.probes.run::<f64>(Probe::MultiplyAdd(ROUNDS)))?;
         let gathers = seconds(|thread| {
             let (table, rows) = (&self.tables[thread % self.tables.len()], &self.rows);
@@ -84,8 +84,8 @@ impl CoreShare {
 #[cfg(test)]
 mod tests {
     use super::CoreShare;
-    use crate::cost::Machine;
-    use crate::runtime::Toolchain;
+    use decompose_core::cost::Machine;
+    use decompose_core::runtime::Toolchain;
 
     #[test]
     fn a_share_is_a_part_of_the_best() {

@@ -4,37 +4,36 @@ use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
+use decompose_core::cost::Machine;
+use decompose_core::error::CoreError;
+use decompose_core::runtime::{Probe, Probes, RowList, Toolchain};
 use decompose_formats::mix::mix;
 use decompose_formats::{Matrix, Value};
 use rayon::prelude::{ParallelIterator, ParallelSliceMut};
 
-use crate::cost::Machine;
-use crate::error::CoreError;
-use crate::runtime::{Probe, Probes, RowList, Toolchain};
-
 /// The speeds of all threads of a pool together.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
-pub struct Limits {
+pub(crate) struct Limits {
     /// Threads that were measured.
-    pub threads: usize,
+    pub(crate) threads: usize,
     /// Size of a value in bytes.
-    pub value_bytes: usize,
+    pub(crate) value_bytes: usize,
     /// Bytes of the rows that were gathered, padding included.
-    pub row_bytes: usize,
+    pub(crate) row_bytes: usize,
     /// Multiplications and additions a second, in vector registers.
-    pub flops: f64,
+    pub(crate) flops: f64,
     /// Bytes a second of a sum over an array in memory.
-    pub read: f64,
+    pub(crate) read: f64,
     /// Bytes a second, three a value size, of `a = b + s c` over arrays in memory.
-    pub triad: f64,
+    pub(crate) triad: f64,
     /// Random gathers, from the nearest table to the farthest.
-    pub gathers: Vec<GatherLimit>,
+    pub(crate) gathers: Vec<GatherLimit>,
 }
 
 /// Where a table fits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Place {
+pub(crate) enum Place {
     /// The first-level cache.
     L1,
     /// The second-level cache of a core.
@@ -47,18 +46,18 @@ pub enum Place {
 
 /// The speed of random gathers from one table.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
-pub struct GatherLimit {
+pub(crate) struct GatherLimit {
     /// Where the table fits.
-    pub place: Place,
+    pub(crate) place: Place,
     /// Bytes of the table; in L1 and L2 each thread has its own.
-    pub table_bytes: u64,
+    pub(crate) table_bytes: u64,
     /// Bytes a second of all threads together.
-    pub bytes_per_second: f64,
+    pub(crate) bytes_per_second: f64,
 }
 
 impl GatherLimit {
     /// Returns the nanoseconds from one 64-byte line to the next, all threads together.
-    pub fn nanoseconds_a_line(&self) -> f64 {
+    pub(crate) fn nanoseconds_a_line(&self) -> f64 {
         64.0 / self.bytes_per_second * 1e9
     }
 }
@@ -87,7 +86,7 @@ impl Limits {
     /// # Errors
     ///
     /// [`CoreError::Operand`] if there is no C compiler, or no memory.
-    pub fn measure<V: Value>(
+    pub(crate) fn measure<V: Value>(
         cols: usize,
         machine: &Machine,
         toolchain: &Toolchain,
@@ -121,13 +120,13 @@ impl Limits {
     }
 
     /// Returns the bytes a second of random gathers from a table in `place`; no limit where none was measured.
-    pub fn gather(&self, place: Place) -> f64 {
+    pub(crate) fn gather(&self, place: Place) -> f64 {
         let found = self.gathers.iter().find(|gather| gather.place == place);
         found.map_or(f64::INFINITY, |gather| gather.bytes_per_second)
     }
 
     /// Returns the bytes a second of the best stream from memory.
-    pub fn stream(&self) -> f64 {
+    pub(crate) fn stream(&self) -> f64 {
         self.read.max(self.triad)
     }
 }

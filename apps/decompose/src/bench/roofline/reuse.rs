@@ -95,7 +95,7 @@ pub(super) mod tests {
     use super::{Misses, least_misses};
 
     /// Misses of the best replacement there is (Belady 1966), from an empty cache.
-    pub(in crate::roofline) fn belady(accesses: &[u64], fits: usize) -> u64 {
+    pub(in crate::bench::roofline) fn belady(accesses: &[u64], fits: usize) -> u64 {
         let next = |row: u64, after: usize| {
             accesses[after..].iter().position(|&other| other == row).unwrap_or(usize::MAX)
         };

@@ -41,11 +41,12 @@ mod limits;
 mod reuse;
 mod share;
 mod shared;
+#[cfg(test)]
+mod tests;
 mod touches;
 mod work;
 
-pub use bound::{Bound, Part};
-pub use limits::{GatherLimit, Limits, Place};
-pub use share::CoreShare;
-pub use touches::{Touch, touches};
-pub use work::{Caches, Work};
+pub(crate) use bound::Bound;
+pub(crate) use limits::{Limits, Place};
+pub(crate) use share::CoreShare;
+pub(crate) use work::{Caches, Work};

@@ -1,22 +1,21 @@
 //! Which rows of dense arrays the nodes of a tree reach.
 
+use decompose_core::einsum::Index;
+use decompose_core::path::Source;
+use decompose_core::schedule::{Problem, Schedule};
 use decompose_formats::dense::padded;
-
-use crate::einsum::Index;
-use crate::path::Source;
-use crate::schedule::{Problem, Schedule};
 
 /// A dense array one of whose rows is reached in every node of a level.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
-pub struct Touch {
+pub(crate) struct Touch {
     /// The array.
-    pub array: String,
+    pub(crate) array: String,
     /// The level of the tree, from the root.
-    pub level: usize,
+    pub(crate) level: usize,
     /// Bytes of what belongs to one coordinate, padding included.
-    pub row_bytes: u64,
+    pub(crate) row_bytes: u64,
     /// How often a row is moved when it is reached: 1 if it is read or written, 2 if it is added to.
-    pub moves: u64,
+    pub(crate) moves: u64,
 }
 
 /// Lists the arrays of `schedule` that have one index of the tree, walked by the loops around their
@@ -28,7 +27,7 @@ pub struct Touch {
 /// # Panics
 ///
 /// If the nest of `schedule` does not hold the terms of its path.
-pub fn touches(problem: &Problem, schedule: &Schedule) -> Vec<Touch> {
+pub(crate) fn touches(problem: &Problem, schedule: &Schedule) -> Vec<Touch> {
     let terms = &schedule.path.terms;
     let orders = schedule.nest.orders(terms.len()).expect("a nest of all terms");
     let mut found = Vec::new();

@@ -1,6 +1,6 @@
 //! What all arrays of a kernel bring into the cache that they share.
 //!
-//! [`least_misses`](crate::roofline::reuse::least_misses) grants every array the whole cache. Here the
+//! [`least_misses`](crate::bench::roofline::reuse::least_misses) grants every array the whole cache. Here the
 //! accesses to all of them are one sequence, as the walk of the tree makes them: in a stretch that
 //! meets `d` different bytes all arrays together can have had no more there than the cache holds.
 
@@ -8,8 +8,8 @@ use std::ops::Range;
 
 use decompose_formats::{Csf, Value};
 
-use crate::roofline::reuse::STRETCHES;
-use crate::roofline::touches::Touch;
+use crate::bench::roofline::reuse::STRETCHES;
+use crate::bench::roofline::touches::Touch;
 
 /// Returns the fewest bytes of the rows of `touches` that come into a cache of `capacity` bytes while
 /// the nodes above `leaves` are walked.
@@ -155,23 +155,14 @@ fn first_after(nodes: usize, holds: impl Fn(usize) -> bool) -> usize {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
-    use decompose_formats::mix::mix;
-    use decompose_formats::{Coo, ModeOrder};
+    use decompose_formats::ModeOrder;
 
     use super::*;
-    use crate::roofline::reuse::tests::belady;
+    use crate::bench::roofline::reuse::tests::belady;
+    use crate::bench::roofline::tests::tensor;
 
-    /// A tree over 30 x 20 x 25 with about 900 entries.
     fn tree() -> Csf<f64> {
-        let entries: Vec<u64> = (0..15_000).filter(|&at| mix(at).is_multiple_of(16)).collect();
-        let column =
-            |of: fn(u64) -> u64| entries.iter().map(|&at| of(at) as u32).collect::<Vec<_>>();
-        let coords: [Vec<u32>; 3] =
-            [column(|at| at / 500), column(|at| at / 25 % 20), column(|at| at % 25)];
-        let values = vec![1.0; entries.len()];
-        let coords = coords.into_iter().map(Into::into).collect();
-        let coo = Coo::new(vec![30, 20, 25], coords, values).unwrap();
-        Csf::build(coo, &ModeOrder::natural(3)).unwrap()
+        Csf::build(tensor(), &ModeOrder::natural(3)).unwrap()
     }
 
     fn touch(level: usize, moves: u64) -> Touch {

@@ -1,21 +1,21 @@
 //! The time that work takes at the limits of the machine.
 
-use crate::roofline::limits::{Limits, Place};
-use crate::roofline::work::Work;
+use crate::bench::roofline::limits::{Limits, Place};
+use crate::bench::roofline::work::Work;
 
 /// The least seconds of some work.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
-pub struct Bound {
+pub(crate) struct Bound {
     /// Seconds.
-    pub seconds: f64,
+    pub(crate) seconds: f64,
     /// The part of the machine that needs them.
-    pub part: Part,
+    pub(crate) part: Part,
 }
 
 /// A part of the machine that can be the busiest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Part {
+pub(crate) enum Part {
     /// Multiplications and additions.
     Arithmetic,
     /// Loads from the first-level cache.
@@ -30,7 +30,7 @@ pub enum Part {
 
 impl Part {
     /// Returns its name, as in records.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Part::Arithmetic => "arithmetic",
             Part::Loads => "loads",
@@ -42,8 +42,8 @@ impl Part {
 }
 
 impl Bound {
-    /// Returns the time of the busiest part; see the [module](crate::roofline).
-    pub fn of(work: &Work, limits: &Limits) -> Bound {
+    /// Returns the time of the busiest part; see the [module](crate::bench::roofline).
+    pub(crate) fn of(work: &Work, limits: &Limits) -> Bound {
         let near = limits.gathers.iter().map(|gather| gather.bytes_per_second);
         let near = near.fold(limits.stream(), f64::max);
         let memory = limits.gather(Place::Memory);
@@ -69,7 +69,8 @@ impl Bound {
 #[cfg(test)]
 mod tests {
     use super::{Bound, Part};
-    use crate::roofline::{GatherLimit, Limits, Place, Work};
+    use crate::bench::roofline::limits::{GatherLimit, Limits, Place};
+    use crate::bench::roofline::work::Work;
 
     #[test]
     fn the_busiest_part_decides() {
