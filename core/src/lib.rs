@@ -4,7 +4,6 @@
 //! einsum -> path -> nest -> schedule -> lower -> codegen -> runtime
 //!           \___ autoschedule chooses, cost judges ___/
 //! sweep plans all kernels of a solver together, contract runs any one expression
-//! stochastic: the one kernel that is no contraction
 //! ```
 
 pub mod autoschedule;
@@ -20,6 +19,5 @@ pub mod path;
 pub mod runtime;
 pub mod schedule;
 mod small_map;
-pub mod stochastic;
 pub mod sweep;
 pub mod technique;

@@ -1,11 +1,11 @@
 //! Entries in blocks that can be visited at the same time.
 
+use decompose_core::error::CoreError;
+use decompose_core::runtime::StepList;
 use decompose_formats::mix::mix;
 use decompose_formats::{Coo, Matrix};
 use rayon::prelude::{IntoParallelIterator, ParallelIterator};
 
-use crate::error::CoreError;
-use crate::runtime::StepList;
 use crate::stochastic::step::{LANES, PassRule, Slope, Task, visit};
 
 /// The most strata: with more of them, threads would wait for each other more than they work.
@@ -14,10 +14,10 @@ const MOST_STRATA: usize = 4096;
 /// A tensor's entries, shuffled, in blocks without common rows.
 ///
 /// Memory: `4 * order + 8` bytes an entry and a copy of the factors.
-pub struct Strata {
+pub(crate) struct Strata {
     extents: Vec<u64>,
-    /// Parts of every mode.
-    parts: usize,
+    /// Parts of every mode: so many blocks run at the same time.
+    pub(super) parts: usize,
     modes: Vec<Mode>,
     /// By part in the first mode, then in the second, ...: the last mode's part runs fastest.
     ///
@@ -50,7 +50,7 @@ impl Strata {
     /// # Errors
     ///
     /// [`CoreError::Operand`] if a mode has 2^32 rows or more.
-    pub fn new(
+    pub(crate) fn new(
         tensor: &Coo<f64>,
         rank: usize,
         threads: usize,
@@ -75,13 +75,8 @@ impl Strata {
     }
 
     /// Returns the elements of a row as steps see it, for a model of `rank` components.
-    pub fn row_len(rank: usize) -> usize {
+    pub(crate) fn row_len(rank: usize) -> usize {
         rank.next_multiple_of(LANES)
-    }
-
-    /// Returns how many blocks run at the same time.
-    pub fn parts(&self) -> usize {
-        self.parts
     }
 
     /// Visits every entry once, in an order that `epoch` decides, and updates `factors`.
@@ -90,7 +85,7 @@ impl Strata {
     ///
     /// [`CoreError::Operand`] if a factor has another shape than the tensor and the rank, or the
     /// compiled loop was made for another.
-    pub fn pass(
+    pub(crate) fn pass(
         &mut self,
         factors: &mut [Matrix<f64>],
         rule: &PassRule<'_>,

@@ -1,10 +1,9 @@
 //! The steps of one task: a block of entries with the rows that they touch.
 
+use decompose_core::error::CoreError;
+use decompose_core::kernels::MAX_ORDER;
+use decompose_core::runtime::{StepBlock, StepList, StepNumbers, Steps};
 use decompose_formats::{Matrix, wide};
-
-use crate::error::CoreError;
-use crate::kernels::MAX_ORDER;
-use crate::runtime::{StepBlock, StepList, StepNumbers, Steps};
 
 /// Elements of a row that are handled together: a vector register of the widest kind.
 pub(super) const LANES: usize = 8;
@@ -14,23 +13,23 @@ type Lanes = [f64; LANES];
 
 /// What the steps of a pass have in common.
 #[derive(Clone, Copy, Debug)]
-pub struct PassRule<'a> {
+pub(crate) struct PassRule<'a> {
     /// The length of a step: a gradient is multiplied by this.
-    pub step: f64,
+    pub(crate) step: f64,
     /// Added to the value of the model.
-    pub offset: f64,
+    pub(crate) offset: f64,
     /// By mode, the ridge of the objective `loss + ridge * |A|^2`: an entry bears its share, one
     /// over the entries of its row.
-    pub ridge: &'a [f64],
+    pub(crate) ridge: &'a [f64],
     /// By mode, 1 for each column that is updated and 0 for one that stays.
-    pub free: &'a [Vec<f64>],
+    pub(crate) free: &'a [Vec<f64>],
     /// By mode, the least value of an element: 0 where it must not be negative.
-    pub least: &'a [f64],
+    pub(crate) least: &'a [f64],
 }
 
 /// The derivative of the loss by the model's value.
 #[derive(Clone, Copy)]
-pub enum Slope<'a> {
+pub(crate) enum Slope<'a> {
     /// That of `(x - m)^2`, compiled.
     Squares(&'a Steps),
     /// Any other, of the entry `x` and the model's value `m`.

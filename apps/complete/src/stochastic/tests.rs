@@ -1,9 +1,11 @@
 //! Stochastic passes against gradients and by hand.
 
 use decompose_core::runtime::{Columns, StepShape, Steps, Toolchain, Values};
-use decompose_core::stochastic::{PassRule, Slope, Strata};
 use decompose_formats::mix::mix;
 use decompose_formats::{Coo, Ints, Matrix};
+
+use crate::stochastic::step::{PassRule, Slope};
+use crate::stochastic::strata::Strata;
 
 fn draw(key: u64) -> f64 {
     (mix(key) >> 11) as f64 / (1_u64 << 53) as f64
@@ -133,7 +135,7 @@ fn fixed_columns_stay_and_bounds_hold() {
     let pass = |slope: Slope<'_>| {
         let mut all = factors(&extents, 4);
         let mut strata = Strata::new(&x, 4, 2, 0).expect("strata");
-        assert_eq!(strata.parts(), 2);
+        assert_eq!(strata.parts, 2);
         let free = vec![vec![1.0, 1.0, 0.0, 1.0]; 3];
         let ridge = [0.1; 3];
         let rule =

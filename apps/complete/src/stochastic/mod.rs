@@ -1,9 +1,29 @@
-//! Stochastic gradient steps, in the strata of [`decompose_core::stochastic`].
+//! Stochastic gradient steps over the entries of a tensor, in parallel without races.
+//!
+//! A step at entry `(i, j, k)` reads and writes the rows `A(i,:)`, `B(j,:)`, `C(k,:)` of a CP model:
+//!
+//! ```text
+//! m = sum_r A(i,r) B(j,r) C(k,r) + offset,   d = dloss/dm (x, m)
+//! A(i,r) -= step * (d * B(j,r) C(k,r) + decay_i A(i,r)),   and B, C alike from the old rows
+//! ```
+//!
+//! Each step needs what the one before it wrote, so this is no contraction and cannot be scheduled
+//! as one.  [`Strata`] cuts every mode into as many parts as there are threads; blocks of entries
+//! that share no part in any mode form a stratum and run at the same time, the strata one after
+//! another (Gemulla, Nijkamp, Haas, Sismanis, "Large-scale matrix factorization with distributed
+//! stochastic gradient descent", KDD 2011, for matrices; here for any order).  The result depends
+//! on the seed and the number of threads only.  Steps on squared distances are compiled for order and
+//! rank ([`Steps`]).
 //!
 //! The step is `step / (c s)`: `s` is the mean squared length of the direction in which an entry
 //! pulls a row, estimated from the factors, and `c` the curvature of the loss, so that 1 would fit
 //! an entry exactly.  It grows by 5% with each epoch that made the objective smaller; one that did
 //! not is undone and halves it (the "bold driver": Battiti, 1989).
+
+mod step;
+mod strata;
+#[cfg(test)]
+mod tests;
 
 use std::io;
 
@@ -11,7 +31,6 @@ use decompose_common::SolverError;
 use decompose_common::checkpoint::fixed;
 use decompose_common::npz::{NpzIn, NpzOut};
 use decompose_core::runtime::{Columns, StepShape, Steps, Toolchain, Values};
-use decompose_core::stochastic::{PassRule, Slope, Strata};
 use decompose_formats::{Coo, Matrix};
 
 use crate::checkpoint::{read_blocks, write_blocks};
@@ -19,6 +38,8 @@ use crate::config::CompleteConfig;
 use crate::loss::{Loss, Range};
 use crate::method::{Method, Progress};
 use crate::objective::Objective;
+use crate::stochastic::step::{PassRule, Slope};
+use crate::stochastic::strata::Strata;
 
 /// The first step.
 const STEP: f64 = 0.03;
