@@ -8,6 +8,9 @@ const LAYERS: &[&str] = &[
     "runtime", "autoschedule", "sweep", "contract",
 ];
 
+/// Files of `src` that all layers use, or that name them.
+const BESIDE: &[&str] = &["error.rs", "lib.rs", "small_map.rs"];
+
 /// The longest file allowed, unit tests included.
 const MAX_LINES: usize = 600;
 
@@ -18,11 +21,33 @@ fn a_layer_uses_only_the_layers_below_it() {
         for line in text.lines().filter(|line| !line.trim_start().starts_with("//")) {
             assert!(!line.contains("crate::{"), "{path}: one `use crate::module::...` per module");
             for above in &LAYERS[own + 1..] {
-                let used = format!("crate::{above}::");
-                assert!(!line.contains(&used), "{path}: `{module}` uses `{above}`");
+                assert!(!uses(line, above), "{path}: `{module}` uses `{above}`");
             }
         }
     });
+}
+
+/// Tells whether `line` names the module `crate::{name}` or something in it.
+fn uses(line: &str, name: &str) -> bool {
+    let mut after = line.split("crate::").skip(1).filter_map(|rest| rest.strip_prefix(name));
+    after.any(|rest| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_'))
+}
+
+#[test]
+fn every_module_is_a_layer_and_every_layer_a_module() {
+    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let entries = fs::read_dir(src).expect("readable folder").map(|entry| {
+        let name = entry.expect("readable entry").file_name();
+        name.into_string().expect("a name in UTF-8")
+    });
+    let (beside, mut modules): (Vec<String>, Vec<String>) =
+        entries.partition(|name| BESIDE.contains(&name.as_str()));
+    modules.iter_mut().for_each(|name| name.truncate(name.trim_end_matches(".rs").len()));
+    modules.sort();
+    let mut layers = LAYERS.to_vec();
+    layers.sort_unstable();
+    assert_eq!(modules, layers, "give every folder of `src` its place in `LAYERS`, and no other");
+    assert_eq!(beside.len(), BESIDE.len(), "{beside:?}");
 }
 
 #[test]
