@@ -5,6 +5,7 @@ mod common;
 
 use common::{Case, check_entries, corpus, multiply};
 use decompose_core::cost::{Family, Machine};
+use decompose_core::einsum::Extents;
 use decompose_core::error::CoreError;
 use decompose_core::kernels::{self, mode_index};
 use decompose_core::runtime::Toolchain;
@@ -13,6 +14,7 @@ use decompose_core::sweep::{
     Engine, Merging, MttkrpSweep, PlanOptions, SearchedKernels, SweepPlan, TreeLayout, Trees, plan,
     plan_kernels, posed,
 };
+use decompose_formats::mix::mix;
 use decompose_formats::{Matrix, ModeOrder, PatternCounts};
 
 const RANK: usize = 26;
@@ -174,7 +176,7 @@ fn long_rows_are_stored_in_panels() {
     assert!(chosen.seconds() < whole.seconds());
     let text = chosen.to_string();
     assert!(text.starts_with("factors in panels of 32 + "), "{text}");
-    assert!(text.contains("\n  rejected factors in whole rows: "), "{text}");
+    assert!(text.contains("\n  alternative factors in whole rows: "), "{text}");
 }
 
 #[test]
@@ -184,19 +186,19 @@ fn a_plan_says_what_it_was_preferred_to() {
         let plan = plan_of(case, Merging::Choose).expect("a plan");
         let text = plan.to_string();
         for part in plan.parts() {
-            let seconds: Vec<f64> = part.rejected.iter().map(|other| other.seconds).collect();
+            let seconds: Vec<f64> = part.alternatives.iter().map(|other| other.seconds).collect();
             assert!(!seconds.is_empty() && seconds.is_sorted(), "{}: {text}", case.name);
             // Sets that take the same differ by the rounding of their sums.
             assert!(seconds[0] >= part.weighed * (1.0 - 1e-12), "{}: {text}", case.name);
-            let (bytes, first) = (part.tree_bytes, &part.rejected[0]);
+            let (bytes, first) = (part.tree_bytes, &part.alternatives[0]);
             assert!(text.contains(&format!(
                 "({bytes} bytes) of {}, compared at {:.2e} s",
                 part.considered, part.weighed
             )));
-            assert!(text.contains(&format!("rejected {}: {:.2e} s", first.what, first.seconds)));
+            assert!(text.contains(&format!("alternative {}: {:.2e} s", first.what, first.seconds)));
         }
         let merges = |what: &str| what == "no merging" || what.ends_with(" merged");
-        let other = plan.rejected.iter().any(|other| merges(&other.what));
+        let other = plan.alternatives.iter().any(|other| merges(&other.what));
         assert!(other || plan.merges.is_empty(), "{}: {text}", case.name);
     }
 }
@@ -215,8 +217,11 @@ fn modes_with_few_tuples_are_merged() {
     }
 }
 
+/// What a plan may take of what the best plan takes that a search of everything finds.
+const NEAR_BEST: f64 = 1.03;
+
 #[test]
-fn no_partition_of_the_modes_is_predicted_to_take_less() {
+fn no_partition_of_the_modes_is_predicted_to_take_much_less() {
     let tensors: [(&[u64], u64); 3] = [
         (&[60, 50, 20_000, 30_000], 4_000_000),
         (&[180, 24, 1_100, 1_700], 3_000_000),
@@ -255,18 +260,11 @@ fn no_partition_of_the_modes_is_predicted_to_take_less() {
             others.map(|b| vec![a.clone(), b.clone()]).collect::<Vec<_>>()
         });
         let mut compared = 0;
-        // The factors have the columns of one panel, so that every partition is priced for the same storage.
-        let bound = |given: &SweepPlan| {
-            let what = format!("modes {} merged", given.merged().join(", "));
-            let rejected = chosen.rejected.iter().find(|other| other.what == what);
-            rejected.map_or(0.0, |other| other.seconds)
-        };
-        assert!(chosen.rejected.iter().any(|other| other.bytes.is_none()), "{extents:?}");
         for merged in one.chain(pairs) {
             let given = planned(Merging::Given(merged));
             if given.merges.iter().all(|merge| merge.tuples <= nnz / 2) {
-                assert!(chosen.seconds() <= given.seconds(), "{extents:?}: {:?}", given.merged());
-                assert!(bound(&given) <= given.seconds() * (1.0 + 1e-12), "{:?}", given.merged());
+                let (chosen, given) = (chosen.seconds(), given.seconds());
+                assert!(chosen <= NEAR_BEST * given, "{extents:?}: {chosen} {given}");
                 compared += 1;
             }
         }
@@ -275,7 +273,7 @@ fn no_partition_of_the_modes_is_predicted_to_take_less() {
 }
 
 #[test]
-fn sweeps_of_ttmcs_of_five_modes_run_on_the_best_of_all_orders() {
+fn sweeps_of_ttmcs_of_five_modes_are_near_the_best_of_all_orders() {
     let extents = [70, 900, 50, 400, 110];
     let order = extents.len();
     let counts = PatternCounts::uniform(&extents, 200_000);
@@ -303,17 +301,11 @@ fn sweeps_of_ttmcs_of_five_modes_run_on_the_best_of_all_orders() {
     let planned = |problems: &[Problem], trees: Trees| {
         plan_kernels(&extents, problems, &options(trees), &machine).expect("a plan")
     };
-    let mut all = Vec::new();
-    for digits in 0..3125_usize {
-        let levels = [625, 125, 25, 5, 1].map(|place| digits / place % 5);
-        for tail in [1, 2] {
-            all.extend(ModeOrder::new(levels.to_vec()).map(|order| TreeLayout::new(order, tail)));
-        }
-    }
+    let all = all_trees(order);
     assert_eq!(all.len(), 240);
     let (chosen, best) = (planned(&problems, Trees::Choose), planned(&problems, Trees::Given(all)));
     assert!(chosen.considered == 240 && chosen.searched < 1200, "{}", chosen.searched);
-    assert!((chosen.seconds() / best.seconds() - 1.0).abs() < 1e-12);
+    assert!(chosen.seconds() <= NEAR_BEST * best.seconds());
 
     // Some of the kernels, which keep their numbers, as if nothing else had been asked for.
     for trees in [Trees::Choose, Trees::ChoosePlain, Trees::Rooted] {
@@ -324,10 +316,69 @@ fn sweeps_of_ttmcs_of_five_modes_run_on_the_best_of_all_orders() {
         assert!(matches!(searched.plan(&[5]), Err(CoreError::Internal(_))));
         let two = [problems[1].clone(), problems[3].clone()];
         let alone = planned(&two, trees);
-        assert_eq!((some.seconds(), &some.trees), (alone.seconds(), &alone.trees));
-        assert_eq!((some.searched, some.side_bytes), (alone.searched, alone.side_bytes));
+        assert!(some.seconds() <= NEAR_BEST * alone.seconds());
+        assert!(alone.seconds() <= NEAR_BEST * some.seconds());
         assert_eq!(some.steps.iter().map(|step| step.mode).collect::<Vec<_>>(), [1, 3]);
     }
+}
+
+/// Every tree of `order` modes, plain and with its last two levels fused.
+fn all_trees(order: usize) -> Vec<TreeLayout> {
+    let numbers = 0..order.pow(order as u32);
+    let levels = |number: usize| (0..order).map(move |at| number / order.pow(at as u32) % order);
+    let orders = numbers.filter_map(|number| ModeOrder::new(levels(number).collect()));
+    orders.flat_map(|order| [1, 2].map(|tail| TreeLayout::new(order.clone(), tail))).collect()
+}
+
+#[test]
+fn kernels_run_near_the_best_of_all_trees() {
+    let mut ratios = Vec::new();
+    for seed in 0..24 {
+        let draw = |salt: u64, below: u64| mix(seed * 1000 + salt) % below;
+        let order = 3 + draw(0, 2) as usize;
+        // Four to half a million slices, as likely of every size.
+        let extent = |mode: u64| (4.0 * f64::exp2(draw(1 + mode, 170) as f64 / 10.0)) as u64;
+        let extents: Vec<u64> = (0..order as u64).map(extent).collect();
+        let cells: f64 = extents.iter().map(|&extent| extent as f64).product();
+        let nnz = f64::exp2(12.0 + draw(9, 100) as f64 / 10.0).min(cells / 2.0).ceil();
+        let modes: Vec<_> = (0..order).map(mode_index).collect();
+        let pattern = Pattern::of(&PatternCounts::uniform(&extents, nnz as u64), &modes);
+        let rank = [4, 8, 16, 50][draw(10, 4) as usize];
+        let mut all: Extents = modes.iter().copied().zip(extents.iter().copied()).collect();
+        all.set(kernels::rank_index(), rank);
+        for mode in 0..order {
+            all.set(kernels::mode_rank_index(order, mode), rank.min(8));
+        }
+        let ttmc = draw(11, 2) == 1;
+        let expr = |mode| match ttmc {
+            true => kernels::ttmc(order, Some(mode)),
+            false => kernels::mttkrp(order, mode),
+        };
+        let problem = |mode| posed(expr(mode), all.clone(), pattern.clone(), 8);
+        let problems: Vec<Problem> = (0..order).map(problem).collect();
+        let family = [Family::Zen, Family::Xeon][draw(12, 2) as usize];
+        let planned = |trees: Trees| {
+            let options = PlanOptions {
+                rank: 0,
+                value_bytes: 8,
+                threads: 2,
+                memory: None,
+                // Over so many sweeps building costs nothing.
+                sweeps: 1 << 60,
+                trees,
+                merging: Merging::Never,
+                panels: None,
+                updates: Vec::new(),
+            };
+            plan_kernels(&extents, &problems, &options, &family.machine()).expect("a plan")
+        };
+        let best = planned(Trees::Given(all_trees(order)));
+        let ratio = planned(Trees::ChooseUnblocked).seconds() / best.seconds();
+        assert!(ratio < 1.15, "{seed}, {extents:?}, TTMc {ttmc}, {rank} columns: {ratio}");
+        ratios.push(ratio);
+    }
+    let mean = ratios.iter().sum::<f64>() / ratios.len() as f64;
+    assert!(mean < NEAR_BEST, "{mean}: {ratios:?}");
 }
 
 #[test]

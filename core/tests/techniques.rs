@@ -10,7 +10,7 @@ use decompose_core::einsum::{Expr, Extents};
 use decompose_core::kernels;
 use decompose_core::lower::lower;
 use decompose_core::runtime::Toolchain;
-use decompose_core::schedule::{Pattern, Prefetch, Problem, Requested, Schedule, SparseOperand};
+use decompose_core::schedule::{Pattern, Prefetch, PrefetchOf, Problem, Schedule, SparseOperand};
 use decompose_core::sweep::{
     Engine, Merging, MttkrpSweep, PlanOptions, SweepPlan, TreePlan, Trees, plan_limited,
 };
@@ -121,7 +121,7 @@ fn text(expr: &Expr, rank: u64, schedule: Option<&Schedule>, techniques: Techniq
         let found = SCHEDULERS[0].search(&problem, Machine::here()).expect("a schedule");
         found.candidates[0].schedule.clone()
     });
-    schedule.prefetches = vec![Prefetch { of: Requested::Input(1), distance: 16 }];
+    schedule.prefetches = vec![Prefetch { of: PrefetchOf::Input(1), distance: 16 }];
     let widths = vec![(Width::W32, Width::W32); levels.len()];
     let program = lower(&problem, &schedule, &widths).expect("a program");
     let code = emit_c(&program);

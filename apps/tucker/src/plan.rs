@@ -17,7 +17,7 @@ use decompose_core::sweep::{
     plan_kernels, plan_ttmc_merges, posed,
 };
 use decompose_formats::ModeOrder;
-use decompose_formats::dense::padded;
+use decompose_formats::dense::{LINE_BYTES, padded};
 
 use crate::config::Method;
 use crate::rows::block_rows;
@@ -265,7 +265,7 @@ fn join(parts: Vec<TreePlan>) -> TreePlan {
         all.side_bytes += part.side_bytes;
         all.considered += part.considered;
         all.weighed += part.weighed;
-        all.rejected.extend(part.rejected);
+        all.alternatives.extend(part.alternatives);
     }
     all.steps.sort_by_key(|step| step.mode);
     all
@@ -324,7 +324,8 @@ fn prefer_windows(source: &Source<'_>, (forming, plan): (&mut [Forming], &TreePl
             continue;
         }
         // Lines written, or read, once.
-        let pass = bytes as f64 / 64.0 * machine.stream_line / request.threads.max(1) as f64;
+        let pass =
+            bytes as f64 / LINE_BYTES as f64 * machine.stream_line / request.threads.max(1) as f64;
         let Some(whole) = plan.steps.iter().find(|step| step.mode == mode) else { continue };
         let Ok(rooted) = source.plan_windows(mode, request.memory) else { continue };
         // A kernel is charged for reading and writing its result, which windows keep in cache; then

@@ -31,6 +31,7 @@ pub use orders::{
     LevelOrder, OrderedCandidate, OrdersFound, level_orders, search_orders, storage_orders,
 };
 pub use spttn::cheapest_forest;
+pub(crate) use walk_first::along_tree;
 
 /// A search for schedules.
 pub trait Scheduler: Sync {

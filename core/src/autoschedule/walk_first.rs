@@ -5,24 +5,40 @@
 //! which is then walked anew in each of its iterations; or the term that makes the intermediate is merged with the one
 //! that reads it.  The path of one term that is left in the end has no buffer, so there always is a nest.
 
-use crate::autoschedule::finish;
-use crate::cost::Machine;
+use crate::autoschedule::{Candidate, finish};
+use crate::cost::{Machine, estimate};
 use crate::einsum::{Index, IndexSet};
 use crate::error::CoreError;
 use crate::nest::{Forest, buffers};
-use crate::path::{Path, Source, Term, unfactorised};
-use crate::schedule::Problem;
+use crate::path::{Path, Source, Term, chains, unfactorised};
+use crate::schedule::{Problem, Schedule};
 
 /// Returns legal nests on `path`, or on paths in which some of its terms are merged; none only if the problem cannot be
 /// lowered.
 ///
 /// Time: `O(T^2 d)` a nest for `T` terms over `d` indices, and no more than `T + d` nests are tried.
 pub(super) fn walk_first(problem: &Problem, path: &Path, machine: &Machine) -> Vec<(Path, Forest)> {
-    let plain = legal(problem, path.clone(), machine, Hoisting::Never);
-    let hoisted = legal(problem, path.clone(), machine, Hoisting::Common);
-    let mut nests: Vec<(Path, Forest)> = plain.into_iter().chain(hoisted).collect();
+    let nest = |hoisting| {
+        legal(problem, path.clone(), machine, hoisting).map(|found| (found.path, found.nest))
+    };
+    let mut nests: Vec<(Path, Forest)> =
+        [Hoisting::Never, Hoisting::Common].into_iter().filter_map(nest).collect();
     nests.dedup();
     nests
+}
+
+/// Returns the schedule that follows the tree: each level multiplies by its factor on the way up, or down to the result.
+///
+/// It needs no search.  Time: that of a few nests as in [`walk_first`]; `None` only if the problem cannot be lowered.
+pub(crate) fn along_tree(problem: &Problem, machine: &Machine) -> Option<Candidate> {
+    let x = problem.sparse.first()?;
+    let paths = chains(&problem.expr, x.input, &x.levels).into_iter();
+    let legal = paths.filter_map(|path| legal(problem, path, machine, Hoisting::Never));
+    let priced = legal.map(|schedule| {
+        let cost = estimate(problem, &schedule, machine);
+        Candidate { schedule, cost }
+    });
+    priced.min_by(|a, b| a.cost.seconds.total_cmp(&b.cost.seconds))
 }
 
 /// Whether dense loops may move outside the walk.
@@ -39,14 +55,15 @@ fn legal(
     mut path: Path,
     machine: &Machine,
     hoisting: Hoisting,
-) -> Option<(Path, Forest)> {
+) -> Option<Schedule> {
     let mut outside: Vec<Index> = Vec::new();
     loop {
         let nest = Forest::fused(&orders(problem, &path, &outside));
         let large = too_large(problem, &path, &nest);
         let Some((term, stored)) = large else {
-            match finish(problem, path.clone(), nest.clone(), machine).verify(problem) {
-                Ok(()) => return Some((path, nest)),
+            let schedule = finish(problem, path.clone(), nest, machine);
+            match schedule.verify(problem) {
+                Ok(()) => return Some(schedule),
                 Err(CoreError::Illegal { .. }) if path.terms.len() > 1 => {
                     path = unfactorised(&problem.expr);
                     outside.clear();

@@ -1,77 +1,75 @@
 //! How much is searched for a plan.
 //!
-//! Searches are counted and not timed, so that the same input, ranks and threads give the same plan on any machine.  Up to
-//! five modes there is no limit: the bounds leave out most of the few hundred kernels on trees.  Above, a search takes
-//! about a millisecond, there are `4 N` trees for each of `N` kernels, and every partition of the modes has tables of its
-//! own.  How many searches and partitions there are then follows from the seconds that all sweeps are predicted to take: a
-//! plan that takes longer than it can save is none.
+//! Searches and partitions are counted and not timed, so that the same input, ranks and threads give the same plan on any
+//! machine.  How many there are follows from the seconds that all sweeps are predicted to take: a plan that takes longer
+//! than it can save is none.
 
-/// Up to so many modes all that may be worth a search is searched.
-const ALL_ORDERS: usize = 5;
+/// Up to so many modes a price takes some microseconds and a search a few tenths of a millisecond.
+const FEW_MODES: usize = 5;
 
-/// Above that, so many kernels on trees are searched at most, or [`EACH`] a kernel where that is more.
-const SEARCHES: usize = 160;
+/// Each kernel is priced on at most three times so many trees, and up to [`FEW_MODES`] on no fewer.
+const MOST_TREES: usize = 12;
 
-/// So many are searched a kernel, however short the run.
-const EACH: usize = 2;
+/// Seconds that a price takes above [`FEW_MODES`], at most about.
+const PRICE_SECONDS: f64 = 1e-3;
+
+/// Up to [`FEW_MODES`] a kernel is searched on at least so many trees, however short the run.
+const LEAST_EACH: usize = 8;
+
+/// Above, on at least so many.
+const LEAST_EACH_OF_MANY_MODES: usize = 2;
+
+/// A kernel is searched on at most so many trees, however long the run.
+const MOST_EACH: usize = 16;
+
+/// At most so many partitions of the modes are considered beside that of single modes.
+const MOST_PARTITIONS: usize = 40;
 
 /// Seconds that a search takes.
 const SEARCH_SECONDS: f64 = 1e-3;
 
-/// Seconds that the tables of a partition take.
-const PARTITION_SECONDS: f64 = 2e-2;
+/// Seconds that a plan of the kernels of a partition takes above [`FEW_MODES`].
+const PLAN_SECONDS: f64 = 2e-2;
+
+/// Seconds that a coarse estimate of a kernel on a tree takes; there are `4 N` trees for each of `N` kernels.
+const ESTIMATE_SECONDS: f64 = 1e-6;
 
 /// The share of a run's seconds that searches may take.
 const SHARE: f64 = 0.25;
 
-/// How often as many are searched once more where nothing of what was searched keeps the limit on memory.
-const ONCE_MORE: usize = 2;
-
-/// Returns how many partitions of `order` modes are worth tables, where a run takes `seconds` without them.
-pub(super) fn partitions_worth(order: usize, seconds: f64) -> usize {
-    if order <= ALL_ORDERS { usize::MAX } else { (seconds * SHARE / PARTITION_SECONDS) as usize }
+/// What is done with a partition of the modes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Look {
+    /// Its kernels are estimated coarsely.
+    Coarse,
+    /// Its kernels are planned.
+    Planned,
 }
 
-/// The searches that a table has left.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Budget {
-    /// How many there are at a time; `None`: any number.
-    searches: Option<usize>,
-    left: usize,
-    /// How often there are as many once more.
-    more: usize,
+/// Returns how many partitions of `order` modes are worth a look, where a run takes `seconds` without them.
+pub(super) fn partitions_worth(order: usize, look: Look, seconds: f64) -> usize {
+    if order <= FEW_MODES {
+        return MOST_PARTITIONS;
+    }
+    let each = match look {
+        Look::Coarse => ESTIMATE_SECONDS * (4 * order * order) as f64,
+        Look::Planned => PLAN_SECONDS,
+    };
+    ((seconds * SHARE / each) as usize).min(MOST_PARTITIONS)
 }
 
-impl Budget {
-    /// The searches for `kernels` of a tensor of `order` modes, which take at least `seconds` in all sweeps.
-    pub(super) fn new(order: usize, kernels: usize, seconds: f64) -> Budget {
-        let least = EACH * kernels;
-        let worth = ((seconds * SHARE / SEARCH_SECONDS) as usize).clamp(least, least.max(SEARCHES));
-        let searches = (order > ALL_ORDERS).then_some(worth);
-        Budget { searches, left: searches.unwrap_or(usize::MAX), more: ONCE_MORE }
-    }
+/// Returns a third of the trees of a tensor of `order` modes on which each of `kernels` is worth a price, where a run takes
+/// about `seconds`.
+pub(super) fn trees_worth(order: usize, kernels: usize, seconds: f64) -> usize {
+    let least = if order <= FEW_MODES { MOST_TREES } else { 1 };
+    let prices = seconds * SHARE / PRICE_SECONDS;
+    ((prices / (3 * kernels.max(1)) as f64) as usize).clamp(least, MOST_TREES)
+}
 
-    /// Tells whether no search is left.
-    pub(super) fn is_spent(&self) -> bool {
-        self.left == 0
-    }
-
-    /// Returns how many searches each of `kernels` has, at least one.
-    pub(super) fn share(&self, kernels: usize) -> usize {
-        (self.left / kernels.max(1)).max(1)
-    }
-
-    /// Takes off `searches`, or all that are left.
-    pub(super) fn spend(&mut self, searches: usize) {
-        self.left = self.left.saturating_sub(searches);
-    }
-
-    /// Allows as many searches once more, if that is not used up; tells whether it did.
-    pub(super) fn refill(&mut self) -> bool {
-        let Some(searches) = self.searches.filter(|_| self.more > 0) else { return false };
-        (self.left, self.more) = (searches, self.more - 1);
-        true
-    }
+/// Returns how many searches are worth while for `kernels` of a tensor of `order` modes that take `seconds` in all sweeps.
+pub(super) fn searches_worth(order: usize, kernels: usize, seconds: f64) -> usize {
+    let least = if order <= FEW_MODES { LEAST_EACH } else { LEAST_EACH_OF_MANY_MODES };
+    ((seconds * SHARE / SEARCH_SECONDS) as usize).clamp(least * kernels, MOST_EACH * kernels)
 }
 
 #[cfg(test)]
@@ -112,12 +110,10 @@ mod tests {
         plan(&extents, &pattern, &options, &Family::Zen.machine()).expect("a plan")
     }
 
-    /// Checks that no table of `plan` searched more than it may, once more where memory is short.
-    fn check(plan: &SweepPlan, times: usize, order: usize) {
+    /// Checks that no table of `plan` searched more than it may.
+    fn check(plan: &SweepPlan, order: usize) {
         for part in plan.parts() {
-            let kernels = part.steps.len();
-            // The searches that end a budget may be one a kernel more, and so may those of each alternative.
-            let most = times * (SEARCHES.max(EACH * kernels) + 4 * kernels);
+            let most = MOST_EACH * part.steps.len();
             assert!(part.searched <= most, "order {order}: {} of {most}", part.searched);
             assert!(part.steps.iter().all(|step| step.seconds > 0.0));
         }
@@ -128,9 +124,9 @@ mod tests {
         for (order, entries) in [(6, 6), (7, 900), (9, 6), (25, 6)] {
             for sweeps in [50, 100_000] {
                 let plan = plan_of(order, entries, sweeps, None);
-                check(&plan, 1, order);
-                assert_eq!(plan.blocks.concat().len(), order);
-                assert!(plan.considered <= 13, "{} partitions", plan.considered);
+                check(&plan, order);
+                assert_eq!(plan.groups.concat().len(), order);
+                assert!(plan.considered <= 1 + MOST_PARTITIONS, "{} partitions", plan.considered);
             }
         }
     }
@@ -141,27 +137,22 @@ mod tests {
         let limit = free.tree_bytes() / 2 + free.side_bytes();
         let lean = plan_of(7, 900, 100_000, Some(limit));
         assert!(lean.tree_bytes() + lean.side_bytes() <= limit);
-        check(&lean, 1 + ONCE_MORE, 7);
-    }
-
-    #[test]
-    fn up_to_five_modes_all_may_be_searched() {
-        let mut budget = Budget::new(5, 5, 0.0);
-        budget.spend(1_000_000);
-        assert!(!budget.is_spent() && !budget.refill());
-        let mut budget = Budget::new(6, 6, 100.0);
-        assert_eq!(budget.share(6), SEARCHES / 6);
-        budget.spend(SEARCHES);
-        assert!(budget.is_spent());
-        assert_eq!((0..9).filter(|_| budget.refill()).count(), ONCE_MORE);
-        assert_eq!(Budget::new(90, 90, 100.0).left, 90 * EACH);
+        check(&lean, 7);
     }
 
     #[test]
     fn short_runs_are_searched_little() {
-        assert_eq!(Budget::new(7, 7, 1e-4).left, 7 * EACH);
-        assert_eq!(Budget::new(7, 7, 0.4).left, 100);
-        assert_eq!((partitions_worth(7, 1e-3), partitions_worth(7, 1.0)), (0, 12));
-        assert_eq!(partitions_worth(5, 1e-9), usize::MAX);
+        assert_eq!((trees_worth(5, 5, 0.0), trees_worth(5, 5, 1e9)), (MOST_TREES, MOST_TREES));
+        assert_eq!((trees_worth(9, 9, 0.0), trees_worth(9, 9, 0.54)), (1, 5));
+        assert_eq!(trees_worth(9, 9, 1e9), MOST_TREES);
+        assert_eq!(searches_worth(7, 7, 1e-4), 7 * LEAST_EACH_OF_MANY_MODES);
+        assert_eq!(searches_worth(7, 7, 0.4), 100);
+        assert_eq!(searches_worth(7, 7, 1e9), 7 * MOST_EACH);
+        assert_eq!(searches_worth(3, 3, 0.0), 3 * LEAST_EACH);
+        let coarse = |order, seconds| partitions_worth(order, Look::Coarse, seconds);
+        assert_eq!((coarse(10, 1e-9), coarse(10, 1.6e-2), coarse(10, 1e9)), (0, 10, 40));
+        assert_eq!(coarse(5, 0.0), MOST_PARTITIONS);
+        let planned = |seconds| partitions_worth(10, Look::Planned, seconds);
+        assert_eq!((planned(1e-3), planned(0.8), planned(1e9)), (0, 10, 40));
     }
 }

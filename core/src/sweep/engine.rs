@@ -5,8 +5,8 @@ use decompose_formats::{Coo, Csf, ModeOrder, Panels, Value};
 
 use crate::error::CoreError;
 use crate::runtime::{Kernel, Toolchain, Workload};
-use crate::sweep::blocks::Held;
 use crate::sweep::kernels::{BuildReport, TreeKernels, timed};
+use crate::sweep::mode_groups::Held;
 use crate::sweep::{MttkrpSweep, SweepPlan, entries_of};
 
 /// The trees and kernels of a sweep, ready to run.
@@ -16,8 +16,8 @@ pub struct Engine<V: Value> {
     /// The columns of each panel in which factors are stored.
     panels: Vec<usize>,
     /// The modes of each mode of `outer`.
-    blocks: Vec<Vec<usize>>,
-    /// The kernels of the tensor over the blocks.
+    groups: Vec<Vec<usize>>,
+    /// The kernels of the tensor over the groups.
     outer: TreeKernels<V>,
     merges: Vec<Merged<V>>,
 }
@@ -25,8 +25,8 @@ pub struct Engine<V: Value> {
 /// Modes that are taken as one, at work.
 struct Merged<V: Value> {
     modes: Vec<usize>,
-    /// Its place among the blocks.
-    block: usize,
+    /// Its place among the groups.
+    group: usize,
     /// The kernels of the merged modes, and last that of the tuples.
     kernels: TreeKernels<V>,
     /// One row a tuple.
@@ -61,16 +61,16 @@ impl<V: Value> Engine<V> {
             let (kernels, built) =
                 TreeKernels::build(tuples, (&merge.kernels, &plan.panels), toolchain)?;
             report = report.and(built);
-            let block = plan.blocks.iter().position(|modes| *modes == merge.modes);
+            let group = plan.groups.iter().position(|modes| *modes == merge.modes);
             let unknown =
-                || CoreError::Internal(format!("a merge of {:?} in no block", merge.modes));
-            let block = block.ok_or_else(unknown)?;
+                || CoreError::Internal(format!("a merge of {:?} in no group", merge.modes));
+            let group = group.ok_or_else(unknown)?;
             let (modes, held) = (merge.modes.clone(), Held::Nothing);
-            merges.push(Merged { modes, block, kernels, matrix, held });
+            merges.push(Merged { modes, group, kernels, matrix, held });
         }
         let (outer, built) = TreeKernels::build(coo, (&plan.kernels, &plan.panels), toolchain)?;
-        let blocks = plan.blocks.clone();
-        Ok((Engine { extents, norm_squared, panels, blocks, outer, merges }, report.and(built)))
+        let groups = plan.groups.clone();
+        Ok((Engine { extents, norm_squared, panels, groups, outer, merges }, report.and(built)))
     }
 
     /// Returns the kernels, in the order of [`SweepPlan::steps`].
@@ -109,23 +109,23 @@ impl<V: Value> Engine<V> {
         Ok(())
     }
 
-    /// Runs the outer kernel of `block` into `result`, every other block's factor being at hand.
+    /// Runs the outer kernel of `group` into `result`, every other group's factor being at hand.
     fn outer_product(
         &mut self,
-        block: usize,
+        group: usize,
         factors: &[Panels<V>],
         result: &mut Panels<V>,
     ) -> Result<(), CoreError> {
-        for merge in self.merges.iter_mut().filter(|merge| merge.block != block) {
+        for merge in self.merges.iter_mut().filter(|merge| merge.group != group) {
             merge.multiply(factors)?;
         }
         let factor = |(at, modes): (usize, &Vec<usize>)| match modes.as_slice() {
-            _ if at == block => None,
+            _ if at == group => None,
             [mode] => Some(&factors[*mode]),
-            _ => self.merges.iter().find(|merge| merge.block == at).map(|merge| &merge.matrix),
+            _ => self.merges.iter().find(|merge| merge.group == at).map(|merge| &merge.matrix),
         };
-        let others: Vec<&Panels<V>> = self.blocks.iter().enumerate().filter_map(factor).collect();
-        self.outer.product(block, &others, result)
+        let others: Vec<&Panels<V>> = self.groups.iter().enumerate().filter_map(factor).collect();
+        self.outer.product(group, &others, result)
     }
 
     /// Makes the partial product of merge `at` unless it is held.
@@ -135,7 +135,7 @@ impl<V: Value> Engine<V> {
         }
         self.merges[at].held = Held::Nothing;
         let mut matrix = std::mem::replace(&mut self.merges[at].matrix, Panels::zeros(0, &[])?);
-        let done = self.outer_product(self.merges[at].block, factors, &mut matrix);
+        let done = self.outer_product(self.merges[at].group, factors, &mut matrix);
         self.merges[at].matrix = matrix;
         done?;
         self.merges[at].held = Held::Partial;
@@ -155,9 +155,9 @@ impl<V: Value> Engine<V> {
                 self.merges[own].update(mode, factors, result)
             }
             None => {
-                let block = self.blocks.iter().position(|modes| *modes == [mode]);
-                let block = block.ok_or_else(|| no_mode(mode))?;
-                self.outer_product(block, factors, result)
+                let group = self.groups.iter().position(|modes| *modes == [mode]);
+                let group = group.ok_or_else(|| no_mode(mode))?;
+                self.outer_product(group, factors, result)
             }
         }
     }
@@ -218,8 +218,8 @@ fn split<V: Value>(mut coo: Coo<V>, plan: &SweepPlan) -> Result<(Coo<V>, Vec<Coo
         coo = parts.rest;
         tuples.push(parts.tuples);
     }
-    if columns != plan.blocks {
-        return Err(CoreError::Internal("blocks in another order than planned".into()));
+    if columns != plan.groups {
+        return Err(CoreError::Internal("groups in another order than planned".into()));
     }
     Ok((coo, tuples))
 }
@@ -255,7 +255,7 @@ impl<V: Value> MttkrpSweep<V> for Engine<V> {
         let merged: Vec<_> = merged.collect();
         let tree = self.outer.trees().next();
         let tree = tree.ok_or_else(|| CoreError::Internal("a sweep without trees".into()))?;
-        entries_of(tree, (&self.extents, &self.blocks), &merged)
+        entries_of(tree, (&self.extents, &self.groups), &merged)
     }
 
     fn forget(&mut self) {

@@ -5,24 +5,24 @@ use decompose_formats::{Coo, Csf, Ints, ModeOrder, Value};
 
 use crate::error::CoreError;
 
-/// The tuples of merged modes: the modes, and the tree whose last mode but blocks numbers the tuples.
+/// The tuples of merged modes: the modes, and the tree whose last mode but groups numbers the tuples.
 pub type Tuples<'a, V> = (&'a [usize], &'a Csf<V>);
 
-/// Returns the tensor of `extents` that `tree` has over the blocks of modes `blocks`, sorted by its natural order;
-/// `merged` has the tuples of each block of several modes.
+/// Returns the tensor of `extents` that `tree` has over the groups of modes `groups`, sorted by its natural order;
+/// `merged` has the tuples of each group of several modes.
 ///
 /// # Errors
 ///
-/// [`CoreError::Format`] if there is no memory; [`CoreError::Internal`] if a block has no tuples.
+/// [`CoreError::Format`] if there is no memory; [`CoreError::Internal`] if a group has no tuples.
 pub fn entries_of<V: Value>(
     tree: &Csf<V>,
-    (extents, blocks): (&[u64], &[Vec<usize>]),
+    (extents, groups): (&[u64], &[Vec<usize>]),
     merged: &[Tuples<'_, V>],
 ) -> Result<Coo<V>, CoreError> {
-    // The number of a block of entries, if the tree has any, is the last column.
+    // The number of a group of entries, if the tree has any, is the last column.
     let (_, stored, values) = tree.to_coo().into_parts();
     let mut coords: Vec<Option<Ints>> = extents.iter().map(|_| None).collect();
-    for (column, modes) in stored.into_iter().zip(blocks) {
+    for (column, modes) in stored.into_iter().zip(groups) {
         if let [mode] = modes[..] {
             coords[mode] = Some(column);
             continue;

@@ -5,19 +5,20 @@
 //! [`Engine`] builds the trees, compiles the kernels meanwhile, and runs them.  Kernels of other solvers
 //! are planned by [`plan_kernels`], and those of a Tucker sweep may share work too: [`plan_ttmc_merges`].
 
+mod alternatives;
 mod blocked;
-mod blocks;
 mod budget;
-mod choice;
 mod engine;
 mod entries;
 mod kernels;
 mod layout;
 mod limited;
-mod offers;
+mod mode_groups;
 mod partials;
+mod partitions;
 mod plan;
-mod rejected;
+mod prune;
+mod select;
 mod table;
 mod trees;
 
@@ -25,6 +26,7 @@ use decompose_formats::{Coo, Panels, Value};
 
 use crate::error::CoreError;
 
+pub use alternatives::Alternative;
 pub use blocked::{blockings, count_blocks, estimate_blocks};
 pub use engine::Engine;
 pub use entries::{Tuples, entries_of};
@@ -34,7 +36,6 @@ pub use layout::TreeLayout;
 pub use limited::{plan_counted, plan_limited};
 pub use partials::{TtmcMerge, TtmcSweep, plan_ttmc_merges};
 pub use plan::{Merge, SweepPlan, panel_columns, plan};
-pub use rejected::Rejected;
 pub use trees::{
     Merging, PlanOptions, SearchedKernels, Step, TreePlan, Trees, plan_kernels, posed,
 };

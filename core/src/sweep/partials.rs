@@ -21,7 +21,7 @@
 //! two factors in turn `N R_j c + N' R_i R_j c` for the `N' <= N` indices `i` among them.  `K` could save no
 //! more than one part in `R_i`, and only if no two tuples share an `i`.
 //!
-//! Blocks do not see each other, so each is planned by itself, and the partition that saves most is taken.
+//! ModeGroups do not see each other, so each is planned by itself, and the partition that saves most is taken.
 
 use std::collections::BTreeMap;
 
@@ -33,9 +33,9 @@ use crate::einsum::{Access, Expr, Extents, Index, IndexSet};
 use crate::error::CoreError;
 use crate::kernels::{mode_index, mode_rank_index};
 use crate::schedule::Pattern;
-use crate::sweep::blocks::{Blocks, partitions};
-use crate::sweep::budget::partitions_worth;
-use crate::sweep::offers::{MOST_TUPLES, renamed, set_of, wrong_merge};
+use crate::sweep::budget::{Look, partitions_worth};
+use crate::sweep::mode_groups::{ModeGroups, partitions};
+use crate::sweep::partitions::{MOST_TUPLES, renamed, set_of, wrong_merge};
 use crate::sweep::trees::{
     Merging, PlanOptions, Step, TreePlan, Trees, building_seconds, extents_of, plan_runs, posed,
 };
@@ -114,9 +114,9 @@ pub fn plan_ttmc_merges(
     let order = sweep.extents.len();
     match &options.merging {
         Merging::Given(merged) => {
-            Blocks::given(merged, order).ok_or_else(|| wrong_merge(merged, order))?;
-            let allowed = |block: &&Vec<usize>| block.iter().all(|m| sweep.modes.contains(m));
-            let merges = merged.iter().filter(allowed).map(|block| planner.merge(block));
+            ModeGroups::given(merged, order).ok_or_else(|| wrong_merge(merged, order))?;
+            let allowed = |group: &&Vec<usize>| group.iter().all(|m| sweep.modes.contains(m));
+            let merges = merged.iter().filter(allowed).map(|group| planner.merge(group));
             Ok((merges.collect::<Result<_, _>>()?, 1))
         }
         Merging::Choose if !matches!(options.trees, Trees::Given(_)) => Ok(planner.best(plain)),
@@ -144,44 +144,46 @@ impl Planner<'_> {
         let order = self.order();
         let all: Vec<usize> = (0..order).collect();
         let most = (self.tuples(&all) as f64 * MOST_TUPLES) as u64;
-        let worthwhile = |block: &[usize]| {
-            block.iter().all(|mode| self.sweep.modes.contains(mode))
-                && (order <= ALL_SETS || self.partial_runs(block) == 1)
-                && self.tuples(block) <= most
+        let worthwhile = |group: &[usize]| {
+            group.iter().all(|mode| self.sweep.modes.contains(mode))
+                && (order <= ALL_SETS || self.partial_runs(group) == 1)
+                && self.tuples(group) <= most
         };
         // The more updates share a product, and the fewer rows it has, the more is saved.
-        let saved = |block: &[usize]| {
-            let share = self.tuples(block) as f64 / self.tuples(&all).max(1) as f64;
-            (block.len() - 1) as f64 - block.len() as f64 * share
+        let saved = |group: &[usize]| {
+            let share = self.tuples(group) as f64 / self.tuples(&all).max(1) as f64;
+            (group.len() - 1) as f64 - group.len() as f64 * share
         };
-        let mut candidates = partitions(order, worthwhile, |block| -saved(block));
+        let work = |merged: &[Vec<usize>]| -merged.iter().map(|group| saved(group)).sum::<f64>();
+        let mut candidates = partitions(order, worthwhile, work);
         let seconds: f64 = plain.iter().map(|step| step.runs as f64 * step.seconds).sum();
-        candidates.truncate(partitions_worth(order, seconds * self.options.sweeps as f64));
-        let mut blocks: Vec<&Vec<usize>> = candidates.iter().flat_map(|c| c.merged()).collect();
-        blocks.sort();
-        blocks.dedup();
-        let offers: BTreeMap<&Vec<usize>, (f64, TtmcMerge)> = blocks
+        let seconds = seconds * self.options.sweeps as f64;
+        candidates.truncate(partitions_worth(order, Look::Planned, seconds));
+        let mut groups: Vec<&Vec<usize>> = candidates.iter().flat_map(|c| c.merged()).collect();
+        groups.sort();
+        groups.dedup();
+        let offers: BTreeMap<&Vec<usize>, (f64, TtmcMerge)> = groups
             .into_par_iter()
-            .filter_map(|block| Some((block, self.gain(block, plain)?)))
+            .filter_map(|group| Some((group, self.gain(group, plain)?)))
             .collect();
-        let gain = |blocks: &Blocks| -> Option<f64> {
-            blocks.merged().iter().map(|block| Some(offers.get(block)?.0)).sum()
+        let gain = |groups: &ModeGroups| -> Option<f64> {
+            groups.merged().iter().map(|group| Some(offers.get(group)?.0)).sum()
         };
-        let priced = candidates.iter().filter_map(|blocks| Some((gain(blocks)?, blocks)));
-        let best = priced.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, blocks)| blocks.merged());
-        let merges = best.unwrap_or_default().iter().filter_map(|block| offers.get(block));
+        let priced = candidates.iter().filter_map(|groups| Some((gain(groups)?, groups)));
+        let best = priced.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, groups)| groups.merged());
+        let merges = best.unwrap_or_default().iter().filter_map(|group| offers.get(group));
         (merges.map(|(_, merge)| merge.clone()).collect(), candidates.len() + 1)
     }
 
-    /// The seconds a sweep that merging `block` saves, building included; `None` if it saves nothing.
-    fn gain(&self, block: &[usize], plain: &[Step]) -> Option<(f64, TtmcMerge)> {
-        let replaced = plain.iter().filter(|step| block.contains(&step.mode));
+    /// The seconds a sweep that merging `group` saves, building included; `None` if it saves nothing.
+    fn gain(&self, group: &[usize], plain: &[Step]) -> Option<(f64, TtmcMerge)> {
+        let replaced = plain.iter().filter(|step| group.contains(&step.mode));
         let replaced: f64 = replaced.map(|step| step.seconds).sum();
-        let (partial, stored) = self.partial(block).ok()?;
+        let (partial, stored) = self.partial(group).ok()?;
         if partial.seconds() >= replaced {
             return None;
         }
-        let merge = self.with_updates(block, (partial, stored)).ok()?;
+        let merge = self.with_updates(group, (partial, stored)).ok()?;
         // The list is sorted and a tree is written as two lists, beside the trees themselves.
         let building = building_seconds(2 * merge.tree_bytes(), self.machine);
         let saved = replaced - merge.seconds() - building / self.options.sweeps.max(1) as f64;
@@ -189,24 +191,24 @@ impl Planner<'_> {
     }
 
     /// How often `P` is made in a sweep of updates in the order of the modes.
-    fn partial_runs(&self, block: &[usize]) -> usize {
+    fn partial_runs(&self, group: &[usize]) -> usize {
         let updates: Vec<usize> = (0..self.order()).collect();
-        let blocks = Blocks::given(&[block.to_vec()], self.order());
-        blocks.map_or(1, |blocks| blocks.runs(&updates).outer[0])
+        let groups = ModeGroups::given(&[group.to_vec()], self.order());
+        groups.map_or(1, |groups| groups.runs(&updates).outer[0])
     }
 
-    fn merge(&self, block: &[usize]) -> Result<TtmcMerge, CoreError> {
-        self.with_updates(block, self.partial(block)?)
+    fn merge(&self, group: &[usize]) -> Result<TtmcMerge, CoreError> {
+        self.with_updates(group, self.partial(group)?)
     }
 
     /// Plans the kernels of `S` for what [`Planner::partial`] returned.
     fn with_updates(
         &self,
-        block: &[usize],
+        group: &[usize],
         (partial, stored): (TreePlan, Vec<usize>),
     ) -> Result<TtmcMerge, CoreError> {
-        let updates = self.updates(block, &stored)?;
-        let (modes, tuples) = (block.to_vec(), self.tuples(block));
+        let updates = self.updates(group, &stored)?;
+        let (modes, tuples) = (group.to_vec(), self.tuples(group));
         let (last, others) = stored.split_last().map_or((1, 1), |(&last, others)| {
             let rank = |mode: usize| self.sweep.ranks[mode] as u64;
             (rank(last), others.iter().map(|&mode| rank(mode)).product())
@@ -217,13 +219,13 @@ impl Planner<'_> {
     }
 
     /// Plans the kernel of `Y`; returns also the modes whose ranks are the columns of `P`, as stored.
-    fn partial(&self, block: &[usize]) -> Result<(TreePlan, Vec<usize>), CoreError> {
+    fn partial(&self, group: &[usize]) -> Result<(TreePlan, Vec<usize>), CoreError> {
         let order = self.order();
-        let outside: Vec<usize> = (0..order).filter(|mode| !block.contains(mode)).collect();
+        let outside: Vec<usize> = (0..order).filter(|mode| !group.contains(mode)).collect();
         let extents = outside.iter().map(|&mode| self.sweep.extents[mode]);
-        let extents: Vec<u64> = [self.tuples(block)].into_iter().chain(extents).collect();
+        let extents: Vec<u64> = [self.tuples(group)].into_iter().chain(extents).collect();
         let sets = outside.iter().map(|&mode| set_of(&[mode]));
-        let sets: Vec<_> = [set_of(block)].into_iter().chain(sets).collect();
+        let sets: Vec<_> = [set_of(group)].into_iter().chain(sets).collect();
         let columns: Vec<Index> =
             outside.iter().map(|&mode| mode_rank_index(order, mode)).collect();
         let tensor = access("Y", (0..extents.len()).map(mode_index));
@@ -231,7 +233,7 @@ impl Planner<'_> {
         let inputs = [tensor].into_iter().chain(factors).collect();
         let output = access("P", [mode_index(0)].into_iter().chain(columns.iter().copied()));
         let exprs = vec![Expr { inputs, output }];
-        let plan = self.plan((&extents, &sets), exprs, &[self.partial_runs(block)])?;
+        let plan = self.plan((&extents, &sets), exprs, &[self.partial_runs(group)])?;
         let stored = plan.steps.first().map(stored_output).unwrap_or_default();
         let mode_of =
             |index: &Index| outside.iter().find(|&&m| mode_rank_index(order, m) == *index);
@@ -240,27 +242,27 @@ impl Planner<'_> {
     }
 
     /// Plans the kernels of `S`, which read `P` with the ranks of the modes `stored` as its columns.
-    fn updates(&self, block: &[usize], stored: &[usize]) -> Result<TreePlan, CoreError> {
+    fn updates(&self, group: &[usize], stored: &[usize]) -> Result<TreePlan, CoreError> {
         let order = self.order();
-        let extents = block.iter().map(|&mode| self.sweep.extents[mode]);
-        let extents: Vec<u64> = extents.chain([self.tuples(block)]).collect();
+        let extents = group.iter().map(|&mode| self.sweep.extents[mode]);
+        let extents: Vec<u64> = extents.chain([self.tuples(group)]).collect();
         // A tuple's number says all about it.
-        let sets = block.iter().map(|&mode| set_of(&[mode])).chain([set_of(block)]);
+        let sets = group.iter().map(|&mode| set_of(&[mode])).chain([set_of(group)]);
         let sets: Vec<_> = sets.collect();
         let columns = stored.iter().map(|&mode| mode_rank_index(order, mode));
-        let partial = access("P", [mode_index(block.len())].into_iter().chain(columns));
+        let partial = access("P", [mode_index(group.len())].into_iter().chain(columns));
         let update = |own: usize| {
             let tensor = access("S", (0..extents.len()).map(mode_index));
-            let others = block.iter().enumerate().filter(|&(at, _)| at != own);
+            let others = group.iter().enumerate().filter(|&(at, _)| at != own);
             let factors = others.map(|(at, &mode)| self.factor(mode, at));
             let inputs = [tensor].into_iter().chain(factors).chain([partial.clone()]).collect();
-            let ranks = (0..order).filter(|&mode| mode != block[own]);
+            let ranks = (0..order).filter(|&mode| mode != group[own]);
             let ranks = ranks.map(|mode| mode_rank_index(order, mode));
             Expr { inputs, output: access("Y", [mode_index(own)].into_iter().chain(ranks)) }
         };
-        let exprs = (0..block.len()).map(update).collect();
-        let mut plan = self.plan((&extents, &sets), exprs, &vec![1; block.len()])?;
-        plan.steps.iter_mut().for_each(|step| step.mode = block[step.mode]);
+        let exprs = (0..group.len()).map(update).collect();
+        let mut plan = self.plan((&extents, &sets), exprs, &vec![1; group.len()])?;
+        plan.steps.iter_mut().for_each(|step| step.mode = group[step.mode]);
         Ok(plan)
     }
 

@@ -18,25 +18,23 @@
 //! plain sweep; results differ by rounding.  Modes that follow each other in the cycle of updates share
 //! one `P`; others need it made again.
 //!
-//! Up to five modes every partition into blocks is considered, above that one block at a time; which of them are searched,
-//! [`offers`](crate::sweep::offers) says.
+//! Which partitions of the modes are considered, [`partitions`](crate::sweep::partitions) says.
 
 use std::fmt;
 
 use crate::cost::Machine;
 use crate::error::CoreError;
 use crate::schedule::{Pattern, Problem};
+use crate::sweep::alternatives::Alternative;
 use crate::sweep::engine::typed;
-use crate::sweep::offers::{Offers, Source};
-use crate::sweep::rejected::Rejected;
-use crate::sweep::table::WORTH_BLOCKS;
+use crate::sweep::partitions::{Partitions, Source};
 use crate::sweep::trees::{PlanOptions, Step, TreePlan, at_rank, on_threads_of};
 
 /// The plan of a sweep.
 #[derive(Clone, Debug)]
 pub struct SweepPlan {
     /// The modes of each mode of `Y`: those of the merges, last one first, then the others.
-    pub blocks: Vec<Vec<usize>>,
+    pub groups: Vec<Vec<usize>>,
     /// The kernels of `Y`; of the tensor itself if nothing is merged.
     pub kernels: TreePlan,
     /// The columns of each panel of the factors, the widest first; one panel of all columns if factors
@@ -47,7 +45,7 @@ pub struct SweepPlan {
     /// Partitions of the modes that were considered.
     pub considered: usize,
     /// Other partitions of the modes, and the other way to store factors, as far as they were priced.
-    pub rejected: Vec<Rejected>,
+    pub alternatives: Vec<Alternative>,
     /// Predicted seconds of a sweep's kernels if nothing is merged, where that was planned too.
     pub plain_seconds: f64,
 }
@@ -104,8 +102,8 @@ impl SweepPlan {
 
     /// Returns every step with a name for what it computes.
     pub fn steps(&self) -> impl Iterator<Item = (String, &Step)> {
-        let outer = self.blocks.iter().zip(&self.kernels.steps).map(|(block, step)| {
-            let name = match block.as_slice() {
+        let outer = self.groups.iter().zip(&self.kernels.steps).map(|(group, step)| {
+            let name = match group.as_slice() {
                 [mode] => format!("mode {}", mode + 1),
                 modes => format!("partial of modes {}", joined(modes)),
             };
@@ -136,8 +134,8 @@ impl fmt::Display for SweepPlan {
             )?;
         }
         if !self.merges.is_empty() {
-            let blocks: Vec<String> = self.blocks.iter().map(|modes| joined(modes)).collect();
-            writeln!(f, "over the modes {}:", blocks.join(", "))?;
+            let groups: Vec<String> = self.groups.iter().map(|modes| joined(modes)).collect();
+            writeln!(f, "over the modes {}:", groups.join(", "))?;
         }
         write!(f, "{}", self.kernels)?;
         for merge in &self.merges {
@@ -156,7 +154,7 @@ impl fmt::Display for SweepPlan {
             write!(f, ", without merging {plain:.2e} s")?;
         }
         write!(f, "; {} partitions of the modes considered", self.considered)?;
-        self.rejected.iter().try_for_each(|other| write!(f, "\n  {other}"))
+        self.alternatives.iter().try_for_each(|other| write!(f, "\n  {other}"))
     }
 }
 
@@ -175,31 +173,30 @@ pub fn plan(
 ) -> Result<SweepPlan, CoreError> {
     let machine = &on_threads_of(options, machine);
     let stored = |columns| PlanOptions { panels: Some(columns), ..options.clone() };
-    let narrow = panel_columns(options.rank, options.value_bytes);
     let wide = stored(options.panels.unwrap_or(options.rank));
-    let settled = |options, below| {
-        let mut offers = Offers::new(Source { extents, pattern, options, machine })?;
-        offers.settle_below(below)?;
-        Ok::<_, CoreError>(offers)
-    };
-    let whole = settled(&wide, f64::INFINITY);
-    if options.panels.is_some() || narrow == options.rank {
-        return whole?.into_plan();
+    let narrow = stored(panel_columns(options.rank, options.value_bytes));
+    let source = |options| Source { extents, pattern, options, machine };
+    let mut whole = Partitions::new(source(&wide))?;
+    let rows = whole.select_best();
+    if options.panels.is_some() || narrow.panels == wide.panels {
+        return whole.plan(&rows?);
     }
-    let narrow = stored(narrow);
-    let Ok(mut whole) = whole else { return settled(&narrow, f64::INFINITY)?.into_plan() };
-    let rows = whole.priced("factors in whole rows".into())?;
+    let mut panels = Partitions::new(source(&narrow))?;
+    let Ok(rows) = rows else { return panels.select_best().and_then(|parts| panels.plan(&parts)) };
     let below = WORTH_PANELS * rows.seconds;
-    // Choices weigh blocks with more than their seconds.
-    let panels = settled(&narrow, below / WORTH_BLOCKS);
-    let Ok(mut panels) = panels else { return whole.into_plan() };
-    let parts =
-        panels.priced(format!("factors in panels of {} columns", typed(&narrow.widths())))?;
-    // A bound was enough to reject what has no bytes.
-    let better = parts.bytes.is_some() && parts.seconds < below;
-    let (taken, other) = if better { (panels, rows) } else { (whole, parts) };
-    let mut plan = taken.into_plan()?;
-    plan.rejected.push(other);
+    // Searches find little that is better than a price without a search.
+    let mut parts = panels.best()?;
+    if parts.seconds < NEAR_PANELS * below {
+        parts = panels.select_best()?;
+    }
+    let in_rows = whole.alternative("factors in whole rows".into(), &rows);
+    let columns = typed(&narrow.widths());
+    let in_panels = panels.alternative(format!("factors in panels of {columns} columns"), &parts);
+    let (mut plan, other) = match parts.seconds < below {
+        true => (panels.plan(&parts)?, in_rows),
+        false => (whole.plan(&rows)?, in_panels),
+    };
+    plan.alternatives.push(other);
     Ok(plan)
 }
 
@@ -210,6 +207,9 @@ const PANEL_BYTES: usize = 256;
 /// Panels must be predicted to take less than this share of the seconds with whole factors: predictions
 /// that are closer say nothing.
 const WORTH_PANELS: f64 = 0.83;
+
+/// Panels that are priced at up to so many times what is asked of them are searched.
+const NEAR_PANELS: f64 = 1.1;
 
 /// Returns about how many columns a panel has where factors of `rank` columns of `value_bytes` bytes are
 /// stored in panels; `rank` where they never are.

@@ -1,39 +1,33 @@
-//! What each kernel takes on each candidate tree, as far as choices ask.
+//! What each kernel of one tensor takes on each candidate tree, and the best set of trees.
 //!
-//! A search of schedules for every kernel on every tree takes most of the time of planning, and hardly any of them is
-//! chosen.  Bounds from below are known: of MTTKRPs one that is mostly within a few hundredths of what the
-//! search finds ([`LeastSeconds`]), of other kernels a weaker one (`promising`).  So the best set of trees is chosen by
-//! bounds, its kernels are searched, and so on until all that is chosen has been searched: nothing else can be better,
-//! since it takes no less than its bounds.
-//!
-//! Above five modes the searches are counted, and where none are left ([`Budget`]) the choice is the best of what was
-//! searched.
-//!
-//! By weak bounds many sets would be chosen one after the other.  So each kernel is first searched on all trees on which
-//! its bound is less than what it takes on the best one that is known, building that included: on any other it is not worth
-//! while, since it could run there instead.
-
-mod nearest;
-mod promising;
+//! A coarse estimate ([`prune`]) of each kernel on each tree leaves a few trees.  On these every kernel gets a price: that
+//! of the schedule that follows the tree ([`along_tree`]), which needs no search.  A dynamic program selects the best set of trees by these prices
+//! ([`selections`]).  The kernels of the selection are searched, their prices fall, and the selection is made anew, until
+//! all of it has been searched or no searches are left ([`searches_worth`]).  A kernel that was not searched keeps the
+//! schedule that follows its tree, so there is a plan at any time.
 
 use std::sync::Arc;
 
-use rayon::prelude::{IntoParallelRefIterator, ParallelIterator};
+use rayon::prelude::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIterator};
 
-use crate::autoschedule::{Candidate, SCHEDULERS, SearchLimits};
-use crate::cost::{LeastSeconds, Machine, ThreadedCost, estimate, on_threads};
-use crate::einsum::Index;
+use crate::autoschedule::{Candidate, SCHEDULERS, SearchLimits, SearchReport, along_tree};
+use crate::cost::{Machine, ThreadedCost, estimate, on_threads};
 use crate::error::CoreError;
-use crate::kernels;
-use crate::schedule::{Pattern, Problem};
-use crate::sweep::budget::Budget;
-use crate::sweep::choice::{self, KernelSet, Pick, Price, picks};
+use crate::schedule::Problem;
+use crate::sweep::alternatives::{Alternative, MOST, nearest};
+use crate::sweep::budget::searches_worth;
 use crate::sweep::layout::TreeLayout;
+use crate::sweep::prune::{Pruned, prune};
+use crate::sweep::select::{KernelSet, Price, PricedTree, Selection, selections};
 use crate::sweep::trees::{PlanOptions, Step, TreePlan, Trees, at_rank, building_seconds};
 
 /// A kernel on blocks must be predicted to take less than this share of its seconds on whole trees:
 /// predictions that are closer say nothing.
 pub(super) const WORTH_BLOCKS: f64 = 0.91;
+
+/// A kernel whose result has rows of several indices, as a TTMc, is searched on so many trees before any set of trees is
+/// selected: its loops may be cut in many ways, and the schedule that follows the tree says little of the best.
+const FIRST_SEARCHES: usize = 8;
 
 /// Returns `seconds` on `tree` as choices weigh them: more on blocks.  Not more on ranges, with which there are no
 /// private copies and all else is as without.
@@ -51,28 +45,21 @@ pub(super) struct Table<'a> {
     options: &'a PlanOptions,
     machine: Machine,
     trees: Vec<TreeLayout>,
-    /// By tree, then by kernel.
-    entries: Vec<Vec<Entry>>,
+    /// By tree: the kernels that are worth a price on it.
+    worth: Vec<KernelSet>,
+    /// By tree, then by kernel: what was searched.
+    steps: Vec<Vec<Option<Arc<Step>>>>,
     /// By tree: what its kernels cost, and what it costs to keep it.
-    prices: Vec<choice::Candidate>,
-    /// The best sets of trees by what is known.
-    picks: Vec<Pick>,
-    budget: Budget,
+    prices: Vec<PricedTree>,
+    /// How many trees there were, before those that are not worth a price were left out.
+    considered: usize,
+    coarse_seconds: f64,
+    /// How many searches are left.
+    searches: usize,
     /// The most bytes for trees and private copies together; `None`: no limit.
     memory: Option<u64>,
     /// By kernel: why it had no schedule on some tree.
     refused: Vec<Option<String>>,
-}
-
-/// What is known of a kernel on a tree.
-#[derive(Clone)]
-enum Entry {
-    /// The tree was made for another result, or there is no schedule.
-    Unsuited,
-    /// It takes at least so many seconds.
-    AtLeast(f64),
-    /// It was searched.
-    Searched(Arc<Step>),
 }
 
 /// The kernels of a sweep over one tensor.
@@ -83,24 +70,29 @@ pub(super) struct Kernels {
     pub(super) problems: Vec<Problem>,
     /// How often each runs.
     pub(super) runs: Vec<usize>,
-    /// Whether they are the MTTKRPs of the modes, in their order.
-    pub(super) mttkrps: bool,
 }
 
 impl Kernels {
     /// Kernels of any kind, numbered in their order.
     pub(super) fn new(problems: Vec<Problem>, runs: &[usize]) -> Kernels {
         let numbers = (0..problems.len()).collect();
-        Kernels { numbers, problems, runs: runs.to_vec(), mttkrps: false }
+        Kernels { numbers, problems, runs: runs.to_vec() }
+    }
+
+    /// Returns how many modes the tensor has.
+    pub(super) fn order(&self) -> usize {
+        self.problems.first().map_or(0, |problem| problem.sparse_indices().len())
     }
 }
 
 impl<'a> Table<'a> {
-    /// Prepares to choose among `trees` for `kernels` over a tensor of `extents`.
+    /// Prepares to choose among `trees` for `kernels` over a tensor of `extents`; nothing is priced yet.
+    ///
+    /// Time: a coarse estimate for each kernel on each tree.
     ///
     /// # Errors
     ///
-    /// If nothing is known of the blocks of a tree, or a tree that is not to be chosen has no schedule for a kernel.
+    /// If nothing is known of the blocks of a tree.
     pub(super) fn new(
         extents: &[u64],
         kernels: Kernels,
@@ -108,59 +100,68 @@ impl<'a> Table<'a> {
         options: &'a PlanOptions,
         machine: &Machine,
     ) -> Result<Table<'a>, CoreError> {
-        let refused = vec![None; kernels.problems.len()];
-        let mut table = Table {
+        let (considered, each) = (trees.len(), kernels.problems.len());
+        let kept = |tree: &TreeLayout| kept(tree, (extents, &kernels), options, machine);
+        let pruned = match options.trees.are_chosen() {
+            true => prune(trees, &kernels, options.sweeps, machine, kept)?,
+            false => {
+                let every = trees.into_iter().map(|tree| (tree, KernelSet::MAX));
+                Pruned { trees: every.collect(), seconds: 0.0 }
+            }
+        };
+        let (trees, worth): (Vec<_>, Vec<_>) = pruned.trees.into_iter().unzip();
+        let unknown = |tree| PricedTree { kept: kept(tree), kernels: vec![None; each] };
+        Ok(Table {
             extents: extents.to_vec(),
-            kernels,
             options,
             machine: machine.clone(),
+            steps: vec![vec![None; each]; trees.len()],
+            prices: trees.iter().map(unknown).collect(),
             trees,
-            entries: Vec::new(),
-            prices: Vec::new(),
-            picks: Vec::new(),
-            budget: Budget::new(extents.len(), refused.len(), 0.0),
+            worth,
+            considered,
+            coarse_seconds: pruned.seconds,
+            searches: usize::MAX,
             memory: options.memory,
-            refused,
-        };
-        let (mttkrps, kernels) = (table.kernels.mttkrps, table.kernels.problems.len());
-        let chosen = options.trees.are_chosen();
-        let bounds = match (chosen, mttkrps) {
-            (true, true) => table.bounds()?,
-            (true, false) => table.weak_bounds()?,
-            (false, _) => vec![vec![0.0; kernels]; table.trees.len()],
-        };
-        let rows = table.trees.iter().zip(bounds).enumerate();
-        let entries = rows.map(|(at, (tree, bounds))| {
-            let suits = |kernel: usize| match options.trees {
-                Trees::Choose => tree.suits(kernel),
-                Trees::Rooted => kernel == at,
-                _ => true,
-            };
-            let entry = |(kernel, least)| {
-                if suits(kernel) { Entry::AtLeast(least) } else { Entry::Unsuited }
-            };
-            bounds.into_iter().enumerate().map(entry).collect()
-        });
-        table.entries = entries.collect();
-        let candidate = |tree| choice::Candidate {
-            kept: table.kept(tree),
-            kernels: (0..kernels).map(|kernel| table.kernel_price(tree, kernel)).collect(),
-        };
-        table.prices = (0..table.trees.len()).map(candidate).collect();
-        table.pick();
-        let least = table.picks.first().map_or(0.0, |pick| pick.price.seconds);
-        let all_sweeps = least * options.sweeps as f64;
-        table.budget = Budget::new(extents.len(), kernels, all_sweeps);
-        if !chosen {
-            let all = 0..table.trees.len();
-            table.search(all.flat_map(|tree| (0..kernels).map(move |kernel| (tree, kernel))))?;
-        } else if !mttkrps {
-            table.search_promising()?;
-        }
-        Ok(table)
+            refused: vec![None; each],
+            kernels,
+        })
     }
 
-    /// Returns the table of those `kernels`, by position, with all that is known of them, to choose within `memory`
+    /// The seconds of a sweep as far as a coarse estimate tells them, each kernel on a tree of its own.
+    pub(super) fn coarse_seconds(&self) -> f64 {
+        self.coarse_seconds
+    }
+
+    /// Prices each kernel on each tree that is left, in parallel; trees that are not to be chosen are searched.
+    ///
+    /// # Errors
+    ///
+    /// If a tree that is not to be chosen has no schedule for a kernel.
+    pub(super) fn priced(mut self) -> Result<Table<'a>, CoreError> {
+        let (count, each) = (self.trees.len(), self.kernels.problems.len());
+        let all = (0..count).flat_map(|tree| (0..each).map(move |kernel| (tree, kernel)));
+        if !self.options.trees.are_chosen() {
+            let rooted = self.options.trees == Trees::Rooted;
+            self.search(all.filter(|(tree, kernel)| !rooted || tree == kernel).collect())?;
+            return Ok(self);
+        }
+        let worth = |&(tree, kernel): &(usize, usize)| self.worth[tree] >> kernel & 1 == 1;
+        let all: Vec<(usize, usize)> = all.filter(worth).collect();
+        let priced = all.par_iter().with_min_len(8);
+        let priced = priced.map(|&(tree, kernel)| self.price_along(tree, kernel));
+        let priced = priced.collect::<Result<Vec<_>, CoreError>>()?;
+        for (price, &(tree, kernel)) in priced.into_iter().zip(&all) {
+            self.prices[tree].kernels[kernel] = price;
+        }
+        let least = self.best().map_or(0.0, |selection| selection.price.seconds);
+        let seconds = least * self.options.sweeps as f64;
+        self.searches = searches_worth(self.extents.len(), each, seconds);
+        self.search_first()?;
+        Ok(self)
+    }
+
+    /// Returns the table of those `kernels`, by position, with all that is known of them, to select within `memory`
     /// bytes; `None` if there are not so many.
     pub(super) fn of(&self, kernels: &[usize], memory: Option<u64>) -> Option<Table<'a>> {
         if kernels.iter().any(|&kernel| kernel >= self.kernels.problems.len()) {
@@ -174,29 +175,28 @@ impl<'a> Table<'a> {
             chosen.iter().map(|&at| all[at].clone()).collect()
         }
         let price = |&tree: &usize| {
-            let choice::Candidate { kept, kernels: prices } = &self.prices[tree];
-            choice::Candidate { kept: *kept, kernels: at(prices, kernels) }
+            let PricedTree { kept, kernels: all } = &self.prices[tree];
+            PricedTree { kept: *kept, kernels: at(all, kernels) }
         };
-        let mut table = Table {
+        Some(Table {
             extents: self.extents.clone(),
             kernels: Kernels {
                 numbers: at(&self.kernels.numbers, kernels),
                 problems: at(&self.kernels.problems, kernels),
                 runs: at(&self.kernels.runs, kernels),
-                mttkrps: false,
             },
             options: self.options,
             machine: self.machine.clone(),
             trees: at(&self.trees, &trees),
-            entries: trees.iter().map(|&tree| at(&self.entries[tree], kernels)).collect(),
+            worth: at(&self.worth, &trees),
+            steps: trees.iter().map(|&tree| at(&self.steps[tree], kernels)).collect(),
             prices: trees.iter().map(price).collect(),
-            picks: Vec::new(),
-            budget: self.budget,
+            considered: self.considered,
+            coarse_seconds: self.coarse_seconds,
+            searches: self.searches,
             memory,
             refused: at(&self.refused, kernels),
-        };
-        table.pick();
-        Some(table)
+        })
     }
 
     /// The most bytes for trees and private copies together.
@@ -204,228 +204,171 @@ impl<'a> Table<'a> {
         self.memory
     }
 
-    /// How many kernels on trees were searched.
-    fn searched(&self) -> usize {
-        let entries = self.entries.iter().flatten();
-        entries.filter(|entry| matches!(entry, Entry::Searched(_))).count()
+    /// Returns the bytes of the smallest tree.
+    pub(super) fn least_bytes(&self) -> u64 {
+        self.prices.iter().map(|tree| tree.kept.bytes).min().unwrap_or(0)
     }
 
-    fn pattern(&self) -> Option<&Pattern> {
-        Some(&self.kernels.problems.first()?.sparse.first()?.pattern)
-    }
-
-    /// Bounds from below for each tree and kernel, all panels of the factors together.
-    fn bounds(&self) -> Result<Vec<Vec<f64>>, CoreError> {
-        let modes: Vec<Index> = (0..self.extents.len()).map(kernels::mode_index).collect();
-        let mut bounds = vec![vec![0.0; modes.len()]; self.trees.len()];
-        let widths = self.options.widths();
-        let mut distinct = widths.clone();
-        distinct.dedup();
-        for width in distinct {
-            let panels = widths.iter().filter(|&&other| other == width).count() as f64;
-            let problem = at_rank(&self.kernels.problems[0], width);
-            let least = |problem| LeastSeconds::new(problem, kernels::rank_index(), &self.machine);
-            let mut unblocked = least(problem.clone());
-            for (tree, bounds) in self.trees.iter().zip(&mut bounds) {
-                let mut blocked = match &tree.blocks {
-                    Some(_) => Some(least(self.stored(tree, &problem)?)),
-                    None => None,
-                };
-                let least = blocked.as_mut().unwrap_or(&mut unblocked);
-                let least = least.on_order(&tree.levels(), tree.tail, &modes);
-                bounds.iter_mut().zip(least).for_each(|(all, least)| *all += panels * least);
-            }
-        }
-        Ok(bounds)
-    }
-
-    fn is_searched(&self, tree: usize, kernel: usize) -> bool {
-        matches!(self.entries[tree][kernel], Entry::Searched(_))
-    }
-
-    /// Returns `problem` with the tensor stored as `tree` says.
-    fn stored(&self, tree: &TreeLayout, problem: &Problem) -> Result<Problem, CoreError> {
-        let unknown = || CoreError::Internal(format!("nothing is known of the blocks of {tree}"));
-        tree.problem(problem).ok_or_else(unknown)
-    }
-
-    /// Searches those of `wanted`, a tree and a kernel each, that are not searched, and picks anew; returns whether there were
-    /// any.
+    /// Searches each kernel whose price says little of it on the few trees on which it takes least.
     ///
     /// # Errors
     ///
-    /// Those of searches; but where trees are chosen, those without a schedule are left out.
-    pub(super) fn search(
-        &mut self,
-        wanted: impl Iterator<Item = (usize, usize)>,
-    ) -> Result<bool, CoreError> {
-        let any = self.look_up(wanted)?;
-        if any {
-            self.pick();
-            self.end_searches();
-        }
-        Ok(any)
-    }
-
-    /// Where no searches are left, leaves the choice to what was searched.
-    fn end_searches(&mut self) {
-        if !self.budget.is_spent() || !self.options.trees.are_chosen() {
-            return;
-        }
-        let searched = |kernel| (0..self.trees.len()).any(|tree| self.is_searched(tree, kernel));
-        let kernels = 0..self.kernels.problems.len();
-        let known: Vec<usize> = kernels.filter(|&kernel| searched(kernel)).collect();
-        let (open, prices) = (self.entries.clone(), self.prices.clone());
-        for (entries, price) in self.entries.iter_mut().zip(&mut self.prices) {
-            for &kernel in &known {
-                if matches!(entries[kernel], Entry::AtLeast(_)) {
-                    (entries[kernel], price.kernels[kernel]) = (Entry::Unsuited, None);
-                }
-            }
-        }
-        self.pick();
-        // More trees may fit where these do not.
-        if self.picks.is_empty() && self.memory.is_some() && self.budget.refill() {
-            (self.entries, self.prices) = (open, prices);
-            self.pick();
-        }
-    }
-
-    /// Searches as [`Table::search`] does, and picks nothing.
-    fn look_up(&mut self, wanted: impl Iterator<Item = (usize, usize)>) -> Result<bool, CoreError> {
-        let open = |&(tree, kernel): &(usize, usize)| {
-            matches!(self.entries[tree][kernel], Entry::AtLeast(_))
+    /// Those of searches, but for kernels without a schedule.
+    fn search_first(&mut self) -> Result<(), CoreError> {
+        let first = |kernel: usize| {
+            let trees = self.prices.iter().enumerate();
+            let known = trees.filter_map(|(at, tree)| Some((tree.kernels[kernel]?.seconds, at)));
+            let mut known: Vec<(f64, usize)> = known.collect();
+            known.sort_by(|a, b| a.0.total_cmp(&b.0));
+            let few = known.into_iter().take(FIRST_SEARCHES).enumerate();
+            few.map(move |(place, (_, tree))| (place, kernel, tree))
         };
-        let wanted: Vec<(usize, usize)> = wanted.filter(open).collect();
-        let found: Vec<Result<Step, CoreError>> =
-            wanted.par_iter().map(|&(tree, kernel)| self.step(tree, kernel)).collect();
-        self.budget.spend(wanted.len());
-        for (&(tree, kernel), step) in wanted.iter().zip(found) {
-            self.entries[tree][kernel] = match step {
-                Ok(step) => Entry::Searched(Arc::new(step)),
-                Err(CoreError::NoSchedule { why, .. }) if self.options.trees.are_chosen() => {
-                    self.refused[kernel] = Some(why);
-                    Entry::Unsuited
-                }
-                Err(error) => return Err(error),
-            };
-            self.prices[tree].kernels[kernel] = self.kernel_price(tree, kernel);
-        }
-        Ok(!wanted.is_empty())
+        let several = |problem: &Problem| (problem.expr.all() - problem.sparse_indices()).len() > 1;
+        let kernels = self.kernels.problems.iter().enumerate();
+        let kernels = kernels.filter(|(_, problem)| several(problem)).map(|(kernel, _)| kernel);
+        // Where few searches are left, every kernel has its share.
+        let mut wanted: Vec<_> = kernels.flat_map(first).collect();
+        wanted.sort_unstable();
+        self.search(wanted.into_iter().map(|(_, kernel, tree)| (tree, kernel)).collect())?;
+        Ok(())
     }
 
-    /// Searches what `pick` chose; returns whether anything of it was open.
-    pub(super) fn settle(&mut self, pick: &Pick) -> Result<bool, CoreError> {
-        let chosen: Vec<(usize, usize)> = self.chosen(pick).collect();
-        self.search(chosen.into_iter())
-    }
-
-    /// The trees of `pick` with each of their kernels.
-    fn chosen<'b>(&self, pick: &'b Pick) -> impl Iterator<Item = (usize, usize)> + use<'b> {
-        let kernels = self.kernels.problems.len();
-        pick.trees.iter().flat_map(move |&(tree, set)| {
-            (0..kernels).filter(move |kernel| set >> kernel & 1 == 1).map(move |k| (tree, k))
-        })
-    }
-
-    /// Tells whether all of `pick` is searched.
-    pub(super) fn is_settled(&self, pick: &Pick) -> bool {
-        self.chosen(pick).all(|(tree, kernel)| self.is_searched(tree, kernel))
-    }
-
-    /// The steps of `pick`, by kernel, each with the place of its tree there, as far as they are searched.
-    fn steps<'b>(&'b self, pick: &'b Pick) -> impl Iterator<Item = (usize, &'b Step)> + 'b {
-        (0..self.kernels.problems.len()).filter_map(|kernel| {
-            let at = pick.trees.iter().position(|&(_, set)| set >> kernel & 1 == 1)?;
-            match &self.entries[pick.trees[at].0][kernel] {
-                Entry::Searched(step) => Some((at, &**step)),
-                _ => None,
-            }
-        })
-    }
-
-    /// Returns the predicted seconds of the kernels of `pick`, which is settled.
-    pub(super) fn seconds(&self, pick: &Pick) -> f64 {
-        self.steps(pick).map(|(_, step)| step.runs as f64 * step.seconds).sum()
-    }
-
-    /// Returns the bytes of the trees of `pick`.
-    pub(super) fn tree_bytes(&self, pick: &Pick) -> u64 {
-        pick.trees.iter().map(|&(tree, _)| self.prices[tree].kept.bytes).sum()
-    }
-
-    /// Searches until the best set of trees has been.
+    /// Selects trees, and searches the kernels on them, until nothing of the selection is left to search.
     ///
     /// # Errors
     ///
     /// [`CoreError::Memory`] if not even one tree keeps the limit, [`CoreError::NoSchedule`] if a kernel has none.
-    pub(super) fn settle_best(&mut self) -> Result<Pick, CoreError> {
+    pub(super) fn select_best(&mut self) -> Result<Selection, CoreError> {
         loop {
-            let best = self.picks.first().cloned().ok_or_else(|| self.refusal())?;
-            if !self.settle(&best)? {
+            let best = self.best().ok_or_else(|| self.refusal())?;
+            if !self.search_selected(&best)? {
                 return Ok(best);
             }
         }
     }
 
-    /// Returns the best sets of trees by what is known, the fastest first; those that take more bytes than another
-    /// only where bytes are limited.
-    pub(super) fn picks(&self) -> &[Pick] {
-        &self.picks
+    /// Searches the kernels of `selection` as far as searches are left; returns whether there were any.
+    ///
+    /// # Errors
+    ///
+    /// Those of searches, but for kernels without a schedule.
+    pub(super) fn search_selected(&mut self, selection: &Selection) -> Result<bool, CoreError> {
+        let selected = self.selected(selection).collect();
+        self.search(selected)
     }
 
-    fn pick(&mut self) {
-        self.picks = match self.options.trees.are_chosen() {
-            true => picks(&self.prices, self.kernels.problems.len(), self.memory),
+    /// Returns the best sets of trees by what is known, the fastest first; those that take more bytes than another
+    /// only where bytes are limited.
+    pub(super) fn selections(&self) -> Vec<Selection> {
+        match self.options.trees.are_chosen() {
+            true => selections(&self.prices, self.kernels.problems.len(), self.memory),
             false => self.all().into_iter().collect(),
-        };
+        }
+    }
+
+    fn best(&self) -> Option<Selection> {
+        self.selections().into_iter().next()
     }
 
     /// All trees, each kernel on the one on which it takes least; nothing beyond the limit.
-    fn all(&self) -> Option<Pick> {
-        let all: Vec<usize> = (0..self.trees.len()).collect();
-        let price = self.price(&all)?;
-        let mut trees: Vec<(usize, KernelSet)> = all.iter().map(|&tree| (tree, 0)).collect();
-        for (kernel, (at, _)) in self.best_on(&all).enumerate() {
+    fn all(&self) -> Option<Selection> {
+        let mut trees: Vec<(usize, KernelSet)> = (0..self.trees.len()).map(|at| (at, 0)).collect();
+        let mut price =
+            self.prices.iter().fold(Price::default(), |price, tree| price.and(tree.kept));
+        for kernel in 0..self.kernels.problems.len() {
+            let on = self.prices.iter().enumerate();
+            let on = on.filter_map(|(at, tree)| Some((at, tree.kernels[kernel]?)));
+            let (at, own) = on.min_by(|a, b| a.1.seconds.total_cmp(&b.1.seconds))?;
             trees[at].1 |= 1 << kernel;
+            price = price.and(own);
         }
-        Some(Pick { price, trees })
+        let over = self.memory.is_some_and(|limit| price.bytes > limit);
+        (!over).then_some(Selection { price, trees })
     }
 
-    /// What it costs to keep a tree: its building, spread over the sweeps.
-    fn kept(&self, tree: usize) -> Price {
-        let bytes = self.pattern().map_or(0, |pattern| {
-            self.trees[tree].bytes(&self.extents, pattern, self.options.value_bytes)
-        });
-        let sweeps = self.options.sweeps.max(1) as f64;
-        Price { seconds: building_seconds(bytes, &self.machine) / sweeps, bytes }
+    /// The trees of `selection` with each of their kernels.
+    fn selected<'b>(
+        &self,
+        selection: &'b Selection,
+    ) -> impl Iterator<Item = (usize, usize)> + use<'b> {
+        let kernels = self.kernels.problems.len();
+        selection.trees.iter().flat_map(move |&(tree, set)| {
+            (0..kernels).filter(move |kernel| set >> kernel & 1 == 1).map(move |k| (tree, k))
+        })
     }
 
-    /// What is known of the costs of a kernel on a tree, in a sweep and as choices weigh them.
-    fn kernel_price(&self, tree: usize, kernel: usize) -> Option<Price> {
-        let (seconds, bytes) = match &self.entries[tree][kernel] {
-            Entry::Unsuited => return None,
-            Entry::AtLeast(seconds) => (*seconds, 0),
-            Entry::Searched(step) => (step.seconds, step.side_bytes),
-        };
+    /// Searches those of `wanted`, a tree and a kernel each, that are not searched, as far as searches are left; returns
+    /// whether there were any.
+    fn search(&mut self, mut wanted: Vec<(usize, usize)>) -> Result<bool, CoreError> {
+        wanted.retain(|&(tree, kernel)| self.steps[tree][kernel].is_none());
+        wanted.truncate(self.searches);
+        self.searches -= wanted.len();
+        let found: Vec<Result<Step, CoreError>> =
+            wanted.par_iter().map(|&(tree, kernel)| self.searched_step(tree, kernel)).collect();
+        for (&(tree, kernel), step) in wanted.iter().zip(found) {
+            self.prices[tree].kernels[kernel] = match step {
+                Ok(step) => {
+                    let price = self.price(tree, kernel, (step.seconds, step.side_bytes));
+                    self.steps[tree][kernel] = Some(Arc::new(step));
+                    Some(price)
+                }
+                Err(CoreError::NoSchedule { why, .. }) if self.options.trees.are_chosen() => {
+                    self.refused[kernel] = Some(why);
+                    None
+                }
+                Err(error) => return Err(error),
+            };
+        }
+        Ok(!wanted.is_empty())
+    }
+
+    /// What a kernel on a tree costs in a sweep, as choices weigh it.
+    fn price(&self, tree: usize, kernel: usize, (seconds, bytes): (f64, u64)) -> Price {
         let seconds = match self.options.trees {
             Trees::Choose => weighed(&self.trees[tree], seconds),
             _ => seconds,
         };
-        Some(Price { seconds: self.kernels.runs[kernel] as f64 * seconds, bytes })
+        Price { seconds: self.kernels.runs[kernel] as f64 * seconds, bytes }
     }
 
-    fn step(&self, tree: usize, kernel: usize) -> Result<Step, CoreError> {
-        let problem = self.stored(&self.trees[tree], &self.kernels.problems[kernel])?;
+    /// The price of a kernel by the schedule that follows the tree; `None` where the tree was made for another result.
+    fn price_along(&self, tree: usize, kernel: usize) -> Result<Option<Price>, CoreError> {
+        if self.options.trees == Trees::Choose && !self.trees[tree].suits(kernel) {
+            return Ok(None);
+        }
+        let problem = stored(&self.trees[tree], &self.kernels.problems[kernel])?;
+        let Some(mut along) = along_tree(&problem, &self.machine) else { return Ok(None) };
+        let ThreadedCost { seconds, side_bytes } = self.all_panels(&problem, &mut along);
+        Ok(Some(self.price(tree, kernel, (seconds, side_bytes))))
+    }
+
+    fn searched_step(&self, tree: usize, kernel: usize) -> Result<Step, CoreError> {
+        let problem = stored(&self.trees[tree], &self.kernels.problems[kernel])?;
         let limits = SearchLimits::one_of_many(problem.expr.inputs.len());
         let found = SCHEDULERS[0].search_within(&problem, &self.machine, &limits)?;
-        let mut candidate = found.candidates.into_iter().next().ok_or_else(|| {
-            CoreError::Internal(format!("{} found nothing", SCHEDULERS[0].name()))
-        })?;
+        let first = found.candidates.into_iter().next();
+        let none = || CoreError::Internal(format!("{} found nothing", SCHEDULERS[0].name()));
+        Ok(self.step(kernel, problem, (first.ok_or_else(none)?, Some(found.report))))
+    }
+
+    /// The step of a kernel with the schedule that follows the tree.
+    fn step_along(&self, tree: usize, kernel: usize) -> Result<Step, CoreError> {
+        let problem = stored(&self.trees[tree], &self.kernels.problems[kernel])?;
+        let along = along_tree(&problem, &self.machine);
+        let along =
+            along.ok_or_else(|| CoreError::Internal("a price without a schedule".into()))?;
+        Ok(self.step(kernel, problem, (along, None)))
+    }
+
+    fn step(
+        &self,
+        kernel: usize,
+        problem: Problem,
+        (mut candidate, report): (Candidate, Option<SearchReport>),
+    ) -> Step {
         let ThreadedCost { seconds, side_bytes } = self.all_panels(&problem, &mut candidate);
-        let (report, runs) = (found.report, self.kernels.runs[kernel]);
-        let mode = self.kernels.numbers[kernel];
-        Ok(Step { mode, tree: 0, problem, candidate, report, seconds, side_bytes, runs })
+        let (mode, runs) = (self.kernels.numbers[kernel], self.kernels.runs[kernel]);
+        Step { mode, tree: 0, problem, candidate, report, seconds, side_bytes, runs }
     }
 
     /// Adds to the cost of `candidate` for `problem`, which is that of the widest panel of the factors,
@@ -463,30 +406,75 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// Returns the bytes of the smallest tree.
-    pub(super) fn least_bytes(&self) -> u64 {
-        self.prices.iter().map(|tree| tree.kept.bytes).min().unwrap_or(0)
-    }
-
-    /// Makes the plan of `pick`, which was settled.
-    pub(super) fn into_plan(mut self, pick: &Pick) -> Result<TreePlan, CoreError> {
-        let chosen: Vec<usize> = pick.trees.iter().map(|&(tree, _)| tree).collect();
-        let rejected =
-            if self.options.trees.are_chosen() { self.nearest(&chosen)? } else { Vec::new() };
-        let steps = self.steps(pick).map(|(tree, step)| Step { tree, ..step.clone() });
-        let steps: Vec<Step> = steps.collect();
+    /// Makes the plan of `selection`.
+    ///
+    /// # Errors
+    ///
+    /// Never, for a selection of this table.
+    pub(super) fn plan(&self, selection: &Selection) -> Result<TreePlan, CoreError> {
+        let place = |tree| selection.trees.iter().position(|&(at, _)| at == tree).unwrap_or(0);
+        let step = |(tree, kernel): (usize, usize)| {
+            let step = match &self.steps[tree][kernel] {
+                Some(step) => Step::clone(step),
+                None => self.step_along(tree, kernel)?,
+            };
+            Ok((kernel, Step { tree: place(tree), ..step }))
+        };
+        let steps = self.selected(selection).map(step).collect::<Result<Vec<_>, CoreError>>();
+        let mut steps = steps?;
+        steps.sort_by_key(|&(kernel, _)| kernel);
+        let steps: Vec<Step> = steps.into_iter().map(|(_, step)| step).collect();
         Ok(TreePlan {
-            trees: chosen.iter().map(|&tree| self.trees[tree].clone()).collect(),
-            tree_bytes: self.tree_bytes(pick),
+            trees: selection.trees.iter().map(|&(tree, _)| self.trees[tree].clone()).collect(),
+            tree_bytes: self.tree_bytes(selection),
             side_bytes: steps.iter().map(|step| step.side_bytes).sum(),
-            considered: self.trees.len(),
-            searched: self.searched(),
-            weighed: pick.price.seconds,
-            rejected,
+            considered: self.considered,
+            searched: self.steps.iter().flatten().flatten().count(),
+            weighed: selection.price.seconds,
+            alternatives: self.alternatives(selection),
             steps,
         })
     }
+
+    /// Returns the bytes of the trees of `selection`.
+    pub(super) fn tree_bytes(&self, selection: &Selection) -> u64 {
+        selection.trees.iter().map(|&(tree, _)| self.prices[tree].kept.bytes).sum()
+    }
+
+    /// The best selections without one of the trees of `selection`.
+    fn alternatives(&self, selection: &Selection) -> Vec<Alternative> {
+        if !self.options.trees.are_chosen() {
+            return Vec::new();
+        }
+        let without = selection.trees.iter().take(MOST).filter_map(|&(left_out, _)| {
+            let mut prices = self.prices.clone();
+            prices[left_out].kernels.fill(None);
+            let best = selections(&prices, self.kernels.problems.len(), self.memory);
+            let best = best.into_iter().next()?;
+            let names = best.trees.iter().map(|&(tree, _)| self.trees[tree].to_string());
+            let what = names.collect::<Vec<_>>().join(", ");
+            let bytes = self.tree_bytes(&best);
+            Some(Alternative { what, seconds: best.price.seconds, bytes })
+        });
+        nearest(without)
+    }
 }
 
-#[cfg(test)]
-mod tests;
+/// What it costs to keep `tree` for `kernels` over a tensor of `extents`: its building, spread over the sweeps.
+fn kept(
+    tree: &TreeLayout,
+    (extents, kernels): (&[u64], &Kernels),
+    options: &PlanOptions,
+    machine: &Machine,
+) -> Price {
+    let x = kernels.problems.first().and_then(|problem| problem.sparse.first());
+    let bytes = x.map_or(0, |x| tree.bytes(extents, &x.pattern, options.value_bytes));
+    let sweeps = options.sweeps.max(1) as f64;
+    Price { seconds: building_seconds(bytes, machine) / sweeps, bytes }
+}
+
+/// Returns `problem` with the tensor stored as `tree` says.
+pub(super) fn stored(tree: &TreeLayout, problem: &Problem) -> Result<Problem, CoreError> {
+    let unknown = || CoreError::Internal(format!("nothing is known of the blocks of {tree}"));
+    tree.problem(problem).ok_or_else(unknown)
+}

@@ -2,11 +2,10 @@
 //!
 //! Every mode's MTTKRP can run on a tree of any mode order: rooted at its own mode it owns its
 //! rows; on another tree it scatters into private copies.  What a kernel takes on a candidate tree is predicted
-//! ([`Table`]), and the set of trees with the least total is picked ([`picks`](crate::sweep::choice::picks)): kernels of
-//! a sweep, plus each tree's building spread over the sweeps.
+//! ([`Table`]), and the set of trees with the least total is selected ([`selections`](crate::sweep::select::selections)):
+//! kernels of a sweep, plus each tree's building spread over the sweeps.
 //!
-//! Of up to five modes every order of the levels is a candidate, and the pick is the best there is; of more,
-//! [`storage_orders`] says which orders are.  [`plan_kernels`] plans any list of kernels of one sparse tensor.
+//! Of up to five modes every order of the levels is a candidate; of more, [`storage_orders`] says which orders are.  [`plan_kernels`] plans any list of kernels of one sparse tensor.
 
 use std::fmt;
 
@@ -15,14 +14,14 @@ use decompose_formats::panels::widths;
 use decompose_formats::{ModeOrder, counted};
 
 use crate::autoschedule::{Candidate, LevelOrder, SearchReport, storage_orders};
-use crate::cost::Machine;
+use crate::cost::{LINE_BYTES, Machine};
 use crate::einsum::{Expr, Extents, Index, IndexSet};
 use crate::error::CoreError;
 use crate::kernels;
 use crate::schedule::{OutputForm, Packing, Pattern, Problem, SparseOperand};
+use crate::sweep::alternatives::Alternative;
 use crate::sweep::blocked::{blocked_trees, ranged_trees};
 use crate::sweep::layout::TreeLayout;
-use crate::sweep::rejected::Rejected;
 use crate::sweep::table::{Kernels, Table};
 
 /// What a plan is made for.
@@ -106,8 +105,8 @@ pub struct TreePlan {
     pub searched: usize,
     /// Seconds of a sweep as choices weigh them: blocks handicapped, the building of trees spread over the sweeps.
     pub weighed: f64,
-    /// The sets of trees next to the chosen one, with one tree more, fewer or exchanged; none where trees are given.
-    pub rejected: Vec<Rejected>,
+    /// The best sets of trees without one of the chosen ones; none where trees are given.
+    pub alternatives: Vec<Alternative>,
 }
 
 /// One kernel of a sweep.
@@ -121,8 +120,8 @@ pub struct Step {
     pub problem: Problem,
     /// The schedule with its predicted cost; of factors stored in panels, for all of them.
     pub candidate: Candidate,
-    /// What the search saw.
-    pub report: SearchReport,
+    /// What the search saw; `None` where the schedule follows the tree, without a search.
+    pub report: Option<SearchReport>,
     /// Predicted seconds on all threads, private copies included; for all panels of the factors.
     pub seconds: f64,
     /// Bytes of private copies, of all panels.
@@ -150,7 +149,7 @@ impl fmt::Display for TreePlan {
         for (at, tree) in self.trees.iter().enumerate() {
             writeln!(f, "  tree {}: modes {tree}", at + 1)?;
         }
-        self.rejected.iter().try_for_each(|other| writeln!(f, "  {other}"))?;
+        self.alternatives.iter().try_for_each(|other| writeln!(f, "  {other}"))?;
         for step in &self.steps {
             let (mode, tree) = (step.mode + 1, step.tree + 1);
             let runs = if step.runs == 1 { String::new() } else { format!(", {} runs", step.runs) };
@@ -161,7 +160,10 @@ impl fmt::Display for TreePlan {
             writeln!(f, "    cost     {}", step.candidate.cost)?;
             let side = step.side_bytes;
             writeln!(f, "    predicted {:.2e} s, private copies {side} B", step.seconds)?;
-            writeln!(f, "    search   {}", step.report)?;
+            match &step.report {
+                Some(report) => writeln!(f, "    search   {report}")?,
+                None => writeln!(f, "    search   none: the schedule follows the tree")?,
+            }
         }
         Ok(())
     }
@@ -182,7 +184,7 @@ pub(super) fn mttkrps<'a>(
     };
     let problems: Vec<Problem> = (0..extents.len()).map(problem).collect();
     let row = (padded(columns, options.value_bytes) * options.value_bytes) as u64;
-    let kernels = Kernels { mttkrps: true, ..Kernels::new(problems, runs) };
+    let kernels = Kernels::new(problems, runs);
     let trees = candidates(extents, &kernels, options, |pattern| {
         let ranged = ranged_trees(extents, pattern, (row, options.threads), machine);
         blocked_trees(extents, pattern, row, machine).into_iter().chain(ranged).collect()
@@ -207,8 +209,8 @@ pub fn posed(expr: Expr, extents: Extents, pattern: Pattern, value_bytes: usize)
 /// Plans the kernels of `problems`, each run once a sweep, over one tensor of `extents`.
 ///
 /// Operand 0 of each problem is the tensor, its modes called by [`kernels::mode_index`]; how the
-/// problem stores it does not matter.  Time: a bound for each kernel and candidate
-/// tree, and a search of schedules for those on which it may be worth while, in parallel.
+/// problem stores it does not matter.  Time: a price for each kernel and candidate tree, and a search of schedules for the
+/// few on which it takes least, in parallel.
 ///
 /// # Errors
 ///
@@ -291,12 +293,12 @@ fn searched<'a>(
 ) -> Result<Table<'a>, CoreError> {
     let kernels = Kernels::new(problems.to_vec(), runs);
     let trees = candidates(extents, &kernels, options, |_| Vec::new())?;
-    Table::new(extents, kernels, trees, options, &on_threads_of(options, machine))
+    Table::new(extents, kernels, trees, options, &on_threads_of(options, machine))?.priced()
 }
 
 fn planned(mut table: Table<'_>) -> Result<TreePlan, CoreError> {
-    let best = table.settle_best()?;
-    table.into_plan(&best)
+    let best = table.select_best()?;
+    table.plan(&best)
 }
 
 /// The trees that a plan of `kernels` chooses among, or keeps; `blocked` are those of blocks that it may choose.
@@ -329,7 +331,7 @@ pub(super) fn on_threads_of(options: &PlanOptions, machine: &Machine) -> Machine
 
 /// Seconds to sort a list or tree of `bytes` and compress it: it is moved about eight times.
 pub(super) fn building_seconds(bytes: u64, machine: &Machine) -> f64 {
-    bytes as f64 * 8.0 / 64.0 * machine.stream_line
+    bytes as f64 * 8.0 / LINE_BYTES * machine.stream_line
 }
 
 pub(super) fn all_modes(order: usize) -> IndexSet {

@@ -18,12 +18,12 @@ use std::collections::BTreeMap;
 /// Up to this many kernels, any of them may share a tree.
 const ALL_SETS: usize = 8;
 
-/// The most picks of a front that are kept, the first and the last among them: more would multiply when fronts
+/// The most selections of a front that are kept, the first and the last among them: more would multiply when fronts
 /// are joined.
-const MOST_PICKS: usize = 64;
+const MOST_SELECTIONS: usize = 64;
 
 /// The same above five kernels, of which there are many sets.
-const FEW_PICKS: usize = 16;
+const FEW_SELECTIONS: usize = 16;
 
 /// A set of kernels: bit `k` stands for kernel `k`.
 pub(super) type KernelSet = u64;
@@ -43,67 +43,71 @@ impl Price {
 
 /// What a tree costs that is kept, and each kernel on it that it suits.
 #[derive(Clone, Debug)]
-pub(super) struct Candidate {
+pub(super) struct PricedTree {
     pub(super) kept: Price,
     pub(super) kernels: Vec<Option<Price>>,
 }
 
 /// Trees by number, with the kernels that run on each.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Pick {
+pub(super) struct Selection {
     pub(super) price: Price,
     pub(super) trees: Vec<(usize, KernelSet)>,
 }
 
-/// Returns the picks among `trees` that take at most `limit` bytes and of which none is better in seconds and bytes, the
+/// Returns the selections among `trees` that take at most `limit` bytes and of which none is better in seconds and bytes, the
 /// fastest first; without a limit, the fastest alone.
-pub(super) fn picks(trees: &[Candidate], kernels: usize, limit: Option<u64>) -> Vec<Pick> {
+pub(super) fn selections(
+    trees: &[PricedTree],
+    kernels: usize,
+    limit: Option<u64>,
+) -> Vec<Selection> {
     let all: KernelSet = (1 << kernels) - 1;
-    let most = if kernels <= 5 { MOST_PICKS } else { FEW_PICKS };
+    let most = if kernels <= 5 { MOST_SELECTIONS } else { FEW_SELECTIONS };
     let shared = shared(kernels).into_iter();
-    let of_one: BTreeMap<KernelSet, Vec<Pick>> =
+    let of_one: BTreeMap<KernelSet, Vec<Selection>> =
         shared.map(|set| (set, alone(trees, set, limit))).collect();
-    let nothing = Pick { price: Price::default(), trees: Vec::new() };
+    let nothing = Selection { price: Price::default(), trees: Vec::new() };
     let mut least = BTreeMap::from([(0, vec![nothing])]);
     for set in rests(kernels) {
         let firsts = of_one
             .iter()
             .filter(|(first, _)| **first & !set == 0 && **first & set & set.wrapping_neg() != 0);
-        let joined = firsts.flat_map(|(first, picks)| {
-            let rest: &[Pick] = least.get(&(set & !first)).map_or(&[], Vec::as_slice);
-            picks.iter().flat_map(|pick| rest.iter().map(|rest| pick.and(rest)))
+        let joined = firsts.flat_map(|(first, selections)| {
+            let rest: &[Selection] = least.get(&(set & !first)).map_or(&[], Vec::as_slice);
+            selections.iter().flat_map(|selection| rest.iter().map(|rest| selection.and(rest)))
         });
-        let front = evenly(thinned(joined, limit, |pick| pick.price), most);
+        let front = evenly(thinned(joined, limit, |selection| selection.price), most);
         least.insert(set, front);
     }
     least.remove(&all).unwrap_or_default()
 }
 
-/// Returns the picks of one of `picks` of each part, of which none is better in seconds and bytes, as [`picks`] does.
+/// Returns the selections of one of `selections` of each part, of which none is better in seconds and bytes, as [`selections`] does.
 pub(super) fn together<'a>(
-    parts: impl Iterator<Item = &'a [Pick]>,
+    parts: impl Iterator<Item = &'a [Selection]>,
     limit: Option<u64>,
-) -> Vec<(Price, Vec<&'a Pick>)> {
-    parts.fold(vec![(Price::default(), Vec::new())], |before, picks| {
+) -> Vec<(Price, Vec<&'a Selection>)> {
+    parts.fold(vec![(Price::default(), Vec::new())], |before, selections| {
         let joined = before.iter().flat_map(|(price, taken)| {
-            picks.iter().map(|pick| {
-                let taken = taken.iter().copied().chain([pick]).collect();
-                (price.and(pick.price), taken)
+            selections.iter().map(|selection| {
+                let taken = taken.iter().copied().chain([selection]).collect();
+                (price.and(selection.price), taken)
             })
         });
-        evenly(thinned(joined, limit, |(price, _)| *price), MOST_PICKS)
+        evenly(thinned(joined, limit, |(price, _)| *price), MOST_SELECTIONS)
     })
 }
 
-impl Pick {
-    fn and(&self, other: &Pick) -> Pick {
+impl Selection {
+    fn and(&self, other: &Selection) -> Selection {
         let trees = self.trees.iter().chain(&other.trees).copied().collect();
-        Pick { price: self.price.and(other.price), trees }
+        Selection { price: self.price.and(other.price), trees }
     }
 }
 
-/// The picks of one tree for the kernels `set`.
-fn alone(trees: &[Candidate], set: KernelSet, limit: Option<u64>) -> Vec<Pick> {
+/// The selections of one tree for the kernels `set`.
+fn alone(trees: &[PricedTree], set: KernelSet, limit: Option<u64>) -> Vec<Selection> {
     let priced = trees.iter().enumerate().filter_map(|(tree, candidate)| {
         let mut kernels = candidate.kernels.iter().enumerate();
         let price = kernels.try_fold(candidate.kept, |price, (kernel, own)| {
@@ -111,8 +115,8 @@ fn alone(trees: &[Candidate], set: KernelSet, limit: Option<u64>) -> Vec<Pick> {
         });
         Some((price?, tree))
     });
-    let picks = thinned(priced, limit, |(price, _)| *price).into_iter();
-    picks.map(|(price, tree)| Pick { price, trees: vec![(tree, set)] }).collect()
+    let selections = thinned(priced, limit, |(price, _)| *price).into_iter();
+    selections.map(|(price, tree)| Selection { price, trees: vec![(tree, set)] }).collect()
 }
 
 /// Returns those of `all` within `limit` of which none is better in seconds and bytes, the fastest first; without a
@@ -182,7 +186,7 @@ mod tests {
     use super::*;
 
     /// Up to six trees for `kernels`, some of which suit only some.
-    fn random_trees(seed: u64, kernels: usize) -> Vec<Candidate> {
+    fn random_trees(seed: u64, kernels: usize) -> Vec<PricedTree> {
         let draw = |salt: u64| mix(seed * 10_000 + salt);
         let price = |salt: u64| Price {
             seconds: (draw(salt) % 1000) as f64 / 1000.0,
@@ -193,13 +197,13 @@ mod tests {
                 let salt = tree * 100 + 4 * kernel as u64;
                 (!draw(salt + 2).is_multiple_of(5)).then(|| price(salt))
             };
-            Candidate { kept: price(tree * 100 + 90), kernels: (0..kernels).map(kernel).collect() }
+            PricedTree { kept: price(tree * 100 + 90), kernels: (0..kernels).map(kernel).collect() }
         };
         (0..1 + draw(0) % 6).map(tree).collect()
     }
 
     /// What each way to place kernels on trees costs.
-    fn placements(trees: &[Candidate], kernels: usize) -> Vec<Price> {
+    fn placements(trees: &[PricedTree], kernels: usize) -> Vec<Price> {
         let ways = trees.len().pow(kernels as u32);
         let placed = |way: usize| {
             let on = |kernel: usize| way / trees.len().pow(kernel as u32) % trees.len();
@@ -222,15 +226,15 @@ mod tests {
                 let within = |price: &&Price| limit.is_none_or(|limit| price.bytes <= limit);
                 let least = all.iter().filter(within).map(|price| price.seconds);
                 let least = least.min_by(f64::total_cmp);
-                let found = picks(&trees, kernels, limit);
-                let first = found.first().map(|pick| pick.price.seconds);
+                let found = selections(&trees, kernels, limit);
+                let first = found.first().map(|selection| selection.price.seconds);
                 let near = match (first, least) {
                     (Some(found), Some(least)) => (found - least).abs() < 1e-9,
                     (found, least) => found == least,
                 };
                 assert!(near, "{seed}, {limit:?}: {first:?} {least:?}");
-                let better = |pick: &Pick| {
-                    let Price { seconds, bytes } = pick.price;
+                let better = |selection: &Selection| {
+                    let Price { seconds, bytes } = selection.price;
                     all.iter().any(|o| o.seconds < seconds - 1e-9 && o.bytes <= bytes)
                 };
                 assert!(limit.is_none() || !found.iter().any(better), "{seed}, {limit:?}");
@@ -241,14 +245,14 @@ mod tests {
     #[test]
     fn of_many_kernels_neighbours_share_a_tree() {
         let price = |seconds: f64| Price { seconds, bytes: 1 };
-        let tree = |best: std::ops::Range<usize>| Candidate {
+        let tree = |best: std::ops::Range<usize>| PricedTree {
             kept: price(1.5),
             kernels: (0..12)
                 .map(|k| Some(price(if best.contains(&k) { 1.0 } else { 3.0 })))
                 .collect(),
         };
         let trees = [tree(0..7), tree(7..12), tree(5..6)];
-        let found = picks(&trees, 12, None);
+        let found = selections(&trees, 12, None);
         assert_eq!(found.len(), 1);
         assert_eq!(found[0].trees, [(0, run(0, 6)), (1, run(7, 11))]);
         assert_eq!(found[0].price, Price { seconds: 15.0, bytes: 14 });
@@ -261,22 +265,25 @@ mod tests {
         assert_eq!(of(11), [0, 3, 6, 10]);
         assert_eq!((of(0).len(), of(1).len(), of(1000).len()), (0, 1, 4));
         // Each kernel has a hundred trees, ever smaller and slower.
-        let tree = |at: u64| Candidate {
+        let tree = |at: u64| PricedTree {
             kept: Price { seconds: 0.0, bytes: 100 - at },
             kernels: (0..7)
                 .map(|k| Some(Price { seconds: (at * (k + 7)) as f64, bytes: 0 }))
                 .collect(),
         };
-        let found = picks(&(0..100).map(tree).collect::<Vec<_>>(), 7, Some(1_000));
-        assert!(found.len() <= FEW_PICKS);
+        let found = selections(&(0..100).map(tree).collect::<Vec<_>>(), 7, Some(1_000));
+        assert!(found.len() <= FEW_SELECTIONS);
         assert_eq!(found[0].price, Price { seconds: 0.0, bytes: 100 });
     }
 
     #[test]
     fn parts_share_a_limit() {
-        let pick =
-            |seconds: f64, bytes: u64| Pick { price: Price { seconds, bytes }, trees: Vec::new() };
-        let (one, two) = ([pick(1.0, 9), pick(2.0, 4)], [pick(1.0, 8), pick(5.0, 1)]);
+        let selection = |seconds: f64, bytes: u64| Selection {
+            price: Price { seconds, bytes },
+            trees: Vec::new(),
+        };
+        let (one, two) =
+            ([selection(1.0, 9), selection(2.0, 4)], [selection(1.0, 8), selection(5.0, 1)]);
         let seconds = |limit| -> Vec<f64> {
             let joined = together([&one[..], &two[..]].into_iter(), limit);
             joined.iter().map(|(price, _)| price.seconds).collect()

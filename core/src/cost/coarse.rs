@@ -1,0 +1,132 @@
+//! What a kernel takes on a tree, estimated coarsely, without a schedule.
+//!
+//! Each level multiplies by the dense operands that it completes: from the leaves up to the deepest level that the result
+//! keeps, and from the root down to it.  What is handed on has the dense indices of all operands so far.  With the levels
+//! `l` of the tree, of which a walk visits `n(l)` nodes, and `c(l)` columns handed on there,
+//!
+//! ```text
+//! seconds = sum over l:  walk(l) + n(l) (c(l) flop + rows(l))
+//! ```
+//!
+//! where `rows(l)` gathers a row of each operand from where all its rows fit.  Loop orders, buffers and what neighbours
+//! leave in a cache are not looked at: the estimate says which trees are worth a price, and nothing else.
+
+use crate::cost::Machine;
+use crate::cost::memory::{LINE_BYTES, Shares};
+use crate::cost::threads::{copying_seconds, output_bytes};
+use crate::cost::walks::first_walk_seconds;
+use crate::einsum::{Index, IndexSet};
+use crate::schedule::Problem;
+
+/// Coarse estimates of one kernel on the trees of its sparse operand.
+pub(crate) struct Coarse<'a> {
+    problem: &'a Problem,
+    machine: &'a Machine,
+    operands: Vec<Operand>,
+    result: Operand,
+}
+
+/// A dense operand, or the result.
+struct Operand {
+    /// Its indices that are levels of the tree.
+    sparse: IndexSet,
+    /// Its other indices.
+    dense: IndexSet,
+    /// Seconds to gather what one node of the tree needs of it.
+    row: f64,
+}
+
+/// A tree with what a walk of it visits.
+pub(crate) struct Walk {
+    levels: Vec<Index>,
+    /// By level.
+    nodes: Vec<f64>,
+    seconds: f64,
+}
+
+impl Walk {
+    /// Counts the walk of the sparse operand of `problem`, as it is stored there.
+    pub(crate) fn of(problem: &Problem, machine: &Machine) -> Walk {
+        let Some(x) = problem.sparse.first() else {
+            return Walk { levels: Vec::new(), nodes: Vec::new(), seconds: 0.0 };
+        };
+        let depth = x.levels.len();
+        let visited = |level: usize| {
+            x.nodes(x.levels[..=level].iter().copied().collect(), &problem.extents) as f64
+        };
+        let seconds = (0..depth).map(|level| first_walk_seconds(problem, machine, level)).sum();
+        Walk { levels: x.levels.clone(), nodes: (0..depth).map(visited).collect(), seconds }
+    }
+}
+
+impl<'a> Coarse<'a> {
+    /// Prepares estimates for the kernel that `problem` poses, however its sparse operand is stored there.
+    pub(crate) fn new(problem: &'a Problem, machine: &'a Machine) -> Coarse<'a> {
+        let sparse = |input: &usize| problem.sparse.iter().any(|x| x.input == *input);
+        let inputs = 0..problem.expr.inputs.len();
+        let dense = inputs.filter(|input| !sparse(input)).map(|at| problem.expr.inputs[at].set());
+        let operand = |set| Operand::of(set, problem, machine);
+        let operands = dense.map(operand).collect();
+        Coarse { problem, machine, operands, result: operand(problem.expr.output.set()) }
+    }
+
+    /// Returns the seconds on the tree of `walk`, on all threads of the machine.
+    ///
+    /// Time: `O(N F)` for `N` levels and `F` dense operands.
+    pub(crate) fn seconds(&self, walk: &Walk) -> f64 {
+        let deepest = |set: IndexSet| walk.levels.iter().rposition(|&level| set.contains(level));
+        let meet = deepest(self.result.sparse).unwrap_or(0);
+        let at: Vec<Option<usize>> =
+            self.operands.iter().map(|operand| deepest(operand.sparse)).collect();
+        let completed = |level: usize| {
+            let here = at.iter().zip(&self.operands).filter(move |(at, _)| **at == Some(level));
+            here.map(|(_, operand)| operand)
+        };
+        let below = (meet + 1..walk.levels.len()).rev();
+        let mut seconds = walk.seconds;
+        for levels in [below.collect::<Vec<_>>(), (0..meet).collect()] {
+            let mut handed = IndexSet::EMPTY;
+            for level in levels {
+                handed = completed(level).fold(handed, |set, operand| set | operand.dense);
+                let rows: f64 = completed(level).map(|operand| operand.row).sum();
+                seconds += walk.nodes[level] * (self.multiply_adds(handed) + rows);
+            }
+        }
+        let rows: f64 = completed(meet).map(|operand| operand.row).sum();
+        let rows = rows + 2.0 * self.result.row;
+        seconds += walk
+            .nodes
+            .get(meet)
+            .map_or(0.0, |nodes| nodes * (self.multiply_adds(self.result.dense) + rows));
+        let threads = self.machine.threads.max(1) as f64;
+        let owned = walk.levels.first().is_some_and(|&root| self.result.sparse.contains(root));
+        let copies = match owned || self.problem.has_pattern_output() {
+            true => 0.0,
+            false => copying_seconds(output_bytes(self.problem), self.machine, threads),
+        };
+        seconds / threads + copies
+    }
+
+    /// Seconds to multiply and add as many values as the columns `dense` have.
+    fn multiply_adds(&self, dense: IndexSet) -> f64 {
+        columns(self.problem, dense) * self.machine.flop_pair
+    }
+}
+
+impl Operand {
+    fn of(set: IndexSet, problem: &Problem, machine: &Machine) -> Operand {
+        let sparse = set & problem.sparse_indices();
+        let dense = set - sparse;
+        let bytes = columns(problem, dense) * problem.value_bytes as f64;
+        let rows = problem.sparse.first().map_or(1, |x| x.pattern.count(sparse, &problem.extents));
+        let lines = (bytes / LINE_BYTES).max(1.0);
+        let table = rows as f64 * lines * LINE_BYTES;
+        let line = Shares::shared(machine, table).line(machine, machine.memory_line);
+        Operand { sparse, dense, row: lines * line }
+    }
+}
+
+/// The product of the extents of `dense`.
+fn columns(problem: &Problem, dense: IndexSet) -> f64 {
+    dense.iter().map(|index| problem.extents.of(index) as f64).product()
+}
