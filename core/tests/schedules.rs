@@ -116,25 +116,6 @@ fn rows_are_owned_where_the_blocks_are_ranges_of_them() {
 }
 
 #[test]
-fn blocks_take_turns_where_the_level_below_them_has_the_rows() {
-    const TURNS: &str = "
-        path X*A1*A3
-        nest _{ j{ k{ i{ r{ T1 } } } } }
-        layout _ j k i
-        parallel _ position turns
-    ";
-    assert_eq!(broken_rule(TURNS, &in_blocks("1.0.0", "_jki", 1)), None);
-    let fused = TURNS.replace("j k i", "j k+ i");
-    assert_eq!(broken_rule(&fused, &in_blocks("1.0.0", "_jki", 2)), None);
-    // Every range has all of its rows to itself; another level's coordinates come again.
-    assert_eq!(broken_rule(TURNS, &in_blocks("2:2", "_jki", 1)), Some(Rule::Conflict));
-    let swapped = TURNS.replace("j{ k{ i{", "k{ j{ i{").replace("j k i", "k j i");
-    assert_eq!(broken_rule(&swapped, &in_blocks("1.0.0", "_kji", 1)), Some(Rule::Conflict));
-    let fused = TURNS.replace("j k i", "j+ k+ i");
-    assert_eq!(broken_rule(&fused, &in_blocks("1.0.0", "_jki", 3)), Some(Rule::Conflict));
-}
-
-#[test]
 fn fused_levels_repeat_coordinates_for_nobody_else() {
     let mut problem = problem();
     problem.sparse[0].tail = 2;

@@ -2,8 +2,9 @@
 
 use decompose_formats::dense::padded;
 
+use crate::cost::memory::LINE_BYTES;
 use crate::cost::{Cost, Machine};
-use crate::einsum::{Index, IndexSet};
+use crate::einsum::Index;
 use crate::schedule::{Conflict, Problem, Schedule};
 
 /// A kernel on several threads.
@@ -19,8 +20,7 @@ pub struct ThreadedCost {
 ///
 /// Tasks share the non-zeros.  Terms in dense loops only are computed by every task anew.  If tasks
 /// cannot own what they write, each thread but the first has a copy of the output: it is cleared
-/// and added once; of slices that tasks share, each task but the first has one.  Blocks that take turns end with
-/// threads that wait for each other.  Of an operand in ranges
+/// and added once; of slices that tasks share, each task but the first has one.  Of an operand in ranges
 /// of the output's rows every range is one task.
 pub fn on_threads(
     problem: &Problem,
@@ -49,10 +49,7 @@ pub fn on_threads(
     }
     if let Some(parallel) = schedule.parallel.filter(|p| p.conflict == Conflict::Boundary) {
         let shared = (threads * tasks - 1.0) * problem.slice_bytes(parallel.index) as f64;
-        seconds += PASSES * shared / threads / 64.0 * machine.stream_line;
-    }
-    if conflict == Conflict::Turns && threads > 1.0 {
-        seconds += problem.iterations(IndexSet::EMPTY.with(Index::BLOCK)) as f64 * WAIT_SECONDS;
+        seconds += PASSES * shared / threads / LINE_BYTES * machine.stream_line;
     }
     ThreadedCost { seconds, side_bytes }
 }
@@ -60,22 +57,13 @@ pub fn on_threads(
 /// Seconds to clear and add private copies of an output of `output` bytes.
 pub(super) fn copying_seconds(output: f64, machine: &Machine, threads: f64) -> f64 {
     let passes = 1.0 + COPY_PASSES * (threads - 1.0) / threads;
-    passes * output / 64.0 * machine.stream_line
+    passes * output / LINE_BYTES * machine.stream_line
 }
-
-/// Seconds that threads wait for each other at the end of a block: half a task, of some ten thousand non-zeros.
-const WAIT_SECONDS: f64 = 3e-5;
 
 /// Returns how many ranges a problem's sparse operand is stored in, if it is: where tasks own them, each is one task.
 fn ranges(problem: &Problem) -> Option<u64> {
     let ranged = problem.sparse.first()?.pattern.ranged();
     ranged.map(|_| problem.extents.of(Index::BLOCK))
-}
-
-/// How many threads of `machine` may run a kernel of `problem` at once.
-pub(super) fn tasks(problem: &Problem, machine: &Machine) -> f64 {
-    let most = ranges(problem).map_or(usize::MAX, |ranges| ranges as usize);
-    machine.threads.min(most).max(1) as f64
 }
 
 /// How often the output could be written in the time that a private copy of it takes: it is cleared, and

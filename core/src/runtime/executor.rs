@@ -6,7 +6,6 @@
 //! | boundary  | the same; the part of a slice begun earlier is added at last |
 //! | privatise | each task but the first has a copy of the rows from the least to the greatest that |
 //! |           | its non-zeros name; copies are added to the output in order |
-//! | turns     | tasks own rows of a block at a time: `turns` |
 //! | positions | each task holds the values at its own non-zeros |
 //!
 //! Rows that are used at once are computed a few at a time: `windows`.
@@ -25,7 +24,6 @@ use crate::error::CoreError;
 use crate::lower::{Addressing, Operands, Program, Zeroing};
 use crate::runtime::kernel::Kernel;
 use crate::runtime::partition::{Cut, Task, partition};
-use crate::runtime::turns::{Turn, most_parts, turns};
 use crate::schedule::Conflict;
 
 /// A kernel bound to a tree, cut into tasks for the current number of threads.
@@ -33,12 +31,10 @@ pub struct Executor<V: Value> {
     kernel: Kernel,
     tree: Arc<Csf<V>>,
     tasks: Vec<Task>,
-    /// Private copies, or rows of shared slices: one a task, or one of a turn, but the first.
+    /// Private copies, or rows of shared slices: one a task but the first.
     side: Vec<Matrix<V>>,
     /// The rows that each private copy has; none if copies have all.
     windows: Vec<Range<u64>>,
-    /// The tasks of each block, if blocks take turns.
-    pub(super) turns: Vec<Turn>,
     pub(super) scratch: Pool<V>,
     /// The positions of the root slices, once windows have been asked for.
     pub(super) numbers: Option<Ints>,
@@ -102,24 +98,12 @@ impl<V: Value> Executor<V> {
             Conflict::Privatise | Conflict::Boundary | Conflict::Positions => {
                 partition(&tree, parts, Cut::Anywhere)
             }
-            Conflict::Turns => Vec::new(),
         };
         own_ranges(&kernel, &tree, &mut tasks)?;
-        let turns = match (kernel.program().conflict, kernel.program().numbered_rows()) {
-            (Conflict::Turns, Some((1, _))) => turns(&tree, kernel.program().levels[1].extent),
-            (Conflict::Turns, _) => {
-                let why = format!(
-                    "{}: no level below the blocks numbers its rows",
-                    kernel.program().title
-                );
-                return Err(CoreError::Internal(why));
-            }
-            _ => Vec::new(),
-        };
         let scratch = Pool { len: kernel.program().scratch().1 as usize, free: Mutex::default() };
         let (side, numbers) = (Vec::new(), None);
         let windows = windows(&kernel, &tree, &tasks);
-        let mut executor = Executor { kernel, tree, tasks, side, windows, turns, scratch, numbers };
+        let mut executor = Executor { kernel, tree, tasks, side, windows, scratch, numbers };
         executor.side = executor.side_matrices()?;
         Ok(executor)
     }
@@ -134,10 +118,9 @@ impl<V: Value> Executor<V> {
         };
         match program.conflict {
             Conflict::Privatise => others.map(copy).collect(),
-            Conflict::Boundary | Conflict::Turns => {
+            Conflict::Boundary => {
                 let row = self.kernel.slice_len() as usize;
-                let begun = 0..most_parts(&self.turns).saturating_sub(1);
-                others.chain(begun).map(|_| side_rows(program, row)).collect()
+                others.map(|_| side_rows(program, row)).collect()
             }
             Conflict::Owner | Conflict::Positions => Ok(Vec::new()),
         }
@@ -206,12 +189,6 @@ impl<V: Value> Executor<V> {
         }
         match program.conflict {
             Conflict::Privatise => self.run_private(values, dense, output),
-            Conflict::Turns => {
-                let mut side = std::mem::take(&mut self.side);
-                let done = self.run_turns(&mut side, (values, dense), output);
-                self.side = side;
-                done
-            }
             _ => self.run_owned(values, dense, output),
         }
     }

@@ -215,7 +215,7 @@ impl Kernel {
                 let last = operands.coords(0).get(roots.end as usize - 1);
                 (last + 1).saturating_sub(first) * self.slice_len()
             }
-            (Conflict::Privatise | Conflict::Turns | Conflict::Owner, _) => {
+            (Conflict::Privatise | Conflict::Owner, _) => {
                 match (&operands.window, self.program.numbered_rows()) {
                     (Some(rows), Some((_, stride))) => rows.end.saturating_sub(first) * stride,
                     _ => output.len,
@@ -230,7 +230,7 @@ impl Kernel {
     pub(super) fn slice_len(&self) -> u64 {
         let Program { output, conflict, .. } = &*self.program;
         match (conflict, self.program.numbered_rows()) {
-            (Conflict::Owner | Conflict::Boundary | Conflict::Turns, Some((_, stride))) => stride,
+            (Conflict::Owner | Conflict::Boundary, Some((_, stride))) => stride,
             _ => output.len,
         }
     }

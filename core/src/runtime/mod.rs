@@ -19,7 +19,6 @@ mod process;
 mod remembered;
 mod slices;
 mod steps;
-mod turns;
 mod windows;
 mod worth;
 

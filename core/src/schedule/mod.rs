@@ -55,8 +55,7 @@ impl Schedule {
     /// every task runs these anew, and what the walk found near in one iteration it must fetch
     /// again in every task.
     ///
-    /// One also where tasks share long slices of a short output, which they clear and add besides.  Of blocks that take
-    /// turns each has tasks of its own, as many as it has work for.
+    /// One also where tasks share long slices of a short output, which they clear and add besides.
     pub fn tasks_per_thread(&self, problem: &Problem) -> usize {
         let Some(parallel) = self.parallel else { return 1 };
         let repeated = |node: &Node| match node {
@@ -181,9 +180,6 @@ pub enum Conflict {
     Boundary,
     /// Every task has its own copy of the output; the copies are summed in order.
     Privatise,
-    /// Tasks share the blocks of the root one after the other, and own rows of the output meanwhile; the part of a
-    /// row that began in an earlier task of its block is added when all tasks of the block are done.
-    Turns,
     /// Tasks end between non-zeros and own their positions of an output with the operand's pattern.
     Positions,
 }
@@ -192,14 +188,14 @@ pub enum Conflict {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Prefetch {
     /// Whose rows.
-    pub of: Requested,
+    pub of: PrefetchOf,
     /// How many iterations ahead.
     pub distance: u64,
 }
 
 /// What rows may be requested of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Requested {
+pub enum PrefetchOf {
     /// A dense input of the expression, by position.
     Input(usize),
     /// The output, addressed by coordinates that do not follow the root.

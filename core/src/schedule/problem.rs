@@ -158,22 +158,6 @@ impl Problem {
             && level.is_some_and(|level| level < walked)
     }
 
-    /// Tells whether tasks may share one block of the sparse operand after the other and own rows of the output
-    /// meanwhile: these must be numbered by a level of its own right below the blocks, and the last term, which stands
-    /// in the loops `last`, write only those that the walk of a block meets.
-    pub fn takes_turns(&self, last: &[Index]) -> bool {
-        let Some(x) = self.sparse.first().filter(|x| x.in_blocks() && x.pattern.ranged().is_none())
-        else {
-            return false;
-        };
-        let rows = self.expr.output.set() & self.sparse_indices();
-        let fused_from = if x.tail > 1 { x.levels.len() - x.tail } else { x.levels.len() };
-        let below = x.levels.get(1).filter(|_| fused_from > 1);
-        below.is_some_and(|&below| rows == IndexSet::EMPTY.with(below))
-            && self.expr.output.indices.len() > 1
-            && x.walked(last.iter().copied()) > 1
-    }
-
     /// Tells whether a buffer over `stored` keeps both bounds.
     pub fn allows_buffer(&self, stored: IndexSet) -> bool {
         stored.len() <= self.max_buffer_dims && self.buffer_bytes(stored) <= self.max_buffer_bytes

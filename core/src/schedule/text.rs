@@ -19,7 +19,7 @@ use crate::einsum::{Expr, Index};
 use crate::error::CoreError;
 use crate::path::{Path, Source, Term};
 use crate::schedule::{
-    BufferKind, Conflict, Fusion, Layout, LayoutLevel, Parallel, Prefetch, Requested, Schedule,
+    BufferKind, Conflict, Fusion, Layout, LayoutLevel, Parallel, Prefetch, PrefetchOf, Schedule,
     Space, Tile,
 };
 
@@ -56,8 +56,8 @@ impl Schedule {
         }
         for prefetch in &self.prefetches {
             let name = match prefetch.of {
-                Requested::Input(input) => &names[input],
-                Requested::Output => &expr.output.tensor,
+                PrefetchOf::Input(input) => &names[input],
+                PrefetchOf::Output => &expr.output.tensor,
             };
             line("prefetch", format!("{name} {}", prefetch.distance));
         }
@@ -121,8 +121,8 @@ fn decide(schedule: &mut Schedule, key: &str, rest: &str, expr: &Expr) -> Result
         }
         ("prefetch", [name, distance]) => {
             let input = expr.operand_names().iter().position(|operand| operand == name);
-            let output = (expr.output.tensor == *name).then_some(Requested::Output);
-            let of = input.map(Requested::Input).or(output);
+            let output = (expr.output.tensor == *name).then_some(PrefetchOf::Output);
+            let of = input.map(PrefetchOf::Input).or(output);
             let of = of.ok_or_else(|| format!("there is no operand `{name}`"))?;
             let distance = distance.parse().map_err(|_| format!("`{distance}` is no distance"))?;
             schedule.prefetches.push(Prefetch { of, distance });
@@ -184,20 +184,14 @@ fn space_text(space: Space) -> &'static str {
 
 const SPACES: [Space; 2] = [Space::Position, Space::Coordinate];
 
-const CONFLICTS: [Conflict; 5] = [
-    Conflict::Owner,
-    Conflict::Boundary,
-    Conflict::Privatise,
-    Conflict::Turns,
-    Conflict::Positions,
-];
+const CONFLICTS: [Conflict; 4] =
+    [Conflict::Owner, Conflict::Boundary, Conflict::Privatise, Conflict::Positions];
 
 fn conflict_text(conflict: Conflict) -> &'static str {
     match conflict {
         Conflict::Owner => "owner",
         Conflict::Boundary => "boundary",
         Conflict::Privatise => "privatise",
-        Conflict::Turns => "turns",
         Conflict::Positions => "positions",
     }
 }

@@ -5,7 +5,7 @@ use std::fmt;
 use crate::einsum::{Index, IndexSet};
 use crate::error::CoreError;
 use crate::path::Source;
-use crate::schedule::{BufferKind, Conflict, Problem, Requested, Schedule, Space, SparseOperand};
+use crate::schedule::{BufferKind, Conflict, PrefetchOf, Problem, Schedule, Space, SparseOperand};
 
 /// The rules that every schedule keeps, numbered as messages quote them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -80,10 +80,10 @@ impl Schedule {
         };
         for prefetch in &self.prefetches {
             match prefetch.of {
-                Requested::Input(input) if !dense(input) => {
+                PrefetchOf::Input(input) if !dense(input) => {
                     return broken(Rule::Prefetch, format!("input {}", input + 1));
                 }
-                Requested::Output if !problem.scatters() => {
+                PrefetchOf::Output if !problem.scatters() => {
                     return broken(Rule::Prefetch, "the output".into());
                 }
                 _ => {}
@@ -222,12 +222,6 @@ impl Schedule {
         let ranges = parallel.conflict == Conflict::Owner && problem.owns_ranges(last);
         if owns_rows && !ranges && !output.set().contains(parallel.index) {
             return broken(Rule::Conflict, format!("{output} lacks {}", parallel.index));
-        }
-        if parallel.conflict == Conflict::Turns && !problem.takes_turns(last) {
-            return broken(
-                Rule::Conflict,
-                format!("no level right below blocks numbers the rows of {output}"),
-            );
         }
         // A shared slice is set aside as one row, so the row must be all that its loop writes.
         let sparse = output.set() & problem.sparse_indices();

@@ -103,7 +103,6 @@ fn write_buffers(figure: &NestFigure, pick: &Pick, text: &mut String) {
         Conflict::Owner => "tasks own rows of the output",
         Conflict::Boundary => "tasks own rows of the output; shared ones are added at last",
         Conflict::Privatise => "each thread has a copy of the output",
-        Conflict::Turns => "tasks own rows of the output in one block after the other",
         Conflict::Positions => "tasks own positions of the output",
     });
     let copies = match pick.side_bytes {
