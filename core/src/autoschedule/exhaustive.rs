@@ -30,10 +30,10 @@ impl Scheduler for Exhaustive {
         machine: &Machine,
         limits: &SearchLimits,
     ) -> Result<Found, CoreError> {
-        widening(problem, machine, limits, self.name(), |promising, mut report| {
+        widening(problem, machine, limits, self.name(), |listed, mut report| {
             let most = (limits.max_work / SearchLimits::NEST_CHOICES).max(1) as usize;
             let mut nests = Vec::new();
-            for path in promising.paths {
+            for path in listed.paths {
                 let (forests, cut) = forests(problem, &path, most - nests.len());
                 nests.extend(forests.into_iter().map(|forest| (path.clone(), forest)));
                 if cut {

@@ -11,9 +11,9 @@ use crate::path::{Arity, Link, Path, PathSpace, Wanted, chains, greedy, unfactor
 use crate::schedule::Problem;
 
 /// Paths to search, those with the fewest flops first.
-pub(super) struct Promising {
+pub(super) struct PathList {
     pub(super) paths: Vec<Path>,
-    /// How many there are, promising or not; saturating.
+    /// How many there are, listed or not; saturating.
     pub(super) all: usize,
     pub(super) stop: StopReason,
 }
@@ -25,22 +25,22 @@ pub(super) fn widening(
     machine: &Machine,
     limits: &SearchLimits,
     scheduler: &'static str,
-    search: impl Fn(Promising, SearchReport) -> Result<Found, CoreError>,
+    search: impl Fn(PathList, SearchReport) -> Result<Found, CoreError>,
 ) -> Result<Found, CoreError> {
     let start = std::time::Instant::now();
     let mut breadth = Some(limits.breadth.max(least_breadth(problem)));
     while let Some(now) = breadth {
-        let promising = promising_paths(problem, &SearchLimits { breadth: now, ..*limits });
+        let listed = listed_paths(problem, &SearchLimits { breadth: now, ..*limits });
         let report = SearchReport {
             scheduler,
             breadth: now,
-            paths: promising.all,
-            pruned: promising.all.saturating_sub(promising.paths.len()),
+            paths: listed.all,
+            pruned: listed.all.saturating_sub(listed.paths.len()),
             explored: 0,
             seconds: 0.0,
-            stop: promising.stop,
+            stop: listed.stop,
         };
-        let mut found = search(promising, report)?;
+        let mut found = search(listed, report)?;
         let cut = !matches!(found.report.stop, StopReason::Complete | StopReason::Enough);
         if cut || (now == Breadth::All && found.candidates.is_empty()) {
             found.candidates = with_walk_first(problem, machine, found.candidates)?;
@@ -83,23 +83,23 @@ fn least_breadth(problem: &Problem) -> Breadth {
 
 /// Returns the paths of a breadth that can keep the buffer bounds; with any number of inputs a term, that of one term too,
 /// which has no buffer.
-fn promising_paths(problem: &Problem, limits: &SearchLimits) -> Promising {
+fn listed_paths(problem: &Problem, limits: &SearchLimits) -> PathList {
     let any = limits.breadth == Breadth::All;
     let wide = any.then(|| PathSpace::new(&problem.expr, Arity::Any)).flatten();
     let space = wide.or_else(|| PathSpace::new(&problem.expr, Arity::Binary));
-    let mut promising = match space {
+    let mut listed = match space {
         Some(space) => listed(problem, limits, &space),
         None => without_space(problem),
     };
     let whole = unfactorised(&problem.expr);
-    if any && !promising.paths.contains(&whole) {
-        promising.paths.push(whole);
+    if any && !listed.paths.contains(&whole) {
+        listed.paths.push(whole);
     }
-    promising
+    listed
 }
 
 /// Returns those paths of `space` that can keep the buffer bounds.
-fn listed(problem: &Problem, limits: &SearchLimits, space: &PathSpace) -> Promising {
+fn listed(problem: &Problem, limits: &SearchLimits, space: &PathSpace) -> PathList {
     let deepest = limits.breadth > Breadth::LeastDepth;
     let listing = space.list(&Wanted {
         max_depth: if deepest { usize::MAX } else { space.least_depth() },
@@ -110,17 +110,17 @@ fn listed(problem: &Problem, limits: &SearchLimits, space: &PathSpace) -> Promis
     });
     let all = usize::try_from(space.count()).unwrap_or(usize::MAX);
     let stop = if listing.cut { StopReason::PathLimit } else { StopReason::Complete };
-    Promising { paths: listing.paths, all, stop }
+    PathList { paths: listing.paths, all, stop }
 }
 
 /// The paths of an expression with one operand, or with too many to tabulate.
-fn without_space(problem: &Problem) -> Promising {
+fn without_space(problem: &Problem) -> PathList {
     let paths = greedy_paths(problem);
     let stop = match problem.expr.inputs.len() {
         1 => StopReason::Complete,
         _ => StopReason::OperandLimit,
     };
-    Promising { all: paths.len(), paths, stop }
+    PathList { all: paths.len(), paths, stop }
 }
 
 /// Returns paths that take what looks best at each step: along the levels of the tree, the smallest results, and the fewest

@@ -3,10 +3,10 @@
 //! A request must be made a latency before the use.  What happens meanwhile grows with the row: a
 //! distance is therefore given as bytes underway, and short rows are requested more positions ahead.
 
-use crate::cost::{LINE_BYTES, Machine, Table, near_and_late};
+use crate::cost::{LINE_BYTES, Machine, Table, l2_and_late};
 use crate::einsum::{Index, IndexSet};
 use crate::path::Path;
-use crate::schedule::{Prefetch, Problem, Requested};
+use crate::schedule::{Prefetch, PrefetchOf, Problem};
 
 /// Positions between the request of a row from the last-level cache and its use.  Two rows of 50 columns a
 /// position, those underway fill a third of a first-level cache of 32 KB: 6 to 12 positions are as good on 8 million
@@ -65,11 +65,11 @@ pub(super) fn prefetches(problem: &Problem, path: &Path, machine: &Machine) -> V
         let at_root = root.is_some_and(|root| access.set().contains(root));
         let distance = walk.distance(access.set(), short)?;
         let distance = if at_root { ROOT_DISTANCE } else { distance };
-        Some(Prefetch { of: Requested::Input(input), distance })
+        Some(Prefetch { of: PrefetchOf::Input(input), distance })
     });
     let output = Some(problem.expr.output.set()).filter(|_| problem.scatters());
     let output = output.and_then(|set| walk.distance(set, SHORT_ROW_BYTES_OF_WORK));
-    inputs.chain(output.map(|distance| Prefetch { of: Requested::Output, distance })).collect()
+    inputs.chain(output.map(|distance| Prefetch { of: PrefetchOf::Output, distance })).collect()
 }
 
 /// A walk of the tree in which rows are gathered.
@@ -96,10 +96,10 @@ impl Walk<'_> {
             bytes,
             coverage: x.pattern.coverage(mode),
             slices,
-            near: machine.l2_share,
+            l2: machine.l2_share,
             parts: 1.0,
         };
-        let (near, late) = near_and_late(machine, &table);
+        let (near, late) = l2_and_late(machine, &table);
         let late = late >= LATE_SHARE * row_bytes as f64 / LINE_BYTES;
         if near >= NEAR_SHARE || row_bytes <= short && !late || row_bytes > LONG_ROW_BYTES {
             return None;

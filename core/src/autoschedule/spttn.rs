@@ -40,11 +40,11 @@ impl Scheduler for Spttn {
         machine: &Machine,
         limits: &SearchLimits,
     ) -> Result<Found, CoreError> {
-        widening(problem, machine, limits, self.name(), |promising, mut report| {
+        widening(problem, machine, limits, self.name(), |listed, mut report| {
             let mut work = Work::new(limits.max_work);
             let (mut searched, mut cut) = (0, false);
             let (mut nests, mut plain) = (Vec::new(), Vec::new());
-            for path in promising.paths {
+            for path in listed.paths {
                 if nests.len() + plain.len() >= limits.max_nests {
                     report.stop = StopReason::Enough;
                     break;

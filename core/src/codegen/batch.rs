@@ -16,7 +16,7 @@
 use crate::codegen::c::Writer;
 use crate::codegen::registers::lanes;
 use crate::einsum::Index;
-use crate::lower::{Addressing, Mode, Place, Stmt};
+use crate::lower::{Addressing, Place, Stmt, Update};
 
 /// The most vectors that the batch keeps in registers for its nodes; of the 32 of AVX-512 the rest
 /// is for the target and the scales.
@@ -78,7 +78,7 @@ impl<'a> Batch<'a> {
             self.fetch(c, level, node);
             c.close();
         }
-        self.products(c, nodes, (self.outer.target, Mode::Add));
+        self.products(c, nodes, (self.outer.target, Update::Add));
         c.close();
     }
 
@@ -101,7 +101,7 @@ impl<'a> Batch<'a> {
         c.line(&format!("const uint64_t first_{walked} = at_{walked};"));
         c.line(&format!("const uint64_t at_{walked} = first_{walked} + {node};"));
         c.bind_node(level);
-        c.requests(level);
+        c.prefetches(level);
         c.stmts(outer.before);
         for v in 0..*count {
             c.line(&format!("{name}_{v}_of_{node} = {name}_{v};"));
@@ -113,7 +113,7 @@ impl<'a> Batch<'a> {
     }
 
     /// Sets `target` to the products of the first `nodes` nodes, or adds them to it.
-    fn products(&self, c: &mut Writer, nodes: u64, (target, mode): (Place, Mode)) {
+    fn products(&self, c: &mut Writer, nodes: u64, (target, update): (Place, Update)) {
         let Batch { outer, name, count, width, .. } = self;
         let index = outer.index;
         c.open(&format!("for (uint64_t {index} = 0; {index} < {}; ++{index}) {{", outer.extent));
@@ -133,7 +133,7 @@ impl<'a> Batch<'a> {
         for v in 0..*count {
             let products = (0..nodes).map(|n| format!("scale_of_{n} * {name}_{v}_of_{n}"));
             // From left to right each product is added by one fused instruction.
-            let before = (mode == Mode::Add).then(|| format!("result[{v}]"));
+            let before = (update == Update::Add).then(|| format!("result[{v}]"));
             let sum: Vec<String> = before.into_iter().chain(products).collect();
             c.line(&format!("result[{v}] = {};", sum.join(" + ")));
         }
@@ -154,7 +154,7 @@ impl<'a> Batch<'a> {
         c.line("switch (count) {");
         for nodes in 1..=self.nodes {
             c.open(&format!("case {nodes}: {{"));
-            self.products(c, nodes, (Place::Output, Mode::Assign));
+            self.products(c, nodes, (Place::Output, Update::Assign));
             c.line("break;");
             c.close();
         }
@@ -203,7 +203,7 @@ fn laid_out_as_row(c: &Writer, buffer: usize) -> bool {
 fn sets_row(stmt: &Stmt, buffer: usize) -> bool {
     match stmt {
         Stmt::Range { body, .. } => matches!(body.as_slice(), [one] if sets_row(one, buffer)),
-        Stmt::Product { target: Place::Output, factors, mode: Mode::Assign, .. } => {
+        Stmt::Product { target: Place::Output, factors, update: Update::Assign, .. } => {
             factors == &[Place::Buffer(buffer)]
         }
         _ => false,
@@ -215,7 +215,8 @@ fn sets_row(stmt: &Stmt, buffer: usize) -> bool {
 fn outer_product<'a>(c: &Writer, walked: Index, body: &'a [Stmt]) -> Option<Outer<'a>> {
     let (last, before) = body.split_last()?;
     let Stmt::Range { index, extent, body: inner } = last else { return None };
-    let [Stmt::Product { target, factors, mode: Mode::Add, lanes: Some(lanes) }] = inner.as_slice()
+    let [Stmt::Product { target, factors, update: Update::Add, lanes: Some(lanes) }] =
+        inner.as_slice()
     else {
         return None;
     };

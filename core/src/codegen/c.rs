@@ -10,7 +10,7 @@ use crate::codegen::registers::{Kept, kept};
 use crate::codegen::sizes::named;
 use crate::codegen::{rows, vector};
 use crate::einsum::Index;
-use crate::lower::{Addressing, Array, Mode, Place, Program, Stmt};
+use crate::lower::{Addressing, Array, Place, Program, Stmt, Update};
 use crate::schedule::{Conflict, Fusion};
 
 /// The name of the function in every kernel.
@@ -178,9 +178,9 @@ impl Writer<'_> {
                     self.close();
                 }
                 Stmt::Clear { buffer } => self.clear(*buffer),
-                Stmt::Product { target, factors, mode, lanes } => match lanes {
-                    Some(index) => vector::product(self, *target, factors, *mode, *index),
-                    None => self.product(*target, factors, *mode),
+                Stmt::Product { target, factors, update, lanes } => match lanes {
+                    Some(index) => vector::product(self, *target, factors, *update, *index),
+                    None => self.product(*target, factors, *update),
                 },
             }
         }
@@ -202,7 +202,7 @@ impl Writer<'_> {
         } else {
             self.open_walk(level);
         }
-        self.requests(level);
+        self.prefetches(level);
         if level > 0 || !row_of_few(self, body) {
             self.stmts(body);
         }
@@ -288,21 +288,21 @@ impl Writer<'_> {
     }
 
     /// Asks for the rows that a later node of `level` will read or add to.
-    pub(super) fn requests(&mut self, level: usize) {
-        for request in self.program.requests.iter().filter(|r| r.level == level) {
+    pub(super) fn prefetches(&mut self, level: usize) {
+        for prefetch in self.program.prefetches.iter().filter(|r| r.level == level) {
             let index = self.program.levels[level].index;
-            let Some(array) = self.program.array(request.place) else { continue };
+            let Some(array) = self.program.array(prefetch.place) else { continue };
             let (walked, last) = self.position_loop(level);
-            let distance = request.distance;
+            let distance = prefetch.distance;
             let ahead = format!("smaller(at_{walked} + {distance}, task[{last}] - 1)");
             // Indices before this one are those of loops around the walk.
             let at = array.indices.iter().position(|&i| i == index);
             let at = at.expect("rows are asked for at the level that numbers them");
             let outer = array.indices[..at].iter().enumerate();
-            let stride = |at: usize| self.stride(request.place, at);
+            let stride = |at: usize| self.stride(prefetch.place, at);
             let outer = outer.map(|(at, index)| format!(" + {index} * {}", stride(at)));
-            let (outer, name) = (outer.collect::<String>(), self.base(request.place));
-            let written = if request.place == Place::Output { ", 1" } else { "" };
+            let (outer, name) = (outer.collect::<String>(), self.base(prefetch.place));
+            let written = if prefetch.place == Place::Output { ", 1" } else { "" };
             let (stride, bytes) = (stride(at), array.strides[at] * self.program.value_bytes as u64);
             self.open("{");
             self.line(&format!(
@@ -335,9 +335,9 @@ impl Writer<'_> {
         }
     }
 
-    fn product(&mut self, target: Place, factors: &[Place], mode: Mode) {
+    fn product(&mut self, target: Place, factors: &[Place], update: Update) {
         let factors: Vec<String> = factors.iter().map(|&place| self.element(place)).collect();
-        let sign = if mode == Mode::Assign { "=" } else { "+=" };
+        let sign = if update == Update::Assign { "=" } else { "+=" };
         let target = self.element(target);
         self.line(&format!("{target} {sign} {};", factors.join(" * ")));
     }

@@ -15,7 +15,7 @@ use crate::codegen::registers::lanes;
 use crate::codegen::sizes::common_row;
 use crate::codegen::vector::{TILE, UNROLLED, prepare};
 use crate::einsum::Index;
-use crate::lower::{Mode, Place, Stmt};
+use crate::lower::{Place, Stmt, Update};
 
 /// Vectors that are added to side by side: the latency of a multiply-add in cycles, times two units.
 const IN_FLIGHT: u64 = 8;
@@ -23,7 +23,7 @@ const IN_FLIGHT: u64 = 8;
 /// Writes the loop of `index` over `body`, if it adds a row over lanes to a place that lacks the index.
 /// Returns whether it did.
 pub(super) fn summed_rows(c: &mut Writer, (index, extent): (Index, u64), body: &[Stmt]) -> bool {
-    let [Stmt::Product { target, factors, mode: Mode::Add, lanes: Some(over) }] = body else {
+    let [Stmt::Product { target, factors, update: Update::Add, lanes: Some(over) }] = body else {
         return false;
     };
     if !c.program.techniques.keeps_registers() {

@@ -10,7 +10,7 @@ use crate::codegen::c::Writer;
 use crate::codegen::registers::lanes;
 use crate::codegen::sizes::common_row;
 use crate::einsum::Index;
-use crate::lower::{Mode, Place, Program, Stmt};
+use crate::lower::{Place, Program, Stmt, Update};
 
 /// The most vectors of a row that are written out.
 pub(super) const UNROLLED: u64 = 32;
@@ -46,7 +46,13 @@ fn shape_of(c: &Writer, buffer: usize) -> (u64, u64, String) {
 }
 
 /// Writes a product over the lanes of `index`.
-pub(super) fn product(c: &mut Writer, target: Place, factors: &[Place], mode: Mode, index: Index) {
+pub(super) fn product(
+    c: &mut Writer,
+    target: Place,
+    factors: &[Place],
+    update: Update,
+    index: Index,
+) {
     c.open("{");
     let shape = prepare(c, target, factors, index);
     shape.bind_target(c);
@@ -57,7 +63,7 @@ pub(super) fn product(c: &mut Writer, target: Place, factors: &[Place], mode: Mo
         let array = array_of(c, buffer);
         c.line(&format!("__asm__(\"\" : \"+m\"({array}));"));
     }
-    let sign = if mode == Mode::Assign { "=" } else { "+=" };
+    let sign = if update == Update::Assign { "=" } else { "+=" };
     if !shape.reduces && shape.written_out(c) {
         for v in 0..shape.vectors {
             let text = shape.expression(c, &v.to_string());
@@ -121,7 +127,7 @@ fn halved(c: &mut Writer, width: u64) -> String {
 /// Writes a walk whose whole body adds to an array over lanes, tile by tile: each tile of the
 /// array stays in registers during the walk.  Returns whether the walk was of that form.
 pub(super) fn tiled_walk(c: &mut Writer, level: usize, body: &[Stmt]) -> bool {
-    let [Stmt::Product { target, factors, mode: Mode::Add, lanes: Some(index) }] = body else {
+    let [Stmt::Product { target, factors, update: Update::Add, lanes: Some(index) }] = body else {
         return false;
     };
     let Place::Buffer(buffer) = *target else { return false };
@@ -148,7 +154,7 @@ pub(super) fn tiled_walk(c: &mut Writer, level: usize, body: &[Stmt]) -> bool {
         }
         c.open_walk(level);
         if tile == 0 {
-            c.requests(level);
+            c.prefetches(level);
         }
         let shape = prepare(c, *target, factors, *index);
         for v in first..end {

@@ -21,7 +21,7 @@ use decompose_formats::stats::Coverage;
 
 use crate::cost::Machine;
 use crate::cost::estimate::{Cost, row_bytes};
-use crate::cost::memory::{LINE_BYTES, NEAR_BYTES, Table, gather_seconds};
+use crate::cost::memory::{L1_BYTES, LINE_BYTES, Table, gather_seconds};
 use crate::cost::walks::is_walk;
 use crate::einsum::{Index, IndexSet};
 use crate::schedule::Problem;
@@ -30,10 +30,10 @@ use crate::schedule::Problem;
 const BLOCK_SHARE: f64 = 0.5;
 
 /// A block up to this many bytes that is added to costs nothing again: it is read and written while other work goes on.
-const HIDDEN_BYTES: f64 = 8.0 * 64.0;
+const HIDDEN_BYTES: f64 = 8.0 * LINE_BYTES;
 
 /// The same of a block to which several nodes add together.
-const HIDDEN_BYTES_TOGETHER: f64 = 16.0 * 64.0;
+const HIDDEN_BYTES_TOGETHER: f64 = 16.0 * LINE_BYTES;
 
 /// What a row that is shorter costs at least, as a part of a line.
 const LEAST_LINES: f64 = 0.25;
@@ -120,8 +120,9 @@ impl Access<'_> {
         if self.role == Role::Operand {
             return read * self.touches;
         }
-        let written = (bytes / LINE_BYTES).max(1.0) * self.machine.write_back_line;
-        (read + written.min(read)) * self.touches / 2.0
+        let lines = (bytes / LINE_BYTES).max(1.0);
+        let written = self.machine.write_back_line.map_or(read, |line| read.min(lines * line));
+        (read + written) * self.touches / 2.0
     }
 
     /// Seconds to gather `bytes` that lie in one piece, of rows over `rows` that take `row_bytes` each, in
@@ -140,7 +141,7 @@ impl Access<'_> {
         let again = self.again_below(rows, outside);
         let anywhere = 1.0 - again.iter().map(|again| again.share).sum::<f64>();
         // Where they outgrow the cache too, most of them leave it meanwhile.
-        let near = self.machine.l2_bytes as f64 * whole.near;
+        let near = self.machine.l2_bytes as f64 * whole.l2;
         let fit = |part: f64| whole.bytes * part <= near;
         let part = |again: &Again| if fit(again.part) { again.part } else { 1.0 };
         let below = again.iter().map(|again| again.share * seconds(part(again)));
@@ -214,8 +215,8 @@ impl Access<'_> {
         let count = |set| x.pattern.count(set, &self.problem.extents) as f64;
         let bytes = count(rows) * row_bytes.max(LINE_BYTES);
         let parts = self.parts();
-        let near = self.machine.l2_share;
-        let whole = Table { bytes, coverage: None, slices: count(rows), near, parts };
+        let l2 = self.machine.l2_share;
+        let whole = Table { bytes, coverage: None, slices: count(rows), l2, parts };
         let far = gather_seconds(self.machine, &whole, row_bytes);
         let changes = rows.iter().map(|index| x.pattern.changes(index)).fold(0.0, f64::max);
         changes * count(rows.with(Index::BLOCK)) * (far - each).max(0.0)
@@ -230,7 +231,7 @@ impl Access<'_> {
         };
         match bytes {
             _ if rows > 1.0 && bytes <= hidden => 0.0,
-            _ if rows <= 1.0 || bytes <= NEAR_BYTES => self.machine.l1_line,
+            _ if rows <= 1.0 || bytes <= L1_BYTES => self.machine.l1_line,
             _ => self.machine.l2_line,
         }
     }
@@ -245,13 +246,14 @@ impl Access<'_> {
         let slices = single.zip(x).map_or(1.0, |(index, x)| {
             x.pattern.count(IndexSet::EMPTY.with(index), &self.problem.extents) as f64
         });
-        Table { bytes, coverage, slices, near: self.near_share(), parts: self.parts() }
+        Table { bytes, coverage, slices, l2: self.l2_share(), parts: self.parts() }
     }
 
     /// Returns the part of the second-level cache that this table may count on: what the others that the same loops
     /// gather from leave of it, each of which has as much as any other, or all that it needs.
-    fn near_share(&self) -> f64 {
-        let all = self.machine.l2_together * self.machine.l2_bytes as f64;
+    fn l2_share(&self) -> f64 {
+        let Some(together) = self.machine.l2_together else { return self.machine.l2_share };
+        let all = together * self.machine.l2_bytes as f64;
         let others = self.others_bytes();
         let each = all / (others.len() + 1) as f64;
         let left = all - others.iter().map(|&bytes| bytes.min(each)).sum::<f64>();

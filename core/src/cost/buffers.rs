@@ -11,7 +11,7 @@ use crate::codegen::{REGISTER_BUDGET, VECTOR_BYTES};
 use crate::cost::Machine;
 use crate::cost::batches::batched_nodes;
 use crate::cost::estimate::{Cost, lane, row_bytes};
-use crate::cost::memory::{LINE_BYTES, NEAR_BYTES, Shares};
+use crate::cost::memory::{L1_BYTES, LINE_BYTES, Shares};
 use crate::cost::walks::is_walk;
 use crate::einsum::Index;
 use crate::nest::{Buffer, buffers};
@@ -112,8 +112,8 @@ impl Place<'_> {
         let lines = (row / LINE_BYTES).max(1.0);
         let line = match lane {
             // A value in the first-level cache is part of what a scalar multiply-add takes.
-            None if self.bytes <= NEAR_BYTES => 0.0,
-            Some(_) if self.bytes <= NEAR_BYTES => machine.buffer_line,
+            None if self.bytes <= L1_BYTES => 0.0,
+            Some(_) if self.bytes <= L1_BYTES => machine.buffer_line,
             Some(_) => self.shares().line(machine, machine.memory_line),
             None => self.shares().line(machine, far / touches),
         };

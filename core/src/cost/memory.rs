@@ -9,31 +9,32 @@
 //! ([`Machine::l2_together`]): each has as much as any other, or all that it needs.
 //! What every thread has for itself competes for the last level with the copies of the others.
 
+use decompose_formats::dense;
 use decompose_formats::stats::Coverage;
 
 use crate::cost::Machine;
 
-/// A cache line.
-pub(crate) const LINE_BYTES: f64 = 64.0;
+/// Bytes of a cache line.
+pub(crate) const LINE_BYTES: f64 = dense::LINE_BYTES as f64;
 
 /// Arrays of up to this many bytes are taken to stay in the first-level cache: half of one.
-pub(super) const NEAR_BYTES: f64 = 16_384.0;
+pub(super) const L1_BYTES: f64 = 16_384.0;
 
 /// The shares of a table's lines by where they are found; they add up to 1.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shares {
-    near: f64,
-    mid: f64,
-    far: f64,
-    beyond: f64,
+    l2: f64,
+    l3: f64,
+    l3_or_memory: f64,
+    memory: f64,
 }
 
 /// Bytes of the second level, of the last level and of all of it, that a table may count on.
 #[derive(Clone, Copy, Debug)]
 struct Caches {
-    near: f64,
-    mid: f64,
-    far: f64,
+    l2: f64,
+    l3: f64,
+    whole_l3: f64,
 }
 
 impl Shares {
@@ -61,37 +62,39 @@ impl Shares {
 
     /// Of a table of which `held(bytes)` stay in a cache.
     fn within(caches: Caches, held: impl Fn(f64) -> f64) -> Shares {
-        let near = held(caches.near).min(1.0);
-        let mid = (held(caches.mid).min(1.0) - near).max(0.0);
-        let far = (held(caches.far).min(1.0) - near - mid).max(0.0);
-        Shares { near, mid, far, beyond: 1.0 - near - mid - far }
+        let l2 = held(caches.l2).min(1.0);
+        let l3 = (held(caches.l3).min(1.0) - l2).max(0.0);
+        let l3_or_memory = (held(caches.whole_l3).min(1.0) - l2 - l3).max(0.0);
+        Shares { l2, l3, l3_or_memory, memory: 1.0 - l2 - l3 - l3_or_memory }
     }
 
-    /// Returns the seconds a line with `far` for one that is not in a cache for sure.
-    pub(super) fn line(self, machine: &Machine, far: f64) -> f64 {
-        self.cached(machine) + (self.far + self.beyond) * far
+    /// Returns the seconds per line, with `uncached` for one that is not in a cache for sure.
+    pub(super) fn line(self, machine: &Machine, uncached: f64) -> f64 {
+        self.cached(machine) + (self.l3_or_memory + self.memory) * uncached
     }
 
-    /// Returns the seconds a line that is gathered.
+    /// Returns the seconds per line that is gathered.
     fn gathered_line(self, machine: &Machine) -> f64 {
-        self.cached(machine) + self.far * machine.memory_line + self.beyond * machine.beyond_line
+        self.cached(machine)
+            + self.l3_or_memory * machine.memory_line
+            + self.memory * machine.beyond_line
     }
 
     fn cached(self, machine: &Machine) -> f64 {
-        self.near * machine.l2_line + self.mid * machine.l3_line
+        self.l2 * machine.l2_line + self.l3 * machine.l3_line
     }
 }
 
 impl Caches {
     /// Returns what is left of them where the last level is shared out in so many `parts`.
     fn among(self, parts: f64) -> Caches {
-        Caches { mid: self.mid / parts, far: self.far / parts, ..self }
+        Caches { l3: self.l3 / parts, whole_l3: self.whole_l3 / parts, ..self }
     }
 }
 
 fn caches(machine: &Machine) -> Caches {
-    let (near, far) = (machine.l2_bytes as f64, machine.l3_bytes as f64);
-    Caches { near: near * machine.l2_share, mid: far * machine.l3_share, far }
+    let (l2, whole_l3) = (machine.l2_bytes as f64, machine.l3_bytes as f64);
+    Caches { l2: l2 * machine.l2_share, l3: whole_l3 * machine.l3_share, whole_l3 }
 }
 
 /// A table whose rows are gathered.
@@ -104,7 +107,7 @@ pub(crate) struct Table<'a> {
     /// Slices of that mode that are used.
     pub(crate) slices: f64,
     /// The part of the second level that it may count on.
-    pub(crate) near: f64,
+    pub(crate) l2: f64,
     /// Of the last level it has one part in so many.
     pub(crate) parts: f64,
 }
@@ -112,19 +115,19 @@ pub(crate) struct Table<'a> {
 /// Returns the seconds to gather one row of `row_bytes` from `table`.
 pub(super) fn gather_seconds(machine: &Machine, table: &Table<'_>, row_bytes: f64) -> f64 {
     let lines = (row_bytes / LINE_BYTES).max(1.0);
-    let near = machine.l2_bytes as f64 * table.near;
-    let caches = Caches { near, ..caches(machine) };
+    let l2 = machine.l2_bytes as f64 * table.l2;
+    let caches = Caches { l2, ..caches(machine) };
     let shares = Shares::skewed(caches.among(table.parts), table);
-    let late = shares.far + shares.beyond;
-    let wait = shares.mid * machine.l3_wait + late * machine.memory_wait;
+    let late = shares.l3_or_memory + shares.memory;
+    let wait = shares.l3 * machine.l3_wait + late * machine.memory_wait;
     wait + lines * shares.gathered_line(machine)
 }
 
 /// Returns the shares of the rows gathered from `table` that come from the second-level cache and
 /// that come late: from memory, or from farther in the last level than [`Machine::quick_bytes`].
-pub(crate) fn near_and_late(machine: &Machine, table: &Table<'_>) -> (f64, f64) {
+pub(crate) fn l2_and_late(machine: &Machine, table: &Table<'_>) -> (f64, f64) {
     let all = caches(machine);
-    let quick = Caches { mid: all.mid.min(machine.quick_bytes), ..all };
+    let quick = machine.quick_bytes.map_or(all, |quick| Caches { l3: all.l3.min(quick), ..all });
     let shares = Shares::skewed(quick, table);
-    (shares.near, shares.far + shares.beyond)
+    (shares.l2, shares.l3_or_memory + shares.memory)
 }

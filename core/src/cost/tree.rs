@@ -29,7 +29,7 @@ pub struct Site<'a> {
 impl Site<'_> {
     /// Returns what the terms `first..end` hand to the terms `end..until` in buffers, each as its
     /// stored indices.
-    fn handed_on(&self, until: usize) -> impl Iterator<Item = IndexSet> + '_ {
+    fn live_indices(&self, until: usize) -> impl Iterator<Item = IndexSet> + '_ {
         let read = move |&term: &usize| {
             self.consumers[term].is_some_and(|reader| (self.end..until).contains(&reader))
         };
@@ -88,7 +88,7 @@ impl TreeCost for MaxBufferDims {
     }
 
     fn join(&self, site: Site, until: usize, first: usize, rest: usize) -> usize {
-        site.handed_on(until).map(IndexSet::len).fold(first.max(rest), usize::max)
+        site.live_indices(until).map(IndexSet::len).fold(first.max(rest), usize::max)
     }
 }
 
@@ -112,7 +112,7 @@ impl TreeCost for MaxBufferSize {
     }
 
     fn join(&self, site: Site, until: usize, first: u64, rest: u64) -> u64 {
-        site.handed_on(until).map(|stored| site.elements(stored)).fold(first.max(rest), u64::max)
+        site.live_indices(until).map(|stored| site.elements(stored)).fold(first.max(rest), u64::max)
     }
 }
 
@@ -238,7 +238,7 @@ impl TreeCost for DenseLoops {
 
     fn may_hand_on(&self, site: Site, until: usize) -> bool {
         let may = |stored: IndexSet| stored.len() <= self.max_buffer_dims;
-        site.handed_on(until).all(|stored| may(stored) && site.problem.allows_buffer(stored))
+        site.live_indices(until).all(|stored| may(stored) && site.problem.allows_buffer(stored))
     }
 
     fn join(
@@ -248,7 +248,7 @@ impl TreeCost for DenseLoops {
         first: DenseLoopsCost,
         rest: DenseLoopsCost,
     ) -> DenseLoopsCost {
-        let stored = site.handed_on(until).map(|stored| site.elements(stored));
+        let stored = site.live_indices(until).map(|stored| site.elements(stored));
         DenseLoopsCost {
             dense_loops: first.dense_loops + rest.dense_loops,
             flops: first.flops.saturating_add(rest.flops),

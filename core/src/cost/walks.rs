@@ -9,7 +9,7 @@ use decompose_formats::ints::Width;
 
 use crate::cost::Machine;
 use crate::cost::estimate::Cost;
-use crate::cost::memory::{LINE_BYTES, NEAR_BYTES, Shares};
+use crate::cost::memory::{L1_BYTES, LINE_BYTES, Shares};
 use crate::einsum::{Index, IndexSet};
 use crate::nest::{Forest, Node};
 use crate::schedule::{Problem, SparseOperand};
@@ -105,7 +105,7 @@ impl Walks<'_> {
             let unforeseen = (visits / loops - 1.0).clamp(0.0, 1.0);
             let each = self.machine.loop_overhead + unforeseen * self.machine.loop_end;
             let above = self.x.levels[..level].iter().copied().collect();
-            let first = match self.between(around) <= NEAR_BYTES {
+            let first = match self.between(around) <= L1_BYTES {
                 true => loops.min(self.x.nodes(above, &self.problem.extents) as f64),
                 false => loops,
             };

@@ -19,11 +19,11 @@ use crate::einsum::{Expr, Index, IndexSet};
 use crate::error::CoreError;
 use crate::lower::check::check;
 use crate::lower::ir::{
-    Addressing, Array, LevelParam, Mode, Place, Program, Request, Stmt, Zeroing,
+    Addressing, Array, LevelParam, Place, PrefetchRow, Program, Stmt, Update, Zeroing,
 };
 use crate::nest::{Buffer, Node, buffers};
 use crate::path::{Source, Term};
-use crate::schedule::{Conflict, Prefetch, Problem, Requested, Schedule};
+use crate::schedule::{Conflict, Prefetch, PrefetchOf, Problem, Schedule};
 
 /// Output blocks of up to this many bytes are accumulated in a buffer: half a first-level cache.
 const MAX_ACCUMULATOR_BYTES: u64 = 16 << 10;
@@ -121,27 +121,27 @@ impl Emitter<'_> {
             conflict: self.schedule.parallel.map_or(conflict, |p| p.conflict),
             tasks_per_thread: self.schedule.tasks_per_thread(self.problem),
             zeroing: Zeroing::All,
-            requests: self.requests(&dense_inputs),
+            prefetches: self.prefetches(&dense_inputs),
             techniques: self.problem.techniques,
             body: Vec::new(),
         }
     }
 
     /// Returns the prefetches, where `dense` are the dense inputs.
-    fn requests(&self, dense: &[usize]) -> Vec<Request> {
+    fn prefetches(&self, dense: &[usize]) -> Vec<PrefetchRow> {
         let levels = &self.problem.sparse[0].levels;
-        let request = |prefetch: &Prefetch| {
+        let prefetch = |prefetch: &Prefetch| {
             let (place, set) = match prefetch.of {
-                Requested::Output => (Place::Output, self.problem.expr.output.set()),
-                Requested::Input(input) => {
+                PrefetchOf::Output => (Place::Output, self.problem.expr.output.set()),
+                PrefetchOf::Input(input) => {
                     let place = dense.iter().position(|&dense| dense == input)?;
                     (Place::Dense(place), self.problem.expr.inputs[input].set())
                 }
             };
             let level = levels.iter().position(|&level| set.contains(level))?;
-            Some(Request { level, place, distance: prefetch.distance })
+            Some(PrefetchRow { level, place, distance: prefetch.distance })
         };
-        self.schedule.prefetches.iter().filter_map(request).collect()
+        self.schedule.prefetches.iter().filter_map(prefetch).collect()
     }
 
     /// Decides where the output is accumulated, and adds the buffer.
@@ -248,20 +248,20 @@ impl Emitter<'_> {
         let here = |buffer: &&Buffer| {
             (first..end).contains(&buffer.term)
                 && buffer.fused == around
-                && self.mode_of(buffer.term) == Mode::Add
+                && self.update_of(buffer.term) == Update::Add
         };
         self.buffers.iter().filter(here).map(|buffer| buffer.term).collect()
     }
 
     /// A buffer is assigned if every loop below its fused ones is dense and one of its own.
-    fn mode_of(&self, term: usize) -> Mode {
+    fn update_of(&self, term: usize) -> Update {
         let buffer = &self.buffers[term];
         let order = &self.orders[term];
         let depth = buffer.fused.len();
         let own = |at: usize| {
             buffer.stored.contains(order[at]) && self.level_of(order[at], &order[..at]).is_none()
         };
-        if (depth..order.len()).all(own) { Mode::Assign } else { Mode::Add }
+        if (depth..order.len()).all(own) { Update::Assign } else { Update::Add }
     }
 
     fn holds_last(&self, nodes: &[Node]) -> bool {
@@ -278,25 +278,25 @@ impl Emitter<'_> {
         let factors = factors.collect();
         if term + 1 < self.orders.len() {
             let target = Place::Buffer(term);
-            return Stmt::Product { target, factors, mode: self.mode_of(term), lanes };
+            return Stmt::Product { target, factors, update: self.update_of(term), lanes };
         }
         let accumulated = self.accumulator.as_ref().map(|a| Place::Buffer(a.buffer));
         debug_assert!(accumulated.is_none_or(|place| program.array(place).is_some()));
         let once = accumulated.is_none() && self.assigns_positions();
-        let mode = if once { Mode::Assign } else { Mode::Add };
+        let update = if once { Update::Assign } else { Update::Add };
         let target = accumulated.unwrap_or(Place::Output);
-        Stmt::Product { target, factors, mode, lanes }
+        Stmt::Product { target, factors, update, lanes }
     }
 
     /// Writes the accumulator to the output.
     fn store(&self, buffer: usize, program: &Program) -> Stmt {
-        let mode = if self.zeroing() == Zeroing::Gaps { Mode::Assign } else { Mode::Add };
+        let update = if self.zeroing() == Zeroing::Gaps { Update::Assign } else { Update::Add };
         let array = &program.buffers[buffer];
         let (target, factors) = (Place::Output, vec![Place::Buffer(buffer)]);
         // The output may store another index last, one outside the accumulator.
         let last = array.indices.last().copied();
         let lanes = last.filter(|&last| ends_with(&program.output, last));
-        let mut stmt = Stmt::Product { target, factors, mode, lanes };
+        let mut stmt = Stmt::Product { target, factors, update, lanes };
         let outer = array.indices.len() - usize::from(lanes.is_some());
         for at in (0..outer).rev() {
             let (index, extent) = (array.indices[at], array.extents[at]);

@@ -9,7 +9,7 @@ use std::ops::Range;
 use decompose_formats::{Csf, Ints, Value};
 
 use crate::einsum::Index;
-use crate::lower::ir::{Addressing, Mode, Place, Program, Stmt};
+use crate::lower::ir::{Addressing, Place, Program, Stmt, Update};
 
 /// What a program works on.
 pub struct Operands<'a, V: Value> {
@@ -98,9 +98,9 @@ impl<'a, V: Value> Interpreter<'a, V> {
                     }
                 }
                 Stmt::Clear { buffer } => self.buffers[*buffer].fill(V::default()),
-                Stmt::Product { target, factors, mode, lanes } => match lanes {
-                    Some(index) => self.vector(*target, factors, *mode, *index),
-                    None => self.scalar(*target, factors, *mode),
+                Stmt::Product { target, factors, update, lanes } => match lanes {
+                    Some(index) => self.vector(*target, factors, *update, *index),
+                    None => self.scalar(*target, factors, *update),
                 },
             }
         }
@@ -187,16 +187,16 @@ impl<'a, V: Value> Interpreter<'a, V> {
         &mut rows[offset..]
     }
 
-    fn scalar(&mut self, target: Place, factors: &[Place], mode: Mode) {
+    fn scalar(&mut self, target: Place, factors: &[Place], update: Update) {
         let mut product = V::from_f64(1.0);
         for &factor in factors {
             product *= self.read(factor, None)[0];
         }
         let target = &mut self.write(target, None)[0];
-        *target = if mode == Mode::Assign { product } else { *target + product };
+        *target = if update == Update::Assign { product } else { *target + product };
     }
 
-    fn vector(&mut self, target: Place, factors: &[Place], mode: Mode, index: Index) {
+    fn vector(&mut self, target: Place, factors: &[Place], update: Update, index: Index) {
         let has = |place: Place| {
             self.program.array(place).is_some_and(|array| array.indices.contains(&index))
         };
@@ -224,14 +224,14 @@ impl<'a, V: Value> Interpreter<'a, V> {
                 continue;
             }
             let row = &mut self.write(target, lanes)[start..start + block];
-            match mode {
-                Mode::Assign => row.copy_from_slice(product),
-                Mode::Add => row.iter_mut().zip(product).for_each(|(t, p)| *t += *p),
+            match update {
+                Update::Assign => row.copy_from_slice(product),
+                Update::Add => row.iter_mut().zip(product).for_each(|(t, p)| *t += *p),
             }
         }
         if !has(target) {
             let element = &mut self.write(target, lanes)[0];
-            *element = if mode == Mode::Assign { sum } else { *element + sum };
+            *element = if update == Update::Assign { sum } else { *element + sum };
         }
     }
 }

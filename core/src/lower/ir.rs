@@ -48,7 +48,7 @@ pub struct Program {
     /// What the executor clears before the kernel runs.
     pub zeroing: Zeroing,
     /// Rows requested ahead.
-    pub requests: Vec<Request>,
+    pub prefetches: Vec<PrefetchRow>,
     /// What generated code makes use of.
     pub techniques: Techniques,
     /// The statements.
@@ -132,7 +132,7 @@ pub enum Zeroing {
 
 /// Rows of a dense operand or of the output requested while a level is walked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Request {
+pub struct PrefetchRow {
     /// The level whose coordinates address the rows.
     pub level: usize,
     /// Whose rows.
@@ -172,7 +172,7 @@ pub enum Stmt {
         /// What is multiplied.
         factors: Vec<Place>,
         /// Whether the target is replaced or added to.
-        mode: Mode,
+        update: Update,
         /// The index of the vector loop; a target without it receives the sum over it.
         lanes: Option<Index>,
     },
@@ -180,7 +180,7 @@ pub enum Stmt {
 
 /// Whether a target is replaced or added to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
+pub enum Update {
     /// `=`
     Assign,
     /// `+=`

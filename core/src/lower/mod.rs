@@ -15,4 +15,4 @@ mod text;
 
 pub use emit::lower;
 pub use interpret::{Operands, interpret};
-pub use ir::{Addressing, Array, LevelParam, Mode, Place, Program, Request, Stmt, Zeroing};
+pub use ir::{Addressing, Array, LevelParam, Place, PrefetchRow, Program, Stmt, Update, Zeroing};

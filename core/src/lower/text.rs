@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::lower::ir::{Mode, Place, Program, Stmt};
+use crate::lower::ir::{Place, Program, Stmt, Update};
 
 impl fmt::Display for Program {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -34,10 +34,10 @@ fn write_stmts(
                 write_stmts(program, body, depth + 1, f)?;
             }
             Stmt::Clear { buffer } => writeln!(f, "{pad}{} = 0", program.buffers[*buffer].name)?,
-            Stmt::Product { target, factors, mode, lanes } => {
+            Stmt::Product { target, factors, update, lanes } => {
                 let factors: Vec<String> =
                     factors.iter().map(|&place| place_text(program, place)).collect();
-                let sign = if *mode == Mode::Assign { "=" } else { "+=" };
+                let sign = if *update == Update::Assign { "=" } else { "+=" };
                 let lanes = lanes.map_or(String::new(), |index| format!("   over lanes {index}"));
                 let target = place_text(program, *target);
                 writeln!(f, "{pad}{target} {sign} {}{lanes}", factors.join(" * "))?;

@@ -1,7 +1,7 @@
 //! Paths of an expression without a choice: all of them, all at once, or one after the other.
 
 use crate::einsum::{Expr, IndexSet};
-use crate::path::{Arity, Path, PathSpace, Source, Term, Wanted, handed_on};
+use crate::path::{Arity, Path, PathSpace, Source, Term, Wanted, live_indices};
 
 /// The longest list of paths that [`enumerate`] returns: all of those of 6 operands.
 const MAX_PATHS: usize = 50_000;
@@ -90,7 +90,7 @@ impl Holders {
     fn kept(&self, a: IndexSet, b: IndexSet) -> IndexSet {
         let (own, both) = (a | b, a & b);
         let needed = self.output | (self.two - both) | (self.three & both);
-        if self.last { own & needed } else { handed_on(own, needed) }
+        if self.last { own & needed } else { live_indices(own, needed) }
     }
 }
 

@@ -27,7 +27,7 @@ pub use space::{Arity, PathSpace};
 
 /// Returns what a term over the indices `own`, not the last one, hands on to those that need `needed`.
 /// Blocks of a tensor are summed by the last term: inside a block nothing outlives it.
-pub(crate) fn handed_on(own: IndexSet, needed: IndexSet) -> IndexSet {
+pub(crate) fn live_indices(own: IndexSet, needed: IndexSet) -> IndexSet {
     own & needed.with(Index::BLOCK)
 }
 
@@ -76,7 +76,7 @@ impl Path {
                 Source::Term(_) => all,
             });
             let last = position + 1 == products.len();
-            let output = if last { indices & later } else { handed_on(indices, later) };
+            let output = if last { indices & later } else { live_indices(indices, later) };
             terms.push(Term { inputs: inputs.clone(), output, indices });
         }
         Path { terms }

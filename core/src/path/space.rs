@@ -15,7 +15,7 @@
 use std::ops::Range;
 
 use crate::einsum::{Expr, IndexSet};
-use crate::path::handed_on;
+use crate::path::live_indices;
 
 /// How many inputs a term may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -139,25 +139,6 @@ impl PathSpace {
         depths[self.full as usize]
     }
 
-    /// Returns the least sum over the terms of a path of what `of_term` says of each: of the indices of its loops and what
-    /// it hands on, which is nothing of the last.
-    ///
-    /// A term of infinitely much is in no path.  Time: one question a split.
-    pub(crate) fn least_sum(&self, of_term: impl Fn(IndexSet, Option<IndexSet>) -> f64) -> f64 {
-        let mut sums = vec![0.0; self.results.len()];
-        for set in self.sets() {
-            let result = (set != self.full).then(|| self.results[set as usize]);
-            let of_split = |split: &Split| {
-                let blocks = self.blocks[split.blocks.clone()].iter();
-                let below: f64 = blocks.map(|&block| sums[block as usize]).sum();
-                below + of_term(split.indices, result)
-            };
-            let all = self.splits_of(set).map(|(_, split)| of_split(split));
-            sums[set as usize] = all.fold(f64::INFINITY, f64::min);
-        }
-        sums[self.full as usize]
-    }
-
     /// Returns the sets of two operands or more, subsets first.
     pub(super) fn sets(&self) -> impl DoubleEndedIterator<Item = Set> + use<> {
         (1..=self.full).filter(|set| set.count_ones() > 1)
@@ -183,7 +164,7 @@ fn results(expr: &Expr, full: Set) -> Vec<IndexSet> {
         match set.count_ones() {
             1 => own,
             _ if set == full => own & needed,
-            _ => handed_on(own, needed),
+            _ => live_indices(own, needed),
         }
     };
     (0..=full).map(kept).collect()
