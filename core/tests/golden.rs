@@ -21,7 +21,7 @@ fn machine() -> Machine {
         l3_bytes: 32 << 20,
         l2_share: 0.8,
         l3_share: 0.8,
-        l2_together: f64::INFINITY,
+        l2_together: None,
         threads: 2,
         ..Family::Zen.machine()
     }

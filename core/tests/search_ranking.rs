@@ -5,7 +5,7 @@
 //! OOPSLA 2024.
 
 use decompose_core::autoschedule::finish;
-use decompose_core::cost::{Machine, estimate};
+use decompose_core::cost::{Family, Machine, estimate};
 use decompose_core::einsum::{Expr, Extents, IndexSet, indices};
 use decompose_core::schedule::{Pattern, Problem, Schedule, SparseOperand};
 
@@ -63,13 +63,14 @@ const CASES: [([u64; 6], f64, &str); 4] = [
 fn machine() -> Machine {
     Machine {
         name: "eight cores, 24 MiB".into(),
+        family: Family::Neutral,
         l1_bytes: 48 << 10,
         l2_bytes: 256 << 10,
         l3_bytes: 24 << 20,
         l2_share: 0.8,
         l3_share: 0.8,
-        l2_together: f64::INFINITY,
-        quick_bytes: f64::INFINITY,
+        l2_together: None,
+        quick_bytes: None,
         underway_bytes: 16_384.0,
         threads: 8,
         l1_line: 0.1e-9,
@@ -78,7 +79,7 @@ fn machine() -> Machine {
         l3_line: 0.7e-9,
         memory_line: 3.0e-9,
         beyond_line: 3.0e-9,
-        write_back_line: f64::INFINITY,
+        write_back_line: None,
         l3_wait: 0.0,
         memory_wait: 0.0,
         stream_line: 1.6e-9,

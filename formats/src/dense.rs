@@ -9,6 +9,9 @@ use crate::error::FormatError;
 use crate::pages::{self, HUGE_PAGE};
 use crate::value::Value;
 
+/// Bytes of a cache line.
+pub const LINE_BYTES: usize = 64;
+
 /// A dense tensor of any order, row-major: the form of `.npy` files and of test oracles.
 pub type DenseTensor<V> = ArrayD<V>;
 

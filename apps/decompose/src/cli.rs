@@ -9,7 +9,7 @@ use clap::{Parser, Subcommand};
 use decompose_common::machine::parse_size;
 use decompose_common::restarts::RestartReport;
 use decompose_common::stopping::StopReason;
-use decompose_core::cost::Family;
+use decompose_core::cost::{Family, Machine};
 use decompose_core::runtime::KernelCache;
 
 use crate::bench::BenchArgs;
@@ -132,8 +132,31 @@ fn hint(words: impl Iterator<Item = OsString>) -> Option<String> {
     are_modes.then(|| format!("help: the modes belong to the option: write --nonneg={modes}"))
 }
 
+/// Says that schedules are chosen by costs that were not measured on a processor like this one, where they are.
+fn warn_of_unknown_processor(command: &Command) {
+    let plans = matches!(
+        command,
+        Command::Cp(_)
+            | Command::Tt(_)
+            | Command::Tucker(_)
+            | Command::Complete(_)
+            | Command::Rank(_)
+            | Command::Schedule(_)
+            | Command::Einsum(_)
+            | Command::Bench(_)
+    );
+    let machine = Machine::here();
+    if plans && machine.family == Family::Neutral {
+        eprintln!(
+            "warning: no costs were measured on processors like {}; schedules are right, but may be slower than others",
+            machine.name
+        );
+    }
+}
+
 fn dispatch(command: Command) -> Result<Done, Failure> {
     Family::of_environment().map_err(Failure::input)?;
+    warn_of_unknown_processor(&command);
     match command {
         Command::Cp(args) => cp::run(*args),
         Command::Tt(args) => tt::run(&args),

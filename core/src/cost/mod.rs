@@ -7,18 +7,16 @@
 mod access;
 mod batches;
 mod buffers;
+mod coarse;
 mod estimate;
-mod least;
-mod least_work;
 mod machine;
 mod memory;
 mod threads;
 pub mod tree;
 mod walks;
 
+pub(crate) use coarse::{Coarse, Walk};
 pub use estimate::{Cost, estimate};
-pub(crate) use least::LeastSeconds;
-pub(crate) use least_work::LeastWork;
 pub use machine::{Family, MACHINE_VARIABLE, Machine};
-pub(crate) use memory::{LINE_BYTES, Table, near_and_late};
+pub(crate) use memory::{LINE_BYTES, Table, l2_and_late};
 pub use threads::{ThreadedCost, on_threads};

@@ -6,8 +6,8 @@
 use std::ops::{Deref, DerefMut};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// A cache line.
-pub(super) const LINE_BYTES: usize = 64;
+use decompose_formats::dense::LINE_BYTES;
+
 /// Values of a cache line.
 const LINE: usize = LINE_BYTES / size_of::<f64>();
 
@@ -71,13 +71,13 @@ impl DerefMut for Lines {
 
 #[cfg(test)]
 mod tests {
-    use super::Lines;
+    use super::{LINE_BYTES, Lines};
 
     #[test]
     fn memory_used_again_is_zero_and_begins_with_a_line() {
         for len in [1, 7, 64, 1000, 8, 3000, 999] {
             let mut lines = Lines::zeros(len);
-            assert_eq!((lines.len(), lines.as_ptr() as usize % super::LINE_BYTES), (len, 0));
+            assert_eq!((lines.len(), lines.as_ptr() as usize % LINE_BYTES), (len, 0));
             assert!(lines.iter().all(|&x| x == 0.0), "{len}");
             lines.fill(1.0);
         }

@@ -14,13 +14,14 @@
 
 use std::ops::Range;
 
+use decompose_formats::dense::LINE_BYTES;
 use decompose_formats::{Matrix, Value};
 use ndarray::{Array1, Array2, ArrayView2};
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::{IntoParallelIterator, ParallelIterator};
 
 use crate::linalg::backend;
-use crate::linalg::lines::{LINE_BYTES, Lines};
+use crate::linalg::lines::Lines;
 use crate::linalg::nonneg::NonNegative;
 use crate::linalg::prefetch::prefetch;
 use crate::linalg::tiles::{self, LANES, Packed, ROWS};

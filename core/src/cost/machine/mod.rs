@@ -9,16 +9,23 @@ mod family;
 
 use std::sync::OnceLock;
 
+use serde::Deserialize;
+
 pub use crate::cost::machine::family::{Family, MACHINE_VARIABLE};
 
 /// Sizes and speeds of one core and its caches.
 ///
 /// The times are throughputs with prefetching and some independent work in flight.  They rank
 /// schedules and are no promise of seconds.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Machine {
     /// The processor's name, as it reports itself.
+    #[serde(skip)]
     pub name: String,
+    /// The family whose times these are.
+    #[serde(skip)]
+    pub family: Family,
     /// Bytes of first-level data cache a core.
     pub l1_bytes: u64,
     /// Bytes of second-level cache a core.
@@ -30,15 +37,16 @@ pub struct Machine {
     /// The part of the last-level cache that a table may count on: on a shared server the programs of
     /// others use it too.
     pub l3_share: f64,
-    /// The part of the second-level cache that all tables of a kernel may count on together; infinite where what
+    /// The part of the second-level cache that all tables of a kernel may count on together; `None` where what
     /// each may count on is taken to be its own.
-    pub l2_together: f64,
+    pub l2_together: Option<f64>,
     /// Rows of tables of up to this many bytes come from the last-level cache quickly; beyond, as late as
-    /// from memory.
-    pub quick_bytes: f64,
+    /// from memory.  `None`: those of all that it holds do.
+    pub quick_bytes: Option<f64>,
     /// Bytes of rows that come late between their requests and their use: more would stall.
     pub underway_bytes: f64,
     /// Threads that share the last-level cache, each with buffers of its own.
+    #[serde(skip)]
     pub threads: usize,
     /// Seconds to find a row of which a node of the tree tells the coordinate, wherever the row is: to read
     /// the coordinate, to compute the address, to request it.
@@ -56,9 +64,9 @@ pub struct Machine {
     pub memory_line: f64,
     /// Seconds to gather a line from memory.
     pub beyond_line: f64,
-    /// The most seconds that a line which was gathered and added to takes to go back; infinite where that is not known
+    /// The most seconds that a line which was gathered and added to takes to go back; `None` where that is not known
     /// and taken to be as long as it took to come.
-    pub write_back_line: f64,
+    pub write_back_line: Option<f64>,
     /// Seconds that a gathered row from the last-level cache takes beside its lines: the part of the
     /// latency that is not hidden.
     pub l3_wait: f64,
