@@ -14,7 +14,7 @@
 //! ```
 //!
 //! The first product, MTTKRP, is the only work over the non-zeros and comes from
-//! [`decompose_core::sweep::MttkrpSweep`].  All else is one pass over the rows of `A_n` and
+//! [`decompose_core::sweep::MttkrpSweep`], planned by [`plan`].  All else is one pass over the rows of `A_n` and
 //! algebra on `R x R` matrices; nothing of the size of the tensor's box is ever formed.
 //!
 //! Source: Kolda, Bader, "Tensor Decompositions and Applications", SIAM Review 51, 2009.
@@ -31,6 +31,7 @@ mod checkpoint;
 pub mod config;
 mod fit;
 pub mod outcome;
+mod plan;
 mod solve;
 mod state;
 mod update;
@@ -45,4 +46,5 @@ pub use decompose_common::model::{Arrangement, CpModel};
 pub use decompose_common::restarts::RestartReport;
 pub use decompose_common::stopping::{StopReason, StopRule};
 pub use outcome::{CpOutcome, GramReport};
+pub use plan::{PlanRequest, Planner, plan};
 pub use solve::{check_start, nvecs_start, solve, square_bytes};

@@ -4,16 +4,11 @@ use std::io::Read;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use decompose_core::cost::Machine;
 use decompose_core::error::CoreError;
-use decompose_core::kernels;
 use decompose_core::runtime::Toolchain;
-use decompose_core::schedule::Pattern;
-use decompose_core::sweep::{self, Engine, Merging, MttkrpSweep, PlanOptions, Trees};
-use decompose_cp::{CpConfig, CpOutcome, Start, solve};
-use decompose_formats::{
-    Coo, Ints, Matrix, ModeOrder, ModeSet, Panels, PatternCounts, Value, panels,
-};
+use decompose_core::sweep::{Engine, MttkrpSweep};
+use decompose_cp::{CpConfig, CpOutcome, Start, plan, solve};
+use decompose_formats::{Coo, Ints, Matrix, ModeOrder, Panels, Value, panels};
 
 /// MTTKRP by one loop over the non-zeros, summed in `f64`.
 #[derive(Clone)]
@@ -122,21 +117,7 @@ pub(crate) fn run_kernels<V: Value>(
     toolchain: &Toolchain,
 ) -> CpOutcome<V> {
     let coo = tensor.list::<V>();
-    let counts = PatternCounts::of(&coo);
-    let indices = |set: ModeSet| set.modes().map(kernels::mode_index).collect();
-    let pattern: Pattern = counts.iter().map(|(set, n)| (indices(set), n.value)).collect();
-    let options = PlanOptions {
-        rank: config.rank,
-        value_bytes: V::BYTES,
-        threads: rayon::current_num_threads(),
-        memory: None,
-        sweeps: 50,
-        trees: Trees::Choose,
-        merging: Merging::Choose,
-        panels: None,
-        updates: (0..tensor.extents.len()).collect(),
-    };
-    let plan = sweep::plan(&tensor.extents, &pattern, &options, Machine::here()).unwrap();
+    let plan = plan(&coo, config).unwrap();
     let (mut engine, _) = Engine::build(coo, &plan, toolchain).unwrap();
     solve(&mut engine, start, config, &mut |_| ControlFlow::Continue(())).unwrap()
 }

@@ -7,11 +7,8 @@ use decompose_common::memory::left;
 use decompose_common::progress::Screen;
 use decompose_common::stopping::StopRule;
 use decompose_core::cost::Machine;
-use decompose_core::sweep::{
-    Engine, Merging, MttkrpSweep, PlanOptions, SweepPlan, Trees, plan_counted,
-};
-use decompose_core::technique::Techniques;
-use decompose_cp::{CpConfig, Start};
+use decompose_core::sweep::{Engine, MttkrpSweep, SweepPlan};
+use decompose_cp::{CpConfig, PlanRequest, Planner, Start};
 use decompose_formats::dense::{matrix_bytes, padded};
 use decompose_formats::{Pages, Value};
 use rayon::ThreadPool;
@@ -23,10 +20,7 @@ use crate::bench::tensors::Subject;
 use crate::bench::turns::{self, Runner};
 use crate::cli::Done;
 use crate::failure::Failure;
-use crate::pattern;
 
-/// Sweeps over which building a tree is spread, as in `decompose cp`.
-const PLANNED_SWEEPS: usize = 50;
 /// Iterations a round; the last is measured, when factors and caches are in their stride.
 const ITERATIONS: usize = 2;
 
@@ -112,24 +106,14 @@ fn plans<'a, V: Value>(
     subject: &Subject<V>,
     rank: usize,
 ) -> Result<Vec<Planned<'a>>, Failure> {
-    let all = (&Trees::Choose, Techniques::default());
-    let mut pattern = pattern::of_sweep(&subject.counts, (rank, V::BYTES), all);
+    let mut request = PlanRequest::new::<V>(&CpConfig::new(rank), subject.tensor.order());
     let mut plans = Vec::new();
     for techniques in settings.configurations() {
+        request.techniques = techniques;
+        let mut planner = Planner::new(&subject.tensor, &subject.counts, &request);
         for (threads, pool) in &settings.pools {
-            let options = PlanOptions {
-                rank,
-                value_bytes: V::BYTES,
-                threads: *threads,
-                memory: None,
-                sweeps: PLANNED_SWEEPS,
-                trees: Trees::Choose,
-                merging: Merging::Choose,
-                panels: None,
-                updates: (0..subject.tensor.order()).collect(),
-            };
-            let (source, machine) = ((&subject.tensor, &subject.counts), Machine::here());
-            let plan = plan_counted(source, &mut pattern, &options, techniques, machine)?;
+            request.options.threads = *threads;
+            let plan = planner.plan(&request.options)?;
             let key = Key {
                 program: Key::program(techniques),
                 tensor: subject.name.clone(),

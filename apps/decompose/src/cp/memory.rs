@@ -1,21 +1,18 @@
 //! The memory of a run beside what all solvers need, and the plan that fits.
 
-use decompose_common::memory::{foresee, search};
-use decompose_core::cost::Machine;
-use decompose_core::error::CoreError;
+use decompose_common::memory::foresee;
 use decompose_core::schedule::Pattern;
-use decompose_core::sweep::{self, Merging, PlanOptions, SweepPlan, TreeLayout, Trees};
-use decompose_cp::square_bytes;
+use decompose_core::sweep::{self, SweepPlan};
+use decompose_cp::{PlanRequest, Planner, square_bytes};
 use decompose_formats::dense::matrix_bytes;
-use decompose_formats::{Coo, ModeOrder, PatternCounts, Value};
+use decompose_formats::{Coo, PatternCounts, Value};
 
 use crate::cp::args::Init;
 use crate::cp::settings::{Settings, StartFrom};
 use crate::failure::Failure;
-use crate::pattern;
 use crate::run::memory::{Forecast, Needs, figure_bytes};
 use crate::run::merges;
-use crate::run::plan::{Tried, within_memory};
+use crate::run::plan::{Tried, fitting};
 
 /// What to do about a run that does not fit.
 pub(crate) const REMEDY: &str = "lower --rank, use --precision f32, keep fewer trees with --trees";
@@ -23,10 +20,6 @@ pub(crate) const REMEDY: &str = "lower --rank, use --precision f32, keep fewer t
 /// Columns that `nvecs` iterates beyond the rank, and its matrices.
 const NVECS_COLUMNS: u64 = 10;
 const NVECS_MATRICES: u64 = 3;
-
-/// Sweeps over which the building of trees is spread: the default limit, whatever the limit of the
-/// run, so that a run resumed with another limit keeps its plan and thereby its bits.
-const PLANNED_SWEEPS: usize = 50;
 
 /// Returns what CP-ALS needs beside list and trees.
 pub(crate) fn needs<V: Value>(tensor: &Coo<V>, settings: &Settings) -> Needs {
@@ -52,8 +45,7 @@ pub(crate) fn start(forecast: &Forecast) -> Result<(), Failure> {
     Ok(foresee(forecast.start, || "the start by leading vectors".into(), REMEDY)?)
 }
 
-/// Plans the sweep; where the best plan does not fit, ever leaner ones, and last a single tree in
-/// the order of the list, which needs no sorting.
+/// Plans the sweep by [`fitting`].
 ///
 /// # Errors
 ///
@@ -64,47 +56,18 @@ pub(crate) fn plan<V: Value>(
     before: Forecast,
     settings: &Settings,
 ) -> Result<(SweepPlan, Forecast), Failure> {
-    search(tensor.order())?;
-    let techniques = settings.techniques;
-    let rows = (settings.config.rank, V::BYTES);
-    let mut pattern = pattern::of_sweep(counts, rows, (&settings.trees, techniques));
-    let mut options = PlanOptions {
-        rank: settings.config.rank,
-        value_bytes: V::BYTES,
-        threads: settings.threads,
-        memory: None,
-        sweeps: PLANNED_SWEEPS,
-        trees: settings.trees.clone(),
-        merging: settings.merging.clone(),
-        panels: None,
-        updates: settings.config.modes(tensor.order()),
-    };
-    let mut try_plan = |options: &PlanOptions| -> Result<(SweepPlan, Forecast), CoreError> {
-        let (source, machine) = ((tensor, counts), Machine::here());
-        let plan = sweep::plan_counted(source, &mut pattern, options, techniques, machine)?;
-        let forecast = forecast(before, tensor, &pattern, &plan);
-        Ok((plan, forecast))
-    };
-    let best = try_plan(&options)?;
-    if best.1.fits() {
-        return Ok(best);
-    }
-    let bytes = |plan: &SweepPlan| plan.tree_bytes() + plan.side_bytes();
-    let leaner = within_memory(bytes(&best.0), |memory| {
-        options.memory = Some(memory);
-        let found = try_plan(&options)?;
-        Ok(Tried { bytes: bytes(&found.0), fits: found.1.fits(), plan: found })
+    let mut request = PlanRequest::new::<V>(&settings.config, tensor.order());
+    request.techniques = settings.techniques;
+    request.options.threads = settings.threads;
+    request.options.trees = settings.trees.clone();
+    request.options.merging = settings.merging.clone();
+    let mut planner = Planner::new(tensor, counts, &request);
+    let found = fitting(tensor.order(), request.options, REMEDY, |options| {
+        let plan = planner.plan(options)?;
+        let forecast = forecast(before, tensor, planner.pattern(), &plan);
+        Ok(Tried { bytes: plan.tree_bytes() + plan.side_bytes(), forecast, plan })
     })?;
-    let found = match leaner {
-        None if options.trees == Trees::Choose => {
-            let plain = TreeLayout::new(ModeOrder::natural(tensor.order()), 1);
-            let (trees, merging) = (Trees::Given(vec![plain]), Merging::Never);
-            Some(try_plan(&PlanOptions { trees, merging, memory: None, ..options })?)
-        }
-        leaner => leaner,
-    };
-    let fitting = found.filter(|found| found.1.fits());
-    fitting.ok_or_else(|| best.1.refusal(REMEDY))
+    Ok((found.plan, found.forecast))
 }
 
 fn forecast<V: Value>(

@@ -9,16 +9,13 @@ use decompose_common::score::factor_match_score;
 use decompose_complete::{
     CompleteOutcome, Data, ModelKind, Parts, Scores, Start, root_mean_square,
 };
-use decompose_core::cost::Machine;
-use decompose_core::sweep::{self, Engine, Merging, PlanOptions, Trees};
-use decompose_core::technique::Techniques;
-use decompose_cp::{CpConfig, square_bytes};
+use decompose_core::sweep::Engine;
+use decompose_cp::{CpConfig, PlanRequest, Planner, square_bytes};
 use decompose_formats::{Coo, PatternCounts};
 
 use crate::complete::data;
 use crate::complete::settings::Settings;
 use crate::failure::Failure;
-use crate::pattern;
 use crate::rank::checkpoint::{self, Signature, State};
 use crate::run::console::Console;
 use crate::run::memory::Forecast;
@@ -294,26 +291,15 @@ fn matched(models: &[&CpModel<f64>]) -> Option<f64> {
 
 /// Compares the starts of CP decompositions of `tensor`.
 fn decomposition(settings: &Settings, rank: usize, tensor: &Coo<f64>) -> Result<Starts, Failure> {
-    let (counts, all) = (PatternCounts::of(tensor), (&Trees::Choose, Techniques::default()));
-    let mut pattern = pattern::of_sweep(&counts, (rank, 8), all);
+    let counts = PatternCounts::of(tensor);
     let config =
         CpConfig { seed: settings.seed, restarts: settings.restarts, ..CpConfig::new(rank) };
-    let options = PlanOptions {
-        rank,
-        value_bytes: 8,
-        threads: settings.threads,
-        memory: None,
-        sweeps: config.stop.max_iters,
-        trees: Trees::Choose,
-        merging: Merging::Choose,
-        panels: None,
-        updates: (0..tensor.order()).collect(),
-    };
-    let (source, machine) = ((tensor, &counts), Machine::here());
-    let plan = sweep::plan_counted(source, &mut pattern, &options, all.1, machine)?;
+    let request = PlanRequest::new::<f64>(&config, tensor.order());
+    let mut planner = Planner::new(tensor, &counts, &request);
+    let plan = planner.plan(&request.options)?;
     let list = data::list_bytes(tensor);
     let held = Forecast { list, ..Forecast::default() };
-    let built = held.with_trees(tensor, &pattern, &plan.kernels.trees, plan.side_bytes());
+    let built = held.with_trees(tensor, planner.pattern(), &plan.kernels.trees, plan.side_bytes());
     let building = if plan.merges.is_empty() { built.building } else { list + plan.tree_bytes() };
     let fitted = square_bytes(tensor.extents(), rank, &config, settings.threads)
         .saturating_add(plan.tree_bytes() + plan.side_bytes());

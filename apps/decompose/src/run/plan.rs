@@ -2,11 +2,14 @@
 
 use clap::Args;
 use decompose_common::machine;
+use decompose_common::memory::search;
 use decompose_core::error::CoreError;
-use decompose_core::sweep::{Merging, TreeLayout, Trees};
+use decompose_core::sweep::{Merging, PlanOptions, TreeLayout, Trees};
+use decompose_formats::ModeOrder;
 
 use crate::failure::Failure;
 use crate::run::args::parse_modes;
+use crate::run::memory::Forecast;
 
 /// Which trees are kept, and which modes are merged.
 #[derive(Args, Clone, Debug)]
@@ -34,12 +37,13 @@ pub(crate) enum Tree {
 }
 
 /// A plan that was tried for a limit on its trees and private copies.
+#[derive(Clone, Debug)]
 pub(crate) struct Tried<P> {
     pub(crate) plan: P,
     /// The bytes of its trees and private copies.
     pub(crate) bytes: u64,
-    /// Whether the run fits the memory with it.
-    pub(crate) fits: bool,
+    /// The memory of the run with it.
+    pub(crate) forecast: Forecast,
 }
 
 /// The most plans that are tried for a run that fits.
@@ -47,6 +51,39 @@ const TRIES: usize = 12;
 
 /// Limits that differ by less than this part of the bytes of the first plan are one.
 const LIMIT_STEPS: u64 = 64;
+
+/// Plans the sweeps of a tensor of `order` modes; where the best plan does not fit, ever leaner ones, and last a
+/// single tree in the order of the list, which needs no sorting.
+///
+/// # Errors
+///
+/// If nothing fits, with the numbers of the best plan and `remedy`; those of `try_plan`.
+pub(crate) fn fitting<P>(
+    order: usize,
+    mut options: PlanOptions,
+    remedy: &str,
+    mut try_plan: impl FnMut(&PlanOptions) -> Result<Tried<P>, CoreError>,
+) -> Result<Tried<P>, Failure> {
+    search(order)?;
+    let best = try_plan(&options)?;
+    if best.forecast.fits() {
+        return Ok(best);
+    }
+    let leaner = within_memory(best.bytes, |memory| {
+        options.memory = Some(memory);
+        try_plan(&options)
+    })?;
+    let found = match leaner {
+        None if options.trees == Trees::Choose => {
+            let plain = TreeLayout::new(ModeOrder::natural(order), 1);
+            let (trees, merging) = (Trees::Given(vec![plain]), Merging::Never);
+            Some(try_plan(&PlanOptions { trees, merging, memory: None, ..options })?)
+        }
+        leaner => leaner,
+    };
+    let fits = found.filter(|found| found.forecast.fits());
+    fits.ok_or_else(|| best.forecast.refusal(remedy))
+}
 
 /// Looks for a plan that fits and takes about as many bytes as any that does, where one of `bytes` does not fit;
 /// `try_plan` makes the plan for a limit on its bytes.
@@ -59,7 +96,7 @@ const LIMIT_STEPS: u64 = 64;
 pub(crate) fn within_memory<P>(
     bytes: u64,
     mut try_plan: impl FnMut(u64) -> Result<Tried<P>, CoreError>,
-) -> Result<Option<P>, CoreError> {
+) -> Result<Option<Tried<P>>, CoreError> {
     let (mut low, mut high) = (0, bytes.saturating_sub(1));
     let mut best = None;
     for _ in 0..TRIES {
@@ -69,8 +106,8 @@ pub(crate) fn within_memory<P>(
         machine::return_free_memory();
         let limit = low + (high - low) / 2;
         match try_plan(limit) {
-            Ok(tried) if tried.fits => {
-                best = Some(tried.plan);
+            Ok(tried) if tried.forecast.fits() => {
+                best = Some(tried);
                 low = limit;
             }
             Ok(tried) => high = tried.bytes.min(limit).saturating_sub(1),
@@ -198,7 +235,14 @@ fn parse_tree(text: &str) -> Result<Tree, String> {
 
 #[cfg(test)]
 mod tests {
+    use decompose_common::memory::{Limit, Source};
+
     use super::*;
+
+    fn forecast(peak: u64, most: u64) -> Forecast {
+        let limit = Limit { bytes: most, source: Source::Asked };
+        Forecast { peak, limit: Some(limit), ..Forecast::default() }
+    }
 
     /// Looks among plans of some bytes, of which those of at most `most` fit; also returns how many were made.
     fn look(plans: &[u64], most: u64) -> (Option<u64>, usize) {
@@ -213,9 +257,9 @@ mod tests {
                 limit: String::new(),
             };
             let bytes = within.ok_or_else(short)?;
-            Ok(Tried { plan: bytes, bytes, fits: bytes <= most })
+            Ok(Tried { plan: bytes, bytes, forecast: forecast(bytes, most) })
         });
-        (found.unwrap(), made)
+        (found.unwrap().map(|found| found.plan), made)
     }
 
     #[test]
@@ -237,7 +281,7 @@ mod tests {
         let mut made = 0;
         let found = within_memory(1000, |_| {
             made += 1;
-            Ok(Tried { plan: (), bytes: 1000, fits: false })
+            Ok(Tried { plan: (), bytes: 1000, forecast: forecast(1000, 999) })
         });
         assert!(found.unwrap().is_none() && made <= TRIES);
     }

@@ -1,17 +1,15 @@
 //! The memory of a run beside what all solvers need, and the trees that fit.
 
-use decompose_common::memory::{foresee, search};
-use decompose_core::error::CoreError;
-use decompose_core::schedule::Pattern;
+use decompose_common::memory::foresee;
 use decompose_core::sweep::{Merging, PlanOptions, TreeLayout, Trees};
-use decompose_formats::{Coo, ModeOrder, ModeSet, PatternCounts, Value};
+use decompose_formats::{Coo, ModeSet, PatternCounts, Value};
 use decompose_tt::bonds::Ordering;
 use decompose_tt::{Method, bytes_of_pair, kernels, svd};
 
 use crate::failure::Failure;
 use crate::pattern;
 use crate::run::memory::{Forecast, Needs, figure_bytes};
-use crate::run::plan::{Tried, within_memory};
+use crate::run::plan::{Tried, fitting};
 use crate::tt::settings::Settings;
 
 /// What to do about a run that does not fit.
@@ -109,7 +107,7 @@ pub(crate) fn solve(planned: &Planned, settings: &Settings) -> Result<(), Failur
     Ok(foresee(held, || "the train and private copies of results".into(), REMEDY)?)
 }
 
-/// Plans the trees of the tensor, its modes in train order; where the best do not fit, ever fewer.
+/// Plans the trees of the tensor, its modes in train order, by [`fitting`].
 ///
 /// # Errors
 ///
@@ -127,8 +125,7 @@ pub(crate) fn plan<V: Value>(
         forecast.check(REMEDY)?;
         return Ok(Planned { trees, forecast, seconds: None });
     }
-    search(tensor.order())?;
-    let mut options = PlanOptions {
+    let options = PlanOptions {
         rank: 0,
         value_bytes: V::BYTES,
         threads: settings.threads,
@@ -140,42 +137,14 @@ pub(crate) fn plan<V: Value>(
         updates: Vec::new(),
     };
     let ranks = guessed(ordering, settings);
-    let try_plan = |options: &PlanOptions| {
-        try_plan(tensor, (counts, &pattern), before, (settings, &ranks, options))
-    };
-    let (best, bytes) = try_plan(&options)?;
-    if best.forecast.fits() {
-        return Ok(best);
-    }
-    let leaner = within_memory(bytes, |memory| {
-        options.memory = Some(memory);
-        let (plan, bytes) = try_plan(&options)?;
-        Ok(Tried { bytes, fits: plan.forecast.fits(), plan })
-    })?;
-    let found = match leaner {
-        Some(found) => found,
-        None => {
-            let plain = TreeLayout::new(ModeOrder::natural(tensor.order()), 1);
-            let trees = Trees::Given(vec![plain]);
-            try_plan(&PlanOptions { trees, memory: None, ..options })?.0
-        }
-    };
-    if found.forecast.fits() { Ok(found) } else { Err(best.forecast.refusal(REMEDY)) }
-}
-
-/// Plans once; also returns the bytes of trees and private copies.
-fn try_plan<V: Value>(
-    tensor: &Coo<V>,
-    (counts, pattern): (&PatternCounts, &Pattern),
-    before: Forecast,
-    (settings, ranks, options): (&Settings, &[usize], &PlanOptions),
-) -> Result<(Planned, u64), CoreError> {
     let sweep = kernels::of_sweep(settings.config.method, tensor.order());
-    let plan = kernels::plan(counts, &sweep, ranks, options)?;
-    let forecast = before.with_trees(tensor, pattern, &plan.trees, plan.side_bytes);
-    let seconds = Some(plan.seconds());
-    let bytes = plan.tree_bytes + plan.side_bytes;
-    Ok((Planned { trees: plan.trees, forecast, seconds }, bytes))
+    let found = fitting(tensor.order(), options, REMEDY, |options| {
+        let plan = kernels::plan(counts, &sweep, &ranks, options)?;
+        let forecast = before.with_trees(tensor, &pattern, &plan.trees, plan.side_bytes);
+        Ok(Tried { bytes: plan.tree_bytes + plan.side_bytes, forecast, plan })
+    })?;
+    let Tried { plan, forecast, .. } = found;
+    Ok(Planned { seconds: Some(plan.seconds()), trees: plan.trees, forecast })
 }
 
 /// Returns the ranks that are planned for: those asked for, or the predicted ones.

@@ -113,7 +113,7 @@ pub(crate) fn plan<V: Value>(
         memory: None,
         most_whole: None,
     };
-    let try_plan = |request: &PlanRequest<'_>| -> Result<(TuckerPlan, Forecast), CoreError> {
+    let try_plan = |request: &PlanRequest<'_>| -> Result<Tried<TuckerPlan>, CoreError> {
         let plan = plan_tucker(request, Machine::here())?;
         // Copies of the core, when the TTMc results are not needed any more but held; packed operands.
         let packed = plan.work_bytes.min(PACKED);
@@ -124,12 +124,12 @@ pub(crate) fn plan<V: Value>(
             true => before.with_trees(tensor, pattern, &plan.kernels.trees, copies),
             false => merges::of_ttmc(before, tensor, (pattern, &plan)),
         };
-        Ok((plan, forecast))
+        Ok(Tried { bytes: plan.tree_bytes() + copies, forecast, plan })
     };
     let mut found = try_plan(&request)?;
     for bytes in whole_bytes(&request) {
-        if found.1.fits() {
-            return Ok(found);
+        if found.forecast.fits() {
+            return Ok((found.plan, found.forecast));
         }
         request.most_whole = Some(bytes.saturating_sub(1));
         found = try_plan(&request)?;
@@ -137,17 +137,16 @@ pub(crate) fn plan<V: Value>(
     // Windows need a tree each; whole results may share one.
     for most_whole in [request.most_whole, None] {
         request.most_whole = most_whole;
-        if found.1.fits() {
-            return Ok(found);
+        if found.forecast.fits() {
+            return Ok((found.plan, found.forecast));
         }
         request.merging = Merging::Never;
-        let bytes = |plan: &TuckerPlan| plan.tree_bytes() + plan.side_bytes();
-        let leaner = within_memory(bytes(&found.0), |memory| {
+        let leaner = within_memory(found.bytes, |memory| {
             request.memory = Some(memory);
-            let found = try_plan(&request)?;
-            Ok(Tried { bytes: bytes(&found.0), fits: found.1.fits(), plan: found })
+            try_plan(&request)
         })?;
         found = leaner.unwrap_or(found);
     }
-    if found.1.fits() { Ok(found) } else { Err(found.1.refusal(REMEDY)) }
+    found.forecast.check(REMEDY)?;
+    Ok((found.plan, found.forecast))
 }
