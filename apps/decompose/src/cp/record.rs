@@ -14,7 +14,7 @@ use crate::cp::settings::{Settings, StartFrom};
 use crate::cp::solve::Solved;
 use crate::run::kernels::{BuildRecord, KernelRecord};
 use crate::run::plan::{merging_typed, trees_typed};
-use crate::run::record::{Parts, SharedOptions, StartsRecord, lossy, median};
+use crate::run::record::{Parts, SharedOptions, StartsRecord, lossy};
 
 /// All that decides a run; modes count from 1.
 #[derive(Serialize)]
@@ -46,8 +46,6 @@ struct PlanRecord {
     trees: Vec<String>,
     partitions_considered: usize,
     seconds_without_merging: Option<f64>,
-    tree_bytes: u64,
-    private_bytes: u64,
     #[serde(flatten)]
     kernels: BuildRecord,
     steps: Vec<StepRecord>,
@@ -73,8 +71,6 @@ struct ResultRecord<'a> {
     /// The numbers of the components of weight zero, from 1.
     zero_components: Vec<usize>,
     normal_equations: GramReport,
-    solver_seconds: f64,
-    seconds_per_iteration: Option<f64>,
 }
 
 /// Returns what `run.json` says of the run.
@@ -147,8 +143,6 @@ fn plan<V: Value>(solved: &Solved<V>, facts: &Facts) -> PlanRecord {
         trees: plan.kernels.trees.iter().map(ToString::to_string).collect(),
         partitions_considered: plan.considered,
         seconds_without_merging: Some(plan.plain_seconds).filter(|seconds| seconds.is_finite()),
-        tree_bytes: build.tree_bytes,
-        private_bytes: build.side_bytes,
         kernels: BuildRecord::new(build),
         steps: steps.collect(),
     }
@@ -158,15 +152,14 @@ fn plan<V: Value>(solved: &Solved<V>, facts: &Facts) -> PlanRecord {
 fn result<V: Value>(solved: &Solved<V>) -> ResultRecord<'_> {
     let outcome = &solved.outcome;
     let best = outcome.best();
+    let starts = (outcome.restarts.as_slice(), outcome.best);
     ResultRecord {
         fit: best.fit,
         relative_error: best.relative_error,
-        starts: StartsRecord::new(&outcome.restarts, outcome.best),
+        starts: StartsRecord::new(starts, &outcome.history, outcome.seconds),
         match_scores: outcome.match_scores.rows().into_iter().map(|row| row.to_vec()).collect(),
         weights: outcome.model.weights(),
         zero_components: outcome.model.zero_components().iter().map(|r| r + 1).collect(),
         normal_equations: outcome.gram,
-        solver_seconds: outcome.seconds,
-        seconds_per_iteration: median(outcome.history.iter().map(|record| record.seconds)),
     }
 }

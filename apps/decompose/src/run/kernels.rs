@@ -65,9 +65,12 @@ impl KernelRecord {
     }
 }
 
-/// How the kernels of a plan came about.
+/// How the trees and kernels of a plan came about.
 #[derive(Serialize)]
 pub(crate) struct BuildRecord {
+    tree_bytes: u64,
+    /// Of private copies.
+    private_bytes: u64,
     kernels_compiled: usize,
     kernels_cached: usize,
     /// Those that were not worth compiling.
@@ -79,6 +82,8 @@ impl BuildRecord {
     /// Records how they were built.
     pub(crate) fn new(build: &BuildReport) -> BuildRecord {
         BuildRecord {
+            tree_bytes: build.tree_bytes,
+            private_bytes: build.side_bytes,
             kernels_compiled: build.compiled,
             kernels_cached: build.cached,
             kernels_unneeded: build.unneeded,

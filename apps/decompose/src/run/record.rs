@@ -5,6 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use decompose_common::files;
+use decompose_common::history::IterationRecord;
 use decompose_common::machine::{self, MachineFacts};
 use decompose_common::restarts::RestartReport;
 use decompose_common::stopping::StopReason;
@@ -96,20 +97,28 @@ impl RunSettings {
     }
 }
 
-/// The ends of all starts, as the result has them.
+/// The ends of all starts and their seconds, as the result has them.
 #[derive(Serialize)]
 pub(crate) struct StartsRecord<'a> {
     iterations: usize,
     stop: StopReason,
     best_start: usize,
     starts: &'a [RestartReport],
+    solver_seconds: f64,
+    seconds_per_iteration: Option<f64>,
 }
 
 impl StartsRecord<'_> {
-    /// Records `starts`, of which that at `best` is kept.
-    pub(crate) fn new(starts: &[RestartReport], best: usize) -> StartsRecord<'_> {
+    /// Records `starts`, of which that at `best` is kept, with the history and the seconds of all.
+    pub(crate) fn new<'a>(
+        (starts, best): (&'a [RestartReport], usize),
+        history: &[IterationRecord],
+        solver_seconds: f64,
+    ) -> StartsRecord<'a> {
         let RestartReport { iterations, stop, .. } = starts[best];
-        StartsRecord { iterations, stop, best_start: best + 1, starts }
+        let seconds_per_iteration = median(history.iter().map(|record| record.seconds));
+        let best_start = best + 1;
+        StartsRecord { iterations, stop, best_start, starts, solver_seconds, seconds_per_iteration }
     }
 }
 

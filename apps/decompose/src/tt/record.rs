@@ -4,7 +4,7 @@ use decompose_tt::{KernelNote, Method, Ranks, Verified};
 use serde::Serialize;
 use serde_json::{Value as Json, json};
 
-use crate::run::record::{Parts, SharedOptions, StartsRecord, lossy, median};
+use crate::run::record::{Parts, SharedOptions, StartsRecord, lossy};
 use crate::tt::args::{Init, OrderChoice};
 use crate::tt::prepare::Facts;
 use crate::tt::settings::Settings;
@@ -46,8 +46,6 @@ struct ResultRecord<'a> {
     compression: f64,
     #[serde(flatten)]
     starts: StartsRecord<'a>,
-    solver_seconds: f64,
-    seconds_per_iteration: Option<f64>,
 }
 
 /// Returns what `run.json` says of the run.
@@ -99,6 +97,7 @@ pub(crate) fn options(settings: &Settings) -> Options {
 /// Returns the result of a run.
 fn result<'a>(solved: &'a Solved, facts: &Facts) -> ResultRecord<'a> {
     let outcome = &solved.outcome;
+    let starts = (outcome.restarts.as_slice(), outcome.best);
     ResultRecord {
         fit: 1.0 - outcome.verified.relative_error,
         relative_error: outcome.verified.relative_error,
@@ -109,8 +108,6 @@ fn result<'a>(solved: &'a Solved, facts: &Facts) -> ResultRecord<'a> {
         mode_order: facts.ordering.order.to_string(),
         parameters: outcome.train.parameters(),
         compression: outcome.compression(),
-        starts: StartsRecord::new(&outcome.restarts, outcome.best),
-        solver_seconds: outcome.seconds,
-        seconds_per_iteration: median(outcome.history.iter().map(|record| record.seconds)),
+        starts: StartsRecord::new(starts, &outcome.history, outcome.seconds),
     }
 }

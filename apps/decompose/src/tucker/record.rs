@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::run::kernels::{BuildRecord, KernelRecord};
 use crate::run::plan::{merging_typed, trees_typed};
-use crate::run::record::{Parts, SharedOptions, StartsRecord, lossy, median};
+use crate::run::record::{Parts, SharedOptions, StartsRecord, lossy};
 use crate::tucker::args::{AboveHosvd, MethodName};
 use crate::tucker::prepare::Facts;
 use crate::tucker::settings::{RanksFrom, Settings, StartFrom};
@@ -36,8 +36,6 @@ struct PlanRecord {
     considered: usize,
     partitions_considered: usize,
     seconds_without_merging: f64,
-    tree_bytes: u64,
-    private_bytes: u64,
     work_bytes: u64,
     #[serde(flatten)]
     kernels: BuildRecord,
@@ -66,8 +64,6 @@ struct ResultRecord<'a> {
     hosvd_fit: Option<f64>,
     #[serde(flatten)]
     starts: StartsRecord<'a>,
-    solver_seconds: f64,
-    seconds_per_iteration: Option<f64>,
 }
 
 /// Returns what `run.json` says of the run.
@@ -131,8 +127,6 @@ fn plan<V: Value>(solved: &Solved<V>, facts: &Facts) -> PlanRecord {
         considered: plan.considered,
         partitions_considered: facts.plan.considered,
         seconds_without_merging: facts.plan.plain_seconds,
-        tree_bytes: build.tree_bytes,
-        private_bytes: build.side_bytes,
         work_bytes: facts.plan.work_bytes,
         kernels: BuildRecord::new(build),
         steps: steps.collect(),
@@ -143,14 +137,13 @@ fn plan<V: Value>(solved: &Solved<V>, facts: &Facts) -> PlanRecord {
 fn result<'a, V: Value>(solved: &'a Solved<V>, facts: &'a Facts) -> ResultRecord<'a> {
     let outcome = &solved.outcome;
     let best = outcome.best();
+    let starts = (outcome.restarts.as_slice(), outcome.best);
     ResultRecord {
         fit: best.fit,
         relative_error: best.relative_error,
         ranks: &facts.ranks,
         hosvd_bound: facts.bound,
         hosvd_fit: outcome.hosvd_fit,
-        starts: StartsRecord::new(&outcome.restarts, outcome.best),
-        solver_seconds: outcome.seconds,
-        seconds_per_iteration: median(outcome.history.iter().map(|record| record.seconds)),
+        starts: StartsRecord::new(starts, &outcome.history, outcome.seconds),
     }
 }
