@@ -23,7 +23,7 @@ pub(crate) const WRITING: u8 = 3;
 const NO_THREAD: &str = "failed to spawn thread: ";
 
 /// Why a command did not do its work.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Failure {
     message: String,
     /// The line of a text file that is wrong: its number and the line.

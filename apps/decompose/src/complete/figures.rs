@@ -1,71 +1,12 @@
-//! The figures of a run: errors by epoch and time, components, predictions.
+//! The figure of errors by epoch and time.
 
-use decompose_common::model::Model;
 use decompose_complete::{EpochRecord, Scores};
-use decompose_plot::{
-    ComponentChoice, Curve, CurveLook, CurvePanel, Curves, ScaleKind, Timing, TimingComponent,
-    TimingPhase, TimingRun,
-};
-use decompose_tt::Train;
+use decompose_plot::{Curve, CurveLook, CurvePanel, Curves, ScaleKind};
 
-use crate::complete::data::Loaded;
-use crate::complete::judged;
-use crate::complete::predictions::Predictions;
-use crate::complete::settings::Settings;
 use crate::complete::solve::Solved;
-use crate::complete::summary::number;
-use crate::run::Phases;
-use crate::run::components::{self, Modes, TrainVectors};
-use crate::run::figures::Sketches;
-
-/// Draws all figures but that of the phases.
-pub(crate) fn draw(
-    settings: &Settings,
-    solved: &Solved,
-    (model, predictions): (&Model<f64>, Option<&Predictions>),
-    loaded: &Loaded,
-    sketches: &mut Sketches<'_>,
-) {
-    let title = title(settings);
-    sketches.add("convergence", || Ok(errors(solved, &title)));
-    if let Some(predictions) = predictions {
-        sketches.add("predictions", || Ok(judged::figure(predictions, &title)));
-    }
-    let modes = Modes::new(&loaded.tensor.labels);
-    let choice = ComponentChoice::default();
-    let places = choice.places.clone();
-    sketches.try_add("components", || {
-        Ok(match model {
-            Model::Cp(cp) => components::of_cp(cp, &modes, &title, &choice)?,
-            Model::Tucker(tucker) => components::of_tucker(tucker, &modes, &title, places)?,
-            Model::Tt(model) => {
-                let (train, order) = (Train::of_model(model), model.order().modes());
-                TrainVectors::foresee(&train, places.end, 0)?;
-                TrainVectors::of(&train, order, places.end)?.figure(&modes, &title, places)?
-            }
-        })
-    });
-}
-
-/// Returns the figure of the phases and of the epochs kept.
-pub(crate) fn timing(settings: &Settings, solved: &Solved, phases: &Phases) -> Timing {
-    let phases = phases.0.iter().map(|&(name, seconds)| TimingPhase { name: name.into(), seconds });
-    let part = |name: &str, of: fn(&EpochRecord) -> f64| TimingComponent {
-        name: name.into(),
-        seconds: solved.outcome.course().map(of).collect(),
-    };
-    let components =
-        vec![part("epoch", |epoch| epoch.seconds), part("judge", |epoch| epoch.judge_seconds)];
-    let run = TimingRun { name: String::new(), phases: phases.collect(), components };
-    Timing { title: title(settings), runs: vec![run] }
-}
-
-fn title(settings: &Settings) -> String {
-    format!("{}, completion by {}", settings.input.name(), settings.model_name())
-}
 
 /// Errors on all parts against epochs and seconds, with the baselines.
-fn errors(solved: &Solved, title: &str) -> Curves {
+pub(crate) fn errors(solved: &Solved, title: &str) -> Curves {
     let outcome = &solved.outcome;
     let name = outcome.best.train.error_name();
     let held_out = |record: &EpochRecord| record.test.or(record.val);
@@ -110,5 +51,13 @@ fn errors(solved: &Solved, title: &str) -> Curves {
         title: title.into(),
         note,
         panels: vec![panel("epoch", false), panel("time (s)", true)],
+    }
+}
+
+/// Six digits, with an exponent where they would be zeros.
+pub(crate) fn number(value: f64) -> String {
+    match value.abs() {
+        size if size != 0.0 && !(1e-4..1e7).contains(&size) => format!("{value:.5e}"),
+        size => format!("{value:.*}", 5_usize.saturating_sub(size.max(1.0).log10() as usize)),
     }
 }

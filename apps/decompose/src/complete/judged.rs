@@ -4,8 +4,8 @@
 use decompose_formats::counted;
 use decompose_plot::{Curve, CurveLook, CurveMark, CurvePanel, Curves};
 
+use crate::complete::figures::number;
 use crate::complete::predictions::Predictions;
-use crate::complete::summary::number;
 
 /// The most points of predictions that are drawn: more only make the file large.
 const MOST_POINTS: usize = 4000;

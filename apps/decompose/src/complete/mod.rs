@@ -2,17 +2,16 @@
 
 pub(crate) mod args;
 pub(crate) mod data;
-mod figures;
+pub(crate) mod figures;
 mod history;
 mod judged;
 mod mask;
 mod predictions;
 pub(crate) mod record;
+mod report;
 pub(crate) mod settings;
 mod solve;
-pub(crate) mod summary;
 
-use decompose_common::model::{Meaning, Model, Stored};
 use decompose_common::run_folder::RunFolder;
 use decompose_complete::Loss;
 use decompose_formats::counted;
@@ -20,15 +19,13 @@ use serde_json::json;
 
 use crate::cli::Done;
 use crate::complete::data::Loaded;
-use crate::complete::predictions::Predictions;
+use crate::complete::report::Report;
 use crate::complete::settings::Settings;
 use crate::complete::solve::Solved;
 use crate::failure::Failure;
-use crate::labels::ModeLabels;
+use crate::run;
 use crate::run::console::Console;
-use crate::run::figures::Sketches;
 use crate::run::settings::Task;
-use crate::run::{self, Desk, Phases, Written};
 
 pub(crate) use crate::complete::args::CompleteArgs;
 
@@ -100,61 +97,6 @@ fn finish(
              --patience), another --seed or more --restarts",
         );
     }
-    let predict = || Predictions::of(settings, solved, &loaded.parts);
-    let predictions = console.phase("predict", predict).unwrap_or_else(|failure| {
-        console.trouble(&failure);
-        None
-    });
-    let quality = predictions.as_ref().map(Predictions::quality);
-    let parts = record::parts(settings, solved, loaded, quality);
-    let found = (&loaded.tensor, loaded.forecast);
-    let stored = stored(settings, solved, loaded)?;
-    let ending = run::Ending {
-        write: |desk: &Desk<'_>| {
-            write(&stored, (predictions.as_ref(), &loaded.tensor.labels), desk)
-        },
-        draw: |sketches: &mut Sketches<'_>| {
-            figures::draw(
-                settings,
-                solved,
-                (&stored.model, predictions.as_ref()),
-                loaded,
-                sketches,
-            );
-        },
-        timing: |phases: &Phases| Some(figures::timing(settings, solved, phases)),
-    };
-    let files = run::finish(settings, found, &parts, folder, console, ending)?;
-    let (phases, files) = (&console.phases.clone(), files.as_slice());
-    console.summary(summary::Summary { settings, solved, loaded, quality, phases, files });
-    Ok(console.done(solved.done))
-}
-
-/// Returns the model as it is written, with what its values mean.
-fn stored(settings: &Settings, solved: &Solved, loaded: &Loaded) -> Result<Stored<f64>, Failure> {
-    let loss: Loss = settings.loss();
-    let model = solved.outcome.model(&settings.kind(loaded.parts.train.order()))?;
-    let meaning = Meaning {
-        loss: Some(loss.to_string()),
-        link: loss.scale(),
-        biases: match &model {
-            Model::Cp(cp) => cp.rank() - solved.outcome.rank,
-            Model::Tucker(_) | Model::Tt(_) => 0,
-        },
-    };
-    Ok(Stored { model, meaning })
-}
-
-/// Writes model and predictions, the model first.
-fn write(
-    stored: &Stored<f64>,
-    (predictions, labels): (Option<&Predictions>, &[ModeLabels]),
-    desk: &Desk<'_>,
-) -> Result<Written, Failure> {
-    let folder = desk.folder;
-    let mut written = desk.model(stored.write(folder).map(|path| vec![path]))?;
-    if let Some(predictions) = predictions {
-        written.add(predictions.write(folder, labels).map(Some));
-    }
-    Ok(written)
+    let report = Report::new(settings, solved, loaded, console)?;
+    run::finish(&report, folder, console)
 }

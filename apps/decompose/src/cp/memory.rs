@@ -96,7 +96,7 @@ fn checkpoint_bytes<V: Value>(extents: &[u64], settings: &Settings) -> u64 {
     let longest = extents.iter().copied().max().unwrap_or(0);
     let rank = settings.config.rank;
     let in_panels = sweep::panel_columns(rank, V::BYTES) < rank;
-    match settings.config.checkpoint {
+    match settings.checkpoint_every {
         Some(_) if in_panels => matrix_bytes(longest, rank, V::BYTES),
         _ => 0,
     }

@@ -4,7 +4,6 @@ use std::ops::Deref;
 use std::path::PathBuf;
 
 use decompose_common::model::ModelFormat;
-use decompose_common::run_folder::RunFolder;
 use decompose_core::sweep::{Merging, Trees};
 use decompose_core::technique::{Technique, Techniques};
 use decompose_cp::{Arrangement, CpConfig, NonNegModes};
@@ -12,7 +11,7 @@ use decompose_cp::{Arrangement, CpConfig, NonNegModes};
 use crate::cp::args::{CpArgs, Init};
 use crate::cp::compat::{Compat, Defaults, StartRange};
 use crate::failure::Failure;
-use crate::run::settings::{RunDefaults, RunSettings, SharedArgs};
+use crate::run::settings::{RunDefaults, RunSettings};
 
 /// All decisions about a run.
 #[derive(Clone, Debug)]
@@ -46,17 +45,6 @@ impl Deref for Settings {
 }
 
 impl Settings {
-    /// Claims the output folder, as [`RunSettings::claim`].
-    ///
-    /// # Errors
-    ///
-    /// A folder that is in use or cannot be written.
-    pub(crate) fn claim(&mut self) -> Result<Option<RunFolder>, Failure> {
-        let folder = self.run.claim()?;
-        self.config.checkpoint = self.run.checkpoint();
-        Ok(folder)
-    }
-
     /// Completes and checks what the user typed.
     ///
     /// # Errors
@@ -68,20 +56,14 @@ impl Settings {
             Failure::input("no rank given; the number of components has no default")
                 .help("try `--rank 10`, and compare the fit at other ranks")
         })?;
-        let shared = SharedArgs {
-            input: args.input.clone(),
-            course: &args.model.course,
-            compute: &args.compute,
-            output: &args.output,
-            switches: args.switches,
-        };
         let shared_defaults = RunDefaults {
             max_iters: defaults.max_iters,
             tol: defaults.tol,
             seed: defaults.seed,
             suffix: format!("cp-r{rank}"),
         };
-        let run = RunSettings::new(shared, shared_defaults)?;
+        let (how, output) = ((&args.model.course, &args.compute), (&args.output, args.switches));
+        let run = RunSettings::new(args.input.clone(), how, output, shared_defaults)?;
         let start = match &run.saved {
             Some(saved) => StartFrom::Checkpoint(saved.clone()),
             None => StartFrom::Init(args.model.init.clone().unwrap_or(defaults.init.clone())),

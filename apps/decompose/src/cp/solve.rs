@@ -2,7 +2,7 @@
 
 use decompose_common::run_folder::RunFolder;
 use decompose_core::sweep::{Engine, MttkrpSweep};
-use decompose_cp::{CpOutcome, Start, history_layout, saved_history};
+use decompose_cp::{CpConfig, CpOutcome, Start, history_layout, saved_history};
 use decompose_formats::{Unit, Value};
 
 use crate::cli::Done;
@@ -32,12 +32,11 @@ pub(crate) fn solve<V: Value>(
     console: &mut Console,
 ) -> Result<Solved<V>, Failure> {
     let earlier = settings.saved.as_deref().map(saved_history).transpose()?.unwrap_or_default();
-    let config = &settings.config;
-    let checkpoint = config.checkpoint.clone();
+    let config = CpConfig { checkpoint: settings.checkpoint(), ..settings.config.clone() };
     let layout = history_layout(engine.extents().len());
-    let course = Course { layout, earlier, checkpoint };
+    let course = Course { layout, earlier, checkpoint: config.checkpoint.clone() };
     let outcome = journal::watch(settings, folder, course, console, |observer| {
-        decompose_cp::solve(engine, start, config, observer)
+        decompose_cp::solve(engine, start, &config, observer)
     })?;
     let outcome = outcome.in_unit(unit);
     let done = Done::after(&outcome.restarts);

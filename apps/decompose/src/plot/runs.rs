@@ -11,7 +11,7 @@ use decompose_plot::{
 };
 use serde_json::Value as Json;
 
-use crate::complete::summary::number;
+use crate::complete::figures::number;
 use crate::failure::Failure;
 use crate::input::InputArgs;
 use crate::plot::{PlotArgs, Sheet};

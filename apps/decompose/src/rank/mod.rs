@@ -18,11 +18,10 @@ use crate::complete::settings::{HeldOut, Settings};
 use crate::failure::Failure;
 use crate::rank::args::Method;
 use crate::rank::checkpoint::Signature;
-use crate::rank::report::Report;
+use crate::rank::report::{Ending, Report};
+use crate::run;
 use crate::run::console::Console;
-use crate::run::figures::Sketches;
 use crate::run::settings::Task;
-use crate::run::{self, Desk, Phases};
 
 pub(crate) use crate::rank::args::RankArgs;
 
@@ -91,14 +90,6 @@ pub(crate) fn run(args: &RankArgs) -> Result<Done, Failure> {
         return Ok(Done::Interrupted);
     }
     let report = Report::new(scan, args.method, settings.input.name());
-    let (facts, parts) = ((&loaded.tensor, loaded.forecast), report.parts(&settings, &loaded));
-    let ending = run::Ending {
-        write: |desk: &Desk<'_>| report.write(desk),
-        draw: |sketches: &mut Sketches<'_>| sketches.add("rank", || Ok(report.figure())),
-        timing: |_: &Phases| None,
-    };
-    let files = run::save(&settings, facts, &parts, folder, &mut console, ending)?;
-    console.tell("result", json!(report.record()));
-    console.summary(report.summary(&settings, (&loaded, &console.phases), &files));
-    Ok(console.done(report.done()))
+    let ending = Ending { report: &report, settings: &settings, loaded: &loaded };
+    run::finish(&ending, folder, &mut console)
 }

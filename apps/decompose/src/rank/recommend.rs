@@ -86,7 +86,7 @@ fn agreement(row: &RankRow) -> String {
 }
 
 fn brief(error: f64) -> String {
-    crate::complete::summary::number(error)
+    crate::complete::figures::number(error)
 }
 
 #[cfg(test)]

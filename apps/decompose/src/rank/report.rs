@@ -1,26 +1,30 @@
 //! The table, the figure and the record of a scan.
 
-use std::fmt::Write as _;
-use std::io::Write as _;
+use std::fmt;
+use std::io::Write;
 use std::ops::ControlFlow;
 
 use decompose_common::files;
 use decompose_common::stopping::StopReason;
-use decompose_plot::{Curve, CurveLook, CurvePanel, Curves, ScaleKind};
+use decompose_plot::{Curve, CurveLook, CurvePanel, Curves, ScaleKind, Timing};
 use serde::Serialize;
+use serde_json::{Value as Json, json};
 
 use crate::cli::Done;
 use crate::complete::data::Loaded;
+use crate::complete::figures::number;
 use crate::complete::record;
 use crate::complete::settings::Settings;
-use crate::complete::summary::number;
 use crate::failure::Failure;
 use crate::rank::args::Method;
 use crate::rank::recommend::{Recommendation, recommend};
 use crate::rank::scan::{RankRow, Scan};
+use crate::run::figures::Sketches;
+use crate::run::memory::Forecast;
 use crate::run::record::Parts;
-use crate::run::summary::Footer;
-use crate::run::{Desk, Phases, Written};
+use crate::run::settings::RunSettings;
+use crate::run::tensor::TensorFacts;
+use crate::run::{Desk, Ended, Phases, Written};
 
 /// A scan that has ended.
 pub(crate) struct Report {
@@ -30,6 +34,48 @@ pub(crate) struct Report {
     method: Method,
     error_name: &'static str,
     name: String,
+}
+
+/// A scan that has ended, with what it scanned.
+pub(crate) struct Ending<'a> {
+    pub(crate) report: &'a Report,
+    pub(crate) settings: &'a Settings,
+    pub(crate) loaded: &'a Loaded,
+}
+
+impl Ended for Ending<'_> {
+    fn run(&self) -> (&RunSettings, &TensorFacts, Forecast) {
+        (&self.settings.run, &self.loaded.tensor, self.loaded.forecast)
+    }
+
+    fn parts(&self) -> Parts<impl Serialize + Sync, impl Serialize + Sync, impl Serialize + Sync> {
+        let options = record::options(self.settings, self.loaded.parts.train.order());
+        Parts { command: "rank", options, plan: (), result: self.report.record() }
+    }
+
+    fn write(&self, desk: &Desk<'_>) -> Result<Written, Failure> {
+        self.report.write(desk)
+    }
+
+    fn draw(&self, sketches: &mut Sketches<'_>) {
+        sketches.add("rank", || Ok(self.report.figure()));
+    }
+
+    fn timing(&self, _: &Phases) -> Option<Timing> {
+        None
+    }
+
+    fn summary(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.report.summary(f)
+    }
+
+    fn done(&self) -> Done {
+        self.report.done
+    }
+
+    fn told(&self, result: &impl Serialize, _: &Phases) -> Json {
+        json!(result)
+    }
 }
 
 /// What is recorded.
@@ -58,13 +104,8 @@ impl Report {
         Report { rows: scan.rows, recommended, done, method, error_name, name }
     }
 
-    /// Returns how the command ended.
-    pub(crate) fn done(&self) -> Done {
-        self.done
-    }
-
     /// Returns what is recorded.
-    pub(crate) fn record(&self) -> RankRecord<'_> {
+    fn record(&self) -> RankRecord<'_> {
         RankRecord {
             method: self.method,
             error: self.error_name,
@@ -79,26 +120,12 @@ impl Report {
         }
     }
 
-    /// Returns what `run.json` says of the scan.
-    pub(crate) fn parts(
-        &self,
-        settings: &Settings,
-        loaded: &Loaded,
-    ) -> Parts<impl Serialize + Sync, (), RankRecord<'_>> {
-        Parts {
-            command: "rank",
-            options: record::options(settings, loaded.parts.train.order()),
-            plan: (),
-            result: self.record(),
-        }
-    }
-
     /// Writes rank.csv.
     ///
     /// # Errors
     ///
     /// If it cannot be written.
-    pub(crate) fn write(&self, desk: &Desk<'_>) -> Result<Written, Failure> {
+    fn write(&self, desk: &Desk<'_>) -> Result<Written, Failure> {
         let table = desk.folder.join("rank.csv");
         let done = files::replace(&table, |out| {
             writeln!(out, "rank,train,val,test,worst,fit,match,reached,agreement,seconds")?;
@@ -116,7 +143,7 @@ impl Report {
     }
 
     /// Returns the figure of errors, fits and matches by rank.
-    pub(crate) fn figure(&self) -> Curves {
+    fn figure(&self) -> Curves {
         let curve = |name: &str, of: &dyn Fn(&RankRow) -> Option<f64>| {
             let points = self.rows.iter().filter_map(|row| Some((row.rank as f64, of(row)?)));
             let points = points.collect();
@@ -159,17 +186,12 @@ impl Report {
         }
     }
 
-    /// Returns the table for people.
-    pub(crate) fn summary(
-        &self,
-        settings: &Settings,
-        (loaded, phases): (&Loaded, &Phases),
-        files: &[String],
-    ) -> String {
+    /// Writes the table for people.
+    fn summary(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let column = |name: &str| format!("{name:>12}");
         let heads = ["training", "validation", "test", "worst start", "fit", "reached", "match"];
         let heads = heads.map(column);
-        let mut text = format!("rank {}   ({})\n", heads.join(""), self.error_name);
+        writeln!(f, "rank {}   ({})", heads.join(""), self.error_name)?;
         let optional = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), number);
         for row in &self.rows {
             let sign = if row.rank == self.recommended.rank { "*" } else { " " };
@@ -183,18 +205,15 @@ impl Report {
                 row.agreement.map_or_else(|| "-".to_owned(), |score| format!("{score:.4}")),
             ];
             let numbers = numbers.map(|number| column(&number));
-            // Writing to a string cannot fail.
-            let _ = writeln!(text, "{:>4}{sign}{}", row.rank, numbers.join(""));
+            writeln!(f, "{:>4}{sign}{}", row.rank, numbers.join(""))?;
         }
         let rank = self.recommended.rank;
         for (line, at) in self.recommended.why.iter().zip(0..) {
             let head =
                 if at == 0 { format!("recommended {rank} (*): ") } else { "            ".into() };
-            let _ = writeln!(text, "{head}{line}");
+            writeln!(f, "{head}{line}")?;
         }
-        let footer = Footer { settings, phases, forecast: &loaded.forecast, files };
-        let _ = write!(text, "{footer}");
-        text
+        Ok(())
     }
 }
 

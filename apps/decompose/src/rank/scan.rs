@@ -190,7 +190,7 @@ pub(crate) fn scan(
         row.seconds += begun.elapsed().as_secs_f64();
         console.screen.line(format!(
             "rank {rank:>4}  {error_name} {} on held-out entries, fit {:.6}, {:.2} s",
-            crate::complete::summary::number(row.deciding()),
+            crate::complete::figures::number(row.deciding()),
             row.fit,
             row.seconds
         ));

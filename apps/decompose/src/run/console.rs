@@ -6,6 +6,7 @@ use decompose_common::history::{IterationRecord, Measure};
 use decompose_common::progress::Screen;
 use decompose_core::sweep::BuildReport;
 use decompose_formats::counted;
+use serde::Serialize;
 use serde_json::{Value as Json, json};
 
 use crate::cli::Done;
@@ -51,6 +52,22 @@ impl Console {
             missing: 0,
             listener: Listener::Here,
         }
+    }
+
+    /// Makes the voice that the settings ask for, and says `what` is run with which `options`.
+    ///
+    /// # Errors
+    ///
+    /// If standard output cannot be written.
+    pub(crate) fn begin(
+        settings: &RunSettings,
+        what: impl Display,
+        options: &impl Serialize,
+    ) -> Result<Console, Failure> {
+        let (console, version) = (Console::new(settings), env!("CARGO_PKG_VERSION"));
+        console.screen.line(format!("decompose {version}: {what}"));
+        console.event("start", json!({ "version": version, "options": options }))?;
+        Ok(console)
     }
 
     /// Runs `work` under a bar, as the phase `name`, whose seconds are kept.

@@ -1,12 +1,17 @@
 //! The end of a run: files are written, the result is told.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use decompose_common::output::Existing;
+use decompose_common::restarts::RestartReport;
 use decompose_common::run_folder::RunFolder;
 use decompose_plot::Timing;
+use ndarray::Array2;
 use serde::Serialize;
+use serde_json::Value as Json;
 
+use crate::cli::Done;
 use crate::failure::Failure;
 use crate::run::Phases;
 use crate::run::console::Console;
@@ -14,6 +19,7 @@ use crate::run::figures::Sketches;
 use crate::run::memory::Forecast;
 use crate::run::record::{self, Parts};
 use crate::run::settings::RunSettings;
+use crate::run::summary::Summary;
 use crate::run::tensor::TensorFacts;
 
 /// Does `work` while another thread, unless one is all there may be, gives the memory of `done` back to the system.
@@ -31,14 +37,42 @@ pub(crate) fn while_freeing<T: Send, R>(done: T, work: impl FnOnce() -> R) -> R 
     })
 }
 
-/// What a command writes at its end.
-pub(crate) struct Ending<W, D, T> {
-    /// Writes the results, the model first.
-    pub(crate) write: W,
-    /// Draws the figures, while results are written.
-    pub(crate) draw: D,
+/// A run that has ended: what it records, writes, draws and tells.
+pub(crate) trait Ended: Sync {
+    /// Returns the shared options, what was found in the file, and the forecast.
+    fn run(&self) -> (&RunSettings, &TensorFacts, Forecast);
+
+    /// Returns what `run.json` says of the run.
+    fn parts(&self) -> Parts<impl Serialize + Sync, impl Serialize + Sync, impl Serialize + Sync>;
+
+    /// Writes the results but the history, which is there already: the model first.
+    ///
+    /// # Errors
+    ///
+    /// If the model cannot be written.
+    fn write(&self, desk: &Desk<'_>) -> Result<Written, Failure>;
+
+    /// Draws all figures but that of the phases, while results are written.
+    fn draw(&self, sketches: &mut Sketches<'_>);
+
     /// Returns the figure of the phases, of which writing is the last, if there is one.
-    pub(crate) timing: T,
+    fn timing(&self, phases: &Phases) -> Option<Timing>;
+
+    /// Writes the result in a few lines, for people.
+    ///
+    /// # Errors
+    ///
+    /// Those of `f`.
+    fn summary(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result;
+
+    /// Returns how the run ended, if all is written.
+    fn done(&self) -> Done;
+
+    /// Returns the facts of the event `result`, with the `result` of the record.
+    fn told(&self, result: &impl Serialize, phases: &Phases) -> Json {
+        let (settings, _, forecast) = self.run();
+        record::result(settings, &forecast, phases, result)
+    }
 }
 
 /// Where the results of a run are written.
@@ -97,46 +131,71 @@ impl Written {
             Err(error) => self.troubles.push(error.into()),
         }
     }
+
+    /// Adds the table of several starts, with the score of each with each if given.
+    pub(crate) fn add_restarts(
+        &mut self,
+        restarts: &[RestartReport],
+        scores: Option<&Array2<f64>>,
+        desk: &Desk<'_>,
+    ) {
+        if restarts.len() > 1 {
+            self.add(record::restarts(restarts, scores, desk.folder).map(Some));
+        }
+    }
 }
 
-/// Writes results, `run.json` and figures into `folder`, which then takes the place of an earlier run; returns
-/// the names of the files.
+/// Writes results, `run.json` and figures into `folder`, which then takes the place of an earlier run, and tells
+/// the result; returns how the run ended.
+///
+/// # Errors
+///
+/// As [`save`].
+pub(crate) fn finish(
+    ended: &impl Ended,
+    folder: Option<RunFolder>,
+    console: &mut Console,
+) -> Result<Done, Failure> {
+    let parts = ended.parts();
+    let files = match folder {
+        Some(folder) => save((ended, &parts), folder, console)?,
+        None => Vec::new(),
+    };
+    console.tell("result", ended.told(&parts.result, &console.phases));
+    let phases = &console.phases.clone();
+    console.summary(Summary { ended, phases, files: &files });
+    Ok(console.done(ended.done()))
+}
+
+/// Writes all files; returns their names.
 ///
 /// Results and `run.json` are complete before the first figure is written.  What fails after the model is
-/// written is a warning; where it is no matter of drawing, the run ends as
-/// [`Done::Partly`](crate::cli::Done::Partly).
+/// written is a warning; where it is no matter of drawing, the run ends as [`Done::Partly`].
 ///
 /// # Errors
 ///
 /// If the model cannot be written, or the results cannot take their place.
-pub(crate) fn save<O, P, R, W, D, T>(
-    settings: &RunSettings,
-    (tensor, forecast): (&TensorFacts, Forecast),
-    parts: &Parts<O, P, R>,
-    folder: Option<RunFolder>,
+fn save<O, P, R>(
+    (ended, parts): (&impl Ended, &Parts<O, P, R>),
+    mut folder: RunFolder,
     console: &mut Console,
-    ending: Ending<W, D, T>,
 ) -> Result<Vec<String>, Failure>
 where
     O: Serialize + Sync,
     P: Serialize + Sync,
     R: Serialize + Sync,
-    W: FnOnce(&Desk<'_>) -> Result<Written, Failure> + Send,
-    D: FnOnce(&mut Sketches<'_>) + Send,
-    T: FnOnce(&Phases) -> Option<Timing>,
 {
-    let Some(mut folder) = folder else { return Ok(Vec::new()) };
+    let (settings, tensor, forecast) = ended.run();
     folder.keep();
     forecast.write();
     let (before, work) = (console.phases.clone(), folder.work().to_owned());
-    let Ending { write, draw, timing } = ending;
     let record = |phases: &Phases, warnings: &[String]| {
         record::write(settings, (tensor, forecast, phases), parts, (&work, warnings))
     };
     let first = || record(&before, &[]);
     let desk = Desk { folder: &work, record: &first };
     let mut sketches = Sketches::new(&settings.plots);
-    let results = || rayon::join(|| write(&desk), || draw(&mut sketches));
+    let results = || rayon::join(|| ended.write(&desk), || ended.draw(&mut sketches));
     let (written, ()) = console.phase("write", results);
     let Written { mut paths, troubles } = written.map_err(Failure::while_writing)?;
     troubles.iter().for_each(|trouble| console.trouble(trouble));
@@ -146,7 +205,7 @@ where
         Err(failure) => console.trouble(&failure),
     }
     let recorded = sketches.warnings.len();
-    if let Some(timing) = timing(&phases) {
+    if let Some(timing) = ended.timing(&phases) {
         sketches.add("timing", || Ok(timing));
     }
     paths.extend(sketches.write(&work));
@@ -166,31 +225,4 @@ where
         Failure::from(error).while_writing().help(help)
     })?;
     Ok(record::names(&paths))
-}
-
-/// Does [`save`] and tells the result; returns the names of the files.
-///
-/// # Errors
-///
-/// As [`save`].
-pub(crate) fn finish<O, P, R, W, D, T>(
-    settings: &RunSettings,
-    (tensor, forecast): (&TensorFacts, Forecast),
-    parts: &Parts<O, P, R>,
-    folder: Option<RunFolder>,
-    console: &mut Console,
-    ending: Ending<W, D, T>,
-) -> Result<Vec<String>, Failure>
-where
-    O: Serialize + Sync,
-    P: Serialize + Sync,
-    R: Serialize + Sync,
-    W: FnOnce(&Desk<'_>) -> Result<Written, Failure> + Send,
-    D: FnOnce(&mut Sketches<'_>) + Send,
-    T: FnOnce(&Phases) -> Option<Timing>,
-{
-    let files = save(settings, (tensor, forecast), parts, folder, console, ending)?;
-    let told = record::result(settings, &forecast, &console.phases, &parts.result);
-    console.tell("result", told);
-    Ok(files)
 }

@@ -25,7 +25,7 @@ pub(crate) mod plan;
 pub(crate) mod reading;
 pub(crate) mod record;
 pub(crate) mod settings;
-pub(crate) mod summary;
+mod summary;
 pub(crate) mod tensor;
 
 use decompose_common::interrupt;
@@ -33,7 +33,7 @@ use rayon::ThreadPoolBuilder;
 
 use crate::failure::Failure;
 
-pub(crate) use crate::run::finish::{Desk, Ending, Written, finish, save, while_freeing};
+pub(crate) use crate::run::finish::{Desk, Ended, Written, finish, while_freeing};
 
 /// Wall times of the phases, in order.
 #[derive(Clone, Debug, Default)]

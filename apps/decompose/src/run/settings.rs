@@ -79,15 +79,6 @@ pub(crate) enum Results {
     Json,
 }
 
-/// The shared options as typed.
-pub(crate) struct SharedArgs<'a> {
-    pub(crate) input: InputArgs,
-    pub(crate) course: &'a CourseArgs,
-    pub(crate) compute: &'a ComputeArgs,
-    pub(crate) output: &'a OutputArgs,
-    pub(crate) switches: Switches,
-}
-
 /// What holds where the user says nothing; differs between commands.
 #[derive(Clone, Debug)]
 pub(crate) struct RunDefaults {
@@ -104,8 +95,12 @@ impl RunSettings {
     /// # Errors
     ///
     /// Options that exclude each other.
-    pub(crate) fn new(args: SharedArgs<'_>, defaults: RunDefaults) -> Result<RunSettings, Failure> {
-        let SharedArgs { input, course, compute, output, switches } = args;
+    pub(crate) fn new(
+        input: InputArgs,
+        (course, compute): (&CourseArgs, &ComputeArgs),
+        (output, switches): (&OutputArgs, Switches),
+        defaults: RunDefaults,
+    ) -> Result<RunSettings, Failure> {
         let task = match switches {
             s if s.explain => Task::Explain,
             s if s.nowrite => Task::Compute,
@@ -178,7 +173,7 @@ impl RunSettings {
         self.input.duplicates()
     }
 
-    /// Returns where and how often the state is saved.
+    /// Returns where and how often the state is saved, once the folder is claimed.
     pub(crate) fn checkpoint(&self) -> Option<CheckpointRule> {
         let every = self.checkpoint_every?;
         Some(CheckpointRule::new(&self.work, every))

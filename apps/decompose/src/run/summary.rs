@@ -1,34 +1,34 @@
-//! The last lines of a run, for people: seconds, memory, files.
+//! The result of a run for people, with its last lines: seconds, memory, files.
 
 use std::fmt;
 
 use decompose_common::machine::{peak_bytes, size};
 
 use crate::run::Phases;
-use crate::run::memory::Forecast;
-use crate::run::settings::RunSettings;
+use crate::run::finish::Ended;
 
-/// The lines that end every summary, shown by its `Display`.
-pub(crate) struct Footer<'a> {
-    pub(crate) settings: &'a RunSettings,
+/// A finished run, shown by its `Display`.
+pub(crate) struct Summary<'a, E> {
+    pub(crate) ended: &'a E,
     pub(crate) phases: &'a Phases,
-    pub(crate) forecast: &'a Forecast,
     pub(crate) files: &'a [String],
 }
 
-impl fmt::Display for Footer<'_> {
+impl<E: Ended> fmt::Display for Summary<'_, E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.ended.summary(f)?;
+        let (settings, _, forecast) = self.ended.run();
         let phases = self.phases.0.iter().filter(|(_, seconds)| *seconds >= 0.0005);
         let phases: Vec<String> =
             phases.map(|(name, seconds)| format!("{name} {seconds:.3}")).collect();
         writeln!(f, "seconds     {}", phases.join(", "))?;
         if let Some(actual) = peak_bytes() {
-            let predicted = size(self.forecast.last());
+            let predicted = size(forecast.last());
             writeln!(f, "memory      {} at the peak, {predicted} expected", size(actual))?;
         }
         if self.files.is_empty() {
             return write!(f, "files       none (--nowrite)");
         }
-        write!(f, "files       {}/: {}", self.settings.folder.display(), self.files.join(" "))
+        write!(f, "files       {}/: {}", settings.folder.display(), self.files.join(" "))
     }
 }

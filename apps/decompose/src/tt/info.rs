@@ -15,10 +15,8 @@ use crate::failure::Failure;
 use crate::run::figures::Sketches;
 use crate::stdout;
 use crate::tt::args::TtArgs;
-use crate::tt::figures;
-use crate::tt::settings::joined;
-use crate::tt::summary::times;
-use crate::tt::write;
+use crate::tt::settings::{joined, times};
+use crate::tt::spectra;
 
 /// Singular values shown of each bond.
 const SHOWN: usize = 8;
@@ -37,8 +35,8 @@ pub(crate) fn run(args: &TtArgs) -> Result<Done, Failure> {
     let folder = folder.transpose()?;
     let (model, meaning) = read(args)?;
     let train = Train::of_model(&model);
-    let spectra = train.spectra()?;
-    print(args, &model, &train, &spectra)?;
+    let values = train.spectra()?;
+    print(args, &model, &train, &values)?;
     if let Some(loss) = &meaning.loss {
         let scale = match meaning.link {
             Link::Identity => "on the scale of the data",
@@ -48,8 +46,8 @@ pub(crate) fn run(args: &TtArgs) -> Result<Done, Failure> {
     }
     let Some(folder) = folder else { return Ok(Done::Complete) };
     let title = format!("{}, ranks {}", args.input.file.display(), joined(&train.ranks(), "-"));
-    let figure = figures::spectra(title, &spectra, &train.ranks());
-    let mut paths = vec![write::spectra(&spectra, &train.ranks(), folder.work())?];
+    let figure = spectra::figure(title, &values, &train.ranks());
+    let mut paths = vec![spectra::write(&values, &train.ranks(), folder.work())?];
     let formats = args.output.figures.formats();
     let mut sketches = Sketches::new(&formats);
     sketches.add("spectra", || Ok(figure));

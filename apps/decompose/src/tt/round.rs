@@ -8,11 +8,11 @@ use crate::cli::Done;
 use crate::failure::Failure;
 use crate::run::figures::Sketches;
 use crate::run::record;
-use crate::run::settings::{RunDefaults, RunSettings, SharedArgs};
+use crate::run::settings::{RunDefaults, RunSettings};
 use crate::stdout;
 use crate::tt::args::TtArgs;
 use crate::tt::settings::{joined, ranks};
-use crate::tt::{figures, info, write};
+use crate::tt::{info, spectra};
 
 /// Runs the command.
 ///
@@ -21,16 +21,10 @@ use crate::tt::{figures, info, write};
 /// A file that is missing or no train, ranks that make no sense, a folder that cannot be written.
 pub(crate) fn run(args: &TtArgs) -> Result<Done, Failure> {
     let asked = ranks(&args.model)?;
-    let shared = SharedArgs {
-        input: args.input.clone(),
-        course: &args.model.course,
-        compute: &args.compute,
-        output: &args.output,
-        switches: args.switches,
-    };
     let suffix = "tt-rounded".to_owned();
-    let mut settings =
-        RunSettings::new(shared, RunDefaults { max_iters: 0, tol: 0.0, seed: 0, suffix })?;
+    let defaults = RunDefaults { max_iters: 0, tol: 0.0, seed: 0, suffix };
+    let (how, output) = ((&args.model.course, &args.compute), (&args.output, args.switches));
+    let mut settings = RunSettings::new(args.input.clone(), how, output, defaults)?;
     let folder = settings.claim()?;
     let (model, meaning) = info::read(args)?;
     let train = Train::of_model(&model);
@@ -48,13 +42,13 @@ pub(crate) fn run(args: &TtArgs) -> Result<Done, Failure> {
     stdout::line(format!("error        at most {error:.6e} of the train{bound}"))?;
     let Some(mut folder) = folder else { return Ok(Done::Complete) };
     let order = model.order().clone();
-    let spectra: Vec<Vec<f64>> = rounded.bonds.into_iter().map(|bond| bond.spectrum).collect();
+    let values: Vec<Vec<f64>> = rounded.bonds.into_iter().map(|bond| bond.spectrum).collect();
     let title = format!("{}, rounded to ranks {}", settings.input.name(), joined(&after, "-"));
-    let figure = figures::spectra(title, &spectra, &after);
+    let figure = spectra::figure(title, &values, &after);
     let model = Model::Tt(rounded.train.to_model::<f64>(order)?);
     let mut paths = vec![Stored { model, meaning }.write(folder.work())?];
     folder.keep();
-    paths.push(write::spectra(&spectra, &after, folder.work())?);
+    paths.push(spectra::write(&values, &after, folder.work())?);
     let mut sketches = Sketches::new(&settings.plots);
     sketches.add("spectra", || Ok(figure));
     paths.extend(sketches.write(folder.work()));

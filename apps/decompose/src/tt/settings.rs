@@ -2,11 +2,10 @@
 
 use std::ops::Deref;
 
-use decompose_common::run_folder::RunFolder;
 use decompose_tt::{Method, Ranks, TtConfig};
 
 use crate::failure::Failure;
-use crate::run::settings::{RunDefaults, RunSettings, SharedArgs};
+use crate::run::settings::{RunDefaults, RunSettings};
 use crate::tt::args::{Init, ModelArgs, OrderChoice, TtArgs};
 
 /// All decisions about a run.
@@ -27,17 +26,6 @@ impl Deref for Settings {
 }
 
 impl Settings {
-    /// Claims the output folder, as [`RunSettings::claim`].
-    ///
-    /// # Errors
-    ///
-    /// A folder that is in use or cannot be written.
-    pub(crate) fn claim(&mut self) -> Result<Option<RunFolder>, Failure> {
-        let folder = self.run.claim()?;
-        self.config.checkpoint = self.run.checkpoint();
-        Ok(folder)
-    }
-
     /// Completes and checks what the user typed.
     ///
     /// # Errors
@@ -46,16 +34,10 @@ impl Settings {
     pub(crate) fn new(args: &TtArgs) -> Result<Settings, Failure> {
         let model = &args.model;
         let ranks = ranks(model)?;
-        let shared = SharedArgs {
-            input: args.input.clone(),
-            course: &model.course,
-            compute: &args.compute,
-            output: &args.output,
-            switches: args.switches,
-        };
         let suffix = format!("tt-{}", short(&ranks));
         let defaults = RunDefaults { max_iters: 50, tol: 1e-5, seed: 0, suffix };
-        let run = RunSettings::new(shared, defaults)?;
+        let (how, output) = ((&model.course, &args.compute), (&args.output, args.switches));
+        let run = RunSettings::new(args.input.clone(), how, output, defaults)?;
         let usual = if ranks.bound().is_some() { Method::Svd } else { Method::Als };
         let config = TtConfig {
             seed: run.seed,
@@ -106,4 +88,21 @@ fn short(ranks: &Ranks) -> String {
 /// Returns ranks or extents for people: `8-8`.
 pub(crate) fn joined<T: ToString>(numbers: &[T], between: &str) -> String {
     numbers.iter().map(ToString::to_string).collect::<Vec<_>>().join(between)
+}
+
+/// Writes a ratio with three digits.
+pub(crate) fn times(ratio: f64) -> String {
+    if ratio >= 1e5 { format!("{ratio:.2e}") } else { format!("{ratio:.1}") }
+}
+
+/// Returns what was asked of the ranks.
+pub(crate) fn asked(ranks: &Ranks) -> String {
+    match ranks {
+        Ranks::Uniform(rank) => format!("rank {rank}"),
+        Ranks::Each(ranks) => format!("ranks {}", joined(ranks, "-")),
+        Ranks::Error { eps, max_rank: None } => format!("error under {eps:e}"),
+        Ranks::Error { eps, max_rank: Some(rank) } => {
+            format!("error under {eps:e} with ranks up to {rank}")
+        }
+    }
 }

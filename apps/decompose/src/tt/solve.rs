@@ -25,10 +25,11 @@ pub(crate) struct Solved {
 /// As [`journal::watch`].
 pub(crate) fn solve<V: Value>(
     settings: &Settings,
-    (work, config, order): (Work<V>, &TtConfig, usize),
+    (work, order): (Work<V>, usize),
     folder: Option<&RunFolder>,
     console: &mut Console,
 ) -> Result<Solved, Failure> {
+    let config = TtConfig { checkpoint: settings.checkpoint(), ..settings.config.clone() };
     let method = config.method;
     let saved = settings.saved.as_deref().map(|folder| saved_history(folder, method, order));
     let earlier = saved.transpose()?.unwrap_or_default();
@@ -37,12 +38,12 @@ pub(crate) fn solve<V: Value>(
     let (outcome, kernels) =
         journal::watch(settings, folder, course, console, |observer| match work {
             Work::Sweeps(mut kernels, start) => {
-                let outcome = decompose_tt::solve(&mut kernels, start, config, observer)?;
+                let outcome = decompose_tt::solve(&mut kernels, start, &config, observer)?;
                 Ok((outcome, kernels.notes()))
             }
             Work::Direct(tensor, counts) => {
                 let toolchain = settings.toolchain();
-                let solved = decompose_tt::solve_svd(tensor, counts, config, toolchain, observer)?;
+                let solved = decompose_tt::solve_svd(tensor, counts, &config, toolchain, observer)?;
                 Ok::<_, decompose_tt::SolverError>((solved.0, solved.1.notes()))
             }
         })?;

@@ -2,29 +2,25 @@
 
 mod args;
 mod explain;
-mod figures;
 mod memory;
 mod prepare;
 mod record;
+mod report;
 mod settings;
 mod solve;
-mod summary;
-mod write;
 
 use decompose_common::run_folder::RunFolder;
 use decompose_formats::Value;
-use serde_json::json;
 
 use crate::cli::Done;
 use crate::failure::Failure;
+use crate::run;
 use crate::run::args::Precision;
 use crate::run::console::Console;
-use crate::run::figures::Sketches;
 use crate::run::settings::Task;
-use crate::run::{self, Desk, Phases};
-use crate::tucker::prepare::{Facts, Prepared};
+use crate::tucker::prepare::Prepared;
+use crate::tucker::report::Report;
 use crate::tucker::settings::Settings;
-use crate::tucker::solve::Solved;
 
 pub(crate) use crate::tucker::args::TuckerArgs;
 
@@ -47,16 +43,9 @@ fn run_in<V: Value + Into<f64>>(
     settings: &Settings,
     folder: Option<RunFolder>,
 ) -> Result<Done, Failure> {
-    let mut console = Console::new(settings);
-    let version = env!("CARGO_PKG_VERSION");
-    console.screen.line(format!(
-        "decompose {version}: {}, seed {}, threads {}, {}",
-        settings.method_name(),
-        settings.seed,
-        settings.threads,
-        V::NAME
-    ));
-    console.event("start", json!({ "version": version, "options": record::options(settings) }))?;
+    let (method, seed) = (settings.method_name(), settings.seed);
+    let what = format!("{method}, seed {seed}, threads {}, {}", settings.threads, V::NAME);
+    let mut console = Console::begin(settings, what, &record::options(settings))?;
     let prepared = prepare::prepare::<V>(settings, &mut console)?;
     if settings.task == Task::Explain {
         explain::print(&prepared.facts, &prepared.engine)?;
@@ -65,25 +54,6 @@ fn run_in<V: Value + Into<f64>>(
     let Prepared { mut engine, start, floor, facts } = prepared;
     let parts = (&mut engine, start, floor);
     let solved = solve::solve(settings, parts, &facts, (folder.as_ref(), &mut console))?;
-    run::while_freeing(engine, || finish(settings, &solved, &facts, folder, &mut console))
-}
-
-/// Writes and tells the results.
-fn finish<V: Value + Into<f64>>(
-    settings: &Settings,
-    solved: &Solved<V>,
-    facts: &Facts,
-    folder: Option<RunFolder>,
-    console: &mut Console,
-) -> Result<Done, Failure> {
-    let (found, parts) = ((&facts.tensor, facts.forecast), record::parts(settings, solved, facts));
-    let ending = run::Ending {
-        write: |desk: &Desk<'_>| write::results(solved, facts, desk),
-        draw: |sketches: &mut Sketches<'_>| figures::draw(settings, solved, facts, sketches),
-        timing: |phases: &Phases| Some(figures::timing(settings, solved, facts, phases)),
-    };
-    let files = run::finish(settings, found, &parts, folder, console, ending)?;
-    let phases = &console.phases.clone();
-    console.summary(summary::Summary { settings, solved, facts, phases, files: &files });
-    Ok(console.done(solved.done))
+    let report = Report { settings, solved: &solved, facts: &facts };
+    run::while_freeing(engine, || run::finish(&report, folder, &mut console))
 }

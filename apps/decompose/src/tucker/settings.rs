@@ -7,7 +7,7 @@ use decompose_core::sweep::{Merging, Trees};
 use decompose_tucker::{Method, Truncation, TuckerConfig, check_order, check_ranks, saved_ranks};
 
 use crate::failure::Failure;
-use crate::run::settings::{RunDefaults, RunSettings, SharedArgs};
+use crate::run::settings::{RunDefaults, RunSettings};
 use crate::tucker::args::{AboveHosvd, Init, MethodName, TuckerArgs};
 
 /// Non-zeros up to which a run is compared with a HOSVD: about a second at ranks of 16 on two cores.  With
@@ -89,16 +89,10 @@ impl Settings {
             let why = "--above-hosvd is for hooi without --nonneg";
             return Err(Failure::input(why).help("leave it out"));
         }
-        let shared = SharedArgs {
-            input: args.input.clone(),
-            course: &args.model.course,
-            compute: &args.compute,
-            output: &args.output,
-            switches: args.switches,
-        };
         let suffix = format!("tucker-{}", ranks.suffix());
         let defaults = RunDefaults { max_iters: 50, tol: 1e-5, seed: 0, suffix };
-        let run = RunSettings::new(shared, defaults)?;
+        let (how, output) = ((&args.model.course, &args.compute), (&args.output, args.switches));
+        let run = RunSettings::new(args.input.clone(), how, output, defaults)?;
         let start = start(&args, &run, &ranks)?;
         let (method, nonneg) = (args.model.method, args.model.nonneg);
         let (trees, merging) = (args.plan.trees()?, args.plan.merging()?);
