@@ -162,16 +162,16 @@ impl Planner<'_> {
         let mut groups: Vec<&Vec<usize>> = candidates.iter().flat_map(|c| c.merged()).collect();
         groups.sort();
         groups.dedup();
-        let offers: BTreeMap<&Vec<usize>, (f64, TtmcMerge)> = groups
+        let planned: BTreeMap<&Vec<usize>, (f64, TtmcMerge)> = groups
             .into_par_iter()
             .filter_map(|group| Some((group, self.gain(group, plain)?)))
             .collect();
         let gain = |groups: &ModeGroups| -> Option<f64> {
-            groups.merged().iter().map(|group| Some(offers.get(group)?.0)).sum()
+            groups.merged().iter().map(|group| Some(planned.get(group)?.0)).sum()
         };
         let priced = candidates.iter().filter_map(|groups| Some((gain(groups)?, groups)));
         let best = priced.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, groups)| groups.merged());
-        let merges = best.unwrap_or_default().iter().filter_map(|group| offers.get(group));
+        let merges = best.unwrap_or_default().iter().filter_map(|group| planned.get(group));
         (merges.map(|(_, merge)| merge.clone()).collect(), candidates.len() + 1)
     }
 
