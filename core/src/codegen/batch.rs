@@ -13,7 +13,7 @@
 //! A row of the output that is set to the sum of such a walk, of no more nodes than a batch, is set at
 //! once (`row_of_few`): otherwise its sum is cleared, read, written, and copied.
 
-use crate::codegen::c::Writer;
+use crate::codegen::loops::Writer;
 use crate::codegen::registers::lanes;
 use crate::einsum::Index;
 use crate::lower::{Addressing, Place, Stmt, Update};

@@ -13,13 +13,13 @@
 //! where the machine has narrower ones.
 
 mod batch;
-mod c;
+mod loops;
 mod registers;
 mod rows;
 mod sizes;
 mod vector;
 
-pub use c::{ENTRY, emit_c};
+pub use loops::{ENTRY, emit_c};
 pub use sizes::sizes;
 
 /// Bytes of a vector: a cache line, the widest register of any machine.

@@ -10,7 +10,7 @@
 //! A multiply-add waits for the one before on the same vector, some four cycles where two could start in
 //! each; so short rows are added to several partial sums, and long ones to tiles that stay in registers.
 
-use crate::codegen::c::Writer;
+use crate::codegen::loops::Writer;
 use crate::codegen::registers::lanes;
 use crate::codegen::sizes::common_row;
 use crate::codegen::vector::{TILE, UNROLLED, prepare};

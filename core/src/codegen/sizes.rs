@@ -8,7 +8,7 @@
 //! const uint64_t stride_A2_0 = sizes[0];
 //! ```
 
-use crate::codegen::c::Writer;
+use crate::codegen::loops::Writer;
 use crate::codegen::registers::lanes;
 use crate::einsum::Index;
 use crate::lower::{Place, Program, Stmt};

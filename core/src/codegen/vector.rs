@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::codegen::c::Writer;
+use crate::codegen::loops::Writer;
 use crate::codegen::registers::lanes;
 use crate::codegen::sizes::common_row;
 use crate::einsum::Index;

@@ -20,8 +20,8 @@
 use decompose_formats::stats::Coverage;
 
 use crate::cost::Machine;
+use crate::cost::caches::{L1_BYTES, LINE_BYTES, Table, gather_seconds};
 use crate::cost::estimate::{Cost, row_bytes};
-use crate::cost::memory::{L1_BYTES, LINE_BYTES, Table, gather_seconds};
 use crate::cost::walks::is_walk;
 use crate::einsum::{Index, IndexSet};
 use crate::schedule::Problem;

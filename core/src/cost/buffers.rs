@@ -10,8 +10,8 @@
 use crate::codegen::{REGISTER_BUDGET, VECTOR_BYTES};
 use crate::cost::Machine;
 use crate::cost::batches::batched_nodes;
+use crate::cost::caches::{L1_BYTES, LINE_BYTES, Shares};
 use crate::cost::estimate::{Cost, lane, row_bytes};
-use crate::cost::memory::{L1_BYTES, LINE_BYTES, Shares};
 use crate::cost::walks::is_walk;
 use crate::einsum::Index;
 use crate::nest::{Buffer, buffers};

@@ -12,7 +12,7 @@
 //! leave in a cache are not looked at: the estimate says which trees are worth a price, and nothing else.
 
 use crate::cost::Machine;
-use crate::cost::memory::{LINE_BYTES, Shares};
+use crate::cost::caches::{LINE_BYTES, Shares};
 use crate::cost::threads::{copying_seconds, output_bytes};
 use crate::cost::walks::first_walk_seconds;
 use crate::einsum::{Index, IndexSet};

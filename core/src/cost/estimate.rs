@@ -1,7 +1,7 @@
 //! The predicted cost of a whole schedule.
 //!
 //! For every term the model counts how often each operand's row is fetched anew (`access`) and prices
-//! a fetch by where the operand fits (`memory`).  To that it adds the arithmetic, the walks of the tree and the loops
+//! a fetch by where the operand fits (`caches`).  To that it adds the arithmetic, the walks of the tree and the loops
 //! that they open (`walks`), and the buffers that leave the registers (`buffers`).
 
 use std::fmt;

@@ -7,16 +7,16 @@
 mod access;
 mod batches;
 mod buffers;
+mod caches;
 mod coarse;
 mod estimate;
 mod machine;
-mod memory;
 mod threads;
 pub mod tree;
 mod walks;
 
+pub(crate) use caches::{LINE_BYTES, Table, l2_and_late};
 pub(crate) use coarse::{Coarse, Walk};
 pub use estimate::{Cost, estimate};
 pub use machine::{Family, MACHINE_VARIABLE, Machine};
-pub(crate) use memory::{LINE_BYTES, Table, l2_and_late};
 pub use threads::{ThreadedCost, on_threads};

@@ -2,7 +2,7 @@
 
 use decompose_formats::dense::padded;
 
-use crate::cost::memory::LINE_BYTES;
+use crate::cost::caches::LINE_BYTES;
 use crate::cost::{Cost, Machine};
 use crate::einsum::Index;
 use crate::schedule::{Conflict, Problem, Schedule};

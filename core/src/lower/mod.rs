@@ -1,18 +1,18 @@
 //! From a schedule to a program of loops.
 //!
 //! ```text
-//! schedule -> verify -> emit (loops, clears, products) -> check -> Program
+//! schedule -> nest (loops, clears, products) -> check -> Program
 //! ```
 //!
 //! [`Program`] is the one form from which C is written (`crate::codegen`) and which the
 //! interpreter runs ([`interpret`]); lowering does not know which search made the schedule.
 
 mod check;
-mod emit;
 mod interpret;
 mod ir;
+mod nest;
 mod text;
 
-pub use emit::lower;
 pub use interpret::{Operands, interpret};
 pub use ir::{Addressing, Array, LevelParam, Place, PrefetchRow, Program, Stmt, Update, Zeroing};
+pub use nest::lower;

@@ -5,19 +5,19 @@
 //! prefetches.  It is a plain value that prints, parses back, and is judged legal in one place,
 //! [`Schedule::verify`].  Searches make schedules; lowering never knows which one did.
 
+mod legal;
 mod pattern;
 mod problem;
 mod text;
-mod verify;
 
 use crate::einsum::Index;
 use crate::nest::{Forest, Node};
 use crate::path::Path;
 
+pub use legal::Rule;
 pub use pattern::Pattern;
 pub(crate) use pattern::spread_pairs;
 pub use problem::{OutputForm, Packing, Problem, SparseOperand};
-pub use verify::Rule;
 
 /// All decisions about one kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

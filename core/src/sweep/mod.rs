@@ -18,7 +18,7 @@ mod partials;
 mod partitions;
 mod plan;
 mod prune;
-mod select;
+mod select_trees;
 mod table;
 mod trees;
 

@@ -17,7 +17,7 @@ use crate::sweep::alternatives::{Alternative, nearest};
 use crate::sweep::budget::{Look, partitions_worth};
 use crate::sweep::mode_groups::{ModeGroups, partitions};
 use crate::sweep::plan::{Merge, SweepPlan, joined};
-use crate::sweep::select::{Selection, together};
+use crate::sweep::select_trees::{Selection, together};
 use crate::sweep::table::Table;
 use crate::sweep::trees::{
     Merging, PlanOptions, TreePlan, Trees, building_seconds, extents_of, mttkrps,

@@ -4,7 +4,7 @@ use crate::cost::{Coarse, Machine, Walk};
 use crate::error::CoreError;
 use crate::sweep::budget::trees_worth;
 use crate::sweep::layout::TreeLayout;
-use crate::sweep::select::{KernelSet, Price};
+use crate::sweep::select_trees::{KernelSet, Price};
 use crate::sweep::table::{Kernels, stored};
 
 /// Trees, each with the kernels that are worth a price on it.

@@ -18,7 +18,7 @@ use crate::sweep::alternatives::{Alternative, MOST, nearest};
 use crate::sweep::budget::searches_worth;
 use crate::sweep::layout::TreeLayout;
 use crate::sweep::prune::{Pruned, prune};
-use crate::sweep::select::{KernelSet, Price, PricedTree, Selection, selections};
+use crate::sweep::select_trees::{KernelSet, Price, PricedTree, Selection, selections};
 use crate::sweep::trees::{PlanOptions, Step, TreePlan, Trees, at_rank, building_seconds};
 
 /// A kernel on blocks must be predicted to take less than this share of its seconds on whole trees:

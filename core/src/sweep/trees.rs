@@ -2,7 +2,7 @@
 //!
 //! Every mode's MTTKRP can run on a tree of any mode order: rooted at its own mode it owns its
 //! rows; on another tree it scatters into private copies.  What a kernel takes on a candidate tree is predicted
-//! ([`Table`]), and the set of trees with the least total is selected ([`selections`](crate::sweep::select::selections)):
+//! ([`Table`]), and the set of trees with the least total is selected ([`selections`](crate::sweep::select_trees::selections)):
 //! kernels of a sweep, plus each tree's building spread over the sweeps.
 //!
 //! Of up to five modes every order of the levels is a candidate; of more, [`storage_orders`] says which orders are.  [`plan_kernels`] plans any list of kernels of one sparse tensor.
