@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use decompose_core::runtime::Toolchain;
-use decompose_core::sweep::{Merging, PlanOptions, Trees};
+use decompose_core::sweep::{Merging, PlanOptions, TreePlan, Trees};
 use decompose_formats::io::{self, Progress, ReadOptions, Source};
 use decompose_formats::{Coo, Ints, PatternCounts, Value};
 use decompose_tt::{
@@ -48,6 +48,15 @@ fn kernels_by<V: Value>(
     config: &TtConfig,
     toolchain: Toolchain,
 ) -> Result<Kernels<V>, SolverError> {
+    Ok(planned(coo, config, toolchain)?.1)
+}
+
+/// Plans the kernels for `config` and builds its trees.
+pub(crate) fn planned<V: Value>(
+    coo: &Coo<V>,
+    config: &TtConfig,
+    toolchain: Toolchain,
+) -> Result<(TreePlan, Kernels<V>), SolverError> {
     let counts = PatternCounts::of(coo);
     config.check(coo.extents())?;
     let options = PlanOptions {
@@ -65,7 +74,8 @@ fn kernels_by<V: Value>(
     let ranks = config.ranks.largest(coo.extents())?;
     let ranks: Vec<usize> = ranks.into_iter().map(|rank| rank.min(16)).collect();
     let plan = kernels::plan(&counts, &parts, &ranks, &options)?;
-    Ok(Kernels::build(coo.clone(), &plan.trees, counts, toolchain)?)
+    let kernels = Kernels::build(coo.clone(), &plan.trees, counts, toolchain)?;
+    Ok((plan, kernels))
 }
 
 /// Makes the tensor of all cells of `extents` whose value is not zero.

@@ -1,9 +1,11 @@
 //! Environments against a dense oracle, compiled and interpreted, with padded bonds.
 
+use decompose_common::rng::MatrixRng;
 use decompose_core::runtime::Toolchain;
 use decompose_core::sweep::TreeLayout;
-use decompose_formats::{Coo, PatternCounts};
-use decompose_tt::{BondSizes, Kernels, LeftOut, Train};
+use decompose_formats::{Coo, Ints, PatternCounts};
+use decompose_tt::kernels::of_sweep;
+use decompose_tt::{BondSizes, Kernels, LeftOut, Method, Ranks, Train, TtConfig};
 
 use crate::common;
 
@@ -90,4 +92,32 @@ fn trains_of_other_extents_are_refused() {
     let other = Train::random(&[6, 5, 8], &[3, 5], 2);
     let error = kernels.environment(LeftOut::core(1), &other).unwrap_err().to_string();
     assert!(error.contains("[6, 5, 8]"), "{error}");
+}
+
+/// A tensor of `order` modes of extent 5 with this many entries at random coordinates.
+fn scattered(order: usize, entries: usize) -> Coo<f64> {
+    let rng = MatrixRng::new(7, 3);
+    let at = |entry: usize, m: usize| (rng.uniform(entry as u64, m as u64) * 5.0) as u32;
+    let column = |m: usize| Ints::from((0..entries).map(|e| at(e, m)).collect::<Vec<u32>>());
+    let values: Vec<f64> = (0..entries).map(|entry| 1.0 + entry as f64).collect();
+    let mut coo = Coo::new(vec![5; order], (0..order).map(column).collect(), values).unwrap();
+    coo.sum_duplicates().unwrap();
+    coo
+}
+
+#[test]
+fn cores_of_many_modes_are_multiplied_one_bond_at_a_time() {
+    let (order, rank) = (16, 2);
+    let coo = scattered(order, 400);
+    let config = TtConfig::new(Method::Als, Ranks::Uniform(rank));
+    let (plan, mut kernels) = common::planned(&coo, &config, Toolchain::detect()).unwrap();
+    // At each of `order` levels at most every entry multiplies two rows by a core of rank^2 numbers and adds them.
+    let most = (order * coo.nnz() * 4 * rank * rank) as f64;
+    for step in &plan.steps {
+        assert!(step.candidate.cost.flops <= most, "{}: {}", step.mode, step.candidate.cost);
+    }
+    let parts = of_sweep(config.method, order);
+    kernels.prepare(&parts, &vec![rank; order - 1]).unwrap();
+    // The compiler would take longer than it saves.
+    assert!(kernels.notes().iter().all(|note| note.origin == "interpreted"));
 }
