@@ -22,11 +22,16 @@ impl MachineFacts {
     pub fn here() -> MachineFacts {
         MachineFacts {
             processor: text_after("/proc/cpuinfo", "model name"),
-            hardware_threads: std::thread::available_parallelism().map_or(1, usize::from),
+            hardware_threads: hardware_threads(),
             memory_bytes: kib_after("/proc/meminfo", "MemTotal"),
             system: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
         }
     }
+}
+
+/// Returns how many threads of the hardware this process may use.
+pub fn hardware_threads() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 /// Has freed blocks of a MiB and more handed back to the system at once.
@@ -45,6 +50,27 @@ pub fn return_large_blocks() {
             let _ = unsafe { libc::mallopt(setting, LARGE) };
         }
     }
+}
+
+/// Has threads share the allocator's arenas where the address space is limited (`ulimit -v`).
+///
+/// glibc maps 64 MiB for an arena of each thread.  Where the limit refuses that, every request asks for it again.
+pub fn share_arenas() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    if let Some(arenas) = crate::memory::address_space_limit().and_then(arenas_within) {
+        // SAFETY: the setting takes any number from 1 on; the call locks the allocator.
+        #[expect(unsafe_code, reason = "the allocator's settings have no safe binding")]
+        // A refusal changes nothing but the time.
+        let _ = unsafe { libc::mallopt(libc::M_ARENA_MAX, arenas) };
+    }
+}
+
+/// Returns how many arenas take no more than an eighth of a limited address space, at least one; `None` for more than there
+/// ever are.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+fn arenas_within(limit: u64) -> Option<libc::c_int> {
+    const ARENA: u64 = 64 << 20;
+    libc::c_int::try_from((limit / 8 / ARENA).max(1)).ok()
 }
 
 /// Hands freed blocks of any size back to the system, as whole pages.
@@ -139,6 +165,13 @@ mod tests {
             assert!(parse_size(text).is_err(), "{text}");
         }
         assert_eq!([12, 1024, 3 << 29].map(size), ["12 B", "1.0 KiB", "1.5 GiB"]);
+    }
+
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    #[test]
+    fn arenas_take_an_eighth_of_a_limited_address_space() {
+        let arenas = [100 << 20, 1 << 30, 8 << 30, u64::MAX].map(arenas_within);
+        assert_eq!(arenas, [Some(1), Some(2), Some(16), None]);
     }
 
     #[test]

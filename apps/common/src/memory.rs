@@ -79,9 +79,8 @@ pub fn limit(asked: Option<u64>) -> Option<Limit> {
     };
     let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let group = more(left_by_groups(&groups, Path::new("/sys/fs/cgroup")), Source::Group);
-    let limits = fs::read_to_string("/proc/self/limits").unwrap_or_default();
     let mapped = machine::mapped_bytes().unwrap_or(0);
-    let space = address_space(&limits).map(|most| most.saturating_sub(mapped));
+    let space = address_space_limit().map(|most| most.saturating_sub(mapped));
     let space = more(space, Source::AddressSpace);
     [soft, group, space].into_iter().flatten().min_by_key(|limit| limit.bytes)
 }
@@ -155,7 +154,7 @@ fn beyond_address_space(bytes: u64) -> Option<(u64, Limit)> {
     if bytes <= LEAST {
         return None;
     }
-    let most = address_space(&fs::read_to_string("/proc/self/limits").ok()?)?;
+    let most = address_space_limit()?;
     let need = machine::mapped_bytes()?.saturating_add(bytes);
     (need > most).then_some((need, Limit { bytes: most, source: Source::AddressSpace }))
 }
@@ -221,6 +220,11 @@ fn left_by(folder: &Path, [most, current, dropped]: [&str; 3]) -> Option<u64> {
     let found = words.filter(|(name, _)| *name == dropped).find_map(|(_, n)| n.parse().ok());
     let held: u64 = u64::saturating_sub(current, found.unwrap_or(0));
     Some(most.saturating_sub(held))
+}
+
+/// Returns the limit on the address space of this process (`ulimit -v`), if there is one.
+pub(crate) fn address_space_limit() -> Option<u64> {
+    address_space(&fs::read_to_string("/proc/self/limits").ok()?)
 }
 
 /// Returns the limit on the address space in the text of `/proc/self/limits`.

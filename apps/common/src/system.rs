@@ -4,7 +4,11 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::io;
 use std::io::Write;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use decompose_formats::io::meets_refusal;
+
+use crate::linalg::maps_buffer;
 
 /// Lets a write beyond the limit on the size of files (`ulimit -f`) fail with an error.
 ///
@@ -19,10 +23,11 @@ pub fn let_large_writes_fail() {
     }
 }
 
-/// The bytes of the last request that the system refused.
-static REFUSED: AtomicUsize = AtomicUsize::new(0);
-
-/// The allocator of the system, which keeps what it refused for [`tell_refused_memory`].
+/// The allocator of the system.  Where the system refuses memory it ends the process with [`NO_MEMORY`], its folders removed
+/// and the reason on standard error, unless the caller can meet a refusal ([`meets_refusal`]).
+///
+/// Steps that take much are foreseen, and refused before; this is for what no forecast knows, such as other
+/// processes.
 pub struct Allocator;
 
 // SAFETY: every call is that of the system's allocator, with the arguments of the caller.
@@ -30,17 +35,17 @@ pub struct Allocator;
 unsafe impl GlobalAlloc for Allocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: as the caller promises.
-        remembered(unsafe { System.alloc(layout) }, layout.size())
+        granted(unsafe { System.alloc(layout) }, layout.size())
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         // SAFETY: as the caller promises.
-        remembered(unsafe { System.alloc_zeroed(layout) }, layout.size())
+        granted(unsafe { System.alloc_zeroed(layout) }, layout.size())
     }
 
     unsafe fn realloc(&self, memory: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
         // SAFETY: as the caller promises.
-        remembered(unsafe { System.realloc(memory, layout, bytes) }, bytes)
+        granted(unsafe { System.realloc(memory, layout, bytes) }, bytes)
     }
 
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
@@ -49,53 +54,38 @@ unsafe impl GlobalAlloc for Allocator {
     }
 }
 
-fn remembered(memory: *mut u8, bytes: usize) -> *mut u8 {
-    if memory.is_null() {
-        REFUSED.store(bytes, Ordering::Relaxed);
+fn granted(memory: *mut u8, bytes: usize) -> *mut u8 {
+    if memory.is_null() && !meets_refusal() {
+        end_without_memory(bytes);
     }
     memory
-}
-
-/// Has a process that aborts for want of memory end with [`NO_MEMORY`] instead, its folders removed and the
-/// reason on standard error.
-///
-/// Steps that take much are foreseen, and refused before; this is for what no forecast knows, such as other
-/// processes.
-pub fn tell_refused_memory() {
-    #[cfg(unix)]
-    {
-        let handler = on_abort as extern "C" fn(libc::c_int);
-        // SAFETY: nothing else here handles this signal.
-        #[expect(unsafe_code, reason = "signals have no safe binding")]
-        // A refusal leaves the signal as it was.
-        let _ = unsafe { libc::signal(libc::SIGABRT, handler as libc::sighandler_t) };
-    }
 }
 
 /// The exit status of a process that the system refused memory: that of a bad input.
 pub const NO_MEMORY: u8 = 2;
 
-/// Runs on the thread that called `abort`, outside of the allocator; returning lets it abort.
-///
-/// There may be no memory left at all: the text is written on the stack, and a failure in here ends the process.
-#[cfg(unix)]
-extern "C" fn on_abort(_: libc::c_int) {
+/// Ends the process, which the system refused `bytes`, without another request if there is no memory for one.
+fn end_without_memory(bytes: usize) {
     static TOLD: AtomicBool = AtomicBool::new(false);
-    let bytes = REFUSED.load(Ordering::Relaxed);
-    if bytes == 0 {
-        return;
-    }
     if !TOLD.swap(true, Ordering::Relaxed) {
-        let mut text = [0; 256];
+        let mut text = [0; 512];
         let mut rest = &mut text[..];
+        let of = if maps_buffer() {
+            "of address space for matrix products: each thread that multiplies maps twice the last-level cache, and \
+             uses little of it\nhelp: "
+        } else {
+            "of memory\nhelp: lower the rank or the number of threads, or "
+        };
         // The text is shorter than that.
         let _ = writeln!(
             rest,
-            "error: the system refused {bytes} bytes of memory\nhelp: lower the rank or the number of threads, or \
-             raise the limit on memory (ulimit -v)"
+            "error: the system refused {bytes} {} {of}raise the limit on memory (ulimit -v)",
+            if bytes == 1 { "byte" } else { "bytes" },
         );
         let unused = rest.len();
         let text = &text[..text.len() - unused];
+        // Standard error is not buffered, but its lock may be held by this thread.
+        #[cfg(unix)]
         // SAFETY: the text lives through the call.
         #[expect(unsafe_code, reason = "the standard library takes a lock to write")]
         unsafe {
@@ -103,6 +93,7 @@ extern "C" fn on_abort(_: libc::c_int) {
         }
         crate::run_folder::abandon_all();
     }
+    #[cfg(unix)]
     // SAFETY: it does not return, and runs nothing of this process, whose locks may be held.
     #[expect(unsafe_code, reason = "the standard library runs what was registered for the end")]
     unsafe {

@@ -106,8 +106,8 @@ pub(crate) fn main() -> ExitCode {
         Failure::of_panic(info.payload(), &info.to_string()).print();
     }));
     decompose_common::machine::return_large_blocks();
+    decompose_common::machine::share_arenas();
     decompose_common::system::let_large_writes_fail();
-    decompose_common::system::tell_refused_memory();
     KernelCache::set_limit(cli.cache_size);
     let ended = panic::catch_unwind(|| dispatch(cli.command));
     KernelCache::close();

@@ -1,5 +1,6 @@
 //! What a file claims, checked against the memory there is before any is taken.
 
+use std::cell::Cell;
 use std::io::Read;
 use std::path::PathBuf;
 
@@ -16,9 +17,21 @@ pub(super) fn check(needs: u64, limit: u64, file: &str) -> Result<(), FormatErro
     Err(FormatError::TooLarge { file: file.to_owned(), needs, limit })
 }
 
+thread_local! {
+    static MEETS_REFUSAL: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Tells whether a refusal of what this thread asks for now is met, and told with the file.
+pub fn meets_refusal() -> bool {
+    MEETS_REFUSAL.try_with(Cell::get).unwrap_or(false)
+}
+
 /// Makes room for `more` numbers, at least doubling what there is.
 pub(super) fn grow<T>(numbers: &mut Vec<T>, more: usize, file: &str) -> Result<(), FormatError> {
-    numbers.try_reserve(more).map_err(|_| {
+    MEETS_REFUSAL.set(true);
+    let reserved = numbers.try_reserve(more);
+    MEETS_REFUSAL.set(false);
+    reserved.map_err(|_| {
         let elements = numbers.len().saturating_add(more) as u64;
         let needs = elements.saturating_mul(size_of::<T>() as u64);
         FormatError::NoMemory { file: file.to_owned(), needs }

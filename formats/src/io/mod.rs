@@ -74,6 +74,7 @@ pub use crate::io::temporary::temporary;
 pub use crate::io::write::Overwrite;
 pub use crate::io::write::WriteOptions;
 pub use crate::io::write::write;
+pub use limit::meets_refusal;
 
 /// The name of in-memory input in reports and errors.
 const MEMORY: &str = "memory";

@@ -7,6 +7,7 @@ use ndarray::{Array1, Array2, ArrayView2, ArrayViewMut2};
 
 use crate::error::CommonError;
 use crate::linalg;
+use crate::linalg::space::roomy;
 
 /// Decomposes the symmetric `a = V diag(w) V^T`: eigenvalues `w` ascending, vectors in the columns
 /// of `V`.  Only the lower triangle is read.  Time `O(R^3)`.
@@ -19,12 +20,16 @@ use crate::linalg;
 ///
 /// If `a` is not square.
 pub fn eigh(a: ArrayView2<'_, f64>) -> Result<(Array1<f64>, Array2<f64>), CommonError> {
-    let n = a.nrows();
-    assert_eq!(n, a.ncols(), "eigenvalues of a matrix that is not square");
+    assert_eq!(a.nrows(), a.ncols(), "eigenvalues of a matrix that is not square");
     if a.iter().any(|x| !x.is_finite()) {
         return Err(CommonError::NotFinite("matrix to decompose"));
     }
+    roomy(|| eigh_of(a))
+}
+
+fn eigh_of(a: ArrayView2<'_, f64>) -> Result<(Array1<f64>, Array2<f64>), CommonError> {
     set_global_parallelism(Par::Seq);
+    let n = a.nrows();
     let a = a.as_standard_layout();
     let eigen = SelfAdjointEigen::new(view(a.view()), Side::Lower)
         .map_err(|_| CommonError::NotFinite("eigenvalue iteration"))?;
@@ -38,19 +43,20 @@ pub fn eigh(a: ArrayView2<'_, f64>) -> Result<(Array1<f64>, Array2<f64>), Common
 /// columns to rounding, whatever the rank of `a`, and `R` of `k x n`, upper trapezoidal, with
 /// `k = min(m, n)`.  Time `O(m n k)`.
 pub fn qr(a: ArrayView2<'_, f64>) -> (Array2<f64>, Array2<f64>) {
-    set_global_parallelism(Par::Seq);
-    let qr = factored(a);
-    (owned(qr.compute_thin_Q().as_ref()), owned(qr.thin_R()))
+    roomy(|| {
+        let qr = factored(a);
+        (owned(qr.compute_thin_Q().as_ref()), owned(qr.thin_R()))
+    })
 }
 
 /// Returns the `R` of [`qr`] alone.
 pub fn qr_r(a: ArrayView2<'_, f64>) -> Array2<f64> {
-    set_global_parallelism(Par::Seq);
-    owned(factored(a).thin_R())
+    roomy(|| owned(factored(a).thin_R()))
 }
 
 /// Decomposes a copy; another is made only of a matrix that is neither row- nor column-major.
 fn factored(a: ArrayView2<'_, f64>) -> Qr<f64> {
+    set_global_parallelism(Par::Seq);
     match a.t().to_slice() {
         Some(columns) => Qr::new(MatRef::from_column_major_slice(columns, a.nrows(), a.ncols())),
         None => Qr::new(view(a.as_standard_layout().view())),
@@ -67,6 +73,10 @@ pub fn svd(a: ArrayView2<'_, f64>) -> Result<linalg::Svd, CommonError> {
     if a.iter().any(|x| !x.is_finite()) {
         return Err(CommonError::NotFinite("matrix to decompose"));
     }
+    roomy(|| svd_of(a))
+}
+
+fn svd_of(a: ArrayView2<'_, f64>) -> Result<linalg::Svd, CommonError> {
     set_global_parallelism(Par::Seq);
     let a = a.as_standard_layout();
     let svd = Svd::new_thin(view(a.view()))
@@ -79,6 +89,10 @@ pub fn svd(a: ArrayView2<'_, f64>) -> Result<linalg::Svd, CommonError> {
 /// Inverts the symmetric positive definite `a` by Cholesky's `L L^T`; also returns the smallest
 /// diagonal entry of `L`, squared.  `None` if a pivot is not positive.  Time `O(R^3)`.
 pub(super) fn cholesky_inverse(a: ArrayView2<'_, f64>) -> Option<(Array2<f64>, f64)> {
+    roomy(|| cholesky_inverse_of(a))
+}
+
+fn cholesky_inverse_of(a: ArrayView2<'_, f64>) -> Option<(Array2<f64>, f64)> {
     set_global_parallelism(Par::Seq);
     let n = a.nrows();
     let a = a.as_standard_layout();
@@ -100,7 +114,8 @@ pub(super) fn cholesky_inverse(a: ArrayView2<'_, f64>) -> Option<(Array2<f64>, f
 ///
 /// If they are not, or the sizes do not fit.
 pub fn multiply(a: ArrayView2<'_, f64>, b: ArrayView2<'_, f64>, out: ArrayViewMut2<'_, f64>) {
-    matmul(view_mut(out), Accum::Replace, view(a), view(b), 1.0, Par::Seq);
+    let (a, b, out) = (view(a), view(b), view_mut(out));
+    roomy(|| matmul(out, Accum::Replace, a, b, 1.0, Par::Seq));
 }
 
 /// Columns of a Gram matrix that are computed at once, from the diagonal down: on AVX-512 the triangle of faer takes
@@ -116,12 +131,14 @@ const GRAM_COLUMNS: usize = 16;
 pub fn add_gram(a: ArrayView2<'_, f64>, gram: ArrayViewMut2<'_, f64>) {
     let (a, mut gram) = (view(a), view_mut(gram));
     let rank = a.ncols();
-    for first in (0..rank).step_by(GRAM_COLUMNS) {
-        let (below, wide) = (rank - first, GRAM_COLUMNS.min(rank - first));
-        let columns = gram.as_mut().submatrix_mut(first, first, below, wide);
-        let left = a.subcols(first, below).transpose();
-        matmul(columns, Accum::Add, left, a.subcols(first, wide), 1.0, Par::Seq);
-    }
+    roomy(|| {
+        for first in (0..rank).step_by(GRAM_COLUMNS) {
+            let (below, wide) = (rank - first, GRAM_COLUMNS.min(rank - first));
+            let columns = gram.as_mut().submatrix_mut(first, first, below, wide);
+            let left = a.subcols(first, below).transpose();
+            matmul(columns, Accum::Add, left, a.subcols(first, wide), 1.0, Par::Seq);
+        }
+    });
 }
 
 /// Adds `a^T b` to `out`, all row-major and contiguous.
@@ -130,7 +147,8 @@ pub fn add_gram(a: ArrayView2<'_, f64>, gram: ArrayViewMut2<'_, f64>) {
 ///
 /// If they are not, or the sizes do not fit.
 pub fn add_cross_gram(a: ArrayView2<'_, f64>, b: ArrayView2<'_, f64>, out: ArrayViewMut2<'_, f64>) {
-    matmul(view_mut(out), Accum::Add, view(a).transpose(), view(b), 1.0, Par::Seq);
+    let (a, b, out) = (view(a).transpose(), view(b), view_mut(out));
+    roomy(|| matmul(out, Accum::Add, a, b, 1.0, Par::Seq));
 }
 
 fn owned(a: MatRef<'_, f64>) -> Array2<f64> {

@@ -20,6 +20,8 @@ mod nonneg;
 mod orthonormal;
 mod prefetch;
 mod rows;
+#[cfg(not(feature = "lapack"))]
+mod space;
 mod spd;
 mod tiles;
 
@@ -46,7 +48,16 @@ pub use rows::{
     RowRule, RowSums, cross_gram, gram, gram_of_panels, most_sums, scratch_rows, update_panels,
     update_rows,
 };
+#[cfg(not(feature = "lapack"))]
+pub(crate) use space::is_inside as maps_buffer;
 pub use spd::{descend_nonneg, solve_spd};
+
+/// Tells whether what this thread asks for now is a buffer of dense algebra, in a limited address space: that of LAPACK
+/// is small.
+#[cfg(feature = "lapack")]
+pub(crate) fn maps_buffer() -> bool {
+    false
+}
 
 /// A singular value decomposition: left vectors in columns, values falling, right vectors in rows.
 pub type Svd = (Array2<f64>, Array1<f64>, Array2<f64>);

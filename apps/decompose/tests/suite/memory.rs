@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
+use decompose_core::cost::Machine;
 use tempfile::TempDir;
 
 use crate::common::decompose;
@@ -306,6 +307,28 @@ fn the_address_space_is_a_limit() {
     assert!(output.status.success(), "{}", printed(&output));
 }
 
+/// Threads share what dense products map of the address space.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_limited_address_space_serves_dense_products_of_all_threads() {
+    let dir = folder(&TENSORS[1..2]);
+    let buffer = 2 * Machine::here().l3_bytes >> 20;
+    for line in ["tt --eps 0.9 b.tns", "tucker -r 20 -i 1 b.tns", "cp -r 100 -i 1 b.tns"] {
+        let line = format!("{line} --nowrite --no-codegen -t 3");
+        let output = within_space(dir.path(), &line, 700 + buffer);
+        assert!(output.status.success(), "{line}: {}", printed(&output));
+    }
+    // Without room for a single buffer the limit is told.
+    let line = "cp -r 100 -i 1 b.tns --nowrite --no-codegen -t 1";
+    let output = within_space(dir.path(), line, 200);
+    if buffer > 200 {
+        let text = printed(&output);
+        assert_eq!(output.status.code(), Some(2), "{text}");
+        assert!(text.contains("of address space for matrix products"), "{text}");
+        assert!(text.contains("help: raise the limit on memory (ulimit -v)"), "{text}");
+    }
+}
+
 /// Whatever the system leaves to a program that it can start, a run ends with a result or with a reason: matrix
 /// products, for one, take twice the last cache of the address space for each thread.
 #[cfg(target_os = "linux")]
@@ -322,6 +345,7 @@ fn no_run_aborts_for_want_of_memory() {
         if !output.status.success() {
             assert_eq!(output.status.code(), Some(2), "{mebibytes} MiB: {text}");
             assert!(text.contains("error: "), "{mebibytes} MiB: {text}");
+            assert!(!text.contains("memory allocation of"), "{mebibytes} MiB: {text}");
         }
     }
 }
