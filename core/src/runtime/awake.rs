@@ -3,10 +3,12 @@
 //! A sweep over a small tensor is dozens of parallel steps, some of them shorter than 0.1 ms.  A worker that
 //! finds no work falls asleep between them, and waking it takes as long as such a step does, on a busy
 //! virtual machine milliseconds.  In [`awake`] workers look for work for a while before they sleep, as
-//! OpenMP's do.
+//! OpenMP's do.  Where there are more workers than cores none does: it would take a core from one that works.
 
 use std::cell::Cell;
 use std::hint;
+use std::sync::OnceLock;
+use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 
 use rayon::Yield;
@@ -29,7 +31,7 @@ thread_local! {
 pub fn awake<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     rayon::scope(|_| {
         let home = rayon::current_thread_index();
-        if rayon::current_num_threads() > 1 {
+        if (2..=cores()).contains(&rayon::current_num_threads()) {
             // The job that is meant for this thread comes up in its next wait.
             rayon::spawn_broadcast(move |worker| {
                 if Some(worker.index()) != home && !LOOKING.replace(true) {
@@ -40,6 +42,12 @@ pub fn awake<T: Send>(work: impl FnOnce() -> T + Send) -> T {
         }
         work()
     })
+}
+
+/// The cores that this process may use, as they were when it was first asked.
+fn cores() -> usize {
+    static CORES: OnceLock<usize> = OnceLock::new();
+    *CORES.get_or_init(|| available_parallelism().map_or(1, usize::from))
 }
 
 /// Works for others until there has been nothing to do for a while.
@@ -81,6 +89,12 @@ mod tests {
             assert_eq!(sums, Some(SUM), "{threads} threads");
         }
         assert_eq!(sweep(), SUM, "outside of a pool");
+    }
+
+    #[test]
+    fn more_workers_than_cores_do_not_stay_awake() {
+        let looking = pool(cores() + 1).install(|| awake(|| rayon::broadcast(|_| LOOKING.get())));
+        assert!(!looking.contains(&true), "{looking:?}");
     }
 
     #[test]

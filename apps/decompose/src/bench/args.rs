@@ -7,7 +7,7 @@ use clap::Args;
 use decompose_core::technique::Technique;
 
 use crate::bench::settings::What;
-use crate::run::args::{FigureArgs, Precision, parse_count, technique};
+use crate::run::args::{FigureArgs, Precision, parse_count, parse_threads, technique};
 
 /// Measures ingest, kernels and CP-ALS iterations, and what the machine could do at best.
 ///
@@ -40,7 +40,7 @@ pub(crate) struct BenchArgs {
           value_parser = parse_count)]
     pub(crate) rank: Vec<usize>,
     /// The numbers of threads.  [default: 1 and all]
-    #[arg(long, short, value_name = "N,...", value_delimiter = ',', value_parser = parse_count)]
+    #[arg(long, short, value_name = "N,...", value_delimiter = ',', value_parser = parse_threads)]
     pub(crate) threads: Vec<usize>,
     /// Rounds, at least 5.
     #[arg(long, value_name = "N", default_value = "5", value_parser = parse_rounds)]

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use decompose_common::interrupt;
+use decompose_common::machine::hardware_threads;
 use decompose_common::output::Existing;
 use decompose_common::run_folder::{Contents, RunFolder};
 use decompose_core::cost::Machine;
@@ -164,7 +165,7 @@ fn what(asked: Vec<What>, without: &Without) -> Result<Vec<What>, Failure> {
 /// Starts threads for each number of `threads`; by default for one and for all.
 fn pools(mut threads: Vec<usize>) -> Result<Vec<(usize, ThreadPool)>, Failure> {
     if threads.is_empty() {
-        let hardware = std::thread::available_parallelism().map_or(1, usize::from);
+        let hardware = hardware_threads();
         threads = distinct(vec![1, hardware]);
     }
     let pool = |threads: usize| {

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use decompose_common::evaluate::values_bytes;
+use decompose_common::machine::hardware_threads;
 use decompose_common::memory;
 use decompose_common::model::{Model, Stored};
 use decompose_common::progress::{Screen, Verbosity};
@@ -51,7 +52,7 @@ impl ComputeArgs {
 
     fn begin(&self) -> Result<(), Failure> {
         self.memory.begin();
-        let hardware = std::thread::available_parallelism().map_or(1, usize::from);
+        let hardware = hardware_threads();
         run::start_threads(self.threads.unwrap_or(hardware))
     }
 

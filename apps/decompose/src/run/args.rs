@@ -5,9 +5,9 @@ use std::str::FromStr;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
-use decompose_common::machine::parse_size;
+use decompose_common::machine::{hardware_threads, parse_size};
 use decompose_core::technique::Technique;
-use decompose_formats::ModeOrder;
+use decompose_formats::{ModeOrder, counted};
 use decompose_plot::PlotFormat;
 
 /// When to stop, and how often to start.
@@ -36,7 +36,7 @@ pub(crate) struct CourseArgs {
 #[command(next_help_heading = "Computation")]
 pub(crate) struct ComputeArgs {
     /// Threads.  [default: all]
-    #[arg(long, short, value_name = "N", value_parser = parse_count)]
+    #[arg(long, short, value_name = "N", value_parser = parse_threads)]
     pub(crate) threads: Option<usize>,
     /// The precision of values and factors; sums are always in f64.
     #[arg(long, value_name = "TYPE", default_value = "f64")]
@@ -191,6 +191,23 @@ pub(crate) fn parse_count(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(0) | Err(_) => Err(format!("`{text}` is not a number from 1 on")),
         Ok(count) => Ok(count),
+    }
+}
+
+/// The most threads that may be asked for: more than any machine has cores, and few enough for any system to start.
+const MOST_THREADS: usize = 1024;
+
+/// Parses a number of threads.
+pub(crate) fn parse_threads(text: &str) -> Result<usize, String> {
+    match parse_count(text)? {
+        count if count > MOST_THREADS => {
+            let hardware = hardware_threads();
+            let cores = counted(hardware, "core", "cores");
+            Err(format!(
+                "{count} threads are more than {MOST_THREADS}; this process may use {cores}"
+            ))
+        }
+        count => Ok(count),
     }
 }
 

@@ -3,6 +3,7 @@
 use std::fmt::{Display, Write};
 
 use decompose_common::history::{IterationRecord, Measure};
+use decompose_common::machine::hardware_threads;
 use decompose_common::progress::Screen;
 use decompose_core::sweep::BuildReport;
 use decompose_formats::counted;
@@ -42,8 +43,14 @@ enum Listener {
 impl Console {
     /// Makes the voice that the settings ask for.
     pub(crate) fn new(settings: &RunSettings) -> Console {
+        let screen = Screen::new(settings.verbosity);
+        let (threads, cores) = (settings.threads, hardware_threads());
+        if threads > cores {
+            let cores = counted(cores, "core", "cores");
+            screen.warn(format!("{threads} threads share {cores}: fewer are mostly faster"));
+        }
         Console {
-            screen: Screen::new(settings.verbosity),
+            screen,
             phases: Phases::default(),
             results: settings.results,
             print_every: settings.print_every,

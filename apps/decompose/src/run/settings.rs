@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use decompose_common::checkpoint::CheckpointRule;
+use decompose_common::machine::hardware_threads;
 use decompose_common::output::Existing;
 use decompose_common::progress::Verbosity;
 use decompose_common::run_folder::{RunFolder, resumable};
@@ -113,7 +114,7 @@ impl RunSettings {
         let given = output.out.clone().or_else(|| compute.resume.clone());
         let folder = given
             .unwrap_or_else(|| format!("decompose-{}-{}", input.name(), defaults.suffix).into());
-        let hardware = std::thread::available_parallelism().map_or(1, usize::from);
+        let hardware = hardware_threads();
         Ok(RunSettings {
             stop: StopRule {
                 tol: course.tol.unwrap_or(defaults.tol),

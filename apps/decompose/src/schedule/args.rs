@@ -9,7 +9,7 @@ use decompose_core::einsum::Index;
 use decompose_core::sweep::TreeLayout;
 
 use crate::input::parse_extent;
-use crate::run::args::{Precision, parse_count, parse_seconds};
+use crate::run::args::{Precision, parse_count, parse_seconds, parse_threads};
 
 /// Schedules an expression of one sparse and any number of dense tensors, and explains the choice.
 ///
@@ -87,7 +87,7 @@ pub(crate) struct SearchArgs {
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) max_buffer_bytes: Option<u64>,
     /// Threads.  [default: all]
-    #[arg(long, short, value_name = "N", value_parser = parse_count)]
+    #[arg(long, short, value_name = "N", value_parser = parse_threads)]
     pub(crate) threads: Option<usize>,
     /// The precision of values.
     #[arg(long, value_name = "TYPE", default_value = "f64")]

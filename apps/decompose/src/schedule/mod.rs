@@ -12,6 +12,7 @@ mod show;
 pub(crate) mod subject;
 pub(crate) mod table;
 
+use decompose_common::machine::hardware_threads;
 use decompose_common::progress::{Screen, Verbosity};
 use decompose_core::autoschedule::SearchLimits;
 use decompose_core::codegen::emit_c;
@@ -124,7 +125,7 @@ fn report<V: Value>(
 
 /// Starts the threads of the whole process, and returns their number.
 pub(crate) fn start_threads(args: &SearchArgs) -> Result<usize, Failure> {
-    let hardware = std::thread::available_parallelism().map_or(1, usize::from);
+    let hardware = hardware_threads();
     let threads = args.threads.unwrap_or(hardware);
     ThreadPoolBuilder::new()
         .num_threads(threads)
