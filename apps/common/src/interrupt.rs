@@ -11,6 +11,8 @@ use std::io::{IsTerminal, Write};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use decompose_core::runtime::end_compilers;
+
 use crate::run_folder;
 
 /// The exit status of a process that the user interrupted: 128 + SIGINT, as shells count.
@@ -45,10 +47,12 @@ pub fn requested() -> bool {
 fn handle() {
     if !DEFERRED.load(Ordering::Relaxed) {
         run_folder::abandon_all();
+        end_compilers();
         say("interrupted before there was a result: nothing was written");
         std::process::exit(EXIT_CODE.into());
     }
     if REQUESTED.swap(true, Ordering::Relaxed) {
+        end_compilers();
         std::process::exit(EXIT_CODE.into());
     }
     say("stopping when the iteration ends, to write what there is; once more ends at once");

@@ -9,15 +9,15 @@
 //! ```
 //!
 //! An entry that is empty, cut or changed is compiled anew.  Files are written under another name, synced
-//! and renamed, so that runs side by side do not disturb each other.  The first compilation of a
-//! process removes what killed processes left, and the oldest entries beyond [`KernelCache::limit`].
+//! and renamed, so that runs side by side do not disturb each other.  At its end a process that compiled, or that bounds
+//! the cache to less than usual, removes what killed processes left, and the oldest entries beyond [`KernelCache::limit`].
 
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use tempfile::TempDir;
@@ -36,6 +36,12 @@ const DEFAULT_LIMIT: u64 = 1 << 30;
 
 static LIMIT: OnceLock<u64> = OnceLock::new();
 
+/// The user's cache, once it was opened.
+static OPENED: OnceLock<PathBuf> = OnceLock::new();
+
+/// Whether this process has compiled.
+static COMPILED: AtomicBool = AtomicBool::new(false);
+
 /// The folder of a process that has no private place of its own, removed by [`KernelCache::close`].
 static TEMPORARY: Mutex<Option<TempDir>> = Mutex::new(None);
 
@@ -43,8 +49,6 @@ static TEMPORARY: Mutex<Option<TempDir>> = Mutex::new(None);
 #[derive(Clone, Debug)]
 pub struct KernelCache {
     folder: PathBuf,
-    /// Whether this process has tidied the folder.
-    tidied: Arc<AtomicBool>,
     /// Why the folder lasts for this process only.
     temporary: Option<String>,
 }
@@ -94,14 +98,17 @@ impl KernelCache {
             None => Err("there is no home folder".to_owned()),
         };
         match private {
-            Ok(folder) => Ok(KernelCache::at(folder)),
+            Ok(folder) => {
+                let _ = OPENED.set(folder.clone());
+                Ok(KernelCache::at(folder))
+            }
             Err(why) => KernelCache::temporary(why),
         }
     }
 
     /// Takes a folder as it is.
     pub(super) fn at(folder: PathBuf) -> KernelCache {
-        KernelCache { folder, tidied: Arc::default(), temporary: None }
+        KernelCache { folder, temporary: None }
     }
 
     /// Makes a folder that [`KernelCache::close`] removes.
@@ -119,8 +126,15 @@ impl KernelCache {
         Ok(KernelCache { temporary: Some(why), ..KernelCache::at(folder) })
     }
 
-    /// Removes the temporary folder of this process, if it has one; loaded kernels stay loaded.
+    /// Bounds the user's cache, and removes the temporary folder of this process, if it has one; loaded kernels stay
+    /// loaded.
     pub fn close() {
+        let limit = KernelCache::limit();
+        // To list a large cache takes a while.
+        let due = COMPILED.load(Ordering::Relaxed) || limit < DEFAULT_LIMIT;
+        if let Some(folder) = OPENED.get().filter(|_| due) {
+            KernelCache::at(folder.clone()).tidy(limit);
+        }
         drop(TEMPORARY.lock().unwrap_or_else(PoisonError::into_inner).take());
     }
 
@@ -153,15 +167,13 @@ impl KernelCache {
         Some(entry)
     }
 
-    /// Makes a folder to compile in; the first of a process tidies the cache before.
+    /// Makes a folder to compile in.
     ///
     /// # Errors
     ///
     /// The system's.
     pub(super) fn scratch(&self) -> io::Result<TempDir> {
-        if !self.tidied.swap(true, Ordering::Relaxed) {
-            self.tidy(KernelCache::limit());
-        }
+        COMPILED.store(true, Ordering::Relaxed);
         tempfile::Builder::new().prefix(SCRATCH).tempdir_in(&self.folder)
     }
 

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use crate::runtime::cache::{CachedKernel, KernelCache};
 use crate::runtime::process;
@@ -41,6 +42,8 @@ pub enum Toolchain {
 pub struct Compiler {
     found: Found,
     cache: KernelCache,
+    /// How long it may run.
+    limit: Duration,
     /// Set when it ran into its time limit: it is not asked again.
     hangs: Arc<AtomicBool>,
 }
@@ -71,28 +74,29 @@ impl Toolchain {
 }
 
 fn find() -> Result<Compiler, String> {
+    let limit = process::time_limit()?;
     let cache = KernelCache::open()?;
     let asked = std::env::var("CC").ok().filter(|cc| !cc.trim().is_empty());
     let known = remembered::recall(cache.folder(), asked.as_deref());
     let found = match known {
         Some(known) => known,
         None => {
-            let found = look(asked.as_deref())?;
+            let found = look(asked.as_deref(), limit)?;
             remembered::keep(cache.folder(), asked.as_deref(), &found);
             found
         }
     };
-    Ok(Compiler { found, cache, hangs: Arc::default() })
+    Ok(Compiler { found, cache, limit, hangs: Arc::default() })
 }
 
 /// Looks for the compiler that is `asked` for, or that of this machine, and asks for its version.
-fn look(asked: Option<&str>) -> Result<Found, String> {
+fn look(asked: Option<&str>, limit: Duration) -> Result<Found, String> {
     let (path, arguments) = match asked {
         Some(asked) => command_of(asked),
         None => (default_compiler()?, Vec::new()),
     };
     let mut command = Command::new(&path);
-    let output = process::run(command.args(&arguments).arg("--version"), process::time_limit());
+    let output = process::run(command.args(&arguments).arg("--version"), limit);
     let output =
         output.map_err(|e| format!("cannot run the C compiler {}: {e}", path.display()))?;
     if !output.success {
@@ -170,7 +174,7 @@ impl Compiler {
         std::fs::write(&c, source).map_err(|e| failed("write", e))?;
         let mut command = Command::new(&self.found.path);
         command.args(&self.found.arguments).args(FLAGS).arg("-o").args([&so, &c]);
-        let output = process::run(&mut command, process::time_limit()).map_err(|e| {
+        let output = process::run(&mut command, self.limit).map_err(|e| {
             self.hangs.fetch_or(e.kind() == ErrorKind::TimedOut, Ordering::Relaxed);
             failed("compile", e)
         })?;
@@ -178,6 +182,10 @@ impl Compiler {
             let kept = self.cache.keep_refused(&key, &c).map_err(|e| failed("keep", e))?;
             let compiler = self.found.path.display();
             return Err(format!("{compiler} refused {}: {}", kept.display(), output.err));
+        }
+        if !so.exists() {
+            let compiler = self.found.path.display();
+            return Err(format!("{compiler} made no file: it is no C compiler"));
         }
         let stored = self.cache.store(&key, source, &so, scratch.path());
         let CachedKernel { object, source } = stored.map_err(|e| failed("keep", e))?;

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, Read, Seek};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -22,10 +23,59 @@ pub(super) struct Output {
 }
 
 /// Returns how long a compiler may run: `$DECOMPOSE_CC_SECONDS`, else two minutes.
-pub(super) fn time_limit() -> Duration {
+///
+/// # Errors
+///
+/// What is wrong with the variable.
+pub(super) fn time_limit() -> Result<Duration, String> {
     let asked = std::env::var("DECOMPOSE_CC_SECONDS").ok();
-    let seconds = asked.and_then(|text| text.parse().ok()).filter(|&seconds| seconds > 0);
-    seconds.map_or(TIME_LIMIT, Duration::from_secs)
+    time_limit_of(asked.as_deref())
+}
+
+fn time_limit_of(asked: Option<&str>) -> Result<Duration, String> {
+    let Some(text) = asked.filter(|text| !text.trim().is_empty()) else { return Ok(TIME_LIMIT) };
+    let seconds = text.trim().parse().ok().filter(|&seconds| seconds > 0);
+    let why = || format!("DECOMPOSE_CC_SECONDS is `{text}`; give whole seconds from 1 on");
+    seconds.map(Duration::from_secs).ok_or_else(why)
+}
+
+/// The groups of the programs that run now.
+static RUNNING: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
+
+fn running() -> MutexGuard<'static, Vec<Pid>> {
+    RUNNING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Kills every compiler that runs, with all that it started: for a process that ends before them.
+///
+/// Each has a group of its own, so that the terminal's interrupt does not reach it.
+pub fn end_compilers() {
+    for &group in running().iter() {
+        // It may have ended meanwhile.
+        let _ = kill_process_group(group, Signal::KILL);
+    }
+}
+
+/// A program that runs; [`end_compilers`] knows its group until this is dropped.
+struct Running(Option<Pid>);
+
+impl Running {
+    fn new(child: &Child) -> Running {
+        let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+        running().extend(group);
+        Running(group)
+    }
+
+    fn kill(&self) {
+        // It may have ended meanwhile.
+        let _ = self.0.map(|group| kill_process_group(group, Signal::KILL));
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        running().retain(|&group| Some(group) != self.0);
+    }
 }
 
 /// Runs `command` to its end, or kills it and all that it started after `limit`.
@@ -39,10 +89,9 @@ pub(super) fn run(command: &mut Command, limit: Duration) -> io::Result<Output> 
     command.stdin(Stdio::null()).stdout(out.try_clone()?).stderr(err.try_clone()?);
     // A group of its own, so that what the compiler started ends with it.
     let mut child = command.process_group(0).spawn()?;
+    let running = Running::new(&child);
     let Some(status) = wait(&mut child, limit)? else {
-        let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-        // It may have ended meanwhile.
-        let _ = group.map(|group| kill_process_group(group, Signal::KILL));
+        running.kill();
         child.wait()?;
         let why = format!("it did not end within {} s", limit.as_secs());
         return Err(io::Error::new(io::ErrorKind::TimedOut, why));
@@ -78,7 +127,17 @@ mod tests {
     use std::process::Command;
     use std::time::Duration;
 
-    use super::run;
+    use super::{TIME_LIMIT, run, time_limit_of};
+
+    #[test]
+    fn a_time_limit_is_whole_seconds() {
+        assert_eq!(time_limit_of(None), Ok(TIME_LIMIT));
+        assert_eq!(time_limit_of(Some(" 7 ")), Ok(Duration::from_secs(7)));
+        for wrong in ["abc", "-5", "0", "1.5"] {
+            let why = time_limit_of(Some(wrong)).unwrap_err();
+            assert!(why.contains(wrong) && why.contains("whole seconds"), "{why}");
+        }
+    }
 
     #[test]
     fn what_a_program_says_comes_back_whole() {

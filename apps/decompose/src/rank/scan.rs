@@ -230,6 +230,11 @@ impl Task<'_> {
                 return Ok(ControlFlow::Break(()));
             }
             let seconds = begun.elapsed().as_secs_f64();
+            if let (Some(why), true, 0) = (&outcome.interpreted, state.rows.is_empty(), restart) {
+                console
+                    .screen
+                    .warn(format!("kernels run in the interpreter, many times slower: {why}"));
+            }
             state.fits.push(Fitted::of(&outcome, &config.model, seconds)?);
             let done = state.rows.len() * settings.restarts + state.fits.len();
             if let Some(rule) = settings.checkpoint().filter(|rule| done.is_multiple_of(rule.every))

@@ -3,6 +3,8 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use assert_cmd::Command;
 use decompose_core::runtime::Toolchain;
@@ -111,6 +113,16 @@ fn the_cache_keeps_its_size_and_is_cleared_on_request() {
     let mut other = cp(folder.path());
     built(other.args(["--precision", "f32", "--cache-size", "1K"]), folder.path());
     assert!(objects(folder.path()).iter().all(|object| !first.contains(object)));
+    // A run that finds all its kernels leaves no more than asked either.
+    let again = || {
+        let mut again = cp(folder.path());
+        again.args(["--precision", "f32"]);
+        again
+    };
+    built(&mut again(), folder.path());
+    assert!(!objects(folder.path()).is_empty());
+    let found = built(again().args(["--cache-size", "1K"]), folder.path()).unwrap();
+    assert_eq!((found.0, objects(folder.path()).len()), (0, 0));
     assert!(cache("clear").starts_with("removed "));
     assert!(cache("info").contains("0 kernels, "));
 }
@@ -130,13 +142,69 @@ fn a_compiler_may_come_with_arguments() {
 }
 
 #[test]
+fn what_is_wrong_with_a_compiler_is_told_by_every_command() {
+    let folder = tempfile::tempdir().unwrap();
+    let says = |words: &str, variable: (&str, &str), expected: &str| {
+        let mut command = Command::cargo_bin("decompose").unwrap();
+        command.current_dir(folder.path()).env("DECOMPOSE_CACHE", folder.path().join("cache"));
+        command.env(variable.0, variable.1).args(words.split(' '));
+        command.arg(data("sun-elevation.tns.gz")).arg("--nowrite");
+        let text = String::from_utf8(command.output().unwrap().stderr).unwrap();
+        assert!(text.contains("kernels run in the interpreter"), "{words} {variable:?}: {text}");
+        assert!(text.contains(expected), "{words} {variable:?}: {text}");
+    };
+    says("rank --ranks 1:2 -i 1", ("CC", "/no/such"), "/no/such");
+    says("cp -r 1 -i 1", ("DECOMPOSE_CC_SECONDS", "abc"), "DECOMPOSE_CC_SECONDS is `abc`");
+    let silent = folder.path().join("silent");
+    script(&silent, "echo silent 1.0");
+    let silent = silent.display().to_string();
+    says("cp -r 1 -i 1", ("CC", &silent), &format!("{silent} made no file"));
+}
+
+#[test]
+fn an_interrupt_ends_a_compiler_that_hangs() {
+    let folder = tempfile::tempdir().unwrap();
+    let (slow, pid) = (folder.path().join("slow"), folder.path().join("pid"));
+    let hang = format!("echo $$ > {0}.new; mv {0}.new {0}; sleep 600", pid.display());
+    script(&slow, &format!("case \"$1\" in --version) echo slow 1.0;; *) {hang};; esac"));
+    let mut run = std::process::Command::new(assert_cmd::cargo::cargo_bin("decompose"))
+        .args(["cp", "-r", "2", "--out", "model", "-t", "1"])
+        .arg(data("sun-elevation.tns.gz"))
+        .current_dir(folder.path())
+        .env("DECOMPOSE_CACHE", folder.path().join("cache"))
+        .env("CC", &slow)
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let patience = Instant::now() + Duration::from_secs(60);
+    let wait_for = |done: &dyn Fn() -> bool, what: &str| {
+        while !done() {
+            assert!(Instant::now() < patience, "{what}");
+            sleep(Duration::from_millis(10));
+        }
+    };
+    wait_for(&|| pid.exists(), "no kernel was compiled");
+    let signal = ["-INT", &run.id().to_string()].map(str::to_owned);
+    assert!(std::process::Command::new("kill").args(signal).status().unwrap().success());
+    assert_eq!(run.wait().unwrap().code(), Some(130));
+    let pid = fs::read_to_string(&pid).unwrap();
+    // It is gone, or a zombie until it is reaped.
+    let ended = || {
+        let state = fs::read_to_string(format!("/proc/{}/stat", pid.trim()));
+        state.map_or(true, |state| state.contains(") Z ") || state.contains(") X "))
+    };
+    wait_for(&ended, "the compiler runs on");
+}
+
+#[test]
 fn a_compiler_that_hangs_is_ended_and_the_run_goes_on() {
     let folder = tempfile::tempdir().unwrap();
     let slow = folder.path().join("slow");
     script(&slow, "case \"$1\" in --version) echo slow 1.0;; *) sleep 600;; esac");
     let mut command = cp(folder.path());
     let run = command.env("CC", &slow).env("DECOMPOSE_CC_SECONDS", "1");
-    let output = run.timeout(std::time::Duration::from_secs(300)).assert().success();
+    let output = run.timeout(Duration::from_secs(300)).assert().success();
     let text = String::from_utf8_lossy(&output.get_output().stderr).into_owned();
     assert!(text.contains("did not end within 1 s"), "{text}");
     assert!((fit(&folder.path().join("model")) - 1.0).abs() < 1e-9);
