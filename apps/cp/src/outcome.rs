@@ -1,9 +1,10 @@
 //! What a decomposition returns.
 
+use decompose_common::SolverError;
 use decompose_common::history::IterationRecord;
 use decompose_common::model::CpModel;
 use decompose_common::restarts::RestartReport;
-use decompose_formats::{Unit, Value};
+use decompose_formats::{Unit, Value, counted};
 use ndarray::Array2;
 
 /// The best model of a run and how it came about.
@@ -26,8 +27,17 @@ pub struct CpOutcome<V> {
 
 impl<V: Value> CpOutcome<V> {
     /// Returns the outcome for data of which the solver saw the values divided by `unit`.
-    pub fn in_unit(self, unit: Unit) -> CpOutcome<V> {
-        CpOutcome { model: self.model.in_unit(unit), ..self }
+    ///
+    /// # Errors
+    ///
+    /// [`SolverError::NotFinite`] for a weight beyond the range of the precision.
+    pub fn in_unit(self, unit: Unit) -> Result<CpOutcome<V>, SolverError> {
+        let model = self.model.in_unit(unit);
+        let beyond = |&weight: &f64| !V::from_f64(weight).to_f64().is_finite();
+        match model.weights().iter().position(beyond) {
+            Some(at) => Err(SolverError::overflow(format!("the weight of component {}", at + 1))),
+            None => Ok(CpOutcome { model, ..self }),
+        }
     }
 
     /// Returns the report of the start that gave the model.
@@ -65,10 +75,13 @@ impl GramReport {
             return None;
         }
         Some(format!(
-            "the normal equations were ill-conditioned in {} updates, of which {} singular and \
+            "the normal equations were ill-conditioned in {}, of which {} {} singular and \
              solved by pseudo-inverse (worst condition number {:.1e}): components are nearly \
              collinear; consider a lower rank or a ridge (reg)",
-            self.ill_conditioned, self.singular, self.worst_condition
+            counted(self.ill_conditioned, "update", "updates"),
+            self.singular,
+            if self.singular == 1 { "was" } else { "were" },
+            self.worst_condition
         ))
     }
 }

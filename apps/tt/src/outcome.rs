@@ -34,13 +34,21 @@ pub struct TtOutcome {
 
 impl TtOutcome {
     /// Returns the outcome for data of which the solver saw the values divided by `unit`.
-    pub fn in_unit(mut self, unit: Unit) -> TtOutcome {
+    ///
+    /// # Errors
+    ///
+    /// [`SolverError::NotFinite`] for a core beyond the range of the precision `V`.
+    pub fn in_unit<V: Value>(mut self, unit: Unit) -> Result<TtOutcome, SolverError> {
         self.train.scale_to(unit);
+        let beyond = |&x: &f64| !V::from_f64(x).to_f64().is_finite();
+        if let Some(at) = self.train.cores().iter().position(|core| core.iter().any(beyond)) {
+            return Err(SolverError::overflow(format!("core {}", at + 1)));
+        }
         let spectra = self.spectra.iter_mut().flatten();
         let norms = [&mut self.verified.norm, &mut self.verified.train_norm];
         spectra.chain(norms).for_each(|x| *x = unit.multiply(*x));
         self.verified.inner = unit.multiply(unit.multiply(self.verified.inner));
-        self
+        Ok(self)
     }
 
     /// Returns the report of the start that gave the train.
@@ -48,9 +56,9 @@ impl TtOutcome {
         &self.restarts[self.best]
     }
 
-    /// Tells whether the error keeps the bound, if there is one.
+    /// Tells whether the error keeps the bound, if there is one and rounding lets it be told.
     pub fn keeps_bound(&self) -> Option<bool> {
-        self.bound.map(|bound| self.verified.keeps(bound))
+        self.verified.keeps(self.bound?)
     }
 
     /// Returns how many times fewer numbers the train has than the tensor has cells.

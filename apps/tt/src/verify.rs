@@ -43,9 +43,12 @@ pub struct Verified {
 }
 
 impl Verified {
-    /// Tells whether the error keeps `bound`, as far as it can be told.
-    pub fn keeps(&self, bound: f64) -> bool {
-        self.relative_error <= bound * (1.0 + 1e-12) || self.relative_error <= self.floor
+    /// Tells whether the error keeps `bound`; `None` if both are below what can be measured.
+    pub fn keeps(&self, bound: f64) -> Option<bool> {
+        match self.relative_error <= self.floor && bound < self.floor {
+            true => None,
+            false => Some(self.relative_error <= bound * (1.0 + 1e-12)),
+        }
     }
 }
 

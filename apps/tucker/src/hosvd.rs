@@ -53,7 +53,7 @@ pub enum Truncation {
 pub struct Hosvd<V> {
     /// `I_n x R_n`, orthonormal.
     pub factors: Vec<Matrix<V>>,
-    /// The bound on `||X - M|| / ||X||` that the values left out give.
+    /// The bound on `||X - M|| / ||X||` that the values left out give, no less than it can be known.
     pub bound: f64,
     /// What each mode leaves out.
     pub unfoldings: Vec<Unfolding>,
@@ -131,7 +131,8 @@ pub fn hosvd<V: Value>(
     drop(shrunk);
     reduce(coo, &mut factors, seed)?;
     coo.sort(&ModeOrder::natural(order))?;
-    Ok(Hosvd { factors, bound: (left_out.max(0.0) / norm_squared).sqrt(), unfoldings })
+    let bound = (left_out / norm_squared).max(known::<V>(order)).sqrt();
+    Ok(Hosvd { factors, bound, unfoldings })
 }
 
 /// Where the rank of a mode is above the product of the others - of one mode at most - replaces its
@@ -161,7 +162,7 @@ fn reduce<V: Value>(
 }
 
 /// What to do about a step that does not fit.
-const REMEDY: &str = "lower --ranks, use --precision f32 or another --init";
+const REMEDY: &str = "lower --ranks or raise --eps, use --precision f32";
 
 /// Sorts the list with `mode` last and makes its tree, both foreseen.
 fn fibres<V: Value>(list: &mut Coo<V>, mode: usize) -> Result<Csf<V>, SolverError> {
@@ -305,6 +306,12 @@ fn factor<V: Value>(
 
 /// Squared singular values below this share of the largest are rounding.
 const NEGLIGIBLE: f64 = 1e-14;
+
+/// Returns the least squared relative error that the unfoldings of `order` modes tell from rounding.
+fn known<V: Value>(order: usize) -> f64 {
+    // Columns of factors are orthonormal to some roundings of their precision.
+    order as f64 * NEGLIGIBLE.max((8.0 * V::EPSILON).powi(2))
+}
 
 /// Multiplies the tensor, sorted with `mode` last as `fibres` are, by the transposed `factor` in
 /// that mode: each fibre becomes one of `R_n` entries.

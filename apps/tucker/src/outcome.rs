@@ -1,5 +1,6 @@
 //! What a decomposition returns.
 
+use decompose_common::SolverError;
 use decompose_common::history::IterationRecord;
 use decompose_common::model::TuckerModel;
 use decompose_common::restarts::RestartReport;
@@ -24,8 +25,16 @@ pub struct TuckerOutcome<V> {
 
 impl<V: Value> TuckerOutcome<V> {
     /// Returns the outcome for data of which the solver saw the values divided by `unit`.
-    pub fn in_unit(self, unit: Unit) -> TuckerOutcome<V> {
-        TuckerOutcome { model: self.model.in_unit(unit), ..self }
+    ///
+    /// # Errors
+    ///
+    /// [`SolverError::NotFinite`] for a core beyond the range of doubles.
+    pub fn in_unit(self, unit: Unit) -> Result<TuckerOutcome<V>, SolverError> {
+        let model = self.model.in_unit(unit);
+        match model.core().iter().all(|g| g.is_finite()) {
+            true => Ok(TuckerOutcome { model, ..self }),
+            false => Err(SolverError::overflow("the core")),
+        }
     }
 
     /// Returns the report of the start that gave the model.

@@ -51,7 +51,7 @@ pub(crate) fn prepare<V: Value>(
         Ok(before)
     });
     let (tensor, facts, before) = loaded?;
-    let (tensor, unit) = tensor::in_unit(tensor, console)?;
+    let (tensor, unit) = tensor::in_unit(tensor, &facts.report.file, console)?;
     let planned = console.phase("plan", || {
         let counts = PatternCounts::of(&tensor);
         memory::plan(&tensor, &counts, before, settings)

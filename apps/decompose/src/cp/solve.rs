@@ -38,7 +38,7 @@ pub(crate) fn solve<V: Value>(
     let outcome = journal::watch(settings, folder, course, console, |observer| {
         decompose_cp::solve(engine, start, &config, observer)
     })?;
-    let outcome = outcome.in_unit(unit);
+    let outcome = outcome.in_unit(unit)?;
     let done = Done::after(&outcome.restarts);
     Ok(Solved { outcome, kernels: kernels::runs(engine.kernels(), engine.seconds()), done })
 }

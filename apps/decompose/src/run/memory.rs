@@ -129,6 +129,9 @@ pub(crate) struct Forecast {
     pub(crate) building: u64,
     /// The most the process will hold at once.
     pub(crate) peak: u64,
+    /// Whether parts are guessed that show only as the run goes on: it may take more.
+    #[serde(skip)]
+    pub(crate) guessed: bool,
     /// The most it may hold.
     #[serde(flatten)]
     pub(crate) limit: Option<Limit>,
@@ -339,8 +342,9 @@ impl Forecast {
     /// If standard output cannot be written.
     pub(crate) fn tell(&self, console: &Console) -> Result<(), Failure> {
         let limit = self.limit.map(|limit| format!(" of {limit}")).unwrap_or_default();
+        let least = if self.guessed { "at least " } else { "" };
         let peak = size(self.peak);
-        console.screen.line(format!("memory   {peak}{limit} expected at the peak ({self})"));
+        console.screen.line(format!("memory   {least}{peak}{limit} expected at the peak ({self})"));
         console.event("memory", json!(self))
     }
 }

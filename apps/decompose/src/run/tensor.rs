@@ -66,11 +66,12 @@ pub(crate) fn load<V: Value, T>(
 /// If all values are zero, in the precision of the run.
 pub(crate) fn in_unit<V: Value>(
     tensor: Coo<V>,
+    file: &str,
     console: &Console,
 ) -> Result<(Coo<V>, Unit), Failure> {
     let unit = tensor.unit();
     if tensor.all_values(|value| value == 0.0) {
-        let zero = Failure::from(SolverError::ZeroTensor);
+        let zero = Failure::input(format!("{file}: {}", SolverError::ZeroTensor));
         let single = "values below 1e-45 are zero in single precision; if the file has such, use --precision f64";
         return Err(if V::BYTES == 4 { zero.help(single) } else { zero });
     }

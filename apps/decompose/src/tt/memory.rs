@@ -86,10 +86,11 @@ pub(crate) fn with_needs<V: Value>(
     (ordering, settings): (&Ordering, &Settings),
 ) -> Forecast {
     let ranks: Vec<u64> = guessed(ordering, settings).iter().map(|&rank| rank as u64).collect();
+    let guessed = ranks != ordering.ranks;
     let Needs { factors, work, figures, .. } = needs(tensor, counts, (ordering, &ranks), settings);
     let matrices = factors.saturating_add(figures.max(work));
     let peak = before.peak.max(before.base.saturating_add(matrices));
-    Forecast { factors, work, figures, peak, ..before }
+    Forecast { factors, work, figures, peak, guessed, ..before }
 }
 
 /// Foresees what the solver holds throughout, the trees being built: the train, and private copies.

@@ -58,7 +58,7 @@ pub(crate) fn prepare<V: Value>(
         Ok(before)
     });
     let (tensor, facts, before) = loaded?;
-    let (tensor, unit) = tensor::in_unit(tensor, console)?;
+    let (tensor, unit) = tensor::in_unit(tensor, &facts.report.file, console)?;
     let given = given.map(|(mut train, order)| {
         train.scale_to(unit.inverse());
         (train, order)

@@ -144,7 +144,8 @@ fn error(outcome: &TtOutcome) -> String {
     };
     let bound = match (outcome.bound, outcome.keeps_bound()) {
         (Some(bound), Some(true)) => format!("; the bound {bound:e} is kept"),
-        (Some(bound), _) => format!("; the bound {bound:e} is NOT kept"),
+        (Some(bound), Some(false)) => format!("; the bound {bound:e} is NOT kept"),
+        (Some(bound), None) => format!("; the bound {bound:e} is below what can be measured"),
         (None, _) => String::new(),
     };
     format!("{error} of ||X||, {how}{bound}")

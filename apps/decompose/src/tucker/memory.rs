@@ -16,10 +16,15 @@ use crate::failure::Failure;
 use crate::run::memory::{Forecast, Needs, figure_bytes};
 use crate::run::merges;
 use crate::run::plan::{Tried, within_memory};
-use crate::tucker::settings::{Floor, Settings, StartFrom};
+use crate::tucker::settings::{Floor, RanksFrom, Settings, StartFrom};
 
-/// What to do about a run that does not fit.
-pub(crate) const REMEDY: &str = "lower --ranks, use --precision f32 or fewer --threads";
+/// Returns what to do about a run that does not fit.
+pub(crate) fn remedy(settings: &Settings) -> &'static str {
+    match settings.ranks {
+        RanksFrom::Error(_) => "raise --eps, use --precision f32 or fewer --threads",
+        _ => "lower --ranks, use --precision f32 or fewer --threads",
+    }
+}
 
 /// The most that dense products pack of their operands, to the end.
 const PACKED: u64 = 4 << 20;
@@ -86,6 +91,25 @@ fn shrunk_bytes<V: Value>(tensor: &Coo<V>, ranks: Option<&[usize]>) -> u64 {
     fibres.saturating_mul(rank).saturating_mul(entry)
 }
 
+/// Checks that the factors and the core, whose ranks are known before there is a plan, fit: to plan the kernels of a core
+/// that does not may take minutes.
+///
+/// # Errors
+///
+/// The numbers of the smallest run.
+pub(crate) fn check_core<V: Value>(
+    tensor: &Coo<V>,
+    ranks: &[usize],
+    before: Forecast,
+    (settings, floor): (&Settings, Floor),
+) -> Result<(), Failure> {
+    let factors = factor_bytes::<V>(tensor.extents(), ranks, (settings, floor));
+    let work = core_bytes(ranks);
+    let peak = before.base.saturating_add(factors).saturating_add(work);
+    let least = Forecast { factors, work, peak: before.peak.max(peak), ..before };
+    least.check(remedy(settings))
+}
+
 /// Plans the run; where TTMc results do not fit whole, the largest come in windows of rows, one mode
 /// after another; where trees do not fit, fewer are kept.
 ///
@@ -147,6 +171,6 @@ pub(crate) fn plan<V: Value>(
         })?;
         found = leaner.unwrap_or(found);
     }
-    found.forecast.check(REMEDY)?;
+    found.forecast.check(remedy(settings))?;
     Ok((found.plan, found.forecast))
 }

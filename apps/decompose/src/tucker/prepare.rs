@@ -16,7 +16,7 @@ use crate::run::memory::Forecast;
 use crate::run::plan::{check_trees, refuse_blocks};
 use crate::run::tensor::{self, TensorFacts};
 use crate::tucker::args::AboveHosvd;
-use crate::tucker::memory::{self, REMEDY};
+use crate::tucker::memory::{self, remedy};
 use crate::tucker::settings::{Floor, RanksFrom, Settings, StartFrom, times};
 
 /// A run about to begin.
@@ -52,7 +52,7 @@ pub(crate) fn prepare<V: Value>(
     settings: &Settings,
     console: &mut Console,
 ) -> Result<Prepared<V>, Failure> {
-    let given = given(settings)?;
+    let (given, remedy) = (given(settings)?, remedy(settings));
     let loaded = tensor::load(settings, console, |tensor: &Coo<V>, format| {
         let ranks = settings.ranks(tensor.extents())?;
         check_trees(&settings.trees, tensor.extents())?;
@@ -67,12 +67,12 @@ pub(crate) fn prepare<V: Value>(
             floor = Floor::None;
             before = forecast(floor);
         }
-        before.without_start().check(REMEDY)?;
-        before.sort(REMEDY)?;
+        before.without_start().check(remedy)?;
+        before.sort(remedy)?;
         Ok((ranks, floor, before))
     });
     let (tensor, facts, (ranks, floor, before)) = loaded?;
-    let (mut tensor, unit) = tensor::in_unit(tensor, console)?;
+    let (mut tensor, unit) = tensor::in_unit(tensor, &facts.report.file, console)?;
     let given = given.map(|model| model.in_unit(unit.inverse()));
     let made = make_start(settings, (given, ranks), &mut tensor, console)?;
     let Made { start, ranks, bound, mut unfoldings } = made;
@@ -86,6 +86,7 @@ pub(crate) fn prepare<V: Value>(
     values.for_each(|value| *value = unit.multiply(*value));
     // The starts are made: what they took is known.
     let before = before.without_start();
+    memory::check_core(&tensor, &ranks, before, (settings, floor))?;
     let planned = console.phase("plan", || {
         let counts = pattern::of(&PatternCounts::of(&tensor));
         memory::plan(&tensor, (&counts, &ranks), before, (settings, floor))
@@ -95,12 +96,12 @@ pub(crate) fn prepare<V: Value>(
     forecast.tell(console)?;
     // Before kernels are compiled.
     check_start(&start, &settings.config(ranks.clone()), tensor.extents())?;
-    forecast.build(REMEDY)?;
+    forecast.build(remedy)?;
     let toolchain = settings.toolchain();
     let built = console.phase("build", || Engine::build(tensor, &plan, &toolchain));
     let (engine, build) = built?;
     console.build(&build)?;
-    forecast.solve(build.side_bytes, REMEDY)?;
+    forecast.solve(build.side_bytes, remedy)?;
     let facts = Facts { tensor: facts, unit, ranks, bound, unfoldings, plan, build, forecast };
     Ok(Prepared { engine, start, floor: factors, facts })
 }
@@ -148,6 +149,10 @@ fn make_start<V: Value>(
         (_, None) => return Err(Failure::internal("no ranks")),
     };
     let seed = settings.seed;
+    console.screen.line(format!(
+        "start    singular values of {}, mode by mode",
+        counted(tensor.order(), "mode", "modes")
+    ));
     let (found, seconds) =
         console.screen.phase("start", || hosvd(tensor, &target, truncation, seed));
     let found = found?;
@@ -155,6 +160,14 @@ fn make_start<V: Value>(
     let ranks: Vec<usize> = found.factors.iter().map(|factor| factor.cols()).collect();
     let (shown, bound) = (times(&ranks), found.bound);
     console.screen.line(format!("start    HOSVD of ranks {shown}: error at most {bound:.3e}"));
+    if let RanksFrom::Error(eps) = settings.ranks
+        && bound > eps
+    {
+        let why = "singular values are known to 1e-7 of the largest";
+        console
+            .screen
+            .warn(format!("the bound of --eps {eps:e} cannot be told from rounding: {why}"));
+    }
     console.event("hosvd", json!({ "ranks": ranks, "bound": bound, "seconds": seconds }))?;
     let (start, unfoldings) = (Start::Factors(found.factors), Some(found.unfoldings));
     Ok(Made { start, ranks, bound: Some(bound), unfoldings })

@@ -43,7 +43,7 @@ pub(crate) fn solve<V: Value>(
         Some(hosvd) => solve_above(engine, (start, hosvd), &config, observer),
         None => decompose_tucker::solve(engine, start, &config, observer),
     })?;
-    let outcome = outcome.in_unit(facts.unit);
+    let outcome = outcome.in_unit(facts.unit)?;
     let done = Done::after(&outcome.restarts);
     Ok(Solved { outcome, kernels: kernels::runs(engine.kernels(), engine.seconds()), done })
 }

@@ -60,6 +60,33 @@ fn single_precision_prints_the_fit_of_its_model() {
 }
 
 #[test]
+fn models_beyond_the_range_of_numbers_are_not_written() {
+    let dir = tempfile::tempdir().unwrap();
+    let value = |[i, j, k]: [usize; 3]| 7e307 + 1e307 * (i + 2 * j + 2 * k) as f64;
+    write(dir.path(), cells([2, 2, 2]).map(|at| (at, value(at))));
+    for words in ["cp -r 1", "tucker -r 1", "tt -r 1"] {
+        let mut command = decompose(dir.path());
+        command.args(words.split(' ')).args(["x.tns", "--out", "out"]);
+        let output = command.assert().code(2).get_output().clone();
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert!(text.contains("overflowed; scale the tensor's values"), "{words}: {text}");
+        assert!(!dir.path().join("out").exists(), "{words}");
+    }
+}
+
+#[test]
+fn a_large_value_is_told_in_few_digits() {
+    let dir = tempfile::tempdir().unwrap();
+    write(dir.path(), cells([3, 3, 3]).map(|at| (at, 1e308)));
+    let mut command = decompose(dir.path());
+    command.args(["complete", "-r", "1", "-i", "1", "x.tns", "--nowrite"]);
+    let output = command.output().unwrap();
+    let text = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+    assert!(text.contains("every listed value is 1e308"), "{text}");
+    assert!(!text.contains(&"0".repeat(40)), "{text}");
+}
+
+#[test]
 fn values_far_from_one_are_neither_zero_nor_infinite() {
     let dir = tempfile::tempdir().unwrap();
     let solvers = ["cp -r 2", "cp -r 2 --nonneg", "tucker -r 2", "tucker -r 2 --nonneg", "tt -r 2"];

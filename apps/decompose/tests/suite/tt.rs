@@ -48,6 +48,12 @@ fn train(folder: &Path) -> TtModel<f64> {
 fn the_memory_that_is_held_was_foreseen() {
     let dir = tempfile::tempdir().unwrap();
     run(dir.path(), "generate uniform --dims 60,50,40,30 --nnz 20000 -o x.dtb");
+    // Ranks that only the values decide are guessed, and the forecast says so.
+    for (options, said) in [("--eps 0.1", "memory   at least "), ("--ranks 4", "memory   ")] {
+        let (_, text) = run(dir.path(), &format!("tt {options} -t 2 x.dtb --explain"));
+        assert!(text.contains(said), "{options}: {text}");
+        assert_eq!(text.contains("at least"), said.contains("at least"), "{options}: {text}");
+    }
     // Noise has nearly all the ranks that its shape allows.
     for (number, options) in ["--eps 0.1", "--eps 0.9", "--ranks 40,60,20"].iter().enumerate() {
         run(dir.path(), &format!("tt --method svd {options} -q -t 2 x.dtb -o run{number}"));
@@ -87,6 +93,22 @@ fn every_method_finds_the_two_terms_of_the_sun() {
     }
     let order = train(&dir.path().join("d")).order().to_string();
     assert_eq!(order, "3-1-2");
+}
+
+#[test]
+fn a_bound_below_what_can_be_measured_is_not_said_to_be_kept() {
+    let dir = tempfile::tempdir().unwrap();
+    let cells = (0..27).map(|at| [at / 9, at / 3 % 3, at % 3]);
+    let line = |[i, j, k]: [usize; 3]| {
+        let value = (1.0 + i as f64) * (0.7 + j as f64) * (0.3 + k as f64);
+        format!("{} {} {} {value}\n", i + 1, j + 1, k + 1)
+    };
+    fs::write(dir.path().join("x.tns"), cells.map(line).collect::<String>()).unwrap();
+    let (out, _) = run(dir.path(), "tt --eps 1e-20 x.tns -o run");
+    assert!(out.contains("the bound 1e-20 is below what can be measured"), "{out}");
+    assert!(json(&dir.path().join("run/run.json"))["result"]["keeps_bound"].is_null());
+    let (out, _) = run(dir.path(), "tt --eps 1e-6 x.tns -o other");
+    assert!(out.contains("the bound 1e-6 is kept"), "{out}");
 }
 
 #[test]

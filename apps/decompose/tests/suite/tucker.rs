@@ -111,6 +111,39 @@ fn ranks_are_found_for_an_error() {
 }
 
 #[test]
+fn a_core_beyond_the_memory_is_refused_before_its_kernels_are_planned() {
+    let dir = tempfile::tempdir().unwrap();
+    let line = |entry: usize| {
+        let index = |mode: usize| ((entry * (mode + 3) + entry * entry) % 6 + 1).to_string();
+        (0..25).map(index).collect::<Vec<_>>().join(" ") + &format!(" {}.5\n", entry + 1)
+    };
+    fs::write(dir.path().join("x.tns"), (0..6).map(line).collect::<String>()).unwrap();
+    let mut command = decompose(dir.path());
+    let words = ["tucker", "--eps", "0.1", "x.tns"];
+    let run = command.args(words).timeout(std::time::Duration::from_secs(20)).assert().code(2);
+    let text = String::from_utf8(run.get_output().stderr.clone()).unwrap();
+    assert!(text.contains("this run needs") && text.contains("raise --eps"), "{text}");
+}
+
+#[test]
+fn a_bound_on_the_error_is_no_less_than_rounding() {
+    let dir = tempfile::tempdir().unwrap();
+    let cells = (0..27).map(|at| [at / 9, at / 3 % 3, at % 3]);
+    let line = |[i, j, k]: [usize; 3]| {
+        let value = (1.0 + i as f64) * (0.7 + j as f64) * (0.3 + k as f64);
+        format!("{} {} {} {value}\n", i + 1, j + 1, k + 1)
+    };
+    fs::write(dir.path().join("x.tns"), cells.map(line).collect::<String>()).unwrap();
+    let mut command = decompose(dir.path());
+    let run = command.args(["tucker", "--eps", "1e-20", "x.tns", "-o", "run"]).assert().success();
+    let text = String::from_utf8(run.get_output().stderr.clone()).unwrap();
+    assert!(text.contains("--eps 1e-20 cannot be told from rounding"), "{text}");
+    let result = json(&dir.path().join("run/run.json"))["result"].clone();
+    let (bound, error) = (&result["hosvd_bound"], &result["relative_error"]);
+    assert!(bound.as_f64().unwrap() >= error.as_f64().unwrap().max(1e-8), "{bound} {error}");
+}
+
+#[test]
 fn the_same_seed_gives_the_same_bytes_and_checkpoints_resume() {
     let dir = tempfile::tempdir().unwrap();
     let run = |options: &str| {
