@@ -80,7 +80,12 @@ pub fn open(folder: &Path, version: u64) -> Result<NpzIn, CommonError> {
     let mut archive = NpzIn::open(&file(folder))?;
     let found: Vec<u64> = archive.numbers("version")?;
     if found != [version] {
-        let why = format!("checkpoint layout {found:?}; this program reads {version}");
+        let found: Vec<String> = found.iter().map(u64::to_string).collect();
+        let why = format!(
+            "its arrays have layout {}, this command reads {version}: another command or version of this program \
+             has saved it; {REMEDY}",
+            found.join(" ")
+        );
         return Err(CommonError::content(archive.path(), why));
     }
     Ok(archive)
@@ -121,6 +126,20 @@ pub fn mismatch(folder: &Path, why: String) -> SolverError {
     SolverError::Start { what: file(folder).display().to_string(), why }
 }
 
+/// What to do about a checkpoint that does not suit.
+const REMEDY: &str = "resume with the command and the options that saved it, or leave out --resume";
+
+/// The end of the name of an option that is a number, saved as its bits.
+const AS_BITS: &str = ", as bits";
+
+/// Writes the value of an option for people.
+fn shown(name: &str, numbers: &[u64]) -> String {
+    match name.ends_with(AS_BITS) {
+        true => format!("{:?}", numbers.iter().map(|&n| f64::from_bits(n)).collect::<Vec<_>>()),
+        false => format!("{numbers:?}"),
+    }
+}
+
 /// Returns the first option in which the saved run differs from `wanted`, with both values;
 /// `None` if they agree.
 ///
@@ -129,9 +148,15 @@ pub fn mismatch(folder: &Path, why: String) -> SolverError {
 /// [`CommonError::Content`] if an array is missing or of another type.
 pub fn difference(archive: &mut NpzIn, wanted: &Identity) -> Result<Option<String>, CommonError> {
     for (name, wanted) in wanted {
+        if !archive.has(name) {
+            let why = format!("another command has saved it; {REMEDY}");
+            return Err(CommonError::content(archive.path(), why));
+        }
         let saved: Vec<u64> = archive.numbers(name)?;
         if saved != *wanted {
-            return Ok(Some(format!("{name}: saved {saved:?}, now {wanted:?}")));
+            let option = name.strip_suffix(AS_BITS).unwrap_or(name);
+            let (saved, now) = (shown(name, &saved), shown(name, wanted));
+            return Ok(Some(format!("{option}: saved {saved}, now {now}; {REMEDY}")));
         }
     }
     Ok(None)

@@ -25,7 +25,9 @@ pub fn replace(
     write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
 ) -> Result<(), CommonError> {
     let done = || -> io::Result<()> {
-        let file = temporary(path.parent().unwrap_or(Path::new("")), "")?;
+        // Of the error only what the system said: its name is the temporary one.
+        let made = temporary(path.parent().unwrap_or(Path::new("")), "");
+        let file = made.map_err(|error| io::Error::from(error.kind()))?;
         let mut out = BufWriter::with_capacity(BUFFER, file.as_file().try_clone()?);
         write(&mut out)?;
         out.flush()?;
@@ -41,7 +43,8 @@ pub fn kind(error: &(dyn Error + 'static)) -> Option<ErrorKind> {
     let mut next = Some(error);
     while let Some(error) = next {
         next = match error.downcast_ref::<io::Error>() {
-            Some(io) if io.raw_os_error().is_some() => return Some(io.kind()),
+            // What the system said, or a kind of it alone.
+            Some(io) if io.get_ref().is_none() => return Some(io.kind()),
             Some(io) => io.get_ref().map(|inner| inner as &(dyn Error + 'static)),
             None => error.source(),
         };

@@ -1,7 +1,7 @@
 //! Archives of arrays that `numpy.load` reads.
 
 use std::fs::File;
-use std::io::{self, BufReader, BufWriter};
+use std::io::{self, BufReader, BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use decompose_formats::io::{NpyHeader, read_dense};
@@ -9,6 +9,7 @@ use decompose_formats::{Matrix, Value};
 use ndarray::{Array, Array2, ArrayView, Dimension, ShapeBuilder, StrideShape};
 use ndarray_npy::{NpzWriter, ReadNpyError, ReadNpyExt, ReadableElement, WritableElement};
 use zip::read::ZipFile;
+use zip::result::ZipError;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipArchive};
 
@@ -21,7 +22,54 @@ const LARGE_FROM: usize = u32::MAX as usize - (1 << 16);
 
 /// An archive being written; see [`write()`].
 pub struct NpzOut<'a> {
-    archive: NpzWriter<&'a mut BufWriter<File>>,
+    archive: NpzWriter<UntilRefused<'a>>,
+}
+
+/// A file that takes nothing more once a write was refused: an archive that is given up writes its end all the same, and
+/// tells on standard error if it cannot.
+struct UntilRefused<'a> {
+    file: &'a mut BufWriter<File>,
+    refused: bool,
+    /// Where the archive stands, also once nothing is written.
+    at: u64,
+    end: u64,
+}
+
+impl UntilRefused<'_> {
+    fn moved(&mut self, at: u64) -> u64 {
+        self.at = at;
+        self.end = self.end.max(at);
+        at
+    }
+}
+
+impl Write for UntilRefused<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = if self.refused { Ok(bytes.len()) } else { self.file.write(bytes) };
+        self.refused |= written.is_err();
+        let written = written?;
+        self.moved(self.at + written as u64);
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let flushed = if self.refused { Ok(()) } else { self.file.flush() };
+        self.refused |= flushed.is_err();
+        flushed
+    }
+}
+
+impl Seek for UntilRefused<'_> {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        let at = match to {
+            _ if !self.refused => self.file.seek(to),
+            SeekFrom::Start(at) => Ok(at),
+            SeekFrom::Current(by) => Ok(self.at.saturating_add_signed(by)),
+            SeekFrom::End(by) => Ok(self.end.saturating_add_signed(by)),
+        };
+        self.refused |= at.is_err();
+        Ok(self.moved(at?))
+    }
 }
 
 /// Writes the archive `path` by `add`, as [`files::replace`].  The bytes depend on the arrays only.
@@ -34,7 +82,9 @@ pub fn write(
     add: impl FnOnce(&mut NpzOut<'_>) -> io::Result<()>,
 ) -> Result<(), CommonError> {
     files::replace(path, |file| {
-        let mut out = NpzOut { archive: NpzWriter::new(file) };
+        let mut out = NpzOut {
+            archive: NpzWriter::new(UntilRefused { file, refused: false, at: 0, end: 0 }),
+        };
         add(&mut out)?;
         out.archive.finish().map(|_| ()).map_err(io::Error::other)
     })
@@ -113,6 +163,17 @@ impl NpzOut<'_> {
     }
 }
 
+/// Says why a file is no archive.
+fn not_npz(error: &ZipError) -> String {
+    match error {
+        // The list of what is in an archive stands at its end.
+        ZipError::InvalidArchive(_) => {
+            "not an npz file, or one that was cut off: the list at its end is missing or damaged; write it anew".into()
+        }
+        other => format!("not an npz file: {other}"),
+    }
+}
+
 /// An archive being read.
 ///
 /// What a member claims to hold is checked against its size and the memory there is before any is
@@ -144,7 +205,7 @@ impl NpzIn {
     pub fn open_within(path: &Path, limit: u64) -> Result<NpzIn, CommonError> {
         let file = File::open(path).map_err(|source| CommonError::io("open", path, source))?;
         let archive = ZipArchive::new(BufReader::new(file))
-            .map_err(|error| CommonError::content(path, format!("not an npz file: {error}")))?;
+            .map_err(|error| CommonError::content(path, not_npz(&error)))?;
         let name = |name: &str| name.strip_suffix(".npy").unwrap_or(name).to_owned();
         let names = archive.file_names().map(name).collect();
         Ok(NpzIn { path: path.to_owned(), archive, names, limit })

@@ -110,6 +110,10 @@ impl RunFolder {
             let why = "is a file; choose another folder for the output with --out";
             return Err(CommonError::content(path, why));
         }
+        if path.is_symlink() && !path.exists() {
+            let why = "is a link to a folder that does not exist; make it, or choose another one with --out";
+            return Err(CommonError::content(path, why));
+        }
         if existing == Existing::Resume {
             // Before a folder is made.
             let saved = checkpoint::file(&resumable(path));

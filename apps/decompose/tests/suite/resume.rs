@@ -47,3 +47,33 @@ fn a_refused_start_leaves_an_earlier_run_alone() {
     cp(dir.path(), "sun-elevation.tns.gz", "-r 2 -q -o run --overwrite");
     assert!(!dir.path().join("run/checkpoint.npz").exists());
 }
+
+#[test]
+fn checkpoints_that_do_not_suit_are_told_in_words() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = data("sun-elevation.tns.gz").display().to_string();
+    let run = |words: &str| {
+        let mut command = decompose(dir.path());
+        command.args(words.split(' ')).arg(&file);
+        let output = command.output().unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    let saving = "-i 2 --tol 0 --checkpoint-every 1";
+    assert_eq!(run(&format!("cp -r 2 {saving} -o cp")).0, Some(0));
+    assert_eq!(run(&format!("tt -r 2 {saving} -o tt")).0, Some(0));
+    for (words, expected) in [
+        ("cp -r 2 --reg 1 --resume cp", "reg: saved [0.0], now [1.0]; resume with the command"),
+        ("tucker -r 2 --resume cp", "another command or version"),
+        ("tucker -r 2 --resume tt", "resume with the command and the options that saved it"),
+    ] {
+        let (code, text) = run(words);
+        assert_eq!(code, Some(2), "{words}: {text}");
+        assert!(text.contains(expected), "{words}: {text}");
+    }
+    let saved = dir.path().join("cp/checkpoint.npz");
+    let bytes = fs::read(&saved).unwrap();
+    fs::write(&saved, &bytes[..bytes.len() / 2]).unwrap();
+    let (code, text) = run("cp -r 2 --resume cp");
+    assert_eq!(code, Some(2), "{text}");
+    assert!(text.contains("cut off") && !text.contains("EOCD"), "{text}");
+}
