@@ -199,7 +199,9 @@ fn write_table(
             let (found, warnings) = labels::find(&input.file, &input.name(), folder, extents)?;
             warnings.iter().for_each(|warning| screen.warn(warning));
             labels::told(&found, folder).into_iter().for_each(|line| screen.line(line));
-            labels::names(&found)
+            let (names, warnings) = labels::distinct(labels::names(&found));
+            warnings.iter().for_each(|warning| screen.warn(warning));
+            names
         }
     };
     let writing = || io::write_table(&content.tensor, &modes, &args.out, (base, overwrite));

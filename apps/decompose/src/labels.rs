@@ -11,6 +11,7 @@
 //!
 //! A file holds a line for each index.
 
+use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
@@ -135,6 +136,27 @@ pub(crate) fn names(labels: &[ModeLabels]) -> Vec<ModeNames> {
         labels: labels.indices.clone(),
     };
     (1..).zip(labels).map(name).collect()
+}
+
+/// Leaves the labels of a mode out where one stands for two indices, which would be one index when the table is read;
+/// says so.
+pub(crate) fn distinct(mut names: Vec<ModeNames>) -> (Vec<ModeNames>, Vec<String>) {
+    let mut warnings = Vec::new();
+    for (mode, number) in names.iter_mut().zip(1..) {
+        let mut first = HashMap::new();
+        let again = mode.labels.iter().zip(1..).find_map(|(label, index)| {
+            first.insert(label.as_str(), index).map(|before: usize| (label, before, index))
+        });
+        if let Some((label, before, index)) = again {
+            warnings.push(format!(
+                "indices {before} and {index} of mode {number} have the same label `{}`: the mode is written as \
+                 numbers; give each index a label of its own",
+                printable(label)
+            ));
+            mode.labels.clear();
+        }
+    }
+    (names, warnings)
 }
 
 /// Returns what is recorded of the modes that have labels.

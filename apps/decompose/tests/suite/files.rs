@@ -192,3 +192,16 @@ fn an_unknown_value_is_left_out_where_it_is_asked() {
     let want = [[1.0, 1.0, 0.0], [2.0, 1.0, 2.5], [2.0, 2.0, 0.0]];
     assert_eq!(entries(&dir.path().join("y.tns")), want);
 }
+
+#[test]
+fn indices_of_one_label_stay_apart_in_a_table() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::create_dir(dir.path().join("x")).unwrap();
+    fs::write(dir.path().join("x/mode-2-city.map"), "Rome\nOslo\nRome\n").unwrap();
+    fs::write(dir.path().join("x.tns"), "1 1 5\n2 2 6\n2 3 7\n").unwrap();
+    let said = run(dir.path(), "convert x.tns x.csv");
+    assert!(said.contains("indices 1 and 3 of mode 2 have the same label `Rome`"), "{said}");
+    run(dir.path(), "convert x.csv y.tns --value value");
+    assert_eq!(entries(&dir.path().join("y.tns")).len(), 3);
+    assert_eq!(fs::read_to_string(dir.path().join("y/mode-2-city.map")).unwrap(), "1\n2\n3\n");
+}
