@@ -87,9 +87,17 @@ pub(crate) fn run(args: &RankArgs) -> Result<Done, Failure> {
     let scan = scan::scan(&task, &args.ranks.0, state, &mut console)?;
     console.phases.add("fit", begun.elapsed().as_secs_f64());
     if scan.rows.is_empty() {
+        let what = match settings.checkpoint() {
+            Some(_) => "no rank was finished: only the checkpoint was written",
+            None => "no rank was finished: nothing was written",
+        };
+        console.screen.line(what);
         return Ok(Done::Interrupted);
     }
-    let report = Report::new(scan, args.method, settings.input.name());
+    let mut report = Report::new(scan, args.method, settings.input.name());
+    if data::only_value(&loaded.parts).is_some() {
+        report.tell_none_apart();
+    }
     let ending = Ending { report: &report, settings: &settings, loaded: &loaded };
     run::finish(&ending, folder, &mut console)
 }

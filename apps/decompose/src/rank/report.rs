@@ -85,9 +85,10 @@ pub(crate) struct RankRecord<'a> {
     error: &'static str,
     /// Why the scan stopped; each fit stops for reasons of its own.
     stop: StopReason,
-    recommended_rank: usize,
+    /// `None` if no rank can be told from another.
+    recommended_rank: Option<usize>,
     /// The rank with good predictions, whatever its components are.
-    rank_for_prediction: usize,
+    rank_for_prediction: Option<usize>,
     why: &'a [String],
     ranks: &'a [RankRow],
 }
@@ -104,6 +105,14 @@ impl Report {
         Report { rows: scan.rows, recommended, done, method, error_name, name }
     }
 
+    /// Says that the entries, which have one value, tell no rank from another.
+    pub(crate) fn tell_none_apart(&mut self) {
+        let why = "none: every entry has the same value, and no rank can be told from another";
+        self.recommended.why = vec![why.into()];
+        self.recommended.rank = 0;
+        self.recommended.for_prediction = 0;
+    }
+
     /// Returns what is recorded.
     fn record(&self) -> RankRecord<'_> {
         RankRecord {
@@ -113,8 +122,8 @@ impl Report {
                 Done::Interrupted => StopReason::Interrupted,
                 Done::Complete | Done::Partly => StopReason::Complete,
             },
-            recommended_rank: self.recommended.rank,
-            rank_for_prediction: self.recommended.for_prediction,
+            recommended_rank: told(self.recommended.rank),
+            rank_for_prediction: told(self.recommended.for_prediction),
             why: &self.recommended.why,
             ranks: &self.rows,
         }
@@ -153,7 +162,10 @@ impl Report {
             x_name: "rank".into(),
             y_name: y_name.into(),
             curves: curves.into_iter().filter(|curve| !curve.points.is_empty()).collect(),
-            places: vec![("recommended rank".into(), self.recommended.rank as f64)],
+            places: match self.recommended.rank {
+                0 => Vec::new(),
+                rank => vec![("recommended rank".into(), rank as f64)],
+            },
             x_ticks: self.rows.iter().map(|row| row.rank as f64).collect(),
             ..CurvePanel::default()
         };
@@ -178,10 +190,12 @@ impl Report {
         let panels = [errors, fit, matched].into_iter().filter(|panel| !panel.curves.is_empty());
         Curves {
             title: format!("{}: CP models by rank", self.name),
-            note: format!(
-                "recommended: rank {}; lines with caps: from the best to the worst start",
-                self.recommended.rank
-            ),
+            note: match self.recommended.rank {
+                0 => "no rank can be told from another".into(),
+                rank => format!(
+                    "recommended: rank {rank}; lines with caps: from the best to the worst start"
+                ),
+            },
             panels: panels.collect(),
         }
     }
@@ -209,12 +223,20 @@ impl Report {
         }
         let rank = self.recommended.rank;
         for (line, at) in self.recommended.why.iter().zip(0..) {
-            let head =
-                if at == 0 { format!("recommended {rank} (*): ") } else { "            ".into() };
+            let head = match (at, rank) {
+                (0, 0) => "recommended ".into(),
+                (0, _) => format!("recommended {rank} (*): "),
+                _ => "            ".into(),
+            };
             writeln!(f, "{head}{line}")?;
         }
         Ok(())
     }
+}
+
+/// A rank, unless it stands for none.
+fn told(rank: usize) -> Option<usize> {
+    (rank > 0).then_some(rank)
 }
 
 #[cfg(test)]
