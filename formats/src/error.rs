@@ -116,7 +116,10 @@ pub enum FormatError {
         known: u32,
     },
     /// A value that is NaN or infinite outside a text file.
-    #[error("{file}: the value at {position} is {value}; remove it or replace it by a number")]
+    #[error(
+        "{file}: the value at {position} is {value}; remove it or replace it by a number{}",
+        if value.is_nan() { ", or use `decompose complete --missing nan`, which takes NaN as unknown" } else { "" }
+    )]
     NotFinite {
         /// The file.
         file: String,

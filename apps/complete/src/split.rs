@@ -4,7 +4,7 @@ use std::fmt;
 
 use decompose_common::SolverError;
 use decompose_common::rng::MatrixRng;
-use decompose_formats::{Coo, Duplicates, Ints, ModeOrder};
+use decompose_formats::{Coo, Duplicates, Ints, ModeOrder, counted};
 
 /// The parts of a tensor's entries.
 #[derive(Clone, Debug, PartialEq)]
@@ -100,9 +100,9 @@ pub fn split(tensor: &Coo<f64>, share: Share, rule: SplitRule) -> Result<Parts, 
         match (share > 0.0, picked.nnz()) {
             (false, _) => Ok(None),
             (true, 0) => {
-                let nnz = tensor.nnz();
+                let entries = counted(tensor.nnz(), "entry", "entries");
                 let why = format!(
-                    "the {name} part is empty: a share of {share} of {nnz} entries; give it more"
+                    "the {name} part is empty: a share of {share} of {entries}; give it more"
                 );
                 Err(SolverError::Data(why))
             }

@@ -8,6 +8,7 @@ use decompose_formats::io::{Base, Format, Missing};
 use decompose_formats::{Coo, Ints, counted};
 use serde_json::json;
 
+use crate::complete::figures::short;
 use crate::complete::mask;
 use crate::complete::settings::{HeldOut, Settings};
 use crate::failure::Failure;
@@ -68,7 +69,8 @@ pub(crate) fn load(
             memory::foresee(bytes, || "the entries, divided,".into(), REMEDY)?;
             let (parts, seconds) = console.screen.phase("split", || split(&tensor, *share, *rule));
             drop(tensor);
-            (parts?, seconds)
+            let named = |error| Failure::input(format!("{}: {error}", facts.report.file));
+            (parts.map_err(named)?, seconds)
         }
         HeldOut::Files { val, test } => {
             let begun = std::time::Instant::now();
@@ -100,9 +102,10 @@ pub(crate) fn only_value(parts: &Parts) -> Option<f64> {
 /// Says why entries that all have this value are nothing to complete.
 fn nothing_to_learn(value: f64) -> String {
     format!(
-        "every listed value is {value}: cells that are not listed seem to be zeros that were not listed, and \
+        "every listed value is {}: cells that are not listed seem to be zeros that were not listed, and \
          a completion, for which they are unknown, has nothing to learn; list the zeros, say with --mask \
-         which cells were observed, or use `decompose cp`, for which cells that are not listed are zero"
+         which cells were observed, or use `decompose cp`, for which cells that are not listed are zero",
+        short(value)
     )
 }
 
@@ -129,7 +132,8 @@ fn common_extents(parts: Parts) -> Result<Parts, Failure> {
         let Some(part) = part else { continue };
         if part.order() != train.order() {
             let (have, want) = (part.order(), train.order());
-            let why = format!("the {name} entries have {have} modes, the training entries {want}");
+            let have = counted(have, "mode", "modes");
+            let why = format!("the {name} entries have {have}, the training entries {want}");
             return Err(Failure::input(why));
         }
         extents.iter_mut().zip(part.extents()).for_each(|(e, &other)| *e = other.max(*e));

@@ -54,6 +54,14 @@ pub(crate) fn errors(solved: &Solved, title: &str) -> Curves {
     }
 }
 
+/// All digits of a value, with an exponent where it would be long.
+pub(crate) fn short(value: f64) -> String {
+    match value.abs() {
+        size if size != 0.0 && !(1e-4..1e15).contains(&size) => format!("{value:e}"),
+        _ => value.to_string(),
+    }
+}
+
 /// Six digits, with an exponent where they would be zeros.
 pub(crate) fn number(value: f64) -> String {
     match value.abs() {

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::cli::Done;
 use crate::complete::data::{Loaded, only_value};
-use crate::complete::figures::{self, number};
+use crate::complete::figures::{self, number, short};
 use crate::complete::predictions::Predictions;
 use crate::complete::settings::Settings;
 use crate::complete::solve::Solved;
@@ -167,7 +167,7 @@ impl Ended for Report<'_> {
         let least = outcome.baselines.iter().map(of).fold(f64::INFINITY, f64::min);
         if let Some(value) = only_value(&self.loaded.parts) {
             let why = "zeros seem not to be listed, and there is nothing to learn";
-            writeln!(f, "warning     every listed value is {value}: {why}")?;
+            writeln!(f, "warning     every listed value is {}: {why}", short(value))?;
         } else if judged.error() >= least {
             let remedy = match outcome.is_unfinished() {
                 true => "its fit had not ended",

@@ -7,7 +7,7 @@ use decompose_common::evaluate::values_at;
 use decompose_common::memory::note;
 use decompose_common::model::{Link, Stored};
 use decompose_complete::{BitQuality, Loss, Quality, Scores};
-use decompose_formats::io::{Overwrite, write};
+use decompose_formats::io::{Overwrite, TableFile, write};
 use decompose_formats::{Coo, counted};
 use serde::Serialize;
 
@@ -82,6 +82,11 @@ struct Measures {
 pub(crate) fn run(args: &EvalArgs) -> Result<Done, Failure> {
     let overwrite = if args.compute.overwrite { Overwrite::Replace } else { Overwrite::Refuse };
     if let Some(out) = &args.residuals {
+        if TableFile::of_path(out).is_some() {
+            let why = format!("{}: residuals are written as a list, not as a table", out.display());
+            return Err(Failure::input(why)
+                .help("use .tns or .dtb; `decompose convert` makes a table of such a list"));
+        }
         check_output(out, overwrite)?;
     }
     args.compute.begin()?;

@@ -132,6 +132,10 @@ impl FromStr for ModeList {
 ///
 /// A path that holds no run or no model, or an output that exists or cannot be written.
 pub(crate) fn run(args: &PlotArgs) -> Result<Done, Failure> {
+    if let Some(mode) = args.lines.0.iter().find(|mode| args.bars.0.contains(mode)) {
+        let why = format!("mode {} is in both --lines and --bars", mode + 1);
+        return Err(Failure::input(why).help("draw it as one of them"));
+    }
     let existing = if args.overwrite { Existing::Replace } else { Existing::Refuse };
     interrupt::announce();
     let folder = RunFolder::claim_for(&args.out, existing, Contents::Figures)?;

@@ -90,7 +90,10 @@ impl<'a> Sketches<'a> {
     }
 
     fn warn(&mut self, stem: &str, error: &str) {
-        self.warnings.push(format!("the figure `{stem}` is left out: {error}"));
+        // Some errors begin with the name.
+        let why = error.strip_prefix(&format!("figure `{stem}`")).unwrap_or(error);
+        let why = why.trim_start_matches([':', ' ']);
+        self.warnings.push(format!("the figure `{stem}` is left out: {why}"));
     }
 }
 
@@ -176,6 +179,12 @@ mod tests {
         sketches.add("convergence", || Ok(Convergence::default()));
         assert_eq!(sketches.write(dir.path()), [dir.path().join("spectra.svg")]);
         assert!(sketches.warnings[0].starts_with("the figure `convergence` is left out: "));
+        assert_eq!(
+            sketches.warnings[0].matches("convergence").count(),
+            1,
+            "{:?}",
+            sketches.warnings
+        );
         // A file is where a folder should be.
         let file = dir.path().join("spectra.svg");
         sketches.add("spectra", spectra);

@@ -142,3 +142,57 @@ fn a_start_that_does_not_fit() {
     refuse(dir.path(), "-r 3 x.tns --init x", &["it has rank 2"]);
     refuse(dir.path(), "-r 2 y.tns --init x", &["extents"]);
 }
+
+/// Runs a command in `folder`; it must refuse and say each of `expected`, and none of `never`.
+fn refused(folder: &Path, words: &str, expected: &[&str], never: &str) {
+    let before = names(folder);
+    let mut command = decompose(folder);
+    let output = command.args(words.split_whitespace()).assert().code(2).get_output().clone();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    for text in expected {
+        assert!(stderr.contains(text), "`{words}` should say `{text}`:\n{stderr}");
+    }
+    assert!(!stderr.contains(never), "`{words}` should not say `{never}`:\n{stderr}");
+    assert_eq!(names(folder), before, "`{words}` left files");
+}
+
+#[test]
+fn refusals_name_the_file_the_value_and_what_to_do() {
+    let dir = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| fs::write(dir.path().join(name), text).unwrap();
+    write("x.tns", "1 1 1 1\n2 2 2 2\n2 1 2 3\n1 2 1 1\n");
+    write("zero.tns", "1 1 1 0\n2 2 2 0\n");
+    write("twice.csv", "a,a,v\n1,2,3\n2,1,4\n");
+    decompose(dir.path()).args("cp -r 1 x.tns -o model".split(' ')).assert().success();
+    for (words, expected, never) in [
+        ("cp -r 1 zero.tns", &["zero.tns: every value of the tensor is zero"][..], "panicked"),
+        ("complete -r 1 x.tns", &["x.tns: the validation part is empty", "4 entries"], "panicked"),
+        ("eval model x.tns --residuals r.csv", &["r.csv: residuals", "use .tns"], ".npy"),
+        ("plot model --lines 1 --bars 1,2 -o p", &["mode 1 is in both --lines and --bars"], "note"),
+        (
+            "convert twice.csv y.tns --modes a --value v",
+            &["columns 1 and 2 are both called `a`"],
+            "merged",
+        ),
+        ("cp -r 1 -t 2000 x.tns", &["2000 threads are more than 1024"], "panicked"),
+    ] {
+        refused(dir.path(), words, expected, never);
+    }
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink("/no/such/folder", dir.path().join("dangling")).unwrap();
+        let said = &["dangling: is a link to a folder that does not exist"][..];
+        refused(dir.path(), "cp -r 1 x.tns -o dangling", said, "os error");
+    }
+}
+
+#[test]
+fn more_threads_than_cores_are_told() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("x.tns"), "1 1 1 1\n2 2 2 2\n2 1 2 3\n").unwrap();
+    let threads = std::thread::available_parallelism().unwrap().get() + 1;
+    let line = format!("cp -r 1 -i 1 -t {threads} x.tns --nowrite");
+    let run = decompose(dir.path()).args(line.split(' ')).assert().success();
+    let text = String::from_utf8(run.get_output().stderr.clone()).unwrap();
+    assert!(text.contains(&format!("warning: {threads} threads share ")), "{text}");
+}

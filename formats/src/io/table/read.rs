@@ -212,7 +212,14 @@ impl<R: Read> Rows<'_, R> {
 
     /// Finds a column by its name, or by its number from 1 where no name is so.
     fn column(&self, header: &ByteRecord, name: &str) -> Result<usize, FormatError> {
-        let named = header.iter().position(|field| text(field) == name);
+        let mut having = header.iter().enumerate().filter(|(_, field)| text(field) == name);
+        let named = having.next().map(|(at, _)| at);
+        if let (Some(first), Some((second, _))) = (named, having.next()) {
+            let (first, second) = (first + 1, second + 1);
+            let what = format!("columns {first} and {second} are both called `{name}`");
+            let remedy = "name them differently";
+            return Err(FormatError::Unsupported { file: self.file.to_owned(), what, remedy });
+        }
         let number = || name.parse::<usize>().ok()?.checked_sub(1).filter(|at| *at < header.len());
         named.or_else(number).ok_or_else(|| {
             let names: Vec<String> = header.iter().take(50).map(text).collect();
