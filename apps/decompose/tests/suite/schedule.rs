@@ -112,7 +112,7 @@ fn an_illegal_schedule_is_refused_with_its_rule() {
         ("path X*A3", "path X*A9", "there is no operand `A9`"),
         ("buffer dense", "colour red", "line 4 of the schedule"),
         ("i position", "i coordinate", "rule 10"),
-        ("position boundary", "position maybe", "owner|boundary|privatise|turns|positions"),
+        ("position boundary", "position maybe", "owner|boundary|privatise|positions"),
     ];
     let words = format!("mttkrp:3:1 {} -r 16 --schedule s.txt", sun());
     fs::write(dir.path().join("s.txt"), legal).unwrap();
