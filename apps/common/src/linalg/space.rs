@@ -53,7 +53,7 @@ pub(crate) fn is_inside() -> bool {
 
 impl Space {
     fn within(limit: u64) -> Space {
-        let buffer = 2 * Machine::here().l3_bytes.max(1);
+        let buffer = 2 * Machine::last_level_bytes().max(1);
         // One is that of the shared thread.
         let left = AtomicU64::new((limit / 2 / buffer).saturating_sub(1));
         Space { left, shared: ThreadPoolBuilder::new().num_threads(1).build().ok() }
@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn buffers_take_half_of_the_space_and_one_thread_works_for_the_others() {
-        let buffer = 2 * Machine::here().l3_bytes;
+        let buffer = 2 * Machine::last_level_bytes();
         let owners = |limit: u64| {
             let space = Space::within(limit);
             let ask = || {

@@ -312,7 +312,7 @@ fn the_address_space_is_a_limit() {
 #[test]
 fn a_limited_address_space_serves_dense_products_of_all_threads() {
     let dir = folder(&TENSORS[1..2]);
-    let buffer = (2 * Machine::here().l3_bytes) >> 20;
+    let buffer = (2 * Machine::last_level_bytes()) >> 20;
     for line in ["tt --eps 0.9 b.tns", "tucker -r 20 -i 1 b.tns", "cp -r 100 -i 1 b.tns"] {
         let line = format!("{line} --nowrite --no-codegen -t 3");
         let output = within_space(dir.path(), &line, 700 + buffer);

@@ -29,7 +29,7 @@ fn vendor() -> String {
 }
 
 #[cfg(target_arch = "x86_64")]
-fn cache_sizes() -> Option<(u64, u64, u64)> {
+pub(super) fn cache_sizes() -> Option<(u64, u64, u64)> {
     let cpuid = CpuId::new();
     let size = |level: u8| {
         let caches = cpuid.get_cache_parameters()?;
@@ -49,7 +49,7 @@ fn cache_sizes() -> Option<(u64, u64, u64)> {
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-fn cache_sizes() -> Option<(u64, u64, u64)> {
+pub(super) fn cache_sizes() -> Option<(u64, u64, u64)> {
     None
 }
 

@@ -97,4 +97,10 @@ impl Machine {
         static HERE: OnceLock<Machine> = OnceLock::new();
         HERE.get_or_init(detect::machine)
     }
+
+    /// Returns the bytes of the last-level cache of the processor that this runs on, whatever family schedules are judged
+    /// for.
+    pub fn last_level_bytes() -> u64 {
+        detect::cache_sizes().map_or(Machine::here().l3_bytes, |(_, _, last)| last)
+    }
 }
