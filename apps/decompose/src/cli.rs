@@ -148,7 +148,8 @@ fn warn_of_unknown_processor(command: &Command) {
     let machine = Machine::here();
     if plans && machine.family == Family::Neutral {
         eprintln!(
-            "warning: no costs were measured on processors like {}; schedules are right, but may be slower than others",
+            "warning: speeds were never measured on a processor like {}: results are the same, but kernels may be \
+             slower than they could be",
             machine.name
         );
     }

@@ -21,7 +21,7 @@ use decompose_core::error::CoreError;
 use decompose_core::kernels;
 use decompose_core::runtime::{Toolchain, Workload};
 use decompose_core::schedule::{Problem, Schedule};
-use decompose_core::sweep::{PlanOptions, TreeLayout, TreePlan, Trees, plan_kernels};
+use decompose_core::sweep::{PlanOptions, TreeLayout, TreePlan, plan_kernels};
 use decompose_formats::dense::padded as padded_to;
 use decompose_formats::{Coo, Csf, Matrix, ModeOrder, PatternCounts, Value};
 use ndarray::{Array3, ArrayD, Axis, s};
@@ -144,14 +144,7 @@ pub fn of_sweep(method: Method, order: usize) -> Vec<LeftOut> {
     }
 }
 
-/// Up to this many modes, trees are chosen among all orders of the modes.
-const ALL_ORDERS: usize = 5;
-
 /// Plans the trees for `kernels` on a tensor whose modes are in train order.
-///
-/// Of many modes few orders are searched, and in most of them bonds stay open between cores whose levels lie apart: what
-/// a level makes of the others then grows by a bond with each of them.  So the tree in train order, along which one bond is
-/// open at a time, is priced as well.
 ///
 /// # Errors
 ///
@@ -167,20 +160,7 @@ pub fn plan(
         problem.map(|problem| problem.0)
     };
     let problems = kernels.iter().map(problem).collect::<Result<Vec<_>, _>>()?;
-    let planned =
-        |options: &PlanOptions| plan_kernels(counts.extents(), &problems, options, Machine::here());
-    let order = counts.extents().len();
-    let chosen = !matches!(options.trees, Trees::Given(_) | Trees::Rooted);
-    if order <= ALL_ORDERS || !chosen {
-        return planned(options);
-    }
-    let along = Trees::Given(vec![TreeLayout::new(ModeOrder::natural(order), 1)]);
-    let along = planned(&PlanOptions { trees: along, ..options.clone() });
-    match (planned(options), along) {
-        (Ok(chosen), Ok(along)) if along.weighed < chosen.weighed => Ok(along),
-        (Err(_), Ok(along)) => Ok(along),
-        (chosen, _) => chosen,
-    }
+    plan_kernels(counts.extents(), &problems, options, Machine::here())
 }
 
 impl<V: Value> Kernels<V> {

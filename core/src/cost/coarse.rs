@@ -1,8 +1,9 @@
 //! What a kernel takes on a tree, estimated coarsely, without a schedule.
 //!
 //! Each level multiplies by the dense operands that it completes: from the leaves up to the deepest level that the result
-//! keeps, and from the root down to it.  What is handed on has the dense indices of all operands so far.  With the levels
-//! `l` of the tree, of which a walk visits `n(l)` nodes, and `c(l)` columns handed on there,
+//! keeps, and from the root down to it.  What is handed on has the dense indices of all operands so far that another operand
+//! or the result still needs.  With the levels `l` of the tree, of which a walk visits `n(l)` nodes, and `c(l)` columns over
+//! which the operands there are multiplied,
 //!
 //! ```text
 //! seconds = sum over l:  walk(l) + n(l) (c(l) flop + rows(l))
@@ -82,22 +83,25 @@ impl<'a> Coarse<'a> {
             let here = at.iter().zip(&self.operands).filter(move |(at, _)| **at == Some(level));
             here.map(|(_, operand)| operand)
         };
-        let below = (meet + 1..walk.levels.len()).rev();
+        let rows = |level| completed(level).map(|operand| operand.row).sum::<f64>();
+        let all = |set, level| completed(level).fold(set, |set, operand| set | operand.dense);
         let mut seconds = walk.seconds;
-        for levels in [below.collect::<Vec<_>>(), (0..meet).collect()] {
-            let mut handed = IndexSet::EMPTY;
-            for level in levels {
-                handed = completed(level).fold(handed, |set, operand| set | operand.dense);
-                let rows: f64 = completed(level).map(|operand| operand.row).sum();
-                seconds += walk.nodes[level] * (self.multiply_adds(handed) + rows);
-            }
+        let mut up = IndexSet::EMPTY;
+        for level in (meet + 1..walk.levels.len()).rev() {
+            up = all(up, level);
+            seconds += walk.nodes[level] * (self.multiply_adds(up) + rows(level));
+            up = up & self.needed(&at, |done| done >= level);
         }
-        let rows: f64 = completed(meet).map(|operand| operand.row).sum();
-        let rows = rows + 2.0 * self.result.row;
-        seconds += walk
-            .nodes
-            .get(meet)
-            .map_or(0.0, |nodes| nodes * (self.multiply_adds(self.result.dense) + rows));
+        let mut down = IndexSet::EMPTY;
+        for level in 0..meet {
+            down = all(down, level);
+            seconds += walk.nodes[level] * (self.multiply_adds(down) + rows(level));
+            down = down & self.needed(&at, |done| done <= level);
+        }
+        if let Some(nodes) = walk.nodes.get(meet) {
+            let joined = all(up | down, meet) | self.result.dense;
+            seconds += nodes * (self.multiply_adds(joined) + rows(meet) + 2.0 * self.result.row);
+        }
         let threads = self.machine.threads.max(1) as f64;
         let owned = walk.levels.first().is_some_and(|&root| self.result.sparse.contains(root));
         let copies = match owned || self.problem.has_pattern_output() {
@@ -105,6 +109,12 @@ impl<'a> Coarse<'a> {
             false => copying_seconds(output_bytes(self.problem), self.machine, threads),
         };
         seconds / threads + copies
+    }
+
+    /// The dense indices of the result and of the operands that are not `done`, by the level `at` which each is completed.
+    fn needed(&self, at: &[Option<usize>], done: impl Fn(usize) -> bool) -> IndexSet {
+        let open = at.iter().zip(&self.operands).filter(|(at, _)| !at.is_some_and(&done));
+        open.fold(self.result.dense, |set, (_, operand)| set | operand.dense)
     }
 
     /// Seconds to multiply and add as many values as the columns `dense` have.

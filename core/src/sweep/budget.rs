@@ -7,7 +7,7 @@
 /// Up to so many modes a price takes some microseconds and a search a few tenths of a millisecond.
 const FEW_MODES: usize = 5;
 
-/// Each kernel is priced on at most three times so many trees, and up to [`FEW_MODES`] on no fewer.
+/// At most so many trees are kept of each of these three kinds, and up to [`FEW_MODES`] no fewer: see [`trees_worth`].
 const MOST_TREES: usize = 12;
 
 /// Seconds that a price takes above [`FEW_MODES`], at most about.
@@ -58,8 +58,8 @@ pub(super) fn partitions_worth(order: usize, look: Look, seconds: f64) -> usize 
     ((seconds * SHARE / each) as usize).min(MOST_PARTITIONS)
 }
 
-/// Returns a third of the trees of a tensor of `order` modes on which each of `kernels` is worth a price, where a run takes
-/// about `seconds`.
+/// Returns how many trees of a tensor of `order` modes are worth a price of those that suit one of `kernels` best, of those
+/// that suit all best and of the smallest, where a run takes about `seconds`.
 pub(super) fn trees_worth(order: usize, kernels: usize, seconds: f64) -> usize {
     let least = if order <= FEW_MODES { MOST_TREES } else { 1 };
     let prices = seconds * SHARE / PRICE_SECONDS;

@@ -1,10 +1,10 @@
 //! What each kernel of one tensor takes on each candidate tree, and the best set of trees.
 //!
 //! A coarse estimate ([`prune`]) of each kernel on each tree leaves a few trees.  On these every kernel gets a price: that
-//! of the schedule that follows the tree ([`along_tree`]), which needs no search.  A dynamic program selects the best set of trees by these prices
-//! ([`selections`]).  The kernels of the selection are searched, their prices fall, and the selection is made anew, until
-//! all of it has been searched or no searches are left ([`searches_worth`]).  A kernel that was not searched keeps the
-//! schedule that follows its tree, so there is a plan at any time.
+//! of the schedule that follows the tree ([`along_tree`]), which needs no search.  A dynamic program selects the best set of
+//! trees by these prices ([`selections`]).  The kernels of the selection are searched, their prices fall, and the selection
+//! is made anew, until all of it has been searched or no searches are left ([`searches_worth`]).  A kernel that was not
+//! searched keeps the schedule that follows its tree, so there is a plan at any time.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ use crate::sweep::trees::{PlanOptions, Step, TreePlan, Trees, at_rank, building_
 
 /// A kernel on blocks must be predicted to take less than this share of its seconds on whole trees:
 /// predictions that are closer say nothing.
-pub(super) const WORTH_BLOCKS: f64 = 0.91;
+const WORTH_BLOCKS: f64 = 0.91;
 
 /// A kernel whose result has rows of several indices, as a TTMc, is searched on so many trees before any set of trees is
 /// selected: its loops may be cut in many ways, and the schedule that follows the tree says little of the best.
@@ -53,6 +53,7 @@ pub(super) struct Table<'a> {
     prices: Vec<PricedTree>,
     /// How many trees there were, before those that are not worth a price were left out.
     considered: usize,
+    /// The seconds of a sweep by coarse estimates, each kernel on a tree of its own.
     coarse_seconds: f64,
     /// How many searches are left.
     searches: usize,
