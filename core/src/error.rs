@@ -60,6 +60,14 @@ pub enum CoreError {
         /// What does not fit.
         why: String,
     },
+    /// Sets of modes that cannot be merged.
+    #[error("modes {sets} cannot be merged: {why}")]
+    Merge {
+        /// The sets, modes counted from 1.
+        sets: String,
+        /// What sets can be.
+        why: String,
+    },
     /// More memory would be needed than is allowed.
     #[error("{what} needs {need} but {limit} is allowed; raise --max-memory or lower the rank")]
     Memory {

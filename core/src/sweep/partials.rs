@@ -102,7 +102,7 @@ impl TtmcMerge {
 ///
 /// # Errors
 ///
-/// [`CoreError::Operand`] for given sets that cannot be merged, [`CoreError::NoSchedule`] and
+/// [`CoreError::Merge`] for given sets that cannot be merged, [`CoreError::NoSchedule`] and
 /// [`CoreError::Memory`] for those that have no plan.
 pub fn plan_ttmc_merges(
     sweep: &TtmcSweep<'_>,

@@ -89,7 +89,7 @@ impl<'a> Partitions<'a> {
     ///
     /// # Errors
     ///
-    /// [`CoreError::Operand`] for given sets that cannot be merged; those of [`Table::new`].
+    /// [`CoreError::Merge`] for given sets that cannot be merged; those of [`Table::new`].
     pub(super) fn new(source: Source<'a>) -> Result<Partitions<'a>, CoreError> {
         let mut all = source.partitions()?;
         let first = source.partition(all.remove(0));
@@ -373,11 +373,8 @@ pub(super) fn set_of(modes: &[usize]) -> IndexSet {
 
 pub(super) fn wrong_merge(merged: &[Vec<usize>], order: usize) -> CoreError {
     let sets: Vec<String> = merged.iter().map(|modes| joined(modes)).collect();
-    let why = "list sets apart from each other, of at least two modes and not of all";
-    CoreError::Operand {
-        operand: format!("merged modes {}", sets.join(", ")),
-        why: format!("{why}, of a tensor of {order} modes"),
-    }
+    let why = "list sets apart from each other, each of at least two modes and not of all";
+    CoreError::Merge { sets: sets.join(", "), why: format!("{why}, of a tensor of {order} modes") }
 }
 
 /// Counts the pattern of a tensor whose modes stand for `groups` of those of a tensor of `extents`, whose

@@ -145,6 +145,11 @@ fn the_family_of_the_processor_can_be_named() {
         json["candidates"][0]["predicted_seconds"].as_f64().unwrap()
     };
     assert_ne!(seconds("Zen"), seconds("Xeon"));
+    let warned = |family: &str| {
+        let said = on(family).success().get_output().stderr.clone();
+        String::from_utf8(said).unwrap().contains("kernels may be slower than they could be")
+    };
+    assert_eq!(["Zen", "Xeon", "Neutral"].map(warned), [false, false, true]);
     let refused = on("Pentium").code(2).get_output().stderr.clone();
     let refused = String::from_utf8(refused).unwrap();
     assert!(refused.contains("DECOMPOSE_MACHINE=Pentium names no family"), "{refused}");
