@@ -348,7 +348,7 @@ fn merged_modes_change_no_fit() {
     let (stdout, _) = tucker(dir.path(), ZONES, "--ranks 2 --trees 4-3-2-1 --explain");
     assert!(stdout.contains("tree 1: modes 4-3-2-1") && !stdout.contains("tree 2"), "{stdout}");
     for (options, word) in [
-        ("--plan 1+5", "merged modes 1+5"),
+        ("--plan 1+5", "modes 1+5 cannot be merged"),
         ("--plan 1+2 --nonneg", "hooi"),
         ("--plan 1+2 --trees 1-2-3-4", "one of them"),
         ("--trees 1-2-3", "does not list each of the 4 modes"),
