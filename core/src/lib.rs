@@ -10,7 +10,7 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`technique`] | the optimisations of kernels that can be left out, to see what each is worth |
+//! | [`optimisation`] | the optimisations of kernels that can be left out, to see what each is worth |
 //! | [`einsum`] | tensor expressions, and their dense value for tests |
 //! | [`kernels`] | the expressions of tensor decomposition, by name and order |
 //! | [`path`] | the order in which operands are contracted, and the space of such orders |
@@ -35,9 +35,9 @@ pub mod error;
 pub mod kernels;
 pub mod lower;
 pub mod nest;
+pub mod optimisation;
 pub mod path;
 pub mod runtime;
 pub mod schedule;
 mod small_map;
 pub mod sweep;
-pub mod technique;

@@ -10,9 +10,9 @@ use std::sync::Arc;
 
 use decompose_core::contract::{Contraction, Question};
 use decompose_core::einsum::oracle;
+use decompose_core::optimisation::{Optimisation, Optimisations};
 use decompose_core::runtime::Toolchain;
 use decompose_core::schedule::Problem;
-use decompose_core::technique::{Technique, Techniques};
 use decompose_formats::{Coo, Csf, DenseTensor, Matrix, PatternCounts};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
@@ -83,11 +83,11 @@ fn check(case: &Case, toolchains: &[&Toolchain], pools: &[ThreadPool]) {
             compare(case, &got, &want, &scale);
         }
     }
-    // Every other generated case once more, without a technique.
-    let left_out = [Technique::Constants, Technique::Registers];
+    // Every other generated case once more, without an optimisation.
+    let left_out = [Optimisation::Constants, Optimisation::Registers];
     let native = matches!(toolchains[0], Toolchain::Native(_));
-    if let Some(&technique) = left_out.get(case.seed as usize % 4).filter(|_| native) {
-        let problem = Problem { techniques: Techniques::all_but([technique]), ..problem };
+    if let Some(&optimisation) = left_out.get(case.seed as usize % 4).filter(|_| native) {
+        let problem = Problem { optimisations: Optimisations::all_but([optimisation]), ..problem };
         let got = pools[1].install(|| run(case, &problem, tree, toolchains[0]));
         compare(case, &got, &want, &scale);
     }

@@ -8,8 +8,8 @@ use decompose_core::cost::{Family, Machine};
 use decompose_core::einsum::{Expr, Extents, Index, IndexSet};
 use decompose_core::kernels;
 use decompose_core::lower::{Program, lower};
+use decompose_core::optimisation::{Optimisation, Optimisations};
 use decompose_core::schedule::{Pattern, Problem, SparseOperand};
-use decompose_core::technique::{Technique, Techniques};
 use decompose_formats::ints::Width;
 
 /// A machine that does not depend on where the test runs.
@@ -30,16 +30,16 @@ fn machine() -> Machine {
 /// Schedules `expr` for a tensor of 10,000 a mode, its dense extents `rank`, on the tree of its own
 /// mode order with the last `tail` levels fused.
 fn check(name: &str, expr: Expr, tail: usize, rank: u64) {
-    check_limited(name, expr, (tail, rank), Techniques::default());
+    check_limited(name, expr, (tail, rank), Optimisations::default());
 }
 
-/// The same with these techniques only.
-fn check_limited(name: &str, expr: Expr, (tail, rank): (usize, u64), techniques: Techniques) {
-    compare(name, &program(expr, (tail, rank), techniques));
+/// The same with these optimisations only.
+fn check_limited(name: &str, expr: Expr, (tail, rank): (usize, u64), optimisations: Optimisations) {
+    compare(name, &program(expr, (tail, rank), optimisations));
 }
 
 /// The program of the schedule that is found.
-fn program(expr: Expr, (tail, rank): (usize, u64), techniques: Techniques) -> Program {
+fn program(expr: Expr, (tail, rank): (usize, u64), optimisations: Optimisations) -> Program {
     let levels = expr.inputs[0].indices.clone();
     let order = levels.len();
     let extent = |index| match index {
@@ -55,7 +55,7 @@ fn program(expr: Expr, (tail, rank): (usize, u64), techniques: Techniques) -> Pr
     let pattern = Pattern::from_iter(counts);
     let mut problem =
         Problem::new(expr, extents, SparseOperand { input: 0, levels, tail, pattern });
-    problem.techniques = techniques;
+    problem.optimisations = optimisations;
     let found = SCHEDULERS[0].search(&problem, &machine()).expect("a schedule");
     let widths = vec![(Width::below(10_000), Width::W32); order];
     lower(&problem, &found.candidates[0].schedule, &widths).expect("a program")
@@ -86,11 +86,11 @@ fn mttkrp_in_blocks() {
 }
 
 #[test]
-fn mttkrp_without_techniques() {
-    for technique in [Technique::Constants, Technique::Registers] {
-        let name = format!("mttkrp-3-root-r16-without-{}", technique.name());
-        let techniques = Techniques::all_but([technique]);
-        check_limited(&name, kernels::mttkrp(3, 0), (1, 16), techniques);
+fn mttkrp_without_optimisations() {
+    for optimisation in [Optimisation::Constants, Optimisation::Registers] {
+        let name = format!("mttkrp-3-root-r16-without-{}", optimisation.name());
+        let optimisations = Optimisations::all_but([optimisation]);
+        check_limited(&name, kernels::mttkrp(3, 0), (1, 16), optimisations);
     }
 }
 

@@ -4,7 +4,7 @@ use std::{fs, path::Path};
 
 /// The pipeline, bottom first: a module may use only itself and the modules before it.
 const LAYERS: &[&str] = &[
-    "technique", "einsum", "kernels", "path", "nest", "schedule", "lower", "codegen", "cost",
+    "optimisation", "einsum", "kernels", "path", "nest", "schedule", "lower", "codegen", "cost",
     "runtime", "autoschedule", "sweep", "contract",
 ];
 

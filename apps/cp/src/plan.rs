@@ -7,11 +7,11 @@
 use decompose_core::cost::Machine;
 use decompose_core::error::CoreError;
 use decompose_core::kernels::mode_index;
+use decompose_core::optimisation::{Optimisation, Optimisations};
 use decompose_core::schedule::Pattern;
 use decompose_core::sweep::{
     Merging, PlanOptions, SweepPlan, Trees, blockings, estimate_blocks, panel_columns, plan_counted,
 };
-use decompose_core::technique::{Technique, Techniques};
 use decompose_formats::dense::padded;
 use decompose_formats::{Coo, PatternCounts, Value};
 
@@ -27,7 +27,7 @@ pub struct PlanRequest {
     /// Rank, precision, threads and updates; which trees and merges, and how much memory they may take.
     pub options: PlanOptions,
     /// What plans make use of.
-    pub techniques: Techniques,
+    pub optimisations: Optimisations,
 }
 
 impl PlanRequest {
@@ -47,7 +47,7 @@ impl PlanRequest {
             panels: None,
             updates: config.modes(order),
         };
-        PlanRequest { options, techniques: Techniques::default() }
+        PlanRequest { options, optimisations: Optimisations::default() }
     }
 }
 
@@ -56,7 +56,7 @@ pub struct Planner<'a, V: Value> {
     tensor: &'a Coo<V>,
     counts: &'a PatternCounts,
     pattern: Pattern,
-    techniques: Techniques,
+    optimisations: Optimisations,
 }
 
 impl<'a, V: Value> Planner<'a, V> {
@@ -68,24 +68,24 @@ impl<'a, V: Value> Planner<'a, V> {
         counts: &'a PatternCounts,
         request: &PlanRequest,
     ) -> Planner<'a, V> {
-        let PlanRequest { options, techniques } = request;
+        let PlanRequest { options, optimisations } = request;
         let modes: Vec<_> = (0..tensor.order()).map(mode_index).collect();
         let mut pattern = Pattern::of(counts, &modes);
         // Blocks are sized for the rows of panels, which are planned wherever rows are long.
-        let columns = match techniques.has(Technique::Panels) {
+        let columns = match optimisations.has(Optimisation::Panels) {
             true => panel_columns(options.rank, options.value_bytes),
             false => options.rank,
         };
         let row_bytes = padded(columns, options.value_bytes) * options.value_bytes;
         let blocks = match &options.trees {
             Trees::Given(trees) => trees.iter().filter_map(|tree| tree.blocks.clone()).collect(),
-            Trees::Choose if techniques.has(Technique::Blocks) => {
+            Trees::Choose if optimisations.has(Optimisation::Blocks) => {
                 blockings(counts, row_bytes as u64, Machine::here())
             }
             _ => Vec::new(),
         };
         estimate_blocks(&mut pattern, counts.extents(), blocks);
-        Planner { tensor, counts, pattern, techniques: *techniques }
+        Planner { tensor, counts, pattern, optimisations: *optimisations }
     }
 
     /// Plans a sweep.  The options may differ from those of the planner in trees, merges, memory and threads.
@@ -95,7 +95,7 @@ impl<'a, V: Value> Planner<'a, V> {
     /// [`CoreError::Memory`] if nothing keeps the limit; [`CoreError::NoSchedule`].
     pub fn plan(&mut self, options: &PlanOptions) -> Result<SweepPlan, CoreError> {
         let source = (self.tensor, self.counts);
-        plan_counted(source, &mut self.pattern, options, self.techniques, Machine::here())
+        plan_counted(source, &mut self.pattern, options, self.optimisations, Machine::here())
     }
 
     /// Returns the counts and estimates of the pattern, from which the memory of trees follows.

@@ -9,7 +9,7 @@
 //! | [`Components`] | the strongest components, one panel for each mode |
 //! | [`Curves`] | errors by epoch and time, predicted against observed, residuals |
 //! | [`Bars`] | measured values beside bounds and other programs, as bars or lines |
-//! | [`Ratios`] | ratios to one configuration, such as everything but one technique to everything |
+//! | [`Ratios`] | ratios to one configuration, such as everything but one optimisation to everything |
 //! | [`Race`] | predicted against measured seconds of the schedules a search has chosen from |
 //! | [`NestFigure`] | the loops around the terms of a kernel, and what is stored between them |
 //! | [`Spectra`] | singular values by number, and how many were kept |

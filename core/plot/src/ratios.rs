@@ -44,7 +44,7 @@ const MEAN_WIDTH: f64 = 60.0;
 /// Least height of a group whose name has its mean below it.
 const MEAN_HEIGHT: f64 = 26.0;
 
-/// Groups of ratios, for example one group a technique that is left out and one bar a tensor.
+/// Groups of ratios, for example one group for each optimisation that is left out and one bar a tensor.
 ///
 /// The axis is logarithmic: twice and half are as far from one.
 #[derive(Clone, Debug)]

@@ -300,7 +300,7 @@ fn other_figures_have_their_words() {
     check(&scores, &["0.25", "–", "restart 2", "factor match score"]);
 }
 
-/// Two tensors without two techniques, and what they cost in the mean: the root of 1.5 times 6.
+/// Two tensors without two optimisations, and what they cost in the mean: the root of 1.5 times 6.
 fn check_ratios() {
     let group = |name: &str, values: [f64; 2]| BarGroup {
         name: name.to_owned(),

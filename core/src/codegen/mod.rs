@@ -7,7 +7,7 @@
 //! tile of it in registers at a time.  A loop that adds scaled rows to one row does so in several
 //! partial sums (`rows`).
 //!
-//! Which of this is left out, the program says ([`Technique`](crate::technique::Technique)).
+//! Which of this is left out, the program says ([`Optimisation`](crate::optimisation::Optimisation)).
 //!
 //! The code uses GCC's vector types, which clang has too; the compiler splits a 64-byte vector
 //! where the machine has narrower ones.

@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 
 use crate::codegen::{DEEP_BUDGET, REGISTER_BUDGET, VECTOR_BYTES};
 use crate::lower::{Place, Program, Stmt};
-use crate::technique::Technique;
+use crate::optimisation::Optimisation;
 
 /// Returns the values in a vector over rows of `row` values: a whole line, or a shorter row; a single
 /// value of a shorter row whose length must not be known.
 pub(super) fn lanes(program: &Program, row: u64) -> u64 {
     let line = (VECTOR_BYTES / program.value_bytes) as u64;
-    match row < line && !program.techniques.has(Technique::Constants) {
+    match row < line && !program.optimisations.has(Optimisation::Constants) {
         true => 1,
         false => row.min(line),
     }
@@ -28,9 +28,9 @@ pub(super) struct Kept {
 
 /// Returns where buffers are kept: in registers those of one index, used in vector statements over it
 /// only, smallest first while the budget lasts; of equal ones the inner first.  Without
-/// [`Technique::Registers`] all are in memory.
+/// [`Optimisation::Registers`] all are in memory.
 pub(super) fn kept(program: &Program) -> Kept {
-    if !program.techniques.keeps_registers() {
+    if !program.optimisations.keeps_registers() {
         let arrays = program.buffers.iter().enumerate();
         let memory = arrays.filter(|(_, array)| !array.indices.is_empty()).map(|(at, _)| at);
         return Kept { registers: BTreeSet::new(), memory: memory.collect() };

@@ -26,7 +26,7 @@ pub(super) fn summed_rows(c: &mut Writer, (index, extent): (Index, u64), body: &
     let [Stmt::Product { target, factors, update: Update::Add, lanes: Some(over) }] = body else {
         return false;
     };
-    if !c.program.techniques.keeps_registers() {
+    if !c.program.optimisations.keeps_registers() {
         return false;
     }
     let Some(array) = c.program.array(*target) else { return false };

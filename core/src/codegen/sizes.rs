@@ -1,6 +1,6 @@
 //! Numbers that are known before a kernel runs: strides, lengths, extents, vectors of a row.
 //!
-//! They are literals. Without [`Technique::Constants`] they are names, and the kernel reads their
+//! They are literals. Without [`Optimisation::Constants`] they are names, and the kernel reads their
 //! values when it begins: [`sizes`] says which it expects, in the order of its declarations.
 //!
 //! ```c
@@ -12,7 +12,7 @@ use crate::codegen::loops::Writer;
 use crate::codegen::registers::lanes;
 use crate::einsum::Index;
 use crate::lower::{Place, Program, Stmt};
-use crate::technique::Technique;
+use crate::optimisation::Optimisation;
 
 /// Returns the numbers that the kernel of `program` reads when it begins; none where they are literals.
 pub fn sizes(program: &Program) -> Vec<u64> {
@@ -75,7 +75,7 @@ pub(super) fn common_row(program: &Program, target: Place, factors: &[Place], in
 
 /// Tells whether numbers are literals.
 fn literal(program: &Program) -> bool {
-    program.techniques.has(Technique::Constants)
+    program.optimisations.has(Optimisation::Constants)
 }
 
 fn name_of(program: &Program, place: Place) -> &str {

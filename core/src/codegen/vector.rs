@@ -133,7 +133,7 @@ pub(super) fn tiled_walk(c: &mut Writer, level: usize, body: &[Stmt]) -> bool {
     let Place::Buffer(buffer) = *target else { return false };
     let walked = c.program.levels[level].index;
     let array = &c.program.buffers[buffer];
-    if !c.program.techniques.keeps_registers()
+    if !c.program.optimisations.keeps_registers()
         || c.registers.contains(&buffer)
         || array.indices.last() != Some(index)
         || array.indices.contains(&walked)

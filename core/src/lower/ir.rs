@@ -16,8 +16,8 @@ use decompose_formats::dense::padded;
 use decompose_formats::ints::Width;
 
 use crate::einsum::Index;
+use crate::optimisation::{Optimisation, Optimisations};
 use crate::schedule::{Conflict, Fusion};
-use crate::technique::{Technique, Techniques};
 
 /// A kernel as loops.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,7 +50,7 @@ pub struct Program {
     /// Rows requested ahead.
     pub prefetches: Vec<PrefetchRow>,
     /// What generated code makes use of.
-    pub techniques: Techniques,
+    pub optimisations: Optimisations,
     /// The statements.
     pub body: Vec<Stmt>,
 }
@@ -220,7 +220,8 @@ impl Program {
     pub fn scratch(&self) -> (Vec<Option<u64>>, u64) {
         let mut len = 0;
         let mut place = |array: &Array| {
-            let sized = !self.techniques.has(Technique::Constants) && !array.indices.is_empty();
+            let sized =
+                !self.optimisations.has(Optimisation::Constants) && !array.indices.is_empty();
             let large = sized || array.len * self.value_bytes as u64 > STACK_BYTES;
             let start = large.then_some(len);
             if large {

@@ -122,7 +122,7 @@ impl Emitter<'_> {
             tasks_per_thread: self.schedule.tasks_per_thread(self.problem),
             zeroing: Zeroing::All,
             prefetches: self.prefetches(&dense_inputs),
-            techniques: self.problem.techniques,
+            optimisations: self.problem.optimisations,
             body: Vec::new(),
         }
     }

@@ -1,8 +1,8 @@
 //! What a search is asked.
 
 use crate::einsum::{Access, Expr, Extents, Index, IndexSet};
+use crate::optimisation::Optimisations;
 use crate::schedule::Pattern;
-use crate::technique::Techniques;
 
 /// An expression with the facts that a search may use.
 #[derive(Clone, Debug)]
@@ -24,7 +24,7 @@ pub struct Problem {
     /// Size of a value in bytes: 8 or 4.
     pub value_bytes: usize,
     /// What generated code may make use of; no search looks at it.
-    pub techniques: Techniques,
+    pub optimisations: Optimisations,
 }
 
 /// How an output is stored.
@@ -123,7 +123,7 @@ impl Problem {
             max_buffer_dims: MAX_BUFFER_DIMS.max(most.saturating_sub(1)),
             max_buffer_bytes: bytes,
             value_bytes: VALUE_BYTES,
-            techniques: Techniques::default(),
+            optimisations: Optimisations::default(),
         }
     }
 

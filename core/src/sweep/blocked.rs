@@ -243,9 +243,9 @@ mod tests {
 
     use super::*;
     use crate::cost::{Family, estimate};
+    use crate::optimisation::Optimisations;
     use crate::sweep::limited::plan_counted;
     use crate::sweep::trees::{Merging, PlanOptions, Step, TreePlan, Trees};
-    use crate::technique::Techniques;
 
     #[test]
     fn blocks_are_as_large_as_the_cache_allows() {
@@ -390,7 +390,7 @@ mod tests {
             merging: Merging::Never,
             updates: vec![0, 1, 2],
         };
-        let (source, all) = ((&coo, &counts), Techniques::default());
+        let (source, all) = ((&coo, &counts), Optimisations::default());
         let plan = plan_counted(source, &mut pattern, &options, all, Machine::here());
         assert_eq!(plan.expect("a plan").kernels.trees, trees);
         assert!(blockings.iter().all(|blocking| pattern.is_counted(blocking)));

@@ -1,4 +1,4 @@
-//! Plans that do without some techniques, and rest on blocks that were counted.
+//! Plans that do without some optimisations, and rest on blocks that were counted.
 //!
 //! | left out | the plan |
 //! |---|---|
@@ -9,7 +9,7 @@
 //! | blocks | chosen among trees without blocks |
 //! | fusing | chosen among trees of plain CSF |
 //! | layouts | a tree of plain CSF for each mode, rooted at it |
-//! | huge pages | the same; [`Techniques::pages`] is for whoever makes memory |
+//! | huge pages | the same; [`Optimisations::pages`] is for whoever makes memory |
 
 use std::collections::BTreeSet;
 
@@ -17,13 +17,13 @@ use decompose_formats::{Blocking, Coo, PatternCounts, Value};
 
 use crate::cost::Machine;
 use crate::error::CoreError;
+use crate::optimisation::{Optimisation, Optimisations};
 use crate::schedule::Pattern;
 use crate::sweep::blocked::count_blocks;
 use crate::sweep::plan::{SweepPlan, plan};
 use crate::sweep::trees::{Merging, PlanOptions, Trees};
-use crate::technique::{Technique, Techniques};
 
-/// Plans a sweep as [`plan`] does, with these `techniques` only; trees that the options give stay.
+/// Plans a sweep as [`plan`] does, with these `optimisations` only; trees that the options give stay.
 ///
 /// # Errors
 ///
@@ -31,24 +31,24 @@ use crate::technique::{Technique, Techniques};
 pub fn plan_limited(
     (extents, pattern): (&[u64], &Pattern),
     options: &PlanOptions,
-    techniques: Techniques,
+    optimisations: Optimisations,
     machine: &Machine,
 ) -> Result<SweepPlan, CoreError> {
     let mut options = options.clone();
-    if !techniques.has(Technique::Merging) {
+    if !optimisations.has(Optimisation::Merging) {
         options.merging = Merging::Never;
     }
-    if !techniques.has(Technique::Panels) {
+    if !optimisations.has(Optimisation::Panels) {
         options.panels = Some(options.rank);
     }
     if options.trees == Trees::Choose {
-        options.trees = trees(techniques);
+        options.trees = trees(optimisations);
     }
     let mut plan = plan(extents, pattern, &options, machine)?;
     let merges = plan.merges.iter_mut().flat_map(|merge| &mut merge.kernels.steps);
     for step in plan.kernels.steps.iter_mut().chain(merges) {
-        step.problem.techniques = techniques;
-        if !techniques.has(Technique::Prefetch) {
+        step.problem.optimisations = optimisations;
+        if !optimisations.has(Optimisation::Prefetch) {
             step.candidate.schedule.prefetches.clear();
         }
     }
@@ -67,11 +67,11 @@ pub fn plan_counted<V: Value>(
     (coo, counts): (&Coo<V>, &PatternCounts),
     pattern: &mut Pattern,
     options: &PlanOptions,
-    techniques: Techniques,
+    optimisations: Optimisations,
     machine: &Machine,
 ) -> Result<SweepPlan, CoreError> {
     loop {
-        let plan = plan_limited((coo.extents(), pattern), options, techniques, machine)?;
+        let plan = plan_limited((coo.extents(), pattern), options, optimisations, machine)?;
         let blockings = plan.kernels.trees.iter().filter_map(|tree| tree.blocks.clone());
         let unsure: BTreeSet<Blocking> = blockings.filter(|b| !pattern.is_counted(b)).collect();
         if unsure.is_empty() {
@@ -81,13 +81,13 @@ pub fn plan_counted<V: Value>(
     }
 }
 
-/// The trees from which a plan with `techniques` chooses.
-fn trees(techniques: Techniques) -> Trees {
-    if !techniques.has(Technique::Layouts) {
+/// The trees from which a plan with `optimisations` chooses.
+fn trees(optimisations: Optimisations) -> Trees {
+    if !optimisations.has(Optimisation::Layouts) {
         Trees::Rooted
-    } else if !techniques.has(Technique::Fusing) {
+    } else if !optimisations.has(Optimisation::Fusing) {
         Trees::ChoosePlain
-    } else if !techniques.has(Technique::Blocks) {
+    } else if !optimisations.has(Optimisation::Blocks) {
         Trees::ChooseUnblocked
     } else {
         Trees::Choose

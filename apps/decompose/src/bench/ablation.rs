@@ -1,6 +1,6 @@
-//! What techniques bring: iterations without them over iterations with all, in the same round.
+//! What optimisations bring: iterations without them over iterations with all, in the same round.
 
-use decompose_core::technique::{Technique, Techniques};
+use decompose_core::optimisation::{Optimisation, Optimisations};
 use decompose_plot::{Bar, BarGroup, Ratios};
 
 use crate::bench::names::Names;
@@ -8,12 +8,12 @@ use crate::bench::record::{Key, PROGRAM, Record, Sample};
 use crate::bench::settings::{Settings, Without};
 use crate::bench::summary::median;
 
-/// How many times longer iterations take without some techniques.
+/// How many times longer iterations take without some optimisations.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub(crate) struct Ablation {
     /// What is left out.
-    pub(crate) without: Vec<Technique>,
-    /// Which work, with all techniques.
+    pub(crate) without: Vec<Optimisation>,
+    /// Which work, with all optimisations.
     pub(crate) key: Key,
     /// The median of the rounds' ratios.
     pub(crate) ratio: f64,
@@ -25,9 +25,9 @@ pub(crate) struct Ablation {
 /// Compares the iterations of every configuration that leaves something out with those that do not.
 pub(crate) fn of(settings: &Settings, record: &Record) -> Vec<Ablation> {
     let mut found = Vec::new();
-    for techniques in settings.configurations() {
-        let (program, without) = (Key::program(techniques), techniques.left_out().collect());
-        let without: Vec<Technique> = without;
+    for optimisations in settings.configurations() {
+        let (program, without) = (Key::program(optimisations), optimisations.left_out().collect());
+        let without: Vec<Optimisation> = without;
         if without.is_empty() {
             continue;
         }
@@ -46,7 +46,7 @@ pub(crate) fn of(settings: &Settings, record: &Record) -> Vec<Ablation> {
     found
 }
 
-/// The iterations with all techniques, in the order in which they were measured.
+/// The iterations with all optimisations, in the order in which they were measured.
 fn full(record: &Record) -> Vec<Key> {
     let mut keys: Vec<Key> = Vec::new();
     for Sample { key, .. } in record.counted() {
@@ -74,7 +74,7 @@ struct Row<'a> {
 /// Sorts the results into rows, what brings most first, and returns the keys of the columns too.
 fn rows(found: &[Ablation]) -> (Vec<Row<'_>>, Vec<&Key>) {
     let mut keys: Vec<&Key> = Vec::new();
-    let mut sets: Vec<&[Technique]> = Vec::new();
+    let mut sets: Vec<&[Optimisation]> = Vec::new();
     for one in found {
         if !keys.contains(&&one.key) {
             keys.push(&one.key);
@@ -83,7 +83,7 @@ fn rows(found: &[Ablation]) -> (Vec<Row<'_>>, Vec<&Key>) {
             sets.push(&one.without);
         }
     }
-    let row = |without: &[Technique]| {
+    let row = |without: &[Optimisation]| {
         let cell = |key: &&Key| found.iter().find(|one| one.without == without && one.key == **key);
         let cells: Vec<Option<&Ablation>> = keys.iter().map(cell).collect();
         let logs: Vec<f64> = cells.iter().flatten().map(|one| one.ratio.ln()).collect();
@@ -95,11 +95,11 @@ fn rows(found: &[Ablation]) -> (Vec<Row<'_>>, Vec<&Key>) {
     (rows, keys)
 }
 
-fn name(without: &[Technique]) -> String {
-    if *without == Technique::ALL {
+fn name(without: &[Optimisation]) -> String {
+    if *without == Optimisation::ALL {
         return "all of them".to_owned();
     }
-    without.iter().map(|technique| technique.name()).collect::<Vec<_>>().join(" + ")
+    without.iter().map(|optimisation| optimisation.name()).collect::<Vec<_>>().join(" + ")
 }
 
 /// Makes the table for the terminal; `None` if nothing was left out.
@@ -118,7 +118,7 @@ pub(crate) fn table(found: &[Ablation]) -> Option<String> {
         .map(|at| table.iter().map(|row| row[at].chars().count()).max().unwrap_or(0))
         .collect();
     let mut text =
-        format!("iterations without, over iterations with all techniques{}", names.common());
+        format!("iterations without, over iterations with all optimisations{}", names.common());
     for row in &table {
         let cells = row.iter().zip(&widths).enumerate().map(|(at, (cell, &width))| match at {
             0 => format!("{cell:<width$}"),
@@ -139,7 +139,7 @@ pub(crate) fn figure(found: &[Ablation]) -> Option<Ratios> {
     let groups = rows
         .iter()
         .map(|row| BarGroup { name: row.name.clone(), bars: row.cells.iter().map(bar).collect() });
-    let what = if rows.len() > 1 { "each technique" } else { "a technique" };
+    let what = if rows.len() > 1 { "each optimisation" } else { "an optimisation" };
     Some(Ratios {
         title: format!("CP-ALS iteration without {what}{}", names.common()),
         ratio_name:
@@ -152,13 +152,13 @@ pub(crate) fn figure(found: &[Ablation]) -> Option<Ratios> {
 }
 
 impl Settings {
-    /// Returns the configurations of sweeps: with everything, without each technique that is to be left
+    /// Returns the configurations of sweeps: with everything, without each optimisation that is to be left
     /// out, and for an ablation without all of them.
-    pub(crate) fn configurations(&self) -> Vec<Techniques> {
+    pub(crate) fn configurations(&self) -> Vec<Optimisations> {
         let each = self.without.each().iter();
-        let each = each.map(|&technique| Techniques::all_but([technique]));
-        let none = Techniques::all_but(Technique::ALL);
+        let each = each.map(|&optimisation| Optimisations::all_but([optimisation]));
+        let none = Optimisations::all_but(Optimisation::ALL);
         let none = (self.without == Without::EachAndAll).then_some(none);
-        std::iter::once(Techniques::default()).chain(each).chain(none).collect()
+        std::iter::once(Optimisations::default()).chain(each).chain(none).collect()
     }
 }

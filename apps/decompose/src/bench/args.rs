@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use decompose_core::technique::Technique;
+use decompose_core::optimisation::Optimisation;
 
 use crate::bench::settings::What;
-use crate::run::args::{FigureArgs, Precision, parse_count, parse_threads, technique};
+use crate::run::args::{FigureArgs, Precision, optimisation, parse_count, parse_threads};
 
 /// Measures ingest, kernels and CP-ALS iterations, and what the machine could do at best.
 ///
@@ -52,14 +52,14 @@ pub(crate) struct BenchArgs {
     /// The precision of values and factors.
     #[arg(long, value_name = "TYPE", default_value = "f64")]
     pub(crate) precision: Precision,
-    /// Run sweeps also without these techniques, each left out in turn: constants (ranks and sizes in
+    /// Run sweeps also without these optimisations, each left out in turn: constants (ranks and sizes in
     /// generated code), registers (that hold sums), prefetch (of gathered rows), huge-pages, merging
     /// (of modes), fusing (of the last levels of trees), layouts (that are chosen), blocks (of which
     /// trees have a level), panels (in which factors are stored).
-    #[arg(long, value_name = "NAME,...", value_delimiter = ',', value_parser = technique(),
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',', value_parser = optimisation(),
           hide_possible_values = true)]
-    pub(crate) without: Vec<Technique>,
-    /// Run sweeps also without each technique in turn, and without all of them.
+    pub(crate) without: Vec<Optimisation>,
+    /// Run sweeps also without each optimisation in turn, and without all of them.
     #[arg(long, conflicts_with = "without")]
     pub(crate) ablation: bool,
     /// Recorded results of other programs, to be shown beside: a CSV file with the columns program,

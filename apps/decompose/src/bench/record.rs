@@ -1,6 +1,6 @@
 //! What was measured and what it is held against.
 
-use decompose_core::technique::{Technique, Techniques};
+use decompose_core::optimisation::{Optimisation, Optimisations};
 
 use crate::bench::roofline::{Bound, Limits, Work};
 
@@ -24,12 +24,12 @@ impl Key {
         Key { quantity: quantity.into(), ..self.clone() }
     }
 
-    /// Returns the name of this program with these `techniques` only.
-    pub(crate) fn program(techniques: Techniques) -> String {
-        let names: Vec<&str> = techniques.left_out().map(Technique::name).collect();
+    /// Returns the name of this program with these `optimisations` only.
+    pub(crate) fn program(optimisations: Optimisations) -> String {
+        let names: Vec<&str> = optimisations.left_out().map(Optimisation::name).collect();
         match names.len() {
             0 => PROGRAM.to_owned(),
-            count if count == Technique::ALL.len() => format!("{PROGRAM}-without-all"),
+            count if count == Optimisation::ALL.len() => format!("{PROGRAM}-without-all"),
             _ => format!("{PROGRAM}-without-{}", names.join("+")),
         }
     }

@@ -9,8 +9,8 @@ use decompose_common::machine::hardware_threads;
 use decompose_common::output::Existing;
 use decompose_common::run_folder::{Contents, RunFolder};
 use decompose_core::cost::Machine;
+use decompose_core::optimisation::Optimisation;
 use decompose_core::runtime::Toolchain;
-use decompose_core::technique::Technique;
 use decompose_formats::FormatError;
 use decompose_plot::PlotFormat;
 use rayon::{ThreadPool, ThreadPoolBuilder};
@@ -58,21 +58,21 @@ pub(crate) enum What {
     Sweep,
 }
 
-/// Which techniques sweeps do without, beside those with all.
+/// Which optimisations sweeps do without, beside those with all.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Without {
     /// Each of these in turn.
-    Each(Vec<Technique>),
+    Each(Vec<Optimisation>),
     /// Each of all in turn, and all together.
     EachAndAll,
 }
 
 impl Without {
     /// Returns those that are left out by themselves.
-    pub(crate) fn each(&self) -> &[Technique] {
+    pub(crate) fn each(&self) -> &[Optimisation] {
         match self {
             Without::Each(listed) => listed,
-            Without::EachAndAll => &Technique::ALL,
+            Without::EachAndAll => &Optimisation::ALL,
         }
     }
 }

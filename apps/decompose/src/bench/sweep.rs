@@ -24,7 +24,7 @@ use crate::failure::Failure;
 /// Iterations a round; the last is measured, when factors and caches are in their stride.
 const ITERATIONS: usize = 2;
 
-/// Measures iterations on each number of threads, with all techniques and without those that are to be
+/// Measures iterations on each number of threads, with all optimisations and without those that are to be
 /// left out, all in turn.
 ///
 /// # Errors
@@ -108,20 +108,20 @@ fn plans<'a, V: Value>(
 ) -> Result<Vec<Planned<'a>>, Failure> {
     let mut request = PlanRequest::new::<V>(&CpConfig::new(rank), subject.tensor.order());
     let mut plans = Vec::new();
-    for techniques in settings.configurations() {
-        request.techniques = techniques;
+    for optimisations in settings.configurations() {
+        request.optimisations = optimisations;
         let mut planner = Planner::new(&subject.tensor, &subject.counts, &request);
         for (threads, pool) in &settings.pools {
             request.options.threads = *threads;
             let plan = planner.plan(&request.options)?;
             let key = Key {
-                program: Key::program(techniques),
+                program: Key::program(optimisations),
                 tensor: subject.name.clone(),
                 rank: Some(rank),
                 threads: *threads,
                 quantity: "iteration".to_owned(),
             };
-            plans.push(Planned { key, pool, pages: techniques.pages(), plan });
+            plans.push(Planned { key, pool, pages: optimisations.pages(), plan });
         }
     }
     Ok(plans)

@@ -5,15 +5,15 @@ use std::str::FromStr;
 
 use clap::Args;
 use decompose_common::model::ModelFormat;
-use decompose_core::technique::Technique;
+use decompose_core::optimisation::Optimisation;
 use decompose_cp::NonNegModes;
 use decompose_formats::ModeOrder;
 
 use crate::cp::compat::Compat;
 use crate::input::InputArgs;
 use crate::run::args::{
-    ComputeArgs, CourseArgs, OutputArgs, Switches, parse_count, parse_from_zero, parse_modes,
-    parse_order, technique,
+    ComputeArgs, CourseArgs, OutputArgs, Switches, optimisation, parse_count, parse_from_zero,
+    parse_modes, parse_order,
 };
 use crate::run::plan::PlanArgs;
 
@@ -31,12 +31,12 @@ pub(crate) struct CpArgs {
     pub(crate) compute: ComputeArgs,
     #[command(flatten)]
     pub(crate) plan: PlanArgs,
-    /// Do without techniques, to see what they bring: constants (ranks and sizes in generated code),
+    /// Do without optimisations, to see what they bring: constants (ranks and sizes in generated code),
     /// registers (that hold sums), prefetch (of gathered rows), blocks (of which trees have a level),
     /// panels (in which factors are stored), huge-pages, merging (of modes), fusing (of the last levels of trees), layouts (that are chosen).  Results differ by rounding.
-    #[arg(long, value_name = "NAME,...", value_delimiter = ',', value_parser = technique(),
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',', value_parser = optimisation(),
           hide_possible_values = true, help_heading = "Computation")]
-    pub(crate) without: Vec<Technique>,
+    pub(crate) without: Vec<Optimisation>,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
     /// Model files beside model.npz: splatt, ttb, csv (comma-separated).

@@ -57,7 +57,7 @@ pub(crate) fn plan<V: Value>(
     settings: &Settings,
 ) -> Result<(SweepPlan, Forecast), Failure> {
     let mut request = PlanRequest::new::<V>(&settings.config, tensor.order());
-    request.techniques = settings.techniques;
+    request.optimisations = settings.optimisations;
     request.options.threads = settings.threads;
     request.options.trees = settings.trees.clone();
     request.options.merging = settings.merging.clone();

@@ -35,7 +35,7 @@ pub(crate) fn run(args: CpArgs) -> Result<Done, Failure> {
     let mut settings = Settings::new(args)?;
     run::begin(settings.threads)?;
     let folder = settings.run.claim()?;
-    settings.techniques.pages().during(|| match settings.precision {
+    settings.optimisations.pages().during(|| match settings.precision {
         Precision::F64 => run_in::<f64>(&settings, folder),
         Precision::F32 => run_in::<f32>(&settings, folder),
     })

@@ -1,7 +1,7 @@
 //! From a file to kernels that are ready to run.
 
+use decompose_core::optimisation::Optimisation;
 use decompose_core::sweep::{BuildReport, Engine, SweepPlan};
-use decompose_core::technique::Technique;
 use decompose_cp::Start;
 use decompose_formats::{Coo, PatternCounts, Unit, Value};
 use serde_json::json;
@@ -83,9 +83,9 @@ fn check<V: Value>(settings: &Settings, tensor: &Coo<V>) -> Result<(), Failure> 
     check_trees(&settings.trees, tensor.extents())
 }
 
-/// Says which techniques are left out.
+/// Says which optimisations are left out.
 fn tell_without(settings: &Settings, console: &Console) {
-    let names: Vec<&str> = settings.techniques.left_out().map(Technique::name).collect();
+    let names: Vec<&str> = settings.optimisations.left_out().map(Optimisation::name).collect();
     if !names.is_empty() {
         console.screen.line(format!("without  {}", names.join(", ")));
     }

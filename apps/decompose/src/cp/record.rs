@@ -1,7 +1,7 @@
 //! What CP-ALS writes into `run.json`.
 
 use decompose_common::model::ModelFormat;
-use decompose_core::technique::Technique;
+use decompose_core::optimisation::Optimisation;
 use decompose_cp::{Arrangement, GramReport, NonNegModes};
 use decompose_formats::Value;
 use serde::Serialize;
@@ -30,8 +30,8 @@ pub(crate) struct Options {
     arrange: bool,
     trees: Vec<String>,
     plan: String,
-    /// Techniques that were left out.
-    without: Vec<Technique>,
+    /// Optimisations that were left out.
+    without: Vec<Optimisation>,
     compat: Option<Compat>,
     out_formats: Vec<&'static str>,
 }
@@ -110,7 +110,7 @@ pub(crate) fn options(settings: &Settings) -> Options {
         arrange: config.arrangement == Arrangement::Sorted,
         trees: trees_typed(&settings.trees),
         plan: merging_typed(&settings.merging),
-        without: settings.techniques.left_out().collect(),
+        without: settings.optimisations.left_out().collect(),
         compat: settings.compat,
         out_formats: settings.formats.iter().map(|&format| format_name(format)).collect(),
     }

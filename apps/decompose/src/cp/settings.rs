@@ -4,8 +4,8 @@ use std::ops::Deref;
 use std::path::PathBuf;
 
 use decompose_common::model::ModelFormat;
+use decompose_core::optimisation::{Optimisation, Optimisations};
 use decompose_core::sweep::{Merging, Trees};
-use decompose_core::technique::{Technique, Techniques};
 use decompose_cp::{Arrangement, CpConfig, NonNegModes};
 
 use crate::cp::args::{CpArgs, Init};
@@ -23,7 +23,7 @@ pub(crate) struct Settings {
     pub(crate) compat: Option<Compat>,
     pub(crate) trees: Trees,
     pub(crate) merging: Merging,
-    pub(crate) techniques: Techniques,
+    pub(crate) optimisations: Optimisations,
     pub(crate) formats: Vec<ModelFormat>,
 }
 
@@ -73,8 +73,8 @@ impl Settings {
         let wanted = if args.out_format.is_empty() { Some(defaults.format) } else { None };
         formats.extend(asked.chain(wanted).filter(|&format| format != ModelFormat::Npz));
         let (trees, merging) = (args.plan.trees()?, args.plan.merging()?);
-        let techniques = Techniques::all_but(args.without.iter().copied());
-        check_techniques(techniques, &trees, &merging)?;
+        let optimisations = Optimisations::all_but(args.without.iter().copied());
+        check_optimisations(optimisations, &trees, &merging)?;
         Ok(Settings {
             config: config(&args, &defaults, rank, &run),
             start,
@@ -82,7 +82,7 @@ impl Settings {
             compat: args.model.compat,
             merging,
             trees,
-            techniques,
+            optimisations,
             formats,
             run,
         })
@@ -90,8 +90,8 @@ impl Settings {
 }
 
 /// Refuses plans that have what is to be left out.
-fn check_techniques(
-    techniques: Techniques,
+fn check_optimisations(
+    optimisations: Optimisations,
     trees: &Trees,
     merging: &Merging,
 ) -> Result<(), Failure> {
@@ -99,21 +99,21 @@ fn check_techniques(
         let why = format!("--without {name} leaves out what {option} asks for");
         Err(Failure::input(why).help("give one of them"))
     };
-    let lacks = |technique| !techniques.has(technique);
+    let lacks = |optimisation| !optimisations.has(optimisation);
     match trees {
-        Trees::Given(_) if lacks(Technique::Layouts) => return refused("layouts", "--trees"),
-        Trees::Given(trees) if lacks(Technique::Fusing) && trees.iter().any(|t| t.tail > 1) => {
+        Trees::Given(_) if lacks(Optimisation::Layouts) => return refused("layouts", "--trees"),
+        Trees::Given(trees) if lacks(Optimisation::Fusing) && trees.iter().any(|t| t.tail > 1) => {
             return refused("fusing", "--trees");
         }
         Trees::Given(trees)
-            if lacks(Technique::Blocks) && trees.iter().any(|t| t.blocks.is_some()) =>
+            if lacks(Optimisation::Blocks) && trees.iter().any(|t| t.blocks.is_some()) =>
         {
             return refused("blocks", "--trees");
         }
         _ => {}
     }
     match merging {
-        Merging::Given(_) if lacks(Technique::Merging) => refused("merging", "--plan"),
+        Merging::Given(_) if lacks(Optimisation::Merging) => refused("merging", "--plan"),
         _ => Ok(()),
     }
 }

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use decompose_common::machine::{hardware_threads, parse_size};
-use decompose_core::technique::Technique;
+use decompose_core::optimisation::Optimisation;
 use decompose_formats::{ModeOrder, counted};
 use decompose_plot::PlotFormat;
 
@@ -180,10 +180,10 @@ pub(crate) enum Precision {
     F32,
 }
 
-/// Parses the name of a technique; an error lists all.
-pub(crate) fn technique() -> impl TypedValueParser<Value = Technique> {
-    let names = PossibleValuesParser::new(Technique::ALL.map(Technique::name));
-    names.try_map(|name| name.parse::<Technique>())
+/// Parses the name of an optimisation; an error lists all.
+pub(crate) fn optimisation() -> impl TypedValueParser<Value = Optimisation> {
+    let names = PossibleValuesParser::new(Optimisation::ALL.map(Optimisation::name));
+    names.try_map(|name| name.parse::<Optimisation>())
 }
 
 /// Parses an integer from 1 on.

@@ -155,29 +155,30 @@ fn check_json(record: &serde_json::Value) {
 }
 
 #[test]
-fn every_technique_is_left_out_in_turn() {
+fn every_optimisation_is_left_out_in_turn() {
     let dir = tempfile::tempdir().unwrap();
     let file = data("tz-transitions.tns.gz");
     let options =
         format!("{} --ablation --rank 4 --threads 1,2 --patience 0 --out out", file.display());
     let (stdout, _) = bench(dir.path(), &options);
-    let techniques = [
+    let optimisations = [
         "constants", "registers", "prefetch", "blocks", "panels", "huge-pages", "merging",
         "fusing", "layouts",
     ];
-    for word in techniques.iter().chain(&["all of them", "mean", "2 threads"]) {
+    for word in optimisations.iter().chain(&["all of them", "mean", "2 threads"]) {
         assert!(stdout.lines().any(|line| line.contains(word)), "{word}: {stdout}");
     }
     let out = dir.path().join("out");
     let figure = fs::read_to_string(out.join("ablation.svg")).unwrap();
-    for word in techniques.iter().chain(&["all of them", "2 threads", "tz-transitions, rank 4"]) {
+    for word in optimisations.iter().chain(&["all of them", "2 threads", "tz-transitions, rank 4"])
+    {
         assert!(figure.contains(word), "{word}");
     }
     let record = json(&out.join("bench.json"));
     assert_eq!(record["options"]["ablation"], true);
     assert_eq!(record["options"]["what"], serde_json::json!(["sweep"]));
     let ablation = record["ablation"].as_array().unwrap();
-    assert_eq!(ablation.len(), 2 * (techniques.len() + 1));
+    assert_eq!(ablation.len(), 2 * (optimisations.len() + 1));
     check_ratios(&out, ablation);
     let plan = |program: &str| -> String {
         let plans = record["plans"].as_array().unwrap().iter();

@@ -35,13 +35,13 @@ fn starts_can_be_given() {
 }
 
 #[test]
-fn techniques_can_be_left_out() {
+fn optimisations_can_be_left_out() {
     let dir = tempfile::tempdir().unwrap();
-    let techniques = [
+    let optimisations = [
         "constants", "registers", "prefetch", "blocks", "panels", "huge-pages", "merging",
         "fusing", "layouts",
     ];
-    let all = techniques.join(",");
+    let all = optimisations.join(",");
     for threads in [1, 2] {
         let run = |name: &str, options: &str| {
             let options = format!("-r 5 --max-iters 8 --tol 0 -t {threads} -o {name} {options}");
@@ -50,7 +50,7 @@ fn techniques_can_be_left_out() {
         };
         let (full, stderr) = run(&format!("full-{threads}"), "");
         assert!(!stderr.contains("without"), "{stderr}");
-        for left_out in techniques.iter().copied().chain([all.as_str()]) {
+        for left_out in optimisations.iter().copied().chain([all.as_str()]) {
             let name = format!("{threads}-{}", left_out.len());
             let (fit, stderr) = run(&name, &format!("--overwrite --without {left_out}"));
             // Sums are taken in another order; eight sweeps amplify that little.

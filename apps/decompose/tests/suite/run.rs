@@ -183,7 +183,10 @@ fn merged_modes_change_no_fit() {
     bad.args(["cp", "-r", "2", "-o", "bad", "--plan", "1+5"]).arg(data("tz-transitions.tns.gz"));
     let refused = bad.assert().code(2).get_output().clone();
     let stderr = String::from_utf8(refused.stderr).unwrap();
-    assert!(stderr.contains("modes 1+5 cannot be merged") && !dir.path().join("bad").exists(), "{stderr}");
+    assert!(
+        stderr.contains("modes 1+5 cannot be merged") && !dir.path().join("bad").exists(),
+        "{stderr}"
+    );
 }
 
 #[cfg(target_os = "linux")]
