@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, LazyLock};
 
-use decompose_core::contract::{Contraction, Question, random_operands};
+use decompose_core::contract::{Contraction, Request, random_operands};
 use decompose_core::cost::Machine;
 use decompose_core::kernels::parse;
 use decompose_core::runtime::Toolchain;
@@ -43,7 +43,7 @@ fn kernel(bencher: Bencher, name: &str, tree: &str) {
         access.indices.iter().map(extent).collect()
     };
     let shapes: Vec<Vec<u64>> = named.inputs.iter().map(shape).collect();
-    let question = Question::new(named, 0, &counts, &shapes).expect("fits");
+    let request = Request::new(named, 0, &counts, &shapes).expect("fits");
     let options = PlanOptions {
         rank: RANK as usize,
         value_bytes: 8,
@@ -55,10 +55,10 @@ fn kernel(bencher: Bencher, name: &str, tree: &str) {
         panels: None,
         updates: Vec::new(),
     };
-    let problem = question.problem(&tree);
+    let problem = request.problem(&tree);
     let plan = plan_kernels(&EXTENTS, &[problem], &options, Machine::here()).expect("a plan");
     let step = &plan.steps[0];
-    let csf = Csf::build(TENSOR.clone(), &tree.order).expect("fits").fuse(tree.tail);
+    let csf = Csf::build(TENSOR.clone(), &tree.order).expect("fits").fuse(tree.fused);
     let built = Contraction::build(
         &step.problem,
         &step.candidate.schedule,

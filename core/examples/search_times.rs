@@ -88,7 +88,7 @@ fn pose(name: &str) -> Result<Problem, CoreError> {
     let extent = |index| mode_of(index).map_or(RANK, |mode| 100 + 10 * mode as u64);
     let extents: Extents = expr.all().iter().map(|index| (index, extent(index))).collect();
     let pattern = Pattern::from_iter([(levels.iter().copied().collect::<IndexSet>(), NNZ)]);
-    Ok(Problem::new(expr, extents, SparseOperand { input: 0, levels, tail: 1, pattern }))
+    Ok(Problem::new(expr, extents, SparseOperand { input: 0, levels, fused: 1, pattern }))
 }
 
 /// Runs `search` in `rounds` and returns the columns from `median` on, in seconds.

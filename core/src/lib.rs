@@ -22,7 +22,7 @@
 //! | [`runtime`] | compiling, storing, loading and calling kernels on all threads |
 //! | [`autoschedule`] | the searches for good schedules |
 //! | [`sweep`] | the trees and kernels of one update of every factor, planned together |
-//! | [`contract`] | one expression from question to result |
+//! | [`contract`] | one expression from request to result |
 //!
 //! [`error`] belongs to all of them.
 

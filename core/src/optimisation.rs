@@ -20,7 +20,7 @@ pub enum Optimisation {
     /// Sums stay in vector registers: whole rows, tiles of them, partial sums side by side, nodes taken in
     /// batches.  Without: every sum is a row in memory, read and written at each step.
     Registers,
-    /// Rows that are gathered or added to are requested ahead of their use.  Without: none is.
+    /// Rows that are gathered or added to are prefetched ahead of their use.  Without: none is.
     Prefetch,
     /// Trees may be stored block by block, so that rows that are gathered stay near.  Without: none is.
     Blocks,

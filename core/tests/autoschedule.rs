@@ -13,7 +13,7 @@ fn pose(expr: Expr, extent: impl Fn(Index) -> u64, nnz: u64) -> Problem {
     let extents: Extents = expr.all().iter().map(|index| (index, extent(index))).collect();
     let levels = expr.inputs[0].indices.clone();
     let pattern = Pattern::from_iter([(levels.iter().copied().collect::<IndexSet>(), nnz)]);
-    Problem::new(expr, extents, SparseOperand { input: 0, levels, tail: 1, pattern })
+    Problem::new(expr, extents, SparseOperand { input: 0, levels, fused: 1, pattern })
 }
 
 /// A sparse tensor times up to three dense ones over at most six indices.

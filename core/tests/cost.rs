@@ -16,7 +16,7 @@ fn problem(name: &str, extents: [u64; 3], counts: &[(&str, u64)], rank: u64) -> 
     let all: Extents = expr.all().iter().map(|index| (index, extent(index))).collect();
     let set = |letters: &str| indices(letters).into_iter().collect::<IndexSet>();
     let pattern = Pattern::from_iter(counts.iter().map(|&(letters, n)| (set(letters), n)));
-    Problem::new(expr, all, SparseOperand { input: 0, levels, tail: 1, pattern })
+    Problem::new(expr, all, SparseOperand { input: 0, levels, fused: 1, pattern })
 }
 
 fn schedule(problem: &Problem, text: &str, machine: &Machine) -> Schedule {
@@ -61,7 +61,7 @@ fn farther_is_slower_in_every_family() {
 }
 
 #[test]
-fn short_rows_are_requested_where_they_come_late() {
+fn short_rows_are_prefetched_where_they_come_late() {
     let counts = [("i", 1000), ("ij", 1_000_000), ("k", 200_000), ("ijk", 4_000_000)];
     let distance = |machine: &Machine, rank: u64| {
         let problem = problem("tttp:3", [1000, 1000, 200_000], &counts, rank);
@@ -192,7 +192,7 @@ fn what_is_walked_again_costs_less_while_it_is_near() {
     let text = "path X*U3 T1*U2\nnest i{ t{ j{ k{ T1 } s{ T2 } } } }";
     close(more(&rows(1000), text, loops), 101_000.0 + 0.1 * 7.0 * 101_000.0);
     close(more(&rows(10), text, loops), 8.0 * 100_010.0);
-    // Sums of ten products overlap but for the first walk; where rows have one index, none is known to.
+    // Sums of ten products overlap but for the first time; where rows have one index, none is known to.
     close(more(&rows(1000), text, sums), 1e6 + 7e6 * 10.0 / 32.0);
     let counts = [("i", 1000), ("ij", 100_000), ("j", 1000), ("k", 2000), ("ijk", 1_000_000)];
     let matrix = problem("mttkrp:3:1", [1000, 1000, 2000], &counts, 8);
@@ -218,7 +218,7 @@ fn rows_of_a_mode_that_changes_with_every_block_cost_more() {
         x.pattern.record_blocks(blocking.clone(), counts);
         x.pattern = x.pattern.in_blocks(&blocking).expect("recorded");
         x.levels.insert(0, Index::BLOCK);
-        x.tail = 3;
+        x.fused = 3;
         problem.extents.set(Index::BLOCK, blocking.extent());
         problem.expr.inputs[0].indices.insert(0, Index::BLOCK);
         let machine = Family::Xeon.machine();

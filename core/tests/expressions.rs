@@ -8,7 +8,7 @@ mod random;
 
 use std::sync::Arc;
 
-use decompose_core::contract::{Contraction, Question};
+use decompose_core::contract::{Contraction, Request};
 use decompose_core::einsum::oracle;
 use decompose_core::optimisation::{Optimisation, Optimisations};
 use decompose_core::runtime::Toolchain;
@@ -73,9 +73,9 @@ fn check(case: &Case, toolchains: &[&Toolchain], pools: &[ThreadPool]) {
     let shapes: Vec<Vec<u64>> =
         operands.iter().map(|x| x.shape().iter().map(|&n| n as u64).collect()).collect();
     let counts = PatternCounts::of(sparse);
-    let question = Question::new(case.expr.clone(), 0, &counts, &shapes).expect("a question");
-    let problem = random::unbounded(question.problem(&case.tree));
-    let tree = Csf::build(sparse.clone(), &case.tree.order).expect("a tree").fuse(case.tree.tail);
+    let request = Request::new(case.expr.clone(), 0, &counts, &shapes).expect("a request");
+    let problem = random::unbounded(request.problem(&case.tree));
+    let tree = Csf::build(sparse.clone(), &case.tree.order).expect("a tree").fuse(case.tree.fused);
     let tree = Arc::new(tree);
     for toolchain in toolchains {
         for pool in pools {

@@ -28,18 +28,23 @@ fn machine() -> Machine {
 }
 
 /// Schedules `expr` for a tensor of 10,000 a mode, its dense extents `rank`, on the tree of its own
-/// mode order with the last `tail` levels fused.
-fn check(name: &str, expr: Expr, tail: usize, rank: u64) {
-    check_limited(name, expr, (tail, rank), Optimisations::default());
+/// mode order with the last `fused` levels fused.
+fn check(name: &str, expr: Expr, fused: usize, rank: u64) {
+    check_limited(name, expr, (fused, rank), Optimisations::default());
 }
 
 /// The same with these optimisations only.
-fn check_limited(name: &str, expr: Expr, (tail, rank): (usize, u64), optimisations: Optimisations) {
-    compare(name, &program(expr, (tail, rank), optimisations));
+fn check_limited(
+    name: &str,
+    expr: Expr,
+    (fused, rank): (usize, u64),
+    optimisations: Optimisations,
+) {
+    compare(name, &program(expr, (fused, rank), optimisations));
 }
 
 /// The program of the schedule that is found.
-fn program(expr: Expr, (tail, rank): (usize, u64), optimisations: Optimisations) -> Program {
+fn program(expr: Expr, (fused, rank): (usize, u64), optimisations: Optimisations) -> Program {
     let levels = expr.inputs[0].indices.clone();
     let order = levels.len();
     let extent = |index| match index {
@@ -54,7 +59,7 @@ fn program(expr: Expr, (tail, rank): (usize, u64), optimisations: Optimisations)
     });
     let pattern = Pattern::from_iter(counts);
     let mut problem =
-        Problem::new(expr, extents, SparseOperand { input: 0, levels, tail, pattern });
+        Problem::new(expr, extents, SparseOperand { input: 0, levels, fused, pattern });
     problem.optimisations = optimisations;
     let found = SCHEDULERS[0].search(&problem, &machine()).expect("a schedule");
     let widths = vec![(Width::below(10_000), Width::W32); order];

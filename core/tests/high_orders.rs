@@ -19,7 +19,7 @@ fn pose(expr: Expr, rank: u64) -> Problem {
     let extents: Extents = expr.all().iter().map(|index| (index, extent(index))).collect();
     let shape: Vec<u64> = levels.iter().map(|&level| extents.of(level)).collect();
     let pattern = Pattern::of(&PatternCounts::uniform(&shape, NNZ), &levels);
-    Problem::new(expr, extents, SparseOperand { input: 0, levels, tail: 1, pattern })
+    Problem::new(expr, extents, SparseOperand { input: 0, levels, fused: 1, pattern })
 }
 
 fn machine() -> Machine {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use decompose_core::autoschedule::SCHEDULERS;
-use decompose_core::contract::{Contraction, Question};
+use decompose_core::contract::{Contraction, Request};
 use decompose_core::cost::Machine;
 use decompose_core::einsum::{Expr, Index, oracle};
 use decompose_core::kernels;
@@ -18,7 +18,7 @@ use ndarray::IxDyn;
 /// Relative to the same expression on absolute values, as every product and sum is rounded.
 const TOLERANCE: f64 = 1e-12;
 
-/// Extents of the modes; long enough that walks have whole batches and a rest.
+/// Extents of the modes; long enough that loops have whole batches and a rest.
 const EXTENTS: [u64; 5] = [5, 7, 4, 3, 2];
 
 fn sparse(order: usize) -> Coo<f64> {
@@ -41,11 +41,11 @@ fn trees(order: usize) -> Vec<TreeLayout> {
     let forward: Vec<usize> = (0..order).collect();
     let backward: Vec<usize> = (0..order).rev().collect();
     let turned: Vec<usize> = (0..order).map(|mode| (mode + 1) % order).collect();
-    let tails = if order > 2 { 1..=2 } else { 1..=1 };
+    let fusings = if order > 2 { 1..=2 } else { 1..=1 };
     let orders = [forward, backward, turned].into_iter().flat_map(|modes| {
-        tails.clone().map(move |tail| {
+        fusings.clone().map(move |fused| {
             let order = ModeOrder::new(modes.clone()).expect("an order");
-            TreeLayout::new(order, tail)
+            TreeLayout::new(order, fused)
         })
     });
     orders.collect()
@@ -79,12 +79,12 @@ fn check_on(x: &Coo<f64>, expr: &Expr, rank: u64) {
     let want = oracle::evaluate(expr, &operands);
     let sizes: Vec<DenseTensor<f64>> = operands.iter().map(|x| x.mapv(f64::abs)).collect();
     let scale = oracle::evaluate(expr, &sizes);
-    let question = Question::new(expr.clone(), 0, &PatternCounts::of(x), &shapes).expect("asked");
+    let request = Request::new(expr.clone(), 0, &PatternCounts::of(x), &shapes).expect("asked");
     for tree in trees(order) {
-        let problem = question.problem(&tree);
+        let problem = request.problem(&tree);
         let found = SCHEDULERS[0].search(&problem, Machine::here()).expect("a schedule");
         let schedule = &found.candidates[0].schedule;
-        let csf = Csf::build(x.clone(), &tree.order).expect("a tree").fuse(tree.tail);
+        let csf = Csf::build(x.clone(), &tree.order).expect("a tree").fuse(tree.fused);
         let mut contraction =
             Contraction::build(&problem, schedule, Arc::new(csf), &Toolchain::detect())
                 .expect("a kernel");

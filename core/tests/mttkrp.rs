@@ -110,8 +110,8 @@ fn one_tree_of_any_order_serves_all_modes() {
         for shift in 0..modes {
             let order = ModeOrder::new((0..modes).map(|m| (m + shift) % modes).collect());
             let order = order.expect("a rotation");
-            for tail in 1..modes.max(2) {
-                let trees = Trees::Given(vec![TreeLayout::new(order.clone(), tail)]);
+            for fused in 1..modes.max(2) {
+                let trees = Trees::Given(vec![TreeLayout::new(order.clone(), fused)]);
                 for threads in [1, 2] {
                     let work = || {
                         check::<f64>(case, 9, trees.clone(), &toolchain);
@@ -147,9 +147,9 @@ fn one_tree_of_blocks_serves_all_modes() {
     for case in &corpus.tensor {
         let modes = case.extents.len();
         for blocks in blockings_of(&case.extents) {
-            for tail in 1..=modes {
-                let order = ModeOrder::rooted(tail - 1, &case.extents);
-                let tree = TreeLayout { blocks: Some(blocks.clone()), order, tail };
+            for fused in 1..=modes {
+                let order = ModeOrder::rooted(fused - 1, &case.extents);
+                let tree = TreeLayout { blocks: Some(blocks.clone()), order, fused };
                 let trees = Trees::Given(vec![tree]);
                 for threads in [1, 2, 5] {
                     in_pool(threads, || check::<f64>(case, 9, trees.clone(), &toolchain));
@@ -172,7 +172,7 @@ fn trees_of_blocks_and_of_modes_stand_side_by_side() {
         let blocked = blocked.map(|(at, blocks)| TreeLayout {
             blocks: Some(blocks),
             order: order(at % case.extents.len()),
-            tail: 1,
+            fused: 1,
         });
         let trees: Vec<TreeLayout> = blocked.chain([TreeLayout::new(order(1), 1)]).collect();
         in_pool(2, || check::<f64>(case, 16, Trees::Given(trees.clone()), &toolchain));
@@ -281,8 +281,8 @@ fn coordinates_of_any_width_equal_the_definition() {
     let case = Case { name: "edges".into(), extents: extents.into(), draws: 400, ..corpus_like() };
     for shift in 0..3 {
         let order = ModeOrder::new((0..3).map(|m| (m + shift) % 3).collect()).expect("a rotation");
-        for tail in 1..3 {
-            let trees = Trees::Given(vec![TreeLayout::new(order.clone(), tail)]);
+        for fused in 1..3 {
+            let trees = Trees::Given(vec![TreeLayout::new(order.clone(), fused)]);
             in_pool(2, || {
                 check::<f64>(&case, 9, trees.clone(), &toolchain);
                 check::<f64>(&case, 9, trees.clone(), &interpreter());

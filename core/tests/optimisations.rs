@@ -97,7 +97,7 @@ fn plans_do_without() {
         plan.steps().map(|(_, step)| prefetches(&step.candidate.schedule)).sum::<usize>()
     };
     assert_eq!(prefetched(&without(Optimisation::Prefetch)), 0);
-    let plain = |plan: &TreePlan| plan.trees.iter().all(|tree| tree.tail == 1);
+    let plain = |plan: &TreePlan| plan.trees.iter().all(|tree| tree.fused == 1);
     assert!(without(Optimisation::Fusing).parts().all(plain));
     for part in without(Optimisation::Layouts).parts() {
         assert!(plain(part));
@@ -114,7 +114,7 @@ fn text(expr: &Expr, rank: u64, schedule: Option<&Schedule>, optimisations: Opti
     let extent = |index| if levels.contains(&index) { 10_000 } else { rank };
     let extents: Extents = expr.all().iter().map(|index| (index, extent(index))).collect();
     let sparse =
-        SparseOperand { input: 0, levels: levels.clone(), tail: 1, pattern: Pattern::default() };
+        SparseOperand { input: 0, levels: levels.clone(), fused: 1, pattern: Pattern::default() };
     let mut problem = Problem::new(expr.clone(), extents, sparse);
     problem.optimisations = optimisations;
     let mut schedule = schedule.cloned().unwrap_or_else(|| {

@@ -21,7 +21,7 @@ fn problem() -> Problem {
     let extents: Extents = expr.all().iter().map(|index| (index, 10)).collect();
     let levels = indices("ijk");
     let pattern = Pattern::from_iter([(levels.iter().copied().collect::<IndexSet>(), 100)]);
-    Problem::new(expr, extents, SparseOperand { input: 0, levels, tail: 1, pattern })
+    Problem::new(expr, extents, SparseOperand { input: 0, levels, fused: 1, pattern })
 }
 
 fn broken_rule(text: &str, problem: &Problem) -> Option<Rule> {
@@ -43,7 +43,7 @@ fn every_rule_refuses_what_breaks_it() {
         ("i{ j{ k{ r{ T1 } } r{ T2 } } }", "i{ j{ r{ T2 } k{ r{ T1 } } } }", Rule::Nest),
         ("i{ j{ k{ r{ T1 } } r{ T2 } } }", "i{ j{ k{ r{ T1 } } T2 } }", Rule::Loops),
         ("layout i j k", "layout i j", Rule::Layout),
-        ("i{ j{ k{ r{ T1 } } r{ T2 } } }", "j{ i{ k{ r{ T1 } } r{ T2 } } }", Rule::WalkOrder),
+        ("i{ j{ k{ r{ T1 } } r{ T2 } } }", "j{ i{ k{ r{ T1 } } r{ T2 } } }", Rule::LevelOrder),
         (
             "i{ j{ k{ r{ T1 } } r{ T2 } } }",
             "i{ j{ k{ r{ T1 } } } } i{ j{ r{ T2 } } }",
@@ -74,11 +74,11 @@ fn rows_are_owned_only_where_the_root_is_an_index_of_the_output() {
 }
 
 /// The MTTKRP of the second mode on a tree in two blocks.
-fn in_blocks(blocking: &str, levels: &str, tail: usize) -> Problem {
+fn in_blocks(blocking: &str, levels: &str, fused: usize) -> Problem {
     let mut problem = problem();
     problem.expr = kernels::mttkrp(3, 1);
     let x = &mut problem.sparse[0];
-    (x.levels, x.tail) = (indices(levels), tail);
+    (x.levels, x.fused) = (indices(levels), fused);
     let blocking: Blocking = blocking.parse().expect("a blocking");
     x.pattern.record_blocks(blocking.clone(), [(IndexSet::EMPTY, 2)]);
     x.pattern = x.pattern.in_blocks(&blocking).expect("recorded");
@@ -101,7 +101,7 @@ fn rows_are_owned_where_the_blocks_are_ranges_of_them() {
     for others in ["1:2", "3:2", "0.1.0"] {
         assert_eq!(broken_rule(OWNED, &in_blocks(others)), Some(Rule::Conflict), "{others}");
     }
-    // Outside of the walk every task would write all rows.
+    // Outside of the loops over the tree every task would write all rows.
     let outside = "
         path X*A1 T1*A3
         nest r{ _{ i{ k{ j{ T1 } } } k{ j{ T2 } } } }
@@ -118,13 +118,13 @@ fn rows_are_owned_where_the_blocks_are_ranges_of_them() {
 #[test]
 fn fused_levels_repeat_coordinates_for_nobody_else() {
     let mut problem = problem();
-    problem.sparse[0].tail = 2;
+    problem.sparse[0].fused = 2;
     (problem.max_buffer_dims, problem.max_buffer_bytes) = (3, u64::MAX);
     let legal = LEGAL.replace("layout i j k", "layout i j+ k");
     assert_eq!(broken_rule(&legal, &problem), None);
     // T2 would read a buffer at j once for every non-zero there.
     let twice = legal.replace("r{ T1 } } r{ T2 } }", "r{ T1 } } } j{ r{ T2 } }");
-    assert_eq!(broken_rule(&twice, &problem), Some(Rule::WalkOrder));
+    assert_eq!(broken_rule(&twice, &problem), Some(Rule::LevelOrder));
     // T1 without X would be added up at j once for every non-zero there, and is kept beyond j.
     problem.expr = "O(i,r) = X(i,j,k)*A1(i,r)*A2(j,r)*A3(k,r)".parse().expect("an expression");
     let without = legal
@@ -134,8 +134,8 @@ fn fused_levels_repeat_coordinates_for_nobody_else() {
             "i{ j{ r{ T1 } k{ r{ T2 } } } } j{ i{ r{ T3 } } }",
         )
         .replace("buffer dense", "buffer dense\n    buffer dense");
-    assert_eq!(broken_rule(&without, &problem), Some(Rule::WalkOrder));
-    problem.sparse[0].tail = 1;
+    assert_eq!(broken_rule(&without, &problem), Some(Rule::LevelOrder));
+    problem.sparse[0].fused = 1;
     let plain = without.replace("j+", "j");
     assert_eq!(broken_rule(&plain, &problem), None);
 }

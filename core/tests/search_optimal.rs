@@ -84,8 +84,8 @@ fn problem(draw: &mut Draw) -> Problem {
         (levels[..n].iter().copied().collect::<IndexSet>(), nodes)
     });
     let pattern: Pattern = counts.collect();
-    let tail = draw.between(1, levels.len() - 1);
-    let sparse = SparseOperand { input: 0, levels, tail, pattern };
+    let fused = draw.between(1, levels.len() - 1);
+    let sparse = SparseOperand { input: 0, levels, fused, pattern };
     let mut problem = Problem::new(expr, extents, sparse);
     problem.max_buffer_dims = draw.between(0, 3);
     problem.max_buffer_bytes = 8 * draw.between(1, 400) as u64;

@@ -18,7 +18,7 @@ fn pose(name: &str, sparse: &[u64], nnz: u64) -> Problem {
     let extent = |index| levels.iter().position(|&l| l == index).map_or(16, |mode| sparse[mode]);
     let extents: Extents = expr.all().iter().map(|index| (index, extent(index))).collect();
     let pattern = Pattern::from_iter([(levels.iter().copied().collect::<IndexSet>(), nnz)]);
-    Problem::new(expr, extents, SparseOperand { input: 0, levels, tail: 1, pattern })
+    Problem::new(expr, extents, SparseOperand { input: 0, levels, fused: 1, pattern })
 }
 
 fn machine() -> Machine {

@@ -71,7 +71,7 @@ fn machine() -> Machine {
         l3_share: 0.8,
         l2_together: None,
         quick_bytes: None,
-        underway_bytes: 16_384.0,
+        prefetched_bytes: 16_384.0,
         threads: 8,
         l1_line: 0.1e-9,
         buffer_line: 0.2e-9,
@@ -108,7 +108,7 @@ fn problem(extents: [u64; 6], density: f64) -> Problem {
     };
     let pattern: Pattern =
         ["i", "j", "k", "ij", "ik", "jk", "ijk"].into_iter().map(count).collect();
-    let sparse = SparseOperand { input: 0, levels, tail: 1, pattern };
+    let sparse = SparseOperand { input: 0, levels, fused: 1, pattern };
     let mut problem = Problem::new(expr, extents, sparse);
     problem.value_bytes = 4;
     problem.max_buffer_bytes = 1 << 30;

@@ -327,7 +327,7 @@ fn all_trees(order: usize) -> Vec<TreeLayout> {
     let numbers = 0..order.pow(order as u32);
     let levels = |number: usize| (0..order).map(move |at| number / order.pow(at as u32) % order);
     let orders = numbers.filter_map(|number| ModeOrder::new(levels(number).collect()));
-    orders.flat_map(|order| [1, 2].map(|tail| TreeLayout::new(order.clone(), tail))).collect()
+    orders.flat_map(|order| [1, 2].map(|fused| TreeLayout::new(order.clone(), fused))).collect()
 }
 
 #[test]

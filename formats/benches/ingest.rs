@@ -71,9 +71,9 @@ fn sort(bencher: Bencher) {
 
 /// Turns a sorted list into a tree with 1 to 2 fused levels.
 #[divan::bench(args = [1, 2])]
-fn tree(bencher: Bencher, tail: usize) {
+fn tree(bencher: Bencher, fused: usize) {
     let inputs = bencher.with_inputs(|| TENSOR.clone());
-    inputs.bench_values(|coo| Csf::build(coo, &ModeOrder::natural(3)).map(|csf| csf.fuse(tail)));
+    inputs.bench_values(|coo| Csf::build(coo, &ModeOrder::natural(3)).map(|csf| csf.fuse(fused)));
 }
 
 /// The entries in random order.

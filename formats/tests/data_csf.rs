@@ -98,11 +98,11 @@ fn all_trees_of_a_list_come_in_the_order_asked_for() {
         orders(4).into_iter().enumerate().map(|(at, order)| (order, 1 + at % 3)).collect();
     let trees = Csf::build_all(coo.clone(), &wanted).expect("builds");
     assert_eq!(trees.len(), wanted.len());
-    for (tree, (order, tail)) in trees.iter().zip(&wanted) {
-        assert_eq!(tree, &Csf::build(coo.clone(), order).expect("builds").fuse(*tail));
+    for (tree, (order, fused)) in trees.iter().zip(&wanted) {
+        assert_eq!(tree, &Csf::build(coo.clone(), order).expect("builds").fuse(*fused));
     }
-    for tail in [0, 4, 5] {
-        assert!(Csf::build_all(coo.clone(), &[(ModeOrder::natural(4), tail)]).is_err());
+    for fused in [0, 4, 5] {
+        assert!(Csf::build_all(coo.clone(), &[(ModeOrder::natural(4), fused)]).is_err());
     }
 }
 
@@ -112,7 +112,7 @@ fn trees_of_modes_and_of_blocks_come_from_one_list() {
     let coo = list(&[300, 1, 500, 40], 150_000);
     let blockings = ["2.0.1.0", "1.0.0.2"].map(|text| text.parse::<Blocking>().expect("bits"));
     let order = |modes: &[usize]| ModeOrder::new(modes.to_vec()).expect("an order");
-    let layout = |blocks, modes: &[usize], tail| Layout { blocks, order: order(modes), tail };
+    let layout = |blocks, modes: &[usize], fused| Layout { blocks, order: order(modes), fused };
     let layouts = [
         layout(Some(&blockings[0]), &[4, 2, 0, 3, 1], 2),
         layout(None, &[3, 1, 0, 2], 2),
@@ -122,12 +122,12 @@ fn trees_of_modes_and_of_blocks_come_from_one_list() {
     ];
     let trees = Csf::build_all(coo.clone(), layouts.iter().cloned()).expect("builds");
     assert_eq!(trees.len(), layouts.len());
-    for (tree, Layout { blocks, order, tail }) in trees.iter().zip(&layouts) {
+    for (tree, Layout { blocks, order, fused }) in trees.iter().zip(&layouts) {
         let list = match blocks {
             Some(blocks) => coo.clone().with_blocks(blocks).expect("numbers"),
             None => coo.clone(),
         };
-        assert_eq!(tree, &Csf::build(list, order).expect("builds").fuse(*tail), "{blocks:?}");
+        assert_eq!(tree, &Csf::build(list, order).expect("builds").fuse(*fused), "{blocks:?}");
     }
     let wrong = [layout(Some(&blockings[0]), &[2, 0, 3, 1], 2)];
     assert!(Csf::build_all(coo, wrong).is_err());
@@ -198,7 +198,7 @@ fn cornered(extents: &[u64], seed: u64) -> Coo<f64> {
 }
 
 fn widths_follow_the_extents(tree: &Csf<f64>) {
-    let fused = tree.mode_order().modes().len() - tree.tail();
+    let fused = tree.mode_order().modes().len() - tree.fused();
     for (number, (level, &mode)) in tree.levels().iter().zip(tree.mode_order().modes()).enumerate()
     {
         assert_eq!(level.coords.width(), Width::below(tree.extents()[mode]), "level {number}");
@@ -237,11 +237,11 @@ proptest! {
         check_round_trip(&coo, order);
         let tree = Csf::build(coo, order).expect("a tree");
         widths_follow_the_extents(&tree);
-        for tail in 1..extents.len() {
-            let fused = tree.clone().fuse(tail);
-            fused.check().expect("a sound tree");
-            widths_follow_the_extents(&fused);
-            prop_assert_eq!(fused.to_coo(), tree.to_coo());
+        for fused in 1..extents.len() {
+            let tree_fused = tree.clone().fuse(fused);
+            tree_fused.check().expect("a sound tree");
+            widths_follow_the_extents(&tree_fused);
+            prop_assert_eq!(tree_fused.to_coo(), tree.to_coo());
         }
     }
 }
@@ -261,15 +261,15 @@ proptest! {
 }
 
 #[test]
-fn fused_tails_hold_the_same_entries() {
+fn fused_levels_hold_the_same_entries() {
     for extents in [&[5, 4, 6][..], &[3, 1, 4, 5], &[2, 3, 2, 3, 4]] {
         for order in orders(extents.len()) {
             let plain = Csf::build(list(extents, 90), &order).expect("a tree");
-            for tail in 1..extents.len() {
-                let fused = plain.clone().fuse(tail);
-                fused.check().expect("a sound tree");
-                assert_eq!(fused.tail(), tail);
-                assert_eq!(fused.to_coo(), plain.to_coo(), "{order} with {tail} fused");
+            for fused in 1..extents.len() {
+                let tree = plain.clone().fuse(fused);
+                tree.check().expect("a sound tree");
+                assert_eq!(tree.fused(), fused);
+                assert_eq!(tree.to_coo(), plain.to_coo(), "{order} with {fused} fused");
             }
         }
     }

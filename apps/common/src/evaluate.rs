@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use decompose_core::autoschedule::storage_orders;
 use decompose_core::autoschedule::{LevelOrder, SCHEDULERS, SearchLimits, search_orders};
-use decompose_core::contract::{Contraction, Question};
+use decompose_core::contract::{Contraction, Request};
 use decompose_core::cost::Machine;
 use decompose_core::einsum::Expr;
 use decompose_core::error::CoreError;
@@ -53,11 +53,11 @@ pub fn values_at(
     let shapes: Vec<Vec<u64>> = std::iter::once(Vec::new())
         .chain(operands.iter().map(|o| o.shape().iter().map(|&n| n as u64).collect()))
         .collect();
-    let question = Question::new(expr, 0, &counts, &shapes)?;
+    let request = Request::new(expr, 0, &counts, &shapes)?;
     let natural = TreeLayout::new(ModeOrder::natural(list.order()), 1);
-    let problem = question.problem(&natural);
-    let modes = &question.expr.inputs[0].indices;
-    let orders = storage_orders(modes, &question.extents, &question.pattern);
+    let problem = request.problem(&natural);
+    let modes = &request.expr.inputs[0].indices;
+    let orders = storage_orders(modes, &request.extents, &request.pattern);
     let limits = SearchLimits::one_of_many(problem.expr.inputs.len());
     let machine = Machine::here();
     let found = search_orders(SCHEDULERS[0], &problem, &orders, machine, &limits)?;
@@ -66,7 +66,7 @@ pub fn values_at(
     list.sort(&order)?;
     let (extents, coords, numbers) = list.into_parts();
     let ones: Array<f64> = vec![1.0; count].into();
-    let tree = Csf::build(Coo::new(extents, coords, ones)?, &order)?.fuse(best.order.tail);
+    let tree = Csf::build(Coo::new(extents, coords, ones)?, &order)?.fuse(best.order.fused);
     let (posed, schedule) = (best.order.problem(&problem), &best.candidate.schedule);
     let mut contraction = Contraction::build(&posed, schedule, Arc::new(tree), toolchain)?;
     let packed = operands.into_iter().enumerate().map(|(at, o)| contraction.pack(at, &o));

@@ -31,7 +31,7 @@ use rayon::prelude::{
 
 use crate::config::{CompleteConfig, ModelKind};
 use crate::entries::tree;
-use crate::kernel::{BlockKernel, question};
+use crate::kernel::{BlockKernel, request};
 use crate::loss::Range as Sign;
 use crate::method::{Method, Progress};
 use crate::network::Network;
@@ -78,8 +78,8 @@ impl Ccd {
         let block = config.block.min(all.blocks()[0].matrix().1);
         let two = Network::new(&ModelKind::Cp { rank: 2 * block }, tensor.extents());
         let asked = [
-            question(two.values(), &counts, &two.shapes())?,
-            question(all.values(), &counts, &all.shapes())?,
+            request(two.values(), &counts, &two.shapes())?,
+            request(all.values(), &counts, &all.shapes())?,
         ];
         let (layout, _) = best_tree(&asked, Roots::Any, Machine::here())?;
         let tree = tree(tensor, &layout)?;

@@ -9,7 +9,7 @@ use decompose_core::runtime::Toolchain;
 use decompose_core::sweep::TreeLayout;
 use decompose_formats::{Coo, Csf, Matrix, PatternCounts};
 
-use crate::kernel::{BlockKernel, question};
+use crate::kernel::{BlockKernel, request};
 use crate::network::Network;
 
 /// Entries as a tree, with the kernel of the model's values at them.
@@ -32,7 +32,7 @@ impl Entries {
         toolchain: &Toolchain,
     ) -> Result<Entries, SolverError> {
         let counts = PatternCounts::of(tensor);
-        let asked = question(network.values(), &counts, &network.shapes())?;
+        let asked = request(network.values(), &counts, &network.shapes())?;
         let (layout, _) = best_tree(std::slice::from_ref(&asked), Roots::Any, Machine::here())?;
         let tree = tree(tensor, &layout)?;
         let kernel = BlockKernel::new(&asked, &tree, toolchain)?;
@@ -82,7 +82,7 @@ impl Entries {
 ///
 /// If there is no memory.
 pub(crate) fn tree(tensor: &Coo<f64>, layout: &TreeLayout) -> Result<Arc<Csf<f64>>, SolverError> {
-    Ok(Arc::new(Csf::build(tensor.clone(), &layout.order)?.fuse(layout.tail)))
+    Ok(Arc::new(Csf::build(tensor.clone(), &layout.order)?.fuse(layout.fused)))
 }
 
 /// Returns the entries of `tensor`, in the order of a tree, and the values of the model with

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use decompose_common::SolverError;
-use decompose_core::contract::{Contraction, Question};
+use decompose_core::contract::{Contraction, Request};
 use decompose_core::einsum::{Expr, Index};
 use decompose_core::runtime::Toolchain;
 use decompose_formats::{Csf, DenseTensor, Matrix, PatternCounts};
@@ -24,34 +24,34 @@ pub(crate) struct BlockKernel {
 /// # Errors
 ///
 /// If they do not fit.
-pub(crate) fn question(
+pub(crate) fn request(
     expr: Expr,
     counts: &PatternCounts,
     shapes: &[Vec<u64>],
-) -> Result<Question, SolverError> {
-    Ok(Question::new(expr, 0, counts, shapes)?)
+) -> Result<Request, SolverError> {
+    Ok(Request::new(expr, 0, counts, shapes)?)
 }
 
 impl BlockKernel {
-    /// Schedules and builds `question` on `tree`.
+    /// Schedules and builds `request` on `tree`.
     ///
     /// # Errors
     ///
     /// If there is no schedule, or no memory.
     pub(crate) fn new(
-        question: &Question,
+        request: &Request,
         tree: &Arc<Csf<f64>>,
         toolchain: &Toolchain,
     ) -> Result<BlockKernel, SolverError> {
-        let contraction = Contraction::scheduled(question, Arc::clone(tree), toolchain)?;
-        Ok(BlockKernel::of(contraction, question))
+        let contraction = Contraction::scheduled(request, Arc::clone(tree), toolchain)?;
+        Ok(BlockKernel::of(contraction, request))
     }
 
-    fn of(contraction: Contraction<f64>, question: &Question) -> BlockKernel {
+    fn of(contraction: Contraction<f64>, request: &Request) -> BlockKernel {
         let shape = |indices: &[Index]| -> Vec<usize> {
-            indices.iter().map(|&index| question.extents.of(index) as usize).collect()
+            indices.iter().map(|&index| request.extents.of(index) as usize).collect()
         };
-        let inputs = question.expr.inputs.iter().skip(1);
+        let inputs = request.expr.inputs.iter().skip(1);
         let shapes = inputs.map(|access| shape(&access.indices)).collect();
         BlockKernel { contraction, shapes, scratch: None }
     }

@@ -10,7 +10,7 @@
 //! contraction a block.
 
 use decompose_common::SolverError;
-use decompose_core::contract::{Question, Roots, best_tree};
+use decompose_core::contract::{Request, Roots, best_tree};
 use decompose_core::cost::Machine;
 use decompose_core::runtime::Toolchain;
 use decompose_formats::{Coo, Matrix, PatternCounts};
@@ -21,7 +21,7 @@ use rayon::prelude::{
 
 use crate::biases::Fixed;
 use crate::entries::{Entries, tree};
-use crate::kernel::{BlockKernel, question};
+use crate::kernel::{BlockKernel, request};
 use crate::loss::Loss;
 use crate::network::Network;
 
@@ -68,12 +68,12 @@ impl Objective {
     ) -> Result<Objective, SolverError> {
         let counts = PatternCounts::of(tensor);
         let shapes = network.shapes();
-        let mut asked: Vec<Question> = vec![question(network.values(), &counts, &shapes)?];
+        let mut asked: Vec<Request> = vec![request(network.values(), &counts, &shapes)?];
         let gradients = if needs == Needs::Gradients { network.blocks().len() } else { 0 };
         for block in 0..gradients {
             let mut shapes = shapes.clone();
             shapes.remove(block + 1);
-            asked.push(question(network.gradient(block), &counts, &shapes)?);
+            asked.push(request(network.gradient(block), &counts, &shapes)?);
         }
         let (layout, _) = best_tree(&asked, Roots::Any, Machine::here())?;
         let tree = tree(tensor, &layout)?;

@@ -6,7 +6,7 @@ use std::time::Instant;
 use decompose_common::SolverError;
 use decompose_common::history::{Detail, IterationRecord, Observer};
 use decompose_common::stopping::{Standing, StopReason, error_floor};
-use decompose_core::runtime::awake;
+use decompose_core::runtime::with_spin_wait;
 use decompose_core::sweep::MttkrpSweep;
 use decompose_formats::Value;
 
@@ -66,7 +66,7 @@ fn sweep_modes<V: Value>(
     let mut inner = 0.0;
     for mode in config.modes(order) {
         let scratch = (&mut run.previous, &mut run.gram);
-        let update = awake(|| update_mode(sweep, &mut run.state, mode, config, scratch))?;
+        let update = with_spin_wait(|| update_mode(sweep, &mut run.state, mode, config, scratch))?;
         mttkrp_seconds[mode] = update.mttkrp_seconds;
         dense_seconds += update.dense_seconds;
         inner = update.inner;

@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use decompose_core::autoschedule::{LevelOrder, SCHEDULERS, SearchLimits, search_orders};
-use decompose_core::contract::{Contraction, Question};
+use decompose_core::contract::{Contraction, Request};
 use decompose_core::cost::Machine;
 use decompose_core::error::CoreError;
 use decompose_core::kernels;
@@ -177,7 +177,7 @@ impl<V: Value> Kernels<V> {
         toolchain: Toolchain,
     ) -> Result<Kernels<V>, CoreError> {
         let norm_squared = coo.norm_squared();
-        let layouts: Vec<_> = trees.iter().map(|tree| (tree.order.clone(), tree.tail)).collect();
+        let layouts: Vec<_> = trees.iter().map(|tree| (tree.order.clone(), tree.fused)).collect();
         let built = Csf::build_all(coo, &layouts)?.into_iter().map(Arc::new);
         let trees = trees.iter().cloned().zip(built);
         Ok(Kernels::of_trees(trees.collect(), norm_squared, counts, toolchain))
@@ -381,14 +381,14 @@ impl<V: Value> Kernels<V> {
 
     /// Finds the schedule of a kernel, on the tree on which it takes least.
     fn schedule(&self, left_out: LeftOut, ranks: &[usize]) -> Result<Scheduled, CoreError> {
-        let (problem, question) = problem(left_out, &self.counts, ranks, V::BYTES)?;
-        let modes = &question.expr.inputs[0].indices;
+        let (problem, request) = problem(left_out, &self.counts, ranks, V::BYTES)?;
+        let modes = &request.expr.inputs[0].indices;
         let orders: Vec<LevelOrder> = self
             .trees
             .iter()
             .map(|(tree, _)| LevelOrder {
                 levels: tree.order.modes().iter().map(|&mode| modes[mode]).collect(),
-                tail: tree.tail,
+                fused: tree.fused,
             })
             .collect();
         let limits = SearchLimits::one_of_many(problem.expr.inputs.len());
@@ -400,9 +400,9 @@ impl<V: Value> Kernels<V> {
         let note = KernelNote {
             left_out,
             ranks: ranks.to_vec(),
-            expression: question.expr.to_string(),
+            expression: request.expr.to_string(),
             tree: self.trees[at].0.to_string(),
-            schedule: schedule.text(&question.expr),
+            schedule: schedule.text(&request.expr),
             search: found.report.to_string(),
             cost: best.candidate.cost.to_string(),
             source: None,
@@ -437,7 +437,7 @@ fn problem(
     counts: &PatternCounts,
     ranks: &[usize],
     value_bytes: usize,
-) -> Result<(Problem, Question), CoreError> {
+) -> Result<(Problem, Request), CoreError> {
     let order = counts.extents().len();
     let expr = kernels::tttc_without(order, left_out.from..left_out.to);
     let mut shapes = vec![Vec::new()];
@@ -447,10 +447,10 @@ fn problem(
         let mode = counts.extents()[k];
         shapes.push(left.into_iter().chain([mode]).chain(right).collect());
     }
-    let mut question = Question::new(expr, 0, counts, &shapes)?;
-    question.value_bytes = value_bytes;
+    let mut request = Request::new(expr, 0, counts, &shapes)?;
+    request.value_bytes = value_bytes;
     let natural = TreeLayout::new(ModeOrder::natural(order), 1);
-    Ok((question.problem(&natural), question))
+    Ok((request.problem(&natural), request))
 }
 
 /// Pads a core with zeros to bonds of `left` and `right`.

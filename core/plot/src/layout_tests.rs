@@ -253,7 +253,7 @@ fn matrices() {
 /// Returns the figure of `terms` terms below `depth` loops each, of which the first `shared` are
 /// fused, with a buffer for each pair of terms.
 fn nest(terms: usize, depth: usize, shared: usize, words: &str) -> NestFigure {
-    let kinds = [LoopKind::Walk, LoopKind::Dense, LoopKind::Lanes];
+    let kinds = [LoopKind::Sparse, LoopKind::Dense, LoopKind::Lanes];
     let around = |body: Vec<NestNode>, level: usize| {
         let kind = kinds[level % 3];
         vec![NestNode::Loop { index: "k+l".to_owned(), note: words.to_owned(), kind, body }]

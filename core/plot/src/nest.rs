@@ -2,8 +2,8 @@
 //! between the terms.
 //!
 //! ```text
-//! i  sparse walk ────────────────┐
-//! │ j  sparse walk ─────────────┐│
+//! i  sparse loop ────────────────┐
+//! │ j  sparse loop ─────────────┐│
 //! │ │ T1(r) += X(i,j,k) * C(k,r)││─┐ T1: r, 50 elements, 400 B
 //! │ └───────────────────────────┘│ │
 //! │ Y(i,r) += T1(r) * B(j,r)     │←┘
@@ -61,7 +61,7 @@ const RIM: f64 = 1.0;
 /// let inner = NestNode::Loop {
 ///     index: "j".to_owned(),
 ///     note: String::new(),
-///     kind: LoopKind::Walk,
+///     kind: LoopKind::Sparse,
 ///     body: vec![term],
 /// };
 /// let figure = NestFigure {
@@ -113,7 +113,7 @@ pub enum NestNode {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoopKind {
     /// Over the nodes of a level of a sparse operand.
-    Walk,
+    Sparse,
     /// Over all coordinates of an index.
     Dense,
     /// Over all coordinates of an index, as the lanes of a vector statement.
@@ -166,11 +166,11 @@ impl NestBuffer {
 
 impl LoopKind {
     /// All kinds, in the order of the legend.
-    const ALL: [LoopKind; 3] = [LoopKind::Walk, LoopKind::Dense, LoopKind::Lanes];
+    const ALL: [LoopKind; 3] = [LoopKind::Sparse, LoopKind::Dense, LoopKind::Lanes];
 
     fn name(self) -> &'static str {
         match self {
-            LoopKind::Walk => "sparse walk",
+            LoopKind::Sparse => "sparse loop",
             LoopKind::Dense => "dense loop",
             LoopKind::Lanes => "vector lanes",
         }
@@ -178,7 +178,7 @@ impl LoopKind {
 
     fn color(self) -> Color {
         match self {
-            LoopKind::Walk => PALETTE[0],
+            LoopKind::Sparse => PALETTE[0],
             LoopKind::Dense => PALETTE[4],
             LoopKind::Lanes => PALETTE[2],
         }

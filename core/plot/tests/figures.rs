@@ -434,10 +434,10 @@ fn figures_are_the_same_each_time() {
     assert_eq!(fs::read(png).unwrap(), fs::read(again_png).unwrap());
 }
 
-/// Returns a loop that walks a sparse level.
-fn walk(index: &str, body: Vec<NestNode>) -> NestNode {
+/// Returns a loop over a sparse level.
+fn sparse(index: &str, body: Vec<NestNode>) -> NestNode {
     let (index, note) = (index.to_owned(), "183 nodes".to_owned());
-    NestNode::Loop { index, note, kind: LoopKind::Walk, body }
+    NestNode::Loop { index, note, kind: LoopKind::Sparse, body }
 }
 
 /// Returns MTTKRP in two terms with the first mode's loop fused.
@@ -455,7 +455,7 @@ fn mttkrp() -> NestFigure {
     NestFigure {
         title: "MTTKRP".to_owned(),
         subtitle: "rank 50".to_owned(),
-        roots: vec![walk("i", vec![walk("j", vec![walk("k", vec![first]), last])])],
+        roots: vec![sparse("i", vec![sparse("j", vec![sparse("k", vec![first]), last])])],
         buffers: vec![buffer],
     }
 }
@@ -465,7 +465,7 @@ fn nests_show_loops_terms_and_buffers() {
     let words = [
         "MTTKRP",
         "rank 50",
-        "sparse walk",
+        "sparse loop",
         "183 nodes",
         "T1(r) += X(i,j,k) * C(k,r)",
         "Y(i,r) += T1(r) * B(j,r)",
@@ -496,7 +496,7 @@ fn broken_nests_are_refused_with_a_remedy() {
     }
     refuse(&NestFigure::default(), "no term; give one or more");
     let mut figure = mttkrp();
-    figure.roots.push(walk("m", Vec::new()));
+    figure.roots.push(sparse("m", Vec::new()));
     refuse(&figure, "loop `m` repeats nothing");
     for (producer, consumer) in [(1, 1), (1, 0), (0, 2), (0, usize::MAX)] {
         let mut figure = mttkrp();

@@ -5,8 +5,8 @@
 //! and small expressions; of larger ones it looks at as many as the limits allow.
 
 use crate::autoschedule::paths::widening;
-use crate::autoschedule::spttn::WalkOrder;
-use crate::autoschedule::walk_first::walk_first;
+use crate::autoschedule::sparse_outside::sparse_outside;
+use crate::autoschedule::spttn::LevelNesting;
 use crate::autoschedule::{Found, Scheduler, SearchLimits, StopReason, rank};
 use crate::cost::Machine;
 use crate::cost::tree::{Site, TreeCost};
@@ -38,7 +38,7 @@ impl Scheduler for Exhaustive {
                 nests.extend(forests.into_iter().map(|forest| (path.clone(), forest)));
                 if cut {
                     report.stop = StopReason::Work;
-                    nests.extend(walk_first(problem, &path, machine));
+                    nests.extend(sparse_outside(problem, &path, machine));
                     break;
                 }
             }
@@ -56,14 +56,14 @@ pub fn all_forests(problem: &Problem, path: &Path) -> Vec<Forest> {
 
 /// Returns the first `most` of those forests, and whether there are more.
 fn forests(problem: &Problem, path: &Path, most: usize) -> (Vec<Forest>, bool) {
-    let walk = WalkOrder::new(problem);
+    let nesting = LevelNesting::new(problem);
     let enough = most.saturating_add(1);
     let choices: Vec<Vec<Vec<Index>>> = path
         .terms
         .iter()
         .map(|term| {
             let mut orders = Vec::new();
-            extend(&walk, term.indices, &mut Vec::new(), (&mut orders, enough));
+            extend(&nesting, term.indices, &mut Vec::new(), (&mut orders, enough));
             orders
         })
         .collect();
@@ -84,7 +84,7 @@ fn forests(problem: &Problem, path: &Path, most: usize) -> (Vec<Forest>, bool) {
 
 /// Adds the loop orders over `indices` that begin with `order`, until there are `enough`.
 fn extend(
-    walk: &WalkOrder,
+    nesting: &LevelNesting,
     indices: IndexSet,
     order: &mut Vec<Index>,
     (orders, enough): (&mut Vec<Vec<Index>>, usize),
@@ -95,9 +95,9 @@ fn extend(
         return;
     }
     for index in (indices - done).iter() {
-        if orders.len() < enough && walk.may_loop(indices, index, done) {
+        if orders.len() < enough && nesting.may_loop(indices, index, done) {
             order.push(index);
-            extend(walk, indices, order, (orders, enough));
+            extend(nesting, indices, order, (orders, enough));
             order.pop();
         }
     }

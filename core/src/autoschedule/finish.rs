@@ -15,7 +15,7 @@ use crate::schedule::{BufferKind, Conflict, Layout, Parallel, Problem, Schedule,
 ///
 /// If `nest` does not hold the terms of `path`.
 pub fn finish(problem: &Problem, path: Path, nest: Forest, machine: &Machine) -> Schedule {
-    let layouts = problem.sparse.iter().map(|x| Layout::tree(&x.levels, x.tail)).collect();
+    let layouts = problem.sparse.iter().map(|x| Layout::tree(&x.levels, x.fused)).collect();
     let buffers = vec![BufferKind::Dense; path.terms.len() - 1];
     let orders = nest.orders(path.terms.len()).expect("a nest of all terms");
     let parallel = parallel(problem, &orders);

@@ -11,8 +11,8 @@ mod measured;
 mod orders;
 mod paths;
 mod prefetch;
+mod sparse_outside;
 mod spttn;
-mod walk_first;
 mod work;
 
 use decompose_formats::counted;
@@ -30,8 +30,8 @@ pub use measured::{HalvingConfig, HalvingReport, HalvingStop, Timing, successive
 pub use orders::{
     LevelOrder, OrderedCandidate, OrdersFound, level_orders, search_orders, storage_orders,
 };
+pub(crate) use sparse_outside::along_tree;
 pub use spttn::cheapest_forest;
-pub(crate) use walk_first::along_tree;
 
 /// A search for schedules.
 pub trait Scheduler: Sync {

@@ -20,8 +20,8 @@ use crate::schedule::{Pattern, Problem};
 pub struct LevelOrder {
     /// The indices of the levels, outermost first.
     pub levels: Vec<Index>,
-    /// How many levels at the end one position loop walks; 1 is plain CSF.
-    pub tail: usize,
+    /// How many of the last levels are fused, in one position loop; 1 is plain CSF.
+    pub fused: usize,
 }
 
 impl LevelOrder {
@@ -30,7 +30,7 @@ impl LevelOrder {
         let mut problem = problem.clone();
         if let Some(x) = problem.sparse.first_mut() {
             x.levels.clone_from(&self.levels);
-            x.tail = self.tail;
+            x.fused = self.fused;
         }
         problem
     }
@@ -92,8 +92,8 @@ pub fn level_orders(indices: &[Index], extents: &Extents, pattern: &Pattern) -> 
 /// short fibres their loops.
 pub fn storage_orders(indices: &[Index], extents: &Extents, pattern: &Pattern) -> Vec<LevelOrder> {
     let stored = |levels: Vec<Index>| {
-        let tails = if levels.len() > 2 { 1..=2 } else { 1..=1 };
-        tails.map(move |tail| LevelOrder { levels: levels.clone(), tail })
+        let fusings = if levels.len() > 2 { 1..=2 } else { 1..=1 };
+        fusings.map(move |fused| LevelOrder { levels: levels.clone(), fused })
     };
     level_orders(indices, extents, pattern).into_iter().flat_map(stored).collect()
 }

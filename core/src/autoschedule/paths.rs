@@ -1,6 +1,6 @@
 //! The contraction paths worth a search.
 
-use crate::autoschedule::walk_first::walk_first;
+use crate::autoschedule::sparse_outside::sparse_outside;
 use crate::autoschedule::{
     Breadth, Candidate, Found, SearchLimits, SearchReport, StopReason, rank,
 };
@@ -43,7 +43,7 @@ pub(super) fn widening(
         let mut found = search(listed, report)?;
         let cut = !matches!(found.report.stop, StopReason::Complete | StopReason::Enough);
         if cut || (now == Breadth::All && found.candidates.is_empty()) {
-            found.candidates = with_walk_first(problem, machine, found.candidates)?;
+            found.candidates = with_sparse_outside(problem, machine, found.candidates)?;
         }
         if !found.candidates.is_empty() {
             found.report.seconds = start.elapsed().as_secs_f64();
@@ -57,12 +57,13 @@ pub(super) fn widening(
 }
 
 /// Returns `candidates`, and those that need no search on greedy paths, best first.
-fn with_walk_first(
+fn with_sparse_outside(
     problem: &Problem,
     machine: &Machine,
     mut candidates: Vec<Candidate>,
 ) -> Result<Vec<Candidate>, CoreError> {
-    let nests = greedy_paths(problem).into_iter().flat_map(|p| walk_first(problem, &p, machine));
+    let nests =
+        greedy_paths(problem).into_iter().flat_map(|p| sparse_outside(problem, &p, machine));
     for one in rank(problem, machine, nests.collect())? {
         if candidates.iter().all(|other| other.schedule != one.schedule) {
             candidates.push(one);
@@ -77,7 +78,7 @@ fn with_walk_first(
 /// Where more than two levels are fused, rows may be added to at a level between them: a term of two
 /// inputs would have to wait for loops that are none, and one term of all inputs does not.
 fn least_breadth(problem: &Problem) -> Breadth {
-    let fused = problem.sparse.iter().any(|x| x.tail > 2);
+    let fused = problem.sparse.iter().any(|x| x.fused > 2);
     if fused { Breadth::All } else { Breadth::LeastDepth }
 }
 

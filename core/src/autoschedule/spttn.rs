@@ -7,13 +7,13 @@
 //! (algorithm 1 and theorem 4.9).  A tree whose results no buffer may hold is refused before it and what
 //! follows it are searched, which leaves few subproblems.  With `T` terms and `d` indices there are `O(T^2 2^d)`
 //! subproblems with `O(T d)` choices each.  Where that is more than the limits of the search allow, a path gives the best
-//! nest of those that were priced, and one that needs no search (`walk_first`).
+//! nest of those that were priced, and one that needs no search (`sparse_outside`).
 //!
 //! Source: Kanakagiri, Solomonik, "Minimum Cost Loop Nests for Contraction of a Sparse Tensor with
 //! a Tensor Network", SPAA 2024, section 4.2.
 
 use crate::autoschedule::paths::widening;
-use crate::autoschedule::walk_first::walk_first;
+use crate::autoschedule::sparse_outside::sparse_outside;
 use crate::autoschedule::work::Work;
 use crate::autoschedule::{Found, Scheduler, SearchLimits, StopReason, price, rank};
 use crate::cost::Machine;
@@ -60,7 +60,7 @@ impl Scheduler for Spttn {
                 nests.extend(forests.into_iter().map(|forest| (path.clone(), forest)));
                 cut |= part.is_spent();
                 if part.is_spent() || problem.expr.inputs.len() > FEW_OPERANDS {
-                    plain.extend(walk_first(problem, &path, machine));
+                    plain.extend(sparse_outside(problem, &path, machine));
                 }
                 work.give_back(part);
             }
@@ -205,7 +205,7 @@ struct Search<'a, C: TreeCost> {
     problem: &'a Problem,
     path: &'a Path,
     consumers: Vec<Option<usize>>,
-    walk: WalkOrder,
+    nesting: LevelNesting,
     costs: &'a C,
     work: &'a mut Work,
     /// The places of the solutions.
@@ -226,7 +226,7 @@ impl<'a, C: TreeCost> Search<'a, C> {
             problem,
             path,
             consumers: path.consumers(),
-            walk: WalkOrder::new(problem),
+            nesting: LevelNesting::new(problem),
             costs,
             work,
             memo: SmallMap::with_capacity_and_hasher(SUBPROBLEMS, Default::default()),
@@ -251,7 +251,7 @@ impl<'a, C: TreeCost> Search<'a, C> {
         for root in open.iter() {
             for split in key.first + 1..=key.end {
                 let indices = self.path.terms[split - 1].indices;
-                if !self.walk.may_loop(indices, root, key.done) || !self.work.spend() {
+                if !self.nesting.may_loop(indices, root, key.done) || !self.work.spend() {
                     break;
                 }
                 let Some(rest) = self.rest(key, split) else { continue };
@@ -321,21 +321,21 @@ impl<'a, C: TreeCost> Search<'a, C> {
     }
 }
 
-/// The order in which loops must walk the levels of a problem's sparse operand.
-pub(super) struct WalkOrder {
+/// How loops over the levels of a problem's sparse operand must be nested.
+pub(super) struct LevelNesting {
     /// The levels above that of each index, by its number; none where it is no level.
     above: [IndexSet; Index::COUNT],
 }
 
-impl WalkOrder {
-    pub(super) fn new(problem: &Problem) -> WalkOrder {
+impl LevelNesting {
+    pub(super) fn new(problem: &Problem) -> LevelNesting {
         let mut above = [IndexSet::EMPTY; Index::COUNT];
         let levels = problem.sparse.first().map_or(&[][..], |x| &x.levels);
         levels.iter().fold(IndexSet::EMPTY, |walked, &level| {
             above[level.number()] = walked;
             walked.with(level)
         });
-        WalkOrder { above }
+        LevelNesting { above }
     }
 
     /// Tells whether a term over `indices` inside loops over `done` may loop over `index` next: a level of the

@@ -87,7 +87,7 @@ impl Choices {
 mod tests {
     use super::{Choice, Choices, Fingerprint};
     use crate::autoschedule::SCHEDULERS;
-    use crate::contract::Question;
+    use crate::contract::Request;
     use crate::cost::Machine;
     use crate::kernels;
     use decompose_formats::PatternCounts;
@@ -96,8 +96,8 @@ mod tests {
     fn a_choice_comes_back_under_its_own_fingerprint_only() {
         let counts = PatternCounts::uniform(&[30, 20, 10], 900);
         let shapes = [vec![], vec![20, 16], vec![10, 16]];
-        let question = Question::new(kernels::mttkrp(3, 0), 0, &counts, &shapes).unwrap();
-        let problem = question.problem(&"1-2-3".parse().unwrap());
+        let request = Request::new(kernels::mttkrp(3, 0), 0, &counts, &shapes).unwrap();
+        let problem = request.problem(&"1-2-3".parse().unwrap());
         let machine = Machine::here();
         let found = SCHEDULERS[0].search(&problem, machine).unwrap();
         let schedule = found.candidates[0].schedule.clone();

@@ -1,15 +1,15 @@
 //! Any expression of one sparse and many dense operands, on real data.
 //!
 //! ```text
-//! Question (expression, extents, pattern) + tree order -> Problem -> search -> Schedule
+//! Request (expression, extents, pattern) + tree order -> Problem -> search -> Schedule
 //! Schedule + tree -> Contraction: pack operands -> run -> packed output -> tensor
 //! ```
 
 mod choices;
 mod pack;
 mod preview;
-mod question;
 mod race;
+mod request;
 mod set;
 mod shared;
 
@@ -33,8 +33,8 @@ use pack::{pack, unpack};
 
 pub use choices::{Choice, Choices, Fingerprint};
 pub use preview::preview;
-pub use question::Question;
 pub use race::{Entrant, RaceReport, RaceTime, race, random_operands};
+pub use request::Request;
 pub use set::{build_all, build_merged};
 pub use shared::{Roots, best_tree};
 
@@ -67,7 +67,7 @@ impl<V: Value> Contraction<V> {
         let access = &problem.expr.inputs[x.input];
         let modes = tree.mode_order().modes();
         let stored = modes.iter().map(|&mode| access.indices.get(mode).copied());
-        if !stored.eq(x.levels.iter().map(|&level| Some(level))) || tree.tail() != x.tail {
+        if !stored.eq(x.levels.iter().map(|&level| Some(level))) || tree.fused() != x.fused {
             let why = "its tree has other levels than the schedule".to_owned();
             return Err(CoreError::Operand { operand: access.tensor.clone(), why });
         }
@@ -78,18 +78,18 @@ impl<V: Value> Contraction<V> {
         Ok(Contraction { expr: problem.expr.clone(), sparse: x.input, executor })
     }
 
-    /// Searches the best schedule of `question` for `tree` and builds it.
+    /// Searches the best schedule of `request` for `tree` and builds it.
     ///
     /// # Errors
     ///
     /// [`CoreError::NoSchedule`] if there is none, and as [`Contraction::build`].
     pub fn scheduled(
-        question: &Question,
+        request: &Request,
         tree: Arc<Csf<V>>,
         toolchain: &Toolchain,
     ) -> Result<Contraction<V>, CoreError> {
-        let layout = TreeLayout::new(tree.mode_order().clone(), tree.tail());
-        let problem = question.problem(&layout);
+        let layout = TreeLayout::new(tree.mode_order().clone(), tree.fused());
+        let problem = request.problem(&layout);
         let found = SCHEDULERS[0].search(&problem, Machine::here())?;
         let best = found.candidates.first().ok_or_else(|| no_sparse(&problem.expr))?;
         Contraction::build(&problem, &best.schedule, tree, toolchain)

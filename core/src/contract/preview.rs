@@ -19,7 +19,7 @@ pub fn preview(problem: &Problem, schedule: &Schedule) -> Result<Program, CoreEr
     let level = |&index: &Index| (Width::below(problem.extents.of(index)), pointers);
     let mut widths: Vec<(Width, Width)> = x.levels.iter().map(level).collect();
     // Only nodes that open loops have pointers.
-    let first = x.levels.len() - x.tail;
+    let first = x.levels.len() - x.fused;
     widths[first..].iter_mut().for_each(|width| width.1 = Width::W32);
     lower(problem, schedule, &widths)
 }

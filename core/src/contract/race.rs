@@ -115,7 +115,7 @@ impl<V: Value> Trees<V> {
         let mut layouts: Vec<TreeLayout> = entrants.iter().map(|one| one.tree.clone()).collect();
         layouts.sort();
         layouts.dedup();
-        let stored: Vec<_> = layouts.iter().map(|tree| (tree.order.clone(), tree.tail)).collect();
+        let stored: Vec<_> = layouts.iter().map(|tree| (tree.order.clone(), tree.fused)).collect();
         let built = Csf::build_all(tensor, &stored)?.into_iter().map(Arc::new);
         Ok(Trees(layouts.into_iter().zip(built).collect()))
     }
@@ -160,7 +160,7 @@ mod tests {
 
     use super::{Entrant, race};
     use crate::autoschedule::{HalvingConfig, SCHEDULERS, SearchLimits};
-    use crate::contract::Question;
+    use crate::contract::Request;
     use crate::cost::Machine;
     use crate::kernels;
     use crate::runtime::Toolchain;
@@ -178,9 +178,9 @@ mod tests {
         let tensor = generate::<f64>(&config).unwrap();
         let shapes = [vec![], vec![20, 4], vec![10, 4]];
         let counts = PatternCounts::of(&tensor);
-        let question = Question::new(kernels::mttkrp(3, 0), 0, &counts, &shapes).unwrap();
+        let request = Request::new(kernels::mttkrp(3, 0), 0, &counts, &shapes).unwrap();
         let trees: Vec<TreeLayout> = ["1-2-3", "3-1+2"].map(|t| t.parse().unwrap()).to_vec();
-        let problems: Vec<_> = trees.iter().map(|tree| question.problem(tree)).collect();
+        let problems: Vec<_> = trees.iter().map(|tree| request.problem(tree)).collect();
         let found: Vec<_> = problems
             .iter()
             .map(|p| SCHEDULERS[0].search_within(p, Machine::here(), &SearchLimits::all()).unwrap())

@@ -4,7 +4,7 @@ use decompose_formats::ModeOrder;
 use rayon::prelude::{IntoParallelIterator, ParallelIterator};
 
 use crate::autoschedule::{LevelOrder, SCHEDULERS, SearchLimits, storage_orders};
-use crate::contract::Question;
+use crate::contract::Request;
 use crate::cost::{Machine, on_threads};
 use crate::einsum::Index;
 use crate::error::CoreError;
@@ -32,25 +32,25 @@ impl Roots {
 /// Up to so many modes every order is searched.
 const FEW_MODES: usize = 5;
 
-/// The most searches of a question on an order of more modes.
+/// The most searches of a request on an order of more modes.
 const MOST_SEARCHES: usize = 400;
 
-/// Returns the storage of the sparse operand on which all `questions` together take the least
+/// Returns the storage of the sparse operand on which all `requests` together take the least
 /// predicted time on the threads of `machine`, and the predicted seconds of each.
 ///
-/// The questions must be about the same sparse operand.  Searches every question on every order, some milliseconds each, in
+/// The requests must be about the same sparse operand.  Searches every request on every order, some milliseconds each, in
 /// parallel; above five modes on as few orders as 400 searches allow, those of the smallest trees.
 ///
 /// # Errors
 ///
-/// [`CoreError::NoSchedule`] if a question has none, or there is no question.
+/// [`CoreError::NoSchedule`] if a request has none, or there is no request.
 pub fn best_tree(
-    questions: &[Question],
+    requests: &[Request],
     roots: Roots,
     machine: &Machine,
 ) -> Result<(TreeLayout, Vec<f64>), CoreError> {
     let none = |why: &str| CoreError::NoSchedule { expr: String::new(), why: why.to_owned() };
-    let Some(first) = questions.first() else { return Err(none("nothing was asked")) };
+    let Some(first) = requests.first() else { return Err(none("nothing was asked")) };
     let modes = &first.expr.inputs[first.sparse].indices;
     let mut stored = storage_orders(modes, &first.extents, &first.pattern);
     if modes.len() > FEW_MODES {
@@ -61,7 +61,7 @@ pub fn best_tree(
             depths.map(|depth| first.pattern.count(prefix(depth), &first.extents)).sum()
         };
         stored.sort_by_cached_key(nodes);
-        stored.truncate((MOST_SEARCHES / questions.len()).max(1));
+        stored.truncate((MOST_SEARCHES / requests.len()).max(1));
     }
     let priced: Vec<Result<(TreeLayout, Vec<f64>), CoreError>> = stored
         .into_par_iter()
@@ -69,10 +69,10 @@ pub fn best_tree(
         .filter_map(|stored| {
             let mode_of = |index| modes.iter().position(|mode| mode == index);
             let order = stored.levels.iter().map(mode_of).collect::<Option<Vec<usize>>>()?;
-            Some(TreeLayout::new(ModeOrder::new(order)?, stored.tail))
+            Some(TreeLayout::new(ModeOrder::new(order)?, stored.fused))
         })
         .map(|tree| {
-            let seconds = questions.iter().map(|question| seconds(question, &tree, machine));
+            let seconds = requests.iter().map(|request| seconds(request, &tree, machine));
             let seconds = seconds.collect::<Result<Vec<f64>, CoreError>>()?;
             Ok((tree, seconds))
         })
@@ -92,8 +92,8 @@ pub fn best_tree(
     best.ok_or(refused)
 }
 
-fn seconds(question: &Question, tree: &TreeLayout, machine: &Machine) -> Result<f64, CoreError> {
-    let problem = question.problem(tree);
+fn seconds(request: &Request, tree: &TreeLayout, machine: &Machine) -> Result<f64, CoreError> {
+    let problem = request.problem(tree);
     let limits = SearchLimits::one_of_many(problem.expr.inputs.len());
     let found = SCHEDULERS[0].search_within(&problem, machine, &limits)?;
     let none = || CoreError::Internal("a search without candidates".into());

@@ -1,11 +1,11 @@
 //! What it costs a term to reach the rows of a dense operand.
 //!
 //! A row is the part of an operand that lanes cover.  It is reached in every iteration of the loops
-//! down to the last one that indexes it.  The rows that dense loops below the walk of the tree reach
+//! down to the last one that indexes it.  The rows that dense loops below those over the tree reach
 //! form a *block*: a block that fits is fetched when a loop outside changes it, and found near by
 //! until then.
 //!
-//! Under the walk itself a row that comes again is found among those reached since.  With the levels
+//! Inside these a row that comes again is found among those reached since.  With the levels
 //! `l1 l2 ...` of the tree and a table over `k`, of all `nnz(l1 .. ln)` rows that are gathered
 //!
 //! ```text
@@ -22,7 +22,7 @@ use decompose_formats::stats::Coverage;
 use crate::cost::Machine;
 use crate::cost::caches::{L1_BYTES, LINE_BYTES, Table, gather_seconds};
 use crate::cost::estimate::{Cost, row_bytes};
-use crate::cost::walks::is_walk;
+use crate::cost::levels::loops_over_level;
 use crate::einsum::{Index, IndexSet};
 use crate::schedule::Problem;
 
@@ -109,7 +109,7 @@ impl Access<'_> {
         let again = (visits - fetches) * (row_bytes / LINE_BYTES).max(least) * near;
         cost.gathered_bytes += fetches * row_bytes * self.touches;
         cost.seconds += pieces * each + again * self.touches;
-        if end > 0 && is_walk(self.problem, self.order, end - 1) {
+        if end > 0 && loops_over_level(self.problem, self.order, end - 1) {
             cost.seconds += visits * self.machine.find_row;
         }
     }
@@ -298,22 +298,23 @@ impl Access<'_> {
     /// that changes it.
     fn outside(&self, rows: IndexSet, end: usize, row_bytes: f64) -> usize {
         let indexed = |at: &usize| rows.contains(self.order[*at]);
-        let walks = |at: &usize| indexed(at) && is_walk(self.problem, self.order, *at);
-        let walk = (0..end).rev().find(walks).map_or(0, |at| at + 1);
+        let tree_loop = |at: &usize| indexed(at) && loops_over_level(self.problem, self.order, *at);
+        let inner = (0..end).rev().find(tree_loop).map_or(0, |at| at + 1);
         let fits = |at: &usize| {
             let block = rows & self.order[*at..end].iter().copied().collect();
             let bytes = self.bytes(block, row_bytes);
             bytes <= self.machine.l2_bytes as f64 * self.machine.l2_share * BLOCK_SHARE
         };
-        let block = (walk..end).find(fits).unwrap_or(end);
-        (walk..block).rev().find(indexed).map_or(walk, |at| at + 1)
+        let block = (inner..end).find(fits).unwrap_or(end);
+        (inner..block).rev().find(indexed).map_or(inner, |at| at + 1)
     }
 
-    /// Returns the indices of the dense loops outside the walk of the tree: while it is walked, the
+    /// Returns the indices of the dense loops outside those over the tree: inside them, the
     /// rows of one of their iterations are the whole table.
     fn fixed(&self) -> IndexSet {
-        let walk = (0..self.order.len()).find(|&at| is_walk(self.problem, self.order, at));
-        self.order[..walk.unwrap_or(0)].iter().copied().collect()
+        let first =
+            (0..self.order.len()).find(|&at| loops_over_level(self.problem, self.order, at));
+        self.order[..first.unwrap_or(0)].iter().copied().collect()
     }
 
     /// Returns the bytes that the rows over `set` take in a cache: whole lines if they lie apart.

@@ -1,10 +1,10 @@
 //! Outer products of several nodes at a time.
 //!
-//! A walk whose every node adds an outer product to the same block is generated for up to four nodes
+//! A loop over a level whose every node adds an outer product to the same block is generated for up to four nodes
 //! at once, if the product's vectors are a buffer in registers: the block is then loaded and stored
 //! once for all of them (`crate::codegen`).
 
-use crate::cost::walks::is_walk;
+use crate::cost::levels::loops_over_level;
 use crate::einsum::Index;
 use crate::nest::buffers;
 use crate::path::Source;
@@ -34,17 +34,18 @@ fn nodes(
     position: usize,
 ) -> Option<u64> {
     let order = &orders[position];
-    let walk = order.len().checked_sub(3)?;
-    let (walked, row, lanes) = (order[walk], order[walk + 1], order[walk + 2]);
-    let dense = !is_walk(problem, order, walk + 1) && !is_walk(problem, order, walk + 2);
+    let level_loop = order.len().checked_sub(3)?;
+    let (walked, row, lanes) = (order[level_loop], order[level_loop + 1], order[level_loop + 2]);
+    let dense = !loops_over_level(problem, order, level_loop + 1)
+        && !loops_over_level(problem, order, level_loop + 2);
     let x = problem.sparse.first()?;
     let level = x.levels.iter().position(|&index| index == walked)?;
     let term = &schedule.path.terms[position];
     let target = term.output;
     let owns_rows = level == 0 && problem.expr.output.set().contains(walked);
-    let plain = level + x.tail <= x.levels.len() && !owns_rows;
+    let plain = level + x.fused <= x.levels.len() && !owns_rows;
     let block = target.contains(row) && target.contains(lanes) && !target.contains(walked);
-    if !(is_walk(problem, order, walk) && dense && plain && block) {
+    if !(loops_over_level(problem, order, level_loop) && dense && plain && block) {
         return None;
     }
     let stored = buffers(&schedule.path, &schedule.nest)?;

@@ -12,7 +12,7 @@ use crate::cost::Machine;
 use crate::cost::batches::batched_nodes;
 use crate::cost::caches::{L1_BYTES, LINE_BYTES, Shares};
 use crate::cost::estimate::{Cost, lane, row_bytes};
-use crate::cost::walks::is_walk;
+use crate::cost::levels::loops_over_level;
 use crate::einsum::Index;
 use crate::nest::{Buffer, buffers};
 use crate::schedule::{Problem, Schedule};
@@ -76,7 +76,7 @@ fn reads(problem: &Problem, buffer: &Buffer, order: &[Index]) -> f64 {
 /// Tells whether several iterations add to one element, so that the buffer is cleared beforehand.
 fn is_summed(problem: &Problem, buffer: &Buffer, order: &[Index]) -> bool {
     (buffer.fused.len()..order.len())
-        .any(|at| !buffer.stored.contains(order[at]) || is_walk(problem, order, at))
+        .any(|at| !buffer.stored.contains(order[at]) || loops_over_level(problem, order, at))
 }
 
 /// A buffer as its accesses see it.
@@ -102,7 +102,8 @@ impl Place<'_> {
     /// value in memory.
     fn add(&self, cost: &mut Cost, order: &[Index], far: f64, touches: f64) {
         let machine = self.machine;
-        let last = order.len().checked_sub(1).filter(|&at| !is_walk(self.problem, order, at));
+        let last =
+            order.len().checked_sub(1).filter(|&at| !loops_over_level(self.problem, order, at));
         let lane = last.map(|at| order[at]).filter(|&index| Some(index) == self.contiguous);
         let moves = |&index: &Index| self.buffer.stored.contains(index) && Some(index) != lane;
         let end = order.iter().rposition(moves).map_or(0, |at| at + 1);
@@ -119,7 +120,7 @@ impl Place<'_> {
         };
         cost.gathered_bytes += rows * row * touches;
         cost.seconds += rows * lines * line * touches;
-        if end > 0 && is_walk(self.problem, order, end - 1) {
+        if end > 0 && loops_over_level(self.problem, order, end - 1) {
             cost.seconds += rows * machine.find_row;
         }
     }

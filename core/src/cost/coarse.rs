@@ -2,11 +2,11 @@
 //!
 //! Each level multiplies by the dense operands that it completes: from the leaves up to the deepest level that the result
 //! keeps, and from the root down to it.  What is handed on has the dense indices of all operands so far that another operand
-//! or the result still needs.  With the levels `l` of the tree, of which a walk visits `n(l)` nodes, and `c(l)` columns over
+//! or the result still needs.  With the levels `l` of the tree, of which loops visit `n(l)` nodes, and `c(l)` columns over
 //! which the operands there are multiplied,
 //!
 //! ```text
-//! seconds = sum over l:  walk(l) + n(l) (c(l) flop + rows(l))
+//! seconds = sum over l:  level(l) + n(l) (c(l) flop + rows(l))
 //! ```
 //!
 //! where `rows(l)` gathers a row of each operand from where all its rows fit.  Loop orders, buffers and what neighbours
@@ -14,8 +14,8 @@
 
 use crate::cost::Machine;
 use crate::cost::caches::{LINE_BYTES, Shares};
+use crate::cost::levels::level_seconds;
 use crate::cost::threads::{copying_seconds, output_bytes};
-use crate::cost::walks::first_walk_seconds;
 use crate::einsum::{Index, IndexSet};
 use crate::schedule::Problem;
 
@@ -37,26 +37,26 @@ struct Operand {
     row: f64,
 }
 
-/// A tree with what a walk of it visits.
-pub(crate) struct Walk {
+/// A tree with what loops over it visit.
+pub(crate) struct VisitedTree {
     levels: Vec<Index>,
     /// By level.
     nodes: Vec<f64>,
     seconds: f64,
 }
 
-impl Walk {
-    /// Counts the walk of the sparse operand of `problem`, as it is stored there.
-    pub(crate) fn of(problem: &Problem, machine: &Machine) -> Walk {
+impl VisitedTree {
+    /// Counts what loops visit of the sparse operand of `problem`, as it is stored there.
+    pub(crate) fn of(problem: &Problem, machine: &Machine) -> VisitedTree {
         let Some(x) = problem.sparse.first() else {
-            return Walk { levels: Vec::new(), nodes: Vec::new(), seconds: 0.0 };
+            return VisitedTree { levels: Vec::new(), nodes: Vec::new(), seconds: 0.0 };
         };
         let depth = x.levels.len();
         let visited = |level: usize| {
             x.nodes(x.levels[..=level].iter().copied().collect(), &problem.extents) as f64
         };
-        let seconds = (0..depth).map(|level| first_walk_seconds(problem, machine, level)).sum();
-        Walk { levels: x.levels.clone(), nodes: (0..depth).map(visited).collect(), seconds }
+        let seconds = (0..depth).map(|level| level_seconds(problem, machine, level)).sum();
+        VisitedTree { levels: x.levels.clone(), nodes: (0..depth).map(visited).collect(), seconds }
     }
 }
 
@@ -71,11 +71,11 @@ impl<'a> Coarse<'a> {
         Coarse { problem, machine, operands, result: operand(problem.expr.output.set()) }
     }
 
-    /// Returns the seconds on the tree of `walk`, on all threads of the machine.
+    /// Returns the seconds on the tree of `tree`, on all threads of the machine.
     ///
     /// Time: `O(N F)` for `N` levels and `F` dense operands.
-    pub(crate) fn seconds(&self, walk: &Walk) -> f64 {
-        let deepest = |set: IndexSet| walk.levels.iter().rposition(|&level| set.contains(level));
+    pub(crate) fn seconds(&self, tree: &VisitedTree) -> f64 {
+        let deepest = |set: IndexSet| tree.levels.iter().rposition(|&level| set.contains(level));
         let meet = deepest(self.result.sparse).unwrap_or(0);
         let at: Vec<Option<usize>> =
             self.operands.iter().map(|operand| deepest(operand.sparse)).collect();
@@ -85,25 +85,25 @@ impl<'a> Coarse<'a> {
         };
         let rows = |level| completed(level).map(|operand| operand.row).sum::<f64>();
         let all = |set, level| completed(level).fold(set, |set, operand| set | operand.dense);
-        let mut seconds = walk.seconds;
+        let mut seconds = tree.seconds;
         let mut up = IndexSet::EMPTY;
-        for level in (meet + 1..walk.levels.len()).rev() {
+        for level in (meet + 1..tree.levels.len()).rev() {
             up = all(up, level);
-            seconds += walk.nodes[level] * (self.multiply_adds(up) + rows(level));
+            seconds += tree.nodes[level] * (self.multiply_adds(up) + rows(level));
             up = up & self.needed(&at, |done| done >= level);
         }
         let mut down = IndexSet::EMPTY;
         for level in 0..meet {
             down = all(down, level);
-            seconds += walk.nodes[level] * (self.multiply_adds(down) + rows(level));
+            seconds += tree.nodes[level] * (self.multiply_adds(down) + rows(level));
             down = down & self.needed(&at, |done| done <= level);
         }
-        if let Some(nodes) = walk.nodes.get(meet) {
+        if let Some(nodes) = tree.nodes.get(meet) {
             let joined = all(up | down, meet) | self.result.dense;
             seconds += nodes * (self.multiply_adds(joined) + rows(meet) + 2.0 * self.result.row);
         }
         let threads = self.machine.threads.max(1) as f64;
-        let owned = walk.levels.first().is_some_and(|&root| self.result.sparse.contains(root));
+        let owned = tree.levels.first().is_some_and(|&root| self.result.sparse.contains(root));
         let copies = match owned || self.problem.has_pattern_output() {
             true => 0.0,
             false => copying_seconds(output_bytes(self.problem), self.machine, threads),

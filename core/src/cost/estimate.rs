@@ -1,8 +1,8 @@
 //! The predicted cost of a whole schedule.
 //!
 //! For every term the model counts how often each operand's row is fetched anew (`access`) and prices
-//! a fetch by where the operand fits (`caches`).  To that it adds the arithmetic, the walks of the tree and the loops
-//! that they open (`walks`), and the buffers that leave the registers (`buffers`).
+//! a fetch by where the operand fits (`caches`).  To that it adds the arithmetic, the levels of the tree and the loops
+//! over them (`levels`), and the buffers that leave the registers (`buffers`).
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ use crate::cost::Machine;
 use crate::cost::access::{Access, Role};
 use crate::cost::batches::batched_nodes;
 use crate::cost::buffers::add_buffers;
-use crate::cost::walks::{add_walks, is_walk};
+use crate::cost::levels::{add_levels, loops_over_level};
 use crate::einsum::{Index, IndexSet};
 use crate::nest::Node;
 use crate::path::Source;
@@ -79,12 +79,12 @@ pub fn estimate(problem: &Problem, schedule: &Schedule, machine: &Machine) -> Co
     for (term, order) in orders.iter().enumerate() {
         let before = cost.seconds;
         add_term(&mut cost, problem, schedule, machine, (term, &orders));
-        if !(0..order.len()).any(|at| is_walk(problem, order, at)) {
+        if !(0..order.len()).any(|at| loops_over_level(problem, order, at)) {
             cost.repeated_seconds += cost.seconds - before;
         }
     }
     add_buffers(&mut cost, problem, schedule, machine, &orders);
-    add_walks(&mut cost, problem, &schedule.nest, machine);
+    add_levels(&mut cost, problem, &schedule.nest, machine);
     cost
 }
 
@@ -103,7 +103,7 @@ pub(super) fn row_bytes(problem: &Problem, lane: Option<Index>) -> f64 {
 /// Returns the seconds of the products in loops over `order` that have no lanes.
 ///
 /// Each waits for the sum before it.  But where rows have several indices, as those of TTMcs, and loops over some stand
-/// around a walk, the same nodes come again, and sums of a few products overlap.
+/// around those over the tree, the same nodes come again, and sums of a few products overlap.
 fn scalar_seconds(problem: &Problem, order: &[Index], machine: &Machine) -> f64 {
     let all: IndexSet = order.iter().copied().collect();
     let pairs = problem.iterations(all) as f64;
@@ -164,7 +164,7 @@ fn add_term(
     }
 }
 
-/// Returns the loop of a term that becomes lanes: the innermost one, if it does not walk the tree,
+/// Returns the loop of a term that becomes lanes: the innermost one, if it is not over a level of the tree,
 /// is around this term only, and every array that it indexes stores it contiguously.
 pub(super) fn lane(
     problem: &Problem,
@@ -174,7 +174,7 @@ pub(super) fn lane(
 ) -> Option<Index> {
     let (order, terms) = (&orders[position], &schedule.path.terms);
     let at = order.len().checked_sub(1)?;
-    let lane = Some(order[at]).filter(|_| !is_walk(problem, order, at))?;
+    let lane = Some(order[at]).filter(|_| !loops_over_level(problem, order, at))?;
     // A loop around several terms runs them one after the other, each on one value.
     if !stands_alone(&schedule.nest.roots, position) {
         return None;

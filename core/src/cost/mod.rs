@@ -10,13 +10,13 @@ mod buffers;
 mod caches;
 mod coarse;
 mod estimate;
+mod levels;
 mod machine;
 mod threads;
 pub mod tree;
-mod walks;
 
 pub(crate) use caches::{LINE_BYTES, Table, l2_and_late};
-pub(crate) use coarse::{Coarse, Walk};
+pub(crate) use coarse::{Coarse, VisitedTree};
 pub use estimate::{Cost, estimate};
 pub use machine::{Family, MACHINE_VARIABLE, Machine};
 pub use threads::{ThreadedCost, on_threads};

@@ -47,7 +47,7 @@ pub struct Program {
     pub tasks_per_thread: usize,
     /// What the executor clears before the kernel runs.
     pub zeroing: Zeroing,
-    /// Rows requested ahead.
+    /// Rows prefetched.
     pub prefetches: Vec<PrefetchRow>,
     /// What generated code makes use of.
     pub optimisations: Optimisations,
@@ -130,7 +130,7 @@ pub enum Zeroing {
     All,
 }
 
-/// Rows of a dense operand or of the output requested while a level is walked.
+/// Rows of a dense operand or of the output prefetched while a level is walked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PrefetchRow {
     /// The level whose coordinates address the rows.

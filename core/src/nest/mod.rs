@@ -59,7 +59,7 @@ impl Forest {
     /// stands in the forest exactly once and in order, and no loop repeats an index or is empty.
     pub fn orders(&self, terms: usize) -> Option<Vec<Vec<Index>>> {
         let mut orders = Vec::new();
-        walk(&self.roots, &mut Vec::new(), &mut orders)?;
+        collect_orders(&self.roots, &mut Vec::new(), &mut orders)?;
         (orders.len() == terms).then_some(orders)
     }
 }
@@ -81,7 +81,11 @@ fn peel(orders: &[&[Index]], first: usize) -> Vec<Node> {
     nodes
 }
 
-fn walk(nodes: &[Node], around: &mut Vec<Index>, orders: &mut Vec<Vec<Index>>) -> Option<()> {
+fn collect_orders(
+    nodes: &[Node],
+    around: &mut Vec<Index>,
+    orders: &mut Vec<Vec<Index>>,
+) -> Option<()> {
     for node in nodes {
         match node {
             Node::Term(term) => {
@@ -95,7 +99,7 @@ fn walk(nodes: &[Node], around: &mut Vec<Index>, orders: &mut Vec<Vec<Index>>) -
                     return None;
                 }
                 around.push(*index);
-                walk(body, around, orders)?;
+                collect_orders(body, around, orders)?;
                 around.pop();
             }
         }

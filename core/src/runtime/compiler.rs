@@ -1,6 +1,6 @@
 //! The C compiler.
 //!
-//! The compiler is found once and remembered: `$CC`, else what the `cc` crate finds for this machine.  A
+//! The compiler is found once and cached: `$CC`, else what the `cc` crate finds for this machine.  A
 //! kernel is kept in the [`KernelCache`] under a hash of its source, the flags, the compiler's version and the
 //! processor's features, so that a changed kernel never meets an old file, and a warm start compiles nothing.
 
@@ -12,8 +12,8 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use crate::runtime::cache::{CachedKernel, KernelCache};
+use crate::runtime::compiler_cache::{self, Found};
 use crate::runtime::process;
-use crate::runtime::remembered::{self, Found};
 
 /// The flags after the compiler's own: full optimisation for this processor, whole 64-byte
 /// vectors, products and sums fused, and the first product of a sum in its place instead of added to
@@ -77,12 +77,12 @@ fn find() -> Result<Compiler, String> {
     let limit = process::time_limit()?;
     let cache = KernelCache::open()?;
     let asked = std::env::var("CC").ok().filter(|cc| !cc.trim().is_empty());
-    let known = remembered::recall(cache.folder(), asked.as_deref());
+    let known = compiler_cache::load(cache.folder(), asked.as_deref());
     let found = match known {
         Some(known) => known,
         None => {
             let found = look(asked.as_deref(), limit)?;
-            remembered::keep(cache.folder(), asked.as_deref(), &found);
+            compiler_cache::store(cache.folder(), asked.as_deref(), &found);
             found
         }
     };

@@ -8,21 +8,20 @@
 //! [`Probes`] are loops that measure what the machine can do, [`Slices`] those of normal equations and
 //! [`Steps`] those of stochastic descent, compiled in the same way.
 
-mod awake;
 mod cache;
 mod compiler;
+mod compiler_cache;
 mod executor;
 mod kernel;
 mod partition;
 mod probe;
 mod process;
-mod remembered;
 mod slices;
+mod spin_wait;
 mod steps;
 mod windows;
 mod worth;
 
-pub use awake::awake;
 pub use cache::{KernelCache, Usage};
 pub use compiler::{Compiler, Toolchain};
 pub use executor::Executor;
@@ -32,6 +31,7 @@ pub use partition::{Cut, Task, partition};
 pub use probe::{Probe, Probes, RowList};
 pub use process::end_compilers;
 pub use slices::{SliceList, Slices};
+pub use spin_wait::with_spin_wait;
 pub use steps::{Columns, StepBlock, StepList, StepNumbers, StepShape, Steps, Values};
 pub use windows::share_slices;
 pub use worth::Workload;

@@ -123,7 +123,7 @@ impl Slices {
     /// plain one takes its place.
     ///
     /// Rows are asked for ahead only where the factors outgrow half of the second-level cache:
-    /// requests for rows that are near made the loop a third slower at rank 10.
+    /// prefetches of rows that are near made the loop a third slower at rank 10.
     pub fn new(rank: usize, extents: &[u64], toolchain: &Toolchain) -> Slices {
         let (row, others) = (padded(rank, 8), extents.len().saturating_sub(1));
         let bytes = extents.iter().sum::<u64>().saturating_mul(8 * row as u64);

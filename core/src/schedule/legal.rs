@@ -21,7 +21,7 @@ pub enum Rule {
     /// 5. Around the term that reads a sparse operand, its indices are looped in layout order; so
     ///    they are around the last term if the output has the operand's pattern.  Fused levels
     ///    repeat coordinates, so whoever walks one stands in the same loop as that term.
-    WalkOrder = 5,
+    LevelOrder = 5,
     /// 6. No buffer stores more indices, or takes more bytes, than the problem allows.
     BufferBound = 6,
     /// 7. The parallel loop walks the first level of the sparse operand.
@@ -44,7 +44,9 @@ impl fmt::Display for Rule {
             Rule::Nest => "every term stands in the nest once, in order, in loops that differ",
             Rule::Loops => "the loops around a term are its indices",
             Rule::Layout => "every sparse operand has a layout over its own indices",
-            Rule::WalkOrder => "a sparse operand is walked in the order of its layout, once",
+            Rule::LevelOrder => {
+                "the levels of a sparse operand are looped in the order of its layout, once"
+            }
             Rule::BufferBound => "a buffer takes no more indices and bytes than allowed",
             Rule::Parallel => "the parallel loop walks the first level of the sparse operand",
             Rule::Conflict => "tasks own only what no other task writes",
@@ -136,12 +138,12 @@ impl Schedule {
             if levels != access.set() {
                 return broken(Rule::Layout, format!("{access} has a layout over {levels}"));
             }
-            let Some((csf, tail)) = layout.as_tree().filter(|t| t.0.len() == access.indices.len())
+            let Some((csf, fused)) = layout.as_tree().filter(|t| t.0.len() == access.indices.len())
             else {
                 return broken(Rule::Lowered, format!("{access} is not stored as a tree of modes"));
             };
-            if tail != operand.tail {
-                let (want, have) = (operand.tail, tail);
+            if fused != operand.fused {
+                let (want, have) = (operand.fused, fused);
                 return broken(
                     Rule::Layout,
                     format!("{have} levels are fused, {want} are stored so"),
@@ -155,20 +157,20 @@ impl Schedule {
                 order.iter().copied().filter(|&index| levels.contains(index)).collect();
             if walked != csf {
                 let have: String = walked.iter().map(|index| index.letter()).collect();
-                return broken(Rule::WalkOrder, format!("{access} is looped as {have}"));
+                return broken(Rule::LevelOrder, format!("{access} is looped as {have}"));
             }
-            if tail > 1 {
-                self.check_tail(operand, reader)?;
+            if fused > 1 {
+                self.check_fused(operand, reader)?;
             }
         }
         check_pattern_output(problem, orders.last().map_or(&[][..], Vec::as_slice))
     }
 
     /// Checks that every loop that walks a fused level is one around the term `reader`.
-    fn check_tail(&self, operand: &SparseOperand, reader: Option<usize>) -> Result<(), CoreError> {
+    fn check_fused(&self, operand: &SparseOperand, reader: Option<usize>) -> Result<(), CoreError> {
         let places = crate::nest::places(&self.nest, self.path.terms.len());
         let own = reader.map_or(&[][..], |reader| &places[reader]);
-        let fused = operand.levels.len() - operand.tail;
+        let first = operand.levels.len() - operand.fused;
         let buffers = crate::nest::buffers(&self.path, &self.nest).expect("a checked nest");
         let carries = self.path.reached_by(operand.input);
         for (term, loops) in places.iter().enumerate() {
@@ -179,8 +181,8 @@ impl Schedule {
                 if operand.levels.get(walked) != Some(&place.1) {
                     continue;
                 }
-                if walked >= fused && (!own.contains(place) || repeats(place.1)) {
-                    return broken(Rule::WalkOrder, format!("{} is looped once more", place.1));
+                if walked >= first && (!own.contains(place) || repeats(place.1)) {
+                    return broken(Rule::LevelOrder, format!("{} is looped once more", place.1));
                 }
                 walked += 1;
             }
@@ -265,7 +267,7 @@ fn check_pattern_output(problem: &Problem, last: &[Index]) -> Result<(), CoreErr
     let mut around = last.iter().filter(|&&index| sparse.contains(index));
     let levels = problem.sparse.first().map_or(&[][..], |x| &x.levels);
     if !levels.iter().all(|level| around.next() == Some(level)) {
-        return broken(Rule::WalkOrder, format!("{output} is written in another order"));
+        return broken(Rule::LevelOrder, format!("{output} is written in another order"));
     }
     Ok(())
 }

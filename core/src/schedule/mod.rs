@@ -34,7 +34,7 @@ pub struct Schedule {
     pub tiles: Vec<Tile>,
     /// The loop that is cut into tasks.
     pub parallel: Option<Parallel>,
-    /// Dense operands whose rows are requested ahead of their use.
+    /// Dense operands whose rows are prefetched.
     pub prefetches: Vec<Prefetch>,
 }
 
@@ -51,15 +51,17 @@ const FEW_SLICES: u64 = 64;
 impl Schedule {
     /// Returns into how many tasks a thread the work is cut.
     ///
-    /// One where each has a copy of the output, and where the tree is walked inside dense loops:
-    /// every task runs these anew, and what the walk found near in one iteration it must fetch
+    /// One where each has a copy of the output, and where the loops over the tree stand inside dense loops:
+    /// every task runs these anew, and what those over the tree found near in one iteration it must fetch
     /// again in every task.
     ///
     /// One also where tasks share long slices of a short output, which they clear and add besides.
     pub fn tasks_per_thread(&self, problem: &Problem) -> usize {
         let Some(parallel) = self.parallel else { return 1 };
         let repeated = |node: &Node| match node {
-            Node::Loop { index, body } => *index != parallel.index && walks(body, parallel.index),
+            Node::Loop { index, body } => {
+                *index != parallel.index && loops_over(body, parallel.index)
+            }
             Node::Term(_) => false,
         };
         let privatised = parallel.conflict == Conflict::Privatise;
@@ -71,9 +73,9 @@ impl Schedule {
     }
 }
 
-fn walks(nodes: &[Node], root: Index) -> bool {
+fn loops_over(nodes: &[Node], root: Index) -> bool {
     nodes.iter().any(|node| match node {
-        Node::Loop { index, body } => *index == root || walks(body, root),
+        Node::Loop { index, body } => *index == root || loops_over(body, root),
         Node::Term(_) => false,
     })
 }
@@ -93,11 +95,11 @@ pub struct Layout {
 pub struct LayoutLevel {
     /// The index that the level stores.
     pub index: Index,
-    /// How the level is walked with the next one.
+    /// How the level is looped with the next one.
     pub fusion: Fusion,
 }
 
-/// How a level is walked.
+/// How a level is looped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Fusion {
     /// By a loop of its own.
@@ -107,17 +109,17 @@ pub enum Fusion {
 }
 
 impl Layout {
-    /// Returns a tree with one level an index, the last `tail` of them fused; 1 is plain CSF.
-    pub fn tree(indices: &[Index], tail: usize) -> Layout {
-        let fused = indices.len().saturating_sub(tail)..indices.len().saturating_sub(1);
+    /// Returns a tree with one level an index, the last `fused` of them fused; 1 is plain CSF.
+    pub fn tree(indices: &[Index], fused: usize) -> Layout {
+        let joined = indices.len().saturating_sub(fused)..indices.len().saturating_sub(1);
         let level = |(at, &index)| {
-            let fusion = if fused.contains(&at) { Fusion::WithNext } else { Fusion::Separate };
+            let fusion = if joined.contains(&at) { Fusion::WithNext } else { Fusion::Separate };
             LayoutLevel { index, fusion }
         };
         Layout { levels: indices.iter().enumerate().map(level).collect() }
     }
 
-    /// Returns the indices of the levels and the length of the fused tail if the layout is a tree
+    /// Returns the indices of the levels and how many of the last are fused if the layout is a tree
     /// of whole modes whose root stands alone.
     pub fn as_tree(&self) -> Option<(Vec<Index>, usize)> {
         let indices: Vec<Index> = self.levels.iter().map(|level| level.index).collect();
@@ -184,7 +186,7 @@ pub enum Conflict {
     Positions,
 }
 
-/// Rows requested ahead of their use.
+/// Rows prefetched before their use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Prefetch {
     /// Whose rows.
@@ -193,7 +195,7 @@ pub struct Prefetch {
     pub distance: u64,
 }
 
-/// What rows may be requested of.
+/// What rows may be prefetched of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PrefetchOf {
     /// A dense input of the expression, by position.

@@ -44,8 +44,8 @@ pub struct SparseOperand {
     pub input: usize,
     /// The order of its modes as CSF levels, outermost first.
     pub levels: Vec<Index>,
-    /// How many levels at the end one position loop walks; 1 is plain CSF.
-    pub tail: usize,
+    /// How many of the last levels are fused, in one position loop; 1 is plain CSF.
+    pub fused: usize,
     /// What is known of its pattern.
     pub pattern: Pattern,
 }
@@ -58,7 +58,7 @@ impl SparseOperand {
 
     /// Tells whether one position loop walks level `level` together with others.
     pub fn is_fused(&self, level: usize) -> bool {
-        self.tail > 1 && level + self.tail >= self.levels.len()
+        self.fused > 1 && level + self.fused >= self.levels.len()
     }
 
     /// Returns how many levels loops over `around`, outermost first, walk: a loop over the next
@@ -73,7 +73,7 @@ impl SparseOperand {
     ///
     /// Fused levels have a node for each non-zero.
     pub fn nodes(&self, walked: IndexSet, extents: &Extents) -> u64 {
-        let fused = walked.len() > self.levels.len() - self.tail;
+        let fused = walked.len() > self.levels.len() - self.fused;
         let all: IndexSet = self.levels.iter().copied().collect();
         self.pattern.count(if fused { all } else { walked }, extents)
     }
@@ -142,7 +142,7 @@ impl Problem {
     }
 
     /// Tells whether the sparse operand's blocks are ranges of the rows of the output, whose last term stands in
-    /// the loops `last` and writes only the rows that the walk of a block meets: then tasks that walk whole
+    /// the loops `last` and writes only the rows that a block meets: then tasks that walk whole
     /// blocks own rows.
     pub fn owns_ranges(&self, last: &[Index]) -> bool {
         let Some((x, ranged)) = self.sparse.first().and_then(|x| Some((x, x.pattern.ranged()?)))
@@ -193,18 +193,18 @@ impl Problem {
 
     /// Returns the order in which a dense operand's `indices` are stored for a term inside `loops`.
     ///
-    /// Dense loops around the walk of the tree come first: while they stand still, what is read lies
+    /// Dense loops around those over the tree come first: while they stand still, what is read lies
     /// together.  The others follow as in [`Problem::output_order`].
     pub fn operand_order(&self, indices: &[Index], loops: &[Index]) -> Vec<Index> {
         if self.packing == Packing::Named {
             return indices.to_vec();
         }
         let root = self.sparse.first().and_then(|x| x.levels.first());
-        let walk = loops.iter().position(|index| Some(index) == root).unwrap_or(0);
-        let outer = loops[..walk].iter().copied().filter(|index| indices.contains(index));
+        let first = loops.iter().position(|index| Some(index) == root).unwrap_or(0);
+        let outer = loops[..first].iter().copied().filter(|index| indices.contains(index));
         let mut order: Vec<Index> = outer.collect();
         let inner = self.output_order(indices, loops);
-        order.extend(inner.into_iter().filter(|index| !loops[..walk].contains(index)));
+        order.extend(inner.into_iter().filter(|index| !loops[..first].contains(index)));
         order
     }
 

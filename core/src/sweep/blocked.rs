@@ -172,8 +172,8 @@ pub(super) fn blocked_trees(
                 (orders.collect(), order - 1)
             }
         };
-        for (order, tail) in orders.iter().flat_map(|up| [(up, 2.min(order)), (up, widest)]) {
-            trees.push(TreeLayout { blocks: Some(blocking.clone()), order: order.clone(), tail });
+        for (order, fused) in orders.iter().flat_map(|up| [(up, 2.min(order)), (up, widest)]) {
+            trees.push(TreeLayout { blocks: Some(blocking.clone()), order: order.clone(), fused });
         }
     }
     trees.sort();
@@ -212,9 +212,9 @@ pub(super) fn ranged_trees(
             let rising = ModeOrder::rooted(root, extents);
             for order in [last(&rising, mode), rising] {
                 // Only the levels below that of the first mode are fused.
-                for tail in 1..=2.min(extents.len() - 1) {
+                for fused in 1..=2.min(extents.len() - 1) {
                     let (blocks, order) = (Some(blocks.clone()), order.clone());
-                    trees.push(TreeLayout { blocks, order, tail });
+                    trees.push(TreeLayout { blocks, order, fused });
                 }
             }
         }

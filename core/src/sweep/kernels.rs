@@ -200,7 +200,7 @@ fn trees<'a, V: Value>(coo: Coo<V>, plan: &'a TreePlan) -> Result<Vec<Csf<V>>, C
     let layout = |tree: &'a TreeLayout| Layout {
         blocks: tree.blocks.as_ref(),
         order: tree.list_order(),
-        tail: tree.tail,
+        fused: tree.fused,
     };
     Ok(Csf::build_all(coo, plan.trees.iter().map(layout))?)
 }

@@ -19,14 +19,14 @@ pub struct TreeLayout {
     /// The modes of the other levels, outermost first.
     pub order: ModeOrder,
     /// How many levels at the end are fused; 1 is plain CSF.
-    pub tail: usize,
+    pub fused: usize,
 }
 
 impl TreeLayout {
-    /// Returns a tree whose levels are the modes in `order`, the last `tail` of them fused; 1 is plain
+    /// Returns a tree whose levels are the modes in `order`, the last `fused` of them fused; 1 is plain
     /// CSF.
-    pub fn new(order: ModeOrder, tail: usize) -> TreeLayout {
-        TreeLayout { blocks: None, order, tail }
+    pub fn new(order: ModeOrder, fused: usize) -> TreeLayout {
+        TreeLayout { blocks: None, order, fused }
     }
 
     /// Returns the indices of the levels, root first.
@@ -68,7 +68,7 @@ impl TreeLayout {
         let mut problem = problem.clone();
         let x = problem.sparse.first_mut()?;
         x.levels = self.levels();
-        x.tail = self.tail;
+        x.fused = self.fused;
         if let Some(blocks) = &self.blocks {
             x.pattern = x.pattern.in_blocks(blocks)?;
             problem.extents.set(Index::BLOCK, blocks.extent());
@@ -91,7 +91,7 @@ impl TreeLayout {
         let mut bytes = 0;
         for (level, &index) in levels.iter().enumerate() {
             prefix = prefix.with(index);
-            let opens = level + self.tail < levels.len();
+            let opens = level + self.fused < levels.len();
             let nodes = if opens { pattern.count(prefix, &by_index) } else { nnz };
             let pointer = if opens { Width::below(nnz + 1).bytes() } else { 0 };
             bytes += nodes * (Width::below(by_index.of(index)).bytes() + pointer) as u64;
@@ -119,7 +119,7 @@ impl fmt::Display for TreeLayout {
         for (level, mode) in modes.iter().enumerate() {
             let sep = match level {
                 0 => "",
-                _ if level + self.tail > modes.len() => "+",
+                _ if level + self.fused > modes.len() => "+",
                 _ => "-",
             };
             write!(f, "{sep}{}", mode + 1)?;
@@ -149,11 +149,11 @@ impl FromStr for TreeLayout {
                 "`{text}` lists {modes} modes; tensors of up to {MAX_ORDER} are supported"
             ));
         }
-        let tail = 1 + levels.matches('+').count();
-        let layout = TreeLayout { blocks, order, tail };
+        let fused = 1 + levels.matches('+').count();
+        let layout = TreeLayout { blocks, order, fused };
         // Only the last levels are fused, and never the root.
         let below_root = layout.levels().len() - 1;
-        let sound = (tail == 1 || tail <= below_root)
+        let sound = (fused == 1 || fused <= below_root)
             && layout.blocks.as_ref().is_none_or(|b| b.fits_order(layout.order.modes().len()));
         if sound && layout.to_string() == text { Ok(layout) } else { Err(bad()) }
     }

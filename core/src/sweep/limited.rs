@@ -3,7 +3,7 @@
 //! | left out | the plan |
 //! |---|---|
 //! | constants, registers | the same; kernels are generated without |
-//! | prefetch | the same, its requests removed |
+//! | prefetch | the same, its prefetches removed |
 //! | merging | no modes are merged |
 //! | panels | factors are stored whole |
 //! | blocks | chosen among trees without blocks |

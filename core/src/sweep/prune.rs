@@ -1,6 +1,6 @@
 //! The few trees that are worth a price for each kernel, by coarse estimates.
 
-use crate::cost::{Coarse, Machine, Walk};
+use crate::cost::{Coarse, Machine, VisitedTree};
 use crate::error::CoreError;
 use crate::sweep::budget::trees_worth;
 use crate::sweep::layout::TreeLayout;
@@ -36,8 +36,8 @@ pub(super) fn prune(
     let coarse: Vec<Coarse<'_>> = problems.iter().map(|p| Coarse::new(p, machine)).collect();
     let mut seconds: Vec<Vec<f64>> = vec![Vec::with_capacity(unblocked.len()); problems.len()];
     for tree in &unblocked {
-        let walk = Walk::of(&stored(tree, &problems[0])?, machine);
-        let estimates = coarse.iter().map(|coarse| coarse.seconds(&walk));
+        let visited = VisitedTree::of(&stored(tree, &problems[0])?, machine);
+        let estimates = coarse.iter().map(|coarse| coarse.seconds(&visited));
         seconds.iter_mut().zip(estimates).for_each(|(all, one)| all.push(one));
     }
     let prices: Vec<Price> = unblocked.iter().map(kept).collect();

@@ -197,7 +197,7 @@ pub(super) fn mttkrps<'a>(
 /// result is dense.  Planning chooses how the tensor is stored.
 pub fn posed(expr: Expr, extents: Extents, pattern: Pattern, value_bytes: usize) -> Problem {
     let levels = expr.inputs[0].indices.clone();
-    let sparse = SparseOperand { input: 0, levels, tail: 1, pattern };
+    let sparse = SparseOperand { input: 0, levels, fused: 1, pattern };
     let mut problem = Problem::new(expr, extents, sparse);
     // Of a vector the result has all indices, and is a matrix all the same.
     problem.output = OutputForm::Dense;
@@ -317,7 +317,7 @@ fn candidates(
         Trees::Given(trees) => return Ok(trees.clone()),
         Trees::Choose => unblocked().chain(blocked(pattern)).collect(),
         Trees::ChooseUnblocked => unblocked().collect(),
-        Trees::ChoosePlain => unblocked().filter(|tree| tree.tail == 1).collect(),
+        Trees::ChoosePlain => unblocked().filter(|tree| tree.fused == 1).collect(),
     };
     trees.sort();
     Ok(trees)
@@ -361,7 +361,7 @@ pub(super) fn unblocked_trees(
         let mode_of = |index: &Index| indices.iter().position(|i| i == index);
         let modes: Option<Vec<usize>> = stored.levels.iter().map(mode_of).collect();
         let order = modes.and_then(ModeOrder::new)?;
-        Some(TreeLayout::new(order, stored.tail))
+        Some(TreeLayout::new(order, stored.fused))
     };
     stored.into_iter().filter_map(tree)
 }

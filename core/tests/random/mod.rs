@@ -68,8 +68,8 @@ impl Case {
         let dense = dense.collect();
         let order = expr.inputs[0].indices.len();
         let order = ModeOrder::new(draw.shuffled((0..order).collect())).expect("an order");
-        let tail = 1 + draw.below(2) as usize * usize::from(order.modes().len() > 2);
-        let mut bounded = problem(&expr, &extents, &order, tail);
+        let fused = 1 + draw.below(2) as usize * usize::from(order.modes().len() > 2);
+        let mut bounded = problem(&expr, &extents, &order, fused);
         (bounded.max_buffer_dims, bounded.max_buffer_bytes) = (1 + draw.below(3) as usize, 64);
         let found = SCHEDULERS[0].search(&bounded, &Family::Zen.machine());
         let found = found.unwrap_or_else(|error| panic!("case {seed}: {error}"));
@@ -78,7 +78,7 @@ impl Case {
         }
         let chosen = draw.below(found.candidates.len() as u64) as usize;
         let schedule = found.candidates[chosen].schedule.clone();
-        Case { seed, expr, sparse, dense, tree: TreeLayout::new(order, tail), schedule }
+        Case { seed, expr, sparse, dense, tree: TreeLayout::new(order, fused), schedule }
     }
 
     fn of(seed: u64, expr: Expr, extents: &[u64; Index::COUNT], draw: &mut Draw) -> Case {
@@ -93,14 +93,14 @@ impl Case {
         let dense = dense.collect();
         let order = expr.inputs[0].indices.len();
         let modes = draw.shuffled((0..order).collect());
-        let tail = if order > 2 { 1 + draw.below(order as u64 - 1) as usize } else { 1 };
+        let fused = if order > 2 { 1 + draw.below(order as u64 - 1) as usize } else { 1 };
         let order = ModeOrder::new(modes).expect("an order");
         // Fused levels forbid many nests: after a few tries the tree is plain.
-        for tail in std::iter::repeat_n(tail, 8).chain([1]) {
-            let lines = schedule_lines(&expr, &order, tail, draw);
+        for fused in std::iter::repeat_n(fused, 8).chain([1]) {
+            let lines = schedule_lines(&expr, &order, fused, draw);
             let schedule = Schedule::parse(&lines, &expr).expect("a schedule");
-            if schedule.verify(&problem(&expr, extents, &order, tail)).is_ok() {
-                let tree = TreeLayout::new(order, tail);
+            if schedule.verify(&problem(&expr, extents, &order, fused)).is_ok() {
+                let tree = TreeLayout::new(order, fused);
                 return Case { seed, expr, sparse, dense, tree, schedule };
             }
         }
@@ -108,10 +108,10 @@ impl Case {
     }
 }
 
-fn problem(expr: &Expr, extents: &[u64; Index::COUNT], order: &ModeOrder, tail: usize) -> Problem {
+fn problem(expr: &Expr, extents: &[u64; Index::COUNT], order: &ModeOrder, fused: usize) -> Problem {
     let levels = order.modes().iter().map(|&mode| expr.inputs[0].indices[mode]).collect();
     let extents = expr.all().iter().map(|index| (index, extents[index.number()])).collect();
-    let sparse = SparseOperand { input: 0, levels, tail, pattern: Pattern::default() };
+    let sparse = SparseOperand { input: 0, levels, fused, pattern: Pattern::default() };
     unbounded(Problem::new(expr.clone(), extents, sparse))
 }
 
@@ -212,7 +212,7 @@ fn sparse_tensor(extents: &[u64], draw: &mut Draw) -> Coo<f64> {
 }
 
 /// Draws a path, a nest and the way tasks share the output, as the text of a schedule.
-fn schedule_lines(expr: &Expr, order: &ModeOrder, tail: usize, draw: &mut Draw) -> String {
+fn schedule_lines(expr: &Expr, order: &ModeOrder, fused: usize, draw: &mut Draw) -> String {
     let levels: Vec<Index> =
         order.modes().iter().map(|&mode| expr.inputs[0].indices[mode]).collect();
     let words = path_words(expr, draw);
@@ -222,7 +222,7 @@ fn schedule_lines(expr: &Expr, order: &ModeOrder, tail: usize, draw: &mut Draw) 
     let nest = nest_text(&orders, 0, draw);
     let mut lines = format!("path {words}\nnest {nest}\nlayout");
     for (at, level) in levels.iter().enumerate() {
-        let fused = at + tail >= levels.len() && at + 1 < levels.len();
+        let fused = at + fused >= levels.len() && at + 1 < levels.len();
         lines += &format!(" {level}{}", if fused { "+" } else { "" });
     }
     lines += &"\nbuffer dense".repeat(path.terms.len() - 1);

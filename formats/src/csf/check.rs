@@ -14,7 +14,7 @@ pub(super) fn check<V: Value>(csf: &Csf<V>) -> Result<(), FormatError> {
         let (modes, levels) = (csf.order.modes().len(), csf.levels.len());
         return fail(format!("{order} extents, an order of {modes} modes, {levels} levels"));
     }
-    let (upper, last) = csf.levels.split_at(order - csf.tail());
+    let (upper, last) = csf.levels.split_at(order - csf.fused());
     for (number, level) in upper.iter().enumerate() {
         pointers(number, level, csf.levels[number + 1].coords.len())?;
     }

@@ -6,7 +6,7 @@
 
 use crate::blocking::Blocking;
 use crate::coo::Coo;
-use crate::csf::{Csf, check_tail};
+use crate::csf::{Csf, check_fused};
 use crate::dims::ModeOrder;
 use crate::error::FormatError;
 use crate::value::Value;
@@ -19,12 +19,12 @@ pub struct Layout<'a> {
     /// The modes of the levels, root first; the number of the block is one more mode, the last.
     pub order: ModeOrder,
     /// How many levels at the end are fused; 1 is plain CSF.
-    pub tail: usize,
+    pub fused: usize,
 }
 
 impl From<&(ModeOrder, usize)> for Layout<'_> {
-    fn from((order, tail): &(ModeOrder, usize)) -> Self {
-        Layout { blocks: None, order: order.clone(), tail: *tail }
+    fn from((order, fused): &(ModeOrder, usize)) -> Self {
+        Layout { blocks: None, order: order.clone(), fused: *fused }
     }
 }
 
@@ -34,7 +34,7 @@ pub(super) fn build<V: Value>(
     layouts: &[Layout<'_>],
 ) -> Result<Vec<Csf<V>>, FormatError> {
     for layout in layouts {
-        check_tail(layout.tail, layout.order.modes().len())?;
+        check_fused(layout.fused, layout.order.modes().len())?;
         match layout.blocks {
             Some(blocks) => blocks.check(&list)?,
             None => list.check_order(&layout.order)?,
@@ -46,7 +46,7 @@ pub(super) fn build<V: Value>(
     let mut pending: Vec<usize> = (0..layouts.len()).collect();
     while let Some(next) = nearest(&list, layouts, &pending) {
         pending.retain(|&at| at != next);
-        let Layout { blocks, order, tail } = &layouts[next];
+        let Layout { blocks, order, fused } = &layouts[next];
         // While others follow, arrays that a tree has, and a list without numbers, stay as they are.
         let stays = !pending.is_empty() && (blocks.is_some() || !list.is_own());
         let before = if stays { Some(list.share()) } else { None };
@@ -58,7 +58,7 @@ pub(super) fn build<V: Value>(
         if pending.is_empty() {
             sorted.give_room_back();
         }
-        trees[next] = Some(Csf::sharing(&mut sorted, order, *tail)?);
+        trees[next] = Some(Csf::sharing(&mut sorted, order, *fused)?);
         let rest = || pending.iter().map(|&at| &layouts[at]);
         let farther = |before: &Coo<V>| to_sort(before, rest()) > to_sort(&sorted, rest());
         let (kept, other) = match before {

@@ -40,7 +40,7 @@ impl<V: Value> Csf<V> {
     /// [`FormatError::NotATensor`] if there are no two levels to merge with one left, or if one of
     /// them is fused.
     pub fn merge(mut self, depth: usize) -> Result<Merged<V>, FormatError> {
-        let plain = self.levels.len() - self.tail();
+        let plain = self.levels.len() - self.fused();
         if depth < 2 || depth > plain {
             let why = format!("{depth} levels of {plain} plain ones above the last cannot merge");
             return Err(FormatError::NotATensor(why));

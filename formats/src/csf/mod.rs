@@ -106,13 +106,13 @@ impl<V: Value> Csf<V> {
         many::build(coo, &layouts)
     }
 
-    /// Builds the tree of a sorted list, narrow as trees are, with its last `tail` levels fused; fused
+    /// Builds the tree of a sorted list, narrow as trees are, with its last `fused` levels fused; fused
     /// columns and values are those of the list.
-    fn sharing(coo: &mut Coo<V>, order: &ModeOrder, tail: usize) -> Result<Csf<V>, FormatError> {
-        let upper = upper_levels(coo, order, tail)?;
+    fn sharing(coo: &mut Coo<V>, order: &ModeOrder, fused: usize) -> Result<Csf<V>, FormatError> {
+        let upper = upper_levels(coo, order, fused)?;
         let (extents, coords, values) = coo.share().into_parts();
         let mut coords: Vec<Option<Ints>> = coords.into_iter().map(Some).collect();
-        let last = last_of(order, tail).iter().filter_map(|&mode| coords[mode].take()).collect();
+        let last = last_of(order, fused).iter().filter_map(|&mode| coords[mode].take()).collect();
         Ok(Csf::assemble((extents, order.clone()), (upper, last), values))
     }
 
@@ -146,22 +146,22 @@ impl<V: Value> Csf<V> {
         check::check(self)
     }
 
-    /// Fuses the last `tail` levels: 1 leaves the tree as it is, and the root is never fused.
+    /// Fuses the last `fused` levels: 1 leaves the tree as it is, and the root is never fused.
     ///
-    /// Time `O(tail * nnz)`, parallel.  The tree grows by a coordinate for each non-zero and fused
+    /// Time `O(fused * nnz)`, parallel.  The tree grows by a coordinate for each non-zero and fused
     /// level and shrinks by their pointers.
     ///
     /// # Panics
     ///
-    /// If the tree has no `tail` levels below its root, or has fused levels already.
-    pub fn fuse(mut self, tail: usize) -> Csf<V> {
+    /// If the tree has no `fused` levels below its root, or has fused levels already.
+    pub fn fuse(mut self, fused: usize) -> Csf<V> {
         let order = self.levels.len();
-        assert!(check_tail(tail, order).is_ok(), "{tail} of {order} levels");
-        assert_eq!(self.tail(), 1, "fused already");
-        if tail == 1 {
+        assert!(check_fused(fused, order).is_ok(), "{fused} of {order} levels");
+        assert_eq!(self.fused(), 1, "fused already");
+        if fused == 1 {
             return self;
         }
-        let first = order - tail;
+        let first = order - fused;
         let columns: Vec<Ints> = (first..order - 1)
             .map(|level| expand::column(&self.levels, level, self.values.len()))
             .collect();
@@ -173,7 +173,7 @@ impl<V: Value> Csf<V> {
     }
 
     /// Returns the number of levels at the end that one position loop walks; 1 if none are fused.
-    pub fn tail(&self) -> usize {
+    pub fn fused(&self) -> usize {
         let upper = &self.levels[..self.levels.len() - 1];
         1 + upper.iter().rev().take_while(|level| level.pointers.is_empty()).count()
     }
@@ -238,31 +238,31 @@ impl<V: Value> Csf<V> {
     }
 }
 
-/// Builds all levels but the last `tail`.
+/// Builds all levels but the last `fused`.
 fn upper_levels<V: Value>(
     coo: &Coo<V>,
     order: &ModeOrder,
-    tail: usize,
+    fused: usize,
 ) -> Result<Vec<Level>, FormatError> {
     coo.check_order(order)?;
     if !coo.is_sorted_by(order) {
         return Err(FormatError::NotATensor(format!("not sorted by {order}: sort it first")));
     }
     let columns = coo.columns();
-    let upper = &order.modes()[..order.modes().len() - tail];
+    let upper = &order.modes()[..order.modes().len() - fused];
     let column = |&mode: &usize| (columns[mode], Width::below(coo.extents()[mode]));
     let upper: Vec<_> = upper.iter().map(column).collect();
     Ok(build::upper_levels(&upper, coo.nnz()))
 }
 
-fn last_of(order: &ModeOrder, tail: usize) -> &[usize] {
-    &order.modes()[order.modes().len() - tail..]
+fn last_of(order: &ModeOrder, fused: usize) -> &[usize] {
+    &order.modes()[order.modes().len() - fused..]
 }
 
-/// Checks that `tail` of `order` levels can be fused: there is one, and the root is not.
-fn check_tail(tail: usize, order: usize) -> Result<(), FormatError> {
-    if tail == 1 || tail > 0 && tail < order {
+/// Checks that `fused` of `order` levels can be fused: there is one, and the root is not.
+fn check_fused(fused: usize, order: usize) -> Result<(), FormatError> {
+    if fused == 1 || fused > 0 && fused < order {
         return Ok(());
     }
-    Err(FormatError::NotATensor(format!("{tail} of {order} levels cannot be fused")))
+    Err(FormatError::NotATensor(format!("{fused} of {order} levels cannot be fused")))
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use decompose_common::progress::Screen;
-use decompose_core::contract::{Contraction, Question, random_operands};
+use decompose_core::contract::{Contraction, Request, random_operands};
 use decompose_core::cost::Machine;
 use decompose_core::einsum::{Access, Expr};
 use decompose_core::error::CoreError;
@@ -105,7 +105,7 @@ fn prepare<'a, V: Value>(
     let need = plan.tree_bytes + plan.side_bytes + dense_bytes(&step.problem) + 2 * list;
     check_memory(need, &format!("{} at rank {rank}", key.quantity))?;
     let layout = &plan.trees[step.tree];
-    let tree = Csf::build(subject.tensor.clone(), &layout.order)?.fuse(layout.tail);
+    let tree = Csf::build(subject.tensor.clone(), &layout.order)?.fuse(layout.fused);
     let task = task(settings, (&key, rank), (step, &tree), record);
     record.tasks.push(task);
     record.plans.push(PlanText {
@@ -138,8 +138,8 @@ fn plan<V: Value>(
         extents.collect()
     };
     let shapes: Vec<Vec<u64>> = expr.inputs.iter().map(shape).collect();
-    let mut question = Question::new(expr.clone(), 0, &subject.counts, &shapes)?;
-    question.value_bytes = V::BYTES;
+    let mut request = Request::new(expr.clone(), 0, &subject.counts, &shapes)?;
+    request.value_bytes = V::BYTES;
     let natural = TreeLayout::new(ModeOrder::natural(extents.len()), 1);
     let options = PlanOptions {
         rank,
@@ -153,7 +153,7 @@ fn plan<V: Value>(
         panels: None,
         updates: Vec::new(),
     };
-    plan_kernels(extents, &[question.problem(&natural)], &options, Machine::here())
+    plan_kernels(extents, &[request.problem(&natural)], &options, Machine::here())
 }
 
 fn task<V: Value>(

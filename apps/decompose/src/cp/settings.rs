@@ -102,7 +102,7 @@ fn check_optimisations(
     let lacks = |optimisation| !optimisations.has(optimisation);
     match trees {
         Trees::Given(_) if lacks(Optimisation::Layouts) => return refused("layouts", "--trees"),
-        Trees::Given(trees) if lacks(Optimisation::Fusing) && trees.iter().any(|t| t.tail > 1) => {
+        Trees::Given(trees) if lacks(Optimisation::Fusing) && trees.iter().any(|t| t.fused > 1) => {
             return refused("fusing", "--trees");
         }
         Trees::Given(trees)

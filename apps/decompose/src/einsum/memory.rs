@@ -41,7 +41,7 @@ impl Forecast {
         let buffers = pick.cost.buffer_elements.saturating_mul((threads * V::BYTES) as u64);
         Forecast {
             held,
-            tree: tree_of(tensor, &pick.tree.order, pick.tree.tail),
+            tree: tree_of(tensor, &pick.tree.order, pick.tree.fused),
             packed: dense_inputs(&pick.problem),
             // Once as the kernel writes it, once as it is written to the file.
             output: output_bytes(&pick.problem).saturating_mul(2),

@@ -12,7 +12,7 @@ use std::time::Instant;
 use decompose_common::memory::{limit, set_limit};
 use decompose_common::progress::{Screen, Verbosity};
 use decompose_core::autoschedule::SearchLimits;
-use decompose_core::contract::{Contraction, Question};
+use decompose_core::contract::{Contraction, Request};
 use decompose_core::error::CoreError;
 use decompose_core::runtime::Toolchain;
 use decompose_formats::io::Base;
@@ -28,7 +28,7 @@ use crate::run::args::Precision;
 use crate::run::memory::tell_peak;
 use crate::schedule::choose::{Chooser, Pick, Plan};
 use crate::schedule::decide::{self, Effort, When};
-use crate::schedule::subject::Known;
+use crate::schedule::input::Known;
 use crate::schedule::{expr, start_threads, table};
 use crate::stdout;
 
@@ -58,9 +58,9 @@ fn run_in<V: Value + WritableElement>(args: &EinsumArgs, threads: usize) -> Resu
     screen.line(format!("einsum   {expr}; threads {threads}, {}", V::NAME));
     let operands = files.read::<V>(&expr, known, &mut screen)?;
     let counts = screen.phase("count", || PatternCounts::of(&operands.tensor)).0;
-    let mut question = Question::new(expr, files.sparse, &counts, &operands.shapes)?;
-    question.value_bytes = V::BYTES;
-    let chooser = Chooser::new(&question, &args.search, threads)?;
+    let mut request = Request::new(expr, files.sparse, &counts, &operands.shapes)?;
+    request.value_bytes = V::BYTES;
+    let chooser = Chooser::new(&request, &args.search, threads)?;
     let effort = Effort {
         limits: SearchLimits::default(),
         measure: When::Asked,
@@ -74,7 +74,7 @@ fn run_in<V: Value + WritableElement>(args: &EinsumArgs, threads: usize) -> Resu
     forecast.check()?;
     let base = operands.base;
     let outcome = compute(pick, operands, (args, forecast), &mut screen)?;
-    finish(&question, (outcome, base), args, &mut screen)
+    finish(&request, (outcome, base), args, &mut screen)
 }
 
 fn tell_plan(plan: &Plan, screen: &Screen) {
@@ -98,7 +98,7 @@ fn compute<V: Value>(
     let Operands { tensor, dense, .. } = operands;
     forecast.build()?;
     let (built, seconds) = screen.phase("build", || -> Result<_, CoreError> {
-        let tree = Csf::build(tensor, &pick.tree.order)?.fuse(pick.tree.tail);
+        let tree = Csf::build(tensor, &pick.tree.order)?.fuse(pick.tree.fused);
         let start = Instant::now();
         let made = Contraction::build(&pick.problem, &pick.schedule, Arc::new(tree), &toolchain)?;
         Ok((made, start.elapsed().as_secs_f64()))
@@ -134,14 +134,14 @@ fn pack<V: Value>(
 
 /// Writes the result and tells what came out.
 fn finish<V: Value + WritableElement>(
-    question: &Question,
+    request: &Request,
     (outcome, base): (Outcome<V>, Option<Base>),
     args: &EinsumArgs,
     screen: &mut Screen,
 ) -> Result<Done, Failure> {
-    if let (Outcome::Dense(array), true) = (&outcome, question.expr.output.indices.is_empty()) {
+    if let (Outcome::Dense(array), true) = (&outcome, request.expr.output.indices.is_empty()) {
         let value = array.first().map_or(0.0, |value| value.to_f64());
-        stdout::line(format!("{} = {value:?}", question.expr.output))?;
+        stdout::line(format!("{} = {value:?}", request.expr.output))?;
     }
     if let Some(out) = &args.output.out {
         let writing = || write::write(outcome, (out, &args.output), base);

@@ -14,7 +14,7 @@ use crate::einsum::dense::{self, Kind};
 use crate::failure::Failure;
 use crate::schedule::args::Binding;
 use crate::schedule::expr::{inputs_called, sparse_input};
-use crate::schedule::subject::{Known, read_sparse};
+use crate::schedule::input::{Known, read_sparse};
 
 /// The files of an expression's inputs.
 pub(crate) struct Files<'a> {

@@ -214,7 +214,7 @@ impl Forecast {
         let bytes = |tree: &TreeLayout| tree.bytes(tensor.extents(), pattern, V::BYTES);
         let kept: u64 = trees.iter().map(bytes).sum();
         let leaves = |tree: &TreeLayout| {
-            let fused = tree.order.modes().iter().rev().take(tree.tail);
+            let fused = tree.order.modes().iter().rev().take(tree.fused);
             let coordinates: u64 = fused.map(|&mode| narrow_column(tensor, mode)).sum();
             coordinates + (tensor.nnz() * V::BYTES) as u64
         };

@@ -22,7 +22,7 @@ pub(crate) struct ScheduleArgs {
     /// The expression, or a named kernel such as mttkrp:3:1.
     pub(crate) expr: String,
     #[command(flatten)]
-    pub(crate) subject: SubjectArgs,
+    pub(crate) input: OperandArgs,
     #[command(flatten)]
     pub(crate) search: SearchArgs,
     /// List all candidates of all paths with their costs.
@@ -44,7 +44,7 @@ pub(crate) struct ScheduleArgs {
 /// What is known of the operands.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Operands")]
-pub(crate) struct SubjectArgs {
+pub(crate) struct OperandArgs {
     /// The sparse operand and its file, as X=nell-2.tns.  Without it the first operand is sparse
     /// and its non-zeros are taken to be spread evenly.
     #[arg(long, value_name = "NAME=FILE", value_parser = parse_binding)]

@@ -1,4 +1,4 @@
-//! From a question to schedules, best first: searched, read from a file, or kept from a measurement.
+//! From a request to schedules, best first: searched, read from a file, or kept from a measurement.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use decompose_core::autoschedule::{
     LevelOrder, OrderedCandidate, SCHEDULERS, SearchLimits, SearchReport, scheduler, search_orders,
     storage_orders,
 };
-use decompose_core::contract::{Choice, Choices, Fingerprint, Question, RaceReport};
+use decompose_core::contract::{Choice, Choices, Fingerprint, RaceReport, Request};
 use decompose_core::cost::{Cost, Machine, estimate, on_threads};
 use decompose_core::error::CoreError;
 use decompose_core::schedule::{Problem, Schedule};
@@ -64,9 +64,9 @@ impl Plan {
     }
 }
 
-/// The search that the options ask for, on a question.
+/// The search that the options ask for, on a request.
 pub(crate) struct Chooser<'a> {
-    pub(crate) question: &'a Question,
+    pub(crate) request: &'a Request,
     pub(crate) args: &'a SearchArgs,
     pub(crate) machine: Machine,
     /// The problem on the natural order.
@@ -77,17 +77,17 @@ pub(crate) struct Chooser<'a> {
 impl<'a> Chooser<'a> {
     /// Prepares the search on `threads` threads.
     pub(crate) fn new(
-        question: &'a Question,
+        request: &'a Request,
         args: &'a SearchArgs,
         threads: usize,
     ) -> Result<Chooser<'a>, Failure> {
-        let indices = &question.expr.inputs[question.sparse].indices;
+        let indices = &request.expr.inputs[request.sparse].indices;
         let natural = TreeLayout::new(ModeOrder::natural(indices.len()), 1);
-        let mut base = question.problem(&natural);
+        let mut base = request.problem(&natural);
         base.max_buffer_dims = args.max_buffer_dims.unwrap_or(base.max_buffer_dims);
         base.max_buffer_bytes = args.max_buffer_bytes.unwrap_or(base.max_buffer_bytes);
         let orders = match &args.tree {
-            None | Some(Tree::Auto) => storage_orders(indices, &base.extents, &question.pattern),
+            None | Some(Tree::Auto) => storage_orders(indices, &base.extents, &request.pattern),
             Some(Tree::Given(tree)) if tree.blocks.is_some() => {
                 let why = format!("--tree {tree} has blocks, which are chosen for sweeps only");
                 return Err(Failure::input(why)
@@ -95,7 +95,7 @@ impl<'a> Chooser<'a> {
             }
             Some(Tree::Given(tree)) if tree.order.modes().len() == indices.len() => {
                 let levels = tree.order.modes().iter().map(|&mode| indices[mode]).collect();
-                vec![LevelOrder { levels, tail: tree.tail }]
+                vec![LevelOrder { levels, fused: tree.fused }]
             }
             Some(Tree::Given(tree)) => {
                 let order = indices.len();
@@ -105,7 +105,7 @@ impl<'a> Chooser<'a> {
             }
         };
         let machine = Machine { threads, ..Machine::here().clone() };
-        Ok(Chooser { question, args, machine, base, orders })
+        Ok(Chooser { request, args, machine, base, orders })
     }
 
     /// Searches within `limits`.
@@ -125,7 +125,7 @@ impl<'a> Chooser<'a> {
     pub(crate) fn given(&self, file: &Path) -> Result<Plan, Failure> {
         let text = fs::read_to_string(file)
             .map_err(|e| Failure::input(format!("cannot read {}: {e}", file.display())))?;
-        let judged = Schedule::parse(&text, &self.question.expr)
+        let judged = Schedule::parse(&text, &self.request.expr)
             .and_then(|schedule| self.judge(schedule, Bounds::Lifted));
         let pick = judged.map_err(|error| {
             Failure::input(format!("{}: {error}", file.display()))
@@ -134,10 +134,10 @@ impl<'a> Chooser<'a> {
         Ok(Plan::of(pick, How::Given(file.to_owned())))
     }
 
-    /// Returns the choice of an earlier measurement of this question, if there is one.
+    /// Returns the choice of an earlier measurement of this request, if there is one.
     pub(crate) fn kept(&self, choices: &Choices) -> Option<Plan> {
         let key = self.fingerprint();
-        let choice = choices.get(&key, &self.question.expr)?;
+        let choice = choices.get(&key, &self.request.expr)?;
         let pick = self.judge(choice.schedule, Bounds::Kept).ok()?;
         Some(Plan::of(pick, How::Kept(choices.path(&key), choice.seconds)))
     }
@@ -150,7 +150,7 @@ impl<'a> Chooser<'a> {
         seconds: f64,
     ) -> std::io::Result<PathBuf> {
         let choice = Choice { schedule: pick.schedule.clone(), seconds };
-        choices.put(&self.fingerprint(), &choice, &self.question.expr)
+        choices.put(&self.fingerprint(), &choice, &self.request.expr)
     }
 
     fn fingerprint(&self) -> Fingerprint {
@@ -168,11 +168,11 @@ impl<'a> Chooser<'a> {
     /// Judges a schedule on the tree of its layout.
     fn judge(&self, schedule: Schedule, bounds: Bounds) -> Result<Pick, CoreError> {
         let stored = schedule.layouts.first().and_then(|layout| layout.as_tree());
-        let order = stored.map(|(levels, tail)| LevelOrder { levels, tail });
+        let order = stored.map(|(levels, fused)| LevelOrder { levels, fused });
         // A layout that is no tree is refused by the rules, on whatever tree.
         let tree = order.as_ref().and_then(|order| self.tree(order));
         let tree = tree.unwrap_or_else(|| self.natural());
-        let mut problem = self.question.problem(&tree);
+        let mut problem = self.request.problem(&tree);
         match bounds {
             Bounds::Lifted => (problem.max_buffer_dims, problem.max_buffer_bytes) = NO_BOUNDS,
             Bounds::Kept => {
@@ -190,15 +190,15 @@ impl<'a> Chooser<'a> {
 
     /// The tree with these levels; `None` unless they are the modes of the operand.
     fn tree(&self, order: &LevelOrder) -> Option<TreeLayout> {
-        let indices = &self.question.expr.inputs[self.question.sparse].indices;
+        let indices = &self.request.expr.inputs[self.request.sparse].indices;
         let mode = |level| indices.iter().position(|index| index == level);
         let modes: Option<Vec<usize>> = order.levels.iter().map(mode).collect();
         let modes = modes.filter(|modes| modes.len() == indices.len())?;
-        Some(TreeLayout::new(ModeOrder::new(modes)?, order.tail))
+        Some(TreeLayout::new(ModeOrder::new(modes)?, order.fused))
     }
 
     fn natural(&self) -> TreeLayout {
-        let order = self.question.expr.inputs[self.question.sparse].indices.len();
+        let order = self.request.expr.inputs[self.request.sparse].indices.len();
         TreeLayout::new(ModeOrder::natural(order), 1)
     }
 }

@@ -37,7 +37,7 @@ pub(crate) enum When {
     Now,
 }
 
-/// Finds schedules of the chooser's question, whose sparse operand is `tensor` if there is a file.
+/// Finds schedules of the chooser's request, whose sparse operand is `tensor` if there is a file.
 ///
 /// # Errors
 ///
@@ -54,8 +54,8 @@ pub(crate) fn plan<V: Value>(
             return Ok(plan);
         }
         if tensor.is_none() {
-            let question = chooser.question;
-            let name = &question.expr.inputs[question.sparse].tensor;
+            let request = chooser.request;
+            let name = &request.expr.inputs[request.sparse].tensor;
             return Err(Failure::input("nothing was measured yet for this expression and tensor")
                 .help(format!("give --tensor {name}=FILE, which is measured then")));
         }

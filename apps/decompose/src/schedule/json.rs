@@ -9,21 +9,21 @@ use serde_json::{Value as Json, json};
 
 use crate::failure::Failure;
 use crate::schedule::choose::{How, Pick, Plan};
+use crate::schedule::input::ScheduleInput;
 use crate::schedule::outline::nest_figure;
-use crate::schedule::subject::Subject;
 
 /// Returns everything that `decompose schedule` tells as one object.
 pub(crate) fn plan<V: Value>(
-    subject: &Subject<V>,
+    input: &ScheduleInput<V>,
     plan: &Plan,
     threads: usize,
 ) -> Result<Json, Failure> {
-    let question = &subject.question;
-    let extents: serde_json::Map<String, Json> = question
+    let request = &input.request;
+    let extents: serde_json::Map<String, Json> = request
         .expr
         .all()
         .iter()
-        .map(|index| (index.to_string(), json!(question.extents.of(index))))
+        .map(|index| (index.to_string(), json!(request.extents.of(index))))
         .collect();
     let report = plan.report.as_ref().map(|report| {
         json!({
@@ -51,12 +51,12 @@ pub(crate) fn plan<V: Value>(
         How::Given(_) => ("given", None),
     };
     Ok(json!({
-        "expression": question.expr.to_string(),
+        "expression": request.expr.to_string(),
         "extents": extents,
         "sparse": {
-            "operand": question.expr.inputs[question.sparse].tensor,
-            "nnz": subject.nnz,
-            "source": subject.source,
+            "operand": request.expr.inputs[request.sparse].tensor,
+            "nnz": input.nnz,
+            "source": input.source,
         },
         "threads": threads,
         "precision": V::NAME,

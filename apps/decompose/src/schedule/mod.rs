@@ -5,11 +5,11 @@ pub(crate) mod choose;
 pub(crate) mod decide;
 pub(crate) mod expr;
 mod figures;
+pub(crate) mod input;
 mod json;
 pub(crate) mod measure;
 mod outline;
 mod show;
-pub(crate) mod subject;
 pub(crate) mod table;
 
 use decompose_common::machine::hardware_threads;
@@ -27,7 +27,7 @@ use crate::run::args::Precision;
 use crate::schedule::args::Emit;
 use crate::schedule::choose::{Chooser, Plan};
 use crate::schedule::decide::{Effort, When};
-use crate::schedule::subject::Subject;
+use crate::schedule::input::ScheduleInput;
 use crate::stdout;
 
 pub(crate) use crate::schedule::args::{ScheduleArgs, SearchArgs};
@@ -53,31 +53,31 @@ fn run_in<V: Value>(args: &ScheduleArgs, threads: usize) -> Result<Done, Failure
     figures::check(&args.output)?;
     let mut screen = Screen::new(Verbosity::Normal);
     let expr = expr::parse(&args.expr)?;
-    if args.measure && args.subject.tensor.is_none() {
+    if args.measure && args.input.tensor.is_none() {
         let name = &expr.inputs[0].tensor;
         return Err(Failure::input("--measure runs candidates on a tensor, and there is none")
             .help(format!("give it with --tensor {name}=FILE")));
     }
-    let subject = Subject::<V>::new(expr, &args.subject, &mut screen)?;
-    let chooser = Chooser::new(&subject.question, &args.search, threads)?;
+    let input = ScheduleInput::<V>::new(expr, &args.input, &mut screen)?;
+    let chooser = Chooser::new(&input.request, &args.search, threads)?;
     let effort = Effort {
         limits: if args.all { SearchLimits::all() } else { SearchLimits::default() },
         measure: if args.measure { When::Now } else { When::Asked },
         top: args.top.unwrap_or(decide::MEASURED),
         budget_seconds: args.budget,
     };
-    let plan = decide::plan(&chooser, subject.tensor.as_ref(), &effort, &mut screen)?;
+    let plan = decide::plan(&chooser, input.tensor.as_ref(), &effort, &mut screen)?;
     for path in figures::draw(&args.output, &plan)? {
         screen.line(format!("figure   {}", path.display()));
     }
-    tell(args, &subject, &plan, threads)?;
+    tell(args, &input, &plan, threads)?;
     Ok(Done::Complete)
 }
 
 /// Prints what was asked for.
 fn tell<V: Value>(
     args: &ScheduleArgs,
-    subject: &Subject<V>,
+    input: &ScheduleInput<V>,
     plan: &Plan,
     threads: usize,
 ) -> Result<(), Failure> {
@@ -86,8 +86,8 @@ fn tell<V: Value>(
         Some(Emit::Nest) => pick.schedule.text(&pick.problem.expr),
         Some(Emit::Ir) => preview(&pick.problem, &pick.schedule)?.to_string(),
         Some(Emit::C) => emit_c(&preview(&pick.problem, &pick.schedule)?),
-        None if args.output.json => return stdout::json(&json::plan(subject, plan, threads)?),
-        None => report(args, subject, plan, threads)?,
+        None if args.output.json => return stdout::json(&json::plan(input, plan, threads)?),
+        None => report(args, input, plan, threads)?,
     };
     stdout::line(text.trim_end())
 }
@@ -95,23 +95,23 @@ fn tell<V: Value>(
 /// Everything, for people.
 fn report<V: Value>(
     args: &ScheduleArgs,
-    subject: &Subject<V>,
+    input: &ScheduleInput<V>,
     plan: &Plan,
     threads: usize,
 ) -> Result<String, Failure> {
     let pick = plan.choice();
-    let question = &subject.question;
-    let access = &question.expr.inputs[question.sparse];
-    let extents = access.indices.iter().map(|&index| question.extents.of(index).to_string());
+    let request = &input.request;
+    let access = &request.expr.inputs[request.sparse];
+    let extents = access.indices.iter().map(|&index| request.extents.of(index).to_string());
     let extents = extents.collect::<Vec<_>>().join(" x ");
     let mut text = format!(
         "{:<22}{}\n{:<22}{access}: {extents}, {} {}; {}\n",
         "expression",
-        question.expr,
+        request.expr,
         "sparse operand",
-        grouped(subject.nnz),
-        if subject.nnz == 1 { "non-zero" } else { "non-zeros" },
-        subject.source
+        grouped(input.nnz),
+        if input.nnz == 1 { "non-zero" } else { "non-zeros" },
+        input.source
     );
     text += &show::path_table(pick);
     text += &format!("\nnest on tree {}\n{}", pick.tree, show::nest(pick)?);

@@ -78,9 +78,9 @@ impl Outline<'_> {
             let level = x.walked(around.iter().copied());
             if x.levels.get(level) == Some(&index) {
                 let name = &self.problem.expr.inputs[x.input].tensor;
-                let fused = level + x.tail >= x.levels.len() && level + 1 < x.levels.len();
+                let fused = level + x.fused >= x.levels.len() && level + 1 < x.levels.len();
                 let fused = if fused { ", fused with the next" } else { "" };
-                return (LoopKind::Walk, format!("level {} of {name}{fused}", level + 1));
+                return (LoopKind::Sparse, format!("level {} of {name}{fused}", level + 1));
             }
         }
         match body {
@@ -93,12 +93,12 @@ impl Outline<'_> {
 
     /// How often the innermost of the loops `around` runs its body; saturates.
     fn iterations(&self, around: &[Index]) -> u64 {
-        let walk = |x: &SparseOperand| {
+        let tree = |x: &SparseOperand| {
             let walked = x.walked(around.iter().copied());
             let levels: IndexSet = x.levels[..walked].iter().copied().collect();
             (levels, x.nodes(levels, &self.problem.extents))
         };
-        let (walked, nodes) = self.problem.sparse.first().map_or((IndexSet::EMPTY, 1), walk);
+        let (walked, nodes) = self.problem.sparse.first().map_or((IndexSet::EMPTY, 1), tree);
         let dense = around.iter().filter(|index| !walked.contains(**index));
         dense.fold(nodes, |n, &index| n.saturating_mul(self.problem.extents.of(index)))
     }
@@ -124,7 +124,7 @@ impl Outline<'_> {
 #[cfg(test)]
 mod tests {
     use decompose_core::autoschedule::SCHEDULERS;
-    use decompose_core::contract::Question;
+    use decompose_core::contract::Request;
     use decompose_core::cost::Machine;
     use decompose_core::kernels;
     use decompose_formats::PatternCounts;
@@ -136,8 +136,8 @@ mod tests {
     fn loops_are_told_as_they_are_lowered() {
         let counts = PatternCounts::uniform(&[30, 20, 10], 900);
         let shapes = [vec![], vec![20, 16], vec![10, 16]];
-        let question = Question::new(kernels::mttkrp(3, 0), 0, &counts, &shapes).unwrap();
-        let problem = question.problem(&"1-2-3".parse().unwrap());
+        let request = Request::new(kernels::mttkrp(3, 0), 0, &counts, &shapes).unwrap();
+        let problem = request.problem(&"1-2-3".parse().unwrap());
         let found = SCHEDULERS[0].search(&problem, Machine::here()).unwrap();
         let figure = nest_figure(&problem, &found.candidates[0].schedule).unwrap();
         let mut kinds = Vec::new();
@@ -145,11 +145,13 @@ mod tests {
         while let Some(node) = nodes.pop() {
             if let NestNode::Loop { index, note, kind, body } = node {
                 kinds.push((index.as_str(), *kind));
-                assert_eq!(note.contains("level"), *kind == LoopKind::Walk, "{note}");
+                assert_eq!(note.contains("level"), *kind == LoopKind::Sparse, "{note}");
                 nodes.extend(body);
             }
         }
-        assert!(kinds.contains(&("i", LoopKind::Walk)) && kinds.contains(&("r", LoopKind::Lanes)));
+        assert!(
+            kinds.contains(&("i", LoopKind::Sparse)) && kinds.contains(&("r", LoopKind::Lanes))
+        );
         assert_eq!(figure.buffers[0].label(), "T1: r, 16 elements, 128 B");
     }
 }

@@ -79,7 +79,7 @@ fn write_nodes(nodes: &[NestNode], depth: usize, text: &mut String) {
             NestNode::Term(term) => writeln!(text, "{pad}{term}"),
             NestNode::Loop { index, note, kind, body } => {
                 let kind = match kind {
-                    LoopKind::Walk => "walk",
+                    LoopKind::Sparse => "sparse",
                     LoopKind::Dense => "dense",
                     LoopKind::Lanes => "lanes",
                 };

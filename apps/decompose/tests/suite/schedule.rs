@@ -41,7 +41,7 @@ fn kernels_are_explained_on_real_tensors() {
     let dir = tempfile::tempdir().unwrap();
     for kernel in ["mttkrp:4:2", "ttmc:4:1", "tttp:4", "tttc:4", "ttv:4:1"] {
         let (text, _) = schedule(dir.path(), &format!("{kernel} {} --rank 8", zones()));
-        for word in ["19,686 non-zeros", "walk", "predicted", "naive flops", "search   spttn"] {
+        for word in ["19,686 non-zeros", "sparse", "predicted", "naive flops", "search   spttn"] {
             assert!(text.contains(word), "{kernel}: {word}: {text}");
         }
         assert!(text.contains("space covered") && text.contains("48 trees"), "{text}");

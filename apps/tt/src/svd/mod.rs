@@ -83,7 +83,7 @@ pub fn tt_svd<V: Value>(
 ) -> Result<TtSvd, SolverError> {
     let order = tree.levels().len();
     assert_eq!(cuts.len() + 1, order, "one cut a bond");
-    if *tree.mode_order() != tree_order(order) || tree.tail() != 1 {
+    if *tree.mode_order() != tree_order(order) || tree.fused() != 1 {
         let why = format!("TT-SVD walks plain trees of the order {}", tree_order(order));
         return Err(SolverError::Config(why));
     }

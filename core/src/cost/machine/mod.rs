@@ -43,8 +43,8 @@ pub struct Machine {
     /// Rows of tables of up to this many bytes come from the last-level cache quickly; beyond, as late as
     /// from memory.  `None`: those of all that it holds do.
     pub quick_bytes: Option<f64>,
-    /// Bytes of rows that come late between their requests and their use: more would stall.
-    pub underway_bytes: f64,
+    /// Bytes of rows that come late between their prefetch and their use: more would stall.
+    pub prefetched_bytes: f64,
     /// Threads that share the last-level cache, each with buffers of its own.
     #[serde(skip)]
     pub threads: usize,

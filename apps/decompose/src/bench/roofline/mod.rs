@@ -23,7 +23,7 @@
 //!   the first-level cache.  Repeats in dense loops outside are left out.
 //! - *middle*, *far*, *streamed*, *scattered*: caches are granted the best replacement that there can be: once
 //!   with the whole cache for every array, once, for the caches of a thread, with all arrays in one, reached as
-//!   the walk of the tree does; the larger number counts.  The tree, of `S` bytes, must come in except for what
+//!   the loops over the tree do; the larger number counts.  The tree, of `S` bytes, must come in except for what
 //!   the caches can have kept from the last time, `S - capacity`.  Of rows, any stretch of accesses
 //!   with `d` different rows brings in at least `d` less those that fit, whatever the replacement
 //!   (the argument of Sleator and Tarjan, "Amortized efficiency of list update and paging rules",

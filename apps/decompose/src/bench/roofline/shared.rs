@@ -1,7 +1,7 @@
 //! What all arrays of a kernel bring into the cache that they share.
 //!
 //! [`least_misses`](crate::bench::roofline::reuse::least_misses) grants every array the whole cache. Here the
-//! accesses to all of them are one sequence, as the walk of the tree makes them: in a stretch that
+//! accesses to all of them are one sequence, as the loops over the tree make them: in a stretch that
 //! meets `d` different bytes all arrays together can have had no more there than the cache holds.
 
 use std::ops::Range;
@@ -29,7 +29,7 @@ pub(super) fn least_bytes<V: Value>(
     }
     let stretch = |times: &f64| Stretch::new(arrays.rows, capacity, *times);
     let mut stretches: Vec<Stretch> = STRETCHES.iter().map(stretch).collect();
-    walk(tree, leaves, |level, node| {
+    visit_nodes(tree, leaves, |level, node| {
         for array in arrays.list.iter().filter(|array| array.level == level) {
             let row = array.first + tree.levels()[level].coords.get(node);
             stretches.iter_mut().for_each(|stretch| stretch.reach(row, array));
@@ -38,7 +38,7 @@ pub(super) fn least_bytes<V: Value>(
     stretches.iter().map(Stretch::all).max().unwrap_or(0)
 }
 
-/// The arrays whose rows a walk reaches, their rows numbered one after the other.
+/// The arrays whose rows are reached, their rows numbered one after the other.
 struct Arrays {
     list: Vec<Rows>,
     rows: u64,
@@ -111,7 +111,7 @@ impl Stretch {
 }
 
 /// Visits the nodes of all levels whose leaves are among `leaves`, each before its children.
-fn walk<V: Value>(tree: &Csf<V>, leaves: Range<usize>, mut visit: impl FnMut(usize, usize)) {
+fn visit_nodes<V: Value>(tree: &Csf<V>, leaves: Range<usize>, mut visit: impl FnMut(usize, usize)) {
     let levels = tree.levels();
     let last = levels.len() - 1;
     let first_leaf = |level: usize, node: usize| {
@@ -173,12 +173,12 @@ mod tests {
     fn parts_visit_every_node_below_them() {
         let tree = tree();
         let (mut whole, mut parts) = (Vec::new(), Vec::new());
-        walk(&tree, 0..tree.nnz(), |level, node| whole.push((level, node)));
+        visit_nodes(&tree, 0..tree.nnz(), |level, node| whole.push((level, node)));
         let nodes: usize = tree.levels().iter().map(|level| level.coords.len()).sum();
         assert_eq!(whole.len(), nodes);
         let middle = tree.nnz() / 2;
-        walk(&tree, 0..middle, |level, node| parts.push((level, node)));
-        walk(&tree, middle..tree.nnz(), |level, node| parts.push((level, node)));
+        visit_nodes(&tree, 0..middle, |level, node| parts.push((level, node)));
+        visit_nodes(&tree, middle..tree.nnz(), |level, node| parts.push((level, node)));
         // The nodes above the cut are visited twice.
         parts.dedup();
         parts.sort_unstable();
@@ -192,7 +192,7 @@ mod tests {
         let tree = tree();
         let touches = [touch(0, 1), touch(1, 1), touch(2, 1)];
         let mut accesses = Vec::new();
-        walk(&tree, 0..tree.nnz(), |level, node| {
+        visit_nodes(&tree, 0..tree.nnz(), |level, node| {
             let first = [0, 30, 50][level];
             accesses.push(first + tree.levels()[level].coords.get(node));
         });

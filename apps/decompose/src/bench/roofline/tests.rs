@@ -1,6 +1,6 @@
 //! Limits of the machine and the work of a plan.
 
-use decompose_core::contract::Question;
+use decompose_core::contract::Request;
 use decompose_core::cost::Machine;
 use decompose_core::kernels::{mttkrp, tttp};
 use decompose_core::runtime::Toolchain;
@@ -45,7 +45,7 @@ const LARGE: Caches = Caches { threads: 2, l1_bytes: 0, l2_bytes: 1 << 30, l3_by
 fn works(caches: &Caches) -> Vec<(Step, Csf<f64>, Work)> {
     let coo = tensor();
     let case = PatternCounts::of(&coo);
-    let pattern = Question::new(mttkrp(3, 0), 0, &case, &shapes(&coo)).unwrap().pattern;
+    let pattern = Request::new(mttkrp(3, 0), 0, &case, &shapes(&coo)).unwrap().pattern;
     let plan = plan(coo.extents(), &pattern, &options(), Machine::here()).unwrap();
     let steps = plan.steps().map(|(_, step)| step.clone());
     let steps = steps.map(|step| {
@@ -99,9 +99,9 @@ fn values_at_positions_are_written() {
     let coo = tensor();
     let rows = coo.extents().iter().map(|&extent| vec![extent, RANK as u64]);
     let shapes: Vec<Vec<u64>> = std::iter::once(coo.extents().to_vec()).chain(rows).collect();
-    let question = Question::new(tttp(3), 0, &PatternCounts::of(&coo), &shapes).unwrap();
+    let request = Request::new(tttp(3), 0, &PatternCounts::of(&coo), &shapes).unwrap();
     let natural = TreeLayout::new(ModeOrder::natural(3), 1);
-    let problem = question.problem(&natural);
+    let problem = request.problem(&natural);
     let plan = plan_kernels(coo.extents(), &[problem], &options(), Machine::here()).unwrap();
     let step = &plan.steps[0];
     let nnz = coo.nnz() as f64;

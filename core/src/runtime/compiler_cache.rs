@@ -1,4 +1,4 @@
-//! What is remembered of the C compiler from one run to the next.
+//! The C compiler that was found, cached in a file from one run to the next.
 //!
 //! To find the compiler and to ask for its version takes several processes.  The answer holds while the same
 //! settings lead to the same file, whose place, size and time of change are kept with it.  Of a script that calls another
@@ -26,7 +26,7 @@ pub(super) struct Found {
 }
 
 /// Returns the compiler that was found before with `asked` as the user's choice, if nothing changed since.
-pub(super) fn recall(folder: &Path, asked: Option<&str>) -> Option<Found> {
+pub(super) fn load(folder: &Path, asked: Option<&str>) -> Option<Found> {
     let text = fs::read_to_string(folder.join(NAME)).ok()?;
     let [path, arguments, version, identity] = text.lines().collect::<Vec<_>>().try_into().ok()?;
     let arguments = arguments.split_whitespace().map(str::to_owned).collect();
@@ -34,8 +34,8 @@ pub(super) fn recall(folder: &Path, asked: Option<&str>) -> Option<Found> {
     (identity_of(asked, &found.path)? == identity).then_some(found)
 }
 
-/// Keeps what was found; if that fails it is looked for again.
-pub(super) fn keep(folder: &Path, asked: Option<&str>, found: &Found) {
+/// Stores what was found; if that fails it is looked for again.
+pub(super) fn store(folder: &Path, asked: Option<&str>, found: &Found) {
     let Found { path, arguments, version } = found;
     let arguments = arguments.join(" ");
     let text = |identity| Some(format!("{}\n{arguments}\n{version}\n{identity}\n", path.to_str()?));
@@ -69,25 +69,25 @@ fn which(name: &Path) -> Option<PathBuf> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Found, keep, recall};
+    use super::{Found, load, store};
 
     #[test]
-    fn a_compiler_is_remembered_until_it_changes() {
+    fn a_compiler_is_cached_until_it_changes() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("cc");
         std::fs::write(&path, "a program").unwrap();
         let arguments = vec!["-O2".to_owned(), "-g".to_owned()];
         let version = "cc 1.0 (of a test)".into();
         let found = Found { path: path.clone(), arguments, version };
-        assert_eq!(recall(folder.path(), None), None);
-        keep(folder.path(), None, &found);
-        assert_eq!(recall(folder.path(), None), Some(found.clone()));
-        assert_eq!(recall(folder.path(), Some("cc -O2")), None, "another choice");
+        assert_eq!(load(folder.path(), None), None);
+        store(folder.path(), None, &found);
+        assert_eq!(load(folder.path(), None), Some(found.clone()));
+        assert_eq!(load(folder.path(), Some("cc -O2")), None, "another choice");
         std::fs::write(&path, "another program").unwrap();
-        assert_eq!(recall(folder.path(), None), None);
-        keep(folder.path(), Some("cc -O2"), &found);
-        assert_eq!(recall(folder.path(), Some("cc -O2")), Some(found));
+        assert_eq!(load(folder.path(), None), None);
+        store(folder.path(), Some("cc -O2"), &found);
+        assert_eq!(load(folder.path(), Some("cc -O2")), Some(found));
         std::fs::remove_file(&path).unwrap();
-        assert_eq!(recall(folder.path(), Some("cc -O2")), None);
+        assert_eq!(load(folder.path(), Some("cc -O2")), None);
     }
 }

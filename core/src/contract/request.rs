@@ -9,7 +9,7 @@ use crate::sweep::TreeLayout;
 
 /// An expression with its extents, its sparse operand and the counts of its pattern.
 #[derive(Clone, Debug)]
-pub struct Question {
+pub struct Request {
     /// The expression.
     pub expr: Expr,
     /// The extent of every index.
@@ -22,7 +22,7 @@ pub struct Question {
     pub value_bytes: usize,
 }
 
-impl Question {
+impl Request {
     /// Asks for `expr` with its input `sparse` as `counts` describe it and the dense inputs of the
     /// given `shapes`, one an input (the sparse one's is not looked at).
     ///
@@ -35,7 +35,7 @@ impl Question {
         sparse: usize,
         counts: &PatternCounts,
         shapes: &[Vec<u64>],
-    ) -> Result<Question, CoreError> {
+    ) -> Result<Request, CoreError> {
         let mut extents = Extents::default();
         for (input, access) in expr.inputs.iter().enumerate() {
             let shape = if input == sparse { counts.extents() } else { &shapes[input] };
@@ -52,7 +52,7 @@ impl Question {
             }
         }
         let pattern = Pattern::of(counts, &expr.inputs[sparse].indices);
-        Ok(Question { expr, extents, sparse, pattern, value_bytes: 8 })
+        Ok(Request { expr, extents, sparse, pattern, value_bytes: 8 })
     }
 
     /// Poses the problem for the sparse operand stored as `tree`.
@@ -60,7 +60,7 @@ impl Question {
         let modes = &self.expr.inputs[self.sparse].indices;
         let levels: Vec<Index> = tree.order.modes().iter().map(|&mode| modes[mode]).collect();
         let pattern = self.pattern.clone();
-        let sparse = SparseOperand { input: self.sparse, levels, tail: tree.tail, pattern };
+        let sparse = SparseOperand { input: self.sparse, levels, fused: tree.fused, pattern };
         let mut problem = Problem::new(self.expr.clone(), self.extents.clone(), sparse);
         problem.value_bytes = self.value_bytes;
         problem

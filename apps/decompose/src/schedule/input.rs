@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use decompose_common::progress::Screen;
-use decompose_core::contract::Question;
+use decompose_core::contract::Request;
 use decompose_core::einsum::{Expr, Index};
 use decompose_core::kernels::MAX_ORDER;
 use decompose_formats::io::{ExtentsFrom, ReadReport};
@@ -13,25 +13,25 @@ use decompose_formats::{Coo, Ints, PatternCounts, Value, Width};
 
 use crate::failure::Failure;
 use crate::input::{Input, InputArgs};
-use crate::schedule::args::SubjectArgs;
+use crate::schedule::args::OperandArgs;
 use crate::schedule::expr;
 
-/// A question, and the sparse operand if there is a file of it.
-pub(crate) struct Subject<V: Value> {
-    pub(crate) question: Question,
+/// A request, and the sparse operand if there is a file of it.
+pub(crate) struct ScheduleInput<V: Value> {
+    pub(crate) request: Request,
     pub(crate) tensor: Option<Coo<V>>,
     pub(crate) nnz: u64,
     /// Where the sparse operand comes from, for people.
     pub(crate) source: String,
 }
 
-impl<V: Value> Subject<V> {
+impl<V: Value> ScheduleInput<V> {
     /// Reads the tensor if there is one, and gives every index its extent.
     pub(crate) fn new(
         expr: Expr,
-        args: &SubjectArgs,
+        args: &OperandArgs,
         screen: &mut Screen,
-    ) -> Result<Subject<V>, Failure> {
+    ) -> Result<ScheduleInput<V>, Failure> {
         let given = Known::given(&expr, args.extents.iter().chain(&args.dense))?;
         let sparse = match &args.tensor {
             Some(binding) => expr::sparse_input(&expr, &binding.name)?,
@@ -67,9 +67,9 @@ impl<V: Value> Subject<V> {
         });
         let shapes = shapes.collect::<Result<Vec<Vec<u64>>, Failure>>()?;
         let nnz = counts.nnz();
-        let mut question = Question::new(expr, sparse, &counts, &shapes)?;
-        question.value_bytes = V::BYTES;
-        Ok(Subject { question, tensor, nnz, source })
+        let mut request = Request::new(expr, sparse, &counts, &shapes)?;
+        request.value_bytes = V::BYTES;
+        Ok(ScheduleInput { request, tensor, nnz, source })
     }
 }
 
@@ -189,7 +189,7 @@ fn assumed(
     expr: &Expr,
     indices: &[Index],
     given: &Known,
-    args: &SubjectArgs,
+    args: &OperandArgs,
 ) -> Result<PatternCounts, Failure> {
     let name = &expr.inputs[0].tensor;
     let missing = |what: String| {
@@ -217,7 +217,7 @@ fn dense_extent(
     index: Index,
     (sparse, counts): (&[Index], &PatternCounts),
     given: &Known,
-    args: &SubjectArgs,
+    args: &OperandArgs,
 ) -> Result<u64, Failure> {
     if let Some(mode) = sparse.iter().position(|&other| other == index) {
         return Ok(counts.extents()[mode]);

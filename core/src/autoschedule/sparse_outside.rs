@@ -1,8 +1,8 @@
-//! Nests that need no search: every term walks the tree outside and loops over its dense indices inside.
+//! Nests that need no search: every term loops over the tree outside and over its dense indices inside.
 //!
 //! The dense loops of all terms have one order, those that most terms have first, so that neighbours share what they
-//! can.  Where a buffer is larger than the problem allows, a dense loop that all terms have moves outside the walk,
-//! which is then walked anew in each of its iterations; or the term that makes the intermediate is merged with the one
+//! can.  Where a buffer is larger than the problem allows, a dense loop that all terms have moves outside the tree,
+//! which is then looped over anew in each of its iterations; or the term that makes the intermediate is merged with the one
 //! that reads it.  The path of one term that is left in the end has no buffer, so there always is a nest.
 
 use crate::autoschedule::{Candidate, finish};
@@ -17,7 +17,11 @@ use crate::schedule::{Problem, Schedule};
 /// lowered.
 ///
 /// Time: `O(T^2 d)` a nest for `T` terms over `d` indices, and no more than `T + d` nests are tried.
-pub(super) fn walk_first(problem: &Problem, path: &Path, machine: &Machine) -> Vec<(Path, Forest)> {
+pub(super) fn sparse_outside(
+    problem: &Problem,
+    path: &Path,
+    machine: &Machine,
+) -> Vec<(Path, Forest)> {
     let nest = |hoisting| {
         legal(problem, path.clone(), machine, hoisting).map(|found| (found.path, found.nest))
     };
@@ -29,7 +33,7 @@ pub(super) fn walk_first(problem: &Problem, path: &Path, machine: &Machine) -> V
 
 /// Returns the schedule that follows the tree: each level multiplies by its factor on the way up, or down to the result.
 ///
-/// It needs no search.  Time: that of a few nests as in [`walk_first`]; `None` only if the problem cannot be lowered.
+/// It needs no search.  Time: that of a few nests as in [`sparse_outside`]; `None` only if the problem cannot be lowered.
 pub(crate) fn along_tree(problem: &Problem, machine: &Machine) -> Option<Candidate> {
     let x = problem.sparse.first()?;
     let paths = chains(&problem.expr, x.input, &x.levels).into_iter();
@@ -41,7 +45,7 @@ pub(crate) fn along_tree(problem: &Problem, machine: &Machine) -> Option<Candida
     priced.min_by(|a, b| a.cost.seconds.total_cmp(&b.cost.seconds))
 }
 
-/// Whether dense loops may move outside the walk.
+/// Whether dense loops may move outside those over the tree.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Hoisting {
     /// They stay inside.

@@ -1,7 +1,7 @@
-//! What it costs to walk the tree of the sparse operand.
+//! What it costs to loop over the levels of the sparse operand's tree.
 //!
 //! A loop over a level visits a node for each iteration of the loops around it; inside dense loops
-//! the same nodes come again, from wherever the part of the tree fits that is walked in between.
+//! the same nodes come again, from wherever the part of the tree fits that is visited in between.
 //! Opening a loop over a few children costs, and its end is mispredicted unless nearly every node has one
 //! child only.
 
@@ -14,30 +14,30 @@ use crate::einsum::{Index, IndexSet};
 use crate::nest::{Forest, Node};
 use crate::schedule::{Problem, SparseOperand};
 
-/// What a loop costs again, as a share of [`Machine::loop_overhead`], where what is walked in between stays near: its
+/// What a loop costs again, as a share of [`Machine::loop_overhead`], where what is visited in between stays near: its
 /// end comes as it came before.
 const AGAIN_SHARE: f64 = 0.1;
 
-/// Adds every walk of the tree in `nest`.
-pub(super) fn add_walks(cost: &mut Cost, problem: &Problem, nest: &Forest, machine: &Machine) {
+/// Adds every loop over a level of the tree in `nest`.
+pub(super) fn add_levels(cost: &mut Cost, problem: &Problem, nest: &Forest, machine: &Machine) {
     let Some(x) = problem.sparse.first() else { return };
     let bytes = (0..x.levels.len()).map(|level| level_bytes(problem, x, level)).sum();
-    let mut walks = Walks { problem, machine, x, bytes, streamed: 0 };
-    walks.add(cost, &nest.roots, &mut Vec::new());
+    let mut costs = LevelCosts { problem, machine, x, bytes, streamed: 0 };
+    costs.add(cost, &nest.roots, &mut Vec::new());
 }
 
-/// Returns the seconds that the first walk of a level takes, in loops over those above it.
-pub(super) fn first_walk_seconds(problem: &Problem, machine: &Machine, level: usize) -> f64 {
+/// Returns the seconds that a level takes when it is visited first, in loops over those above it.
+pub(super) fn level_seconds(problem: &Problem, machine: &Machine, level: usize) -> f64 {
     let Some(x) = problem.sparse.first() else { return 0.0 };
     let mut cost = Cost::default();
-    // What comes again is none of the first walk.
-    let mut walks = Walks { problem, machine, x, bytes: 0.0, streamed: level };
-    walks.walk(&mut cost, level, &x.levels[..level]);
+    // What comes again is none of that.
+    let mut costs = LevelCosts { problem, machine, x, bytes: 0.0, streamed: level };
+    costs.add_level(&mut cost, level, &x.levels[..level]);
     cost.seconds
 }
 
-/// Tells whether the loop at a position of `order` walks a level of the tree.
-pub(super) fn is_walk(problem: &Problem, order: &[Index], at: usize) -> bool {
+/// Tells whether the loop at a position of `order` is over a level of the tree.
+pub(super) fn loops_over_level(problem: &Problem, order: &[Index], at: usize) -> bool {
     let Some(x) = problem.sparse.first() else { return false };
     let walked = x.walked(order[..at].iter().copied());
     x.levels.get(walked) == Some(&order[at])
@@ -49,17 +49,17 @@ fn level_bytes(problem: &Problem, x: &SparseOperand, level: usize) -> f64 {
     x.nodes(prefix, &problem.extents) as f64 * node_bytes(problem, x, level)
 }
 
-/// Bytes of a node: a coordinate, a value in the last level, a pointer above the fused tail.
+/// Bytes of a node: a coordinate, a value in the last level, a pointer above the fused levels.
 fn node_bytes(problem: &Problem, x: &SparseOperand, level: usize) -> f64 {
     let coordinate = Width::below(problem.extents.of(x.levels[level])).bytes();
     let value = if level + 1 == x.levels.len() { problem.value_bytes } else { 0 };
-    let opens = level + x.tail < x.levels.len();
+    let opens = level + x.fused < x.levels.len();
     let nnz = || x.nodes(problem.sparse_indices(), &problem.extents);
     let pointer = if opens { Width::below(nnz().saturating_add(1)).bytes() } else { 0 };
     (coordinate + value + pointer) as f64
 }
 
-struct Walks<'a> {
+struct LevelCosts<'a> {
     problem: &'a Problem,
     machine: &'a Machine,
     x: &'a SparseOperand,
@@ -69,13 +69,13 @@ struct Walks<'a> {
     streamed: usize,
 }
 
-impl Walks<'_> {
+impl LevelCosts<'_> {
     fn add(&mut self, cost: &mut Cost, nodes: &[Node], around: &mut Vec<Index>) {
         for node in nodes {
             let Node::Loop { index, body } = node else { continue };
             let level = self.x.walked(around.iter().copied());
             if self.x.levels.get(level) == Some(index) {
-                self.walk(cost, level, around);
+                self.add_level(cost, level, around);
             }
             around.push(*index);
             self.add(cost, body, around);
@@ -84,13 +84,13 @@ impl Walks<'_> {
     }
 
     /// Adds one loop over `level` inside loops over `around`.
-    fn walk(&mut self, cost: &mut Cost, level: usize, around: &[Index]) {
+    fn add_level(&mut self, cost: &mut Cost, level: usize, around: &[Index]) {
         let outside: IndexSet = around.iter().copied().collect();
         let inside = outside.with(self.x.levels[level]);
         let visits = self.problem.iterations(inside) as f64;
         let prefix = self.x.levels[..=level].iter().copied().collect();
         let nodes = self.x.nodes(prefix, &self.problem.extents) as f64;
-        // A level is read from memory once, in the first walk.
+        // A level is read from memory once, at its first visit.
         let fresh = if level < self.streamed { 0.0 } else { nodes.min(visits) };
         self.streamed = self.streamed.max(level + 1);
         let bytes = node_bytes(self.problem, self.x, level);
@@ -98,8 +98,8 @@ impl Walks<'_> {
         let again = Shares::shared(self.machine, self.between(around)).line(self.machine, stream);
         cost.streamed_bytes += visits * bytes;
         cost.seconds += (fresh * stream + (visits - fresh) * again) * bytes / LINE_BYTES;
-        // Fused levels are walked by one loop.
-        if level > 0 && level + self.x.tail <= self.x.levels.len() {
+        // Fused levels have one loop.
+        if level > 0 && level + self.x.fused <= self.x.levels.len() {
             let loops = (self.problem.iterations(outside) as f64).max(1.0);
             // A loop over one child ends as the processor expects.
             let unforeseen = (visits / loops - 1.0).clamp(0.0, 1.0);
@@ -114,7 +114,7 @@ impl Walks<'_> {
         }
     }
 
-    /// Bytes of the tree that are walked before a node comes again: what lies below the loops
+    /// Bytes of the tree that are visited before a node comes again: what lies below the loops
     /// outside the first dense one.
     fn between(&self, around: &[Index]) -> f64 {
         let walked = around.iter().zip(&self.x.levels).take_while(|(a, l)| a == l).count();
