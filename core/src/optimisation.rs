@@ -6,7 +6,6 @@
 
 use std::str::FromStr;
 
-use decompose_formats::Pages;
 use serde::Serialize;
 
 /// One optimisation.
@@ -27,8 +26,6 @@ pub enum Optimisation {
     /// Factors may be stored as panels of columns, and a sweep take one after the other, so that more of
     /// the rows that are gathered stay near.  Without: they are stored whole.
     Panels,
-    /// Factors, values and coordinates ask for huge pages.  Without: they refuse them.
-    HugePages,
     /// Modes are merged, so that kernels share partial products.  Without: every kernel runs over all
     /// non-zeros.
     Merging,
@@ -42,13 +39,12 @@ pub enum Optimisation {
 
 impl Optimisation {
     /// All of them.
-    pub const ALL: [Optimisation; 9] = [
+    pub const ALL: [Optimisation; 8] = [
         Optimisation::Constants,
         Optimisation::Registers,
         Optimisation::Prefetch,
         Optimisation::Blocks,
         Optimisation::Panels,
-        Optimisation::HugePages,
         Optimisation::Merging,
         Optimisation::Fusing,
         Optimisation::Layouts,
@@ -62,7 +58,6 @@ impl Optimisation {
             Optimisation::Prefetch => "prefetch",
             Optimisation::Blocks => "blocks",
             Optimisation::Panels => "panels",
-            Optimisation::HugePages => "huge-pages",
             Optimisation::Merging => "merging",
             Optimisation::Fusing => "fusing",
             Optimisation::Layouts => "layouts",
@@ -115,11 +110,6 @@ impl Optimisations {
     pub fn keeps_registers(self) -> bool {
         self.has(Optimisation::Registers) && self.has(Optimisation::Constants)
     }
-
-    /// Returns the pages that memory asks for.
-    pub fn pages(self) -> Pages {
-        if self.has(Optimisation::HugePages) { Pages::Huge } else { Pages::Small }
-    }
 }
 
 #[cfg(test)]
@@ -132,7 +122,7 @@ mod tests {
             assert_eq!(optimisation.name().parse(), Ok(optimisation));
         }
         let error = "luck".parse::<Optimisation>().unwrap_err();
-        assert!(error.contains("`luck`") && error.contains("huge-pages"), "{error}");
+        assert!(error.contains("`luck`") && error.contains("layouts"), "{error}");
     }
 
     #[test]

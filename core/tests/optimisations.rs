@@ -42,10 +42,8 @@ fn plan_of(case: &Case, rank: usize, merging: Merging, optimisations: Optimisati
 /// Results are exact: all numbers are small integers.
 fn check(case: &Case, rank: usize, optimisations: Optimisations, toolchain: &Toolchain) {
     let plan = plan_of(case, rank, Merging::Choose, optimisations);
-    let (mut engine, report) = optimisations
-        .pages()
-        .during(|| Engine::<f64>::build(case.coo(), &plan, toolchain))
-        .expect("an engine");
+    let (mut engine, report) =
+        Engine::<f64>::build(case.coo(), &plan, toolchain).expect("an engine");
     assert_eq!(report.interpreted.is_none(), matches!(toolchain, Toolchain::Native(_)));
     for mode in 0..case.extents.len() {
         let mut factors = case.factors(rank);

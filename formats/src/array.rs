@@ -1,7 +1,7 @@
 //! Arrays that are either owned or views of a mapped file.
 //!
 //! Large arrays made here lie in memory of their own that asks the system for huge pages
-//! ([`Pages`](crate::pages::Pages)).
+//! (`pages`).
 
 use std::fmt;
 use std::ops::Deref;

@@ -4,12 +4,10 @@
 //! huge pages.  Arrays that are read in order ask for them too, since to touch 40 000 small pages for
 //! the first time costs as much as to parse the text that fills them; but not in a virtual machine whose
 //! host takes free memory back.  It does so in huge pages, which come back twenty times slower than they
-//! are cleared elsewhere, and four times slower than as many small ones.  [`Pages::Small`] refuses huge
-//! pages, whatever the system's default, to see what they bring.
+//! are cleared elsewhere, and four times slower than as many small ones.
 
 use std::ops::Range;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use memmap2::{Advice, MmapMut};
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
@@ -31,57 +29,14 @@ const TAKEN: usize = 1 << 18;
 /// `VIRTIO_BALLOON_F_REPORTING` in section 5.5.3 of the Virtio specification 1.2.
 const BALLOON_REPORTING: usize = 5;
 
-/// Whether memory asks for small pages.
-static SMALL: AtomicBool = AtomicBool::new(false);
-
-/// Which pages large arrays, matrices and the memory of sorts ask for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Pages {
-    /// Huge ones, usually of 2 MiB, except for arrays where these come slowly.
-    #[default]
-    Huge,
-    /// Those of the processor's usual size, usually 4 KiB.
-    Small,
-}
-
-impl Pages {
-    /// Does `work`, whose memory asks for these pages, as does all memory that the process makes
-    /// meanwhile; afterwards what held before holds again.
-    pub fn during<T>(self, work: impl FnOnce() -> T) -> T {
-        let _restored = Restored(SMALL.swap(self == Pages::Small, Ordering::Relaxed));
-        work()
-    }
-}
-
-/// Restores what held before, even after a panic.
-struct Restored(bool);
-
-impl Drop for Restored {
-    fn drop(&mut self) {
-        SMALL.store(self.0, Ordering::Relaxed);
-    }
-}
-
-/// Asks the system for the pages that are wanted for memory whose rows are gathered; a refusal costs
-/// speed only.
+/// Asks the system for huge pages for memory whose rows are gathered; a refusal costs speed only.
 pub(crate) fn ask(memory: &MmapMut) {
-    advise(memory, wanted());
+    let _ = memory.advise(Advice::HugePage);
 }
 
-/// As [`ask`] for memory that is read and written in order.
+/// As [`ask`] for memory that is read and written in order, which takes small pages where huge ones come slowly.
 pub(crate) fn ask_in_order(memory: &MmapMut) {
-    advise(memory, if memory_goes_back() { Pages::Small } else { wanted() });
-}
-
-fn wanted() -> Pages {
-    if SMALL.load(Ordering::Relaxed) { Pages::Small } else { Pages::Huge }
-}
-
-fn advise(memory: &MmapMut, pages: Pages) {
-    let _ = memory.advise(match pages {
-        Pages::Huge => Advice::HugePage,
-        Pages::Small => Advice::NoHugePage,
-    });
+    let _ = memory.advise(if memory_goes_back() { Advice::NoHugePage } else { Advice::HugePage });
 }
 
 /// Takes the pages of memory that will be written whole, all threads together.
@@ -129,7 +84,7 @@ mod tests {
 
     use memmap2::{Advice, MmapMut};
 
-    use super::{HUGE_PAGES_FROM, Pages, TAKEN, ask, ask_in_order, memory_goes_back, take};
+    use super::{HUGE_PAGES_FROM, TAKEN, ask, ask_in_order, memory_goes_back, take};
 
     /// What the system tells in the line that begins with `name` of the mapping at `memory`.
     fn told(memory: &MmapMut, name: &str) -> Vec<String> {
@@ -143,11 +98,6 @@ mod tests {
         };
         let line = maps.lines().skip_while(|line| !holds(line)).find(|line| line.starts_with(name));
         line.unwrap_or_default().split_whitespace().map(str::to_owned).collect()
-    }
-
-    /// The flags that the system keeps for the mapping at `memory`.
-    fn flags(memory: &MmapMut) -> Vec<String> {
-        told(memory, "VmFlags")
     }
 
     #[test]
@@ -164,30 +114,22 @@ mod tests {
         assert!(memory.iter().all(|&byte| byte == 0));
     }
 
-    /// Both ways in one test, since the setting is that of the process.
     #[test]
-    fn memory_asks_for_the_pages_that_are_wanted() {
+    fn memory_asks_for_huge_pages() {
         if !Path::new("/sys/kernel/mm/transparent_hugepage").exists() {
             eprintln!("skipped: the system has no transparent huge pages");
             return;
         }
-        let made_by = |ask: fn(&MmapMut)| {
-            move || {
-                let memory = MmapMut::map_anon(HUGE_PAGES_FROM).unwrap();
-                ask(&memory);
-                memory
-            }
+        let flags_after = |ask: fn(&MmapMut)| {
+            let memory = MmapMut::map_anon(HUGE_PAGES_FROM).unwrap();
+            ask(&memory);
+            told(&memory, "VmFlags")
         };
-        let refused = |memory: &MmapMut| flags(memory).contains(&"nh".to_owned());
-        let made = made_by(ask);
-        let (huge, small) = (made(), Pages::Small.during(made));
-        let nested = Pages::Small.during(|| Pages::Huge.during(made));
-        assert!(refused(&small), "{:?}", flags(&small));
-        let in_order = made_by(ask_in_order);
-        assert_eq!(refused(&in_order()), memory_goes_back());
-        assert!(refused(&Pages::Small.during(in_order)));
-        for memory in [huge, nested, made()] {
-            assert!(!refused(&memory), "{:?}", flags(&memory));
-        }
+        let has = |flags: &[String], flag: &str| flags.iter().any(|have| have == flag);
+        let gathered = flags_after(ask);
+        assert!(has(&gathered, "hg") && !has(&gathered, "nh"), "{gathered:?}");
+        let in_order = flags_after(ask_in_order);
+        assert_eq!(has(&in_order, "nh"), memory_goes_back(), "{in_order:?}");
+        assert_eq!(has(&in_order, "hg"), !memory_goes_back(), "{in_order:?}");
     }
 }

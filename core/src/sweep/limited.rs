@@ -9,7 +9,6 @@
 //! | blocks | chosen among trees without blocks |
 //! | fusing | chosen among trees of plain CSF |
 //! | layouts | a tree of plain CSF for each mode, rooted at it |
-//! | huge pages | the same; [`Optimisations::pages`] is for whoever makes memory |
 
 use std::collections::BTreeSet;
 

@@ -53,8 +53,8 @@ pub(crate) struct BenchArgs {
     #[arg(long, value_name = "TYPE", default_value = "f64")]
     pub(crate) precision: Precision,
     /// Run sweeps also without these optimisations, each left out in turn: constants (ranks and sizes in
-    /// generated code), registers (that hold sums), prefetch (of gathered rows), huge-pages, merging
-    /// (of modes), fusing (of the last levels of trees), layouts (that are chosen), blocks (of which
+    /// generated code), registers (that hold sums), prefetch (of gathered rows), merging (of modes),
+    /// fusing (of the last levels of trees), layouts (that are chosen), blocks (of which
     /// trees have a level), panels (in which factors are stored).
     #[arg(long, value_name = "NAME,...", value_delimiter = ',', value_parser = optimisation(),
           hide_possible_values = true)]

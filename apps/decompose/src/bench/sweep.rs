@@ -9,8 +9,8 @@ use decompose_common::stopping::StopRule;
 use decompose_core::cost::Machine;
 use decompose_core::sweep::{Engine, MttkrpSweep, SweepPlan};
 use decompose_cp::{CpConfig, PlanRequest, Planner, Start};
+use decompose_formats::Value;
 use decompose_formats::dense::{matrix_bytes, padded};
-use decompose_formats::{Pages, Value};
 use rayon::ThreadPool;
 
 use crate::bench::record::{Key, PlanText, Record, Task};
@@ -44,12 +44,12 @@ pub(crate) fn measure<V: Value>(
     let need = factors.saturating_mul(2).saturating_add(trees + 2 * list);
     check_memory(need, &format!("{} configurations of sweeps at rank {rank}", plans.len()))?;
     let mut runners: Vec<Box<dyn Runner + '_>> = Vec::new();
-    for Planned { key, pool, pages, plan } in plans {
+    for Planned { key, pool, plan } in plans {
         let build = || {
             let tensor = subject.tensor.clone();
             pool.install(|| Engine::build(tensor, &plan, &settings.toolchain))
         };
-        let built = screen.phase("build", || pages.during(build));
+        let built = screen.phase("build", build);
         let (engine, report) = built.0?;
         if let Some(why) = report.interpreted {
             screen.warn(format!("kernels run in the interpreter, many times slower: {why}"));
@@ -70,7 +70,7 @@ pub(crate) fn measure<V: Value>(
         let stop = StopRule { tol: 0.0, max_iters: ITERATIONS, ..StopRule::default() };
         let config = CpConfig { stop, ..CpConfig::new(rank) };
         let steps = plan.steps().map(|(name, step)| (quantity(&name), step.runs)).collect();
-        runners.push(Box::new(SweepRun { pool, key, pages, steps, engine, config }));
+        runners.push(Box::new(SweepRun { pool, key, steps, engine, config }));
     }
     turns::take(&mut runners, settings, record, screen)
 }
@@ -92,11 +92,10 @@ pub(crate) fn check_memory(need: u64, what: &str) -> Result<(), Failure> {
     }
 }
 
-/// A plan with its name, the threads that run it, and the pages of its memory.
+/// A plan with its name and the threads that run it.
 struct Planned<'a> {
     key: Key,
     pool: &'a ThreadPool,
-    pages: Pages,
     plan: SweepPlan,
 }
 
@@ -121,7 +120,7 @@ fn plans<'a, V: Value>(
                 threads: *threads,
                 quantity: "iteration".to_owned(),
             };
-            plans.push(Planned { key, pool, pages: optimisations.pages(), plan });
+            plans.push(Planned { key, pool, plan });
         }
     }
     Ok(plans)
@@ -189,7 +188,6 @@ fn dense_work(caches: &Caches, extent: u64, rank: usize, value_bytes: usize) -> 
 struct SweepRun<'a, V: Value> {
     pool: &'a ThreadPool,
     key: Key,
-    pages: Pages,
     /// What the kernels compute, and how often each runs in a sweep.
     steps: Vec<(String, usize)>,
     engine: Engine<V>,
@@ -208,7 +206,7 @@ impl<V: Value> Runner for SweepRun<'_, V> {
             engine.forget();
             decompose_cp::solve(engine, Start::Random, config, observer)
         };
-        let solved = self.pages.during(|| self.pool.install(solve))?;
+        let solved = self.pool.install(solve)?;
         let iteration = solved.history.last().map_or(0.0, |record| record.seconds);
         // The last runs of each kernel are those of the last iteration.
         let steps = self.steps.iter().zip(engine.seconds()).map(|((name, runs), seconds)| {

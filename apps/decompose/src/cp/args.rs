@@ -33,7 +33,8 @@ pub(crate) struct CpArgs {
     pub(crate) plan: PlanArgs,
     /// Do without optimisations, to see what they bring: constants (ranks and sizes in generated code),
     /// registers (that hold sums), prefetch (of gathered rows), blocks (of which trees have a level),
-    /// panels (in which factors are stored), huge-pages, merging (of modes), fusing (of the last levels of trees), layouts (that are chosen).  Results differ by rounding.
+    /// panels (in which factors are stored), merging (of modes), fusing (of the last levels of trees),
+    /// layouts (that are chosen).  Results differ by rounding.
     #[arg(long, value_name = "NAME,...", value_delimiter = ',', value_parser = optimisation(),
           hide_possible_values = true, help_heading = "Computation")]
     pub(crate) without: Vec<Optimisation>,

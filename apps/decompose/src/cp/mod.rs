@@ -35,10 +35,10 @@ pub(crate) fn run(args: CpArgs) -> Result<Done, Failure> {
     let mut settings = Settings::new(args)?;
     run::begin(settings.threads)?;
     let folder = settings.run.claim()?;
-    settings.optimisations.pages().during(|| match settings.precision {
+    match settings.precision {
         Precision::F64 => run_in::<f64>(&settings, folder),
         Precision::F32 => run_in::<f32>(&settings, folder),
-    })
+    }
 }
 
 fn run_in<V: Value + Into<f64>>(

@@ -161,10 +161,8 @@ fn every_optimisation_is_left_out_in_turn() {
     let options =
         format!("{} --ablation --rank 4 --threads 1,2 --patience 0 --out out", file.display());
     let (stdout, _) = bench(dir.path(), &options);
-    let optimisations = [
-        "constants", "registers", "prefetch", "blocks", "panels", "huge-pages", "merging",
-        "fusing", "layouts",
-    ];
+    let optimisations =
+        ["constants", "registers", "prefetch", "blocks", "panels", "merging", "fusing", "layouts"];
     for word in optimisations.iter().chain(&["all of them", "mean", "2 threads"]) {
         assert!(stdout.lines().any(|line| line.contains(word)), "{word}: {stdout}");
     }
@@ -264,7 +262,7 @@ fn bad_options_are_refused() {
         ("--what everything", "[possible values: ingest, kernels, sweep]"),
         (
             "--without luck",
-            "[possible values: constants, registers, prefetch, blocks, panels, huge-pages",
+            "[possible values: constants, registers, prefetch, blocks, panels, merging",
         ),
         ("--ablation --without prefetch", "cannot be used with"),
         ("--ablation --what ingest", "add sweep to --what"),

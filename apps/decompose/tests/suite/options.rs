@@ -37,10 +37,8 @@ fn starts_can_be_given() {
 #[test]
 fn optimisations_can_be_left_out() {
     let dir = tempfile::tempdir().unwrap();
-    let optimisations = [
-        "constants", "registers", "prefetch", "blocks", "panels", "huge-pages", "merging",
-        "fusing", "layouts",
-    ];
+    let optimisations =
+        ["constants", "registers", "prefetch", "blocks", "panels", "merging", "fusing", "layouts"];
     let all = optimisations.join(",");
     for threads in [1, 2] {
         let run = |name: &str, options: &str| {
