@@ -123,7 +123,7 @@ fn decompose<V: Value>(
 }
 
 /// Returns the bytes in which a pair of cores of `rows x cols` numbers is decomposed to `rank` vectors; saturates.
-pub fn bytes_of_pair(rows: u64, cols: u64, rank: u64) -> u64 {
+pub(crate) fn bytes_of_pair(rows: u64, cols: u64, rank: u64) -> u64 {
     let fits = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
     let cut = Cut::at(fits(rank));
     pair_bytes(rows, cols, cut.max_rank, Accuracy::choose(fits(rows), fits(cols), &cut, 1.0))

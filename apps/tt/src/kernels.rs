@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Which trees of the tensor are kept is planned once, for the kernels that a method runs
-//! ([`plan`]); a kernel is scheduled and compiled when it is first asked for, on the kept tree that
+//! ([`crate::plan`]); a kernel is scheduled and compiled when it is first asked for, on the kept tree that
 //! suits it best, and again when ranks change.  Where ranks change often (`dmrg`) cores are padded
 //! with zeros to a few sizes, so that kernels are met again.
 
@@ -21,7 +21,7 @@ use decompose_core::error::CoreError;
 use decompose_core::kernels;
 use decompose_core::runtime::{Toolchain, Workload};
 use decompose_core::schedule::{Problem, Schedule};
-use decompose_core::sweep::{PlanOptions, TreeLayout, TreePlan, plan_kernels};
+use decompose_core::sweep::TreeLayout;
 use decompose_formats::dense::padded as padded_to;
 use decompose_formats::{Coo, Csf, Matrix, ModeOrder, PatternCounts, Value};
 use ndarray::{Array3, ArrayD, Axis, s};
@@ -142,25 +142,6 @@ pub fn of_sweep(method: Method, order: usize) -> Vec<LeftOut> {
         // The decomposition walks a tree by itself; one environment verifies it.
         Method::Svd => order.checked_sub(1).map(LeftOut::core).into_iter().collect(),
     }
-}
-
-/// Plans the trees for `kernels` on a tensor whose modes are in train order.
-///
-/// # Errors
-///
-/// [`CoreError::Memory`] if no tree keeps the memory limit of `options`.
-pub fn plan(
-    counts: &PatternCounts,
-    kernels: &[LeftOut],
-    ranks: &[usize],
-    options: &PlanOptions,
-) -> Result<TreePlan, CoreError> {
-    let problem = |left_out: &LeftOut| {
-        let problem = problem(*left_out, counts, ranks, options.value_bytes);
-        problem.map(|problem| problem.0)
-    };
-    let problems = kernels.iter().map(problem).collect::<Result<Vec<_>, _>>()?;
-    plan_kernels(counts.extents(), &problems, options, Machine::here())
 }
 
 impl<V: Value> Kernels<V> {
@@ -432,7 +413,7 @@ fn no_tree() -> CoreError {
 }
 
 /// Poses a kernel for bonds of `ranks`, with the tensor stored in its natural order.
-fn problem(
+pub(crate) fn problem(
     left_out: LeftOut,
     counts: &PatternCounts,
     ranks: &[usize],

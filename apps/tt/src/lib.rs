@@ -16,8 +16,8 @@
 //!   and no iteration, the error quasi-optimal.
 //!
 //! The error is measured afterwards in each case ([`verify()`]).  Modes are numbered in *train
-//! order* throughout this crate: whoever wants another order of the cores renumbers the modes of the
-//! tensor ([`decompose_formats::Coo::permute_modes`]); [`bonds::choose`] proposes one.
+//! order* throughout this crate, [`plan`] excepted: whoever wants another order of the cores renumbers the modes of
+//! the tensor ([`decompose_formats::Coo::permute_modes`]); the [`Planner`] proposes one, and the trees to keep.
 //!
 //! Sources: Oseledets, "Tensor-Train Decomposition", SIAM J. Sci. Comput. 33, 2011; Holtz,
 //! Rohwedder, Schneider, SIAM J. Sci. Comput. 34, 2012; Li, Yu, Batselier, J. Comput. Appl. Math.
@@ -30,6 +30,7 @@ pub mod config;
 mod dmrg;
 pub mod kernels;
 pub mod outcome;
+pub mod plan;
 mod solve;
 mod spectrum;
 mod state;
@@ -40,9 +41,9 @@ pub mod verify;
 pub use checkpoint::saved_history;
 pub use config::{Method, Ranks, Start, TtConfig};
 pub use decompose_common::SolverError;
-pub use dmrg::bytes_of_pair;
 pub use kernels::{BondSizes, KernelNote, Kernels, LeftOut};
 pub use outcome::TtOutcome;
+pub use plan::{PlanRequest, Planner, TrainBytes, TrainOrder, TtPlan};
 pub use solve::{check_start, history_layout, solve, solve_svd};
 pub use train::{Bond, Cut, Rounding, Train};
 pub use verify::{Measured, Verified, verify};

@@ -4,8 +4,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::Args;
-use decompose_formats::ModeOrder;
-use decompose_tt::Method;
+use decompose_tt::{Method, TrainOrder};
 
 use crate::input::InputArgs;
 use crate::run::args::{
@@ -67,7 +66,7 @@ pub(crate) struct ModelArgs {
     /// The order of the modes along the train: auto (the fewest numbers predicted), or as 3,1,2.
     /// [default: 1,2,...]
     #[arg(long, value_name = "auto|MODES", value_parser = parse_choice)]
-    pub(crate) order: Option<OrderChoice>,
+    pub(crate) order: Option<TrainOrder>,
     /// Where als and dmrg start: random, or a train (.npz) or the folder of an earlier run.
     #[arg(long, value_name = "random|FILE", default_value = "random", value_parser = parse_init,
           conflicts_with = "resume")]
@@ -89,15 +88,6 @@ pub(crate) struct Tasks {
     pub(crate) round: bool,
 }
 
-/// The order of the modes as typed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum OrderChoice {
-    /// That with the fewest numbers predicted.
-    Auto,
-    /// This one.
-    Given(ModeOrder),
-}
-
 /// Where a run starts, as typed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Init {
@@ -107,8 +97,11 @@ pub(crate) enum Init {
     File(PathBuf),
 }
 
-fn parse_choice(text: &str) -> Result<OrderChoice, String> {
-    if text == "auto" { Ok(OrderChoice::Auto) } else { parse_order(text).map(OrderChoice::Given) }
+fn parse_choice(text: &str) -> Result<TrainOrder, String> {
+    match text {
+        "auto" => Ok(TrainOrder::Fewest),
+        modes => parse_order(modes).map(TrainOrder::Given),
+    }
 }
 
 fn parse_init(text: &str) -> Result<Init, String> {

@@ -21,7 +21,7 @@ pub(crate) fn print<V: Value>(prepared: &Prepared<V>) -> Result<(), Failure> {
         joined(&facts.ordering.ranks, "-"),
         facts.ordering.parameters
     ))?;
-    stdout::line(format!("trees: {} in train order", joined(&facts.trees, ", ")))?;
+    stdout::line(format!("trees: {} in train order", joined(&facts.plan.trees, ", ")))?;
     match &prepared.work {
         Work::Sweeps(kernels, _) if kernels.notes().is_empty() => stdout::line(
             "kernels: scheduled when the ranks are known, each pair of neighbours by a contraction \

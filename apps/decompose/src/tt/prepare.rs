@@ -1,18 +1,19 @@
 //! From a file to kernels that are ready to run.
 
 use decompose_common::model::Model;
-use decompose_core::sweep::TreeLayout;
 use decompose_formats::{Coo, ModeOrder, PatternCounts, Unit, Value, counted};
-use decompose_tt::bonds::{self, Ordering};
-use decompose_tt::{Kernels, Method, Ranks, Start, Train, check_start, kernels};
+use decompose_tt::bonds::Ordering;
+use decompose_tt::{
+    Kernels, Method, PlanRequest, Planner, Start, Train, TrainOrder, TtPlan, check_start,
+};
 use serde_json::json;
 
 use crate::failure::Failure;
 use crate::run::console::Console;
 use crate::run::memory::{Forecast, Needs};
 use crate::run::tensor::{self, TensorFacts};
-use crate::tt::args::{Init, OrderChoice};
-use crate::tt::memory::{self, Planned, REMEDY};
+use crate::tt::args::Init;
+use crate::tt::memory::{self, REMEDY};
 use crate::tt::settings::{Settings, joined};
 
 /// A run about to begin.
@@ -35,8 +36,7 @@ pub(crate) struct Facts {
     /// By which the solver's values are divided.
     pub(crate) unit: Unit,
     pub(crate) ordering: Ordering,
-    pub(crate) trees: Vec<TreeLayout>,
-    pub(crate) predicted_seconds: Option<f64>,
+    pub(crate) plan: TtPlan,
     pub(crate) forecast: Forecast,
 }
 
@@ -51,60 +51,64 @@ pub(crate) fn prepare<V: Value>(
 ) -> Result<Prepared<V>, Failure> {
     let given = given(&settings.init)?;
     let loaded = tensor::load(settings, console, |tensor: &Coo<V>, format| {
-        check(settings, tensor.extents())?;
+        let request = request::<V>(settings, given.as_ref(), tensor.order());
+        request.check(tensor.extents())?;
         let before = Forecast::before_plan(tensor, format, settings, Needs::default());
         before.check(REMEDY)?;
         before.sort(REMEDY)?;
-        Ok(before)
+        Ok((request, before))
     });
-    let (tensor, facts, before) = loaded?;
+    let (tensor, facts, (request, before)) = loaded?;
     let (tensor, unit) = tensor::in_unit(tensor, &facts.report.file, console)?;
+    let planned = console.phase("plan", || {
+        let planner = Planner::new(&PatternCounts::of(&tensor), &request)?;
+        let tensor = tensor.permute_modes(&planner.ordering().order)?;
+        let planned = memory::plan(&tensor, &planner, request.options, (before, settings))?;
+        Ok::<_, Failure>((tensor, planner, planned))
+    });
+    let (tensor, planner, (plan, forecast)) = planned?;
+    let ordering = planner.ordering().clone();
+    tell_plan((&ordering, &plan), settings, console)?;
+    forecast.tell(console)?;
+    forecast.build(REMEDY)?;
     let given = given.map(|(mut train, order)| {
         train.scale_to(unit.inverse());
         (train, order)
     });
-    let planned = console.phase("plan", || {
-        let counts = PatternCounts::of(&tensor);
-        let ordering = ordering(settings, &counts, given.as_ref().map(|given| &given.1));
-        plan(settings, (tensor, counts), before, ordering)
-    });
-    let (tensor, counts, ordering, planned) = planned?;
-    tell_plan(&ordering, &planned, settings, console)?;
-    planned.forecast.build(REMEDY)?;
     let start = start(settings, given, &ordering.order)?;
     // Before kernels are compiled.
-    let along: Vec<u64> =
-        ordering.order.modes().iter().map(|&mode| tensor.extents()[mode]).collect();
-    check_start::<V>(&start, &settings.config, &along)?;
-    let (work, seconds) = console
-        .screen
-        .phase("build", || build(settings, (tensor, counts), &planned, (&ordering, start)));
+    check_start::<V>(&start, &settings.config, tensor.extents())?;
+    let build = || match settings.config.method {
+        Method::Svd => Ok(Work::Direct(tensor, planner.into_counts())),
+        Method::Als | Method::Dmrg => {
+            let kernels = planner.kernels(tensor, &plan, settings.toolchain())?;
+            Ok::<_, Failure>(Work::Sweeps(Box::new(kernels), start))
+        }
+    };
+    let (work, seconds) = console.screen.phase("build", build);
     console.phases.add("build", seconds);
     let work = work?;
     tell_build(&work, seconds, console)?;
-    memory::solve(&planned, settings)?;
-    let Planned { trees, forecast, seconds: predicted_seconds } = planned;
-    let facts = Facts { tensor: facts, unit, ordering, trees, predicted_seconds, forecast };
-    Ok(Prepared { work, facts })
+    memory::solve(&forecast, settings)?;
+    Ok(Prepared { work, facts: Facts { tensor: facts, unit, ordering, plan, forecast } })
 }
 
-/// Checks the options that depend on order and extents.
-fn check(settings: &Settings, extents: &[u64]) -> Result<(), Failure> {
-    let modes = match &settings.order {
-        Some(OrderChoice::Given(order)) if order.modes().len() != extents.len() => {
-            let why =
-                format!("--order {order} does not list each of the {} modes once", extents.len());
-            return Err(Failure::input(why));
-        }
-        Some(OrderChoice::Given(order)) => order.clone(),
-        // Whether a list of ranks fits the chosen order shows when it is chosen.
-        _ => ModeOrder::natural(extents.len()),
+/// What is asked for of a tensor of `order` modes: the order of the modes as typed, else that of the train to start
+/// from if it has as many.
+fn request<'a, V: Value>(
+    settings: &'a Settings,
+    given: Option<&(Train, ModeOrder)>,
+    order: usize,
+) -> PlanRequest<'a> {
+    let given = given.map(|(_, modes)| modes).filter(|modes| modes.modes().len() == order);
+    let mut request = PlanRequest::new::<V>(&settings.config);
+    request.options.threads = settings.threads;
+    request.order = match (&settings.order, given) {
+        (Some(order), _) => order.clone(),
+        (None, Some(modes)) => TrainOrder::Given(modes.clone()),
+        (None, None) => TrainOrder::Natural,
     };
-    let extents: Vec<u64> = modes.modes().iter().map(|&mode| extents[mode]).collect();
-    match (settings.order.as_ref(), &settings.config.ranks) {
-        (Some(OrderChoice::Auto), Ranks::Each(ranks)) if ranks.len() + 1 == extents.len() => Ok(()),
-        _ => Ok(settings.config.check(&extents)?),
-    }
+    request
 }
 
 /// Reads the train that `--init` names.
@@ -118,46 +122,6 @@ fn given(init: &Init) -> Result<Option<(Train, ModeOrder)>, Failure> {
             other.kind().name()
         ))),
     }
-}
-
-/// Orders the modes: as asked, as in the train to start from, or naturally.
-fn ordering(settings: &Settings, counts: &PatternCounts, given: Option<&ModeOrder>) -> Ordering {
-    let cap = match &settings.config.ranks {
-        Ranks::Uniform(rank) => Some(*rank),
-        Ranks::Each(ranks) => ranks.iter().copied().max(),
-        Ranks::Error { max_rank, .. } => *max_rank,
-    };
-    let order = counts.extents().len();
-    match &settings.order {
-        Some(OrderChoice::Auto) => bonds::choose(counts, cap),
-        Some(OrderChoice::Given(order)) => bonds::predict(counts, order, cap),
-        None => {
-            let fits = given.filter(|given| given.modes().len() == order);
-            let natural = ModeOrder::natural(order);
-            bonds::predict(counts, fits.unwrap_or(&natural), cap)
-        }
-    }
-}
-
-type PlannedTensor<V> = (Coo<V>, PatternCounts, Ordering, Planned);
-
-/// Renumbers the modes in train order and plans.
-fn plan<V: Value>(
-    settings: &Settings,
-    (tensor, counts): (Coo<V>, PatternCounts),
-    before: Forecast,
-    mut ordering: Ordering,
-) -> Result<PlannedTensor<V>, Failure> {
-    let before = memory::with_needs(before, &tensor, &counts, (&ordering, settings));
-    let tensor = tensor.permute_modes(&ordering.order)?;
-    let counts = counts.permute_modes(&ordering.order);
-    settings.config.check(tensor.extents())?;
-    if settings.config.ranks.bound().is_none() {
-        let ranks = settings.config.ranks.largest(tensor.extents())?;
-        ordering.ranks = ranks.into_iter().map(|rank| rank as u64).collect();
-    }
-    let planned = memory::plan(&tensor, &counts, before, (&ordering, settings))?;
-    Ok((tensor, counts, ordering, planned))
 }
 
 fn start(
@@ -176,36 +140,15 @@ fn start(
     }
 }
 
-fn build<V: Value>(
-    settings: &Settings,
-    (tensor, counts): (Coo<V>, PatternCounts),
-    planned: &Planned,
-    (ordering, start): (&Ordering, Start),
-) -> Result<Work<V>, Failure> {
-    let method = settings.config.method;
-    if method == Method::Svd {
-        return Ok(Work::Direct(tensor, counts));
-    }
-    let order = tensor.order();
-    let mut made = Kernels::build(tensor, &planned.trees, counts, settings.toolchain())?;
-    // The ranks of dmrg show as it goes on.
-    if method == Method::Als {
-        let ranks = memory::guessed(ordering, settings);
-        made.prepare(&kernels::of_sweep(method, order), &ranks)?;
-    }
-    Ok(Work::Sweeps(Box::new(made), start))
-}
-
 fn tell_plan(
-    ordering: &Ordering,
-    planned: &Planned,
+    (ordering, plan): (&Ordering, &TtPlan),
     settings: &Settings,
     console: &Console,
 ) -> Result<(), Failure> {
     let bounded = if settings.config.ranks.bound().is_some() { "at most " } else { "" };
     let ranks = joined(&ordering.ranks, "-");
-    let trees = joined(&planned.trees, ", ");
-    let seconds = planned.seconds.map_or(String::new(), |seconds| {
+    let trees = joined(&plan.trees, ", ");
+    let seconds = plan.seconds.map_or(String::new(), |seconds| {
         format!("; {seconds:.2e} s to run each kernel once expected")
     });
     console.screen.line(format!(
@@ -216,11 +159,10 @@ fn tell_plan(
     let facts = json!({
         "mode_order": ordering.order.to_string(),
         "ranks": ordering.ranks,
-        "trees": planned.trees.iter().map(ToString::to_string).collect::<Vec<_>>(),
-        "kernel_seconds": planned.seconds,
+        "trees": plan.trees.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "kernel_seconds": plan.seconds,
     });
-    console.event("plan", facts)?;
-    planned.forecast.tell(console)
+    console.event("plan", facts)
 }
 
 fn tell_build<V: Value>(work: &Work<V>, seconds: f64, console: &Console) -> Result<(), Failure> {

@@ -1,11 +1,11 @@
 //! What a tensor train writes into `run.json`.
 
-use decompose_tt::{KernelNote, Method, Ranks, Verified};
+use decompose_tt::{KernelNote, Method, Ranks, TrainOrder, Verified};
 use serde::Serialize;
 use serde_json::{Value as Json, json};
 
 use crate::run::record::{Parts, SharedOptions, StartsRecord, lossy};
-use crate::tt::args::{Init, OrderChoice};
+use crate::tt::args::Init;
 use crate::tt::prepare::Facts;
 use crate::tt::settings::Settings;
 use crate::tt::solve::Solved;
@@ -56,10 +56,10 @@ pub(crate) fn parts(
 ) -> Parts<impl Serialize, impl Serialize, impl Serialize> {
     let plan = PlanRecord {
         mode_order: facts.ordering.order.to_string(),
-        trees: facts.trees.iter().map(ToString::to_string).collect(),
+        trees: facts.plan.trees.iter().map(ToString::to_string).collect(),
         tree_bytes: facts.forecast.trees,
         private_bytes: facts.forecast.copies,
-        predicted_seconds: facts.predicted_seconds,
+        predicted_seconds: facts.plan.seconds,
         kernels: &solved.kernels,
     };
     Parts { command: "tt", options: options(settings), plan, result: result(solved, facts) }
@@ -81,9 +81,9 @@ pub(crate) fn options(settings: &Settings) -> Options {
             Ranks::Uniform(_) | Ranks::Each(_) => None,
         },
         order: match &settings.order {
-            None => "natural".into(),
-            Some(OrderChoice::Auto) => "auto".into(),
-            Some(OrderChoice::Given(order)) => order.to_string(),
+            None | Some(TrainOrder::Natural) => "natural".into(),
+            Some(TrainOrder::Fewest) => "auto".into(),
+            Some(TrainOrder::Given(order)) => order.to_string(),
         },
         init: match (&settings.resume, &settings.init) {
             (Some(_), _) => settings.checkpoint_name(),

@@ -2,18 +2,18 @@
 
 use std::ops::Deref;
 
-use decompose_tt::{Method, Ranks, TtConfig};
+use decompose_tt::{Method, Ranks, TrainOrder, TtConfig};
 
 use crate::failure::Failure;
 use crate::run::settings::{RunDefaults, RunSettings};
-use crate::tt::args::{Init, ModelArgs, OrderChoice, TtArgs};
+use crate::tt::args::{Init, ModelArgs, TtArgs};
 
 /// All decisions about a run.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
     pub(crate) run: RunSettings,
     pub(crate) config: TtConfig,
-    pub(crate) order: Option<OrderChoice>,
+    pub(crate) order: Option<TrainOrder>,
     pub(crate) init: Init,
 }
 

@@ -4,11 +4,11 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use decompose_core::runtime::Toolchain;
-use decompose_core::sweep::{Merging, PlanOptions, TreePlan, Trees};
 use decompose_formats::io::{self, Progress, ReadOptions, Source};
 use decompose_formats::{Coo, Ints, PatternCounts, Value};
 use decompose_tt::{
-    Kernels, Method, SolverError, Start, Train, TtConfig, TtOutcome, kernels, solve, solve_svd,
+    Kernels, Method, PlanRequest, Planner, SolverError, Start, Train, TtConfig, TtOutcome, TtPlan,
+    solve, solve_svd,
 };
 
 /// Decomposes `coo` by the method of `config` with compiled kernels.
@@ -56,25 +56,11 @@ pub(crate) fn planned<V: Value>(
     coo: &Coo<V>,
     config: &TtConfig,
     toolchain: Toolchain,
-) -> Result<(TreePlan, Kernels<V>), SolverError> {
-    let counts = PatternCounts::of(coo);
-    config.check(coo.extents())?;
-    let options = PlanOptions {
-        rank: 0,
-        value_bytes: V::BYTES,
-        threads: rayon::current_num_threads(),
-        memory: None,
-        sweeps: 50,
-        trees: Trees::Choose,
-        merging: Merging::Never,
-        panels: None,
-        updates: Vec::new(),
-    };
-    let parts = kernels::of_sweep(config.method, coo.order());
-    let ranks = config.ranks.largest(coo.extents())?;
-    let ranks: Vec<usize> = ranks.into_iter().map(|rank| rank.min(16)).collect();
-    let plan = kernels::plan(&counts, &parts, &ranks, &options)?;
-    let kernels = Kernels::build(coo.clone(), &plan.trees, counts, toolchain)?;
+) -> Result<(TtPlan, Kernels<V>), SolverError> {
+    let request = PlanRequest::new::<V>(config);
+    let planner = Planner::new(&PatternCounts::of(coo), &request)?;
+    let plan = planner.plan(&request.options)?;
+    let kernels = planner.kernels(coo.clone(), &plan, toolchain)?;
     Ok((plan, kernels))
 }
 
