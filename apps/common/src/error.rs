@@ -26,6 +26,14 @@ pub enum CommonError {
         /// What was found, what was expected, and the remedy.
         why: String,
     },
+    /// A folder cannot take results.
+    #[error("{}: {trouble}", path.display())]
+    Folder {
+        /// The folder.
+        path: PathBuf,
+        /// What keeps it from that.
+        trouble: FolderTrouble,
+    },
     /// A line of a text file cannot be understood.
     #[error("{}:{line}: {why}", path.display())]
     Line {
@@ -53,7 +61,33 @@ pub enum CommonError {
     Format(#[from] decompose_formats::FormatError),
 }
 
+/// Why a folder cannot take results.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum FolderTrouble {
+    /// A file stands there.
+    #[error("is a file, not a folder")]
+    File,
+    /// A link without an end stands there.
+    #[error("is a link to a folder that does not exist")]
+    Dangling,
+    /// Another process holds it.
+    #[error("another run is writing to it")]
+    InUse,
+    /// It has files that may not be replaced.
+    #[error("exists already and is not empty")]
+    NotEmpty,
+    /// A run into it was cut short, and left this folder with a checkpoint.
+    #[error("a run that was cut short has left a checkpoint for it in {}", .0.display())]
+    Resumable(PathBuf),
+}
+
 impl CommonError {
+    /// Names what keeps a folder from taking results.
+    pub(crate) fn folder(path: &Path, trouble: FolderTrouble) -> CommonError {
+        CommonError::Folder { path: path.to_owned(), trouble }
+    }
+
     /// Names a refusal of the operating system.
     pub fn io(action: &'static str, path: &Path, source: std::io::Error) -> CommonError {
         CommonError::Io { action, path: path.to_owned(), source }

@@ -51,7 +51,7 @@ pub enum Source {
 impl fmt::Display for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Source::Asked => "--max-memory",
+            Source::Asked => "as asked for",
             Source::Group => "limit of the control group",
             Source::AddressSpace => "ulimit -v",
             Source::Available => "available",
@@ -128,7 +128,7 @@ pub fn search(order: usize) -> Result<(), SolverError> {
         5..=6 => 6 << 20,
         _ => 12 << 20,
     };
-    check(bytes, || "the search for kernels".into(), "raise --max-memory")
+    check(bytes, || "the search for kernels".into(), "raise the limit")
 }
 
 fn check(

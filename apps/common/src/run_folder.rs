@@ -11,7 +11,7 @@
 //! are moved one by one, listed first in `moving`, and the next run into the folder completes a move that was
 //! cut short.  A lock is a lock of the folder itself, which the system gives up with the process: what a killed
 //! run has left is told from what a live one is writing, and removed by the next run, except a checkpoint that
-//! `--resume` can continue.
+//! a resumed run can continue.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, ErrorKind};
@@ -21,7 +21,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use decompose_formats::io::{is_temporary, temporary};
 
 use crate::checkpoint;
-use crate::error::CommonError;
+use crate::error::{CommonError, FolderTrouble};
 use crate::files;
 use crate::output::Existing;
 use crate::system;
@@ -107,12 +107,10 @@ impl RunFolder {
         contents: Contents,
     ) -> Result<RunFolder, CommonError> {
         if path.exists() && !path.is_dir() {
-            let why = "is a file; choose another folder for the output with --out";
-            return Err(CommonError::content(path, why));
+            return Err(CommonError::folder(path, FolderTrouble::File));
         }
         if path.is_symlink() && !path.exists() {
-            let why = "is a link to a folder that does not exist; make it, or choose another one with --out";
-            return Err(CommonError::content(path, why));
+            return Err(CommonError::folder(path, FolderTrouble::Dangling));
         }
         if existing == Existing::Resume {
             // Before a folder is made.
@@ -131,7 +129,7 @@ impl RunFolder {
             match existing {
                 Existing::Refuse => check_free(path, &real)?,
                 Existing::Replace if contents != Contents::Run => {
-                    check_resumed(&real).map_err(|why| CommonError::content(path, why))?;
+                    check_resumed(path, &real)?;
                     remove_asides(&real, lock.as_ref())?;
                 }
                 Existing::Replace => remove_asides(&real, lock.as_ref())?,
@@ -286,9 +284,7 @@ fn lock(path: &Path, made: &mut Vec<PathBuf>) -> Result<Option<File>, CommonErro
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
                 made.clear();
-                let why = "another run is writing to it; choose another folder with --out, or wait \
-                           until it has ended";
-                return Err(CommonError::content(path, why));
+                return Err(CommonError::folder(path, FolderTrouble::InUse));
             }
             // Not every file system has locks.
             Err(TryLockError::Error(_)) => return Ok(None),
@@ -331,11 +327,9 @@ fn remove_empty(made: &[PathBuf]) {
 /// Refuses a folder with something in it.
 fn check_free(path: &Path, real: &Path) -> Result<(), CommonError> {
     if !is_free(real).map_err(|source| CommonError::io("read", path, source))? {
-        let why = "exists already and is not empty; choose another folder with --out, or replace its \
-                   files with --overwrite";
-        return Err(CommonError::content(path, why));
+        return Err(CommonError::folder(path, FolderTrouble::NotEmpty));
     }
-    check_resumed(real).map_err(|why| CommonError::content(path, why))?;
+    check_resumed(path, real)?;
     match asides(real).into_iter().find(|aside| aside.exists()) {
         Some(aside) => {
             fs::remove_dir_all(&aside).map_err(|source| CommonError::io("remove", &aside, source))
@@ -344,14 +338,10 @@ fn check_free(path: &Path, real: &Path) -> Result<(), CommonError> {
     }
 }
 
-/// Refuses, saying why, to discard a checkpoint that can be resumed.
-fn check_resumed(real: &Path) -> Result<(), String> {
+/// Refuses to discard a checkpoint that can be resumed.
+fn check_resumed(path: &Path, real: &Path) -> Result<(), CommonError> {
     match asides(real).into_iter().find(|aside| checkpoint::file(aside).is_file()) {
-        Some(aside) => Err(format!(
-            "a run that was cut short has left a checkpoint for it in {}; continue it with --resume, or \
-             discard it by a run with --overwrite",
-            aside.display()
-        )),
+        Some(aside) => Err(CommonError::folder(path, FolderTrouble::Resumable(aside))),
         None => Ok(()),
     }
 }

@@ -6,6 +6,7 @@ use std::fmt;
 use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
 
+use decompose_common::error::FolderTrouble;
 use decompose_common::printable::printable_lines;
 use decompose_common::{CommonError, SolverError};
 use decompose_core::error::CoreError;
@@ -132,6 +133,21 @@ impl From<CommonError> for Failure {
         match error {
             CommonError::Format(inner) => inner.into(),
             CommonError::Core(inner) => inner.into(),
+            CommonError::Folder { ref trouble, .. } => {
+                let help = match trouble {
+                    FolderTrouble::NotEmpty => {
+                        "choose another folder with --out, or replace its files with --overwrite"
+                    }
+                    FolderTrouble::Resumable(_) => {
+                        "continue it with --resume, or discard it by a run with --overwrite"
+                    }
+                    FolderTrouble::InUse => {
+                        "choose another folder with --out, or wait until it has ended"
+                    }
+                    _ => "choose another folder with --out",
+                };
+                Failure::of(&error).help(help)
+            }
             other => Failure::of(&other),
         }
     }
@@ -153,6 +169,9 @@ impl From<SolverError> for Failure {
             SolverError::Core(inner) => inner.into(),
             SolverError::Common(inner) => inner.into(),
             SolverError::Format(inner) => inner.into(),
+            SolverError::Memory { .. } => {
+                Failure::of(&error).help("raise --max-memory if the machine has more")
+            }
             other => Failure::of(&other),
         }
     }

@@ -34,7 +34,7 @@ use crate::train::{Cut, core_of};
 use crate::verify::relative_error;
 
 /// What to do about a pair that does not fit.
-const REMEDY: &str = "use --method als, another --order or lower ranks";
+const REMEDY: &str = "use the method als, another order of the modes, or lower ranks";
 
 /// What a sweep is to reach.
 pub(crate) struct Goal<'a> {

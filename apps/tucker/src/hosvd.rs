@@ -162,7 +162,7 @@ fn reduce<V: Value>(
 }
 
 /// What to do about a step that does not fit.
-const REMEDY: &str = "lower --ranks or raise --eps, use --precision f32";
+const REMEDY: &str = "lower the ranks or raise eps, or use single precision";
 
 /// Sorts the list with `mode` last and makes its tree, both foreseen.
 fn fibres<V: Value>(list: &mut Coo<V>, mode: usize) -> Result<Csf<V>, SolverError> {

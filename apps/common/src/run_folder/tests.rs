@@ -30,7 +30,7 @@ fn a_claim_leaves_no_trace_and_excludes_others() {
     fill(claim.work(), &["model.npz", "run.json"], "1");
     claim.publish().unwrap();
     let why = RunFolder::claim(&path, Existing::Refuse).unwrap_err().to_string();
-    assert!(why.contains("--overwrite"), "{why}");
+    assert!(why.contains("is not empty"), "{why}");
     assert_eq!(sorted(&path), ["model.npz", "run.json"]);
     let why = RunFolder::claim(&path, Existing::Resume).unwrap_err().to_string();
     assert!(why.contains("cannot open"), "{why}");
@@ -76,7 +76,7 @@ fn a_move_that_was_cut_short_is_completed_by_the_next_run() {
         }
         fs::write(aside.join(MOVING), new.join("\n") + "\n").unwrap();
         let why = RunFolder::claim(&path, Existing::Refuse).unwrap_err().to_string();
-        assert!(why.contains("--overwrite"), "{why}");
+        assert!(why.contains("is not empty"), "{why}");
         assert_eq!(sorted(&path), ["history.csv", "model.npz", "notes.txt", "run.json"]);
         for name in new {
             assert_eq!(fs::read_to_string(path.join(name)).unwrap(), "new", "{moved}: {name}");
@@ -126,7 +126,7 @@ fn figures_stand_beside_a_run_and_measures_replace_measures() {
     let run = ["convergence.svg", "model.npz", "run.json", "timing.svg"];
     fill(&path, &run, "old");
     let why = RunFolder::claim_for(&path, Existing::Refuse, Contents::Figures).unwrap_err();
-    assert!(why.to_string().contains("--overwrite"), "{why}");
+    assert!(why.to_string().contains("is not empty"), "{why}");
     let claim = RunFolder::claim_for(&path, Existing::Replace, Contents::Figures).unwrap();
     fill(claim.work(), &["convergence.svg", "convergence-2.svg"], "new");
     let why = RunFolder::claim(&path, Existing::Replace).unwrap_err().to_string();
@@ -151,7 +151,7 @@ fn figures_stand_beside_a_run_and_measures_replace_measures() {
     // A run that can be resumed is not discarded for figures.
     fill(&aside, &["checkpoint.npz"], "half");
     let why = RunFolder::claim_for(&path, Existing::Replace, Contents::Figures).unwrap_err();
-    assert!(why.to_string().contains("--resume"), "{why}");
+    assert!(why.to_string().contains("has left a checkpoint"), "{why}");
     // A dropped claim takes its figures along, and measures those of earlier measures alone.
     let path = dir.path().join("bench");
     let claim = RunFolder::claim_for(&path, Existing::Refuse, Contents::Figures).unwrap();

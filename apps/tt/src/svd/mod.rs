@@ -140,7 +140,7 @@ fn check<V: Value>(
 }
 
 /// What to do about a step that does not fit.
-const REMEDY: &str = "use --method als or dmrg, another --order or lower ranks";
+const REMEDY: &str = "use the method als or dmrg, another order of the modes, or lower ranks";
 
 /// A matrix of singular vectors and the singular values, falling.
 type Vectors = (Vec<f64>, Array2<f64>);

@@ -80,6 +80,6 @@ fn a_step_beyond_the_memory_limit_is_refused_with_its_size() {
         config.memory = Some(10_000);
         let error = common::run(&coo, Start::Random, &config).unwrap_err();
         assert!(matches!(error, SolverError::Memory { .. }), "{error}");
-        assert!(error.to_string().contains("--method als"), "{error}");
+        assert!(error.to_string().contains("the method als"), "{error}");
     }
 }
