@@ -5,9 +5,9 @@
 //! writes its own state beside these arrays; a file is always replaced as a whole.
 
 use std::fmt::Display;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{fs, io};
 
 use ndarray::{Array2, ArrayView1};
 use ndarray_npy::ReadableElement;
@@ -17,6 +17,7 @@ use crate::error::CommonError;
 use crate::history::{Detail, IterationRecord, from_table, to_table};
 use crate::npz::{NpzIn, NpzOut};
 use crate::restarts::{RestartReport, seed_of};
+use crate::standing::Standing;
 use crate::stopping::StopReason;
 
 /// Where and how often to save the state of a run.
@@ -39,12 +40,35 @@ impl CheckpointRule {
         CheckpointRule { folder: folder.to_owned(), every, troubles: Troubles::default() }
     }
 
+    /// Checks the rule.
+    ///
+    /// # Errors
+    ///
+    /// [`SolverError::Config`] if it asks for a checkpoint each zeroth iteration.
+    pub fn validate(&self) -> Result<(), SolverError> {
+        match self.every {
+            0 => Err(SolverError::Config("checkpoints every 0 iterations; use at least 1".into())),
+            _ => Ok(()),
+        }
+    }
+
     /// Saves by `save`, which is given the folder.
     ///
     /// A failure is kept for [`CheckpointRule::take_troubles`]: a full disk is no reason to lose a run.
     pub fn attempt<E: Display>(&self, save: impl FnOnce(&Path) -> Result<(), E>) {
         if let Err(error) = save(&self.folder) {
             self.troubles().push(error.to_string());
+        }
+    }
+
+    /// Does [`CheckpointRule::attempt`] if a checkpoint is due after `iteration`.
+    pub fn attempt_after<E: Display>(
+        &self,
+        iteration: usize,
+        save: impl FnOnce(&Path) -> Result<(), E>,
+    ) {
+        if iteration.is_multiple_of(self.every) {
+            self.attempt(save);
         }
     }
 
@@ -66,9 +90,25 @@ pub fn file(folder: &Path) -> PathBuf {
     folder.join("checkpoint.npz")
 }
 
-/// Returns the folder of the model of finished restart number `restart`, from 0, in `folder`.
-pub fn restart_folder(folder: &Path, restart: usize) -> PathBuf {
-    folder.join(format!("restart-{}", restart + 1))
+/// Returns the file of the model of finished restart number `restart`, from 0, in `folder`.
+pub fn restart_model(folder: &Path, restart: usize) -> PathBuf {
+    folder.join(format!("restart-{}/model.npz", restart + 1))
+}
+
+/// Saves the model of a finished restart as [`restart_model`] by `write`, which is given the model's folder.
+///
+/// # Errors
+///
+/// [`CommonError::Io`] if there can be no such folder; those of `write`.
+pub fn save_restart<T>(
+    folder: &Path,
+    restart: usize,
+    write: impl FnOnce(&Path) -> Result<T, CommonError>,
+) -> Result<(), SolverError> {
+    let folder = folder.join(format!("restart-{}", restart + 1));
+    fs::create_dir_all(&folder).map_err(|source| CommonError::io("create", &folder, source))?;
+    write(&folder)?;
+    Ok(())
 }
 
 /// Opens the checkpoint in `folder`, whose arrays must be laid out as `version` says.
@@ -127,7 +167,7 @@ pub fn mismatch(folder: &Path, why: String) -> SolverError {
 }
 
 /// What to do about a checkpoint that does not suit.
-const REMEDY: &str = "resume with the command and the options that saved it, or leave out --resume";
+const REMEDY: &str = "resume with the command and the options that saved it, or begin anew";
 
 /// The end of the name of an option that is a number, saved as its bits.
 const AS_BITS: &str = ", as bits";
@@ -162,13 +202,38 @@ pub fn difference(archive: &mut NpzIn, wanted: &Identity) -> Result<Option<Strin
     Ok(None)
 }
 
-/// Tells how the norms of a saved and a present tensor differ; `None` if they agree.
+/// Refuses the checkpoint in `folder` if the squared norms of the saved and the present tensor differ.
 ///
 /// Another number of threads may add the squares in another order, so 1e-9 relative is allowed.
-pub fn norm_difference(saved_squared: f64, squared: f64) -> Option<String> {
+///
+/// # Errors
+///
+/// [`SolverError::Start`] with both norms.
+pub fn check_norm(folder: &Path, saved_squared: f64, squared: f64) -> Result<(), SolverError> {
     let (saved, now) = (saved_squared.sqrt(), squared.sqrt());
-    let differs = (squared / saved_squared - 1.0).abs() > 1e-9;
-    differs.then(|| format!("norm of the tensor: saved {saved}, now {now}"))
+    match (squared / saved_squared - 1.0).abs() > 1e-9 {
+        true => Err(mismatch(folder, format!("norm of the tensor: saved {saved}, now {now}"))),
+        false => Ok(()),
+    }
+}
+
+/// Writes where a start stands, its number of iterations excepted.
+///
+/// # Errors
+///
+/// If the file cannot be written.
+pub fn write_standing(out: &mut NpzOut<'_>, standing: &Standing) -> io::Result<()> {
+    out.numbers("measures", &[standing.fit, standing.change, standing.relative_error])
+}
+
+/// Reads where a start stands after so many iterations.
+///
+/// # Errors
+///
+/// [`CommonError::Content`] if the array is missing, or of another type or length.
+pub fn read_standing(archive: &mut NpzIn, iterations: u64) -> Result<Standing, CommonError> {
+    let [fit, change, relative_error] = fixed::<f64, 3>(archive, "measures")?;
+    Ok(Standing { iteration: iterations as usize, fit, change, relative_error })
 }
 
 /// Reads an array of exactly `N` numbers.

@@ -27,6 +27,7 @@ pub mod rng;
 pub mod run_folder;
 pub mod score;
 mod solver_error;
+pub mod standing;
 pub mod stopping;
 pub mod system;
 

@@ -3,6 +3,9 @@
 use std::fmt;
 use std::time::Duration;
 
+use crate::SolverError;
+use crate::standing::Standing;
+
 /// Why a solver stopped: one text for people and one key for `run.json` a reason, whatever the solver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -112,34 +115,41 @@ impl Default for StopRule {
     }
 }
 
-/// Where an iteration stands.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Standing {
-    /// Iterations done.
-    pub iteration: usize,
-    /// The absolute change of the fit in the last one.
-    pub change: f64,
-    /// The relative error `||X - M|| / ||X||`.
-    pub relative_error: f64,
-    /// Below this the relative error is rounding: see [`error_floor`].
-    pub error_floor: f64,
-    /// Time spent.
-    pub elapsed: Duration,
-}
-
 impl StopRule {
-    /// Decides whether to stop after an iteration; the first reason in the order of
-    /// [`StopReason`] counts.  Nothing stops before the first iteration.
-    pub fn check(&self, standing: &Standing) -> Option<StopReason> {
+    /// Checks the limits.
+    ///
+    /// # Errors
+    ///
+    /// [`SolverError::Config`] with the option, its value and the remedy.
+    pub fn validate(&self) -> Result<(), SolverError> {
+        if self.max_iters == 0 {
+            return Err(SolverError::Config("max_iters is 0; use at least 1".into()));
+        }
+        match self.tol >= 0.0 && self.tol.is_finite() {
+            true => Ok(()),
+            false => {
+                Err(SolverError::Config(format!("tol is {}; use a number from 0 on", self.tol)))
+            }
+        }
+    }
+
+    /// Decides whether to stop after an iteration of a model whose numbers are rounded to `epsilon`; the first
+    /// reason in the order of [`StopReason`] counts.  Nothing stops before the first iteration.
+    pub fn check(
+        &self,
+        standing: &Standing,
+        elapsed: Duration,
+        epsilon: f64,
+    ) -> Option<StopReason> {
         if standing.iteration == 0 {
             None
         } else if standing.iteration >= 2 && standing.change < self.tol {
             Some(StopReason::Converged)
-        } else if standing.relative_error <= standing.error_floor {
+        } else if standing.relative_error <= error_floor(epsilon) {
             Some(StopReason::PerfectFit)
         } else if standing.iteration >= self.max_iters {
             Some(StopReason::IterationLimit)
-        } else if self.max_time.is_some_and(|limit| standing.elapsed >= limit) {
+        } else if self.max_time.is_some_and(|limit| elapsed >= limit) {
             Some(StopReason::TimeLimit)
         } else {
             None
@@ -178,23 +188,18 @@ mod tests {
     #[test]
     fn each_limit_stops_and_convergence_needs_two_iterations() {
         let rule = StopRule { max_time: Some(Duration::from_secs(9)), ..StopRule::default() };
-        let going = Standing {
-            iteration: 1,
-            change: 0.0,
-            relative_error: 0.5,
-            error_floor: error_floor(f64::EPSILON),
-            elapsed: Duration::ZERO,
-        };
-        assert_eq!(rule.check(&going), None);
+        let check = |standing| rule.check(&standing, Duration::ZERO, f64::EPSILON);
+        let going = Standing { iteration: 1, fit: 0.5, change: 0.0, relative_error: 0.5 };
+        assert_eq!(check(going), None);
         let second = Standing { iteration: 2, ..going };
-        assert_eq!(rule.check(&second), Some(StopReason::Converged));
+        assert_eq!(check(second), Some(StopReason::Converged));
         let on_the_edge = Standing { change: 1e-5, ..second };
-        assert_eq!(rule.check(&on_the_edge), None);
+        assert_eq!(check(on_the_edge), None);
         let perfect = Standing { relative_error: 1e-9, ..going };
-        assert_eq!(rule.check(&perfect), Some(StopReason::PerfectFit));
+        assert_eq!(check(perfect), Some(StopReason::PerfectFit));
         let last = Standing { iteration: 50, ..on_the_edge };
-        assert_eq!(rule.check(&last), Some(StopReason::IterationLimit));
-        let late = Standing { elapsed: Duration::from_secs(9), ..on_the_edge };
-        assert_eq!(rule.check(&late), Some(StopReason::TimeLimit));
+        assert_eq!(check(last), Some(StopReason::IterationLimit));
+        let late = rule.check(&on_the_edge, Duration::from_secs(9), f64::EPSILON);
+        assert_eq!(late, Some(StopReason::TimeLimit));
     }
 }

@@ -1,11 +1,12 @@
 //! The iteration: sweeps over all modes until a limit is met.
 
 use std::ops::ControlFlow;
+use std::path::Path;
 use std::time::Instant;
 
 use decompose_common::SolverError;
 use decompose_common::history::{Detail, IterationRecord, Observer};
-use decompose_common::stopping::{Standing, StopReason, error_floor};
+use decompose_common::stopping::StopReason;
 use decompose_core::runtime::with_spin_wait;
 use decompose_core::sweep::MttkrpSweep;
 use decompose_formats::Value;
@@ -14,7 +15,6 @@ use crate::checkpoint;
 use crate::config::CpConfig;
 use crate::fit::relative_error;
 use crate::solve::Run;
-use crate::state::State;
 use crate::update::update_mode;
 
 /// Iterates the current start of `run` until it stops.
@@ -26,30 +26,19 @@ pub(crate) fn iterate<V: Value>(
 ) -> Result<StopReason, SolverError> {
     sweep.forget();
     loop {
-        if let Some(stop) = config.stop.check(&standing(run)) {
+        if let Some(stop) = config.stop.check(&run.state.standing, run.clock.elapsed(), V::EPSILON)
+        {
             return Ok(stop);
         }
         let record = sweep_modes(sweep, run, config)?;
         run.history.push(record.clone());
-        if let Some(rule) = &config.checkpoint
-            && run.state.iteration.is_multiple_of(rule.every)
-        {
-            rule.attempt(|folder| checkpoint::save(run, config, folder));
+        if let Some(rule) = &config.checkpoint {
+            let save = |folder: &Path| checkpoint::save(run, config, folder);
+            rule.attempt_after(record.iteration, save);
         }
         if observer(&record) == ControlFlow::Break(()) {
             return Ok(StopReason::Interrupted);
         }
-    }
-}
-
-fn standing<V: Value>(run: &Run<V>) -> Standing {
-    let State { iteration, change, relative_error, .. } = run.state;
-    Standing {
-        iteration,
-        change,
-        relative_error,
-        error_floor: error_floor(V::EPSILON),
-        elapsed: run.clock.elapsed(),
     }
 }
 
@@ -73,18 +62,10 @@ fn sweep_modes<V: Value>(
     }
     let measuring = Instant::now();
     let error = relative_error(&*sweep, run, inner)?;
-    run.state.record(error);
+    run.state.standing.advance(error);
     dense_seconds += measuring.elapsed().as_secs_f64();
-    Ok(IterationRecord {
-        restart: run.finished.len() + 1,
-        iteration: run.state.iteration,
-        fit: run.state.fit,
-        change: run.state.change,
-        relative_error: run.state.relative_error,
-        seconds: start.elapsed().as_secs_f64(),
-        total_seconds: run.seconds(),
-        details: details(mttkrp_seconds, dense_seconds),
-    })
+    let details = details(mttkrp_seconds, dense_seconds);
+    Ok(run.state.standing.record(run.finished.len() + 1, start, &run.clock, details))
 }
 
 /// Names what an iteration records of its steps: seconds of each mode's MTTKRP, and of all the

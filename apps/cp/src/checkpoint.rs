@@ -6,15 +6,15 @@
 //! written once.  Every file is replaced as a whole, the checkpoint last, so a run that is killed
 //! at any moment can be resumed.
 
+use std::io;
 use std::path::Path;
-use std::time::Instant;
-use std::{fs, io};
 
 use decompose_common::checkpoint::{self, Identity, fixed, mismatch};
 use decompose_common::history::IterationRecord;
 use decompose_common::model::{self, CpModel, ModelFormat};
 use decompose_common::npz::{self, NpzIn};
 use decompose_common::restarts::RestartReport;
+use decompose_common::standing::Clock;
 use decompose_common::{CommonError, SolverError};
 use decompose_core::sweep::MttkrpSweep;
 use decompose_formats::{Matrix, Panels, Value};
@@ -49,10 +49,7 @@ pub(crate) fn save_finished<V: Value>(
     restart: usize,
     folder: &Path,
 ) -> Result<(), SolverError> {
-    let folder = checkpoint::restart_folder(folder, restart);
-    fs::create_dir_all(&folder).map_err(|source| CommonError::io("create", &folder, source))?;
-    model::write(model, &folder, ModelFormat::Npz)?;
-    Ok(())
+    checkpoint::save_restart(folder, restart, |at| model::write(model, at, ModelFormat::Npz))
 }
 
 /// Saves the run between two iterations, and models of finished restarts that are not there, as where the run
@@ -64,20 +61,19 @@ pub(crate) fn save<V: Value>(
 ) -> Result<(), SolverError> {
     let state = &run.state;
     let extents: Vec<u64> = state.factors.iter().map(|factor| factor.rows() as u64).collect();
-    let measures = [state.fit, state.change, state.relative_error];
-    let so_far = [run.norm_squared, run.seconds(), run.gram.worst_condition];
+    let so_far = [run.norm_squared, run.clock.seconds(), run.gram.worst_condition];
     let updates = [run.gram.singular as u64, run.gram.ill_conditioned as u64];
     let finished: Vec<RestartReport> = run.finished.iter().map(|f| f.report).collect();
     let identity = identity::<V>(config, &extents);
     for (restart, ended) in run.finished.iter().enumerate() {
-        if !checkpoint::restart_folder(folder, restart).join("model.npz").exists() {
+        if !checkpoint::restart_model(folder, restart).exists() {
             save_finished(&ended.model, restart, folder)?;
         }
     }
     npz::write(&checkpoint::file(folder), |out| {
         checkpoint::write_common(out, VERSION, &identity, (&run.history, &finished))?;
-        out.numbers("measures", &measures)?;
-        out.numbers("iteration", &[state.iteration as u64])?;
+        checkpoint::write_standing(out, &state.standing)?;
+        out.numbers("iteration", &[state.standing.iteration as u64])?;
         out.numbers("run", &so_far)?;
         out.numbers("updates", &updates)?;
         out.array("weights", state.weights.view())?;
@@ -130,15 +126,13 @@ pub(crate) fn load<V: Value>(
     let state = read_state(&mut archive, extents.len(), &sweep.panels(config.rank))?;
     check_shapes(&state, extents, folder)?;
     let [norm_squared, earlier_seconds, worst_condition] = fixed::<f64, 3>(&mut archive, "run")?;
-    if let Some(why) = checkpoint::norm_difference(norm_squared, sweep.norm_squared()) {
-        return Err(mismatch(folder, why));
-    }
+    checkpoint::check_norm(folder, norm_squared, sweep.norm_squared())?;
     let [singular, ill_conditioned] =
         fixed::<u64, 2>(&mut archive, "updates")?.map(|count| count as usize);
     let reports = checkpoint::read_finished(&mut archive, config.seed)?;
     let finished = reports.into_iter().enumerate().map(|(restart, report)| {
-        let path = checkpoint::restart_folder(folder, restart).join("model.npz");
-        Ok(Finished { model: model::read(&path)?, report })
+        let model = model::read(&checkpoint::restart_model(folder, restart))?;
+        Ok(Finished { model, report })
     });
     Ok(Run {
         state,
@@ -146,8 +140,7 @@ pub(crate) fn load<V: Value>(
         history: checkpoint::read_history(&mut archive, &history_layout(extents.len()))?,
         gram: GramReport { singular, ill_conditioned, worst_condition },
         norm_squared,
-        clock: Instant::now(),
-        earlier_seconds,
+        clock: Clock::after(earlier_seconds),
         previous: Vec::new(),
         entries: None,
     })
@@ -158,17 +151,13 @@ fn read_state<V: Value>(
     order: usize,
     panels: &[usize],
 ) -> Result<State<V>, CommonError> {
-    let [fit, change, relative_error] = fixed::<f64, 3>(archive, "measures")?;
-    let [iteration] = fixed::<u64, 1>(archive, "iteration")?;
+    let [iterations] = fixed::<u64, 1>(archive, "iteration")?;
     let mut state = State {
         factors: Vec::with_capacity(order),
         grams: Vec::with_capacity(order),
         scales: Vec::with_capacity(order),
         weights: archive.array("weights")?,
-        iteration: iteration as usize,
-        fit,
-        change,
-        relative_error,
+        standing: checkpoint::read_standing(archive, iterations)?,
     };
     for mode in 1..=order {
         let factor: Matrix<V> = archive.matrix(&format!("factor_{mode}"))?;

@@ -90,14 +90,11 @@ impl CpConfig {
     /// [`SolverError::Config`] with the option, its value and the remedy.
     pub fn check(&self, order: usize) -> Result<(), SolverError> {
         let fail = |why: String| Err(SolverError::Config(why));
-        let counts =
-            [("rank", self.rank), ("restarts", self.restarts), ("max_iters", self.stop.max_iters)];
+        let counts = [("rank", self.rank), ("restarts", self.restarts)];
         if let Some((name, _)) = counts.iter().find(|(_, count)| *count == 0) {
             return fail(format!("{name} is 0; use at least 1"));
         }
-        if !(self.stop.tol >= 0.0 && self.stop.tol.is_finite()) {
-            return fail(format!("tol is {}; use a number from 0 on", self.stop.tol));
-        }
+        self.stop.validate()?;
         if !(self.reg >= 0.0 && self.reg.is_finite()) {
             return fail(format!("reg is {}; use a number from 0 on", self.reg));
         }
@@ -109,10 +106,7 @@ impl CpConfig {
         if let Some(modes) = self.update_order.as_ref().filter(|o| o.modes().len() != order) {
             return fail(format!("dimorder {modes} does not list each of the {order} modes once"));
         }
-        if self.checkpoint.as_ref().is_some_and(|rule| rule.every == 0) {
-            return fail("checkpoint-every is 0; use at least 1".into());
-        }
-        Ok(())
+        self.checkpoint.as_ref().map_or(Ok(()), CheckpointRule::validate)
     }
 
     /// Returns the modes in the order of their updates.

@@ -1,7 +1,5 @@
 //! The decomposition: starts, restarts, the choice among them.
 
-use std::time::Instant;
-
 use decompose_common::SolverError;
 use decompose_common::history::{IterationRecord, Observer};
 use decompose_common::init;
@@ -9,6 +7,7 @@ use decompose_common::linalg;
 use decompose_common::model::CpModel;
 use decompose_common::restarts::{self, RestartReport, seed_of};
 use decompose_common::score::factor_match_score;
+use decompose_common::standing::Clock;
 use decompose_common::stopping::StopReason;
 use decompose_core::sweep::MttkrpSweep;
 use decompose_formats::{Coo, Csf, ModeOrder, Panels, Value};
@@ -27,10 +26,7 @@ pub(crate) struct Run<V: Value> {
     pub(crate) history: Vec<IterationRecord>,
     pub(crate) gram: GramReport,
     pub(crate) norm_squared: f64,
-    /// When this process began.
-    pub(crate) clock: Instant,
-    /// Seconds before a resumption.
-    pub(crate) earlier_seconds: f64,
+    pub(crate) clock: Clock,
     /// Room for the old rows of a non-negative mode, by panel.
     pub(crate) previous: Vec<Vec<V>>,
     /// The tensor as a list, once a residual had to be measured at its cells.
@@ -41,12 +37,6 @@ pub(crate) struct Run<V: Value> {
 pub(crate) struct Finished<V> {
     pub(crate) model: CpModel<V>,
     pub(crate) report: RestartReport,
-}
-
-impl<V: Value> Run<V> {
-    pub(crate) fn seconds(&self) -> f64 {
-        self.earlier_seconds + self.clock.elapsed().as_secs_f64()
-    }
 }
 
 /// Decomposes the tensor behind `sweep`.
@@ -189,8 +179,7 @@ fn begin<V: Value>(
         history: Vec::new(),
         gram: GramReport::default(),
         norm_squared: sweep.norm_squared(),
-        clock: Instant::now(),
-        earlier_seconds: 0.0,
+        clock: Clock::after(0.0),
         previous: Vec::new(),
         entries: None,
     })
@@ -202,13 +191,7 @@ fn finish<V: Value>(
     restart: usize,
     config: &CpConfig,
 ) -> Result<Finished<V>, SolverError> {
-    let report = RestartReport {
-        seed: seed_of(config.seed, restart),
-        fit: state.fit,
-        relative_error: state.relative_error,
-        iterations: state.iteration,
-        stop,
-    };
+    let report = state.standing.report(seed_of(config.seed, restart), stop);
     let mut model = state.into_model()?;
     model.arrange(config.arrangement);
     Ok(Finished { model, report })
@@ -220,7 +203,7 @@ fn conclude<V: Value>(
     stop: StopReason,
     config: &CpConfig,
 ) -> Result<CpOutcome<V>, SolverError> {
-    let seconds = run.seconds();
+    let seconds = run.clock.seconds();
     let mut finished = run.finished;
     finished.push(finish(run.state, stop, finished.len(), config)?);
     let count = finished.len();

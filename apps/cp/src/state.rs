@@ -14,6 +14,7 @@
 use decompose_common::SolverError;
 use decompose_common::linalg;
 use decompose_common::model::CpModel;
+use decompose_common::standing::Standing;
 use decompose_formats::{Matrix, Panels, Value};
 use ndarray::{Array1, Array2, Zip};
 
@@ -29,14 +30,7 @@ pub(crate) struct State<V> {
     pub(crate) scales: Vec<Array1<f64>>,
     /// `lambda`, set by the latest update.
     pub(crate) weights: Array1<f64>,
-    /// Iterations done.
-    pub(crate) iteration: usize,
-    /// `1 - ||X - M|| / ||X||`; 0 before the first iteration.
-    pub(crate) fit: f64,
-    /// The absolute change of the fit in the last iteration.
-    pub(crate) change: f64,
-    /// `||X - M|| / ||X||`; 1 before the first iteration.
-    pub(crate) relative_error: f64,
+    pub(crate) standing: Standing,
 }
 
 impl<V: Value> State<V> {
@@ -56,10 +50,7 @@ impl<V: Value> State<V> {
             scales: vec![Array1::ones(rank); factors.len()],
             weights: Array1::ones(rank),
             factors,
-            iteration: 0,
-            fit: 0.0,
-            change: f64::INFINITY,
-            relative_error: 1.0,
+            standing: Standing::BEGIN,
         }
     }
 
@@ -79,15 +70,6 @@ impl<V: Value> State<V> {
         let kept = (0..self.factors.len()).filter(|&mode| keep(mode));
         kept.for_each(|mode| self.multiply_by_gram(mode, &mut product));
         product
-    }
-
-    /// Takes in the relative error at the end of an iteration.
-    pub(crate) fn record(&mut self, relative_error: f64) {
-        let fit = 1.0 - relative_error;
-        self.change = (fit - self.fit).abs();
-        self.fit = fit;
-        self.relative_error = relative_error;
-        self.iteration += 1;
     }
 
     /// Returns the weights that belong to the factors in memory.

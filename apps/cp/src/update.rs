@@ -78,7 +78,7 @@ pub(crate) fn update_mode<V: Value>(
     normalise(state, mode, &sums, &scaling.column);
     state.grams[mode] = sums.gram;
     if !inner.is_finite() || state.weights.iter().any(|weight| !weight.is_finite()) {
-        return Err(SolverError::factor_overflow(state.iteration + 1, mode + 1));
+        return Err(SolverError::factor_overflow(state.standing.iteration + 1, mode + 1));
     }
     Ok(ModeUpdate {
         mttkrp_seconds: (multiplied - prepared).as_secs_f64() - inverting,
@@ -152,7 +152,7 @@ fn pass_nonneg<V: Value>(
 
 /// Sets the weights and the scale of `mode` by the norms of the new columns.
 fn normalise<V>(state: &mut State<V>, mode: usize, sums: &RowSums, t: &Array1<f64>) {
-    let first = state.iteration == 0;
+    let first = state.standing.iteration == 0;
     for r in 0..t.len() {
         let weight =
             if first { t[r] * sums.gram[(r, r)].sqrt() } else { (t[r] * sums.max_abs[r]).max(1.0) };

@@ -32,7 +32,7 @@ pub(crate) fn sweep<V: Value>(kernels: &mut Kernels<V>, run: &mut Run) -> Result
     let order = kernels.extents().len();
     let mut seconds = Seconds { contract: vec![0.0; order], dense: 0.0 };
     // A start is no environment yet; the end of a sweep is.
-    let from = usize::from(run.state.iteration > 0);
+    let from = usize::from(run.state.standing.iteration > 0);
     if from == 1 {
         run.state.train.make_left_orthogonal(0);
     }
@@ -62,7 +62,7 @@ fn update<V: Value>(
     let core = run.state.train.cores()[k].len() as u64 * 8;
     // The environment, and the core made orthogonal: itself, its copy, factors and vectors.
     let bytes = kernels.environment_bytes(LeftOut::core(k), &run.state.train)?.max(4 * core);
-    memory::foresee(bytes, || format!("the environment of core {}", k + 1), "lower --ranks")?;
+    memory::foresee(bytes, || format!("the environment of core {}", k + 1), "lower the ranks")?;
     let (environment, kernel) = kernels.environment(LeftOut::core(k), &run.state.train)?;
     seconds.contract[k] += kernel;
     if environment.iter().any(|x| !x.is_finite()) {

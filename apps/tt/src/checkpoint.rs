@@ -4,13 +4,11 @@
 //! and the options that must agree when the run is resumed.
 
 use std::path::Path;
-use std::time::Instant;
 
-use decompose_common::checkpoint::{
-    Identity, file, fixed, mismatch, norm_difference, open, open_same, read_history, write_common,
-};
+use decompose_common::checkpoint::{self, Identity, fixed, mismatch};
 use decompose_common::history::IterationRecord;
 use decompose_common::npz::{self, NpzIn};
+use decompose_common::standing::Clock;
 use decompose_common::{CommonError, SolverError};
 use decompose_formats::Value;
 
@@ -48,11 +46,12 @@ pub(crate) fn save<V: Value>(
 ) -> Result<(), SolverError> {
     let state = &run.state;
     let identity = identity::<V>(config, &state.train.extents())?;
-    npz::write(&file(folder), |out| {
-        write_common(out, VERSION, &identity, (&run.history, &[]))?;
-        out.numbers("measures", &[state.fit, state.change, state.relative_error])?;
-        out.numbers("iteration", &[state.iteration as u64, u64::from(state.ranks_changed)])?;
-        out.numbers("run", &[run.norm_squared, run.seconds()])?;
+    npz::write(&checkpoint::file(folder), |out| {
+        checkpoint::write_common(out, VERSION, &identity, (&run.history, &[]))?;
+        checkpoint::write_standing(out, &state.standing)?;
+        let iterations = state.standing.iteration as u64;
+        out.numbers("iteration", &[iterations, u64::from(state.ranks_changed)])?;
+        out.numbers("run", &[run.norm_squared, run.clock.seconds()])?;
         let mut cores = state.train.cores().iter().zip(1..);
         cores.try_for_each(|(core, k)| out.array(&format!("core_{k}"), core.view()))
     })?;
@@ -69,8 +68,8 @@ pub fn saved_history(
     method: Method,
     order: usize,
 ) -> Result<Vec<IterationRecord>, SolverError> {
-    let mut archive = open(folder, VERSION)?;
-    Ok(read_history(&mut archive, &layout(contractions(method, order)))?)
+    let mut archive = checkpoint::open(folder, VERSION)?;
+    Ok(checkpoint::read_history(&mut archive, &layout(contractions(method, order)))?)
 }
 
 /// Checks that the run saved in `folder` is of a tensor of these extents, in train order, and of these options.
@@ -83,7 +82,7 @@ pub(crate) fn check<V: Value>(
     extents: &[u64],
     folder: &Path,
 ) -> Result<NpzIn, SolverError> {
-    open_same(folder, VERSION, &identity::<V>(config, extents)?)
+    checkpoint::open_same(folder, VERSION, &identity::<V>(config, extents)?)
 }
 
 /// Loads the run saved in `folder`, for the same tensor and options.
@@ -95,11 +94,8 @@ pub(crate) fn load<V: Value>(
     let extents = kernels.extents();
     let mut archive = check::<V>(config, extents, folder)?;
     let [norm_squared, earlier_seconds] = fixed::<f64, 2>(&mut archive, "run")?;
-    if let Some(why) = norm_difference(norm_squared, kernels.norm_squared()) {
-        return Err(mismatch(folder, why));
-    }
-    let [fit, change, relative_error] = fixed::<f64, 3>(&mut archive, "measures")?;
-    let [iteration, changed] = fixed::<u64, 2>(&mut archive, "iteration")?;
+    checkpoint::check_norm(folder, norm_squared, kernels.norm_squared())?;
+    let [iterations, changed] = fixed::<u64, 2>(&mut archive, "iteration")?;
     let cores = (1..=extents.len()).map(|k| archive.array(&format!("core_{k}")));
     let train = Train::new(cores.collect::<Result<_, CommonError>>()?)?;
     if train.extents() != extents {
@@ -107,8 +103,9 @@ pub(crate) fn load<V: Value>(
         return Err(mismatch(folder, why));
     }
     let layout = layout(contractions(config.method, extents.len()));
-    let history = read_history(&mut archive, &layout)?;
-    let (iteration, ranks_changed) = (iteration as usize, changed == 1);
-    let state = State { train, iteration, fit, change, relative_error, ranks_changed };
-    Ok(Run { state, history, norm_squared, restart: 1, clock: Instant::now(), earlier_seconds })
+    let history = checkpoint::read_history(&mut archive, &layout)?;
+    let standing = checkpoint::read_standing(&mut archive, iterations)?;
+    let state = State { train, standing, ranks_changed: changed == 1 };
+    let clock = Clock::after(earlier_seconds);
+    Ok(Run { state, history, norm_squared, restart: 1, clock })
 }

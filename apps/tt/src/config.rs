@@ -173,12 +173,7 @@ impl TtConfig {
         if self.method == Method::Dmrg && order == 2 {
             return fail("a tensor of order 2 has one bond: use svd or als instead of dmrg".into());
         }
-        if self.stop.max_iters == 0 {
-            return fail("max-iters is 0; use at least 1".into());
-        }
-        if !(self.stop.tol >= 0.0 && self.stop.tol.is_finite()) {
-            return fail(format!("tol is {}; use a number from 0 on", self.stop.tol));
-        }
+        self.stop.validate()?;
         if self.restarts == 0 || (self.restarts > 1 && self.method == Method::Svd) {
             return fail(format!(
                 "restarts is {}; svd has no start, others at least 1",
@@ -193,9 +188,7 @@ impl TtConfig {
         if self.checkpoint.is_some() && self.method == Method::Svd {
             return fail("svd does not iterate: it has no checkpoints".into());
         }
-        if self.checkpoint.as_ref().is_some_and(|rule| rule.every == 0) {
-            return fail("checkpoint-every is 0; use at least 1".into());
-        }
+        self.checkpoint.as_ref().map_or(Ok(()), CheckpointRule::validate)?;
         self.ranks.largest(extents).map(|_| ())
     }
 }

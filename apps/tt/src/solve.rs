@@ -1,6 +1,7 @@
 //! The decomposition: a start, sweeps until a limit is met, the verification.
 
 use std::ops::ControlFlow;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -55,7 +56,7 @@ pub fn solve<V: Value>(
         if let Some(rule) = &config.checkpoint {
             rule.attempt(|folder| checkpoint::save::<V>(&run, config, folder));
         }
-        restarts.push(report(&run.state, seed_of(config.seed, restarts.len()), stop));
+        restarts.push(run.state.standing.report(seed_of(config.seed, restarts.len()), stop));
         let next = random_start(kernels.extents(), config, seed_of(config.seed, restarts.len()))?;
         let ended = std::mem::replace(&mut run.state, State::new(next)).train;
         if best(&restarts) + 1 == restarts.len() {
@@ -67,7 +68,7 @@ pub fn solve<V: Value>(
         }
         run.restart += 1;
     }
-    let seconds = run.seconds();
+    let seconds = run.clock.seconds();
     let train = kept.unwrap_or(run.state.train);
     let found = Found { train, spectra: None, restarts, history: run.history, seconds };
     TtOutcome::conclude(kernels, found, config.ranks.bound())
@@ -212,11 +213,6 @@ fn random_start(extents: &[u64], config: &TtConfig, seed: u64) -> Result<Train, 
     Ok(Train::random(extents, &ranks, seed))
 }
 
-fn report(state: &State, seed: u64, stop: StopReason) -> RestartReport {
-    let State { fit, relative_error, iteration: iterations, .. } = *state;
-    RestartReport { seed, fit, relative_error, iterations, stop }
-}
-
 fn iterate<V: Value>(
     kernels: &mut Kernels<V>,
     run: &mut Run,
@@ -228,9 +224,10 @@ fn iterate<V: Value>(
     let rounding = 4.0 * V::EPSILON;
     let goal = dmrg::Goal { bound, cuts: &cuts, memory, rounding };
     loop {
+        let standing = run.state.standing;
         let growing =
-            run.state.ranks_changed && bound.is_some_and(|bound| run.state.relative_error > bound);
-        match config.stop.check(&run.standing::<V>()) {
+            run.state.ranks_changed && bound.is_some_and(|bound| standing.relative_error > bound);
+        match config.stop.check(&standing, run.clock.elapsed(), V::EPSILON) {
             Some(StopReason::Converged) if growing => {}
             Some(stop) => return Ok(stop),
             None => {}
@@ -239,10 +236,9 @@ fn iterate<V: Value>(
             Method::Dmrg => dmrg::sweep(kernels, run, &goal)?,
             _ => als::sweep(kernels, run)?,
         }
-        if let Some(rule) = &config.checkpoint
-            && run.state.iteration.is_multiple_of(rule.every)
-        {
-            rule.attempt(|folder| checkpoint::save::<V>(run, config, folder));
+        if let Some(rule) = &config.checkpoint {
+            let save = |folder: &Path| checkpoint::save::<V>(run, config, folder);
+            rule.attempt_after(run.state.standing.iteration, save);
         }
         if let Some(record) = run.history.last()
             && observer(record) == ControlFlow::Break(())

@@ -6,15 +6,14 @@
 //! once.  Every file is replaced as a whole, the checkpoint last, so a run that is killed at any
 //! moment can be resumed.
 
-use std::fs;
 use std::path::Path;
-use std::time::Instant;
 
 use decompose_common::checkpoint::{self, Identity, fixed, mismatch};
 use decompose_common::history::IterationRecord;
 use decompose_common::model::{Model, TuckerModel};
 use decompose_common::npz::{self, NpzIn};
 use decompose_common::restarts;
+use decompose_common::standing::Clock;
 use decompose_common::{CommonError, SolverError};
 use decompose_formats::Value;
 
@@ -48,10 +47,7 @@ pub(crate) fn save_finished<V: Value>(
     restart: usize,
     folder: &Path,
 ) -> Result<(), SolverError> {
-    let folder = checkpoint::restart_folder(folder, restart);
-    fs::create_dir_all(&folder).map_err(|source| CommonError::io("create", &folder, source))?;
-    model.write(&folder)?;
-    Ok(())
+    checkpoint::save_restart(folder, restart, |at| model.write(at))
 }
 
 /// Saves the run between two iterations, and the best model of finished restarts if it is not there, as where
@@ -63,19 +59,18 @@ pub(crate) fn save<V: Value>(
 ) -> Result<(), SolverError> {
     let state = &run.state;
     let extents: Vec<u64> = state.factors.iter().map(|factor| factor.rows() as u64).collect();
-    let measures = [state.fit, state.change, state.relative_error];
     let identity = identity::<V>(config, &extents);
     if let Some(model) = &run.best {
         let best = restarts::best(&run.finished);
-        if !checkpoint::restart_folder(folder, best).join("model.npz").exists() {
+        if !checkpoint::restart_model(folder, best).exists() {
             save_finished(model, best, folder)?;
         }
     }
     npz::write(&checkpoint::file(folder), |out| {
         checkpoint::write_common(out, VERSION, &identity, (&run.history, &run.finished))?;
-        out.numbers("measures", &measures)?;
-        out.numbers("iteration", &[state.iteration as u64])?;
-        out.numbers("run", &[run.norm_squared, run.seconds()])?;
+        checkpoint::write_standing(out, &state.standing)?;
+        out.numbers("iteration", &[state.standing.iteration as u64])?;
+        out.numbers("run", &[run.norm_squared, run.clock.seconds()])?;
         out.array("core", state.core.view())?;
         let mut factors = state.factors.iter().zip(1..);
         factors.try_for_each(|(factor, mode)| out.matrix(&format!("factor_{mode}"), factor))
@@ -135,9 +130,7 @@ pub(crate) fn load<V: Value>(
         }
     }
     let [norm_squared, earlier_seconds] = fixed::<f64, 2>(&mut archive, "run")?;
-    if let Some(why) = checkpoint::norm_difference(norm_squared, engine.norm_squared()) {
-        return Err(mismatch(folder, why));
-    }
+    checkpoint::check_norm(folder, norm_squared, engine.norm_squared())?;
     let finished = checkpoint::read_finished(&mut archive, config.seed)?;
     let best = match finished.is_empty() {
         true => None,
@@ -150,22 +143,20 @@ pub(crate) fn load<V: Value>(
         best,
         history: checkpoint::read_history(&mut archive, &layout)?,
         norm_squared,
-        clock: Instant::now(),
-        earlier_seconds,
+        clock: Clock::after(earlier_seconds),
     })
 }
 
 fn read_state<V: Value>(archive: &mut NpzIn, order: usize) -> Result<State<V>, CommonError> {
-    let [fit, change, relative_error] = fixed::<f64, 3>(archive, "measures")?;
-    let [iteration] = fixed::<u64, 1>(archive, "iteration")?;
+    let [iterations] = fixed::<u64, 1>(archive, "iteration")?;
     let factors = (1..=order).map(|mode| archive.matrix(&format!("factor_{mode}")));
     let factors = factors.collect::<Result<_, _>>()?;
     let core = archive.array("core")?;
-    Ok(State { factors, core, iteration: iteration as usize, fit, change, relative_error })
+    Ok(State { factors, core, standing: checkpoint::read_standing(archive, iterations)? })
 }
 
 fn read_best<V: Value>(folder: &Path, restart: usize) -> Result<TuckerModel<V>, SolverError> {
-    let path = checkpoint::restart_folder(folder, restart).join("model.npz");
+    let path = checkpoint::restart_model(folder, restart);
     match Model::read(&path)? {
         Model::Tucker(model) => Ok(model),
         _ => Err(CommonError::content(&path, "not a Tucker model").into()),

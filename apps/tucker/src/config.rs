@@ -73,18 +73,11 @@ impl TuckerConfig {
     /// [`SolverError::Config`] with the option, its value and the remedy.
     pub fn check(&self, extents: &[u64]) -> Result<(), SolverError> {
         check_ranks(extents, &self.ranks)?;
-        let fail = |why: String| Err(SolverError::Config(why));
-        let counts = [("restarts", self.restarts), ("max_iters", self.stop.max_iters)];
-        if let Some((name, _)) = counts.iter().find(|(_, count)| *count == 0) {
-            return fail(format!("{name} is 0; use at least 1"));
+        if self.restarts == 0 {
+            return Err(SolverError::Config("restarts is 0; use at least 1".into()));
         }
-        if !(self.stop.tol >= 0.0 && self.stop.tol.is_finite()) {
-            return fail(format!("tol is {}; use a number from 0 on", self.stop.tol));
-        }
-        if self.checkpoint.as_ref().is_some_and(|rule| rule.every == 0) {
-            return fail("checkpoint-every is 0; use at least 1".into());
-        }
-        Ok(())
+        self.stop.validate()?;
+        self.checkpoint.as_ref().map_or(Ok(()), CheckpointRule::validate)
     }
 }
 

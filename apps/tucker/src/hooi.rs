@@ -74,12 +74,12 @@ pub(crate) fn sweep<V: Value>(
     }
     let captured = square(&state.core);
     if !captured.is_finite() {
-        return Err(SolverError::factor_overflow(state.iteration + 1, order));
+        return Err(SolverError::factor_overflow(state.standing.iteration + 1, order));
     }
     let norm_squared = engine.norm_squared();
     let sums = (norm_squared - captured, norm_squared + captured);
     let error = relative_error(engine, state, sums)?;
-    state.record(error);
+    state.standing.advance(error);
     let inside: f64 = steps.ttmc.iter().chain(&steps.subspace).sum();
     steps.other = (begun.elapsed().as_secs_f64() - inside).max(0.0);
     Ok(steps.details())

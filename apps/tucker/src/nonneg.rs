@@ -96,7 +96,7 @@ pub(crate) fn sweep<V: Value>(
         };
         let gram = linalg::update_rows(&mut factor, &RowRule::NonNegative(rule)).gram;
         if gram.iter().any(|g| !g.is_finite()) {
-            return Err(SolverError::factor_overflow(state.iteration + 1, mode + 1));
+            return Err(SolverError::factor_overflow(state.standing.iteration + 1, mode + 1));
         }
         grams[mode] = normalise(&mut factor, gram, &mut state.core, mode);
         state.factors[mode] = factor;
@@ -108,7 +108,7 @@ pub(crate) fn sweep<V: Value>(
     let norm_squared = engine.norm_squared();
     let sums = (norm_squared + square - 2.0 * cross, norm_squared + square + 2.0 * cross);
     let error = relative_error(engine, state, sums)?;
-    state.record(error);
+    state.standing.advance(error);
     let core = start.elapsed().as_secs_f64();
     let inside: f64 = ttmc.iter().chain(&rows).sum::<f64>() + core;
     Ok(record(ttmc, rows, core, (begun.elapsed().as_secs_f64() - inside).max(0.0)))

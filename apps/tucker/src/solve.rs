@@ -1,6 +1,7 @@
 //! The decomposition: starts, iterations, restarts, the choice among them.
 
 use std::ops::ControlFlow;
+use std::path::Path;
 use std::time::Instant;
 
 use decompose_common::SolverError;
@@ -8,7 +9,8 @@ use decompose_common::history::{Detail, IterationRecord, Observer};
 use decompose_common::init;
 use decompose_common::model::TuckerModel;
 use decompose_common::restarts::{self, RestartReport, seed_of};
-use decompose_common::stopping::{Standing, StopReason, error_floor};
+use decompose_common::standing::{Clock, Standing};
+use decompose_common::stopping::StopReason;
 use decompose_formats::{Matrix, Value};
 use ndarray::{ArrayD, IxDyn};
 
@@ -28,16 +30,7 @@ pub(crate) struct Run<V> {
     pub(crate) best: Option<TuckerModel<V>>,
     pub(crate) history: Vec<IterationRecord>,
     pub(crate) norm_squared: f64,
-    /// When this process began.
-    pub(crate) clock: Instant,
-    /// Seconds before a resumption.
-    pub(crate) earlier_seconds: f64,
-}
-
-impl<V> Run<V> {
-    pub(crate) fn seconds(&self) -> f64 {
-        self.earlier_seconds + self.clock.elapsed().as_secs_f64()
-    }
+    pub(crate) clock: Clock,
 }
 
 /// Returns the names and shapes of the details in the history of a tensor of order `order`.
@@ -102,7 +95,7 @@ fn run_starts<V: Value>(
     }
     let mut run = begin(engine, start, config)?;
     let floor = hosvd.map(|factors| measured(engine, factors, config)).transpose()?;
-    let floor_fit = floor.as_ref().map(|floor| floor.fit);
+    let floor_fit = floor.as_ref().map(|floor| floor.standing.fit);
     loop {
         let stop = iterate(engine, &mut run, config, observer)?;
         let cut_short = stop.is_cut_short();
@@ -134,7 +127,8 @@ fn measured<V: Value>(
     engine.forget();
     let mut state = state_of(factors, None, config);
     hooi::sweep(engine, &mut state, Method::Core, config.seed)?;
-    Ok(State { iteration: 0, change: f64::INFINITY, ..state })
+    state.standing = Standing { iteration: 0, change: f64::INFINITY, ..state.standing };
+    Ok(state)
 }
 
 /// Continues from `floor` where all starts of `run` ended below it; returns why the last start stopped.
@@ -145,8 +139,8 @@ fn rise_above<V: Value>(
     observer: &mut Observer<'_>,
 ) -> Result<StopReason, SolverError> {
     let fits = run.finished.iter().map(|start| start.fit);
-    let best = fits.fold(run.state.fit, f64::max);
-    let Some(floor) = floor.filter(|floor| floor.fit > best) else { return Ok(stop) };
+    let best = fits.fold(run.state.standing.fit, f64::max);
+    let Some(floor) = floor.filter(|floor| floor.standing.fit > best) else { return Ok(stop) };
     let ended = std::mem::replace(&mut run.state, floor);
     finish(run, ended, stop, config)?;
     if stop == StopReason::Interrupted {
@@ -173,21 +167,12 @@ fn iterate<V: Value>(
             Method::Nonnegative => nonneg::sweep(engine, &mut run.state)?,
             method => hooi::sweep(engine, &mut run.state, method, seed)?,
         };
-        let record = IterationRecord {
-            restart: run.finished.len() + 1,
-            iteration: run.state.iteration,
-            fit: run.state.fit,
-            change: run.state.change,
-            relative_error: run.state.relative_error,
-            seconds: begun.elapsed().as_secs_f64(),
-            total_seconds: run.seconds(),
-            details,
-        };
+        let (standing, restart) = (run.state.standing, run.finished.len() + 1);
+        let record = standing.record(restart, begun, &run.clock, details);
         run.history.push(record.clone());
-        if let Some(rule) = &config.checkpoint
-            && run.state.iteration.is_multiple_of(rule.every)
-        {
-            rule.attempt(|folder| checkpoint::save(run, config, folder));
+        if let Some(rule) = &config.checkpoint {
+            let save = |folder: &Path| checkpoint::save(run, config, folder);
+            rule.attempt_after(record.iteration, save);
         }
         if observer(&record) == ControlFlow::Break(()) {
             return Ok(StopReason::Interrupted);
@@ -197,13 +182,10 @@ fn iterate<V: Value>(
 
 /// Decides whether to stop; given factors need no second look.
 fn stop<V: Value>(run: &Run<V>, config: &TuckerConfig) -> Option<StopReason> {
-    let State { iteration, change, relative_error, .. } = run.state;
-    if config.method == Method::Core && iteration > 0 {
+    if config.method == Method::Core && run.state.standing.iteration > 0 {
         return Some(StopReason::Converged);
     }
-    let elapsed = run.clock.elapsed();
-    let error_floor = error_floor(V::EPSILON);
-    config.stop.check(&Standing { iteration, change, relative_error, error_floor, elapsed })
+    config.stop.check(&run.state.standing, run.clock.elapsed(), V::EPSILON)
 }
 
 /// Checks that a run with these options, of a tensor of these extents, can begin with `start`.
@@ -246,8 +228,7 @@ fn begin<V: Value>(
         best: None,
         history: Vec::new(),
         norm_squared: engine.norm_squared(),
-        clock: Instant::now(),
-        earlier_seconds: 0.0,
+        clock: Clock::after(0.0),
     })
 }
 
@@ -305,13 +286,7 @@ fn finish<V: Value>(
     config: &TuckerConfig,
 ) -> Result<(), SolverError> {
     let number = run.finished.len();
-    run.finished.push(RestartReport {
-        seed: seed_of(config.seed, number),
-        fit: state.fit,
-        relative_error: state.relative_error,
-        iterations: state.iteration,
-        stop,
-    });
+    run.finished.push(state.standing.report(seed_of(config.seed, number), stop));
     if restarts::best(&run.finished) == number {
         run.best = Some(state.into_model(config.method)?);
     }
@@ -324,7 +299,7 @@ fn conclude<V: Value>(
     stop: StopReason,
     config: &TuckerConfig,
 ) -> Result<TuckerOutcome<V>, SolverError> {
-    let seconds = run.seconds();
+    let seconds = run.clock.seconds();
     let empty = State::new(Vec::new(), ArrayD::zeros(IxDyn(&[])));
     let state = std::mem::replace(&mut run.state, empty);
     finish(&mut run, state, stop, config)?;

@@ -3,6 +3,7 @@
 use decompose_common::SolverError;
 use decompose_common::memory;
 use decompose_common::model::TuckerModel;
+use decompose_common::standing::Standing;
 use decompose_formats::{Matrix, Value};
 use ndarray::ArrayD;
 
@@ -16,29 +17,13 @@ pub(crate) struct State<V> {
     pub(crate) factors: Vec<Matrix<V>>,
     /// `R_1 x ... x R_N`; zero before the first iteration of HOOI.
     pub(crate) core: ArrayD<f64>,
-    /// Iterations done.
-    pub(crate) iteration: usize,
-    /// `1 - ||X - M|| / ||X||`; 0 before the first iteration.
-    pub(crate) fit: f64,
-    /// The absolute change of the fit in the last iteration.
-    pub(crate) change: f64,
-    /// `||X - M|| / ||X||`; 1 before the first iteration.
-    pub(crate) relative_error: f64,
+    pub(crate) standing: Standing,
 }
 
 impl<V: Value> State<V> {
     /// Starts from factors and a core.
     pub(crate) fn new(factors: Vec<Matrix<V>>, core: ArrayD<f64>) -> State<V> {
-        State { factors, core, iteration: 0, fit: 0.0, change: f64::INFINITY, relative_error: 1.0 }
-    }
-
-    /// Takes in the relative error at the end of an iteration.
-    pub(crate) fn record(&mut self, relative_error: f64) {
-        let fit = 1.0 - relative_error;
-        self.change = (fit - self.fit).abs();
-        self.fit = fit;
-        self.relative_error = relative_error;
-        self.iteration += 1;
+        State { factors, core, standing: Standing::BEGIN }
     }
 
     /// Makes the model, in normal form.

@@ -28,7 +28,7 @@ fn every_mistake_has_its_message() {
         (within(Method::Svd, 0.0), "eps is 0; use a number between 0 and 1"),
         (within(Method::Dmrg, 1.5), "eps is 1.5"),
         (within(Method::Svd, f64::NAN), "eps is NaN"),
-        (changed(&|c| c.stop.max_iters = 0), "max-iters is 0"),
+        (changed(&|c| c.stop.max_iters = 0), "max_iters is 0"),
         (changed(&|c| c.stop.tol = -1.0), "tol is -1"),
         (changed(&|c| c.restarts = 0), "restarts is 0"),
     ];
