@@ -11,6 +11,7 @@ use std::path::Path;
 use decompose_common::checkpoint::{self, Identity, fixed};
 use decompose_common::npz::{self, NpzIn, NpzOut};
 use decompose_common::restarts::seed_of;
+use decompose_common::standing::Clock;
 use decompose_common::stopping::StopReason;
 use decompose_common::{CommonError, SolverError};
 use decompose_formats::{Coo, Matrix};
@@ -19,11 +20,11 @@ use ndarray::{Array2, ArrayView1};
 use crate::config::{Algorithm, Biases, CompleteConfig, ModelKind, Reg};
 use crate::data::Data;
 use crate::loss::{Loss, Range};
+use crate::mean::root_mean_square;
 use crate::metrics::Scores;
 use crate::outcome::{EpochRecord, StartReport};
-use crate::solve::Run;
+use crate::run::Run;
 use crate::stop::Watch;
-use crate::unit::root_mean_square;
 
 /// The layout of the arrays; a reader refuses others.
 const VERSION: u64 = 4;
@@ -142,7 +143,7 @@ pub(crate) fn save(
         out.array("finished", finished_table(run).view())?;
         out.array("ridges", ridges(run).view())?;
         out.numbers("watch", &run.watch.to_numbers())?;
-        out.numbers("seconds", &[run.seconds()])?;
+        out.numbers("seconds", &[run.clock.seconds()])?;
         write_blocks(out, "block", &run.blocks)?;
         write_blocks(out, "best", &run.best)?;
         write_blocks(out, "kept", &run.kept)?;
@@ -187,7 +188,8 @@ pub(crate) fn load(run: &mut Run, archive: &mut NpzIn) -> Result<(), SolverError
         run.kept = read_blocks(archive, "kept", count)?;
     }
     run.watch = Watch::from_numbers(fixed(archive, "watch")?);
-    [run.earlier_seconds] = fixed(archive, "seconds")?;
+    let [earlier] = fixed(archive, "seconds")?;
+    run.clock = Clock::after(earlier);
     run.method.load(archive)
 }
 

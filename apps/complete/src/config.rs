@@ -220,11 +220,13 @@ impl CompleteConfig {
             ("ccd-inner", self.inner),
             ("ccd-block", self.block),
             ("restarts", self.restarts),
-            ("checkpoint-every", self.checkpoint.as_ref().map_or(1, |rule| rule.every)),
         ];
         match counts.iter().find(|(_, count)| *count == 0) {
             Some((name, _)) => fail(format!("{name} is 0; use at least 1")),
-            None => self.patience.check(),
+            None => {
+                self.checkpoint.as_ref().map_or(Ok(()), CheckpointRule::validate)?;
+                self.patience.check()
+            }
         }
     }
 
@@ -254,11 +256,11 @@ impl CompleteConfig {
             }
         }
         if self.biases == Biases::Modes && !matches!(self.model, ModelKind::Cp { .. }) {
-            return fail("biases belong to CP models; use --model cp".into());
+            return fail("biases belong to CP models; leave them out, or use such a model".into());
         }
         if self.biases == Biases::Modes && self.range() == Range::NonNegative {
-            let why = "biases have a sign; leave out --biases, or --nonneg and the losses poisson \
-                       and gamma";
+            let why = "biases have a sign; leave them out, or use another range than the non-negative \
+                       numbers, and another loss than poisson and gamma";
             return fail(why.into());
         }
         Ok(())

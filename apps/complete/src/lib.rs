@@ -21,6 +21,7 @@
 //! Review 62, 2020 (losses, gradients); Smith, Park, Karypis, "An exploration of optimization
 //! algorithms for high performance tensor completion", SC 2016 (ALS, CCD++, SGD for tensors).
 
+mod algorithm;
 mod alternate;
 mod baseline;
 mod biases;
@@ -30,8 +31,10 @@ mod conjugate;
 mod coordinate;
 mod data;
 mod entries;
+mod fit;
 mod kernel;
 pub mod loss;
+mod mean;
 mod memory;
 mod method;
 pub mod metrics;
@@ -45,6 +48,7 @@ mod quasi_newton;
 mod refit;
 mod rounds;
 mod rows;
+mod run;
 mod solve;
 pub mod split;
 mod start;
@@ -60,13 +64,13 @@ pub use decompose_common::SolverError;
 pub use decompose_common::stopping::StopReason;
 pub use entries::values_at;
 pub use loss::{Loss, Range};
+pub use mean::root_mean_square;
 pub use memory::fit_bytes;
 pub use metrics::Scores;
 pub use network::Network;
 pub use objective::{Needs, Objective};
-pub use outcome::{CompleteOutcome, EpochRecord, StartReport};
+pub use outcome::{CompleteOutcome, EpochRecord, Observer, StartReport};
 pub use quality::{BitQuality, Quality};
-pub use solve::{Observer, solve};
+pub use solve::solve;
 pub use split::{Parts, Share, SplitRule, overlap, split, with_zeros};
 pub use stop::Patience;
-pub use unit::root_mean_square;

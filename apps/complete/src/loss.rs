@@ -15,7 +15,7 @@ use std::fmt;
 
 use decompose_common::model::Link;
 
-use crate::unit::root_mean_square;
+use crate::mean::root_mean_square;
 
 /// Keeps logarithms and quotients finite where the model is zero.
 const TINY: f64 = 1e-10;
@@ -167,9 +167,9 @@ impl Loss {
     pub fn domain(self) -> &'static str {
         match self {
             Loss::Gaussian | Loss::Huber(_) => "any finite number",
-            Loss::Poisson => "counts, from 0 on; use --loss gaussian for signed values",
-            Loss::Bernoulli => "0 or 1; use --loss gaussian or poisson for others",
-            Loss::Gamma => "numbers above 0; use --loss poisson where zeros occur",
+            Loss::Poisson => "counts, from 0 on; use the gaussian loss for signed values",
+            Loss::Bernoulli => "0 or 1; use the gaussian or the poisson loss for others",
+            Loss::Gamma => "numbers above 0; use the poisson loss where zeros occur",
         }
     }
 

@@ -4,17 +4,9 @@ use std::io;
 
 use decompose_common::SolverError;
 use decompose_common::npz::{NpzIn, NpzOut};
-use decompose_core::runtime::Toolchain;
-use decompose_formats::{Coo, Matrix};
+use decompose_formats::Matrix;
 
-use crate::alternate::Als;
-use crate::config::{Algorithm, CompleteConfig};
-use crate::conjugate::AlsCg;
-use crate::coordinate::Ccd;
-use crate::moments::Adam;
 use crate::objective::Objective;
-use crate::quasi_newton::Lbfgs;
-use crate::stochastic::Sgd;
 
 /// Whether an epoch changed anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,28 +51,4 @@ pub(crate) trait Method {
     fn load(&mut self, _archive: &mut NpzIn) -> Result<(), SolverError> {
         Ok(())
     }
-}
-
-/// Makes the method of `config` for the training entries `tensor`.
-///
-/// # Errors
-///
-/// If a kernel has no schedule, or there is no memory.
-pub(crate) fn method(
-    config: &CompleteConfig,
-    tensor: &Coo<f64>,
-    objective: &Objective,
-    toolchain: &Toolchain,
-) -> Result<Box<dyn Method>, SolverError> {
-    let row_wise = matches!(config.model, crate::config::ModelKind::Cp { .. });
-    Ok(match config.algorithm {
-        Algorithm::Als if row_wise => {
-            Box::new(Als::new(tensor, objective, config.range(), toolchain)?)
-        }
-        Algorithm::Als | Algorithm::AlsCg => Box::new(AlsCg::new(objective)?),
-        Algorithm::Ccd => Box::new(Ccd::new(tensor, objective, config, toolchain)?),
-        Algorithm::Sgd => Box::new(Sgd::new(tensor, objective, config, toolchain)?),
-        Algorithm::Adam => Box::new(Adam::new(objective, config)?),
-        Algorithm::Lbfgs => Box::new(Lbfgs::new(objective, config.range())?),
-    })
 }

@@ -1,5 +1,7 @@
 //! What a completion returns.
 
+use std::ops::ControlFlow;
+
 use decompose_common::SolverError;
 use decompose_common::model::{CpModel, Model, TtModel, TuckerModel};
 use decompose_common::stopping::StopReason;
@@ -10,6 +12,9 @@ use crate::baseline::Baseline;
 use crate::config::ModelKind;
 use crate::metrics::Scores;
 use crate::network::Network;
+
+/// Sees every epoch as it ends and may stop the fit.
+pub type Observer<'a> = dyn FnMut(&EpochRecord) -> ControlFlow<()> + 'a;
 
 /// One epoch.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]

@@ -3,8 +3,8 @@
 use rayon::prelude::{IntoParallelRefIterator, ParallelIterator};
 
 use crate::loss::Loss;
+use crate::mean::root_mean_square;
 use crate::metrics::auc;
-use crate::unit::root_mean_square;
 
 /// Bins of predicted probabilities, of equal width.
 const BINS: usize = 10;

@@ -19,9 +19,9 @@ use decompose_common::npz::{NpzIn, NpzOut};
 use decompose_formats::Matrix;
 
 use crate::loss::Range;
+use crate::mean::root_mean_square;
 use crate::method::{Method, Progress};
 use crate::objective::Objective;
-use crate::unit::root_mean_square;
 
 /// Steps that are remembered.
 const MEMORY: usize = 10;

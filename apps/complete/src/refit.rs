@@ -13,8 +13,8 @@ use decompose_core::runtime::Toolchain;
 
 use crate::config::{CompleteConfig, Reg, Start};
 use crate::data::Data;
-use crate::outcome::{CompleteOutcome, EpochRecord};
-use crate::solve::{Observer, fit};
+use crate::fit::fit;
+use crate::outcome::{CompleteOutcome, EpochRecord, Observer};
 use crate::split::{Share, SplitRule, split};
 
 /// How the training entries are divided.

@@ -6,10 +6,10 @@ use decompose_formats::Matrix;
 
 use crate::config::{CompleteConfig, ModelKind};
 use crate::loss::{Loss, Range};
+use crate::mean::root_mean_square;
 use crate::network::Network;
 use crate::objective::Objective;
 use crate::outcome::column_norms;
-use crate::unit::root_mean_square;
 
 /// Of the weight of the strongest component, what a component has that is still alive; the root mean
 /// square of the values of a model that is.

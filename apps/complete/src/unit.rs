@@ -8,8 +8,7 @@
 //! ```
 //!
 //! The fitted blocks bear `u^(1/B)` each, `B` their number.  Log-odds have no unit: `u` is 1 for the
-//! bernoulli loss, and for entries that are all zero.  Squares are of `x / max |x|`, which neither
-//! overflow nor vanish.
+//! bernoulli loss, and for entries that are all zero.
 
 use std::borrow::Cow;
 
@@ -17,10 +16,9 @@ use decompose_formats::{Coo, Matrix};
 
 use crate::config::Biases;
 use crate::loss::Loss;
+use crate::mean::{average, largest};
 use crate::metrics::Scores;
 
-/// Values added up at a time: sums do not depend on the number of threads.
-const BLOCK: usize = 1 << 13;
 /// The share of the largest entry below which a spread is rounding.
 const ROUNDING: f64 = 1e-14;
 
@@ -97,29 +95,12 @@ impl Unit {
     }
 }
 
-/// Returns the root of the mean of the squares of `values`, of whatever size.
-pub fn root_mean_square(values: &[f64]) -> f64 {
-    match largest(values) {
-        0.0 => 0.0,
-        most => most * average(values, |x| (x / most).powi(2)).sqrt(),
-    }
-}
-
-fn largest(values: &[f64]) -> f64 {
-    values.iter().fold(0.0, |most, x| most.max(x.abs()))
-}
-
-/// The mean of `of` each value.
-fn average(values: &[f64], of: impl Fn(f64) -> f64) -> f64 {
-    let sums = values.chunks(BLOCK).map(|block| block.iter().map(|&x| of(x)).sum::<f64>());
-    sums.sum::<f64>() / values.len().max(1) as f64
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Unit, root_mean_square};
+    use super::Unit;
     use crate::config::Biases;
     use crate::loss::Loss;
+    use crate::mean::root_mean_square;
 
     #[test]
     fn units_are_spreads_of_whatever_size() {
