@@ -35,8 +35,8 @@ fn plan_of(case: &Case, rank: usize, merging: Merging, optimisations: Optimisati
         panels: None,
         updates: (0..case.extents.len()).collect(),
     };
-    let tensor = (&case.extents[..], &case.pattern());
-    plan_limited(tensor, &options, optimisations, Machine::here()).expect("a plan")
+    plan_limited(&case.extents, &case.pattern(), &options, optimisations, Machine::here())
+        .expect("a plan")
 }
 
 /// Results are exact: all numbers are small integers.

@@ -33,6 +33,22 @@ impl ModeOrder {
         ModeOrder(std::iter::once(root).chain(rest).collect())
     }
 
+    /// Returns the order with `mode` moved to the innermost place.
+    pub fn ending_with(&self, mode: usize) -> ModeOrder {
+        let (last, mut modes): (Vec<usize>, Vec<usize>) =
+            self.0.iter().partition(|&&other| other == mode);
+        modes.extend(last);
+        ModeOrder(modes)
+    }
+
+    /// Returns the order with the modes below the first one turned round.
+    pub fn reversed_below_root(mut self) -> ModeOrder {
+        if let [_, below @ ..] = self.0.as_mut_slice() {
+            below.reverse();
+        }
+        self
+    }
+
     /// Returns the order with one more mode, the innermost.
     pub(crate) fn with_mode(mut self) -> ModeOrder {
         self.0.push(self.0.len());
@@ -131,5 +147,19 @@ impl fmt::Display for ModeOrder {
             write!(f, "{sep}{}", mode + 1)?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ModeOrder;
+
+    #[test]
+    fn moved_modes_leave_the_others_in_place() {
+        let order = ModeOrder::new(vec![2, 0, 3, 1]).unwrap();
+        assert_eq!(order.ending_with(0).modes(), [2, 3, 1, 0]);
+        assert_eq!(order.ending_with(1), order);
+        assert_eq!(order.reversed_below_root().modes(), [2, 1, 3, 0]);
+        assert_eq!(ModeOrder::natural(1).reversed_below_root().modes(), [0]);
     }
 }

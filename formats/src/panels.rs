@@ -187,6 +187,11 @@ pub fn row_bytes(widths: &[usize], value_bytes: usize) -> usize {
     widths.iter().map(|&width| padded(width, value_bytes) * value_bytes).sum()
 }
 
+/// Writes the columns of panels, as `32 + 18`.
+pub fn listed(widths: &[usize]) -> String {
+    widths.iter().map(ToString::to_string).collect::<Vec<_>>().join(" + ")
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::{prop_assert, prop_assert_eq, proptest};

@@ -94,8 +94,15 @@ impl<'a, V: Value> Planner<'a, V> {
     ///
     /// [`CoreError::Memory`] if nothing keeps the limit; [`CoreError::NoSchedule`].
     pub fn plan(&mut self, options: &PlanOptions) -> Result<SweepPlan, CoreError> {
-        let source = (self.tensor, self.counts);
-        plan_counted(source, &mut self.pattern, options, self.optimisations, Machine::here())
+        let (tensor, counts) = (self.tensor, self.counts);
+        plan_counted(
+            tensor,
+            counts,
+            &mut self.pattern,
+            options,
+            self.optimisations,
+            Machine::here(),
+        )
     }
 
     /// Returns the counts and estimates of the pattern, from which the memory of trees follows.

@@ -141,13 +141,13 @@ impl<V: Value> Engine<V> {
         let Some(merge) = self.partials.first().filter(|partial| partial.kernel == 0) else {
             // Kernels on the tensor itself come first.
             let blocks: Vec<Vec<usize>> = modes.map(|mode| vec![mode]).collect();
-            return Ok(entries_of(self.kernels[0].tree(), (&self.extents, &blocks), &[])?);
+            return Ok(entries_of(self.kernels[0].tree(), &self.extents, &blocks, &[])?);
         };
         let others = modes.filter(|mode| !merge.modes.contains(mode)).map(|mode| vec![mode]);
         let blocks: Vec<Vec<usize>> = [merge.modes.clone()].into_iter().chain(others).collect();
         // The updates of the merged modes follow the partial product.
         let tuples = (merge.modes.as_slice(), self.kernels[1].tree());
-        Ok(entries_of(self.kernels[0].tree(), (&self.extents, &blocks), &[tuples])?)
+        Ok(entries_of(self.kernels[0].tree(), &self.extents, &blocks, &[tuples])?)
     }
 
     /// Forgets results that contain the factor of `mode`, which changes.

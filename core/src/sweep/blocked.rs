@@ -17,7 +17,7 @@ use crate::error::CoreError;
 use crate::kernels::mode_index;
 use crate::schedule::{Pattern, spread_pairs};
 use crate::sweep::layout::TreeLayout;
-use crate::sweep::trees::{all_modes, extents_of};
+use crate::sweep::problems::{all_modes, extents_of};
 
 /// What the rows of a block may take of the second-level cache that a table may count on, where all modes are
 /// split: more than all of it, as the rows that are asked for most fit.
@@ -168,7 +168,8 @@ pub(super) fn blocked_trees(
             true if near(blocking) => ((0..order).map(rising).collect(), order),
             true => continue,
             false => {
-                let orders = whole.iter().flat_map(|&r| [rising(r), falling(rising(r))]);
+                let orders =
+                    whole.iter().flat_map(|&r| [rising(r), rising(r).reversed_below_root()]);
                 (orders.collect(), order - 1)
             }
         };
@@ -194,7 +195,8 @@ const LEAST_AGAIN: u64 = 64;
 pub(super) fn ranged_trees(
     extents: &[u64],
     pattern: &Pattern,
-    (row_bytes, threads): (u64, usize),
+    row_bytes: u64,
+    threads: usize,
     machine: &Machine,
 ) -> Vec<TreeLayout> {
     let count = |set| pattern.count(set, &extents_of(extents, 1));
@@ -210,7 +212,7 @@ pub(super) fn ranged_trees(
         let Some(blocks) = ranges(mode) else { continue };
         for root in (0..extents.len()).filter(|&root| root != mode) {
             let rising = ModeOrder::rooted(root, extents);
-            for order in [last(&rising, mode), rising] {
+            for order in [rising.ending_with(mode), rising] {
                 // Only the levels below that of the first mode are fused.
                 for fused in 1..=2.min(extents.len() - 1) {
                     let (blocks, order) = (Some(blocks.clone()), order.clone());
@@ -224,19 +226,6 @@ pub(super) fn ranged_trees(
     trees
 }
 
-/// Moves `mode` to the last level.
-fn last(order: &ModeOrder, mode: usize) -> ModeOrder {
-    let others = order.modes().iter().copied().filter(|&other| other != mode);
-    ModeOrder::new(others.chain([mode]).collect()).unwrap_or_else(|| order.clone())
-}
-
-/// Turns the levels below the root round.
-fn falling(order: ModeOrder) -> ModeOrder {
-    let (root, below) = order.modes().split_at(1);
-    let turned = root.iter().chain(below.iter().rev()).copied().collect();
-    ModeOrder::new(turned).unwrap_or(order)
-}
-
 #[cfg(test)]
 mod tests {
     use decompose_formats::mix::mix;
@@ -245,7 +234,8 @@ mod tests {
     use crate::cost::{Family, estimate};
     use crate::optimisation::Optimisations;
     use crate::sweep::limited::plan_counted;
-    use crate::sweep::trees::{Merging, PlanOptions, Step, TreePlan, Trees};
+    use crate::sweep::options::{Merging, PlanOptions, Trees};
+    use crate::sweep::tree_plan::{Step, TreePlan};
 
     #[test]
     fn blocks_are_as_large_as_the_cache_allows() {
@@ -270,7 +260,7 @@ mod tests {
         let pattern = Pattern::of(&counts, &[0, 1].map(mode_index));
         let machine = Family::Zen.machine();
         let typed = |threads| -> Vec<String> {
-            let found = ranged_trees(counts.extents(), &pattern, (448, threads), &machine);
+            let found = ranged_trees(counts.extents(), &pattern, 448, threads, &machine);
             found.iter().map(ToString::to_string).collect()
         };
         assert_eq!(typed(3), ["2:3/1-2"]);
@@ -390,8 +380,8 @@ mod tests {
             merging: Merging::Never,
             updates: vec![0, 1, 2],
         };
-        let (source, all) = ((&coo, &counts), Optimisations::default());
-        let plan = plan_counted(source, &mut pattern, &options, all, Machine::here());
+        let all = Optimisations::default();
+        let plan = plan_counted(&coo, &counts, &mut pattern, &options, all, Machine::here());
         assert_eq!(plan.expect("a plan").kernels.trees, trees);
         assert!(blockings.iter().all(|blocking| pattern.is_counted(blocking)));
     }

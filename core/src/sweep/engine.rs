@@ -1,6 +1,6 @@
 //! A plan put to work.
 
-use decompose_formats::panels::row_bytes;
+use decompose_formats::panels::{listed, row_bytes};
 use decompose_formats::{Coo, Csf, ModeOrder, Panels, Value};
 
 use crate::error::CoreError;
@@ -14,16 +14,16 @@ pub struct Engine<V: Value> {
     extents: Vec<u64>,
     norm_squared: f64,
     /// The columns of each panel in which factors are stored.
-    panels: Vec<usize>,
+    columns: Vec<usize>,
     /// The modes of each mode of `outer`.
     groups: Vec<Vec<usize>>,
     /// The kernels of the tensor over the groups.
     outer: TreeKernels<V>,
-    merges: Vec<Merged<V>>,
+    merges: Vec<MergedModes<V>>,
 }
 
 /// Modes that are taken as one, at work.
-struct Merged<V: Value> {
+struct MergedModes<V: Value> {
     modes: Vec<usize>,
     /// Its place among the groups.
     group: usize,
@@ -47,30 +47,29 @@ impl<V: Value> Engine<V> {
         toolchain: &Toolchain,
     ) -> Result<(Engine<V>, BuildReport), CoreError> {
         let (extents, norm_squared) = (coo.extents().to_vec(), coo.norm_squared());
-        let panels = plan.panels.clone();
+        let columns = &plan.panels;
         let steps = plan.parts().map(|part| part.steps.len()).sum::<usize>();
-        let (kernels, seconds) = (steps * plan.panels.len(), plan.seconds());
+        let (kernels, seconds) = (steps * columns.len(), plan.seconds());
         let toolchain = &toolchain.for_kernels(Workload { kernels, order: extents.len(), seconds });
         let (split, seconds) = timed(|| split(coo, plan));
         let (coo, tuples) = split?;
         let mut report = BuildReport { build_seconds: seconds, ..BuildReport::default() };
         let mut merges = Vec::with_capacity(tuples.len());
         for (tuples, merge) in tuples.into_iter().zip(&plan.merges) {
-            let matrix = Panels::zeros(tuples.nnz(), &panels)?;
-            report.side_bytes += (tuples.nnz() * row_bytes(&panels, V::BYTES)) as u64;
-            let (kernels, built) =
-                TreeKernels::build(tuples, (&merge.kernels, &plan.panels), toolchain)?;
+            let matrix = Panels::zeros(tuples.nnz(), columns)?;
+            report.side_bytes += (tuples.nnz() * row_bytes(columns, V::BYTES)) as u64;
+            let (kernels, built) = TreeKernels::build(tuples, &merge.kernels, columns, toolchain)?;
             report = report.and(built);
             let group = plan.groups.iter().position(|modes| *modes == merge.modes);
             let unknown =
                 || CoreError::Internal(format!("a merge of {:?} in no group", merge.modes));
             let group = group.ok_or_else(unknown)?;
             let (modes, held) = (merge.modes.clone(), Held::Nothing);
-            merges.push(Merged { modes, group, kernels, matrix, held });
+            merges.push(MergedModes { modes, group, kernels, matrix, held });
         }
-        let (outer, built) = TreeKernels::build(coo, (&plan.kernels, &plan.panels), toolchain)?;
-        let groups = plan.groups.clone();
-        Ok((Engine { extents, norm_squared, panels, groups, outer, merges }, report.and(built)))
+        let (outer, built) = TreeKernels::build(coo, &plan.kernels, columns, toolchain)?;
+        let (columns, groups) = (columns.clone(), plan.groups.clone());
+        Ok((Engine { extents, norm_squared, columns, groups, outer, merges }, report.and(built)))
     }
 
     /// Returns the kernels, in the order of [`SweepPlan::steps`].
@@ -99,9 +98,9 @@ impl<V: Value> Engine<V> {
         }
         for (m, (factor, &extent)) in factors.iter().zip(&self.extents).enumerate() {
             let widths: Vec<usize> = factor.widths().collect();
-            if factor.rows() as u64 != extent || widths != self.panels {
+            if factor.rows() as u64 != extent || widths != self.columns {
                 let operand = format!("factor {}", m + 1);
-                let (rows, have, want) = (factor.rows(), typed(&widths), typed(&self.panels));
+                let (rows, have, want) = (factor.rows(), listed(&widths), listed(&self.columns));
                 let why = format!("{rows} x {have} where {extent} x {want} is expected");
                 return Err(CoreError::Operand { operand, why });
             }
@@ -163,7 +162,7 @@ impl<V: Value> Engine<V> {
     }
 }
 
-impl<V: Value> Merged<V> {
+impl<V: Value> MergedModes<V> {
     /// Makes the matrix the product of the merged modes' factors, unless it is.
     fn multiply(&mut self, factors: &[Panels<V>]) -> Result<(), CoreError> {
         if self.held == Held::Product {
@@ -194,11 +193,6 @@ impl<V: Value> Merged<V> {
 
 fn no_mode(mode: usize) -> CoreError {
     CoreError::Internal(format!("the plan has no mode {}", mode + 1))
-}
-
-/// Writes the columns of panels, as `32 + 18`.
-pub(super) fn typed(panels: &[usize]) -> String {
-    panels.iter().map(ToString::to_string).collect::<Vec<_>>().join(" + ")
 }
 
 /// Splits the merged modes off: what is left, and the tuples of each merge.
@@ -234,7 +228,7 @@ impl<V: Value> MttkrpSweep<V> for Engine<V> {
     }
 
     fn panels(&self, _rank: usize) -> Vec<usize> {
-        self.panels.clone()
+        self.columns.clone()
     }
 
     fn mttkrp(&mut self, mode: usize, factors: &mut [Panels<V>]) -> Result<(), CoreError> {
@@ -255,7 +249,7 @@ impl<V: Value> MttkrpSweep<V> for Engine<V> {
         let merged: Vec<_> = merged.collect();
         let tree = self.outer.trees().next();
         let tree = tree.ok_or_else(|| CoreError::Internal("a sweep without trees".into()))?;
-        entries_of(tree, (&self.extents, &self.groups), &merged)
+        entries_of(tree, &self.extents, &self.groups, &merged)
     }
 
     fn forget(&mut self) {

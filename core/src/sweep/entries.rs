@@ -16,7 +16,8 @@ pub type Tuples<'a, V> = (&'a [usize], &'a Csf<V>);
 /// [`CoreError::Format`] if there is no memory; [`CoreError::Internal`] if a group has no tuples.
 pub fn entries_of<V: Value>(
     tree: &Csf<V>,
-    (extents, groups): (&[u64], &[Vec<usize>]),
+    extents: &[u64],
+    groups: &[Vec<usize>],
     merged: &[Tuples<'_, V>],
 ) -> Result<Coo<V>, CoreError> {
     // The number of a group of entries, if the tree has any, is the last column.

@@ -14,15 +14,14 @@ use crate::kernels::mode_index;
 use crate::lower::lower;
 use crate::runtime::{Compiled, Executor, Kernel, Toolchain};
 use crate::schedule::Problem;
-use crate::sweep::trees::at_rank;
-use crate::sweep::{Step, TreeLayout, TreePlan};
+use crate::sweep::layout::TreeLayout;
+use crate::sweep::problems::at_rank;
+use crate::sweep::tree_plan::{Step, TreePlan};
 
 /// The trees of one tensor and a kernel for each mode, ready to run.
 pub(super) struct TreeKernels<V: Value> {
-    /// One a mode and panel, those of a mode together.
-    executors: Vec<Executor<V>>,
-    /// The number of panels.
-    panels: usize,
+    /// By mode: one for each panel of the factors, the widest first.
+    executors: Vec<Vec<Executor<V>>>,
     /// The factors of a vector: one row of ones.
     ones: Option<Panels<V>>,
     /// Seconds of every run, by kernel.
@@ -68,24 +67,25 @@ impl BuildReport {
 
 impl<V: Value> TreeKernels<V> {
     /// Builds the trees of `plan` from `coo`, which must be sorted without duplicates, and the
-    /// kernels for factors in `panels`; the list is freed on the way.
+    /// kernels for factors in panels of `columns`; the list is freed on the way.
     ///
     /// # Errors
     ///
     /// If the plan was made for another tensor, or memory runs out.
     pub(super) fn build(
         coo: Coo<V>,
-        (plan, panels): (&TreePlan, &[usize]),
+        plan: &TreePlan,
+        columns: &[usize],
         toolchain: &Toolchain,
     ) -> Result<(TreeKernels<V>, BuildReport), CoreError> {
         let order = coo.order();
         let problems = plan.steps.iter().map(|step| {
-            panels.iter().map(|&width| at_rank(&step.problem, width)).collect::<Vec<_>>()
+            columns.iter().map(|&width| at_rank(&step.problem, width)).collect::<Vec<_>>()
         });
-        let (executors, report) = bound(coo, (plan, &problems.collect::<Vec<_>>()), toolchain)?;
-        let ones = if order == 1 { Some(ones(panels)?) } else { None };
+        let (executors, report) = bound(coo, plan, &problems.collect::<Vec<_>>(), toolchain)?;
+        let ones = if order == 1 { Some(ones(columns)?) } else { None };
         let seconds = vec![Vec::new(); plan.steps.len()];
-        Ok((TreeKernels { executors, panels: panels.len(), ones, seconds }, report))
+        Ok((TreeKernels { executors, ones, seconds }, report))
     }
 
     /// Replaces `result` by the matricised tensor times the Khatri-Rao product of `others`, the
@@ -101,8 +101,8 @@ impl<V: Value> TreeKernels<V> {
         result: &mut Panels<V>,
     ) -> Result<(), CoreError> {
         let start = Instant::now();
-        let executors = &mut self.executors[mode * self.panels..][..self.panels];
-        for ((panel, executor), rows) in executors.iter_mut().enumerate().zip(result.parts_mut()) {
+        let executors = self.executors[mode].iter_mut().enumerate();
+        for ((panel, executor), rows) in executors.zip(result.parts_mut()) {
             let others = others.iter().copied().chain(&self.ones);
             let dense: Vec<&[V]> = others.map(|factor| factor.parts()[panel].as_slice()).collect();
             executor.run(&dense, rows.as_mut_slice())?;
@@ -127,7 +127,7 @@ impl<V: Value> TreeKernels<V> {
     }
 
     fn by_mode(&self) -> impl Iterator<Item = &Executor<V>> {
-        self.executors.iter().step_by(self.panels)
+        self.executors.iter().filter_map(|panels| panels.first())
     }
 }
 
@@ -143,16 +143,17 @@ pub(crate) fn executors<V: Value>(
     toolchain: &Toolchain,
 ) -> Result<(Vec<Executor<V>>, BuildReport), CoreError> {
     let problems: Vec<_> = plan.steps.iter().map(|step| vec![step.problem.clone()]).collect();
-    bound(coo, (plan, &problems), toolchain)
+    let (executors, report) = bound(coo, plan, &problems, toolchain)?;
+    Ok((executors.into_iter().flatten().collect(), report))
 }
 
-/// Does what [`executors`] does, with a kernel for each of the problems that are given for a step, in
-/// their order.
+/// Does what [`executors`] does, with a kernel for each of the problems that are given for a step.
 fn bound<V: Value>(
     coo: Coo<V>,
-    (plan, problems): (&TreePlan, &[Vec<Problem>]),
+    plan: &TreePlan,
+    problems: &[Vec<Problem>],
     toolchain: &Toolchain,
-) -> Result<(Vec<Executor<V>>, BuildReport), CoreError> {
+) -> Result<(Vec<Vec<Executor<V>>>, BuildReport), CoreError> {
     let extents = coo.extents().to_vec();
     let nnz = coo.nnz() as u64;
     let (trees, kernels) = rayon::join(
@@ -163,7 +164,9 @@ fn bound<V: Value>(
                 each.flat_map(|(step, each)| each.iter().map(move |problem| (step, problem)));
             let each: Vec<_> = each.collect();
             timed(|| {
-                each.into_par_iter().map(|of| compiled(of, &extents, nnz, toolchain)).collect()
+                each.into_par_iter()
+                    .map(|(step, problem)| compiled(step, problem, &extents, nnz, toolchain))
+                    .collect()
             })
         },
     );
@@ -177,11 +180,13 @@ fn bound<V: Value>(
     let interpreted = kernels.iter().find_map(|k| k.failed().map(str::to_owned));
     let unneeded = kernels.iter().filter(|k| k.interpreted().is_some() && k.failed().is_none());
     let unneeded = unneeded.count();
-    let trees_of = plan.steps.iter().zip(problems);
-    let trees_of = trees_of.flat_map(|(step, each)| each.iter().map(|_| &trees[step.tree]));
-    let executors = kernels.into_iter().zip(trees_of);
-    let executors = executors.map(|(kernel, tree)| Executor::new(kernel, Arc::clone(tree)));
-    let executors = executors.collect::<Result<Vec<_>, _>>()?;
+    let mut kernels = kernels.into_iter();
+    let on_tree = |(step, each): (&Step, &Vec<Problem>)| {
+        let own = kernels.by_ref().take(each.len());
+        own.map(|kernel| Executor::new(kernel, Arc::clone(&trees[step.tree]))).collect()
+    };
+    let executors: Vec<Vec<Executor<V>>> =
+        plan.steps.iter().zip(problems).map(on_tree).collect::<Result<_, _>>()?;
     let report = BuildReport {
         build_seconds,
         compile_seconds,
@@ -190,7 +195,7 @@ fn bound<V: Value>(
         unneeded,
         interpreted,
         tree_bytes: trees.iter().map(|tree| tree.bytes()).sum(),
-        side_bytes: executors.iter().map(Executor::side_bytes).sum(),
+        side_bytes: executors.iter().flatten().map(Executor::side_bytes).sum(),
     };
     Ok((executors, report))
 }
@@ -214,7 +219,8 @@ pub(crate) fn timed<T>(work: impl FnOnce() -> T) -> (T, f64) {
 /// Lowers and compiles a problem of a step for the extents and index widths that its tree will have: those of
 /// merged modes were estimates when it was planned.
 fn compiled(
-    (step, problem): (&Step, &Problem),
+    step: &Step,
+    problem: &Problem,
     extents: &[u64],
     nnz: u64,
     toolchain: &Toolchain,

@@ -7,9 +7,10 @@ use decompose_formats::ints::Width;
 use decompose_formats::{Blocking, ModeOrder};
 
 use crate::einsum::{Index, IndexSet};
+use crate::error::CoreError;
 use crate::kernels::{MAX_ORDER, mode_index};
 use crate::schedule::{Pattern, Problem};
-use crate::sweep::trees::{all_modes, extents_of};
+use crate::sweep::problems::{all_modes, extents_of};
 
 /// How a tree stores a tensor.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -63,18 +64,27 @@ impl TreeLayout {
     }
 
     /// Returns `problem`, whose operand 0 is the tensor with its modes called by [`mode_index`], with the
-    /// tensor stored so; `None` if its pattern says nothing of the blocks.
-    pub(crate) fn problem(&self, problem: &Problem) -> Option<Problem> {
+    /// tensor stored so.
+    ///
+    /// # Errors
+    ///
+    /// [`CoreError::Internal`] if the problem has no sparse operand, or its pattern says nothing of the blocks.
+    pub(crate) fn problem(&self, problem: &Problem) -> Result<Problem, CoreError> {
         let mut problem = problem.clone();
-        let x = problem.sparse.first_mut()?;
+        let x = problem.sparse.first_mut();
+        let x = x.ok_or_else(|| CoreError::Internal("a kernel without a sparse operand".into()))?;
         x.levels = self.levels();
         x.fused = self.fused;
         if let Some(blocks) = &self.blocks {
-            x.pattern = x.pattern.in_blocks(blocks)?;
+            x.pattern = x.pattern.in_blocks(blocks).ok_or_else(|| self.unknown_blocks())?;
             problem.extents.set(Index::BLOCK, blocks.extent());
             problem.expr.inputs[0].indices.insert(0, Index::BLOCK);
         }
-        Some(problem)
+        Ok(problem)
+    }
+
+    fn unknown_blocks(&self) -> CoreError {
+        CoreError::Internal(format!("nothing is known of the blocks of {self}"))
     }
 
     /// Returns the bytes of the tree of a tensor of `extents`, whose pattern is `pattern` over

@@ -19,8 +19,9 @@ use crate::error::CoreError;
 use crate::optimisation::{Optimisation, Optimisations};
 use crate::schedule::Pattern;
 use crate::sweep::blocked::count_blocks;
-use crate::sweep::plan::{SweepPlan, plan};
-use crate::sweep::trees::{Merging, PlanOptions, Trees};
+use crate::sweep::options::{Merging, PlanOptions, Trees};
+use crate::sweep::panels::plan;
+use crate::sweep::plan::SweepPlan;
 
 /// Plans a sweep as [`plan`] does, with these `optimisations` only; trees that the options give stay.
 ///
@@ -28,7 +29,8 @@ use crate::sweep::trees::{Merging, PlanOptions, Trees};
 ///
 /// As [`plan`].
 pub fn plan_limited(
-    (extents, pattern): (&[u64], &Pattern),
+    extents: &[u64],
+    pattern: &Pattern,
     options: &PlanOptions,
     optimisations: Optimisations,
     machine: &Machine,
@@ -63,14 +65,15 @@ pub fn plan_limited(
 ///
 /// As [`plan_limited`] and [`count_blocks`].
 pub fn plan_counted<V: Value>(
-    (coo, counts): (&Coo<V>, &PatternCounts),
+    coo: &Coo<V>,
+    counts: &PatternCounts,
     pattern: &mut Pattern,
     options: &PlanOptions,
     optimisations: Optimisations,
     machine: &Machine,
 ) -> Result<SweepPlan, CoreError> {
     loop {
-        let plan = plan_limited((coo.extents(), pattern), options, optimisations, machine)?;
+        let plan = plan_limited(coo.extents(), pattern, options, optimisations, machine)?;
         let blockings = plan.kernels.trees.iter().filter_map(|tree| tree.blocks.clone());
         let unsure: BTreeSet<Blocking> = blockings.filter(|b| !pattern.is_counted(b)).collect();
         if unsure.is_empty() {

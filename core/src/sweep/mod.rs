@@ -14,12 +14,16 @@ mod kernels;
 mod layout;
 mod limited;
 mod mode_groups;
+mod options;
+mod panels;
 mod partials;
 mod partitions;
 mod plan;
+mod problems;
 mod prune;
 mod select_trees;
 mod table;
+mod tree_plan;
 mod trees;
 
 use decompose_formats::{Coo, Panels, Value};
@@ -34,11 +38,13 @@ pub use kernels::BuildReport;
 pub(crate) use kernels::{executors, timed};
 pub use layout::TreeLayout;
 pub use limited::{plan_counted, plan_limited};
+pub use options::{Merging, PlanOptions, Trees};
+pub use panels::{panel_columns, plan};
 pub use partials::{TtmcMerge, TtmcSweep, plan_ttmc_merges};
-pub use plan::{Merge, SweepPlan, panel_columns, plan};
-pub use trees::{
-    Merging, PlanOptions, SearchedKernels, Step, TreePlan, Trees, plan_kernels, posed,
-};
+pub use plan::{Merge, SweepPlan};
+pub use problems::posed;
+pub use tree_plan::{Step, TreePlan};
+pub use trees::{SearchedKernels, plan_kernels};
 
 /// The MTTKRPs of one sparse tensor, one a mode: all that CP-ALS needs to know of the non-zeros.
 pub trait MttkrpSweep<V: Value>: Send {

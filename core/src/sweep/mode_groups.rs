@@ -52,7 +52,8 @@ impl ModeGroups {
         (apart && merged.iter().all(sound)).then(|| ModeGroups::new(merged.to_vec(), order))
     }
 
-    fn new(merged: Vec<Vec<usize>>, order: usize) -> ModeGroups {
+    /// Makes groups of `order` modes of which `merged` are taken together; these must be as in [`ModeGroups::given`].
+    pub(super) fn new(merged: Vec<Vec<usize>>, order: usize) -> ModeGroups {
         let single = (0..order).filter(|mode| !merged.iter().any(|group| group.contains(mode)));
         let single = single.map(|mode| vec![mode]);
         ModeGroups { groups: merged.iter().rev().cloned().chain(single).collect(), merged }
@@ -104,8 +105,8 @@ impl ModeGroups {
                     *held = Held::Product;
                 }
             }
-            let group = self.groups.iter().position(|group| group.contains(&mode));
-            runs.outer[group.unwrap_or(0)] += 1;
+            let outer = self.groups.iter().zip(&mut runs.outer);
+            outer.filter(|(group, _)| group.contains(&mode)).for_each(|(_, runs)| *runs += 1);
             if let Some(own) = own {
                 held[own] = Held::Partial;
             }
@@ -126,7 +127,7 @@ const ALL_PARTITIONS: usize = 5;
 pub(super) fn partitions(
     order: usize,
     worthwhile: impl Fn(&[usize]) -> bool,
-    work: impl Fn(&[Vec<usize>]) -> f64,
+    work: impl Fn(&ModeGroups) -> f64,
 ) -> Vec<ModeGroups> {
     let good = |group: &Vec<usize>| group.len() > 1 && group.len() < order && worthwhile(group);
     let sets: Vec<Vec<usize>> = match order {
@@ -145,8 +146,8 @@ pub(super) fn partitions(
             found.extend(others.map(|two| vec![one.clone(), two.clone()]));
         }
     }
-    let mut rated: Vec<(f64, ModeGroups)> =
-        found.into_iter().map(|merged| (work(&merged), ModeGroups::new(merged, order))).collect();
+    let groups = found.into_iter().map(|merged| ModeGroups::new(merged, order));
+    let mut rated: Vec<(f64, ModeGroups)> = groups.map(|groups| (work(&groups), groups)).collect();
     rated.sort_by(|a, b| a.0.total_cmp(&b.0).then_with(|| a.1.cmp(&b.1)));
     rated.into_iter().map(|(_, groups)| groups).collect()
 }
@@ -202,12 +203,12 @@ mod tests {
 
     #[test]
     fn partitions_with_the_least_work_come_first() {
-        let modes = |merged: &[Vec<usize>]| merged.concat().len() as f64;
+        let modes = |groups: &ModeGroups| groups.merged().concat().len() as f64;
         let found = partitions(4, |_| true, modes);
         assert_eq!(found.iter().position(|groups| groups.merged().len() == 2), Some(10));
         assert!(found.iter().is_sorted_by_key(|groups| groups.merged().concat().len()));
         for order in [6, 9, 25, 60] {
-            let found = partitions(order, |_| true, |merged| -modes(merged));
+            let found = partitions(order, |_| true, |groups| -modes(groups));
             assert_eq!(found[0].merged()[0].len(), order - 1, "{order} modes");
             assert!(found.iter().all(|groups| groups.merged().len() == 1), "{order} modes");
         }

@@ -21,7 +21,7 @@
 //! two factors in turn `N R_j c + N' R_i R_j c` for the `N' <= N` indices `i` among them.  `K` could save no
 //! more than one part in `R_i`, and only if no two tuples share an `i`.
 //!
-//! ModeGroups do not see each other, so each is planned by itself, and the partition that saves most is taken.
+//! Groups of modes do not see each other, so each is planned by itself, and the partition that saves most is taken.
 
 use std::collections::BTreeMap;
 
@@ -35,10 +35,12 @@ use crate::kernels::{mode_index, mode_rank_index};
 use crate::schedule::Pattern;
 use crate::sweep::budget::{Look, partitions_worth};
 use crate::sweep::mode_groups::{ModeGroups, partitions};
+use crate::sweep::options::{Merging, PlanOptions, Trees};
 use crate::sweep::partitions::{MOST_TUPLES, renamed, set_of, wrong_merge};
-use crate::sweep::trees::{
-    Merging, PlanOptions, Step, TreePlan, Trees, building_seconds, extents_of, plan_runs, posed,
-};
+use crate::sweep::problems::{Kernels, extents_of, posed};
+use crate::sweep::select_trees::building_seconds;
+use crate::sweep::tree_plan::{Step, TreePlan};
+use crate::sweep::trees::plan_runs;
 
 /// Up to this order every set of modes may be merged; above it sets of neighbours.
 const ALL_SETS: usize = 5;
@@ -154,7 +156,8 @@ impl Planner<'_> {
             let share = self.tuples(group) as f64 / self.tuples(&all).max(1) as f64;
             (group.len() - 1) as f64 - group.len() as f64 * share
         };
-        let work = |merged: &[Vec<usize>]| -merged.iter().map(|group| saved(group)).sum::<f64>();
+        let work =
+            |groups: &ModeGroups| -groups.merged().iter().map(|group| saved(group)).sum::<f64>();
         let mut candidates = partitions(order, worthwhile, work);
         let seconds: f64 = plain.iter().map(|step| step.runs as f64 * step.seconds).sum();
         let seconds = seconds * self.options.sweeps as f64;
@@ -183,7 +186,7 @@ impl Planner<'_> {
         if partial.seconds() >= replaced {
             return None;
         }
-        let merge = self.with_updates(group, (partial, stored)).ok()?;
+        let merge = self.with_updates(group, partial, &stored).ok()?;
         // The list is sorted and a tree is written as two lists, beside the trees themselves.
         let building = building_seconds(2 * merge.tree_bytes(), self.machine);
         let saved = replaced - merge.seconds() - building / self.options.sweeps.max(1) as f64;
@@ -193,27 +196,28 @@ impl Planner<'_> {
     /// How often `P` is made in a sweep of updates in the order of the modes.
     fn partial_runs(&self, group: &[usize]) -> usize {
         let updates: Vec<usize> = (0..self.order()).collect();
-        let groups = ModeGroups::given(&[group.to_vec()], self.order());
-        groups.map_or(1, |groups| groups.runs(&updates).outer[0])
+        ModeGroups::new(vec![group.to_vec()], self.order()).runs(&updates).outer[0]
     }
 
     fn merge(&self, group: &[usize]) -> Result<TtmcMerge, CoreError> {
-        self.with_updates(group, self.partial(group)?)
+        let (partial, stored) = self.partial(group)?;
+        self.with_updates(group, partial, &stored)
     }
 
     /// Plans the kernels of `S` for what [`Planner::partial`] returned.
     fn with_updates(
         &self,
         group: &[usize],
-        (partial, stored): (TreePlan, Vec<usize>),
+        partial: TreePlan,
+        stored: &[usize],
     ) -> Result<TtmcMerge, CoreError> {
-        let updates = self.updates(group, &stored)?;
+        let updates = self.updates(group, stored)?;
         let (modes, tuples) = (group.to_vec(), self.tuples(group));
-        let (last, others) = stored.split_last().map_or((1, 1), |(&last, others)| {
-            let rank = |mode: usize| self.sweep.ranks[mode] as u64;
-            (rank(last), others.iter().map(|&mode| rank(mode)).product())
-        });
-        let row = padded(last as usize, self.options.value_bytes) * self.options.value_bytes;
+        let (&last, others) =
+            stored.split_last().ok_or_else(|| internal("a partial product without columns"))?;
+        let others: u64 = others.iter().map(|&mode| self.sweep.ranks[mode] as u64).product();
+        let row =
+            padded(self.sweep.ranks[last], self.options.value_bytes) * self.options.value_bytes;
         let matrix_bytes = tuples.saturating_mul(others).saturating_mul(row as u64);
         Ok(TtmcMerge { modes, tuples, partial, updates, matrix_bytes })
     }
@@ -233,8 +237,10 @@ impl Planner<'_> {
         let inputs = [tensor].into_iter().chain(factors).collect();
         let output = access("P", [mode_index(0)].into_iter().chain(columns.iter().copied()));
         let exprs = vec![Expr { inputs, output }];
-        let plan = self.plan((&extents, &sets), exprs, &[self.partial_runs(group)])?;
-        let stored = plan.steps.first().map(stored_output).unwrap_or_default();
+        let plan = self.plan(&extents, &sets, exprs, vec![self.partial_runs(group)])?;
+        let step =
+            plan.steps.first().ok_or_else(|| internal("a partial product without a kernel"))?;
+        let stored = stored_output(step)?;
         let mode_of =
             |index: &Index| outside.iter().find(|&&m| mode_rank_index(order, m) == *index);
         let stored: Vec<usize> = stored.iter().filter_map(mode_of).copied().collect();
@@ -261,7 +267,7 @@ impl Planner<'_> {
             Expr { inputs, output: access("Y", [mode_index(own)].into_iter().chain(ranks)) }
         };
         let exprs = (0..group.len()).map(update).collect();
-        let mut plan = self.plan((&extents, &sets), exprs, &vec![1; group.len()])?;
+        let mut plan = self.plan(&extents, &sets, exprs, vec![1; group.len()])?;
         plan.steps.iter_mut().for_each(|step| step.mode = group[step.mode]);
         Ok(plan)
     }
@@ -274,11 +280,12 @@ impl Planner<'_> {
     /// Plans kernels over a tensor whose modes stand for `sets` of the modes of this one.
     fn plan(
         &self,
-        (extents, sets): (&[u64], &[IndexSet]),
+        extents: &[u64],
+        sets: &[IndexSet],
         exprs: Vec<Expr>,
-        runs: &[usize],
+        runs: Vec<usize>,
     ) -> Result<TreePlan, CoreError> {
-        let pattern = renamed((self.sweep.extents, self.sweep.pattern), sets);
+        let pattern = renamed(self.sweep.extents, self.sweep.pattern, sets);
         let mut all: Extents =
             extents.iter().enumerate().map(|(at, &extent)| (mode_index(at), extent)).collect();
         for (mode, &rank) in self.sweep.ranks.iter().enumerate() {
@@ -286,16 +293,21 @@ impl Planner<'_> {
         }
         let posed = |expr| posed(expr, all.clone(), pattern.clone(), self.options.value_bytes);
         let problems: Vec<_> = exprs.into_iter().map(posed).collect();
-        plan_runs(extents, (&problems, runs), self.options, self.machine)
+        plan_runs(extents, Kernels::new(problems, runs), self.options, self.machine)
     }
 }
 
 /// The indices of a step's output as the kernel will store them.
-fn stored_output(step: &Step) -> Vec<Index> {
+fn stored_output(step: &Step) -> Result<Vec<Index>, CoreError> {
     let schedule = &step.candidate.schedule;
-    let orders = schedule.nest.orders(schedule.path.terms.len()).unwrap_or_default();
-    let loops = orders.last().map_or(&[][..], Vec::as_slice);
-    step.problem.output_order(&step.problem.expr.output.indices, loops)
+    let orders = schedule.nest.orders(schedule.path.terms.len());
+    let loops = orders.as_ref().and_then(|orders| orders.last());
+    let loops = loops.ok_or_else(|| internal("a nest without the term of the result"))?;
+    Ok(step.problem.output_order(&step.problem.expr.output.indices, loops))
+}
+
+fn internal(what: &str) -> CoreError {
+    CoreError::Internal(what.into())
 }
 
 fn access(tensor: &str, indices: impl IntoIterator<Item = Index>) -> Access {

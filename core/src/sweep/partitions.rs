@@ -1,6 +1,6 @@
 //! The partitions of the modes for a sweep of MTTKRPs, and the best of them.
 //!
-//! A partition needs trees for the kernels of `Y` and for those of each merge ([`Table`]).  Coarse estimates leave a few
+//! A partition needs trees for the kernels of `Y` and for those of each merge ([`PriceTable`]).  Coarse estimates leave a few
 //! partitions.  These are compared by prices that need no search, and the kernels of those that take least are searched.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,12 +16,13 @@ use crate::schedule::Pattern;
 use crate::sweep::alternatives::{Alternative, nearest};
 use crate::sweep::budget::{Look, partitions_worth};
 use crate::sweep::mode_groups::{ModeGroups, partitions};
+use crate::sweep::options::{Merging, PlanOptions, Trees};
 use crate::sweep::plan::{Merge, SweepPlan, joined};
-use crate::sweep::select_trees::{Selection, together};
-use crate::sweep::table::Table;
-use crate::sweep::trees::{
-    Merging, PlanOptions, TreePlan, Trees, building_seconds, extents_of, mttkrps,
-};
+use crate::sweep::problems::extents_of;
+use crate::sweep::select_trees::{Selection, building_seconds, together};
+use crate::sweep::table::PriceTable;
+use crate::sweep::tree_plan::TreePlan;
+use crate::sweep::trees::mttkrps;
 
 /// The most tuples, as a share of the non-zeros, that are worth a merge.
 pub(super) const MOST_TUPLES: f64 = 0.5;
@@ -40,7 +41,7 @@ const MOST_SEARCHED: usize = 3;
 
 /// What a sweep is planned for.
 #[derive(Clone, Copy)]
-pub(super) struct Source<'a> {
+pub(super) struct Sweep<'a> {
     pub(super) extents: &'a [u64],
     pub(super) pattern: &'a Pattern,
     pub(super) options: &'a PlanOptions,
@@ -49,8 +50,8 @@ pub(super) struct Source<'a> {
 
 /// The partitions of the modes with what they take.
 pub(super) struct Partitions<'a> {
-    source: Source<'a>,
-    tables: BTreeMap<Part, Table<'a>>,
+    sweep: Sweep<'a>,
+    tables: BTreeMap<Part, PriceTable<'a>>,
     /// Those that are priced.
     partitions: Vec<Partition>,
     /// How many there were, before those that are not worth a price were left out.
@@ -89,19 +90,19 @@ impl<'a> Partitions<'a> {
     ///
     /// # Errors
     ///
-    /// [`CoreError::Merge`] for given sets that cannot be merged; those of [`Table::new`].
-    pub(super) fn new(source: Source<'a>) -> Result<Partitions<'a>, CoreError> {
-        let mut all = source.partitions()?;
-        let first = source.partition(all.remove(0));
+    /// [`CoreError::Merge`] for given sets that cannot be merged; those of [`PriceTable::new`].
+    pub(super) fn new(sweep: Sweep<'a>) -> Result<Partitions<'a>, CoreError> {
+        let mut all = sweep.partitions()?;
+        let first = sweep.partition(all.remove(0));
         let tables =
-            first.parts.iter().map(|part| Ok((part.clone(), source.table(part)?.priced()?)));
+            first.parts.iter().map(|part| Ok((part.clone(), sweep.table(part)?.priced()?)));
         let tables = tables.collect::<Result<_, CoreError>>()?;
-        let mut priced = Partitions { source, tables, partitions: vec![first], considered: 1 };
+        let mut priced = Partitions { sweep, tables, partitions: vec![first], considered: 1 };
         // Others are worth a look as far as the sweeps can win back what it takes.
         let seconds = priced.chosen(0).map_or(f64::INFINITY, |plain| plain.seconds);
-        let seconds = seconds * source.options.sweeps as f64;
-        let worth = partitions_worth(source.extents.len(), Look::Coarse, seconds);
-        let others = all.into_iter().take(worth).map(|groups| source.partition(groups));
+        let seconds = seconds * sweep.options.sweeps as f64;
+        let worth = partitions_worth(sweep.extents.len(), Look::Coarse, seconds);
+        let others = all.into_iter().take(worth).map(|groups| sweep.partition(groups));
         priced.add_few(others.collect())?;
         Ok(priced)
     }
@@ -110,19 +111,19 @@ impl<'a> Partitions<'a> {
     fn add_few(&mut self, others: Vec<Partition>) -> Result<(), CoreError> {
         let parts = others.iter().flat_map(|partition| &partition.parts);
         let parts: BTreeSet<Part> = parts.cloned().collect();
-        let table = |part: Part| Ok::<_, CoreError>((self.source.table(&part)?, part));
+        let table = |part: Part| Ok::<_, CoreError>((self.sweep.table(&part)?, part));
         let made = parts.into_par_iter().map(table).collect::<Result<Vec<_>, _>>()?;
-        let mut tables: BTreeMap<Part, Table<'a>> =
+        let mut tables: BTreeMap<Part, PriceTable<'a>> =
             made.into_iter().map(|(table, part)| (part, table)).collect();
         let coarse = |partition: &Partition| {
             let parts = partition.parts.iter().filter_map(|part| tables.get(part));
-            parts.map(Table::coarse_seconds).sum::<f64>()
+            parts.map(PriceTable::coarse_seconds).sum::<f64>()
         };
         let mut rated: Vec<(f64, Partition)> =
             others.into_iter().map(|partition| (coarse(&partition), partition)).collect();
         rated.sort_by(|a, b| a.0.total_cmp(&b.0));
         self.considered += rated.len();
-        let plain = self.tables_of(0).map(Table::coarse_seconds).sum::<f64>();
+        let plain = self.tables_of(0).map(PriceTable::coarse_seconds).sum::<f64>();
         let least = rated.first().map_or(plain, |(least, _)| least.min(plain));
         rated.truncate(MOST_PRICED);
         rated.retain(|(seconds, _)| *seconds <= WORTH_PRICE * least);
@@ -146,11 +147,7 @@ impl<'a> Partitions<'a> {
     pub(super) fn best(&self) -> Result<Chosen, CoreError> {
         let chosen = (0..self.partitions.len()).filter_map(|at| self.chosen(at));
         let best = chosen.min_by(|a, b| a.seconds.total_cmp(&b.seconds));
-        best.ok_or_else(|| {
-            let plain = self.tables.get(&self.partitions[0].parts[0]);
-            let none = || CoreError::Internal("no kernel to plan".into());
-            plain.map_or_else(none, Table::refusal)
-        })
+        best.ok_or_else(|| self.tables[&self.partitions[0].parts[0]].refusal())
     }
 
     /// Searches the kernels of the partition without merges and of the few that take least; returns the best.
@@ -176,7 +173,9 @@ impl<'a> Partitions<'a> {
         while let Some(chosen) = self.chosen(at) {
             let mut any = false;
             for (part, selection) in self.partitions[at].parts.iter().zip(&chosen.selections) {
-                let Some(table) = self.tables.get_mut(part) else { continue };
+                let table = self.tables.get_mut(part);
+                let table =
+                    table.ok_or_else(|| CoreError::Internal("kernels without a price".into()))?;
                 any |= table.search_selected(selection)?;
             }
             if !any {
@@ -189,11 +188,11 @@ impl<'a> Partitions<'a> {
     /// The trees for the partition `at` by what is known; `None` where it does not keep the limit on memory.
     fn chosen(&self, at: usize) -> Option<Chosen> {
         let partition = &self.partitions[at];
-        let limit = match self.source.options.memory {
+        let limit = match self.sweep.options.memory {
             Some(limit) => Some(limit.checked_sub(partition.matrices)?),
             None => None,
         };
-        let parts = self.tables_of(at).map(Table::selections).collect::<Vec<_>>();
+        let parts = self.tables_of(at).map(PriceTable::selections).collect::<Vec<_>>();
         let (price, selections) =
             together(parts.iter().map(Vec::as_slice), limit).into_iter().next()?;
         let selections = selections.into_iter().cloned().collect();
@@ -201,16 +200,16 @@ impl<'a> Partitions<'a> {
     }
 
     /// The tables of the parts of the partition `at`.
-    fn tables_of(&self, at: usize) -> impl Iterator<Item = &Table<'a>> {
-        self.partitions[at].parts.iter().filter_map(|part| self.tables.get(part))
+    fn tables_of(&self, at: usize) -> impl Iterator<Item = &PriceTable<'a>> {
+        self.partitions[at].parts.iter().map(|part| &self.tables[part])
     }
 
     /// Seconds to merge modes, spread over the sweeps: each merge sorts the list, which takes about what a tree does, and
     /// writes it anew.
     fn merging_seconds(&self, at: usize) -> f64 {
-        let list = self.tables_of(at).next().map_or(0, Table::least_bytes);
+        let list = self.tables[&self.partitions[at].parts[0]].least_bytes();
         let merges = self.partitions[at].groups.merged().len() as u64;
-        self.source.spread_seconds(2 * merges * list)
+        self.sweep.spread_seconds(2 * merges * list)
     }
 
     /// Returns what `chosen` costs, as that of `what`.
@@ -226,22 +225,23 @@ impl<'a> Partitions<'a> {
     ///
     /// Never, for what was chosen among these partitions.
     pub(super) fn plan(&self, chosen: &Chosen) -> Result<SweepPlan, CoreError> {
-        let source = self.source;
+        let sweep = self.sweep;
         let others = (0..self.partitions.len()).filter(|&at| at != chosen.at);
         let alternative = |at| Some(self.alternative(self.name(at), &self.chosen(at)?));
         let alternatives = nearest(others.filter_map(alternative));
         let tables = self.tables_of(chosen.at).zip(&chosen.selections);
         let plans = tables.map(|(table, selection)| table.plan(selection));
         let mut plans = plans.collect::<Result<Vec<TreePlan>, _>>()?.into_iter();
-        let kernels = plans.next().unwrap_or_default();
+        let none = || CoreError::Internal("a partition without kernels".into());
+        let kernels = plans.next().ok_or_else(none)?;
         let groups = &self.partitions[chosen.at].groups;
         let merge = |(modes, kernels): (&Vec<usize>, _)| {
-            let (tuples, matrix_bytes) = (source.tuples(modes), source.matrix_bytes(modes));
+            let (tuples, matrix_bytes) = (sweep.tuples(modes), sweep.matrix_bytes(modes));
             Merge { modes: modes.clone(), tuples, kernels, matrix_bytes }
         };
         Ok(SweepPlan {
             kernels,
-            panels: source.options.widths(),
+            panels: sweep.options.widths(),
             merges: groups.merged().iter().zip(plans).map(merge).collect(),
             groups: groups.clone().into_vec(),
             considered: self.considered,
@@ -253,9 +253,8 @@ impl<'a> Partitions<'a> {
     /// The predicted seconds of the kernels of the sweep without merges, if that is a partition.
     fn plain_seconds(&self) -> Result<f64, CoreError> {
         let plain = self.chosen(0).filter(|_| self.partitions[0].groups.merged().is_empty());
-        let Some((table, plain)) = self.tables_of(0).next().zip(plain) else {
-            return Ok(f64::INFINITY);
-        };
+        let Some(plain) = plain else { return Ok(f64::INFINITY) };
+        let table = &self.tables[&self.partitions[0].parts[0]];
         Ok(table.plan(&plain.selections[0])?.seconds())
     }
 
@@ -269,7 +268,7 @@ impl<'a> Partitions<'a> {
     }
 }
 
-impl<'a> Source<'a> {
+impl<'a> Sweep<'a> {
     fn partition(&self, groups: ModeGroups) -> Partition {
         let merges =
             groups.merged().iter().cloned().zip(groups.runs(&self.options.updates).products);
@@ -292,7 +291,7 @@ impl<'a> Source<'a> {
                 let all: Vec<usize> = (0..order).collect();
                 let most = (self.tuples(&all) as f64 * MOST_TUPLES) as u64;
                 let worthwhile = |group: &[usize]| self.tuples(group) <= most;
-                let worthwhile = partitions(order, worthwhile, |merged| self.work(merged));
+                let worthwhile = partitions(order, worthwhile, |groups| self.work(groups));
                 Ok([plain].into_iter().chain(worthwhile).collect())
             }
             _ => Ok(vec![plain]),
@@ -303,15 +302,13 @@ impl<'a> Source<'a> {
         self.pattern.count(set_of(modes), &extents_of(self.extents, 1))
     }
 
-    /// What a sweep multiplies where the groups `merged` are merged, about: the entries of each kernel's tensor by their
+    /// What a sweep multiplies with modes in `groups`, about: the entries of each kernel's tensor by their
     /// modes.
-    fn work(&self, merged: &[Vec<usize>]) -> f64 {
-        let order = self.extents.len();
-        let all: Vec<usize> = (0..order).collect();
-        let Some(groups) = ModeGroups::given(merged, order) else { return f64::INFINITY };
+    fn work(&self, groups: &ModeGroups) -> f64 {
+        let all: Vec<usize> = (0..self.extents.len()).collect();
         let runs = groups.runs(&self.options.updates);
         let outer = runs.outer.iter().sum::<usize>() * groups.iter().count();
-        let inner = merged.iter().zip(&runs.products).map(|(group, products)| {
+        let inner = groups.merged().iter().zip(&runs.products).map(|(group, products)| {
             ((group.len() + products) * (group.len() + 1)) as f64 * self.tuples(group) as f64
         });
         outer as f64 * self.tuples(&all) as f64 + inner.sum::<f64>()
@@ -327,7 +324,7 @@ impl<'a> Source<'a> {
         building_seconds(bytes, self.machine) / self.options.sweeps.max(1) as f64
     }
 
-    fn table(&self, part: &Part) -> Result<Table<'a>, CoreError> {
+    fn table(&self, part: &Part) -> Result<PriceTable<'a>, CoreError> {
         match part {
             Part::Outer(groups) => self.outer(groups),
             Part::Inner(modes, products) => self.inner(modes, *products),
@@ -335,10 +332,10 @@ impl<'a> Source<'a> {
     }
 
     /// The kernels of the `Y` of a partition; of the tensor itself without merges.
-    fn outer(&self, groups: &ModeGroups) -> Result<Table<'a>, CoreError> {
-        let Source { extents, pattern, options, machine } = *self;
+    fn outer(&self, groups: &ModeGroups) -> Result<PriceTable<'a>, CoreError> {
+        let Sweep { extents, pattern, options, machine } = *self;
         if groups.merged().is_empty() {
-            return mttkrps((extents, pattern), &vec![1; extents.len()], options, machine);
+            return mttkrps(extents, pattern, &vec![1; extents.len()], options, machine);
         }
         let extent = |modes: &[usize]| match *modes {
             [mode] => extents[mode],
@@ -346,20 +343,20 @@ impl<'a> Source<'a> {
         };
         let outer: Vec<u64> = groups.iter().map(extent).collect();
         let sets: Vec<IndexSet> = groups.iter().map(set_of).collect();
-        let pattern = renamed((extents, pattern), &sets);
-        mttkrps((&outer, &pattern), &groups.runs(&options.updates).outer, options, machine)
+        let pattern = renamed(extents, pattern, &sets);
+        mttkrps(&outer, &pattern, &groups.runs(&options.updates).outer, options, machine)
     }
 
     /// The kernels of the `S` of `modes`, of which the product runs `products` times.
-    fn inner(&self, modes: &[usize], products: usize) -> Result<Table<'a>, CoreError> {
-        let Source { extents, pattern, options, machine } = *self;
+    fn inner(&self, modes: &[usize], products: usize) -> Result<PriceTable<'a>, CoreError> {
+        let Sweep { extents, pattern, options, machine } = *self;
         let inner: Vec<u64> =
             modes.iter().map(|&mode| extents[mode]).chain([self.tuples(modes)]).collect();
         // A tuple's number says all about it.
         let groups = modes.iter().map(|&mode| set_of(&[mode])).chain([set_of(modes)]);
-        let pattern = renamed((extents, pattern), &groups.collect::<Vec<_>>());
+        let pattern = renamed(extents, pattern, &groups.collect::<Vec<_>>());
         let runs: Vec<usize> = modes.iter().map(|_| 1).chain([products]).collect();
-        mttkrps((&inner, &pattern), &runs, options, machine)
+        mttkrps(&inner, &pattern, &runs, options, machine)
     }
 }
 
@@ -379,7 +376,7 @@ pub(super) fn wrong_merge(merged: &[Vec<usize>], order: usize) -> CoreError {
 
 /// Counts the pattern of a tensor whose modes stand for `groups` of those of a tensor of `extents`, whose
 /// pattern is `pattern`.
-pub(super) fn renamed((extents, pattern): (&[u64], &Pattern), groups: &[IndexSet]) -> Pattern {
+pub(super) fn renamed(extents: &[u64], pattern: &Pattern, groups: &[IndexSet]) -> Pattern {
     let extents = extents_of(extents, 1);
     let counted = |inside: &[usize]| {
         let set: IndexSet = inside.iter().copied().map(mode_index).collect();

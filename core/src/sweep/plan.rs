@@ -22,13 +22,12 @@
 
 use std::fmt;
 
-use crate::cost::Machine;
-use crate::error::CoreError;
-use crate::schedule::{Pattern, Problem};
+use decompose_formats::panels::listed;
+
+use crate::schedule::Problem;
 use crate::sweep::alternatives::Alternative;
-use crate::sweep::engine::typed;
-use crate::sweep::partitions::{Partitions, Source};
-use crate::sweep::trees::{PlanOptions, Step, TreePlan, at_rank, on_threads_of};
+use crate::sweep::problems::at_rank;
+use crate::sweep::tree_plan::{Step, TreePlan};
 
 /// The plan of a sweep.
 #[derive(Clone, Debug)]
@@ -92,7 +91,7 @@ impl SweepPlan {
 
     /// Returns the columns of each panel of the factors, as `32 + 18`, unless they are stored whole.
     pub fn panels_typed(&self) -> Option<String> {
-        (self.panels.len() > 1).then(|| typed(&self.panels))
+        (self.panels.len() > 1).then(|| listed(&self.panels))
     }
 
     /// Returns what `step` computes for each panel of the factors.
@@ -156,63 +155,4 @@ impl fmt::Display for SweepPlan {
         write!(f, "; {} partitions of the modes considered", self.considered)?;
         self.alternatives.iter().try_for_each(|other| write!(f, "\n  {other}"))
     }
-}
-
-/// Plans a sweep of MTTKRPs over a tensor of `extents` whose pattern
-/// is `pattern` (counted over [`mode_index`](crate::kernels::mode_index)).
-///
-/// # Errors
-///
-/// [`CoreError::Memory`] if not even one tree keeps the limit; [`CoreError::NoSchedule`] if a
-/// kernel has none.
-pub fn plan(
-    extents: &[u64],
-    pattern: &Pattern,
-    options: &PlanOptions,
-    machine: &Machine,
-) -> Result<SweepPlan, CoreError> {
-    let machine = &on_threads_of(options, machine);
-    let stored = |columns| PlanOptions { panels: Some(columns), ..options.clone() };
-    let wide = stored(options.panels.unwrap_or(options.rank));
-    let narrow = stored(panel_columns(options.rank, options.value_bytes));
-    let source = |options| Source { extents, pattern, options, machine };
-    let mut whole = Partitions::new(source(&wide))?;
-    let rows = whole.select_best();
-    if options.panels.is_some() || narrow.panels == wide.panels {
-        return whole.plan(&rows?);
-    }
-    let mut panels = Partitions::new(source(&narrow))?;
-    let Ok(rows) = rows else { return panels.select_best().and_then(|parts| panels.plan(&parts)) };
-    let below = WORTH_PANELS * rows.seconds;
-    // Searches find little that is better than a price without a search.
-    let mut parts = panels.best()?;
-    if parts.seconds < NEAR_PANELS * below {
-        parts = panels.select_best()?;
-    }
-    let in_rows = whole.alternative("factors in whole rows".into(), &rows);
-    let columns = typed(&narrow.widths());
-    let in_panels = panels.alternative(format!("factors in panels of {columns} columns"), &parts);
-    let (mut plan, other) = match parts.seconds < below {
-        true => (panels.plan(&parts)?, in_rows),
-        false => (whole.plan(&rows)?, in_panels),
-    };
-    plan.alternatives.push(other);
-    Ok(plan)
-}
-
-/// Bytes of a row of a panel: those that a gather brings in little more time than a single line, and that
-/// fill the registers of a kernel.
-const PANEL_BYTES: usize = 256;
-
-/// Panels must be predicted to take less than this share of the seconds with whole factors: predictions
-/// that are closer say nothing.
-const WORTH_PANELS: f64 = 0.83;
-
-/// Panels that are priced at up to so many times what is asked of them are searched.
-const NEAR_PANELS: f64 = 1.1;
-
-/// Returns about how many columns a panel has where factors of `rank` columns of `value_bytes` bytes are
-/// stored in panels; `rank` where they never are.
-pub fn panel_columns(rank: usize, value_bytes: usize) -> usize {
-    rank.min(PANEL_BYTES / value_bytes)
 }

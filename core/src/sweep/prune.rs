@@ -4,8 +4,8 @@ use crate::cost::{Coarse, Machine, VisitedTree};
 use crate::error::CoreError;
 use crate::sweep::budget::trees_worth;
 use crate::sweep::layout::TreeLayout;
+use crate::sweep::problems::Kernels;
 use crate::sweep::select_trees::{KernelSet, Price};
-use crate::sweep::table::{Kernels, stored};
 
 /// Trees, each with the kernels that are worth a price on it.
 pub(super) struct Pruned {
@@ -36,7 +36,7 @@ pub(super) fn prune(
     let coarse: Vec<Coarse<'_>> = problems.iter().map(|p| Coarse::new(p, machine)).collect();
     let mut seconds: Vec<Vec<f64>> = vec![Vec::with_capacity(unblocked.len()); problems.len()];
     for tree in &unblocked {
-        let visited = VisitedTree::of(&stored(tree, &problems[0])?, machine);
+        let visited = VisitedTree::of(&tree.problem(&problems[0])?, machine);
         let estimates = coarse.iter().map(|coarse| coarse.seconds(&visited));
         seconds.iter_mut().zip(estimates).for_each(|(all, one)| all.push(one));
     }
@@ -51,7 +51,7 @@ pub(super) fn prune(
     let alone =
         alone.map(|(all, &runs)| runs as f64 * all.iter().copied().fold(f64::INFINITY, f64::min));
     let sweep: f64 = alone.sum();
-    let few = trees_worth(kernels.order(), problems.len(), sweep * sweeps as f64);
+    let few = trees_worth(kernels.tensor()?.levels.len(), problems.len(), sweep * sweeps as f64);
     let mut worth: Vec<KernelSet> = vec![0; unblocked.len()];
     for (kernel, all) in seconds.iter().enumerate() {
         least(all, few).for_each(|tree| worth[tree] |= 1 << kernel);

@@ -15,6 +15,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::cost::{LINE_BYTES, Machine};
+
 /// Up to this many kernels, any of them may share a tree.
 const ALL_SETS: usize = 8;
 
@@ -39,6 +41,11 @@ impl Price {
     pub(super) fn and(self, other: Price) -> Price {
         Price { seconds: self.seconds + other.seconds, bytes: self.bytes + other.bytes }
     }
+}
+
+/// Seconds to sort a list or tree of `bytes` and compress it: it is moved about eight times.
+pub(super) fn building_seconds(bytes: u64, machine: &Machine) -> f64 {
+    bytes as f64 * 8.0 / LINE_BYTES * machine.stream_line
 }
 
 /// What a tree costs that is kept, and each kernel on it that it suits.
@@ -80,7 +87,7 @@ pub(super) fn selections(
         let front = evenly(thinned(joined, limit, |selection| selection.price), most);
         least.insert(set, front);
     }
-    least.remove(&all).unwrap_or_default()
+    least[&all].clone()
 }
 
 /// Returns the selections of one of `selections` of each part, of which none is better in seconds and bytes, as [`selections`] does.

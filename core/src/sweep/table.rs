@@ -13,13 +13,17 @@ use rayon::prelude::{IndexedParallelIterator, IntoParallelRefIterator, ParallelI
 use crate::autoschedule::{Candidate, SCHEDULERS, SearchLimits, SearchReport, along_tree};
 use crate::cost::{Machine, ThreadedCost, estimate, on_threads};
 use crate::error::CoreError;
-use crate::schedule::Problem;
+use crate::schedule::{Pattern, Problem};
 use crate::sweep::alternatives::{Alternative, MOST, nearest};
 use crate::sweep::budget::searches_worth;
 use crate::sweep::layout::TreeLayout;
+use crate::sweep::options::{PlanOptions, Trees};
+use crate::sweep::problems::{Kernels, at_rank};
 use crate::sweep::prune::{Pruned, prune};
-use crate::sweep::select_trees::{KernelSet, Price, PricedTree, Selection, selections};
-use crate::sweep::trees::{PlanOptions, Step, TreePlan, Trees, at_rank, building_seconds};
+use crate::sweep::select_trees::{
+    KernelSet, Price, PricedTree, Selection, building_seconds, selections,
+};
+use crate::sweep::tree_plan::{Step, TreePlan};
 
 /// A kernel on blocks must be predicted to take less than this share of its seconds on whole trees:
 /// predictions that are closer say nothing.
@@ -39,7 +43,7 @@ fn weighed(tree: &TreeLayout, seconds: f64) -> f64 {
 }
 
 /// The kernels of one tensor on candidate trees.
-pub(super) struct Table<'a> {
+pub(super) struct PriceTable<'a> {
     extents: Vec<u64>,
     kernels: Kernels,
     options: &'a PlanOptions,
@@ -63,30 +67,7 @@ pub(super) struct Table<'a> {
     refused: Vec<Option<String>>,
 }
 
-/// The kernels of a sweep over one tensor.
-pub(super) struct Kernels {
-    /// What their steps call them.
-    pub(super) numbers: Vec<usize>,
-    /// What each computes, the tensor being input 0.
-    pub(super) problems: Vec<Problem>,
-    /// How often each runs.
-    pub(super) runs: Vec<usize>,
-}
-
-impl Kernels {
-    /// Kernels of any kind, numbered in their order.
-    pub(super) fn new(problems: Vec<Problem>, runs: &[usize]) -> Kernels {
-        let numbers = (0..problems.len()).collect();
-        Kernels { numbers, problems, runs: runs.to_vec() }
-    }
-
-    /// Returns how many modes the tensor has.
-    pub(super) fn order(&self) -> usize {
-        self.problems.first().map_or(0, |problem| problem.sparse_indices().len())
-    }
-}
-
-impl<'a> Table<'a> {
+impl<'a> PriceTable<'a> {
     /// Prepares to choose among `trees` for `kernels` over a tensor of `extents`; nothing is priced yet.
     ///
     /// Time: a coarse estimate for each kernel on each tree.
@@ -100,9 +81,10 @@ impl<'a> Table<'a> {
         trees: Vec<TreeLayout>,
         options: &'a PlanOptions,
         machine: &Machine,
-    ) -> Result<Table<'a>, CoreError> {
+    ) -> Result<PriceTable<'a>, CoreError> {
         let (considered, each) = (trees.len(), kernels.problems.len());
-        let kept = |tree: &TreeLayout| kept(tree, (extents, &kernels), options, machine);
+        let pattern = kernels.tensor()?.pattern.clone();
+        let kept = |tree: &TreeLayout| kept(tree, extents, &pattern, options, machine);
         let pruned = match options.trees.are_chosen() {
             true => prune(trees, &kernels, options.sweeps, machine, kept)?,
             false => {
@@ -112,7 +94,7 @@ impl<'a> Table<'a> {
         };
         let (trees, worth): (Vec<_>, Vec<_>) = pruned.trees.into_iter().unzip();
         let unknown = |tree| PricedTree { kept: kept(tree), kernels: vec![None; each] };
-        Ok(Table {
+        Ok(PriceTable {
             extents: extents.to_vec(),
             options,
             machine: machine.clone(),
@@ -139,7 +121,7 @@ impl<'a> Table<'a> {
     /// # Errors
     ///
     /// If a tree that is not to be chosen has no schedule for a kernel.
-    pub(super) fn priced(mut self) -> Result<Table<'a>, CoreError> {
+    pub(super) fn priced(mut self) -> Result<PriceTable<'a>, CoreError> {
         let (count, each) = (self.trees.len(), self.kernels.problems.len());
         let all = (0..count).flat_map(|tree| (0..each).map(move |kernel| (tree, kernel)));
         if !self.options.trees.are_chosen() {
@@ -164,7 +146,7 @@ impl<'a> Table<'a> {
 
     /// Returns the table of those `kernels`, by position, with all that is known of them, to select within `memory`
     /// bytes; `None` if there are not so many.
-    pub(super) fn of(&self, kernels: &[usize], memory: Option<u64>) -> Option<Table<'a>> {
+    pub(super) fn of(&self, kernels: &[usize], memory: Option<u64>) -> Option<PriceTable<'a>> {
         if kernels.iter().any(|&kernel| kernel >= self.kernels.problems.len()) {
             return None;
         }
@@ -179,7 +161,7 @@ impl<'a> Table<'a> {
             let PricedTree { kept, kernels: all } = &self.prices[tree];
             PricedTree { kept: *kept, kernels: at(all, kernels) }
         };
-        Some(Table {
+        Some(PriceTable {
             extents: self.extents.clone(),
             kernels: Kernels {
                 numbers: at(&self.kernels.numbers, kernels),
@@ -294,7 +276,7 @@ impl<'a> Table<'a> {
     ) -> impl Iterator<Item = (usize, usize)> + use<'b> {
         let kernels = self.kernels.problems.len();
         selection.trees.iter().flat_map(move |&(tree, set)| {
-            (0..kernels).filter(move |kernel| set >> kernel & 1 == 1).map(move |k| (tree, k))
+            kernels_in(set, kernels).map(move |kernel| (tree, kernel))
         })
     }
 
@@ -309,7 +291,11 @@ impl<'a> Table<'a> {
         for (&(tree, kernel), step) in wanted.iter().zip(found) {
             self.prices[tree].kernels[kernel] = match step {
                 Ok(step) => {
-                    let price = self.price(tree, kernel, (step.seconds, step.side_bytes));
+                    let price = self.price(
+                        tree,
+                        kernel,
+                        &ThreadedCost { seconds: step.seconds, side_bytes: step.side_bytes },
+                    );
                     self.steps[tree][kernel] = Some(Arc::new(step));
                     Some(price)
                 }
@@ -324,7 +310,8 @@ impl<'a> Table<'a> {
     }
 
     /// What a kernel on a tree costs in a sweep, as choices weigh it.
-    fn price(&self, tree: usize, kernel: usize, (seconds, bytes): (f64, u64)) -> Price {
+    fn price(&self, tree: usize, kernel: usize, cost: &ThreadedCost) -> Price {
+        let &ThreadedCost { seconds, side_bytes: bytes } = cost;
         let seconds = match self.options.trees {
             Trees::Choose => weighed(&self.trees[tree], seconds),
             _ => seconds,
@@ -337,44 +324,45 @@ impl<'a> Table<'a> {
         if self.options.trees == Trees::Choose && !self.trees[tree].suits(kernel) {
             return Ok(None);
         }
-        let problem = stored(&self.trees[tree], &self.kernels.problems[kernel])?;
+        let problem = self.trees[tree].problem(&self.kernels.problems[kernel])?;
         let Some(mut along) = along_tree(&problem, &self.machine) else { return Ok(None) };
-        let ThreadedCost { seconds, side_bytes } = self.all_panels(&problem, &mut along);
-        Ok(Some(self.price(tree, kernel, (seconds, side_bytes))))
+        let cost = self.cost_of_all(&problem, &mut along);
+        Ok(Some(self.price(tree, kernel, &cost)))
     }
 
     fn searched_step(&self, tree: usize, kernel: usize) -> Result<Step, CoreError> {
-        let problem = stored(&self.trees[tree], &self.kernels.problems[kernel])?;
+        let problem = self.trees[tree].problem(&self.kernels.problems[kernel])?;
         let limits = SearchLimits::one_of_many(problem.expr.inputs.len());
         let found = SCHEDULERS[0].search_within(&problem, &self.machine, &limits)?;
         let first = found.candidates.into_iter().next();
         let none = || CoreError::Internal(format!("{} found nothing", SCHEDULERS[0].name()));
-        Ok(self.step(kernel, problem, (first.ok_or_else(none)?, Some(found.report))))
+        Ok(self.step(kernel, problem, first.ok_or_else(none)?, Some(found.report)))
     }
 
     /// The step of a kernel with the schedule that follows the tree.
     fn step_along(&self, tree: usize, kernel: usize) -> Result<Step, CoreError> {
-        let problem = stored(&self.trees[tree], &self.kernels.problems[kernel])?;
+        let problem = self.trees[tree].problem(&self.kernels.problems[kernel])?;
         let along = along_tree(&problem, &self.machine);
         let along =
             along.ok_or_else(|| CoreError::Internal("a price without a schedule".into()))?;
-        Ok(self.step(kernel, problem, (along, None)))
+        Ok(self.step(kernel, problem, along, None))
     }
 
     fn step(
         &self,
         kernel: usize,
         problem: Problem,
-        (mut candidate, report): (Candidate, Option<SearchReport>),
+        mut candidate: Candidate,
+        report: Option<SearchReport>,
     ) -> Step {
-        let ThreadedCost { seconds, side_bytes } = self.all_panels(&problem, &mut candidate);
+        let ThreadedCost { seconds, side_bytes } = self.cost_of_all(&problem, &mut candidate);
         let (mode, runs) = (self.kernels.numbers[kernel], self.kernels.runs[kernel]);
         Step { mode, tree: 0, problem, candidate, report, seconds, side_bytes, runs }
     }
 
-    /// Adds to the cost of `candidate` for `problem`, which is that of the widest panel of the factors,
-    /// those of the other panels; returns what all cost on the threads.
-    fn all_panels(&self, problem: &Problem, candidate: &mut Candidate) -> ThreadedCost {
+    /// Adds to the cost of `candidate` for `problem`, which has the most columns, those of the other groups of columns
+    /// ([`PlanOptions::widths`]); returns what all cost on the threads.
+    fn cost_of_all(&self, problem: &Problem, candidate: &mut Candidate) -> ThreadedCost {
         let (machine, threads) = (&self.machine, self.options.threads);
         let Candidate { schedule, cost, .. } = candidate;
         let mut all = on_threads(problem, schedule, cost, machine, threads);
@@ -399,11 +387,14 @@ impl<'a> Table<'a> {
             let expr = self.kernels.problems[kernel].expr.to_string();
             return CoreError::NoSchedule { expr, why };
         }
+        let Some(limit) = self.memory else {
+            return CoreError::Internal("no set of trees, and memory is not limited".into());
+        };
         let mib = |bytes: u64| format!("{:.1} MiB", bytes as f64 / (1 << 20) as f64);
         CoreError::Memory {
             what: "the smallest tree with its private copies".into(),
             need: format!("at least {}", mib(self.least_bytes())),
-            limit: mib(self.memory.unwrap_or(0)),
+            limit: mib(limit),
         }
     }
 
@@ -413,16 +404,16 @@ impl<'a> Table<'a> {
     ///
     /// Never, for a selection of this table.
     pub(super) fn plan(&self, selection: &Selection) -> Result<TreePlan, CoreError> {
-        let place = |tree| selection.trees.iter().position(|&(at, _)| at == tree).unwrap_or(0);
-        let step = |(tree, kernel): (usize, usize)| {
-            let step = match &self.steps[tree][kernel] {
-                Some(step) => Step::clone(step),
-                None => self.step_along(tree, kernel)?,
-            };
-            Ok((kernel, Step { tree: place(tree), ..step }))
-        };
-        let steps = self.selected(selection).map(step).collect::<Result<Vec<_>, CoreError>>();
-        let mut steps = steps?;
+        let mut steps = Vec::with_capacity(self.kernels.problems.len());
+        for (place, &(tree, set)) in selection.trees.iter().enumerate() {
+            for kernel in kernels_in(set, self.kernels.problems.len()) {
+                let step = match &self.steps[tree][kernel] {
+                    Some(step) => Step::clone(step),
+                    None => self.step_along(tree, kernel)?,
+                };
+                steps.push((kernel, Step { tree: place, ..step }));
+            }
+        }
         steps.sort_by_key(|&(kernel, _)| kernel);
         let steps: Vec<Step> = steps.into_iter().map(|(_, step)| step).collect();
         Ok(TreePlan {
@@ -461,21 +452,20 @@ impl<'a> Table<'a> {
     }
 }
 
-/// What it costs to keep `tree` for `kernels` over a tensor of `extents`: its building, spread over the sweeps.
+/// The kernels of a set, of so many `kernels`.
+fn kernels_in(set: KernelSet, kernels: usize) -> impl Iterator<Item = usize> {
+    (0..kernels).filter(move |kernel| set >> kernel & 1 == 1)
+}
+
+/// What it costs to keep `tree` of a tensor of `extents` whose pattern is `pattern`: its building, spread over the sweeps.
 fn kept(
     tree: &TreeLayout,
-    (extents, kernels): (&[u64], &Kernels),
+    extents: &[u64],
+    pattern: &Pattern,
     options: &PlanOptions,
     machine: &Machine,
 ) -> Price {
-    let x = kernels.problems.first().and_then(|problem| problem.sparse.first());
-    let bytes = x.map_or(0, |x| tree.bytes(extents, &x.pattern, options.value_bytes));
+    let bytes = tree.bytes(extents, pattern, options.value_bytes);
     let sweeps = options.sweeps.max(1) as f64;
     Price { seconds: building_seconds(bytes, machine) / sweeps, bytes }
-}
-
-/// Returns `problem` with the tensor stored as `tree` says.
-pub(super) fn stored(tree: &TreeLayout, problem: &Problem) -> Result<Problem, CoreError> {
-    let unknown = || CoreError::Internal(format!("nothing is known of the blocks of {tree}"));
-    tree.problem(problem).ok_or_else(unknown)
 }
