@@ -12,7 +12,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 use std::time::Instant;
 
-use decompose_core::autoschedule::{SCHEDULERS, SearchLimits, search_orders, storage_orders};
+use decompose_core::autoschedule::{SCHEDULERS, SearchLimits, search_orders, storages};
 use decompose_core::cost::Machine;
 use decompose_core::einsum::{Extents, IndexSet};
 use decompose_core::error::CoreError;
@@ -69,7 +69,7 @@ fn table(rounds: usize) -> Result<(), Box<dyn std::error::Error>> {
         if levels.len() > ORDERS_UP_TO {
             continue;
         }
-        let orders = storage_orders(levels, &problem.extents, &problem.sparse[0].pattern);
+        let orders = storages(&problem);
         let limits = SearchLimits::default();
         let all = measure(rounds, || {
             search_orders(SCHEDULERS[0], &problem, &orders, Machine::here(), &limits).map(|_| ())

@@ -13,6 +13,7 @@ use decompose_core::einsum::oracle;
 use decompose_core::optimisation::{Optimisation, Optimisations};
 use decompose_core::runtime::Toolchain;
 use decompose_core::schedule::Problem;
+use decompose_core::sweep::TreeLayout;
 use decompose_formats::{Coo, Csf, DenseTensor, Matrix, PatternCounts};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
@@ -20,6 +21,9 @@ use random::Case;
 
 /// Cases tried unless `DECOMPOSE_CASES` says otherwise.
 const CASES: u64 = 240;
+
+/// Cases of several sparse operands.
+const JOINED_CASES: u64 = 300;
 
 /// Cases of many operands.
 const LONG_CASES: u64 = 60;
@@ -50,6 +54,33 @@ fn random_schedules_of_random_expressions_agree_with_the_oracle() {
 }
 
 #[test]
+fn several_sparse_operands_agree_with_the_oracle() {
+    let cases =
+        std::env::var("DECOMPOSE_CASES").map_or(JOINED_CASES, |n| n.parse().expect("a number"));
+    let folder = tempfile::tempdir().expect("a folder");
+    let here = Toolchain::detect();
+    let compiler = here.compiler().expect("this test needs a C compiler").clone();
+    let native = Toolchain::Native(compiler.with_cache(folder.path().to_owned()));
+    let interpreter = Toolchain::Interpreter("asked for".into());
+    std::thread::scope(|scope| {
+        for part in 0..2 {
+            let (native, interpreter) = (&native, &interpreter);
+            scope.spawn(move || {
+                let pools = [1, 2, 5].map(pool);
+                for seed in (part..cases).step_by(2) {
+                    let case = Case::of_several_sparse(seed);
+                    // Compiling takes most of the time: every third case is compiled.
+                    let compiled = (seed % 3 == 0).then_some(native);
+                    let toolchains: Vec<&Toolchain> =
+                        compiled.into_iter().chain([interpreter]).collect();
+                    check(&case, &toolchains, &pools);
+                }
+            });
+        }
+    });
+}
+
+#[test]
 fn expressions_of_many_operands_agree_with_the_oracle() {
     let interpreter = Toolchain::Interpreter("asked for".into());
     let pools = [pool(2)];
@@ -65,21 +96,32 @@ fn pool(threads: usize) -> ThreadPool {
 fn check(case: &Case, toolchains: &[&Toolchain], pools: &[ThreadPool]) {
     let sparse = &case.sparse;
     let dense_x = random::dense(sparse);
+    let beside = case.beside.iter().map(|(list, _)| random::dense(list));
     let operands: Vec<DenseTensor<f64>> =
-        std::iter::once(dense_x).chain(case.dense.iter().cloned()).collect();
+        std::iter::once(dense_x).chain(beside).chain(case.dense.iter().cloned()).collect();
     let want = oracle::evaluate(&case.expr, &operands);
     let sizes: Vec<DenseTensor<f64>> = operands.iter().map(|x| x.mapv(f64::abs)).collect();
     let scale = oracle::evaluate(&case.expr, &sizes);
     let shapes: Vec<Vec<u64>> =
         operands.iter().map(|x| x.shape().iter().map(|&n| n as u64).collect()).collect();
-    let counts = PatternCounts::of(sparse);
-    let request = Request::new(case.expr.clone(), 0, &counts, &shapes).expect("a request");
-    let problem = random::unbounded(request.problem(&case.tree));
+    let lists = std::iter::once(sparse).chain(case.beside.iter().map(|(list, _)| list));
+    let counts: Vec<(usize, PatternCounts)> = lists.map(PatternCounts::of).enumerate().collect();
+    let counted: Vec<(usize, &PatternCounts)> =
+        counts.iter().map(|(input, counts)| (*input, counts)).collect();
+    let mut request = Request::joining(case.expr.clone(), &counted, &shapes).expect("a request");
+    request.result = case.result;
+    let beside = case.beside.iter().map(|(_, order)| TreeLayout::new(order.clone(), 1));
+    let layouts: Vec<TreeLayout> = std::iter::once(case.tree.clone()).chain(beside).collect();
+    let problem = random::unbounded(request.problem_on(&layouts));
     let tree = Csf::build(sparse.clone(), &case.tree.order).expect("a tree").fuse(case.tree.fused);
-    let tree = Arc::new(tree);
+    let beside = case.beside.iter().map(|(list, order)| Csf::build(list.clone(), order));
+    let trees: Vec<Arc<Csf<f64>>> = std::iter::once(Ok(tree))
+        .chain(beside)
+        .map(|tree| Arc::new(tree.expect("a tree")))
+        .collect();
     for toolchain in toolchains {
         for pool in pools {
-            let got = pool.install(|| run(case, &problem, Arc::clone(&tree), toolchain));
+            let got = pool.install(|| run(case, &problem, &trees, toolchain));
             compare(case, &got, &want, &scale);
         }
     }
@@ -88,7 +130,7 @@ fn check(case: &Case, toolchains: &[&Toolchain], pools: &[ThreadPool]) {
     let native = matches!(toolchains[0], Toolchain::Native(_));
     if let Some(&optimisation) = left_out.get(case.seed as usize % 4).filter(|_| native) {
         let problem = Problem { optimisations: Optimisations::all_but([optimisation]), ..problem };
-        let got = pools[1].install(|| run(case, &problem, tree, toolchains[0]));
+        let got = pools[1].install(|| run(case, &problem, &trees, toolchains[0]));
         compare(case, &got, &want, &scale);
     }
 }
@@ -97,18 +139,22 @@ fn check(case: &Case, toolchains: &[&Toolchain], pools: &[ThreadPool]) {
 fn run(
     case: &Case,
     problem: &Problem,
-    tree: Arc<Csf<f64>>,
+    trees: &[Arc<Csf<f64>>],
     toolchain: &Toolchain,
 ) -> DenseTensor<f64> {
-    let mut contraction = Contraction::build(problem, &case.schedule, tree, toolchain)
+    let mut contraction = Contraction::joining(problem, &case.schedule, trees.to_vec(), toolchain)
         .unwrap_or_else(|e| panic!("{case}: {e}"));
     let native = matches!(toolchain, Toolchain::Native(_));
     let interpreted = contraction.kernel().interpreted();
     assert_eq!(interpreted.is_none(), native, "{case}: {interpreted:?}");
-    let mut output = contraction.output().expect("memory");
     let packed = (0..).zip(&case.dense).map(|(at, x)| contraction.pack(at, x).expect("packed"));
     let packed: Vec<Matrix<f64>> = packed.collect();
     let packed: Vec<&Matrix<f64>> = packed.iter().collect();
+    if contraction.is_assembled() {
+        let list = contraction.assemble(&packed).unwrap_or_else(|e| panic!("{case}: {e}"));
+        return random::dense(&list);
+    }
+    let mut output = contraction.output().expect("memory");
     // What an earlier run left must not matter.
     output.as_mut_slice().fill(7.0);
     contraction.run(&packed, &mut output).unwrap_or_else(|e| panic!("{case}: {e}"));

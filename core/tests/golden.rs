@@ -7,7 +7,7 @@ use decompose_core::codegen::emit_c;
 use decompose_core::cost::{Family, Machine};
 use decompose_core::einsum::{Expr, Extents, Index, IndexSet};
 use decompose_core::kernels;
-use decompose_core::lower::{Program, lower};
+use decompose_core::lower::{LevelStorage, Program, lower};
 use decompose_core::optimisation::{Optimisation, Optimisations};
 use decompose_core::schedule::{Pattern, Problem, SparseOperand};
 use decompose_formats::ints::Width;
@@ -62,8 +62,8 @@ fn program(expr: Expr, (fused, rank): (usize, u64), optimisations: Optimisations
         Problem::new(expr, extents, SparseOperand { input: 0, levels, fused, pattern });
     problem.optimisations = optimisations;
     let found = SCHEDULERS[0].search(&problem, &machine()).expect("a schedule");
-    let widths = vec![(Width::below(10_000), Width::W32); order];
-    lower(&problem, &found.candidates[0].schedule, &widths).expect("a program")
+    let level = LevelStorage { coords: Width::below(10_000), pointers: Width::W32, full: false };
+    lower(&problem, &found.candidates[0].schedule, &[vec![level; order]]).expect("a program")
 }
 
 /// Compares the text of `program` with what was written before.

@@ -2,7 +2,7 @@
 //! is what theory says.
 
 use decompose_core::autoschedule::{
-    Found, SCHEDULERS, SearchLimits, StopReason, scheduler, search_orders, storage_orders,
+    Found, SCHEDULERS, SearchLimits, StopReason, scheduler, search_orders, storages,
 };
 use decompose_core::cost::{Family, Machine};
 use decompose_core::einsum::{Expr, Extents, Index, IndexSet};
@@ -147,8 +147,7 @@ fn ranked_lists_and_the_exhaustive_search_are_bounded_too() {
 #[test]
 fn orders_share_the_work() {
     let problem = pose(kernels::ttmc(12, Some(0)), 2);
-    let x = &problem.sparse[0];
-    let orders = storage_orders(&x.levels, &problem.extents, &x.pattern);
+    let orders = storages(&problem);
     let limits = SearchLimits::default();
     let found = search_orders(SCHEDULERS[0], &problem, &orders, &machine(), &limits);
     let report = found.expect("schedules").report;

@@ -8,7 +8,7 @@ use decompose_core::codegen::{emit_c, sizes};
 use decompose_core::cost::Machine;
 use decompose_core::einsum::{Expr, Extents};
 use decompose_core::kernels;
-use decompose_core::lower::lower;
+use decompose_core::lower::{LevelStorage, lower};
 use decompose_core::optimisation::{Optimisation, Optimisations};
 use decompose_core::runtime::Toolchain;
 use decompose_core::schedule::{Pattern, Prefetch, PrefetchOf, Problem, Schedule, SparseOperand};
@@ -120,8 +120,9 @@ fn text(expr: &Expr, rank: u64, schedule: Option<&Schedule>, optimisations: Opti
         found.candidates[0].schedule.clone()
     });
     schedule.prefetches = vec![Prefetch { of: PrefetchOf::Input(1), distance: 16 }];
-    let widths = vec![(Width::W32, Width::W32); levels.len()];
-    let program = lower(&problem, &schedule, &widths).expect("a program");
+    let level = LevelStorage { coords: Width::W32, pointers: Width::W32, full: false };
+    let stored = vec![level; levels.len()];
+    let program = lower(&problem, &schedule, &[stored]).expect("a program");
     let code = emit_c(&program);
     let lines =
         code.lines().filter(|line| !line.starts_with("//")).map(|line| line.to_owned() + "\n");

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use decompose_core::autoschedule::{
-    OrdersFound, SCHEDULERS, SearchLimits, level_orders, search_orders, storage_orders,
+    OrdersFound, SCHEDULERS, SearchLimits, level_orders, search_orders, storages,
 };
 use decompose_core::cost::{Family, Machine, on_threads};
 use decompose_core::einsum::{Extents, Index, IndexSet};
@@ -26,9 +26,7 @@ fn machine() -> Machine {
 }
 
 fn search(problem: &Problem) -> Result<OrdersFound, CoreError> {
-    let x = &problem.sparse[0];
-    let orders = storage_orders(&x.levels, &problem.extents, &x.pattern);
-    search_orders(SCHEDULERS[0], problem, &orders, &machine(), &SearchLimits::default())
+    search_orders(SCHEDULERS[0], problem, &storages(problem), &machine(), &SearchLimits::default())
 }
 
 #[test]
@@ -62,7 +60,8 @@ fn the_root_is_the_mode_whose_rows_are_written_if_they_are_many() {
         let problem = pose(&format!("mttkrp:3:{mode}"), &extents, 10_000_000);
         let found = search(&problem).expect("a schedule");
         let best = &found.candidates[0];
-        assert_eq!(best.order.levels[0], kernels::mode_index(mode - 1), "{:?}", best.order);
+        let (_, order) = &best.storage.operands[0];
+        assert_eq!(order.levels[0], kernels::mode_index(mode - 1), "{order:?}");
         assert_eq!(best.side_bytes, 0);
     }
 }
@@ -72,11 +71,11 @@ fn candidates_are_ranked_across_orders_and_fit_theirs() {
     let problem = pose("ttmc:4:2", &[300, 200, 100, 50], 1_000_000);
     let found = search(&problem).expect("a schedule");
     assert!(found.candidates.is_sorted_by(|a, b| a.seconds <= b.seconds));
-    let orders: HashSet<_> = found.candidates.iter().map(|c| c.order.clone()).collect();
+    let orders: HashSet<_> = found.candidates.iter().map(|c| c.storage.clone()).collect();
     assert!(orders.len() > 24, "plain and fused orders");
     assert!(found.report.paths >= 15 * orders.len());
     for one in &found.candidates {
-        let problem = one.order.problem(&problem);
+        let problem = one.storage.problem(&problem);
         let (schedule, cost) = (&one.candidate.schedule, &one.candidate.cost);
         schedule.verify(&problem).expect("a legal schedule");
         let threaded = on_threads(&problem, schedule, cost, &machine(), 2);

@@ -11,8 +11,7 @@
 
 use std::sync::Arc;
 
-use decompose_core::autoschedule::storage_orders;
-use decompose_core::autoschedule::{LevelOrder, SCHEDULERS, SearchLimits, search_orders};
+use decompose_core::autoschedule::{LevelOrder, SCHEDULERS, SearchLimits, search_orders, storages};
 use decompose_core::contract::{Contraction, Request};
 use decompose_core::cost::Machine;
 use decompose_core::einsum::Expr;
@@ -57,17 +56,18 @@ pub fn values_at(
     let natural = TreeLayout::new(ModeOrder::natural(list.order()), 1);
     let problem = request.problem(&natural);
     let modes = &request.expr.inputs[0].indices;
-    let orders = storage_orders(modes, &request.extents, &request.pattern);
     let limits = SearchLimits::one_of_many(problem.expr.inputs.len());
     let machine = Machine::here();
-    let found = search_orders(SCHEDULERS[0], &problem, &orders, machine, &limits)?;
+    let found = search_orders(SCHEDULERS[0], &problem, &storages(&problem), machine, &limits)?;
     let best = &found.candidates[0];
-    let order = mode_order(&best.order, modes)?;
+    let stored = best.storage.operands.first().map(|(_, order)| order);
+    let stored = stored.ok_or_else(|| CoreError::Internal("a list that is not stored".into()))?;
+    let order = mode_order(stored, modes)?;
     list.sort(&order)?;
     let (extents, coords, numbers) = list.into_parts();
     let ones: Array<f64> = vec![1.0; count].into();
-    let tree = Csf::build(Coo::new(extents, coords, ones)?, &order)?.fuse(best.order.fused);
-    let (posed, schedule) = (best.order.problem(&problem), &best.candidate.schedule);
+    let tree = Csf::build(Coo::new(extents, coords, ones)?, &order)?.fuse(stored.fused);
+    let (posed, schedule) = (best.storage.problem(&problem), &best.candidate.schedule);
     let mut contraction = Contraction::build(&posed, schedule, Arc::new(tree), toolchain)?;
     let packed = operands.into_iter().enumerate().map(|(at, o)| contraction.pack(at, &o));
     let packed: Vec<Matrix<f64>> = packed.collect::<Result<_, CoreError>>()?;

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use decompose_core::autoschedule::{LevelOrder, SCHEDULERS, SearchLimits, search_orders};
+use decompose_core::autoschedule::{LevelOrder, SCHEDULERS, SearchLimits, Storage, search_orders};
 use decompose_core::contract::{Contraction, Request};
 use decompose_core::cost::Machine;
 use decompose_core::error::CoreError;
@@ -364,19 +364,16 @@ impl<V: Value> Kernels<V> {
     fn schedule(&self, left_out: LeftOut, ranks: &[usize]) -> Result<Scheduled, CoreError> {
         let (problem, request) = problem(left_out, &self.counts, ranks, V::BYTES)?;
         let modes = &request.expr.inputs[0].indices;
-        let orders: Vec<LevelOrder> = self
-            .trees
-            .iter()
-            .map(|(tree, _)| LevelOrder {
-                levels: tree.order.modes().iter().map(|&mode| modes[mode]).collect(),
-                fused: tree.fused,
-            })
-            .collect();
+        let stored = self.trees.iter().map(|(tree, _)| {
+            let levels = tree.order.modes().iter().map(|&mode| modes[mode]).collect();
+            Storage::of(0, LevelOrder { levels, fused: tree.fused })
+        });
+        let stored: Vec<Storage> = stored.collect();
         let limits = SearchLimits::one_of_many(problem.expr.inputs.len());
         let machine = Machine::here();
-        let found = search_orders(SCHEDULERS[0], &problem, &orders, machine, &limits)?;
+        let found = search_orders(SCHEDULERS[0], &problem, &stored, machine, &limits)?;
         let best = &found.candidates[0];
-        let at = orders.iter().position(|order| *order == best.order).unwrap_or(0);
+        let at = stored.iter().position(|one| *one == best.storage).unwrap_or(0);
         let schedule = best.candidate.schedule.clone();
         let note = KernelNote {
             left_out,
@@ -392,7 +389,7 @@ impl<V: Value> Kernels<V> {
             runs: 0,
             origin: "interpreted",
         };
-        Ok(Scheduled { problem: best.order.problem(&problem), schedule, tree: at, note })
+        Ok(Scheduled { problem: best.storage.problem(&problem), schedule, tree: at, note })
     }
 
     /// Makes a kernel as it was scheduled.

@@ -13,7 +13,7 @@ use crate::cost::tree::{Site, TreeCost};
 use crate::einsum::{Index, IndexSet};
 use crate::error::CoreError;
 use crate::nest::{Forest, Node};
-use crate::path::Path;
+use crate::path::{Path, Term};
 use crate::schedule::Problem;
 
 /// The scheduler `exhaustive`: every fully fused nest, ranked by predicted seconds; slow beyond five operands.
@@ -63,7 +63,7 @@ fn forests(problem: &Problem, path: &Path, most: usize) -> (Vec<Forest>, bool) {
         .iter()
         .map(|term| {
             let mut orders = Vec::new();
-            extend(&nesting, term.indices, &mut Vec::new(), (&mut orders, enough));
+            extend(&nesting, term, &mut Vec::new(), (&mut orders, enough));
             orders
         })
         .collect();
@@ -82,22 +82,22 @@ fn forests(problem: &Problem, path: &Path, most: usize) -> (Vec<Forest>, bool) {
     ((0..all.min(most)).map(nth).collect(), all > most)
 }
 
-/// Adds the loop orders over `indices` that begin with `order`, until there are `enough`.
+/// Adds the loop orders of `term` that begin with `order`, until there are `enough`.
 fn extend(
     nesting: &LevelNesting,
-    indices: IndexSet,
+    term: &Term,
     order: &mut Vec<Index>,
     (orders, enough): (&mut Vec<Vec<Index>>, usize),
 ) {
     let done: IndexSet = order.iter().copied().collect();
-    if done == indices {
+    if done == term.indices {
         orders.push(order.clone());
         return;
     }
-    for index in (indices - done).iter() {
-        if orders.len() < enough && nesting.may_loop(indices, index, done) {
+    for index in (term.indices - done).iter() {
+        if orders.len() < enough && nesting.may_loop(term, index, done) {
             order.push(index);
-            extend(nesting, indices, order, (orders, enough));
+            extend(nesting, term, order, (orders, enough));
             order.pop();
         }
     }

@@ -5,7 +5,10 @@ use crate::cost::Machine;
 use crate::einsum::Index;
 use crate::nest::Forest;
 use crate::path::Path;
-use crate::schedule::{BufferKind, Conflict, Layout, Parallel, Problem, Schedule, Space};
+use crate::schedule::{
+    BufferKind, Conflict, Layout, MOST_WORKSPACE_CELLS, OutputForm, Parallel, Problem, Schedule,
+    Space, Workspace,
+};
 
 /// Completes a nest: CSF layouts as the problem gives them, dense buffers, the root loop parallel
 /// over equal numbers of non-zeros, prefetches for gathered operands that leave the second-level
@@ -15,18 +18,32 @@ use crate::schedule::{BufferKind, Conflict, Layout, Parallel, Problem, Schedule,
 ///
 /// If `nest` does not hold the terms of `path`.
 pub fn finish(problem: &Problem, path: Path, nest: Forest, machine: &Machine) -> Schedule {
-    let layouts = problem.sparse.iter().map(|x| Layout::tree(&x.levels, x.fused)).collect();
+    let several = problem.sparse.len() > 1;
+    let layouts = problem
+        .sparse
+        .iter()
+        .map(|x| Layout { input: several.then_some(x.input), ..Layout::tree(&x.levels, x.fused) });
+    let layouts = layouts.collect();
     let buffers = vec![BufferKind::Dense; path.terms.len() - 1];
     let orders = nest.orders(path.terms.len()).expect("a nest of all terms");
     let parallel = parallel(problem, &orders);
     let prefetches = prefetches(problem, &path, machine);
-    Schedule { path, nest, layouts, buffers, tiles: Vec::new(), parallel, prefetches }
+    let workspace = (problem.output == OutputForm::Assembled).then(|| {
+        let last = orders.last().map_or(&[][..], Vec::as_slice);
+        match problem.workspace_cells(last) <= MOST_WORKSPACE_CELLS {
+            true => Workspace::Dense,
+            false => Workspace::List,
+        }
+    });
+    Schedule { path, nest, layouts, buffers, workspace, tiles: Vec::new(), parallel, prefetches }
 }
 
 fn parallel(problem: &Problem, orders: &[Vec<Index>]) -> Option<Parallel> {
     let first = *problem.sparse.first()?.levels.first()?;
     let output = problem.expr.output.set();
-    let conflict = if problem.has_pattern_output() {
+    let conflict = if problem.output == OutputForm::Assembled {
+        Conflict::Assemble
+    } else if problem.has_pattern_output() {
         Conflict::Positions
     } else if orders.last().is_some_and(|last| problem.owns_ranges(last)) {
         Conflict::Owner

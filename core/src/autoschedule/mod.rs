@@ -28,7 +28,8 @@ pub use finish::finish;
 pub use limits::{Breadth, SearchLimits};
 pub use measured::{HalvingConfig, HalvingReport, HalvingStop, Timing, successive_halving};
 pub use orders::{
-    LevelOrder, OrderedCandidate, OrdersFound, level_orders, search_orders, storage_orders,
+    LevelOrder, OrderedCandidate, OrdersFound, Storage, level_orders, search_orders,
+    storage_orders, storages,
 };
 pub(crate) use sparse_outside::along_tree;
 pub use spttn::cheapest_forest;

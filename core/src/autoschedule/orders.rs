@@ -1,9 +1,11 @@
-//! Searches that choose the order of the sparse operand's levels too.
+//! Searches that choose the order of the sparse operands' levels too.
 //!
 //! The order of the levels decides which loops can be fused, which rows are gathered and who owns
-//! the rows of the output.  If the caller can store the operand in another order, every order is a
+//! the rows of the output.  If the caller can store the operands in other orders, every storage is a
 //! problem of its own; their schedules are ranked together by predicted seconds on all threads,
 //! since an order whose root the output lacks needs private copies of it.
+//!
+//! Of several operands each may be the one that is cut into tasks.
 
 use std::time::Instant;
 
@@ -13,7 +15,7 @@ use crate::autoschedule::{Candidate, Scheduler, SearchLimits, SearchReport};
 use crate::cost::{Machine, on_threads};
 use crate::einsum::{Extents, Index, IndexSet};
 use crate::error::CoreError;
-use crate::schedule::{Pattern, Problem};
+use crate::schedule::{OutputForm, Pattern, Problem, SparseOperand};
 
 /// How a sparse operand may be stored.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -24,23 +26,96 @@ pub struct LevelOrder {
     pub fused: usize,
 }
 
-impl LevelOrder {
-    /// Returns `problem` with its sparse operand stored in this order.
+/// How all sparse operands of a problem are stored.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Storage {
+    /// Each sparse input with its order; the first is cut into tasks.
+    pub operands: Vec<(usize, LevelOrder)>,
+}
+
+impl Storage {
+    /// Stores input `input`, the only sparse one, in `order`.
+    pub fn of(input: usize, order: LevelOrder) -> Storage {
+        Storage { operands: vec![(input, order)] }
+    }
+
+    /// Returns `problem` with its sparse operands stored so.
+    ///
+    /// Its bounds and options stay; an output that has all indices of the first operand has its pattern.
     pub fn problem(&self, problem: &Problem) -> Problem {
-        let mut problem = problem.clone();
-        if let Some(x) = problem.sparse.first_mut() {
-            x.levels.clone_from(&self.levels);
-            x.fused = self.fused;
-        }
-        problem
+        let stored = self.operands.iter().filter_map(|(input, order)| {
+            let operand = problem.sparse.iter().find(|x| x.input == *input)?.clone();
+            Some(SparseOperand { levels: order.levels.clone(), fused: order.fused, ..operand })
+        });
+        let (expr, extents) = (problem.expr.clone(), problem.extents.clone());
+        let posed = Problem::joining(expr, extents, stored.collect());
+        let assembled = problem.output == OutputForm::Assembled && !posed.has_pattern_output();
+        let output = if assembled { OutputForm::Assembled } else { posed.output };
+        Problem { sparse: posed.sparse, output, ..problem.clone() }
     }
 }
 
-/// A schedule with the order that it is for.
+/// The most storages of several sparse operands that are searched.
+const MOST_STORAGES: usize = 96;
+
+/// Returns the ways to store the sparse operands of `problem` that are worth a search.
+///
+/// Those of a single operand are its [`storage_orders`].  Of several operands each leads whose pattern the
+/// output can have, or each if there is none such; with an order of its levels go all orders of the others while
+/// no more than 96 storages come of it, and else those in which the others have their levels in the order of
+/// the loops that are there already.
+pub fn storages(problem: &Problem) -> Vec<Storage> {
+    let orders = |x: &SparseOperand| level_orders(&x.levels, &problem.extents, &x.pattern);
+    if let [x] = problem.sparse.as_slice() {
+        let stored = storage_orders(&x.levels, &problem.extents, &x.pattern).into_iter();
+        return stored.map(|order| Storage::of(x.input, order)).collect();
+    }
+    let output = problem.expr.output.set();
+    let keeps = |x: &&SparseOperand| x.levels.iter().all(|&level| output.contains(level));
+    let any = problem.sparse.iter().any(|x| keeps(&x));
+    let leaders: Vec<&SparseOperand> = problem.sparse.iter().filter(|x| !any || keeps(x)).collect();
+    let all: usize = problem.sparse.iter().map(|x| orders(x).len()).fold(1, usize::saturating_mul);
+    let each = all.saturating_mul(leaders.len()) <= MOST_STORAGES;
+    let mut found = Vec::new();
+    for leader in leaders {
+        let others = problem.sparse.iter().filter(|x| x.input != leader.input);
+        let operands: Vec<&SparseOperand> = std::iter::once(leader).chain(others).collect();
+        let mut partial: Vec<Vec<(usize, LevelOrder)>> = vec![Vec::new()];
+        for (at, x) in operands.into_iter().enumerate() {
+            let choices = if at == 0 || each { orders(x) } else { Vec::new() };
+            let longer = |before: Vec<(usize, LevelOrder)>| {
+                let follow = choices.is_empty().then(|| following(x, &before));
+                let choices: Vec<Vec<Index>> = choices.iter().cloned().chain(follow).collect();
+                choices.into_iter().map(move |levels| {
+                    let order = LevelOrder { levels, fused: 1 };
+                    before.iter().cloned().chain([(x.input, order)]).collect::<Vec<_>>()
+                })
+            };
+            partial = partial.into_iter().flat_map(longer).collect();
+        }
+        found.extend(partial.into_iter().map(|operands| Storage { operands }));
+    }
+    found.truncate(MOST_STORAGES);
+    found
+}
+
+/// Returns the levels of `x` in the order in which those of the operands `before` come, and then its own.
+fn following(x: &SparseOperand, before: &[(usize, LevelOrder)]) -> Vec<Index> {
+    let mut levels: Vec<Index> = Vec::new();
+    let looped = before.iter().flat_map(|(_, order)| &order.levels).chain(&x.levels);
+    for &level in looped.filter(|level| x.levels.contains(level)) {
+        if !levels.contains(&level) {
+            levels.push(level);
+        }
+    }
+    levels
+}
+
+/// A schedule with the storage that it is for.
 #[derive(Clone, Debug)]
 pub struct OrderedCandidate {
-    /// The order of the levels.
-    pub order: LevelOrder,
+    /// How the sparse operands are stored.
+    pub storage: Storage,
     /// The schedule, with its predicted cost on one core.
     pub candidate: Candidate,
     /// Predicted seconds on the threads of the machine.
@@ -98,7 +173,8 @@ pub fn storage_orders(indices: &[Index], extents: &Extents, pattern: &Pattern) -
     level_orders(indices, extents, pattern).into_iter().flat_map(stored).collect()
 }
 
-/// Searches `problem` with its sparse operand stored in each of `orders`, which share the work that `limits` allow.
+/// Searches `problem` with its sparse operands stored in each way of `storages`, which share the work that `limits`
+/// allow.
 ///
 /// # Errors
 ///
@@ -106,7 +182,7 @@ pub fn storage_orders(indices: &[Index], extents: &Extents, pattern: &Pattern) -
 pub fn search_orders(
     scheduler: &dyn Scheduler,
     problem: &Problem,
-    orders: &[LevelOrder],
+    storages: &[Storage],
     machine: &Machine,
     limits: &SearchLimits,
 ) -> Result<OrdersFound, CoreError> {
@@ -114,14 +190,14 @@ pub fn search_orders(
     let mut candidates = Vec::new();
     let mut report: Option<SearchReport> = None;
     let mut refused = None;
-    let limits = limits.shared(orders.len());
-    // The results keep the order of `orders`.
-    let searched: Vec<_> = orders
+    let limits = limits.shared(storages.len());
+    // The results keep the order of `storages`.
+    let searched: Vec<_> = storages
         .par_iter()
-        .map(|order| {
-            let problem = order.problem(problem);
+        .map(|storage| {
+            let problem = storage.problem(problem);
             let found = scheduler.search_within(&problem, machine, &limits)?;
-            let one = |candidate| ordered(&problem, order, candidate, machine);
+            let one = |candidate| ordered(&problem, storage, candidate, machine);
             let candidates: Vec<_> = found.candidates.into_iter().map(one).collect();
             Ok((candidates, found.report))
         })
@@ -152,14 +228,14 @@ pub fn search_orders(
 
 fn ordered(
     problem: &Problem,
-    order: &LevelOrder,
+    storage: &Storage,
     candidate: Candidate,
     machine: &Machine,
 ) -> OrderedCandidate {
     let (schedule, cost) = (&candidate.schedule, &candidate.cost);
     let threaded = on_threads(problem, schedule, cost, machine, machine.threads);
     let (seconds, side_bytes) = (threaded.seconds, threaded.side_bytes);
-    OrderedCandidate { order: order.clone(), candidate, seconds, side_bytes }
+    OrderedCandidate { storage: storage.clone(), candidate, seconds, side_bytes }
 }
 
 /// Adds up the reports of two searches.

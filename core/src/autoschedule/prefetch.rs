@@ -60,7 +60,7 @@ pub(super) fn prefetches(problem: &Problem, path: &Path, machine: &Machine) -> V
     let short = if products { SHORT_ROW_BYTES_OF_WORK } else { SHORT_ROW_BYTES };
     let root = x.levels.first().copied();
     let inputs = problem.expr.inputs.iter().enumerate();
-    let gathered = inputs.filter(|(input, _)| *input != x.input);
+    let gathered = inputs.filter(|(input, _)| problem.sparse_place(*input).is_none());
     let inputs = gathered.filter_map(|(input, access)| {
         let at_root = root.is_some_and(|root| access.set().contains(root));
         let distance = gathers.distance(access.set(), short)?;

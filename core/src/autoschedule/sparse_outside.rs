@@ -85,16 +85,23 @@ fn legal(
     }
 }
 
-/// The loops of every term: over `outside`, over the levels of the tree, over the other dense indices.
+/// The loops of every term: over `outside`, over the levels of the first tree, over those of the others, over the
+/// dense indices.
 fn orders(problem: &Problem, path: &Path, outside: &[Index]) -> Vec<Vec<Index>> {
-    let levels = problem.sparse.first().map_or(&[][..], |x| &x.levels);
     let first: IndexSet = outside.iter().copied().collect();
-    let inside = problem.expr.all() - problem.sparse_indices() - first;
+    let mut levels: Vec<Index> = Vec::new();
+    for &level in problem.sparse.iter().flat_map(|x| &x.levels) {
+        if !levels.contains(&level) && !first.contains(level) {
+            levels.push(level);
+        }
+    }
+    let walked: IndexSet = levels.iter().copied().collect();
+    let inside = problem.expr.all() - walked - first;
     let having = |index: Index| path.terms.iter().filter(|t| t.indices.contains(index)).count();
     let mut dense: Vec<(usize, Index)> = inside.iter().map(|i| (having(i), i)).collect();
     dense.sort_by_key(|&(terms, index)| (std::cmp::Reverse(terms), index));
     let all: Vec<Index> =
-        outside.iter().chain(levels).copied().chain(dense.into_iter().map(|(_, i)| i)).collect();
+        outside.iter().chain(&levels).copied().chain(dense.into_iter().map(|(_, i)| i)).collect();
     let of = |term: &Term| all.iter().copied().filter(|&i| term.indices.contains(i)).collect();
     path.terms.iter().map(of).collect()
 }

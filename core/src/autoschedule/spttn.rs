@@ -21,7 +21,7 @@ use crate::cost::tree::{DenseLoops, MaxBufferDims, Site, TreeCost};
 use crate::einsum::{Index, IndexSet};
 use crate::error::CoreError;
 use crate::nest::{Forest, Node};
-use crate::path::{Path, Term};
+use crate::path::{Path, Source, Term};
 use crate::schedule::Problem;
 use crate::small_map::SmallMap;
 
@@ -250,8 +250,8 @@ impl<'a, C: TreeCost> Search<'a, C> {
         }
         for root in open.iter() {
             for split in key.first + 1..=key.end {
-                let indices = self.path.terms[split - 1].indices;
-                if !self.nesting.may_loop(indices, root, key.done) || !self.work.spend() {
+                let term = &self.path.terms[split - 1];
+                if !self.nesting.may_loop(term, root, key.done) || !self.work.spend() {
                     break;
                 }
                 let Some(rest) = self.rest(key, split) else { continue };
@@ -321,27 +321,38 @@ impl<'a, C: TreeCost> Search<'a, C> {
     }
 }
 
-/// How loops over the levels of a problem's sparse operand must be nested.
+/// How loops over the levels of a problem's sparse operands must be nested.
 pub(super) struct LevelNesting {
-    /// The levels above that of each index, by its number; none where it is no level.
+    /// The levels above that of each index in the first operand, by its number; none where it is no level.
     above: [IndexSet; Index::COUNT],
+    /// The other operands, by input, with theirs.
+    others: Vec<(usize, [IndexSet; Index::COUNT])>,
+}
+
+/// Returns the levels above that of each index, by its number.
+fn above(levels: &[Index]) -> [IndexSet; Index::COUNT] {
+    let mut above = [IndexSet::EMPTY; Index::COUNT];
+    levels.iter().fold(IndexSet::EMPTY, |walked, &level| {
+        above[level.number()] = walked;
+        walked.with(level)
+    });
+    above
 }
 
 impl LevelNesting {
     pub(super) fn new(problem: &Problem) -> LevelNesting {
-        let mut above = [IndexSet::EMPTY; Index::COUNT];
-        let levels = problem.sparse.first().map_or(&[][..], |x| &x.levels);
-        levels.iter().fold(IndexSet::EMPTY, |walked, &level| {
-            above[level.number()] = walked;
-            walked.with(level)
-        });
-        LevelNesting { above }
+        let first = problem.sparse.first().map_or(&[][..], |x| &x.levels);
+        let others = problem.sparse.iter().skip(1).map(|x| (x.input, above(&x.levels))).collect();
+        LevelNesting { above: above(first), others }
     }
 
-    /// Tells whether a term over `indices` inside loops over `done` may loop over `index` next: a level of the
-    /// tree comes after those above it.
-    pub(super) fn may_loop(&self, indices: IndexSet, index: Index, done: IndexSet) -> bool {
-        let open = indices - done;
-        open.contains(index) && (open & self.above[index.number()]).is_empty()
+    /// Tells whether `term` inside loops over `done` may loop over `index` next: a level of the first tree comes
+    /// after those above it, and so does one of another tree in the term that reads it.
+    pub(super) fn may_loop(&self, term: &Term, index: Index, done: IndexSet) -> bool {
+        let open = term.indices - done;
+        let after = |above: &[IndexSet]| (open & above[index.number()]).is_empty();
+        let mut read =
+            self.others.iter().filter(|(input, _)| term.inputs.contains(&Source::Input(*input)));
+        open.contains(index) && after(&self.above) && read.all(|(_, above)| after(above))
     }
 }

@@ -16,7 +16,7 @@
 use crate::codegen::loops::Writer;
 use crate::codegen::registers::lanes;
 use crate::einsum::Index;
-use crate::lower::{Addressing, Place, Stmt, Update};
+use crate::lower::{Addressing, Place, Stmt, TreeLevel, Update};
 
 /// The most vectors that the batch keeps in registers for its nodes; of the 32 of AVX-512 the rest
 /// is for the target and the scales.
@@ -58,7 +58,7 @@ impl<'a> Batch<'a> {
         if owns_rows || c.fused_above(level).is_some() {
             return None;
         }
-        let outer = outer_product(c, c.program.levels[level].index, body)?;
+        let outer = outer_product(c, c.program.levels()[level].index, body)?;
         let array = &c.program.buffers[outer.vectors];
         let width = lanes(c.program, array.len);
         let count = array.len / width;
@@ -68,7 +68,7 @@ impl<'a> Batch<'a> {
 
     /// Writes the loop over whole batches of the nodes of `level` from `at_<index>` on.
     pub(super) fn emit(&self, c: &mut Writer, level: usize) {
-        let (nodes, walked) = (self.nodes, c.program.levels[level].index);
+        let (nodes, walked) = (self.nodes, c.program.levels()[level].index);
         c.open(&format!(
             "for (; at_{walked} + {nodes} <= end_{walked}; at_{walked} += {nodes}) {{"
         ));
@@ -97,7 +97,7 @@ impl<'a> Batch<'a> {
     /// Writes what comes before the product, for a node of the batch.
     fn fetch(&self, c: &mut Writer, level: usize, node: u64) {
         let Batch { outer, name, count, .. } = self;
-        let walked = c.program.levels[level].index;
+        let walked = c.program.levels()[level].index;
         c.line(&format!("const uint64_t first_{walked} = at_{walked};"));
         c.line(&format!("const uint64_t at_{walked} = first_{walked} + {node};"));
         c.bind_node(level);
@@ -169,15 +169,19 @@ impl<'a> Batch<'a> {
 ///
 /// Returns whether it was of that form.
 pub(super) fn row_of_few(c: &mut Writer, body: &[Stmt]) -> bool {
-    let [Stmt::Clear { buffer }, Stmt::Walk { level, body: walk }, store] = body else {
+    let [Stmt::Clear { buffer }, Stmt::Walk { lead, located, body: walk }, store] = body else {
         return false;
     };
+    let TreeLevel { tree: 0, level } = lead else { return false };
+    if !located.is_empty() {
+        return false;
+    }
     let Some(batch) = Batch::of(c, *level, walk) else { return false };
     let summed = batch.outer.target == Place::Buffer(*buffer) && sets_row(store, *buffer);
     if !(summed && laid_out_as_row(c, *buffer)) {
         return false;
     }
-    let (index, (begin, end)) = (c.program.levels[*level].index, c.bounds(*level));
+    let (index, (begin, end)) = (c.program.levels()[*level].index, c.bounds(*level));
     c.line(&format!("const uint64_t at_{index} = {begin};"));
     c.line(&format!("const uint64_t count = {end} - at_{index};"));
     c.open(&format!("if (0 < count && count <= {}) {{", batch.nodes));
@@ -258,6 +262,7 @@ fn stays_inside(c: &Writer, stmt: &Stmt) -> bool {
             body.iter().all(|stmt| stays_inside(c, stmt))
         }
         Stmt::Clear { buffer } => variable(buffer),
+        Stmt::Append { .. } => false,
         Stmt::Product { target: Place::Buffer(buffer), .. } => variable(buffer),
         Stmt::Product { .. } => false,
     }

@@ -8,9 +8,11 @@ use decompose_formats::ints::Width;
 use crate::codegen::batch::{Batch, row_of_few};
 use crate::codegen::registers::{Kept, kept};
 use crate::codegen::sizes::named;
-use crate::codegen::{rows, vector};
+use crate::codegen::{assembled, joined, rows, vector};
 use crate::einsum::Index;
-use crate::lower::{Addressing, Array, Place, Program, Stmt, Update};
+use crate::lower::{
+    Addressing, Array, LevelParam, Place, Program, Stmt, TreeLevel, TreeParam, Update,
+};
 use crate::schedule::{Conflict, Fusion};
 
 /// The name of the function in every kernel.
@@ -20,10 +22,11 @@ use crate::schedule::{Conflict, Fusion};
 ///                       const uint64_t *task);
 /// ```
 ///
-/// `in` holds coordinates and pointers of each level (pointers not for the last), the values, the
-/// dense operands, and the numbers of [`sizes`](crate::codegen::sizes).  `out` is the output; `boundary`, if not
+/// `in` holds coordinates and pointers of each level (pointers not for the last) and the values of each
+/// sparse operand, the dense operands, and the numbers of [`sizes`](crate::codegen::sizes).  `out` is the output; `boundary`, if not
 /// null, takes the first root slice instead.  `scratch` is the memory of large buffers ([`Program::scratch`]).  `task`
-/// holds the first node and one past the last node of each level.
+/// holds the first node and one past the last node of each level of the first sparse operand, and the number
+/// of the roots of each other one.
 pub const ENTRY: &str = "decompose_kernel";
 
 /// Writes `program` as a C file of one function [`ENTRY`].
@@ -72,6 +75,11 @@ impl Writer<'_> {
         self.depth += 1;
     }
 
+    /// Ends an indented part without a line of its own.
+    pub(super) fn depth_back(&mut self) {
+        self.depth -= 1;
+    }
+
     pub(super) fn close(&mut self) {
         self.depth -= 1;
         self.line("}");
@@ -86,7 +94,7 @@ impl Writer<'_> {
         for line in self.program.to_string().lines().skip(1) {
             self.line(&format!("// | {line}"));
         }
-        if self.program.levels.len() > FEW_LEVELS {
+        if self.program.levels().len() > FEW_LEVELS {
             self.line(ONE_REGION);
         }
         self.line("#include <stddef.h>");
@@ -104,6 +112,8 @@ impl Writer<'_> {
         self.line(
             "static inline uint64_t smaller(uint64_t a, uint64_t b) { return a < b ? a : b; }",
         );
+        joined::define_seek(self);
+        assembled::define(self);
         self.line("");
     }
 
@@ -117,15 +127,17 @@ impl Writer<'_> {
             c.line(&format!("const {kind} *restrict {name} = in[{slot}];"));
             slot += 1;
         };
-        let last = self.program.levels.len() - 1;
-        for (at, level) in self.program.levels.iter().enumerate() {
-            let index = level.index;
-            bind(self, int_type(level.coords), &format!("coord_{index}"));
-            if at < last && level.fusion == Fusion::Separate {
-                bind(self, int_type(level.pointers), &format!("child_{index}"));
+        for (tree, TreeParam { levels, .. }) in self.program.trees.iter().enumerate() {
+            let of = numbered(tree);
+            for (at, level) in levels.iter().enumerate() {
+                let LevelParam { index, storage, fusion, .. } = level;
+                bind(self, int_type(storage.coords), &format!("coord{of}_{index}"));
+                if at + 1 < levels.len() && *fusion == Fusion::Separate {
+                    bind(self, int_type(storage.pointers), &format!("child{of}_{index}"));
+                }
             }
+            bind(self, "value", &format!("nonzero{of}"));
         }
-        bind(self, "value", "nonzero");
         for array in &self.program.dense {
             bind(self, "value", &array.name);
         }
@@ -144,6 +156,7 @@ impl Writer<'_> {
     }
 
     fn locals(&mut self) {
+        assembled::declare(self);
         let (starts, _) = self.program.scratch();
         for (buffer, array) in self.program.buffers.iter().enumerate() {
             if self.registers.contains(&buffer) {
@@ -166,7 +179,13 @@ impl Writer<'_> {
     pub(super) fn stmts(&mut self, stmts: &[Stmt]) {
         for stmt in stmts {
             match stmt {
-                Stmt::Walk { level, body } => self.walk(*level, body),
+                Stmt::Append { outside } => assembled::append(self, outside),
+                Stmt::Walk { lead: TreeLevel { tree: 0, level }, located, body }
+                    if located.is_empty() =>
+                {
+                    self.walk(*level, body);
+                }
+                Stmt::Walk { lead, located, body } => joined::walk(self, *lead, located, body),
                 Stmt::Range { index, extent, body }
                     if rows::summed_rows(self, (*index, *extent), body) => {}
                 Stmt::Range { index, extent, body } => {
@@ -192,7 +211,7 @@ impl Writer<'_> {
         }
         let batch = Batch::of(self, level, body);
         if let Some(batch) = &batch {
-            let (index, (begin, end)) = (self.program.levels[level].index, self.bounds(level));
+            let (index, (begin, end)) = (self.program.levels()[level].index, self.bounds(level));
             self.open("{");
             self.line(&format!("uint64_t at_{index} = {begin};"));
             self.line(&format!("const uint64_t end_{index} = {end};"));
@@ -214,7 +233,7 @@ impl Writer<'_> {
 
     /// Opens the loop over the nodes of `level` and binds the coordinate.
     pub(super) fn open_walk(&mut self, level: usize) {
-        let index = self.program.levels[level].index;
+        let index = self.program.levels()[level].index;
         if let Some(up) = self.fused_above(level) {
             self.open("{");
             self.line(&format!("const uint64_t at_{index} = at_{up};"));
@@ -230,7 +249,7 @@ impl Writer<'_> {
 
     /// The index of the level above if one position loop walks both.
     pub(super) fn fused_above(&self, level: usize) -> Option<Index> {
-        let up = self.program.levels[level.checked_sub(1)?];
+        let up = self.program.levels()[level.checked_sub(1)?];
         (up.fusion == Fusion::WithNext).then_some(up.index)
     }
 
@@ -239,13 +258,13 @@ impl Writer<'_> {
     fn position_loop(&self, level: usize) -> (Index, usize) {
         let first = (0..=level).rev().find(|&at| self.fused_above(at).is_none());
         let first = first.expect("nothing is above the first level");
-        (self.program.levels[first].index, 2 * first + 1)
+        (self.program.levels()[first].index, 2 * first + 1)
     }
 
     /// The first node of `level` below the current one above, and one past the last.
     pub(super) fn bounds(&self, level: usize) -> (String, String) {
         let (low, high) = (2 * level, 2 * level + 1);
-        match level.checked_sub(1).map(|up| self.program.levels[up].index) {
+        match level.checked_sub(1).map(|up| self.program.levels()[up].index) {
             None => (format!("task[{low}]"), format!("task[{high}]")),
             Some(up) => {
                 let children = |next: &str| format!("child_{up}[at_{up}{next}]");
@@ -257,7 +276,7 @@ impl Writer<'_> {
 
     /// Binds the coordinate of the current node, and the output's row where it follows from it.
     pub(super) fn bind_node(&mut self, level: usize) {
-        let index = self.program.levels[level].index;
+        let index = self.program.levels()[level].index;
         self.line(&format!("const size_t {index} = coord_{index}[at_{index}];"));
         if level == 0 {
             self.bind_row();
@@ -281,8 +300,8 @@ impl Writer<'_> {
     /// Points `row` at the output's block of the current non-zero, below the last level.
     fn bind_position(&mut self, level: usize) {
         let positions = self.program.addressing == Addressing::Positions;
-        if positions && level + 1 == self.program.levels.len() {
-            let (index, len) = (self.program.levels[level].index, self.len(Place::Output));
+        if positions && level + 1 == self.program.levels().len() {
+            let (index, len) = (self.program.levels()[level].index, self.len(Place::Output));
             self.line(&format!("value *const row = out + at_{index} * {len};"));
         }
     }
@@ -290,7 +309,7 @@ impl Writer<'_> {
     /// Asks for the rows that a later node of `level` will read or add to.
     pub(super) fn prefetches(&mut self, level: usize) {
         for prefetch in self.program.prefetches.iter().filter(|r| r.level == level) {
-            let index = self.program.levels[level].index;
+            let index = self.program.levels()[level].index;
             let Some(array) = self.program.array(prefetch.place) else { continue };
             let (walked, last) = self.position_loop(level);
             let distance = prefetch.distance;
@@ -337,6 +356,10 @@ impl Writer<'_> {
 
     fn product(&mut self, target: Place, factors: &[Place], update: Update) {
         let factors: Vec<String> = factors.iter().map(|&place| self.element(place)).collect();
+        if let (Place::Output, Addressing::Assembled(workspace)) = (target, self.program.addressing)
+        {
+            return assembled::add(self, workspace, &factors.join(" * "));
+        }
         let sign = if update == Update::Assign { "=" } else { "+=" };
         let target = self.element(target);
         self.line(&format!("{target} {sign} {};", factors.join(" * ")));
@@ -346,8 +369,11 @@ impl Writer<'_> {
     pub(super) fn element(&self, place: Place) -> String {
         match self.program.array(place) {
             None => {
-                let leaf = self.program.levels.last().expect("a sparse operand has levels");
-                format!("nonzero[at_{}]", leaf.index.letter())
+                let tree = if let Place::Value(tree) = place { tree } else { 0 };
+                let leaf = self.program.trees[tree].levels.last();
+                let leaf = leaf.expect("a sparse operand has levels").index;
+                let of = numbered(tree);
+                format!("nonzero{of}[at{of}_{leaf}]")
             }
             Some(array) if array.indices.is_empty() && place != Place::Output => {
                 if matches!(place, Place::Dense(_)) {
@@ -389,7 +415,12 @@ impl Writer<'_> {
     }
 }
 
-fn int_type(width: Width) -> &'static str {
+/// Returns the number that names of a tree have in generated code; none of the first.
+pub(super) fn numbered(tree: usize) -> String {
+    if tree == 0 { String::new() } else { (tree + 1).to_string() }
+}
+
+pub(super) fn int_type(width: Width) -> &'static str {
     match width {
         Width::W16 => "uint16_t",
         Width::W32 => "uint32_t",

@@ -5,14 +5,16 @@
 //! remainders.  Buffers of one index live in vector registers while they fit
 //! ([`REGISTER_BUDGET`]); larger ones are arrays, and a walk that adds to such an array holds a
 //! tile of it in registers at a time.  A loop that adds scaled rows to one row does so in several
-//! partial sums (`rows`).
+//! partial sums (`rows`).  Walks over several sparse operands are in `joined`, assembled outputs in `assembled`.
 //!
 //! Which of this is left out, the program says ([`Optimisation`](crate::optimisation::Optimisation)).
 //!
 //! The code uses GCC's vector types, which clang has too; the compiler splits a 64-byte vector
 //! where the machine has narrower ones.
 
+mod assembled;
 mod batch;
+mod joined;
 mod loops;
 mod registers;
 mod rows;

@@ -61,7 +61,7 @@ fn add_loops(program: &Program, stmts: &[Stmt], named: &mut Vec<(String, u64)>) 
                 let row = common_row(program, *target, factors, *index);
                 add(named, format!("vectors_{index}"), row / lanes(program, row));
             }
-            Stmt::Clear { .. } | Stmt::Product { lanes: None, .. } => {}
+            Stmt::Clear { .. } | Stmt::Append { .. } | Stmt::Product { lanes: None, .. } => {}
         }
     }
 }

@@ -131,7 +131,7 @@ pub(super) fn tiled_walk(c: &mut Writer, level: usize, body: &[Stmt]) -> bool {
         return false;
     };
     let Place::Buffer(buffer) = *target else { return false };
-    let walked = c.program.levels[level].index;
+    let walked = c.program.levels()[level].index;
     let array = &c.program.buffers[buffer];
     if !c.program.optimisations.keeps_registers()
         || c.registers.contains(&buffer)

@@ -7,7 +7,7 @@
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-use crate::autoschedule::LevelOrder;
+use crate::autoschedule::Storage;
 use crate::cost::Machine;
 use crate::einsum::Expr;
 use crate::schedule::{Problem, Schedule};
@@ -21,10 +21,10 @@ const SECONDS: &str = "# seconds ";
 pub struct Fingerprint(String);
 
 impl Fingerprint {
-    /// Takes the fingerprint of a choice among the schedules of `problem` on `orders`.
-    pub fn of(problem: &Problem, orders: &[LevelOrder], machine: &Machine) -> Fingerprint {
+    /// Takes the fingerprint of a choice among the schedules of `problem` on `storages`.
+    pub fn of(problem: &Problem, storages: &[Storage], machine: &Machine) -> Fingerprint {
         let mut hash = blake3::Hasher::new();
-        hash.update(format!("{problem:?} {orders:?} {machine:?}").as_bytes());
+        hash.update(format!("{problem:?} {storages:?} {machine:?}").as_bytes());
         Fingerprint(hash.finalize().to_hex()[..32].to_owned())
     }
 }

@@ -1,10 +1,11 @@
-//! Any expression of one sparse and many dense operands, on real data.
+//! Any product of sparse and dense operands, on real data.
 //!
 //! ```text
 //! Request (expression, extents, pattern) + tree order -> Problem -> search -> Schedule
 //! Schedule + tree -> Contraction: pack operands -> run -> packed output -> tensor
 //! ```
 
+mod assembled;
 mod choices;
 mod pack;
 mod preview;
@@ -23,29 +24,32 @@ use ndarray::IxDyn;
 
 use crate::autoschedule::SCHEDULERS;
 use crate::cost::Machine;
-use crate::einsum::{Expr, Index};
+use crate::einsum::{Access, Expr, Extents, Index};
 use crate::error::CoreError;
-use crate::lower::{Addressing, lower};
+use crate::lower::{Addressing, LevelStorage, lower};
 use crate::runtime::{Executor, Kernel, Toolchain};
-use crate::schedule::{Problem, Schedule};
+use crate::schedule::{Problem, Schedule, SparseOperand};
 use crate::sweep::TreeLayout;
+use assembled::joined;
 use pack::{pack, unpack};
 
 pub use choices::{Choice, Choices, Fingerprint};
 pub use preview::preview;
 pub use race::{Entrant, RaceReport, RaceTime, race, random_operands};
-pub use request::Request;
+pub use request::{Request, ResultForm, SparseInput};
 pub use set::{build_all, build_merged};
 pub use shared::{Roots, best_tree};
 
-/// A scheduled expression bound to its sparse operand.
+/// A scheduled expression bound to its sparse operands.
 ///
 /// Dense operands and the output are *packed*: matrices whose rows, the last stored index, are
 /// padded.  The kernel may store the indices of an operand in another order than the expression
 /// names them.
 pub struct Contraction<V: Value> {
     expr: Expr,
-    sparse: usize,
+    /// The sparse inputs, the one whose tree is cut into tasks first.
+    sparse: Vec<usize>,
+    extents: Extents,
     executor: Executor<V>,
 }
 
@@ -63,19 +67,32 @@ impl<V: Value> Contraction<V> {
         tree: Arc<Csf<V>>,
         toolchain: &Toolchain,
     ) -> Result<Contraction<V>, CoreError> {
-        let x = problem.sparse.first().ok_or_else(|| no_sparse(&problem.expr))?;
-        let access = &problem.expr.inputs[x.input];
-        let modes = tree.mode_order().modes();
-        let stored = modes.iter().map(|&mode| access.indices.get(mode).copied());
-        if !stored.eq(x.levels.iter().map(|&level| Some(level))) || tree.fused() != x.fused {
-            let why = "its tree has other levels than the schedule".to_owned();
-            return Err(CoreError::Operand { operand: access.tensor.clone(), why });
+        Contraction::joining(problem, schedule, vec![tree], toolchain)
+    }
+
+    /// Does what [`Contraction::build`] does with a tree for each sparse operand of the problem, in their
+    /// order.
+    ///
+    /// # Errors
+    ///
+    /// As [`Contraction::build`].
+    pub fn joining(
+        problem: &Problem,
+        schedule: &Schedule,
+        mut trees: Vec<Arc<Csf<V>>>,
+        toolchain: &Toolchain,
+    ) -> Result<Contraction<V>, CoreError> {
+        let sparse = problem.sparse.iter().map(|x| x.input).collect();
+        if trees.is_empty() || trees.len() != problem.sparse.len() {
+            return Err(no_sparse(&problem.expr));
         }
-        let width = |ints: &Ints| if ints.is_empty() { Width::W32 } else { ints.width() };
-        let widths = tree.levels().iter().map(|l| (l.coords.width(), width(&l.pointers)));
-        let program = lower(problem, schedule, &widths.collect::<Vec<_>>())?;
-        let executor = Executor::new(Kernel::new(program, toolchain), tree)?;
-        Ok(Contraction { expr: problem.expr.clone(), sparse: x.input, executor })
+        let stored = problem.sparse.iter().zip(&trees).map(|(x, tree)| stored(problem, x, tree));
+        let program = lower(problem, schedule, &stored.collect::<Result<Vec<_>, _>>()?)?;
+        let beside = trees.split_off(1);
+        let kernel = Kernel::new(program, toolchain);
+        let executor = Executor::joining(kernel, trees.remove(0), beside)?;
+        let (expr, extents) = (problem.expr.clone(), problem.extents.clone());
+        Ok(Contraction { expr, sparse, extents, executor })
     }
 
     /// Searches the best schedule of `request` for `tree` and builds it.
@@ -95,12 +112,12 @@ impl<V: Value> Contraction<V> {
         Contraction::build(&problem, &best.schedule, tree, toolchain)
     }
 
-    /// Returns the tree of the sparse operand.
+    /// Returns the tree of the first sparse operand.
     pub fn tree(&self) -> &Csf<V> {
         self.executor.tree()
     }
 
-    /// Returns the tree of the sparse operand, shared.
+    /// Returns the tree of the first sparse operand, shared.
     pub fn shared_tree(&self) -> Arc<Csf<V>> {
         Arc::clone(self.executor.tree())
     }
@@ -108,9 +125,8 @@ impl<V: Value> Contraction<V> {
     /// Tells whether dense operand number `operand` is stored as the expression names its indices:
     /// a matrix whose rows are the last index is then packed as it is.
     pub fn takes_as_named(&self, operand: usize) -> bool {
-        let mut dense = self.expr.inputs.iter().enumerate().filter(|(at, _)| *at != self.sparse);
         let stored = self.kernel().program().dense.get(operand);
-        dense.nth(operand).zip(stored).is_some_and(|((_, a), b)| a.indices == b.indices)
+        self.dense_input(operand).zip(stored).is_some_and(|(a, b)| a.indices == b.indices)
     }
 
     /// Tells whether a dense output is stored as the expression names its indices.
@@ -129,9 +145,8 @@ impl<V: Value> Contraction<V> {
     ///
     /// [`CoreError::Operand`] if its shape is not that of the expression, or there is no memory.
     pub fn pack(&self, operand: usize, tensor: &DenseTensor<V>) -> Result<Matrix<V>, CoreError> {
-        let mut dense = self.expr.inputs.iter().enumerate().filter(|(at, _)| *at != self.sparse);
-        let (Some((_, access)), Some(array)) =
-            (dense.nth(operand), self.kernel().program().dense.get(operand))
+        let (Some(access), Some(array)) =
+            (self.dense_input(operand), self.kernel().program().dense.get(operand))
         else {
             let why = format!("{} has no such dense operand", self.expr);
             return Err(CoreError::Operand { operand: format!("number {operand}"), why });
@@ -198,6 +213,24 @@ impl<V: Value> Contraction<V> {
         self.executor.run_windows(&slices, most, shares, visit)
     }
 
+    /// Computes an assembled output from packed `dense` operands: the non-zeros' list, sorted, without duplicates.
+    ///
+    /// Elements whose sums are zero are listed too.
+    ///
+    /// # Errors
+    ///
+    /// [`CoreError::Operand`] if an operand does not fit; [`CoreError::Internal`] if the output is not assembled.
+    pub fn assemble(&mut self, dense: &[&Matrix<V>]) -> Result<Coo<V>, CoreError> {
+        let slices: Vec<&[V]> = dense.iter().map(|matrix| matrix.as_slice()).collect();
+        let parts = self.executor.assemble(&slices)?;
+        joined(self.kernel().program(), &self.expr, &self.extents, parts)
+    }
+
+    /// Tells whether the output is assembled: [`Contraction::assemble`] computes it.
+    pub fn is_assembled(&self) -> bool {
+        self.kernel().program().is_assembled()
+    }
+
     /// Returns the bytes of private copies of the output and of shared rows.
     pub fn side_bytes(&self) -> u64 {
         self.executor.side_bytes()
@@ -220,7 +253,7 @@ impl<V: Value> Contraction<V> {
         self.block()
     }
 
-    /// Computes the expression with `values` in the place of the sparse operand's, one for each
+    /// Computes the expression with `values` in the place of the first sparse operand's, one for each
     /// non-zero in the order of its tree.
     ///
     /// Solvers that change the values from step to step - residuals, weights, ones - thus keep one
@@ -278,6 +311,13 @@ impl<V: Value> Contraction<V> {
         positions.then(|| self.list(output))
     }
 
+    /// Dense operand number `operand`.
+    fn dense_input(&self, operand: usize) -> Option<&Access> {
+        let inputs = self.expr.inputs.iter().enumerate();
+        let mut dense = inputs.filter(|(at, _)| !self.sparse.contains(at));
+        dense.nth(operand).map(|(_, access)| access)
+    }
+
     /// The indices and extents of the stored dense block.
     fn block(&self) -> Vec<(Index, u64)> {
         let output = &self.kernel().program().output;
@@ -290,7 +330,7 @@ impl<V: Value> Contraction<V> {
         let block = self.block();
         let size: u64 = block.iter().map(|&(_, extent)| extent).product();
         let nnz = tree.values().len() as u64;
-        let access = &self.expr.inputs[self.sparse].indices;
+        let access = &self.expr.inputs[self.sparse[0]].indices;
         let mut extents = Vec::new();
         let mut columns = Vec::new();
         for index in &self.expr.output.indices {
@@ -312,6 +352,27 @@ impl<V: Value> Contraction<V> {
         let rows = (0..output.rows()).flat_map(|row| output.row(row)[..last].iter().copied());
         Ok(Coo::new(extents, columns, rows.collect::<Vec<V>>())?)
     }
+}
+
+/// Returns how the levels of `tree` are stored, if they are those of `x`.
+fn stored<V: Value>(
+    problem: &Problem,
+    x: &SparseOperand,
+    tree: &Csf<V>,
+) -> Result<Vec<LevelStorage>, CoreError> {
+    let access = &problem.expr.inputs[x.input];
+    let modes = tree.mode_order().modes();
+    let levels = modes.iter().map(|&mode| access.indices.get(mode).copied());
+    if !levels.eq(x.levels.iter().map(|&level| Some(level))) || tree.fused() != x.fused {
+        let why = "its tree has other levels than the schedule".to_owned();
+        return Err(CoreError::Operand { operand: access.tensor.clone(), why });
+    }
+    let width = |ints: &Ints| if ints.is_empty() { Width::W32 } else { ints.width() };
+    let storage = tree.levels().iter().zip(&x.levels).enumerate().map(|(at, (level, &index))| {
+        let full = at == 0 && level.coords.len() as u64 == problem.extents.of(index);
+        LevelStorage { coords: level.coords.width(), pointers: width(&level.pointers), full }
+    });
+    Ok(storage.collect())
 }
 
 /// Returns where each of `wanted` stands in `indices`.

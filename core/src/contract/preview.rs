@@ -2,10 +2,10 @@
 
 use decompose_formats::ints::Width;
 
-use crate::einsum::Index;
+use crate::einsum::{Extents, Index};
 use crate::error::CoreError;
-use crate::lower::{Program, lower};
-use crate::schedule::{Problem, Schedule};
+use crate::lower::{LevelStorage, Program, lower};
+use crate::schedule::{Problem, Schedule, SparseOperand};
 
 /// Lowers `schedule` for the index widths that a tree of the problem's extents and non-zeros has.
 ///
@@ -13,13 +13,21 @@ use crate::schedule::{Problem, Schedule};
 ///
 /// [`CoreError::Illegal`] if the schedule breaks a rule.
 pub fn preview(problem: &Problem, schedule: &Schedule) -> Result<Program, CoreError> {
-    let Some(x) = problem.sparse.first() else { return lower(problem, schedule, &[]) };
-    let nnz = x.nodes(problem.sparse_indices(), &problem.extents);
-    let pointers = Width::below(nnz.saturating_add(1));
-    let level = |&index: &Index| (Width::below(problem.extents.of(index)), pointers);
-    let mut widths: Vec<(Width, Width)> = x.levels.iter().map(level).collect();
+    let stored: Vec<Vec<LevelStorage>> =
+        problem.sparse.iter().map(|x| storage(x, &problem.extents)).collect();
+    lower(problem, schedule, &stored)
+}
+
+/// How the levels of a tree with these extents and non-zeros are stored.
+fn storage(x: &SparseOperand, extents: &Extents) -> Vec<LevelStorage> {
+    let nodes = |depth: usize| x.nodes(x.levels[..depth].iter().copied().collect(), extents);
+    let narrow = Width::below(nodes(x.levels.len()).saturating_add(1));
     // Only nodes that open loops have pointers.
-    let first = x.levels.len() - x.fused;
-    widths[first..].iter_mut().for_each(|width| width.1 = Width::W32);
-    lower(problem, schedule, &widths)
+    let opens = |at: usize| at + x.fused < x.levels.len();
+    let level = |(at, &index): (usize, &Index)| LevelStorage {
+        coords: Width::below(extents.of(index)),
+        pointers: if opens(at) { narrow } else { Width::W32 },
+        full: at == 0 && nodes(1) == extents.of(index),
+    };
+    x.levels.iter().enumerate().map(level).collect()
 }

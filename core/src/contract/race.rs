@@ -1,5 +1,6 @@
 //! Candidates measured on the tensor itself.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -11,16 +12,16 @@ use crate::contract::Contraction;
 use crate::error::CoreError;
 use crate::lower::{Array, Program};
 use crate::runtime::Toolchain;
-use crate::schedule::{Problem, Schedule};
+use crate::schedule::{Problem, Schedule, SparseOperand};
 use crate::sweep::TreeLayout;
 
 /// A candidate that is to be measured.
 #[derive(Clone, Copy, Debug)]
 pub struct Entrant<'a> {
-    /// The problem on the candidate's tree.
+    /// The problem on the candidate's trees.
     pub problem: &'a Problem,
-    /// The tree.
-    pub tree: &'a TreeLayout,
+    /// The tree of each sparse operand of the problem.
+    pub trees: &'a [TreeLayout],
     /// The schedule.
     pub schedule: &'a Schedule,
 }
@@ -45,8 +46,8 @@ pub struct RaceReport {
     pub halving: HalvingReport,
 }
 
-/// Runs candidates, given in the order of their prediction, on `tensor` with random dense operands,
-/// always the same, and finds the fastest by successive halving, on the threads of the current pool: that with the
+/// Runs candidates, given in the order of their prediction, on `tensors`, the sparse operands with their inputs, and
+/// random dense operands, always the same, and finds the fastest by successive halving, on the threads of the current pool: that with the
 /// least median of those in the last round.
 ///
 /// Trees of all orders that occur are built first, so they must fit memory together.  Each timing is
@@ -56,31 +57,37 @@ pub struct RaceReport {
 ///
 /// If a tree cannot be built, a schedule is illegal, or there is no candidate.
 pub fn race<V: Value>(
-    tensor: Coo<V>,
+    tensors: Vec<(usize, Coo<V>)>,
     entrants: &[Entrant<'_>],
     toolchain: &Toolchain,
     config: &HalvingConfig,
 ) -> Result<RaceReport, CoreError> {
     let none = || CoreError::Internal("a race without candidates".into());
-    let trees = Trees::build(tensor, entrants)?;
+    let trees = Trees::build(tensors, entrants)?;
     let mut runs: Vec<Vec<f64>> = vec![Vec::new(); entrants.len()];
     let halving = successive_halving(entrants.len(), config, |candidate, repetitions| {
-        let Entrant { problem, tree, schedule } = entrants[candidate];
-        let tree = trees.get(tree)?;
-        let ready = Contraction::build(problem, schedule, tree, toolchain).and_then(|built| {
+        let Entrant { problem, schedule, .. } = entrants[candidate];
+        let own = trees.of(&entrants[candidate])?;
+        let ready = Contraction::joining(problem, schedule, own, toolchain).and_then(|built| {
             let dense = random_operands::<V>(built.kernel().program())?;
-            Ok((built.output()?, dense, built))
+            let output =
+                if built.is_assembled() { Matrix::zeros(0, 1)? } else { built.output()? };
+            Ok((output, dense, built))
         });
         let (mut output, dense, mut contraction) = match ready {
             Err(CoreError::Format(_)) => return Ok(f64::INFINITY),
             other => other?,
         };
         let dense: Vec<&Matrix<V>> = dense.iter().collect();
-        contraction.run(&dense, &mut output)?;
+        let mut run = || match contraction.is_assembled() {
+            true => contraction.assemble(&dense).map(|_| ()),
+            false => contraction.run(&dense, &mut output),
+        };
+        run()?;
         let mut all = 0.0;
         for _ in 0..repetitions {
             let start = Instant::now();
-            contraction.run(&dense, &mut output)?;
+            run()?;
             let seconds = start.elapsed().as_secs_f64();
             runs[candidate].push(seconds);
             all += seconds;
@@ -107,23 +114,35 @@ fn time(mut runs: Vec<f64>) -> Option<RaceTime> {
     Some(RaceTime { median_seconds, runs: runs.len() })
 }
 
-/// The trees of a race.
-struct Trees<V: Value>(Vec<(TreeLayout, Arc<Csf<V>>)>);
+/// The trees of a race, by input and layout.
+struct Trees<V: Value>(BTreeMap<(usize, TreeLayout), Arc<Csf<V>>>);
 
 impl<V: Value> Trees<V> {
-    fn build(tensor: Coo<V>, entrants: &[Entrant<'_>]) -> Result<Trees<V>, CoreError> {
-        let mut layouts: Vec<TreeLayout> = entrants.iter().map(|one| one.tree.clone()).collect();
-        layouts.sort();
-        layouts.dedup();
-        let stored: Vec<_> = layouts.iter().map(|tree| (tree.order.clone(), tree.fused)).collect();
-        let built = Csf::build_all(tensor, &stored)?.into_iter().map(Arc::new);
-        Ok(Trees(layouts.into_iter().zip(built).collect()))
+    fn build(
+        tensors: Vec<(usize, Coo<V>)>,
+        entrants: &[Entrant<'_>],
+    ) -> Result<Trees<V>, CoreError> {
+        let mut trees = BTreeMap::new();
+        for (input, tensor) in tensors {
+            let wanted = entrants.iter().flat_map(|one| one.problem.sparse.iter().zip(one.trees));
+            let own = wanted.filter(|(x, _)| x.input == input).map(|(_, tree)| tree.clone());
+            let layouts: BTreeSet<TreeLayout> = own.collect();
+            let stored: Vec<_> =
+                layouts.iter().map(|tree| (tree.order.clone(), tree.fused)).collect();
+            let built = Csf::build_all(tensor, &stored)?.into_iter().map(Arc::new);
+            trees.extend(layouts.into_iter().map(|layout| (input, layout)).zip(built));
+        }
+        Ok(Trees(trees))
     }
 
-    fn get(&self, layout: &TreeLayout) -> Result<Arc<Csf<V>>, CoreError> {
-        let found = self.0.iter().find(|(have, _)| have == layout);
-        let missing = || CoreError::Internal(format!("no tree {layout} was built"));
-        found.map(|(_, tree)| Arc::clone(tree)).ok_or_else(missing)
+    fn of(&self, entrant: &Entrant<'_>) -> Result<Vec<Arc<Csf<V>>>, CoreError> {
+        let operands = entrant.problem.sparse.iter().zip(entrant.trees);
+        let tree = |(x, layout): (&SparseOperand, &TreeLayout)| {
+            let found = self.0.get(&(x.input, layout.clone()));
+            let missing = || CoreError::Internal(format!("no tree {layout} was built"));
+            found.map(Arc::clone).ok_or_else(missing)
+        };
+        operands.map(tree).collect()
     }
 }
 
@@ -189,13 +208,13 @@ mod tests {
         for (at, found) in found.iter().enumerate() {
             entrants.extend(found.candidates.iter().take(2).map(|candidate| Entrant {
                 problem: &problems[at],
-                tree: &trees[at],
+                trees: std::slice::from_ref(&trees[at]),
                 schedule: &candidate.schedule,
             }));
         }
         let toolchain = Toolchain::Interpreter("a test".into());
         let config = HalvingConfig { budget_seconds: 0.05, ..HalvingConfig::default() };
-        let report = race(tensor, &entrants, &toolchain, &config).unwrap();
+        let report = race(vec![(0, tensor)], &entrants, &toolchain, &config).unwrap();
         assert_eq!(report.times.len(), entrants.len());
         assert!(report.times[report.winner].is_some_and(|time| time.median_seconds > 0.0));
     }

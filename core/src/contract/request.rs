@@ -2,24 +2,44 @@
 
 use decompose_formats::stats::PatternCounts;
 
+use crate::contract::no_sparse;
 use crate::einsum::{Expr, Extents, Index};
 use crate::error::CoreError;
-use crate::schedule::{Pattern, Problem, SparseOperand};
+use crate::schedule::{OutputForm, Pattern, Problem, SparseOperand};
 use crate::sweep::TreeLayout;
 
-/// An expression with its extents, its sparse operand and the counts of its pattern.
+/// A sparse operand of a request.
+#[derive(Clone, Debug)]
+pub struct SparseInput {
+    /// Which input of the expression it is.
+    pub input: usize,
+    /// What is known of its pattern.
+    pub pattern: Pattern,
+}
+
+/// An expression with its extents, its sparse operands and the counts of their patterns.
 #[derive(Clone, Debug)]
 pub struct Request {
     /// The expression.
     pub expr: Expr,
     /// The extent of every index.
     pub extents: Extents,
-    /// Which input is sparse.
-    pub sparse: usize,
-    /// The pattern of the sparse operand.
-    pub pattern: Pattern,
+    /// The sparse inputs; there is one at least.
+    pub sparse: Vec<SparseInput>,
     /// Size of a value in bytes: 8 or 4.
     pub value_bytes: usize,
+    /// How a result is wanted that has the pattern of no operand.
+    pub result: ResultForm,
+}
+
+/// How a result is wanted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ResultForm {
+    /// As an array of all elements.
+    #[default]
+    Dense,
+    /// As a list of the elements that are met.
+    Sparse,
 }
 
 impl Request {
@@ -36,9 +56,26 @@ impl Request {
         counts: &PatternCounts,
         shapes: &[Vec<u64>],
     ) -> Result<Request, CoreError> {
+        Request::joining(expr, &[(sparse, counts)], shapes)
+    }
+
+    /// Asks for `expr` with several sparse inputs, each with its counts, as [`Request::new`] does.
+    ///
+    /// # Errors
+    ///
+    /// As [`Request::new`], and [`CoreError::NoSchedule`] if no input is sparse.
+    pub fn joining(
+        expr: Expr,
+        sparse: &[(usize, &PatternCounts)],
+        shapes: &[Vec<u64>],
+    ) -> Result<Request, CoreError> {
+        if sparse.is_empty() {
+            return Err(no_sparse(&expr));
+        }
         let mut extents = Extents::default();
         for (input, access) in expr.inputs.iter().enumerate() {
-            let shape = if input == sparse { counts.extents() } else { &shapes[input] };
+            let counted = sparse.iter().find(|(sparse, _)| *sparse == input);
+            let shape = counted.map_or(&shapes[input][..], |(_, counts)| counts.extents());
             let bad = |why| CoreError::Operand { operand: access.tensor.clone(), why };
             if shape.len() != access.indices.len() {
                 let (order, have) = (access.indices.len(), shape.len());
@@ -51,18 +88,43 @@ impl Request {
                 }
             }
         }
-        let pattern = Pattern::of(counts, &expr.inputs[sparse].indices);
-        Ok(Request { expr, extents, sparse, pattern, value_bytes: 8 })
+        let pattern = |&(input, counts): &(usize, &PatternCounts)| SparseInput {
+            input,
+            pattern: Pattern::of(counts, &expr.inputs[input].indices),
+        };
+        let sparse = sparse.iter().map(pattern).collect();
+        Ok(Request { expr, extents, sparse, value_bytes: 8, result: ResultForm::Dense })
     }
 
-    /// Poses the problem for the sparse operand stored as `tree`.
+    /// Returns the modes of a sparse input, named by their indices.
+    pub fn modes(&self, sparse: &SparseInput) -> &[Index] {
+        &self.expr.inputs[sparse.input].indices
+    }
+
+    /// Poses the problem for the only sparse operand stored as `tree`.
     pub fn problem(&self, tree: &TreeLayout) -> Problem {
-        let modes = &self.expr.inputs[self.sparse].indices;
-        let levels: Vec<Index> = tree.order.modes().iter().map(|&mode| modes[mode]).collect();
-        let pattern = self.pattern.clone();
-        let sparse = SparseOperand { input: self.sparse, levels, fused: tree.fused, pattern };
-        let mut problem = Problem::new(self.expr.clone(), self.extents.clone(), sparse);
+        self.problem_on(std::slice::from_ref(tree))
+    }
+
+    /// Poses the problem for sparse operands stored as `trees`, one each in their order; without one an operand is
+    /// stored by its modes.
+    pub fn problem_on(&self, trees: &[TreeLayout]) -> Problem {
+        let operands = self.sparse.iter().enumerate().map(|(at, sparse)| {
+            let modes = self.modes(sparse);
+            let (levels, fused) = match trees.get(at) {
+                Some(tree) => {
+                    (tree.order.modes().iter().map(|&mode| modes[mode]).collect(), tree.fused)
+                }
+                None => (modes.to_vec(), 1),
+            };
+            SparseOperand { input: sparse.input, levels, fused, pattern: sparse.pattern.clone() }
+        });
+        let (expr, extents) = (self.expr.clone(), self.extents.clone());
+        let mut problem = Problem::joining(expr, extents, operands.collect());
         problem.value_bytes = self.value_bytes;
+        if self.result == ResultForm::Sparse && !problem.has_pattern_output() {
+            problem.output = OutputForm::Assembled;
+        }
         problem
     }
 }

@@ -23,7 +23,8 @@ pub fn build_all<V: Value>(
     let steps = plan.steps.iter().zip(executors);
     let contractions = steps.map(|(step, executor)| {
         let x = step.problem.sparse.first().ok_or_else(|| no_sparse(&step.problem.expr))?;
-        Ok(Contraction { expr: step.problem.expr.clone(), sparse: x.input, executor })
+        let (expr, extents) = (step.problem.expr.clone(), step.problem.extents.clone());
+        Ok(Contraction { expr, sparse: vec![x.input], extents, executor })
     });
     Ok((contractions.collect::<Result<_, CoreError>>()?, report))
 }

@@ -38,7 +38,7 @@ const MOST_SEARCHES: usize = 400;
 /// Returns the storage of the sparse operand on which all `requests` together take the least
 /// predicted time on the threads of `machine`, and the predicted seconds of each.
 ///
-/// The requests must be about the same sparse operand.  Searches every request on every order, some milliseconds each, in
+/// The requests must be about the same and only sparse operand.  Searches every request on every order, some milliseconds each, in
 /// parallel; above five modes on as few orders as 400 searches allow, those of the smallest trees.
 ///
 /// # Errors
@@ -51,14 +51,15 @@ pub fn best_tree(
 ) -> Result<(TreeLayout, Vec<f64>), CoreError> {
     let none = |why: &str| CoreError::NoSchedule { expr: String::new(), why: why.to_owned() };
     let Some(first) = requests.first() else { return Err(none("nothing was asked")) };
-    let modes = &first.expr.inputs[first.sparse].indices;
-    let mut stored = storage_orders(modes, &first.extents, &first.pattern);
+    let sparse = first.sparse.first().ok_or_else(|| none("no operand is sparse"))?;
+    let modes = first.modes(sparse);
+    let mut stored = storage_orders(modes, &first.extents, &sparse.pattern);
     if modes.len() > FEW_MODES {
         stored.retain(|order| roots.has(order, modes));
         let nodes = |order: &LevelOrder| -> u64 {
             let prefix = |depth: usize| order.levels[..depth].iter().copied().collect();
             let depths = 1..=order.levels.len();
-            depths.map(|depth| first.pattern.count(prefix(depth), &first.extents)).sum()
+            depths.map(|depth| sparse.pattern.count(prefix(depth), &first.extents)).sum()
         };
         stored.sort_by_cached_key(nodes);
         stored.truncate((MOST_SEARCHES / requests.len()).max(1));

@@ -12,11 +12,12 @@ use crate::cost::Machine;
 use crate::cost::access::{Access, Role};
 use crate::cost::batches::batched_nodes;
 use crate::cost::buffers::add_buffers;
-use crate::cost::levels::{add_levels, loops_over_level};
+use crate::cost::caches::{LINE_BYTES, Shares};
+use crate::cost::levels::{add_levels, is_cut, loops_over_level};
 use crate::einsum::{Index, IndexSet};
 use crate::nest::Node;
 use crate::path::Source;
-use crate::schedule::{Conflict, Problem, Schedule};
+use crate::schedule::{Conflict, OutputForm, Problem, Schedule};
 
 /// What a schedule is predicted to cost; the same columns whoever made it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -79,7 +80,7 @@ pub fn estimate(problem: &Problem, schedule: &Schedule, machine: &Machine) -> Co
     for (term, order) in orders.iter().enumerate() {
         let before = cost.seconds;
         add_term(&mut cost, problem, schedule, machine, (term, &orders));
-        if !(0..order.len()).any(|at| loops_over_level(problem, order, at)) {
+        if !(0..order.len()).any(|at| is_cut(problem, order, at)) {
             cost.repeated_seconds += cost.seconds - before;
         }
     }
@@ -145,7 +146,11 @@ fn add_term(
         }
         _ => None,
     });
-    let outputs = last.then_some(&problem.expr.output.indices);
+    let assembled = problem.output == OutputForm::Assembled;
+    if last && assembled {
+        cost.seconds += assembly_seconds(problem, order, machine);
+    }
+    let outputs = (last && !assembled).then_some(&problem.expr.output.indices);
     let inputs = inputs.map(|indices| (problem.operand_order(indices, order), 1.0, Role::Operand));
     let conflict = schedule.parallel.map(|parallel| parallel.conflict);
     let ranged = problem.sparse.first().is_some_and(|x| x.pattern.ranged().is_some());
@@ -164,7 +169,29 @@ fn add_term(
     }
 }
 
-/// Returns the loop of a term that becomes lanes: the innermost one, if it is not over a level of the tree,
+/// Seconds to add the products of the last term, in loops over `order`, to the workspace of an assembled output, and to
+/// append what was met.
+///
+/// Each product looks up whether its cell was met.  Each element is put in order, which takes a comparison for each
+/// doubling of their number, and written once.
+fn assembly_seconds(problem: &Problem, order: &[Index], machine: &Machine) -> f64 {
+    let cells = problem.workspace_cells(order) as f64;
+    let value = problem.value_bytes as f64;
+    let outside = order[..problem.assembled_outside(order)].iter().copied().collect();
+    let parts = problem.iterations(outside).max(1) as f64;
+    let products = problem.iterations(order.iter().copied().collect()) as f64;
+    let elements = problem.assembled_elements() as f64;
+    let met = (elements / parts).min(cells);
+    let line = Shares::shared(machine, cells * (value + 1.0)).line(machine, machine.l2_line);
+    let compared = (met.max(2.0)).log2() * machine.loop_overhead;
+    let written = 2.0 * (value + COORDINATE_BYTES) / LINE_BYTES * machine.stream_line;
+    products * line + parts * machine.loop_end + elements * (compared + written)
+}
+
+/// Bytes of the coordinates of an element that is appended.
+const COORDINATE_BYTES: f64 = 8.0;
+
+/// Returns the loop of a term that becomes lanes: the innermost one, if it does not walk the tree,
 /// is around this term only, and every array that it indexes stores it contiguously.
 pub(super) fn lane(
     problem: &Problem,
@@ -192,6 +219,10 @@ pub(super) fn lane(
         Source::Term(term) => ends_buffer(term),
     });
     let last = position + 1 == terms.len();
+    // Each cell of a workspace is met by itself.
+    if last && problem.output == OutputForm::Assembled {
+        return None;
+    }
     let output = match last {
         true => ends(problem.output_order(&problem.expr.output.indices, order)),
         false => ends_buffer(position),

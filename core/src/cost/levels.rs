@@ -1,9 +1,12 @@
-//! What it costs to loop over the levels of the sparse operand's tree.
+//! What it costs to loop over the levels of the sparse operands' trees.
 //!
 //! A loop over a level visits a node for each iteration of the loops around it; inside dense loops
 //! the same nodes come again, from wherever the part of the tree fits that is visited in between.
 //! Opening a loop over a few children costs, and its end is mispredicted unless nearly every node has one
 //! child only.
+//!
+//! Where another operand has the index too, each coordinate of the leading one is located in it, which ends in a
+//! branch that no processor foresees.
 
 use decompose_formats::ints::Width;
 
@@ -36,11 +39,26 @@ pub(super) fn level_seconds(problem: &Problem, machine: &Machine, level: usize) 
     cost.seconds
 }
 
-/// Tells whether the loop at a position of `order` is over a level of the tree.
+/// Tells whether the loop at a position of `order` is over a level of a tree.
 pub(super) fn loops_over_level(problem: &Problem, order: &[Index], at: usize) -> bool {
-    let Some(x) = problem.sparse.first() else { return false };
+    problem.sparse.iter().any(|x| level_at(x, order, at).is_some())
+}
+
+/// Tells whether the loop at a position of `order` is over a level of the tree that is cut into tasks.
+pub(super) fn is_cut(problem: &Problem, order: &[Index], at: usize) -> bool {
+    problem.sparse.first().is_some_and(|x| level_at(x, order, at).is_some())
+}
+
+/// Returns the level of `x` that the loop at a position of `order` is over, if it is.
+fn level_at(x: &SparseOperand, order: &[Index], at: usize) -> Option<usize> {
     let walked = x.walked(order[..at].iter().copied());
-    x.levels.get(walked) == Some(&order[at])
+    (x.levels.get(walked) == Some(&order[at])).then_some(walked)
+}
+
+/// Tells whether the innermost of the loops `order` is over a level of another operand than `x` too.
+fn is_joined(problem: &Problem, x: &SparseOperand, order: &[Index]) -> bool {
+    let others = problem.sparse.iter().filter(|other| other.input != x.input);
+    others.into_iter().any(|other| level_at(other, order, order.len() - 1).is_some())
 }
 
 /// Bytes of a level.
@@ -54,7 +72,7 @@ fn node_bytes(problem: &Problem, x: &SparseOperand, level: usize) -> f64 {
     let coordinate = Width::below(problem.extents.of(x.levels[level])).bytes();
     let value = if level + 1 == x.levels.len() { problem.value_bytes } else { 0 };
     let opens = level + x.fused < x.levels.len();
-    let nnz = || x.nodes(problem.sparse_indices(), &problem.extents);
+    let nnz = || x.nodes(x.levels.iter().copied().collect(), &problem.extents);
     let pointer = if opens { Width::below(nnz().saturating_add(1)).bytes() } else { 0 };
     (coordinate + value + pointer) as f64
 }
@@ -78,6 +96,11 @@ impl LevelCosts<'_> {
                 self.add_level(cost, level, around);
             }
             around.push(*index);
+            for other in self.problem.sparse.iter().skip(1) {
+                if let Some(level) = level_at(other, around, around.len() - 1) {
+                    self.join(cost, (other, level), around);
+                }
+            }
             self.add(cost, body, around);
             around.pop();
         }
@@ -114,7 +137,31 @@ impl LevelCosts<'_> {
         }
     }
 
-    /// Bytes of the tree that are visited before a node comes again: what lies below the loops
+    /// Adds the nodes of a level of another operand that the innermost of the loops `order` meets.
+    fn join(&self, cost: &mut Cost, (x, level): (&SparseOperand, usize), order: &[Index]) {
+        let extents = &self.problem.extents;
+        let nodes = |depth: usize| {
+            x.nodes(x.levels[..depth].iter().copied().collect(), extents).max(1) as f64
+        };
+        let visits = self.problem.iterations(order.iter().copied().collect()) as f64;
+        let bytes = node_bytes(self.problem, x, level);
+        let table = Shares::shared(self.machine, nodes(level + 1) * bytes);
+        let line = table.line(self.machine, self.machine.stream_line);
+        let located = is_joined(self.problem, x, order);
+        let (lines, sought) = match located {
+            // Of the coordinates that another operand has, this share occurs here.
+            true => {
+                let fibre = nodes(level + 1) / if level == 0 { 1.0 } else { nodes(level) };
+                let share = fibre / extents.of(x.levels[level]).max(1) as f64;
+                (visits, visits / share.clamp(f64::MIN_POSITIVE, 1.0))
+            }
+            false => (visits * bytes / LINE_BYTES, 0.0),
+        };
+        cost.streamed_bytes += visits * bytes;
+        cost.seconds += lines * line + sought * self.machine.loop_end;
+    }
+
+    /// Bytes of the tree that are walked before a node comes again: what lies below the loops
     /// outside the first dense one.
     fn between(&self, around: &[Index]) -> f64 {
         let walked = around.iter().zip(&self.x.levels).take_while(|(a, l)| a == l).count();

@@ -1,15 +1,17 @@
 //! The verifier of programs.
 //!
-//! 1. Levels are walked from the root down, each below the one above.
-//! 2. The value of a non-zero is read only where all levels are walked.
+//! 1. The levels of each tree are walked from the root down, each below the one above; levels that are
+//!    walked together store the same index.
+//! 2. The value of a non-zero is read only where all levels of its tree are walked.
 //! 3. Every index of every array is bound by a loop around it or by the lanes.
 //! 4. No index is bound twice.
 //! 5. Buffers exist.
-//! 6. An output addressed by positions is written only where all levels are walked.
+//! 6. An output addressed by positions is written only where all levels of the first tree are walked.
+//! 7. An assembled output is appended where the indices are bound that it is appended at.
 
-use crate::einsum::IndexSet;
+use crate::einsum::{Index, IndexSet};
 use crate::error::CoreError;
-use crate::lower::ir::{Addressing, Place, Program, Stmt};
+use crate::lower::ir::{Addressing, Place, Program, Stmt, TreeLevel};
 
 /// Checks `program` against the rules above.
 ///
@@ -17,59 +19,85 @@ use crate::lower::ir::{Addressing, Place, Program, Stmt};
 ///
 /// [`CoreError::Internal`]: a program that breaks a rule is a fault of lowering.
 pub(super) fn check(program: &Program) -> Result<(), CoreError> {
-    let at = At { bound: IndexSet::EMPTY, walked: 0 };
+    let at = At { bound: IndexSet::EMPTY, walked: vec![0; program.trees.len()] };
     program
         .body
         .iter()
-        .try_for_each(|stmt| check_stmt(program, stmt, at))
+        .try_for_each(|stmt| check_stmt(program, stmt, &at))
         .map_err(|why| CoreError::Internal(format!("{why} in the program of {}", program.title)))
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 struct At {
     bound: IndexSet,
-    walked: usize,
+    /// How many levels of each tree are walked.
+    walked: Vec<usize>,
 }
 
-fn check_stmt(program: &Program, stmt: &Stmt, at: At) -> Result<(), String> {
-    let inside = |index, walked| {
-        if at.bound.contains(index) {
-            return Err(format!("{index} is bound twice"));
+impl At {
+    /// Returns what is bound inside a loop over `index`.
+    fn inside(&self, index: Index) -> Result<At, String> {
+        match self.bound.contains(index) {
+            true => Err(format!("{index} is bound twice")),
+            false => Ok(At { bound: self.bound.with(index), walked: self.walked.clone() }),
         }
-        Ok(At { bound: at.bound.with(index), walked })
-    };
+    }
+
+    /// Tells whether all levels of `tree` are walked.
+    fn is_at_leaf(&self, program: &Program, tree: usize) -> bool {
+        self.walked.get(tree) == program.trees.get(tree).map(|tree| tree.levels.len()).as_ref()
+    }
+}
+
+fn check_stmt(program: &Program, stmt: &Stmt, at: &At) -> Result<(), String> {
     match stmt {
-        Stmt::Walk { level, body } => {
-            if *level != at.walked || *level >= program.levels.len() {
-                return Err(format!("level {level} is walked inside {} levels", at.walked));
+        Stmt::Walk { lead, located, body } => {
+            let index = program.level(*lead).index;
+            let mut at = at.inside(index)?;
+            for &TreeLevel { tree, level } in std::iter::once(lead).chain(located) {
+                let levels = &program.trees[tree].levels;
+                if level != at.walked[tree] || level >= levels.len() {
+                    let walked = at.walked[tree];
+                    return Err(format!("level {level} is walked inside {walked} levels"));
+                }
+                if levels[level].index != index {
+                    return Err(format!("{} is walked as {index}", levels[level].index));
+                }
+                at.walked[tree] += 1;
             }
-            let at = inside(program.levels[*level].index, at.walked + 1)?;
-            body.iter().try_for_each(|stmt| check_stmt(program, stmt, at))
+            body.iter().try_for_each(|stmt| check_stmt(program, stmt, &at))
         }
         Stmt::Range { index, body, .. } => {
-            let at = inside(*index, at.walked)?;
-            body.iter().try_for_each(|stmt| check_stmt(program, stmt, at))
+            let at = at.inside(*index)?;
+            body.iter().try_for_each(|stmt| check_stmt(program, stmt, &at))
+        }
+        Stmt::Append { outside } => {
+            let bound = outside.iter().all(|index| at.bound.contains(*index));
+            match bound && program.is_assembled() {
+                true => Ok(()),
+                false => Err(format!("{} is appended", program.output.name)),
+            }
         }
         Stmt::Clear { buffer } => {
             let known = program.buffers.get(*buffer).is_some();
             if known { Ok(()) } else { Err(format!("there is no buffer {buffer}")) }
         }
         Stmt::Product { target, factors, lanes, .. } => {
-            let at = lanes.map_or(Ok(at), |index| inside(index, at.walked))?;
-            factors.iter().chain([target]).try_for_each(|&place| check_place(program, place, at))
+            let at = lanes.map_or_else(|| Ok(at.clone()), |index| at.inside(index))?;
+            factors.iter().chain([target]).try_for_each(|&place| check_place(program, place, &at))
         }
     }
 }
 
-fn check_place(program: &Program, place: Place, at: At) -> Result<(), String> {
+fn check_place(program: &Program, place: Place, at: &At) -> Result<(), String> {
     match place {
-        Place::Value if at.walked < program.levels.len() => {
-            Err(format!("a value is read inside {} levels", at.walked))
+        Place::Value(tree) if !at.is_at_leaf(program, tree) => {
+            Err("a value is read before all levels are walked".into())
         }
         Place::Output
-            if program.addressing == Addressing::Positions && at.walked < program.levels.len() =>
+            if program.addressing == Addressing::Positions && !at.is_at_leaf(program, 0) =>
         {
-            Err(format!("a position is written inside {} levels", at.walked))
+            Err("a position is written before all levels are walked".into())
         }
         Place::Buffer(buffer) if buffer >= program.buffers.len() => {
             Err(format!("there is no buffer {buffer}"))

@@ -5,16 +5,20 @@
 //! over slices, so at ranks of 16 and more most time is spent in them.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use decompose_formats::{Csf, Ints, Value};
 
 use crate::einsum::Index;
-use crate::lower::ir::{Addressing, Place, Program, Stmt, Update};
+use crate::lower::assembly::Assembly;
+use crate::lower::ir::{Addressing, Place, Program, Stmt, TreeLevel, Update};
 
 /// What a program works on.
 pub struct Operands<'a, V: Value> {
-    /// The sparse operand.
+    /// The first sparse operand.
     pub sparse: &'a Csf<V>,
+    /// The other sparse operands.
+    pub beside: &'a [Arc<Csf<V>>],
     /// Its values, one for each node of the last level: the tree's own, or others.
     pub values: &'a [V],
     /// The dense operands as the program's arrays lay them out.
@@ -30,6 +34,8 @@ pub struct Operands<'a, V: Value> {
     /// The rows that these nodes name, from `first_row` on, if `output` has no others: they are numbered
     /// by [`Program::numbered_rows`].
     pub window: Option<Range<u64>>,
+    /// Receives an assembled output.
+    pub assembly: Option<&'a mut Assembly<V>>,
     /// Taken for the coordinates of the root level, if given: rows of the output are then counted by
     /// them.  No dense operand may have the root's index.
     pub roots: Option<&'a Ints>,
@@ -44,7 +50,25 @@ impl<'a, V: Value> Operands<'a, V> {
         nodes: &'a [Range<u64>],
     ) -> Operands<'a, V> {
         let (boundary, window, roots) = (None, None, None);
-        Operands { sparse, values, dense, output, first_row: 0, boundary, nodes, window, roots }
+        let (beside, first_row, assembly) = (&[][..], 0, None);
+        Operands {
+            sparse,
+            beside,
+            values,
+            dense,
+            output,
+            first_row,
+            boundary,
+            nodes,
+            window,
+            assembly,
+            roots,
+        }
+    }
+
+    /// Returns a sparse operand.
+    fn tree(&self, tree: usize) -> &'a Csf<V> {
+        if tree == 0 { self.sparse } else { &self.beside[tree - 1] }
     }
 
     /// Returns the coordinates of the nodes of a level, or what is taken for them.
@@ -69,7 +93,7 @@ pub fn interpret<V: Value>(program: &Program, operands: Operands<V>) {
         buffers,
         row_stride: program.numbered_rows().map_or(0, |(_, stride)| stride as usize),
         at: [0; Index::COUNT],
-        position: vec![0; program.levels.len()],
+        position: program.trees.iter().map(|tree| vec![0; tree.levels.len()]).collect(),
     };
     machine.run(&program.body);
 }
@@ -82,19 +106,26 @@ struct Interpreter<'a, V: Value> {
     row_stride: usize,
     /// The current coordinate of each index.
     at: [usize; Index::COUNT],
-    /// The current node of each walked level.
-    position: Vec<usize>,
+    /// The current node of each walked level, by tree.
+    position: Vec<Vec<usize>>,
 }
 
 impl<'a, V: Value> Interpreter<'a, V> {
     fn run(&mut self, stmts: &'a [Stmt]) {
         for stmt in stmts {
             match stmt {
-                Stmt::Walk { level, body } => self.walk(*level, body),
+                Stmt::Walk { lead, located, body } => self.walk(*lead, located, body),
                 Stmt::Range { index, extent, body } => {
                     for at in 0..*extent as usize {
                         self.at[index.number()] = at;
                         self.run(body);
+                    }
+                }
+                Stmt::Append { outside } => {
+                    let at: Vec<u64> =
+                        outside.iter().map(|index| self.at[index.number()] as u64).collect();
+                    if let Some(assembly) = &mut self.operands.assembly {
+                        assembly.append(&at);
                     }
                 }
                 Stmt::Clear { buffer } => self.buffers[*buffer].fill(V::default()),
@@ -106,23 +137,53 @@ impl<'a, V: Value> Interpreter<'a, V> {
         }
     }
 
-    fn walk(&mut self, level: usize, body: &'a [Stmt]) {
-        let tree = self.operands.sparse;
-        let visited = self.operands.nodes[level].clone();
-        let (mut begin, mut end) = (visited.start, visited.end);
-        if level > 0 {
-            let above = &tree.levels()[level - 1];
-            let parent = self.position[level - 1];
-            begin = begin.max(above.first_child(parent));
-            end = end.min(above.first_child(parent + 1));
+    fn walk(&mut self, lead: TreeLevel, located: &'a [TreeLevel], body: &'a [Stmt]) {
+        let index = self.program.level(lead).index.number();
+        let coords = self.coords(lead);
+        for position in self.children(lead) {
+            let coord = coords.get(position as usize);
+            self.position[lead.tree][lead.level] = position as usize;
+            self.at[index] = coord as usize;
+            if located.iter().all(|&other| self.locate(other, coord)) {
+                self.run(body);
+            }
         }
-        let index = self.program.levels[level].index.number();
-        let coords = self.operands.coords(level);
-        for position in begin..end {
-            self.position[level] = position as usize;
-            self.at[index] = coords.get(position as usize) as usize;
-            self.run(body);
+    }
+
+    /// Returns the coordinates of a level.
+    fn coords(&self, at: TreeLevel) -> &'a Ints {
+        match at.tree {
+            0 => self.operands.coords(at.level),
+            tree => &self.operands.tree(tree).levels()[at.level].coords,
         }
+    }
+
+    /// Returns the nodes of a level below the current node of the level above that are visited.
+    fn children(&self, TreeLevel { tree, level }: TreeLevel) -> Range<u64> {
+        let levels = self.operands.tree(tree).levels();
+        let visited = match tree {
+            0 => self.operands.nodes[level].clone(),
+            _ => 0..levels[level].coords.len() as u64,
+        };
+        let Some(up) = level.checked_sub(1) else { return visited };
+        let parent = self.position[tree][up];
+        let (first, next) = (levels[up].first_child(parent), levels[up].first_child(parent + 1));
+        visited.start.max(first)..visited.end.min(next)
+    }
+
+    /// Makes the node of `coord` the current one of a level; returns whether there is one.
+    fn locate(&mut self, at: TreeLevel, coord: u64) -> bool {
+        let (coords, Range { start, end }) = (self.coords(at), self.children(at));
+        let (mut low, mut high) = (start, end);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            match coords.get(middle as usize) < coord {
+                true => low = middle + 1,
+                false => high = middle,
+            }
+        }
+        self.position[at.tree][at.level] = low as usize;
+        low < end && coords.get(low as usize) == coord
     }
 
     /// The offset of the current element of `place` in its array, lanes at zero.
@@ -132,7 +193,7 @@ impl<'a, V: Value> Interpreter<'a, V> {
         let offset: usize = fixed.map(|(i, s)| self.at[i.number()] * *s as usize).sum();
         match place {
             Place::Output if self.program.addressing == Addressing::Positions => {
-                (self.leaf() - self.operands.first_row as usize) * array.len as usize + offset
+                (self.leaf(0) - self.operands.first_row as usize) * array.len as usize + offset
             }
             Place::Output if self.on_boundary() => offset - self.root() * self.root_stride(),
             Place::Output => offset - self.operands.first_row as usize * self.row_stride,
@@ -143,11 +204,11 @@ impl<'a, V: Value> Interpreter<'a, V> {
     /// Tells whether the current root slice began in an earlier task.
     fn on_boundary(&self) -> bool {
         self.operands.boundary.is_some()
-            && self.position.first() == Some(&(self.operands.nodes[0].start as usize))
+            && self.position[0].first() == Some(&(self.operands.nodes[0].start as usize))
     }
 
     fn root(&self) -> usize {
-        self.at[self.program.levels[0].index.number()]
+        self.at[self.program.levels()[0].index.number()]
     }
 
     fn root_stride(&self) -> usize {
@@ -155,19 +216,23 @@ impl<'a, V: Value> Interpreter<'a, V> {
         row.expect("rows of a boundary are numbered by the root").1 as usize
     }
 
-    /// The current non-zero.
-    fn leaf(&self) -> usize {
-        *self.position.last().expect("a sparse operand has levels")
+    /// The current non-zero of a tree.
+    fn leaf(&self, tree: usize) -> usize {
+        *self.position[tree].last().expect("a sparse operand has levels")
     }
 
     fn read(&self, place: Place, lanes: Option<Index>) -> &[V] {
-        if place == Place::Value {
-            let leaf = self.leaf();
-            return &self.operands.values[leaf..=leaf];
+        if let Place::Value(tree) = place {
+            let leaf = self.leaf(tree);
+            let values = match tree {
+                0 => self.operands.values,
+                tree => self.operands.tree(tree).values(),
+            };
+            return &values[leaf..=leaf];
         }
         let offset = self.offset(place, lanes);
         match place {
-            Place::Value => unreachable!("it has no offset"),
+            Place::Value(_) => unreachable!("it has no offset"),
             Place::Dense(dense) => &self.operands.dense[dense][offset..],
             Place::Buffer(buffer) => &self.buffers[buffer][offset..],
             Place::Output => &self.operands.output[offset..],
@@ -191,6 +256,13 @@ impl<'a, V: Value> Interpreter<'a, V> {
         let mut product = V::from_f64(1.0);
         for &factor in factors {
             product *= self.read(factor, None)[0];
+        }
+        if target == Place::Output && self.program.is_assembled() {
+            let cell = self.offset(target, None) as u64;
+            if let Some(assembly) = &mut self.operands.assembly {
+                assembly.add(cell, product);
+            }
+            return;
         }
         let target = &mut self.write(target, None)[0];
         *target = if update == Update::Assign { product } else { *target + product };

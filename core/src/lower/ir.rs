@@ -1,12 +1,16 @@
 //! The loop program.
 //!
 //! ```text
-//! stmt  := walk level { stmt* }            positions of one tree level below the current node
-//!        | range index extent { stmt* }    a dense loop
+//! stmt  := walk level [join level*] { stmt* }   positions of one tree level below the current node
+//!        | range index extent { stmt* }         a dense loop
 //!        | clear buffer
+//!        | append index*                        what was summed of an assembled output
 //!        | place (=|+=) place * ... * place [over lanes of index]
-//! place := the current non-zero | dense operand | buffer | output
+//! place := the current non-zero of a tree | dense operand | buffer | output
 //! ```
+//!
+//! A walk that joins levels of other trees visits the coordinates that all of them have: it leads, and
+//! each coordinate is located in the others.
 //!
 //! A statement over *lanes* stands for the innermost dense loop over an index that every array
 //! in it stores contiguously: one vector statement.  Arrays are addressed by the indices that the
@@ -17,7 +21,7 @@ use decompose_formats::ints::Width;
 
 use crate::einsum::Index;
 use crate::optimisation::{Optimisation, Optimisations};
-use crate::schedule::{Conflict, Fusion};
+use crate::schedule::{Conflict, Fusion, Workspace};
 
 /// A kernel as loops.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,14 +32,13 @@ pub struct Program {
     pub schedule: String,
     /// Size of a value in bytes: 8 or 4.
     pub value_bytes: usize,
-    /// The name of the sparse operand.
-    pub sparse: String,
-    /// Its levels, root first.
-    pub levels: Vec<LevelParam>,
+    /// The sparse operands; the first one is cut into tasks.
+    pub trees: Vec<TreeParam>,
     /// The dense operands, in the order of the expression; each may store its indices in another
     /// order than the expression names them.
     pub dense: Vec<Array>,
-    /// The output; if it has the sparse operand's pattern, the block at one position.
+    /// The output; if it has the first sparse operand's pattern, the block at one position; if it is assembled, the
+    /// workspace.
     pub output: Array,
     /// How the output is addressed.
     pub addressing: Addressing,
@@ -55,17 +58,35 @@ pub struct Program {
     pub body: Vec<Stmt>,
 }
 
-/// A level of the sparse operand.
+/// A sparse operand.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TreeParam {
+    /// Its name.
+    pub name: String,
+    /// Its levels, root first.
+    pub levels: Vec<LevelParam>,
+}
+
+/// How a level is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LevelStorage {
+    /// The width of its coordinates.
+    pub coords: Width,
+    /// The width of its pointers; of no meaning at the last level and at fused ones.
+    pub pointers: Width,
+    /// Whether it is a root that has every coordinate, so that the coordinate is the position.
+    pub full: bool,
+}
+
+/// A level of a sparse operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LevelParam {
     /// The index that it stores.
     pub index: Index,
     /// Its extent: all coordinates are below.
     pub extent: u64,
-    /// The width of its coordinates.
-    pub coords: Width,
-    /// The width of its pointers; of no meaning at the last level and at fused ones.
-    pub pointers: Width,
+    /// How it is stored.
+    pub storage: LevelStorage,
     /// Whether it is walked in one position loop with the next level.
     pub fusion: Fusion,
 }
@@ -119,6 +140,8 @@ pub enum Addressing {
     Coordinates,
     /// By the position of the current non-zero: one block each.
     Positions,
+    /// By cells of a workspace that is appended to a list, in which the number of a cell is that of its element.
+    Assembled(Workspace),
 }
 
 /// What the executor clears before a kernel runs.
@@ -144,10 +167,13 @@ pub struct PrefetchRow {
 /// A statement.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Stmt {
-    /// Walks the children, at `level`, of the current node of the level above; or the roots.
+    /// Walks the children, at a level, of the current node of the level above; or the roots.
     Walk {
-        /// The level.
-        level: usize,
+        /// The level that is walked.
+        lead: TreeLevel,
+        /// Levels of other trees, in whose current nodes the coordinate is located; where one lacks it,
+        /// it is passed over.
+        located: Vec<TreeLevel>,
         /// What is done at each node.
         body: Vec<Stmt>,
     },
@@ -165,6 +191,11 @@ pub enum Stmt {
         /// The buffer.
         buffer: usize,
     },
+    /// Appends what was summed of an assembled output to its list, and empties the workspace.
+    Append {
+        /// The indices whose coordinates all of it shares.
+        outside: Vec<Index>,
+    },
     /// Multiplies.
     Product {
         /// Where the product goes.
@@ -176,6 +207,15 @@ pub enum Stmt {
         /// The index of the vector loop; a target without it receives the sum over it.
         lanes: Option<Index>,
     },
+}
+
+/// A level of one of the trees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TreeLevel {
+    /// The tree.
+    pub tree: usize,
+    /// Its level.
+    pub level: usize,
 }
 
 /// Whether a target is replaced or added to.
@@ -190,8 +230,8 @@ pub enum Update {
 /// An operand of a product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// The value of the current non-zero.
-    Value,
+    /// The value of the current non-zero of a tree.
+    Value(usize),
     /// A dense operand.
     Dense(usize),
     /// A buffer.
@@ -203,14 +243,16 @@ pub enum Place {
 /// Buffers of up to this many bytes stand on the stack of a task, larger ones in its scratch memory.
 const STACK_BYTES: u64 = 16 << 10;
 
-/// Tells whether the output is written outside of walks over `level`: in a loop that counts the index,
-/// all rows are.
+/// Tells whether the output is written outside of walks over `level` of the first tree: in another loop
+/// over its index, other rows are.
 fn writes_outside(body: &[Stmt], level: usize) -> bool {
     body.iter().any(|stmt| match stmt {
-        Stmt::Walk { level: walked, body } => *walked != level && writes_outside(body, level),
+        Stmt::Walk { lead, body, .. } => {
+            *lead != (TreeLevel { tree: 0, level }) && writes_outside(body, level)
+        }
         Stmt::Range { body, .. } => writes_outside(body, level),
         Stmt::Product { target, .. } => *target == Place::Output,
-        Stmt::Clear { .. } => false,
+        Stmt::Clear { .. } | Stmt::Append { .. } => false,
     })
 }
 
@@ -234,9 +276,9 @@ impl Program {
     }
 
     /// Returns the index whose coordinate is the row of the output, and its stride, if the first
-    /// level of the sparse operand gives rows of the output.
+    /// level of the sparse operand gives rows of the output, which is not assembled.
     pub fn root_row(&self) -> Option<(Index, u64)> {
-        let root = self.levels.first()?.index;
+        let root = self.levels().first().filter(|_| !self.is_assembled())?.index;
         let at = self.output.indices.iter().position(|&index| index == root)?;
         Some((root, self.output.strides[at]))
     }
@@ -250,17 +292,47 @@ impl Program {
         if let Some((_, stride)) = owned {
             return Some((0, stride));
         }
+        if self.is_assembled() {
+            return None;
+        }
         let (&outermost, inner) = self.output.indices.split_first()?;
-        let level = self.levels.iter().position(|level| level.index == outermost);
+        let level = self.levels().iter().position(|level| level.index == outermost);
         let level = level.filter(|_| !inner.is_empty())?;
         let counted = writes_outside(&self.body, level);
         (!counted).then_some((level, self.output.strides[0]))
     }
 
-    /// Returns the array of `place`; `None` for the sparse operand's value.
+    /// Returns the levels of the first sparse operand, root first.
+    pub fn levels(&self) -> &[LevelParam] {
+        self.trees.first().map_or(&[], |tree| &tree.levels)
+    }
+
+    /// Returns a level.
+    pub fn level(&self, at: TreeLevel) -> &LevelParam {
+        &self.trees[at.tree].levels[at.level]
+    }
+
+    /// Tells whether the output is assembled.
+    pub fn is_assembled(&self) -> bool {
+        matches!(self.addressing, Addressing::Assembled(_))
+    }
+
+    /// Returns the indices whose coordinates are given when elements of an assembled output are appended.
+    pub fn outside(&self) -> &[Index] {
+        fn find(stmts: &[Stmt]) -> Option<&[Index]> {
+            stmts.iter().find_map(|stmt| match stmt {
+                Stmt::Append { outside } => Some(outside.as_slice()),
+                Stmt::Walk { body, .. } | Stmt::Range { body, .. } => find(body),
+                Stmt::Clear { .. } | Stmt::Product { .. } => None,
+            })
+        }
+        find(&self.body).unwrap_or_default()
+    }
+
+    /// Returns the array of `place`; `None` for the value of a sparse operand.
     pub fn array(&self, place: Place) -> Option<&Array> {
         match place {
-            Place::Value => None,
+            Place::Value(_) => None,
             Place::Dense(dense) => Some(&self.dense[dense]),
             Place::Buffer(buffer) => Some(&self.buffers[buffer]),
             Place::Output => Some(&self.output),

@@ -7,12 +7,18 @@
 //! [`Program`] is the one form from which C is written (`crate::codegen`) and which the
 //! interpreter runs ([`interpret`]); lowering does not know which search made the schedule.
 
+mod assembly;
 mod check;
 mod interpret;
 mod ir;
 mod nest;
 mod text;
 
+pub(crate) use assembly::Arrays;
+pub use assembly::{Assembled, Assembly};
 pub use interpret::{Operands, interpret};
-pub use ir::{Addressing, Array, LevelParam, Place, PrefetchRow, Program, Stmt, Update, Zeroing};
+pub use ir::{
+    Addressing, Array, LevelParam, LevelStorage, Place, PrefetchRow, Program, Stmt, TreeLevel,
+    TreeParam, Update, Zeroing,
+};
 pub use nest::lower;

@@ -1,8 +1,11 @@
 //! Lowering itself.
 //!
-//! 1. A loop over the next level of the sparse operand, inside walks over all levels above, walks
-//!    the tree; every other loop is dense.  Walking is always allowed: the sparse operand
-//!    multiplies everything, so what lies outside its pattern contributes nothing.
+//! 1. A loop over the next level of a sparse operand, inside walks over all levels above, walks
+//!    its tree; every other loop is dense.  Walking is always allowed: every sparse operand
+//!    multiplies everything, so what lies outside its pattern contributes nothing.  Where a loop is over
+//!    the next levels of several operands it visits what all of them have: the first operand leads,
+//!    since its nodes are cut into tasks, otherwise the one with the shortest fibres, and the
+//!    coordinate is located in the others.
 //! 2. A dense innermost loop around one term becomes lanes of a vector statement if every array
 //!    stores its index contiguously.
 //! 3. A buffer is cleared where its fused loops end, or assigned if nothing is summed into it.
@@ -11,25 +14,27 @@
 //!    what the innermost loop runs over is contiguous.  Of an operand those come before all that are
 //!    looped outside the walk of the tree: the walk reads one block of it.
 //! 5. The output is accumulated in a buffer as far out as its sparse indices allow, so that a row
-//!    is written once.
-
-use decompose_formats::ints::Width;
+//!    is written once.  A coordinate that another operand lacks leaves its row as it was; so with several
+//!    sparse operands the output is cleared, and added to.
+//! 6. An assembled output is summed up in its workspace inside the outermost loops of the last term that are over
+//!    its indices, and appended where such an iteration ends.
 
 use crate::einsum::{Expr, Index, IndexSet};
 use crate::error::CoreError;
 use crate::lower::check::check;
 use crate::lower::ir::{
-    Addressing, Array, LevelParam, Place, PrefetchRow, Program, Stmt, Update, Zeroing,
+    Addressing, Array, LevelParam, LevelStorage, Place, PrefetchRow, Program, Stmt, TreeLevel,
+    TreeParam, Update, Zeroing,
 };
 use crate::nest::{Buffer, Node, buffers};
 use crate::path::{Source, Term};
-use crate::schedule::{Conflict, Prefetch, PrefetchOf, Problem, Schedule};
+use crate::schedule::{Conflict, Prefetch, PrefetchOf, Problem, Schedule, SparseOperand};
 
 /// Output blocks of up to this many bytes are accumulated in a buffer: half a first-level cache.
 const MAX_ACCUMULATOR_BYTES: u64 = 16 << 10;
 
-/// Lowers `schedule` to a program for the sparse operand stored with the given index widths, one
-/// pair (coordinates, pointers) a level.
+/// Lowers `schedule` to a program for sparse operands whose levels are stored as `stored` says, in the
+/// order of the problem's list.
 ///
 /// # Errors
 ///
@@ -37,18 +42,23 @@ const MAX_ACCUMULATOR_BYTES: u64 = 16 << 10;
 pub fn lower(
     problem: &Problem,
     schedule: &Schedule,
-    widths: &[(Width, Width)],
+    stored: &[Vec<LevelStorage>],
 ) -> Result<Program, CoreError> {
     schedule.verify(problem)?;
     let internal = |why: &str| CoreError::Internal(format!("{why} in {}", problem.expr));
     let buffers = buffers(&schedule.path, &schedule.nest).ok_or_else(|| internal("no buffers"))?;
     let orders = schedule.nest.orders(schedule.path.terms.len());
     let orders = orders.ok_or_else(|| internal("no loop orders"))?;
-    let x = problem.sparse.first().ok_or_else(|| internal("no sparse operand"))?;
+    if problem.sparse.is_empty() || stored.len() != problem.sparse.len() {
+        return Err(internal("a sparse operand that is not stored"));
+    }
     let mut emitter = Emitter { problem, schedule, buffers, orders, accumulator: None };
-    let mut program = emitter.empty_program(x.input, widths);
+    let mut program = emitter.empty_program(stored);
     emitter.place_accumulator(&mut program);
     program.body = emitter.nodes(&schedule.nest.roots, &mut Vec::new(), &program);
+    if program.is_assembled() && emitter.outside().is_empty() {
+        program.body.push(Stmt::Append { outside: Vec::new() });
+    }
     program.zeroing = emitter.zeroing();
     check(&program)?;
     Ok(program)
@@ -70,7 +80,7 @@ struct Accumulator {
 }
 
 impl Emitter<'_> {
-    fn empty_program(&self, sparse: usize, widths: &[(Width, Width)]) -> Program {
+    fn empty_program(&self, stored: &[Vec<LevelStorage>]) -> Program {
         let expr = &self.problem.expr;
         let bytes = self.problem.value_bytes;
         let array = |name: &str, indices: &[Index]| {
@@ -79,7 +89,7 @@ impl Emitter<'_> {
             Array::new(name, &dims, bytes)
         };
         let names = c_names(expr);
-        let dense_inputs: Vec<usize> = (0..expr.inputs.len()).filter(|&i| i != sparse).collect();
+        let dense_inputs: Vec<usize> = self.problem.dense_inputs().collect();
         let dense = dense_inputs.iter().map(|&input| {
             let access = &expr.inputs[input];
             let reads = |term: &Term| term.inputs.contains(&Source::Input(input));
@@ -89,18 +99,24 @@ impl Emitter<'_> {
         });
         let pattern = self.problem.has_pattern_output();
         let sparse_indices = self.problem.sparse_indices();
-        let stored = |index: &Index| !pattern || !sparse_indices.contains(*index);
-        let output: Vec<Index> = expr.output.indices.iter().copied().filter(stored).collect();
+        let outside: IndexSet = self.outside().iter().copied().collect();
+        let in_block = |index: &Index| {
+            !(outside.contains(*index) || pattern && sparse_indices.contains(*index))
+        };
+        let output: Vec<Index> = expr.output.indices.iter().copied().filter(in_block).collect();
         let loops = self.orders.last().map_or(&[][..], Vec::as_slice);
         let output = self.problem.output_order(&output, loops);
         let conflict = if pattern { Conflict::Positions } else { Conflict::Privatise };
-        let stored = self.schedule.layouts[0].levels.iter().zip(widths);
-        let params = stored.map(|(level, &(coords, pointers))| LevelParam {
-            index: level.index,
-            extent: self.problem.extents.of(level.index),
-            coords,
-            pointers,
-            fusion: level.fusion,
+        let trees = self.problem.sparse.iter().zip(&self.schedule.layouts).zip(stored);
+        let trees = trees.map(|((operand, layout), stored)| {
+            let levels = layout.levels.iter().zip(stored).map(|(level, &storage)| LevelParam {
+                index: level.index,
+                extent: self.problem.extents.of(level.index),
+                storage,
+                fusion: level.fusion,
+            });
+            let name = expr.inputs[operand.input].tensor.clone();
+            TreeParam { name, levels: levels.collect() }
         });
         let buffers = self.buffers.iter().map(|buffer| {
             let order = &self.orders[buffer.term];
@@ -112,11 +128,14 @@ impl Emitter<'_> {
             title: expr.to_string(),
             schedule: self.schedule.text(expr),
             value_bytes: bytes,
-            sparse: expr.inputs[sparse].tensor.clone(),
-            levels: params.collect(),
+            trees: trees.collect(),
             dense: dense.collect(),
             output: array(&expr.output.tensor, &output),
-            addressing: if pattern { Addressing::Positions } else { Addressing::Coordinates },
+            addressing: match (self.schedule.workspace, pattern) {
+                (Some(workspace), _) => Addressing::Assembled(workspace),
+                (None, true) => Addressing::Positions,
+                (None, false) => Addressing::Coordinates,
+            },
             buffers: buffers.collect(),
             conflict: self.schedule.parallel.map_or(conflict, |p| p.conflict),
             tasks_per_thread: self.schedule.tasks_per_thread(self.problem),
@@ -124,6 +143,15 @@ impl Emitter<'_> {
             prefetches: self.prefetches(&dense_inputs),
             optimisations: self.problem.optimisations,
             body: Vec::new(),
+        }
+    }
+
+    /// The loops around the last term outside of what an assembled output sums up together.
+    fn outside(&self) -> &[Index] {
+        let last = self.orders.last().map_or(&[][..], Vec::as_slice);
+        match self.schedule.workspace {
+            Some(_) => &last[..self.problem.assembled_outside(last)],
+            None => &[],
         }
     }
 
@@ -146,7 +174,7 @@ impl Emitter<'_> {
 
     /// Decides where the output is accumulated, and adds the buffer.
     fn place_accumulator(&mut self, program: &mut Program) {
-        let Some(order) = self.orders.last() else { return };
+        let Some(order) = self.orders.last().filter(|_| !program.is_assembled()) else { return };
         let output = self.problem.expr.output.set();
         let sparse = output & self.problem.sparse_indices();
         let depth = order.iter().rposition(|&index| sparse.contains(index)).map_or(0, |at| at + 1);
@@ -164,6 +192,11 @@ impl Emitter<'_> {
             .filter(|&index| !outside.contains(index))
             .map(|index| (index, self.problem.extents.of(index)))
             .collect();
+        // Of a block over an index that another operand walks, few elements are met.
+        let others = self.problem.sparse.iter().skip(1).flat_map(|x| &x.levels);
+        if others.into_iter().any(|level| dims.iter().any(|(index, _)| index == level)) {
+            return;
+        }
         let array = Array::new("sum", &dims, self.problem.value_bytes);
         if array.len * self.problem.value_bytes as u64 <= MAX_ACCUMULATOR_BYTES {
             self.accumulator = Some(Accumulator { depth, buffer: program.buffers.len() });
@@ -174,6 +207,9 @@ impl Emitter<'_> {
     /// Rows are assigned once only if the accumulator sits directly in the owned root loop, and
     /// positions if it sits in the walk over all levels or nothing is summed into them.
     fn zeroing(&self) -> Zeroing {
+        if self.problem.sparse.len() > 1 {
+            return Zeroing::All;
+        }
         let owned = self.schedule.parallel.is_some_and(|p| p.conflict == Conflict::Boundary);
         let Some(Accumulator { depth, .. }) = self.accumulator else {
             return if self.assigns_positions() { Zeroing::Gaps } else { Zeroing::All };
@@ -184,7 +220,7 @@ impl Emitter<'_> {
         if positions || owned && depth == 1 { Zeroing::Gaps } else { Zeroing::All }
     }
 
-    /// Tells whether the last term meets every element of a pattern's output exactly once.
+    /// Tells whether the last term meets every element of a pattern's output once at most.
     fn assigns_positions(&self) -> bool {
         let output = self.problem.expr.output.set();
         let once = |order: &Vec<Index>| order.iter().all(|&index| output.contains(index));
@@ -214,8 +250,8 @@ impl Emitter<'_> {
         around: &mut Vec<Index>,
         program: &Program,
     ) -> Stmt {
-        let level = self.level_of(index, around);
-        if let (None, [Node::Term(term)]) = (level, body) {
+        let visited = self.visited(index, around);
+        if let ([], [Node::Term(term)]) = (visited.as_slice(), body) {
             let product = self.product(*term, Some(index), program);
             if contiguous(&product, index, program) {
                 return product;
@@ -228,18 +264,39 @@ impl Emitter<'_> {
             stmts.insert(0, Stmt::Clear { buffer: accumulator.buffer });
             stmts.push(self.store(accumulator.buffer, program));
         }
+        let outside = self.outside();
+        if !outside.is_empty() && outside == around.as_slice() && self.holds_last(body) {
+            stmts.push(Stmt::Append { outside: outside.to_vec() });
+        }
         around.pop();
-        match level {
-            Some(level) => Stmt::Walk { level, body: stmts },
+        match visited.split_first() {
+            Some((&lead, located)) => Stmt::Walk { lead, located: located.to_vec(), body: stmts },
             None => Stmt::Range { index, extent: self.problem.extents.of(index), body: stmts },
         }
     }
 
-    /// The level that a loop over `index` inside loops `around` walks.
-    fn level_of(&self, index: Index, around: &[Index]) -> Option<usize> {
-        let x = &self.problem.sparse[0];
-        let next = x.walked(around.iter().copied());
-        (x.levels.get(next) == Some(&index)).then_some(next)
+    /// The levels that a loop over `index` inside loops `around` walks, the leading one first.
+    fn visited(&self, index: Index, around: &[Index]) -> Vec<TreeLevel> {
+        let next = |(tree, x): (usize, &SparseOperand)| {
+            let level = x.walked(around.iter().copied());
+            (x.levels.get(level) == Some(&index)).then_some(TreeLevel { tree, level })
+        };
+        let mut visited: Vec<TreeLevel> =
+            self.problem.sparse.iter().enumerate().filter_map(next).collect();
+        visited.sort_by(|a, b| self.lead(*a).total_cmp(&self.lead(*b)));
+        visited
+    }
+
+    /// Returns by what levels that are walked together are sorted: the children of a node, or nothing
+    /// for the first operand.
+    fn lead(&self, at: TreeLevel) -> f64 {
+        let (x, extents) = (&self.problem.sparse[at.tree], &self.problem.extents);
+        let nodes = |depth: usize| x.nodes(x.levels[..depth].iter().copied().collect(), extents);
+        match (at.tree, at.level) {
+            (0, _) => 0.0,
+            (_, 0) => nodes(1) as f64,
+            (_, level) => nodes(level + 1) as f64 / nodes(level).max(1) as f64,
+        }
     }
 
     /// The buffers that are built inside `node` and rebuilt in each iteration of `around`.
@@ -259,7 +316,7 @@ impl Emitter<'_> {
         let order = &self.orders[term];
         let depth = buffer.fused.len();
         let own = |at: usize| {
-            buffer.stored.contains(order[at]) && self.level_of(order[at], &order[..at]).is_none()
+            buffer.stored.contains(order[at]) && self.visited(order[at], &order[..at]).is_empty()
         };
         if (depth..order.len()).all(own) { Update::Assign } else { Update::Add }
     }
@@ -269,10 +326,12 @@ impl Emitter<'_> {
     }
 
     fn product(&self, term: usize, lanes: Option<Index>, program: &Program) -> Stmt {
-        let sparse = self.problem.sparse[0].input;
+        let dense = |input: usize| self.problem.dense_inputs().filter(|&i| i < input).count();
         let factors = self.schedule.path.terms[term].inputs.iter().map(|source| match *source {
-            Source::Input(input) if input == sparse => Place::Value,
-            Source::Input(input) => Place::Dense(input - usize::from(input > sparse)),
+            Source::Input(input) => match self.problem.sparse_place(input) {
+                Some(tree) => Place::Value(tree),
+                None => Place::Dense(dense(input)),
+            },
             Source::Term(t) => Place::Buffer(t),
         });
         let factors = factors.collect();
@@ -327,6 +386,10 @@ fn c_names(expr: &Expr) -> Vec<String> {
 /// Tells whether every array of `product` that has `index` stores it contiguously.
 fn contiguous(product: &Stmt, index: Index, program: &Program) -> bool {
     let Stmt::Product { target, factors, .. } = product else { return false };
+    // Each cell of a workspace is met by itself.
+    if *target == Place::Output && program.is_assembled() {
+        return false;
+    }
     let mut arrays = factors.iter().chain([target]).filter_map(|&place| program.array(place));
     arrays.all(|array| !array.indices.contains(&index) || ends_with(array, index))
 }

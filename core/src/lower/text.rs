@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::lower::ir::{Place, Program, Stmt, Update};
+use crate::lower::ir::{Place, Program, Stmt, TreeLevel, TreeParam, Update};
 
 impl fmt::Display for Program {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -24,14 +24,22 @@ fn write_stmts(
     let pad = "  ".repeat(depth);
     for stmt in stmts {
         match stmt {
-            Stmt::Walk { level, body } => {
-                let index = program.levels[*level].index;
-                writeln!(f, "{pad}for {index} in level {} of {}", level + 1, program.sparse)?;
+            Stmt::Walk { lead, located, body } => {
+                let index = program.level(*lead).index;
+                let level = |at: &TreeLevel| {
+                    format!("level {} of {}", at.level + 1, program.trees[at.tree].name)
+                };
+                let joined: Vec<String> = std::iter::once(lead).chain(located).map(level).collect();
+                writeln!(f, "{pad}for {index} in {}", joined.join(" and "))?;
                 write_stmts(program, body, depth + 1, f)?;
             }
             Stmt::Range { index, extent, body } => {
                 writeln!(f, "{pad}for {index} in 0..{extent}")?;
                 write_stmts(program, body, depth + 1, f)?;
+            }
+            Stmt::Append { outside } => {
+                let at: Vec<String> = outside.iter().map(ToString::to_string).collect();
+                writeln!(f, "{pad}append {} at ({})", program.output.name, at.join(","))?;
             }
             Stmt::Clear { buffer } => writeln!(f, "{pad}{} = 0", program.buffers[*buffer].name)?,
             Stmt::Product { target, factors, update, lanes } => {
@@ -48,9 +56,13 @@ fn write_stmts(
 }
 
 fn place_text(program: &Program, place: Place) -> String {
-    let (name, indices) = match program.array(place) {
-        Some(array) => (array.name.as_str(), array.indices.clone()),
-        None => (program.sparse.as_str(), program.levels.iter().map(|l| l.index).collect()),
+    let (name, indices) = match (place, program.array(place)) {
+        (_, Some(array)) => (array.name.as_str(), array.indices.clone()),
+        (Place::Value(tree), None) => {
+            let TreeParam { name, levels } = &program.trees[tree];
+            (name.as_str(), levels.iter().map(|level| level.index).collect())
+        }
+        (_, None) => ("", Vec::new()),
     };
     let indices: Vec<String> = indices.iter().map(|index| index.to_string()).collect();
     format!("{name}({})", indices.join(","))

@@ -7,6 +7,7 @@
 //! | privatise | each task but the first has a copy of the rows from the least to the greatest that |
 //! |           | its non-zeros name; copies are added to the output in order |
 //! | positions | each task holds the values at its own non-zeros |
+//! | assemble  | each task has a list of its own; the lists follow each other |
 //!
 //! Rows that are used at once are computed a few at a time: `windows`.
 //!
@@ -21,15 +22,17 @@ use decompose_formats::{Csf, Ints, Matrix, Value};
 use rayon::prelude::*;
 
 use crate::error::CoreError;
-use crate::lower::{Addressing, Operands, Program, Zeroing};
+use crate::lower::{Addressing, Assembled, Assembly, Operands, Program, Zeroing};
 use crate::runtime::kernel::Kernel;
 use crate::runtime::partition::{Cut, Task, partition};
 use crate::schedule::Conflict;
 
-/// A kernel bound to a tree, cut into tasks for the current number of threads.
+/// A kernel bound to its trees, the first of them cut into tasks for the current number of threads.
 pub struct Executor<V: Value> {
     kernel: Kernel,
     tree: Arc<Csf<V>>,
+    /// The trees of the other sparse operands.
+    beside: Vec<Arc<Csf<V>>>,
     tasks: Vec<Task>,
     /// Private copies, or rows of shared slices: one a task but the first.
     side: Vec<Matrix<V>>,
@@ -92,10 +95,23 @@ impl<V: Value> Executor<V> {
     ///
     /// If no memory is left for private copies.
     pub fn new(kernel: Kernel, tree: Arc<Csf<V>>) -> Result<Executor<V>, CoreError> {
+        Executor::joining(kernel, tree, Vec::new())
+    }
+
+    /// Binds `kernel` to `tree`, whose nodes are cut into tasks, and the trees of its other sparse operands.
+    ///
+    /// # Errors
+    ///
+    /// If no memory is left for private copies.
+    pub fn joining(
+        kernel: Kernel,
+        tree: Arc<Csf<V>>,
+        beside: Vec<Arc<Csf<V>>>,
+    ) -> Result<Executor<V>, CoreError> {
         let parts = parts(&kernel, tree.values().len());
         let mut tasks = match kernel.program().conflict {
             Conflict::Owner => partition(&tree, parts, Cut::Roots),
-            Conflict::Privatise | Conflict::Boundary | Conflict::Positions => {
+            Conflict::Privatise | Conflict::Boundary | Conflict::Positions | Conflict::Assemble => {
                 partition(&tree, parts, Cut::Anywhere)
             }
         };
@@ -103,7 +119,8 @@ impl<V: Value> Executor<V> {
         let scratch = Pool { len: kernel.program().scratch().1 as usize, free: Mutex::default() };
         let (side, numbers) = (Vec::new(), None);
         let windows = windows(&kernel, &tree, &tasks);
-        let mut executor = Executor { kernel, tree, tasks, side, windows, scratch, numbers };
+        let mut executor =
+            Executor { kernel, tree, beside, tasks, side, windows, scratch, numbers };
         executor.side = executor.side_matrices()?;
         Ok(executor)
     }
@@ -122,7 +139,7 @@ impl<V: Value> Executor<V> {
                 let row = self.kernel.slice_len() as usize;
                 others.map(|_| side_rows(program, row)).collect()
             }
-            Conflict::Owner | Conflict::Positions => Ok(Vec::new()),
+            Conflict::Owner | Conflict::Positions | Conflict::Assemble => Ok(Vec::new()),
         }
     }
 
@@ -148,11 +165,12 @@ impl<V: Value> Executor<V> {
         let program = self.kernel.program();
         match program.addressing {
             Addressing::Coordinates => program.output.len,
+            Addressing::Assembled(_) => 0,
             Addressing::Positions => program.output.len * self.tree.values().len() as u64,
         }
     }
 
-    /// Returns the tree.
+    /// Returns the first tree.
     pub fn tree(&self) -> &Arc<Csf<V>> {
         &self.tree
     }
@@ -193,6 +211,33 @@ impl<V: Value> Executor<V> {
         }
     }
 
+    /// Computes an assembled output from `dense` operands: the elements that each task met, in the order of tasks.
+    ///
+    /// # Errors
+    ///
+    /// [`CoreError::Operand`] if an operand does not fit; [`CoreError::Internal`] if the output is not assembled.
+    pub fn assemble(&mut self, dense: &[&[V]]) -> Result<Vec<Assembled<V>>, CoreError> {
+        let program = self.kernel.program();
+        let Addressing::Assembled(workspace) = program.addressing else {
+            return Err(CoreError::Internal(format!("{} is not assembled", program.title)));
+        };
+        let (kernel, tree, beside) = (&self.kernel, &*self.tree, &self.beside[..]);
+        let free: Mutex<Vec<Assembly<V>>> = Mutex::default();
+        let pool = || free.lock().unwrap_or_else(PoisonError::into_inner);
+        let run = |task: &Task| {
+            let found = pool().pop();
+            let mut assembly =
+                found.unwrap_or_else(|| Assembly::new(workspace, program.output.len));
+            let whole = Operands::whole((tree, tree.values()), dense, &mut [], &task.nodes);
+            let operands = Operands { beside, assembly: Some(&mut assembly), ..whole };
+            self.scratch.lend(|scratch| kernel.run(operands, scratch))?;
+            let assembled = assembly.take();
+            pool().push(assembly);
+            Ok(assembled)
+        };
+        self.tasks.par_iter().map(run).collect()
+    }
+
     fn conflict(&self) -> Conflict {
         self.kernel.program().conflict
     }
@@ -204,6 +249,7 @@ impl<V: Value> Executor<V> {
         output: &mut [V],
     ) -> Result<(), CoreError> {
         let (kernel, tree, scratch) = (&self.kernel, &*self.tree, &self.scratch);
+        let beside = &self.beside[..];
         let windows = self.windows.iter().cloned().map(Some).chain(std::iter::repeat(None));
         let copies = self.side.iter_mut().map(Matrix::as_mut_slice).zip(windows);
         let targets = std::iter::once((&mut *output, None)).chain(copies);
@@ -212,7 +258,7 @@ impl<V: Value> Executor<V> {
             output.fill(V::default());
             let first_row = window.as_ref().map_or(0, |rows: &Range<u64>| rows.start);
             let whole = Operands::whole((tree, values), dense, output, &task.nodes);
-            let operands = Operands { first_row, window, ..whole };
+            let operands = Operands { beside, first_row, window, ..whole };
             scratch.lend(|scratch| kernel.run(operands, scratch))
         })?;
         for (at, copy) in self.side.iter().enumerate() {
@@ -248,6 +294,7 @@ impl<V: Value> Executor<V> {
         output: &mut [V],
     ) -> Result<(), CoreError> {
         let (kernel, tree, scratch) = (&self.kernel, &*self.tree, &self.scratch);
+        let beside = &self.beside[..];
         let program = kernel.program();
         let positions = program.addressing == Addressing::Positions;
         let stride = kernel.slice_len() as usize;
@@ -274,7 +321,7 @@ impl<V: Value> Executor<V> {
             }
             let whole = Operands::whole((tree, values), dense, output, &task.nodes);
             let window = (!positions).then(|| task.rows.clone());
-            let operands = Operands { first_row, boundary, window, ..whole };
+            let operands = Operands { beside, first_row, boundary, window, ..whole };
             scratch.lend(|scratch| kernel.run(operands, scratch))
         })
     }
@@ -328,7 +375,7 @@ fn own_ranges<V: Value>(
     if met.windows(2).any(|pair| pair[0].end > pair[1].start) {
         return bad("the blocks of its tree are no ranges of its rows");
     }
-    let mut end = program.levels[level].extent;
+    let mut end = program.levels()[level].extent;
     for (task, met) in tasks.iter_mut().zip(met).rev() {
         task.rows = met.start..end;
         end = met.start;

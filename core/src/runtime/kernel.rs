@@ -5,12 +5,12 @@ use std::ffi::c_void;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use decompose_formats::{Ints, Value};
+use decompose_formats::{Csf, Ints, Value};
 use libloading::Library;
 
 use crate::codegen::{ENTRY, emit_c, sizes};
 use crate::error::CoreError;
-use crate::lower::{Addressing, Operands, Program, interpret};
+use crate::lower::{Addressing, Arrays, Assembly, Operands, Program, TreeParam, interpret};
 use crate::runtime::compiler::{Built, Toolchain, UNNEEDED};
 use crate::schedule::{Conflict, Fusion};
 
@@ -140,9 +140,16 @@ impl Kernel {
         };
         if !self.fits(operands) {
             return bad(
-                &program.sparse,
+                &program.trees[0].name,
                 "extents, levels, widths, nodes or values differ from the kernel's".into(),
             );
+        }
+        let others = program.trees.iter().skip(1);
+        if operands.beside.len() + 1 != program.trees.len() {
+            return bad("sparse operands", format!("{} beside the first", operands.beside.len()));
+        }
+        if let Some((tree, _)) = others.zip(operands.beside).find(|(t, have)| !is_stored(t, have)) {
+            return bad(&tree.name, "extents, levels or widths differ from the kernel's".into());
         }
         if program.dense.len() != operands.dense.len() {
             return bad("dense operands", format!("{} given", operands.dense.len()));
@@ -156,6 +163,12 @@ impl Kernel {
                 let (have, want) = (slice.len(), array.len);
                 return bad(&array.name, format!("{have} aligned elements, {want} needed"));
             }
+        }
+        if program.is_assembled() {
+            return match operands.assembly {
+                Some(_) => Ok(()),
+                None => Err(CoreError::Internal("an assembled output without an assembly".into())),
+            };
         }
         let output = &program.output;
         let written = [(Some(&operands.output), self.written(operands))];
@@ -177,22 +190,14 @@ impl Kernel {
     fn fits<V: Value>(&self, operands: &Operands<V>) -> bool {
         let program = &*self.program;
         let levels = operands.sparse.levels();
-        let order = operands.sparse.mode_order();
-        let extents = order.modes().iter().map(|&mode| operands.sparse.extents()[mode]);
-        levels.len() == program.levels.len()
+        program.trees.first().is_some_and(|tree| is_stored(tree, operands.sparse))
             && operands.nodes.len() == levels.len()
             && operands.values.len() == operands.sparse.nnz()
             && program.value_bytes == V::BYTES
-            && extents.zip(&program.levels).all(|(have, level)| have <= level.extent)
-            && levels.iter().zip(&program.levels).enumerate().all(|(at, (level, param))| {
-                let leaf = at + 1 == program.levels.len();
-                let nodes = &operands.nodes[at];
-                let fused = param.fusion == Fusion::WithNext;
+            && levels.iter().zip(operands.nodes).enumerate().all(|(at, (level, nodes))| {
                 let coords = operands.coords(at);
-                coords.width() == param.coords
+                coords.width() == level.coords.width()
                     && coords.len() == level.coords.len()
-                    && (leaf || fused == level.pointers.is_empty())
-                    && (leaf || fused || level.pointers.width() == param.pointers)
                     && nodes.start <= nodes.end
                     && nodes.end <= level.coords.len() as u64
             })
@@ -263,6 +268,24 @@ impl Kernel {
     }
 }
 
+/// Tells whether `tree` is stored as the kernel reads it.
+fn is_stored<V: Value>(param: &TreeParam, tree: &Csf<V>) -> bool {
+    let levels = tree.levels();
+    let extents = tree.mode_order().modes().iter().map(|&mode| tree.extents()[mode]);
+    levels.len() == param.levels.len()
+        && extents.zip(&param.levels).all(|(have, level)| have <= level.extent)
+        && levels.iter().zip(&param.levels).enumerate().all(|(at, (level, param))| {
+            let leaf = at + 1 == levels.len();
+            let fused = param.fusion == Fusion::WithNext;
+            // Coordinates ascend: a root has every one of them if it has as many.
+            let full = at == 0 && level.coords.len() as u64 == param.extent;
+            level.coords.width() == param.storage.coords
+                && (full || !param.storage.full)
+                && (leaf || fused == level.pointers.is_empty())
+                && (leaf || fused || level.pointers.width() == param.storage.pointers)
+        })
+}
+
 fn load(object: &Path, origin: Origin) -> Result<Code, String> {
     let (entry, library) = open(object)?;
     Ok(Code::Native { entry, origin, _library: library })
@@ -286,23 +309,113 @@ fn call<V: Value>(
     scratch: &mut [V],
 ) {
     let mut inputs: Vec<*const c_void> = Vec::new();
-    let last = program.levels.len() - 1;
-    for (at, level) in operands.sparse.levels().iter().enumerate() {
-        inputs.push(pointer(operands.coords(at)));
-        if at < last && program.levels[at].fusion == Fusion::Separate {
-            inputs.push(pointer(&level.pointers));
+    let first = (operands.sparse, operands.values);
+    let beside = operands.beside.iter().map(|tree| (&**tree, tree.values()));
+    for (at, (tree, values)) in std::iter::once(first).chain(beside).enumerate() {
+        let params = &program.trees[at].levels;
+        for (depth, (level, param)) in tree.levels().iter().zip(params).enumerate() {
+            inputs.push(pointer(if at == 0 { operands.coords(depth) } else { &level.coords }));
+            if depth + 1 < params.len() && param.fusion == Fusion::Separate {
+                inputs.push(pointer(&level.pointers));
+            }
         }
+        inputs.push(values.as_ptr().cast());
     }
-    inputs.push(operands.values.as_ptr().cast());
     inputs.extend(operands.dense.iter().map(|slice| slice.as_ptr().cast::<c_void>()));
     inputs.push(sizes.as_ptr().cast());
-    let output = from_row_zero(program, operands.first_row, operands.output);
+    let outside = program.outside().len();
+    let mut raw = operands.assembly.map(|assembly| RawAssembly::of((assembly, outside)));
+    let output = match &mut raw {
+        Some(raw) => std::ptr::from_mut(raw).cast(),
+        None => from_row_zero(program, operands.first_row, operands.output),
+    };
     let boundary = operands.boundary.map_or(std::ptr::null_mut(), |rows| rows.as_mut_ptr().cast());
-    let task: Vec<u64> = operands.nodes.iter().flat_map(|r| [r.start, r.end]).collect();
+    let nodes = operands.nodes.iter().flat_map(|r| [r.start, r.end]);
+    let roots = operands.beside.iter().map(|tree| tree.levels()[0].coords.len() as u64);
+    let task: Vec<u64> = nodes.chain(roots).collect();
     // SAFETY: `check` has compared every array with the program, whose `sizes` these are; coordinates are below their
     // extents and pointers ascend (invariants of `Csf`), so the kernel stays inside them.  Slices
-    // written to are borrowed mutably, and no other task holds them.
+    // written to are borrowed mutably, and no other task holds them.  Cells of a workspace are below the length of the
+    // array whose offsets they are, and `raw` lives until the call has ended.
     unsafe { entry(inputs.as_ptr(), output, boundary, scratch.as_mut_ptr().cast(), task.as_ptr()) }
+}
+
+/// What a kernel is handed in the place of an assembled output: `struct assembly` of the generated code.
+#[repr(C)]
+struct RawAssembly<V: Value> {
+    cells: *mut V,
+    met: *mut u8,
+    list: *mut u64,
+    values: *mut V,
+    /// The length of the list.
+    room: u64,
+    append: unsafe extern "C" fn(*mut RawAssembly<V>, u64, *const u64),
+    lengthen: unsafe extern "C" fn(*mut RawAssembly<V>, u64) -> u64,
+    owner: *mut Assembly<V>,
+    /// How many coordinates are given to `append`.
+    outside: usize,
+}
+
+impl<V: Value> RawAssembly<V> {
+    /// Lends the arrays of `owner` to compiled code.
+    fn of((owner, outside): (&mut Assembly<V>, usize)) -> RawAssembly<V> {
+        let owner = std::ptr::from_mut(owner);
+        let (append, lengthen) = (append::<V>, lengthen::<V>);
+        let null = std::ptr::null_mut();
+        let mut raw = RawAssembly {
+            cells: std::ptr::null_mut(),
+            met: null,
+            list: std::ptr::null_mut(),
+            values: std::ptr::null_mut(),
+            room: 0,
+            append,
+            lengthen,
+            owner,
+            outside,
+        };
+        raw.lend();
+        raw
+    }
+
+    /// Takes the arrays of the owner, which may have grown.
+    fn lend(&mut self) {
+        // SAFETY: the owner is borrowed mutably for the call of the kernel, in which nothing else refers to it.
+        let Arrays { cells, met, list, values } = unsafe { (*self.owner).arrays() };
+        (self.cells, self.met) = (cells.as_mut_ptr(), met.as_mut_ptr());
+        (self.list, self.values, self.room) =
+            (list.as_mut_ptr(), values.as_mut_ptr(), list.len() as u64);
+    }
+}
+
+/// Appends the first `listed` cells of the list.
+///
+/// # Safety
+///
+/// `raw` is what a kernel was handed, and `at` has as many numbers as it says.
+unsafe extern "C" fn append<V: Value>(raw: *mut RawAssembly<V>, listed: u64, at: *const u64) {
+    // SAFETY: the kernel passes on what it was handed, and an array of its own.
+    let (raw, at) = unsafe { (&mut *raw, std::slice::from_raw_parts(at, (*raw).outside)) };
+    // SAFETY: as in `lend`.
+    let owner = unsafe { &mut *raw.owner };
+    owner.set_listed(listed as usize);
+    owner.append(at);
+}
+
+/// Sums up the list, which is full, and makes it longer where that leaves little room; returns how many are listed.
+///
+/// # Safety
+///
+/// `raw` is what a kernel was handed.
+unsafe extern "C" fn lengthen<V: Value>(raw: *mut RawAssembly<V>, listed: u64) -> u64 {
+    // SAFETY: the kernel passes on what it was handed.
+    let raw = unsafe { &mut *raw };
+    // SAFETY: as in `lend`.
+    let owner = unsafe { &mut *raw.owner };
+    owner.set_listed(listed as usize);
+    owner.lengthen();
+    let listed = owner.listed() as u64;
+    raw.lend();
+    listed
 }
 
 /// Returns where the whole output would begin, of which these `rows` are those from `first_row` on.
@@ -314,6 +427,7 @@ fn from_row_zero<V: Value>(program: &Program, first_row: u64, rows: &mut [V]) ->
     let stride = match program.addressing {
         Addressing::Positions => program.output.len,
         Addressing::Coordinates => program.numbered_rows().map_or(0, |(_, stride)| stride),
+        Addressing::Assembled(_) => 0,
     };
     let before = first_row * stride;
     rows.as_mut_ptr().wrapping_sub(before as usize).cast()

@@ -97,7 +97,7 @@ impl<V: Value> Executor<V> {
     /// The elements of a row, if rows may be computed alone.
     fn row_len_alone(&self) -> Result<u64, CoreError> {
         let program = self.kernel().program();
-        let root = program.levels.first().map(|level| level.index);
+        let root = program.levels().first().map(|level| level.index);
         let bad = |operand: &str, why: &str| {
             Err(CoreError::Operand { operand: operand.into(), why: why.into() })
         };

@@ -5,7 +5,10 @@ use std::fmt;
 use crate::einsum::{Index, IndexSet};
 use crate::error::CoreError;
 use crate::path::Source;
-use crate::schedule::{BufferKind, Conflict, PrefetchOf, Problem, Schedule, Space, SparseOperand};
+use crate::schedule::{
+    BufferKind, Conflict, OutputForm, PrefetchOf, Problem, Schedule, Space, SparseOperand,
+    Workspace,
+};
 
 /// The rules that every schedule keeps, numbered as messages quote them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -32,8 +35,9 @@ pub enum Rule {
     Conflict = 8,
     /// 9. What is prefetched is a dense input, or an output into which tasks scatter.
     Prefetch = 9,
-    /// 10. What lowering does not do: several sparse operands, bit slices of modes, fused
-    ///     levels above separate ones, sparse buffers, tiles, tasks of equal ranges of coordinates.
+    /// 10. What lowering does not do: fused levels or blocks beside another sparse operand, bit slices
+    ///     of modes, fused levels above separate ones, sparse buffers, tiles, tasks of equal ranges of
+    ///     coordinates.
     Lowered = 10,
 }
 
@@ -134,6 +138,12 @@ impl Schedule {
         }
         for (operand, layout) in problem.sparse.iter().zip(&self.layouts) {
             let access = &problem.expr.inputs[operand.input];
+            if problem.sparse.iter().filter(|x| x.input == operand.input).count() > 1 {
+                return broken(Rule::Layout, format!("{access} is listed twice"));
+            }
+            if layout.input.is_some_and(|input| input != operand.input) {
+                return broken(Rule::Layout, format!("{access} has the layout of another operand"));
+            }
             let levels: IndexSet = layout.levels.iter().map(|level| level.index).collect();
             if levels != access.set() {
                 return broken(Rule::Layout, format!("{access} has a layout over {levels}"));
@@ -215,6 +225,11 @@ impl Schedule {
             return broken(Rule::Parallel, format!("loop {}", parallel.index));
         }
         let output = &problem.expr.output;
+        let assembled = problem.output == OutputForm::Assembled;
+        if (parallel.conflict == Conflict::Assemble) != assembled {
+            let is = if assembled { "" } else { "not " };
+            return broken(Rule::Conflict, format!("{output} is {is}assembled"));
+        }
         let owns_positions = parallel.conflict == Conflict::Positions;
         if owns_positions != problem.has_pattern_output() {
             let owned = if owns_positions { "not " } else { "" };
@@ -234,9 +249,12 @@ impl Schedule {
     }
 
     fn check_lowered(&self, problem: &Problem) -> Result<(), CoreError> {
-        if problem.sparse.len() > 1 {
-            return broken(Rule::Lowered, "several sparse operands need co-iteration".into());
+        let plain = |x: &SparseOperand| x.fused == 1 && !x.in_blocks();
+        if problem.sparse.len() > 1 && !problem.sparse.iter().all(plain) {
+            let why = "fused levels or blocks beside another sparse operand";
+            return broken(Rule::Lowered, why.into());
         }
+        self.check_workspace(problem)?;
         if self.buffers.contains(&BufferKind::Sparse) {
             return broken(Rule::Lowered, "a sparse buffer".into());
         }
@@ -249,6 +267,33 @@ impl Schedule {
         Ok(())
     }
 }
+
+impl Schedule {
+    /// Checks that an assembled output, and no other, has a workspace, whose cells have numbers.
+    fn check_workspace(&self, problem: &Problem) -> Result<(), CoreError> {
+        let output = &problem.expr.output;
+        let assembled = problem.output == OutputForm::Assembled;
+        if assembled != self.workspace.is_some() {
+            let is = if assembled { "" } else { "not " };
+            return broken(Rule::Lowered, format!("{output} is {is}assembled"));
+        }
+        let orders = self.nest.orders(self.path.terms.len()).unwrap_or_default();
+        let last = orders.last().map_or(&[][..], Vec::as_slice);
+        let cells = problem.workspace_cells(last);
+        let most = match self.workspace {
+            Some(Workspace::Dense) => MOST_WORKSPACE_CELLS,
+            Some(Workspace::List) => u64::MAX - 1,
+            None => return Ok(()),
+        };
+        if output.indices.is_empty() || cells > most {
+            return broken(Rule::Lowered, format!("{output} in a workspace of {cells} cells"));
+        }
+        Ok(())
+    }
+}
+
+/// The most cells of a dense workspace: each thread has one.
+pub(crate) const MOST_WORKSPACE_CELLS: u64 = 1 << 22;
 
 fn broken<T>(rule: Rule, found: String) -> Result<T, CoreError> {
     Err(CoreError::Illegal { rule, found })

@@ -14,6 +14,7 @@ use crate::einsum::Index;
 use crate::nest::{Forest, Node};
 use crate::path::Path;
 
+pub(crate) use legal::MOST_WORKSPACE_CELLS;
 pub use legal::Rule;
 pub use pattern::Pattern;
 pub(crate) use pattern::spread_pairs;
@@ -30,6 +31,8 @@ pub struct Schedule {
     pub layouts: Vec<Layout>,
     /// The storage of each intermediate, one a term but the last.
     pub buffers: Vec<BufferKind>,
+    /// Where an assembled output is summed up.
+    pub workspace: Option<Workspace>,
     /// Dense loops cut into tiles that move outward.
     pub tiles: Vec<Tile>,
     /// The loop that is cut into tasks.
@@ -86,6 +89,8 @@ fn loops_over(nodes: &[Node], root: Index) -> bool {
 /// ([`Index::BLOCK`]); a linearised order fuses all levels below it into one position loop.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Layout {
+    /// The input of the expression that is stored so; `None` for the only sparse one.
+    pub input: Option<usize>,
     /// The levels.
     pub levels: Vec<LayoutLevel>,
 }
@@ -116,7 +121,7 @@ impl Layout {
             let fusion = if joined.contains(&at) { Fusion::WithNext } else { Fusion::Separate };
             LayoutLevel { index, fusion }
         };
-        Layout { levels: indices.iter().enumerate().map(level).collect() }
+        Layout { input: None, levels: indices.iter().enumerate().map(level).collect() }
     }
 
     /// Returns the indices of the levels and how many of the last are fused if the layout is a tree
@@ -125,7 +130,8 @@ impl Layout {
         let indices: Vec<Index> = self.levels.iter().map(|level| level.index).collect();
         let fused = self.levels.iter().filter(|l| l.fusion == Fusion::WithNext).count();
         let tree = Layout::tree(&indices, fused + 1);
-        (*self == tree && (fused == 0 || fused + 1 < indices.len())).then_some((indices, fused + 1))
+        (self.levels == tree.levels && (fused == 0 || fused + 1 < indices.len()))
+            .then_some((indices, fused + 1))
     }
 }
 
@@ -136,6 +142,17 @@ pub enum BufferKind {
     Dense,
     /// A hash map from the coordinates that occur (Scorch's sparse workspaces).
     Sparse,
+}
+
+/// Where the elements of an assembled output are summed up that share the coordinates of its outer loops
+/// ([`Problem::assembled_outside`]), before they are appended in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Workspace {
+    /// An array of all cells, with a list of those that were met (Gustavson, "Two fast algorithms for sparse
+    /// matrices", ACM TOMS 4(3), 1978).
+    Dense,
+    /// A list of cells and values, which is sorted and summed up.
+    List,
 }
 
 /// A dense loop cut into tiles; the loop over the tiles stands outside the nest.
@@ -184,6 +201,9 @@ pub enum Conflict {
     Privatise,
     /// Tasks end between non-zeros and own their positions of an output with the operand's pattern.
     Positions,
+    /// Every task has its own list of the elements of an assembled output; the lists follow each other, and
+    /// elements of the same coordinates are summed.
+    Assemble,
 }
 
 /// Rows prefetched before their use.

@@ -11,7 +11,7 @@ pub struct Problem {
     pub expr: Expr,
     /// The extent of every index.
     pub extents: Extents,
-    /// The sparse operands; all others are dense.
+    /// The sparse operands; all others are dense.  The non-zeros of the first are cut into tasks.
     pub sparse: Vec<SparseOperand>,
     /// How the output is stored.
     pub output: OutputForm,
@@ -32,7 +32,9 @@ pub struct Problem {
 pub enum OutputForm {
     /// As a dense array.
     Dense,
-    /// As values at the positions of the sparse operand, of which it must have all indices; its
+    /// As the coordinates that are met, assembled while the kernel runs.
+    Assembled,
+    /// As values at the positions of the first sparse operand, of which it must have all indices; its
     /// other indices are a dense block at each position.
     Pattern,
 }
@@ -69,6 +71,18 @@ impl SparseOperand {
         around.into_iter().fold(0, next)
     }
 
+    /// Returns the levels inside `loops` that loops over these indices can walk: a prefix.
+    pub fn prefix(&self, loops: IndexSet) -> IndexSet {
+        self.levels.iter().copied().take_while(|&index| loops.contains(index)).collect()
+    }
+
+    /// Returns the share of the coordinate tuples in the levels walked inside `loops` that occur.
+    fn density(&self, loops: IndexSet, extents: &Extents) -> f64 {
+        let walked = self.prefix(loops);
+        let cells = walked.iter().map(|index| extents.of(index) as f64).product::<f64>();
+        if walked.is_empty() { 1.0 } else { self.nodes(walked, extents) as f64 / cells.max(1.0) }
+    }
+
     /// Returns the number of nodes that loops over the levels `walked`, a prefix, visit.
     ///
     /// Fused levels have a node for each non-zero.
@@ -102,8 +116,15 @@ pub enum Packing {
 impl Problem {
     /// Poses `expr` with one sparse operand; an output that has all its indices has its pattern.
     pub fn new(expr: Expr, extents: Extents, sparse: SparseOperand) -> Problem {
-        let tensor = expr.inputs[sparse.input].set();
-        let pattern = tensor.is_subset(expr.output.set());
+        Problem::joining(expr, extents, vec![sparse])
+    }
+
+    /// Poses `expr` with several sparse operands; an output that has all indices of the first has its
+    /// pattern.
+    pub fn joining(expr: Expr, extents: Extents, sparse: Vec<SparseOperand>) -> Problem {
+        let first = sparse.first().map(|x| expr.inputs[x.input].set());
+        let tensor = first.unwrap_or_default();
+        let pattern = first.is_some() && tensor.is_subset(expr.output.set());
         // The last of the intermediates that the levels of the tree make one of the other, as those of a TTMc, has all
         // indices of a row of the result but one.
         let row = (expr.output.set() - tensor).len();
@@ -118,7 +139,7 @@ impl Problem {
             output: if pattern { OutputForm::Pattern } else { OutputForm::Dense },
             expr,
             extents,
-            sparse: vec![sparse],
+            sparse,
             packing: Packing::Suited,
             max_buffer_dims: MAX_BUFFER_DIMS.max(most.saturating_sub(1)),
             max_buffer_bytes: bytes,
@@ -132,11 +153,34 @@ impl Problem {
         self.output == OutputForm::Pattern
     }
 
+    /// Returns how many of the loops `last` around the last term are outside of what is summed up together of an
+    /// assembled output: the outermost ones over indices of the output, each of whose iterations comes once.
+    pub fn assembled_outside(&self, last: &[Index]) -> usize {
+        let output = self.expr.output.set();
+        last.iter().take_while(|&&index| output.contains(index)).count()
+    }
+
+    /// Returns the cells of the workspace of an assembled output whose last term stands in the loops `last`; saturates.
+    pub fn workspace_cells(&self, last: &[Index]) -> u64 {
+        let outside: IndexSet = last[..self.assembled_outside(last)].iter().copied().collect();
+        let inside = self.expr.output.set() - outside;
+        inside.iter().map(|index| self.extents.of(index)).fold(1, u64::saturating_mul)
+    }
+
+    /// Returns about how many elements an assembled output has: as many as cells that are met if products fall into
+    /// them at random.
+    pub fn assembled_elements(&self) -> u64 {
+        let output = self.expr.output.set().iter();
+        let cells = output.map(|index| self.extents.of(index) as f64).product::<f64>();
+        let products = self.iterations(self.expr.all()) as f64;
+        (cells * -(-products / cells.max(1.0)).exp_m1()).ceil() as u64
+    }
+
     /// Tells whether rows of the output are added to in another order than that of the root.
     pub fn scatters(&self) -> bool {
         let root = self.sparse.first().and_then(|x| x.levels.first().copied());
         let rows = self.expr.output.set() & self.sparse_indices();
-        !self.has_pattern_output()
+        self.output == OutputForm::Dense
             && !rows.is_empty()
             && root.is_none_or(|root| !rows.contains(root))
     }
@@ -176,19 +220,34 @@ impl Problem {
 
     /// Returns how often the innermost statement runs inside loops over the indices `loops`.
     ///
-    /// The longest prefix of the first sparse operand's levels inside `loops` is walked as a tree;
-    /// every other index runs over its extent.  Saturates.
+    /// The longest prefix of each sparse operand's levels inside `loops` is walked as a tree;
+    /// every other index runs over its extent.  A coordinate of the first operand is taken to occur in
+    /// another one as often as any: the densities of prefixes multiply (Scorch, section III-C).  Saturates.
     pub fn iterations(&self, loops: IndexSet) -> u64 {
         let walked = self.walked(loops);
         let tree = self.sparse.first().map_or(1, |x| x.nodes(walked, &self.extents));
         let dense = (loops - walked).iter().map(|index| self.extents.of(index));
-        dense.fold(tree, u64::saturating_mul)
+        let cells = dense.fold(tree, u64::saturating_mul);
+        let others = self.sparse.iter().skip(1).map(|x| x.density(loops, &self.extents));
+        match others.product::<f64>() {
+            1.0 => cells,
+            density => (cells as f64 * density).ceil() as u64,
+        }
+    }
+
+    /// Returns the inputs that are dense, by position.
+    pub fn dense_inputs(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..self.expr.inputs.len()).filter(|&input| self.sparse_place(input).is_none())
+    }
+
+    /// Returns where input `input` stands in the list of sparse operands; `None` if it is dense.
+    pub fn sparse_place(&self, input: usize) -> Option<usize> {
+        self.sparse.iter().position(|x| x.input == input)
     }
 
     /// Returns the part of `loops` that is walked as a prefix of the sparse operand's tree.
     pub fn walked(&self, loops: IndexSet) -> IndexSet {
-        let levels = self.sparse.first().map_or(&[][..], |x| &x.levels);
-        levels.iter().copied().take_while(|&index| loops.contains(index)).collect()
+        self.sparse.first().map(|x| x.prefix(loops)).unwrap_or_default()
     }
 
     /// Returns the order in which a dense operand's `indices` are stored for a term inside `loops`.

@@ -9,8 +9,10 @@
 //! prefetch A3 16
 //! ```
 //!
+//! An assembled output has a line `workspace dense` or `workspace list`.
+//!
 //! One line a decision; `layout` and `buffer` once for each sparse operand and intermediate, in
-//! order.  A level of a layout ends in `+` when it is fused with the next; `_` is the level of the
+//! order.  Several layouts name their operands, as `X: i j k`; the first is cut into tasks.  A level of a layout ends in `+` when it is fused with the next; `_` is the level of the
 //! numbers of blocks.  Operands are named by [`Expr::operand_names`], results of terms `T1`, `T2`, ...
 
 use std::fmt::Write;
@@ -20,7 +22,7 @@ use crate::error::CoreError;
 use crate::path::{Path, Source, Term};
 use crate::schedule::{
     BufferKind, Conflict, Fusion, Layout, LayoutLevel, Parallel, Prefetch, PrefetchOf, Schedule,
-    Space, Tile,
+    Space, Tile, Workspace,
 };
 
 impl Schedule {
@@ -41,11 +43,15 @@ impl Schedule {
         line("path", terms.join(" "));
         line("nest", self.nest.to_string());
         for layout in &self.layouts {
-            let levels: Vec<String> = layout.levels.iter().map(level_text).collect();
-            line("layout", levels.join(" "));
+            let name = layout.input.map(|input| format!("{}:", names[input]));
+            let words = name.into_iter().chain(layout.levels.iter().map(level_text));
+            line("layout", words.collect::<Vec<_>>().join(" "));
         }
         for buffer in &self.buffers {
             line("buffer", buffer_text(*buffer).to_owned());
+        }
+        if let Some(workspace) = self.workspace {
+            line("workspace", workspace_text(workspace).to_owned());
         }
         for tile in &self.tiles {
             line("tile", format!("{} {}", tile.index, tile.size));
@@ -76,6 +82,7 @@ impl Schedule {
             nest: crate::nest::Forest::default(),
             layouts: Vec::new(),
             buffers: Vec::new(),
+            workspace: None,
             tiles: Vec::new(),
             parallel: None,
             prefetches: Vec::new(),
@@ -99,12 +106,11 @@ fn decide(schedule: &mut Schedule, key: &str, rest: &str, expr: &Expr) -> Result
     match (key, words.as_slice()) {
         ("path", terms) => schedule.path = parse_path(terms, expr)?,
         ("nest", _) => schedule.nest = rest.parse().map_err(|e: CoreError| e.to_string())?,
-        ("layout", levels) => {
-            let levels = levels.iter().map(|word| parse_level(word)).collect::<Result<_, _>>()?;
-            schedule.layouts.push(Layout { levels });
-        }
+        ("layout", words) => schedule.layouts.push(parse_layout(words, expr)?),
         ("buffer", ["dense"]) => schedule.buffers.push(BufferKind::Dense),
         ("buffer", ["sparse"]) => schedule.buffers.push(BufferKind::Sparse),
+        ("workspace", ["dense"]) => schedule.workspace = Some(Workspace::Dense),
+        ("workspace", ["list"]) => schedule.workspace = Some(Workspace::List),
         ("tile", [index, size]) => {
             let size = size.parse().map_err(|_| format!("`{size}` is not a size"))?;
             schedule.tiles.push(Tile { index: parse_index(index)?, size });
@@ -160,6 +166,20 @@ fn level_text(level: &LayoutLevel) -> String {
     format!("{}{fused}", level.index)
 }
 
+fn parse_layout(words: &[&str], expr: &Expr) -> Result<Layout, String> {
+    let named = words.split_first().and_then(|(word, rest)| Some((word.strip_suffix(':')?, rest)));
+    let input = |name: &str| {
+        let found = expr.operand_names().iter().position(|operand| operand == name);
+        found.ok_or_else(|| format!("there is no operand `{name}`"))
+    };
+    let (input, levels) = match named {
+        Some((name, rest)) => (Some(input(name)?), rest),
+        None => (None, words),
+    };
+    let levels = levels.iter().map(|word| parse_level(word)).collect::<Result<_, _>>()?;
+    Ok(Layout { input, levels })
+}
+
 fn parse_level(word: &str) -> Result<LayoutLevel, String> {
     let (letter, fusion) = match word.strip_suffix('+') {
         Some(letter) => (letter, Fusion::WithNext),
@@ -175,6 +195,13 @@ fn buffer_text(kind: BufferKind) -> &'static str {
     }
 }
 
+fn workspace_text(workspace: Workspace) -> &'static str {
+    match workspace {
+        Workspace::Dense => "dense",
+        Workspace::List => "list",
+    }
+}
+
 fn space_text(space: Space) -> &'static str {
     match space {
         Space::Coordinate => "coordinate",
@@ -184,8 +211,13 @@ fn space_text(space: Space) -> &'static str {
 
 const SPACES: [Space; 2] = [Space::Position, Space::Coordinate];
 
-const CONFLICTS: [Conflict; 4] =
-    [Conflict::Owner, Conflict::Boundary, Conflict::Privatise, Conflict::Positions];
+const CONFLICTS: [Conflict; 5] = [
+    Conflict::Owner,
+    Conflict::Boundary,
+    Conflict::Privatise,
+    Conflict::Positions,
+    Conflict::Assemble,
+];
 
 fn conflict_text(conflict: Conflict) -> &'static str {
     match conflict {
@@ -193,5 +225,6 @@ fn conflict_text(conflict: Conflict) -> &'static str {
         Conflict::Boundary => "boundary",
         Conflict::Privatise => "privatise",
         Conflict::Positions => "positions",
+        Conflict::Assemble => "assemble",
     }
 }

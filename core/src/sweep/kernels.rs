@@ -11,7 +11,7 @@ use rayon::prelude::{IntoParallelIterator, ParallelIterator};
 use crate::einsum::Index;
 use crate::error::CoreError;
 use crate::kernels::mode_index;
-use crate::lower::lower;
+use crate::lower::{LevelStorage, lower};
 use crate::runtime::{Compiled, Executor, Kernel, Toolchain};
 use crate::schedule::Problem;
 use crate::sweep::layout::TreeLayout;
@@ -230,9 +230,12 @@ fn compiled(
     for (mode, &extent) in extents.iter().enumerate() {
         problem.extents.set(mode_index(mode), extent);
     }
-    let width = |&level: &Index| (Width::below(problem.extents.of(level)), Width::below(nnz + 1));
-    let widths: Vec<(Width, Width)> = levels.iter().map(width).collect();
-    let program = lower(&problem, &step.candidate.schedule, &widths)?;
+    let stored = levels.iter().map(|&level: &Index| LevelStorage {
+        coords: Width::below(problem.extents.of(level)),
+        pointers: Width::below(nnz + 1),
+        full: false,
+    });
+    let program = lower(&problem, &step.candidate.schedule, &[stored.collect()])?;
     Ok(Compiled::new(program, toolchain))
 }
 

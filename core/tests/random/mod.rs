@@ -4,10 +4,11 @@
 use std::fmt;
 
 use decompose_core::autoschedule::SCHEDULERS;
+use decompose_core::contract::ResultForm;
 use decompose_core::cost::Family;
 use decompose_core::einsum::{Access, Expr, Index, IndexSet};
 use decompose_core::path::Path;
-use decompose_core::schedule::{Pattern, Problem, Schedule, SparseOperand};
+use decompose_core::schedule::{OutputForm, Pattern, Problem, Schedule, SparseOperand};
 use decompose_core::sweep::TreeLayout;
 use decompose_formats::{Coo, DenseTensor, ModeOrder};
 use ndarray::IxDyn;
@@ -27,9 +28,13 @@ pub(crate) struct Case {
     pub(crate) seed: u64,
     pub(crate) expr: Expr,
     pub(crate) sparse: Coo<f64>,
+    /// The other sparse operands, which follow the first among the inputs, with the orders of their levels.
+    pub(crate) beside: Vec<(Coo<f64>, ModeOrder)>,
     pub(crate) dense: Vec<DenseTensor<f64>>,
     pub(crate) tree: TreeLayout,
     pub(crate) schedule: Schedule,
+    /// How the output is wanted.
+    pub(crate) result: ResultForm,
 }
 
 impl fmt::Display for Case {
@@ -78,7 +83,80 @@ impl Case {
         }
         let chosen = draw.below(found.candidates.len() as u64) as usize;
         let schedule = found.candidates[chosen].schedule.clone();
-        Case { seed, expr, sparse, dense, tree: TreeLayout::new(order, fused), schedule }
+        Case {
+            seed,
+            expr,
+            sparse,
+            beside: Vec::new(),
+            dense,
+            tree: TreeLayout::new(order, fused),
+            schedule,
+            result: ResultForm::Dense,
+        }
+    }
+
+    /// Makes case number `seed` with two to four sparse operands.
+    pub(crate) fn of_several_sparse(seed: u64) -> Case {
+        let mut draw = Draw(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x5ba5);
+        loop {
+            let count = 2 + draw.below(3) as usize;
+            let (expr, extents) = joined_expression(count, &mut draw);
+            let combinations: u64 = expr.all().iter().map(|i| extents[i.number()]).product();
+            if combinations <= MOST_COMBINATIONS {
+                return Case::joined((seed, count), expr, &extents, &mut draw);
+            }
+        }
+    }
+
+    fn joined(
+        (seed, count): (u64, usize),
+        expr: Expr,
+        extents: &[u64; Index::COUNT],
+        draw: &mut Draw,
+    ) -> Case {
+        let shape = |access: &Access| {
+            access.indices.iter().map(|i| extents[i.number()]).collect::<Vec<_>>()
+        };
+        let mut lists: Vec<Coo<f64>> =
+            expr.inputs[..count].iter().map(|access| sparse_tensor(&shape(access), draw)).collect();
+        let dense = expr.inputs[count..].iter().map(|access| {
+            let shape: Vec<usize> = shape(access).iter().map(|&n| n as usize).collect();
+            DenseTensor::from_shape_fn(IxDyn(&shape), |_| draw.real())
+        });
+        let dense = dense.collect();
+        // After a few tries all levels and loops follow one order of the indices.
+        for attempt in 0..40 {
+            let all = draw.shuffled(expr.all().iter().collect::<Vec<_>>());
+            let orders: Vec<ModeOrder> = expr.inputs[..count]
+                .iter()
+                .map(|access| {
+                    let modes = draw.shuffled((0..access.indices.len()).collect::<Vec<_>>());
+                    let mut modes = modes;
+                    if attempt % 2 == 1 {
+                        let place =
+                            |mode: &usize| all.iter().position(|i| *i == access.indices[*mode]);
+                        modes.sort_by_key(place);
+                    }
+                    ModeOrder::new(modes).expect("an order")
+                })
+                .collect();
+            let global = if attempt > 20 { Some(&all[..]) } else { None };
+            let mut problem = joined_problem(&expr, extents, &orders);
+            let assembles = draw.below(2) == 0 && !expr.output.indices.is_empty();
+            let result = if assembles { ResultForm::Sparse } else { ResultForm::Dense };
+            if assembles && !problem.has_pattern_output() {
+                problem.output = OutputForm::Assembled;
+            }
+            let lines = joined_lines((&expr, problem.output), (&orders, global), draw);
+            let schedule = Schedule::parse(&lines, &expr).expect("a schedule");
+            if schedule.verify(&problem).is_ok() {
+                let sparse = lists.remove(0);
+                let tree = TreeLayout::new(orders[0].clone(), 1);
+                let beside = lists.into_iter().zip(orders.into_iter().skip(1)).collect();
+                return Case { seed, expr, sparse, beside, dense, tree, schedule, result };
+            }
+        }
+        panic!("case {seed}: no legal schedule for {expr}");
     }
 
     fn of(seed: u64, expr: Expr, extents: &[u64; Index::COUNT], draw: &mut Draw) -> Case {
@@ -101,7 +179,9 @@ impl Case {
             let schedule = Schedule::parse(&lines, &expr).expect("a schedule");
             if schedule.verify(&problem(&expr, extents, &order, fused)).is_ok() {
                 let tree = TreeLayout::new(order, fused);
-                return Case { seed, expr, sparse, dense, tree, schedule };
+                let beside = Vec::new();
+                let result = ResultForm::Dense;
+                return Case { seed, expr, sparse, beside, dense, tree, schedule, result };
             }
         }
         panic!("case {seed}: no legal schedule for {expr}");
@@ -113,6 +193,17 @@ fn problem(expr: &Expr, extents: &[u64; Index::COUNT], order: &ModeOrder, fused:
     let extents = expr.all().iter().map(|index| (index, extents[index.number()])).collect();
     let sparse = SparseOperand { input: 0, levels, fused, pattern: Pattern::default() };
     unbounded(Problem::new(expr.clone(), extents, sparse))
+}
+
+/// Poses `expr` with its first inputs sparse, stored in `orders`.
+fn joined_problem(expr: &Expr, extents: &[u64; Index::COUNT], orders: &[ModeOrder]) -> Problem {
+    let extents = expr.all().iter().map(|index| (index, extents[index.number()])).collect();
+    let sparse = orders.iter().enumerate().map(|(input, order)| {
+        let indices = &expr.inputs[input].indices;
+        let levels = order.modes().iter().map(|&mode| indices[mode]).collect();
+        SparseOperand { input, levels, fused: 1, pattern: Pattern::default() }
+    });
+    unbounded(Problem::joining(expr.clone(), extents, sparse.collect()))
 }
 
 /// Lifts the bounds on buffers.
@@ -168,6 +259,79 @@ fn expression(draw: &mut Draw) -> (Expr, [u64; Index::COUNT]) {
         }
     }
     (Expr { output: access("Y", &once), inputs }, extents)
+}
+
+/// An expression whose first `count` operands are sparse.
+fn joined_expression(count: usize, draw: &mut Draw) -> (Expr, [u64; Index::COUNT]) {
+    let mut extents = [0; Index::COUNT];
+    let all: Vec<char> = ['i', 'j', 'k', 'l', 'm'][..1 + draw.below(5) as usize].to_vec();
+    for &letter in &all {
+        extents[index(letter).number()] = 1 + draw.below(7);
+    }
+    extents[index('r').number()] = [1, 3, 8, 17][draw.below(4) as usize];
+    let access = |tensor: String, letters: &[char]| Access {
+        tensor,
+        indices: letters.iter().map(|&letter| index(letter)).collect(),
+    };
+    let mut inputs = Vec::new();
+    for at in 0..count {
+        let modes = 1 + draw.below(all.len().min(4) as u64) as usize;
+        inputs.push(access(format!("X{at}"), &draw.shuffled(all.clone())[..modes]));
+    }
+    let letters: Vec<char> = all.iter().copied().chain(['r']).collect();
+    for at in 0..draw.below(3) {
+        let modes = draw.below(3) as usize;
+        inputs.push(access(
+            format!("B{at}"),
+            &draw.shuffled(letters.clone())[..modes.min(letters.len())],
+        ));
+    }
+    let used = inputs.iter().fold(IndexSet::EMPTY, |set, access| set | access.set());
+    let kept: Vec<char> = used.iter().map(Index::letter).filter(|_| draw.below(2) == 0).collect();
+    (Expr { output: access("Y".into(), &draw.shuffled(kept)), inputs }, extents)
+}
+
+/// Draws a schedule for sparse operands stored in `orders`, with the loops of `global` if given.
+fn joined_lines(
+    (expr, form): (&Expr, OutputForm),
+    (orders, global): (&[ModeOrder], Option<&[Index]>),
+    draw: &mut Draw,
+) -> String {
+    let levels: Vec<Vec<Index>> = orders
+        .iter()
+        .zip(&expr.inputs)
+        .map(|(order, access)| order.modes().iter().map(|&mode| access.indices[mode]).collect())
+        .collect();
+    let words = path_words(expr, draw);
+    let path = Schedule::parse(&format!("path {words}"), expr).expect("a path").path;
+    let loops: Vec<Vec<Index>> = match global {
+        Some(all) => path
+            .terms
+            .iter()
+            .map(|term| all.iter().copied().filter(|&i| term.indices.contains(i)).collect())
+            .collect(),
+        None => loop_orders(&path, expr, &levels[0], draw),
+    };
+    let loops: Vec<&[Index]> = loops.iter().map(Vec::as_slice).collect();
+    let mut lines = format!("path {words}\nnest {}", nest_text(&loops, 0, draw));
+    for (levels, name) in levels.iter().zip(expr.operand_names()) {
+        let words: Vec<String> = levels.iter().map(ToString::to_string).collect();
+        lines += &format!("\nlayout {name}: {}", words.join(" "));
+    }
+    lines += &"\nbuffer dense".repeat(path.terms.len() - 1);
+    let (first, output) = (&levels[0], expr.output.set());
+    let kept = first.iter().filter(|level| output.contains(**level)).count();
+    let conflict = match (kept == first.len(), output.contains(first[0])) {
+        _ if form == OutputForm::Assembled => "assemble",
+        (true, _) => "positions",
+        (_, false) => "privatise",
+        (_, true) if kept > 1 => ["owner", "privatise"][draw.below(2) as usize],
+        (_, true) => ["owner", "boundary", "privatise"][draw.below(3) as usize],
+    };
+    if form == OutputForm::Assembled {
+        lines += ["\nworkspace dense", "\nworkspace list"][draw.below(2) as usize];
+    }
+    lines + &format!("\nparallel {} position {conflict}\n", first[0])
 }
 
 /// An expression of 9 to 25 operands over up to 24 indices, most of extent 1.

@@ -10,12 +10,12 @@ use crate::listing::ListArgs;
 use crate::schedule::SearchArgs;
 use crate::schedule::args::{Binding, parse_binding, parse_index_extent};
 
-/// Computes an expression of one sparse and any number of dense tensors from files.
+/// Computes a product of sparse and dense tensors from files.
 ///
 /// EXPR is written as `A(i,r) = X(i,j,k) * B(j,r) * C(k,r)`, as `ijk,jr,kr->ir` (operands X, A, B,
-/// ...; result Y), or as a named kernel such as mttkrp:3:1; see `decompose schedule`.  One operand
-/// is sparse: .tns, .mtx or .ttx (also .gz, .zst, .bz2) or .dtb.  The others are dense: .npy, or
-/// FILE.npz:MEMBER.
+/// ...; result Y), or as a named kernel such as mttkrp:3:1; see `decompose schedule`.  One operand or
+/// several are sparse: .tns, .mtx or .ttx (also .gz, .zst, .bz2) or .dtb.  The others are dense: .npy,
+/// or FILE.npz:MEMBER.
 #[derive(Args, Debug)]
 pub(crate) struct EinsumArgs {
     /// The expression, or a named kernel such as mttkrp:3:1.

@@ -30,18 +30,22 @@ pub(crate) struct Forecast {
 const REMEDY: &str = "use --precision f32 or fewer --threads";
 
 impl Forecast {
-    /// Predicts the run of `pick` on `tensor` with `threads` threads.
+    /// Predicts the run of `pick` on `tensors`, by input, with `threads` threads.
     pub(crate) fn new<V: Value>(
         pick: &Pick,
-        tensor: &Coo<V>,
+        tensors: &[(usize, Coo<V>)],
         threads: usize,
         max_memory: Option<u64>,
     ) -> Forecast {
+        let trees = pick.problem.sparse.iter().zip(&pick.trees).map(|(x, tree)| {
+            let own = tensors.iter().find(|(input, _)| *input == x.input);
+            own.map_or(0, |(_, tensor)| tree_of(tensor, &tree.order, tree.fused))
+        });
         let held = resident_bytes().unwrap_or(0);
         let buffers = pick.cost.buffer_elements.saturating_mul((threads * V::BYTES) as u64);
         Forecast {
             held,
-            tree: tree_of(tensor, &pick.tree.order, pick.tree.fused),
+            tree: trees.fold(0, u64::saturating_add),
             packed: dense_inputs(&pick.problem),
             // Once as the kernel writes it, once as it is written to the file.
             output: output_bytes(&pick.problem).saturating_mul(2),
@@ -104,9 +108,6 @@ impl fmt::Display for Forecast {
 
 /// Bytes of the dense operands; saturates.
 fn dense_inputs(problem: &Problem) -> u64 {
-    let sparse = problem.sparse.first().map(|x| x.input);
-    let inputs = problem.expr.inputs.iter().enumerate();
-    let dense = inputs.filter(|(input, _)| Some(*input) != sparse);
-    let bytes = dense.map(|(_, access)| problem.buffer_bytes(access.set()));
-    bytes.fold(0, u64::saturating_add)
+    let bytes = |input: usize| problem.buffer_bytes(problem.expr.inputs[input].set());
+    problem.dense_inputs().map(bytes).fold(0, u64::saturating_add)
 }

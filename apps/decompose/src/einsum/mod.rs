@@ -12,11 +12,11 @@ use std::time::Instant;
 use decompose_common::memory::{limit, set_limit};
 use decompose_common::progress::{Screen, Verbosity};
 use decompose_core::autoschedule::SearchLimits;
-use decompose_core::contract::{Contraction, Request};
+use decompose_core::contract::{Contraction, Request, ResultForm};
 use decompose_core::error::CoreError;
 use decompose_core::runtime::Toolchain;
 use decompose_formats::io::Base;
-use decompose_formats::{Csf, DenseTensor, Matrix, PatternCounts, Value};
+use decompose_formats::{Coo, Csf, DenseTensor, Matrix, PatternCounts, Value};
 use ndarray_npy::WritableElement;
 
 use crate::cli::Done;
@@ -54,12 +54,21 @@ fn run_in<V: Value + WritableElement>(args: &EinsumArgs, threads: usize) -> Resu
     let expr = expr::parse(&args.expr)?;
     let known = Known::given(&expr, args.operands.extents.iter())?;
     let files = Files::new(&expr, &args.operands)?;
-    write::check(&expr, files.sparse, &args.output)?;
+    write::check(&expr, &files.sparse, &args.output)?;
     screen.line(format!("einsum   {expr}; threads {threads}, {}", V::NAME));
     let operands = files.read::<V>(&expr, known, &mut screen)?;
-    let counts = screen.phase("count", || PatternCounts::of(&operands.tensor)).0;
-    let mut request = Request::new(expr, files.sparse, &counts, &operands.shapes)?;
+    let count = |(input, list): &(usize, Coo<V>)| {
+        (*input, screen.phase("count", || PatternCounts::of(list)).0)
+    };
+    let counts: Vec<(usize, PatternCounts)> = operands.tensors.iter().map(count).collect();
+    let counted: Vec<(usize, &PatternCounts)> =
+        counts.iter().map(|(input, counts)| (*input, counts)).collect();
+    let mut request = Request::joining(expr, &counted, &operands.shapes)?;
     request.value_bytes = V::BYTES;
+    // A list of one sparse operand's product with dense ones is mostly as long as the array.
+    if request.sparse.len() > 1 && args.output.out.as_deref().is_some_and(write::is_list) {
+        request.result = ResultForm::Sparse;
+    }
     let chooser = Chooser::new(&request, &args.search, threads)?;
     let effort = Effort {
         limits: SearchLimits::default(),
@@ -67,10 +76,10 @@ fn run_in<V: Value + WritableElement>(args: &EinsumArgs, threads: usize) -> Resu
         top: decide::MEASURED,
         budget_seconds: decide::BUDGET_SECONDS,
     };
-    let plan = decide::plan(&chooser, Some(&operands.tensor), &effort, &mut screen)?;
+    let plan = decide::plan(&chooser, &operands.tensors, &effort, &mut screen)?;
     tell_plan(&plan, &screen);
     let pick = plan.choice();
-    let forecast = Forecast::new(pick, &operands.tensor, threads, args.output.max_memory);
+    let forecast = Forecast::new(pick, &operands.tensors, threads, args.output.max_memory);
     forecast.check()?;
     let base = operands.base;
     let outcome = compute(pick, operands, (args, forecast), &mut screen)?;
@@ -79,7 +88,8 @@ fn run_in<V: Value + WritableElement>(args: &EinsumArgs, threads: usize) -> Resu
 
 fn tell_plan(plan: &Plan, screen: &Screen) {
     let pick = plan.choice();
-    screen.line(format!("schedule {} on tree {}", table::label(pick), pick.tree));
+    let tree = if pick.trees.len() == 1 { "tree" } else { "trees" };
+    screen.line(format!("schedule {} on {tree} {}", table::label(pick), pick.trees_typed()));
     let how = crate::schedule::how(plan).replace('\n', "\n         ");
     screen.line(format!("         {:.2e} s predicted\n{how}", pick.seconds));
 }
@@ -95,24 +105,37 @@ fn compute<V: Value>(
         true => Toolchain::Interpreter("--no-codegen was given".into()),
         false => Toolchain::detect(),
     };
-    let Operands { tensor, dense, .. } = operands;
+    let Operands { mut tensors, dense, .. } = operands;
     forecast.build()?;
     let (built, seconds) = screen.phase("build", || -> Result<_, CoreError> {
-        let tree = Csf::build(tensor, &pick.tree.order)?.fuse(pick.tree.fused);
+        let mut trees = Vec::with_capacity(pick.trees.len());
+        for (x, layout) in pick.problem.sparse.iter().zip(&pick.trees) {
+            let at = tensors.iter().position(|(input, _)| *input == x.input);
+            let at =
+                at.ok_or_else(|| CoreError::Internal("an operand that was not read".into()))?;
+            let (_, tensor) = tensors.swap_remove(at);
+            trees.push(Arc::new(Csf::build(tensor, &layout.order)?.fuse(layout.fused)));
+        }
         let start = Instant::now();
-        let made = Contraction::build(&pick.problem, &pick.schedule, Arc::new(tree), &toolchain)?;
+        let made = Contraction::joining(&pick.problem, &pick.schedule, trees, &toolchain)?;
         Ok((made, start.elapsed().as_secs_f64()))
     });
     let (mut contraction, kernel_seconds) = built?;
     forecast.run()?;
     let packed = pack(&contraction, dense)?;
     let packed: Vec<&Matrix<V>> = packed.iter().collect();
-    let mut output = contraction.output()?;
     if let Some(why) = contraction.kernel().interpreted() {
         screen.warn(format!("the kernel runs in the interpreter, many times slower: {why}"));
     }
+    let tree = if pick.trees.len() == 1 { "tree" } else { "trees" };
     let tree_seconds = seconds - kernel_seconds;
-    screen.line(format!("build    tree {tree_seconds:.2} s, kernel {kernel_seconds:.2} s"));
+    screen.line(format!("build    {tree} {tree_seconds:.2} s, kernel {kernel_seconds:.2} s"));
+    if contraction.is_assembled() {
+        let (list, seconds) = screen.phase("run", || contraction.assemble(&packed));
+        screen.line(format!("run      {seconds:.3e} s"));
+        return Ok(Outcome::List(list?));
+    }
+    let mut output = contraction.output()?;
     let (ran, seconds) = screen.phase("run", || contraction.run(&packed, &mut output));
     ran?;
     screen.line(format!("run      {seconds:.3e} s"));

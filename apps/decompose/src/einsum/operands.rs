@@ -13,8 +13,8 @@ use crate::einsum::args::OperandArgs;
 use crate::einsum::dense::{self, Kind};
 use crate::failure::Failure;
 use crate::schedule::args::Binding;
-use crate::schedule::expr::{inputs_called, sparse_input};
-use crate::schedule::input::{Known, read_sparse};
+use crate::schedule::expr::inputs_called;
+use crate::schedule::input::{Known, read_lists};
 
 /// The files of an expression's inputs.
 pub(crate) struct Files<'a> {
@@ -23,15 +23,15 @@ pub(crate) struct Files<'a> {
     kinds: Vec<Kind>,
     /// Whether an input's list is to be taken as dense.
     densified: Vec<bool>,
-    /// The sparse input.
-    pub(crate) sparse: usize,
+    /// The sparse inputs.
+    pub(crate) sparse: Vec<usize>,
 }
 
 /// The operands, read.
 pub(crate) struct Operands<V: Value> {
-    /// The sparse one.
-    pub(crate) tensor: Coo<V>,
-    /// From where its indices count in its file, if that is text.
+    /// The sparse ones, by input.
+    pub(crate) tensors: Vec<(usize, Coo<V>)>,
+    /// From where indices count in the file of the first, if that is text.
     pub(crate) base: Option<Base>,
     /// The dense ones in the order of the expression.
     pub(crate) dense: Vec<DenseTensor<V>>,
@@ -40,7 +40,7 @@ pub(crate) struct Operands<V: Value> {
 }
 
 impl<'a> Files<'a> {
-    /// Gives each input of `expr` its file, and finds the sparse one.
+    /// Gives each input of `expr` its file, and finds the sparse ones.
     pub(crate) fn new(expr: &Expr, args: &'a OperandArgs) -> Result<Files<'a>, Failure> {
         let mut bound: Vec<Option<&Binding>> = vec![None; expr.inputs.len()];
         for binding in &args.tensor {
@@ -68,7 +68,7 @@ impl<'a> Files<'a> {
                 densified[input] = kinds[input] == Kind::List;
             }
         }
-        let sparse = find_sparse(expr, &bindings, &kinds, &densified)?;
+        let sparse = find_sparse(expr, &kinds, &densified)?;
         Ok(Files { bindings, kinds, densified, sparse })
     }
 
@@ -88,47 +88,35 @@ impl<'a> Files<'a> {
             learn(&mut known, &expr.inputs[input], &shape, file)?;
             dense[input] = Some(array);
         }
-        for input in (0..expr.inputs.len()).filter(|&input| self.densified[input]) {
-            let file = &self.bindings[input].file;
-            let list = read_sparse::<V>(file, expr, input, &known, screen)?.tensor;
-            check_cells::<V>(&list, file)?;
-            learn(&mut known, &expr.inputs[input], list.extents(), file)?;
-            dense[input] = Some(dense::densify(&list));
+        let lists = (0..expr.inputs.len()).filter(|input| !is_array(input));
+        let lists: Vec<(usize, &Path)> =
+            lists.map(|input| (input, self.bindings[input].file.as_path())).collect();
+        let (mut base, mut tensors) = (None, Vec::new());
+        for (input, list) in read_lists::<V>(&lists, expr, &mut known, screen)? {
+            if self.densified[input] {
+                check_cells::<V>(&list.tensor, &self.bindings[input].file)?;
+                dense[input] = Some(dense::densify(&list.tensor));
+                continue;
+            }
+            base = if tensors.is_empty() { list.base() } else { base };
+            tensors.push((input, list.tensor));
         }
-        let file = &self.bindings[self.sparse].file;
-        let input = read_sparse::<V>(file, expr, self.sparse, &known, screen)?;
-        let (base, tensor) = (input.base(), input.tensor);
-        learn(&mut known, &expr.inputs[self.sparse], tensor.extents(), file)?;
         let extents =
             |access: &Access| access.indices.iter().filter_map(|&i| known.get(i)).collect();
         let shapes = expr.inputs.iter().map(extents).collect();
-        Ok(Operands { tensor, base, dense: dense.into_iter().flatten().collect(), shapes })
+        Ok(Operands { tensors, base, dense: dense.into_iter().flatten().collect(), shapes })
     }
 }
 
-/// The one input that is a list of non-zeros and stays one.
-fn find_sparse(
-    expr: &Expr,
-    bindings: &[&Binding],
-    kinds: &[Kind],
-    densified: &[bool],
-) -> Result<usize, Failure> {
+/// The inputs that are lists of non-zeros and stay so.
+fn find_sparse(expr: &Expr, kinds: &[Kind], densified: &[bool]) -> Result<Vec<usize>, Failure> {
     let lists: Vec<usize> =
         (0..kinds.len()).filter(|&input| kinds[input] == Kind::List && !densified[input]).collect();
-    let name = |input: usize| &expr.inputs[input].tensor;
-    match lists.as_slice() {
-        [] => Err(Failure::input(format!("no operand of `{expr}` is sparse; one must be"))
-            .help("`decompose convert A.npy A.tns` lists the non-zeros of a dense one")),
-        [only] => Ok(*only),
-        [first, second, ..] => {
-            sparse_input(expr, name(*first))?;
-            let (a, b) = (bindings[*first].file.display(), bindings[*second].file.display());
-            let (first, second) = (name(*first), name(*second));
-            let why = format!("two operands are sparse: {first} ({a}) and {second} ({b})");
-            Err(Failure::input(why)
-                .help(format!("take a small one as dense, with --dense {second}")))
-        }
+    if lists.is_empty() {
+        return Err(Failure::input(format!("no operand of `{expr}` is sparse; one must be"))
+            .help("`decompose convert A.npy A.tns` lists the non-zeros of a dense one"));
     }
+    Ok(lists)
 }
 
 /// Records the extents of an operand.

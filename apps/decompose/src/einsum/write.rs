@@ -17,12 +17,12 @@ use crate::failure::Failure;
 pub(crate) enum Outcome<V: Value> {
     /// All elements.
     Dense(DenseTensor<V>),
-    /// The elements at the positions of the sparse operand, zeros among them.
+    /// The elements at the positions of a sparse operand, zeros among them.
     List(Coo<V>),
 }
 
 /// Refuses, before any work, an output that the result of `expr` cannot be written to.
-pub(crate) fn check(expr: &Expr, sparse: usize, args: &OutputArgs) -> Result<(), Failure> {
+pub(crate) fn check(expr: &Expr, sparse: &[usize], args: &OutputArgs) -> Result<(), Failure> {
     let output = &expr.output;
     let scalar = output.indices.is_empty();
     let Some(out) = &args.out else {
@@ -35,11 +35,11 @@ pub(crate) fn check(expr: &Expr, sparse: usize, args: &OutputArgs) -> Result<(),
     check_output(out, overwrite(args))?;
     let file = out.display();
     let is_array = is_npy(out)?;
-    let pattern = expr.inputs[sparse].set().is_subset(output.set());
+    let pattern = sparse.iter().find(|&&x| expr.inputs[x].set().is_subset(output.set()));
     let refuse = |why: String, help: &str| Err(Failure::input(why).help(help));
     match (is_array, pattern) {
-        (true, true) => refuse(
-            format!("{output} is sparse, as {}, but {file} is a dense array", expr.inputs[sparse]),
+        (true, Some(&input)) => refuse(
+            format!("{output} is sparse, as {}, but {file} is a dense array", expr.inputs[input]),
             "write it to .tns, .mtx, .ttx or .dtb",
         ),
         (false, _) if scalar => {
@@ -107,6 +107,11 @@ fn nonzeros<V: Value>(array: &DenseTensor<V>) -> Result<Coo<V>, Failure> {
 
 fn overwrite(args: &OutputArgs) -> Overwrite {
     if args.overwrite { Overwrite::Replace } else { Overwrite::Refuse }
+}
+
+/// Tells whether `out` lists non-zeros.
+pub(crate) fn is_list(out: &Path) -> bool {
+    is_npy(out).is_ok_and(|dense| !dense)
 }
 
 fn is_npy(out: &Path) -> Result<bool, Failure> {

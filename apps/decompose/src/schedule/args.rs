@@ -11,7 +11,7 @@ use decompose_core::sweep::TreeLayout;
 use crate::input::parse_extent;
 use crate::run::args::{Precision, parse_count, parse_seconds, parse_threads};
 
-/// Schedules an expression of one sparse and any number of dense tensors, and explains the choice.
+/// Schedules a product of sparse and dense tensors, and explains the choice.
 ///
 /// EXPR is written as `A(i,r) = X(i,j,k) * B(j,r) * C(k,r)`, as `ijk,jr,kr->ir` (operands X, A, B,
 /// ...; result Y), or as a named kernel: mttkrp:ORDER:MODE, ttmc:ORDER:MODE or ttmc:ORDER,
@@ -45,17 +45,17 @@ pub(crate) struct ScheduleArgs {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Operands")]
 pub(crate) struct OperandArgs {
-    /// The sparse operand and its file, as X=nell-2.tns.  Without it the first operand is sparse
-    /// and its non-zeros are taken to be spread evenly.
+    /// A sparse operand and its file, as X=nell-2.tns; once for each.  Without any the first operand
+    /// is sparse and its non-zeros are taken to be spread evenly.
     #[arg(long, value_name = "NAME=FILE", value_parser = parse_binding)]
-    pub(crate) tensor: Option<Binding>,
+    pub(crate) tensor: Vec<Binding>,
     /// Extents of indices, as i=1000,j=200,k=50.
     #[arg(long, value_name = "I=N,...", value_delimiter = ',', value_parser = parse_index_extent)]
     pub(crate) extents: Vec<(Index, u64)>,
     /// Extents of indices of dense operands, as r=16,s=32.
     #[arg(long, value_name = "I=N,...", value_delimiter = ',', value_parser = parse_index_extent)]
     pub(crate) dense: Vec<(Index, u64)>,
-    /// The extent of all other indices that the sparse operand lacks.
+    /// The extent of all other indices that the sparse operands lack.
     #[arg(long, short, value_name = "R", value_parser = parse_extent)]
     pub(crate) rank: Option<u64>,
     /// The number of non-zeros, where there is no file.
@@ -71,8 +71,8 @@ pub(crate) struct SearchArgs {
     /// or measures now.  [default: spttn]
     #[arg(long, value_name = "NAME", value_parser = parse_scheduler)]
     pub(crate) scheduler: Option<Search>,
-    /// How the sparse operand is stored: auto, or its modes from the root, as 2-1-3, the last ones
-    /// fused as in 2-1+3.  [default: auto]
+    /// How the only sparse operand is stored: auto, or its modes from the root, as 2-1-3, the last
+    /// ones fused as in 2-1+3.  [default: auto]
     #[arg(long, value_name = "ORDER", value_parser = parse_tree)]
     pub(crate) tree: Option<Tree>,
     /// Take the schedule in this file; see --emit nest of `decompose schedule`.  Its layout says

@@ -4,23 +4,24 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use decompose_core::autoschedule::{
-    LevelOrder, OrderedCandidate, SCHEDULERS, SearchLimits, SearchReport, scheduler, search_orders,
-    storage_orders,
+    LevelOrder, OrderedCandidate, SCHEDULERS, SearchLimits, SearchReport, Storage, scheduler,
+    search_orders, storages,
 };
 use decompose_core::contract::{Choice, Choices, Fingerprint, RaceReport, Request};
 use decompose_core::cost::{Cost, Machine, estimate, on_threads};
 use decompose_core::error::CoreError;
-use decompose_core::schedule::{Problem, Schedule};
+use decompose_core::schedule::{Problem, Schedule, SparseOperand};
 use decompose_core::sweep::TreeLayout;
 use decompose_formats::ModeOrder;
 
 use crate::failure::Failure;
 use crate::schedule::args::{Search, SearchArgs, Tree};
 
-/// A schedule on its tree, with its costs.
+/// A schedule on its trees, with its costs.
 #[derive(Clone, Debug)]
 pub(crate) struct Pick {
-    pub(crate) tree: TreeLayout,
+    /// The tree of each sparse operand of the problem.
+    pub(crate) trees: Vec<TreeLayout>,
     pub(crate) problem: Problem,
     pub(crate) schedule: Schedule,
     pub(crate) cost: Cost,
@@ -28,6 +29,18 @@ pub(crate) struct Pick {
     pub(crate) seconds: f64,
     /// Bytes of private copies of the output.
     pub(crate) side_bytes: u64,
+}
+
+impl Pick {
+    /// Returns the trees, with the names of their operands if there are several.
+    pub(crate) fn trees_typed(&self) -> String {
+        let expr = &self.problem.expr;
+        let one = |(x, tree): (&SparseOperand, &TreeLayout)| match self.trees.len() {
+            1 => tree.to_string(),
+            _ => format!("{} {tree}", expr.inputs[x.input].tensor),
+        };
+        self.problem.sparse.iter().zip(&self.trees).map(one).collect::<Vec<_>>().join(", ")
+    }
 }
 
 /// Where a choice comes from.
@@ -69,9 +82,9 @@ pub(crate) struct Chooser<'a> {
     pub(crate) request: &'a Request,
     pub(crate) args: &'a SearchArgs,
     pub(crate) machine: Machine,
-    /// The problem on the natural order.
+    /// The problem on the natural orders.
     base: Problem,
-    orders: Vec<LevelOrder>,
+    storages: Vec<Storage>,
 }
 
 impl<'a> Chooser<'a> {
@@ -81,31 +94,15 @@ impl<'a> Chooser<'a> {
         args: &'a SearchArgs,
         threads: usize,
     ) -> Result<Chooser<'a>, Failure> {
-        let indices = &request.expr.inputs[request.sparse].indices;
-        let natural = TreeLayout::new(ModeOrder::natural(indices.len()), 1);
-        let mut base = request.problem(&natural);
+        let mut base = request.problem_on(&[]);
         base.max_buffer_dims = args.max_buffer_dims.unwrap_or(base.max_buffer_dims);
         base.max_buffer_bytes = args.max_buffer_bytes.unwrap_or(base.max_buffer_bytes);
-        let orders = match &args.tree {
-            None | Some(Tree::Auto) => storage_orders(indices, &base.extents, &request.pattern),
-            Some(Tree::Given(tree)) if tree.blocks.is_some() => {
-                let why = format!("--tree {tree} has blocks, which are chosen for sweeps only");
-                return Err(Failure::input(why)
-                    .help("list the modes only, as 1-2+3, or see `decompose cp --trees`"));
-            }
-            Some(Tree::Given(tree)) if tree.order.modes().len() == indices.len() => {
-                let levels = tree.order.modes().iter().map(|&mode| indices[mode]).collect();
-                vec![LevelOrder { levels, fused: tree.fused }]
-            }
-            Some(Tree::Given(tree)) => {
-                let order = indices.len();
-                return Err(Failure::input(format!(
-                    "--tree {tree} does not list each of the {order} modes once"
-                )));
-            }
+        let storages = match &args.tree {
+            None | Some(Tree::Auto) => storages(&base),
+            Some(Tree::Given(tree)) => vec![given(request, tree)?],
         };
         let machine = Machine { threads, ..Machine::here().clone() };
-        Ok(Chooser { request, args, machine, base, orders })
+        Ok(Chooser { request, args, machine, base, storages })
     }
 
     /// Searches within `limits`.
@@ -115,9 +112,9 @@ impl<'a> Chooser<'a> {
             None | Some(Search::Measured) => None,
         };
         let scheduler = named.unwrap_or(SCHEDULERS[0]);
-        let found = search_orders(scheduler, &self.base, &self.orders, &self.machine, limits)?;
+        let found = search_orders(scheduler, &self.base, &self.storages, &self.machine, limits)?;
         let picks = found.candidates.into_iter().map(|candidate| self.pick(candidate)).collect();
-        let (report, trees) = (Some(found.report), self.orders.len());
+        let (report, trees) = (Some(found.report), self.storages.len());
         Ok(Plan { picks, chosen: 0, how: How::Predicted, report, trees })
     }
 
@@ -154,53 +151,80 @@ impl<'a> Chooser<'a> {
     }
 
     fn fingerprint(&self) -> Fingerprint {
-        Fingerprint::of(&self.base, &self.orders, &self.machine)
+        Fingerprint::of(&self.base, &self.storages, &self.machine)
     }
 
     fn pick(&self, found: OrderedCandidate) -> Pick {
-        let OrderedCandidate { order, candidate, seconds, side_bytes } = found;
-        let problem = order.problem(&self.base);
-        let tree = self.tree(&order).unwrap_or_else(|| self.natural());
+        let problem = found.storage.problem(&self.base);
+        let trees = self.trees(&problem);
+        let OrderedCandidate { candidate, seconds, side_bytes, .. } = found;
         let (schedule, cost) = (candidate.schedule, candidate.cost);
-        Pick { tree, problem, schedule, cost, seconds, side_bytes }
+        Pick { trees, problem, schedule, cost, seconds, side_bytes }
     }
 
-    /// Judges a schedule on the tree of its layout.
+    /// Judges a schedule on the trees of its layouts.
     fn judge(&self, schedule: Schedule, bounds: Bounds) -> Result<Pick, CoreError> {
-        let stored = schedule.layouts.first().and_then(|layout| layout.as_tree());
-        let order = stored.map(|(levels, fused)| LevelOrder { levels, fused });
-        // A layout that is no tree is refused by the rules, on whatever tree.
-        let tree = order.as_ref().and_then(|order| self.tree(order));
-        let tree = tree.unwrap_or_else(|| self.natural());
-        let mut problem = self.request.problem(&tree);
-        match bounds {
-            Bounds::Lifted => (problem.max_buffer_dims, problem.max_buffer_bytes) = NO_BOUNDS,
-            Bounds::Kept => {
-                problem.max_buffer_dims = self.base.max_buffer_dims;
-                problem.max_buffer_bytes = self.base.max_buffer_bytes;
-            }
+        let stored = schedule.layouts.iter().zip(&self.base.sparse).map(|(layout, only)| {
+            let (levels, fused) = layout.as_tree()?;
+            let input = layout.input.unwrap_or(only.input);
+            let own = self.base.sparse.iter().find(|x| x.input == input)?;
+            let same = levels.len() == own.levels.len()
+                && levels.iter().all(|level| own.levels.contains(level));
+            same.then_some((input, LevelOrder { levels, fused }))
+        });
+        let operands: Vec<(usize, LevelOrder)> = stored.flatten().collect();
+        // Layouts that are no trees are refused by the rules, on whatever trees.
+        let mut problem = match operands.len() == self.base.sparse.len() {
+            true => Storage { operands }.problem(&self.base),
+            false => self.base.clone(),
+        };
+        if bounds == Bounds::Lifted {
+            (problem.max_buffer_dims, problem.max_buffer_bytes) = NO_BOUNDS;
         }
+        let trees = self.trees(&problem);
         schedule.verify(&problem)?;
         let cost = estimate(&problem, &schedule, &self.machine);
         let threads = self.machine.threads;
         let threaded = on_threads(&problem, &schedule, &cost, &self.machine, threads);
         let (seconds, side_bytes) = (threaded.seconds, threaded.side_bytes);
-        Ok(Pick { tree, problem, schedule, cost, seconds, side_bytes })
+        Ok(Pick { trees, problem, schedule, cost, seconds, side_bytes })
     }
 
-    /// The tree with these levels; `None` unless they are the modes of the operand.
-    fn tree(&self, order: &LevelOrder) -> Option<TreeLayout> {
-        let indices = &self.request.expr.inputs[self.request.sparse].indices;
-        let mode = |level| indices.iter().position(|index| index == level);
-        let modes: Option<Vec<usize>> = order.levels.iter().map(mode).collect();
-        let modes = modes.filter(|modes| modes.len() == indices.len())?;
-        Some(TreeLayout::new(ModeOrder::new(modes)?, order.fused))
+    /// The trees of the sparse operands of `problem`, whose levels are the modes of their inputs.
+    fn trees(&self, problem: &Problem) -> Vec<TreeLayout> {
+        let tree = |x: &SparseOperand| {
+            let indices = &self.request.expr.inputs[x.input].indices;
+            let mode = |level| indices.iter().position(|index| index == level);
+            let modes: Option<Vec<usize>> = x.levels.iter().map(mode).collect();
+            let order = modes.and_then(ModeOrder::new);
+            TreeLayout::new(order.unwrap_or_else(|| ModeOrder::natural(indices.len())), x.fused)
+        };
+        problem.sparse.iter().map(tree).collect()
     }
+}
 
-    fn natural(&self) -> TreeLayout {
-        let order = self.request.expr.inputs[self.request.sparse].indices.len();
-        TreeLayout::new(ModeOrder::natural(order), 1)
+/// The only sparse operand of `request` stored as a user says.
+fn given(request: &Request, tree: &TreeLayout) -> Result<Storage, Failure> {
+    let [sparse] = request.sparse.as_slice() else {
+        let why = format!("--tree {tree} stores one operand, and several are sparse");
+        return Err(Failure::input(why).help(
+            "write the layouts of all to a file for --schedule, as `--emit nest` prints them",
+        ));
+    };
+    let indices = request.modes(sparse);
+    if tree.blocks.is_some() {
+        let why = format!("--tree {tree} has blocks, which are chosen for sweeps only");
+        return Err(Failure::input(why)
+            .help("list the modes only, as 1-2+3, or see `decompose cp --trees`"));
     }
+    if tree.order.modes().len() != indices.len() {
+        let order = indices.len();
+        return Err(Failure::input(format!(
+            "--tree {tree} does not list each of the {order} modes once"
+        )));
+    }
+    let levels = tree.order.modes().iter().map(|&mode| indices[mode]).collect();
+    Ok(Storage::of(sparse.input, LevelOrder { levels, fused: tree.fused }))
 }
 
 impl Plan {

@@ -37,14 +37,14 @@ pub(crate) enum When {
     Now,
 }
 
-/// Finds schedules of the chooser's request, whose sparse operand is `tensor` if there is a file.
+/// Finds schedules of the chooser's request, whose sparse operands are `tensors` if there are files.
 ///
 /// # Errors
 ///
 /// An illegal schedule file, nothing found, or nothing to measure on.
 pub(crate) fn plan<V: Value>(
     chooser: &Chooser<'_>,
-    tensor: Option<&Coo<V>>,
+    tensors: &[(usize, Coo<V>)],
     effort: &Effort,
     screen: &mut Screen,
 ) -> Result<Plan, Failure> {
@@ -53,9 +53,8 @@ pub(crate) fn plan<V: Value>(
         if let Some(plan) = kept(chooser) {
             return Ok(plan);
         }
-        if tensor.is_none() {
-            let request = chooser.request;
-            let name = &request.expr.inputs[request.sparse].tensor;
+        if tensors.is_empty() {
+            let name = &chooser.request.expr.inputs[0].tensor;
             return Err(Failure::input("nothing was measured yet for this expression and tensor")
                 .help(format!("give --tensor {name}=FILE, which is measured then")));
         }
@@ -64,12 +63,10 @@ pub(crate) fn plan<V: Value>(
         Some(file) => chooser.given(file)?,
         None => screen.phase("search", || chooser.search(&effort.limits)).0?,
     };
-    match tensor {
-        Some(tensor) if measured || effort.measure == When::Now => {
-            measure(plan, tensor, (effort.top, effort.budget_seconds), chooser, screen)
-        }
-        _ => Ok(plan),
+    if !tensors.is_empty() && (measured || effort.measure == When::Now) {
+        return measure(plan, tensors, (effort.top, effort.budget_seconds), chooser, screen);
     }
+    Ok(plan)
 }
 
 /// The choice of an earlier measurement.

@@ -25,15 +25,3 @@ pub(crate) fn inputs_called(expr: &Expr, name: &str) -> Result<Vec<usize>, Failu
     }
     Ok(called)
 }
-
-/// Returns the one input called `name`, which is sparse.
-pub(crate) fn sparse_input(expr: &Expr, name: &str) -> Result<usize, Failure> {
-    match inputs_called(expr, name)?.as_slice() {
-        [input] => Ok(*input),
-        several => {
-            let times = several.len();
-            let why = format!("the sparse operand `{name}` stands {times} times in `{expr}`");
-            Err(Failure::input(why).help("one operand may be sparse, and stand there once"))
-        }
-    }
-}

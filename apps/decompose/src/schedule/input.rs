@@ -9,68 +9,89 @@ use decompose_core::einsum::{Expr, Index};
 use decompose_core::kernels::MAX_ORDER;
 use decompose_formats::io::{ExtentsFrom, ReadReport};
 use decompose_formats::stats::grouped;
-use decompose_formats::{Coo, Ints, PatternCounts, Value, Width};
+use decompose_formats::{Coo, Duplicates, Ints, PatternCounts, Value, Width};
 
 use crate::failure::Failure;
 use crate::input::{Input, InputArgs};
 use crate::schedule::args::OperandArgs;
 use crate::schedule::expr;
 
-/// A request, and the sparse operand if there is a file of it.
+/// A request, and the sparse operands if there are files of them.
 pub(crate) struct ScheduleInput<V: Value> {
     pub(crate) request: Request,
-    pub(crate) tensor: Option<Coo<V>>,
-    pub(crate) nnz: u64,
-    /// Where the sparse operand comes from, for people.
-    pub(crate) source: String,
+    /// By input; none where no file is given.
+    pub(crate) tensors: Vec<(usize, Coo<V>)>,
+    /// Non-zeros of each sparse operand, and where it comes from, for people.
+    pub(crate) sources: Vec<(u64, String)>,
 }
 
 impl<V: Value> ScheduleInput<V> {
-    /// Reads the tensor if there is one, and gives every index its extent.
+    /// Reads the tensors that are given, and gives every index its extent.
     pub(crate) fn new(
         expr: Expr,
         args: &OperandArgs,
         screen: &mut Screen,
     ) -> Result<ScheduleInput<V>, Failure> {
-        let given = Known::given(&expr, args.extents.iter().chain(&args.dense))?;
-        let sparse = match &args.tensor {
-            Some(binding) => expr::sparse_input(&expr, &binding.name)?,
-            None => 0,
-        };
-        let indices = &expr.inputs[sparse].indices;
-        if indices.len() > MAX_ORDER {
-            let (name, modes) = (&expr.inputs[sparse].tensor, indices.len());
-            return Err(Failure::input(format!(
-                "the sparse operand {name} has {modes} modes; tensors of up to {MAX_ORDER} are supported"
-            )));
+        let mut known = Known::given(&expr, args.extents.iter().chain(&args.dense))?;
+        let mut files: Vec<(usize, &Path)> = Vec::new();
+        for binding in &args.tensor {
+            let inputs = expr::inputs_called(&expr, &binding.name)?.into_iter();
+            files.extend(inputs.map(|input| (input, binding.file.as_path())));
         }
-        let (tensor, counts, source) = match &args.tensor {
-            Some(binding) => {
-                let tensor = read_sparse::<V>(&binding.file, &expr, sparse, &given, screen)?.tensor;
-                let counts = screen.phase("count", || PatternCounts::of(&tensor)).0;
-                (Some(tensor), counts, binding.file.display().to_string())
+        let sparse: Vec<usize> = match files.is_empty() {
+            true => vec![0],
+            false => files.iter().map(|(input, _)| *input).collect(),
+        };
+        check_orders(&expr, &sparse)?;
+        let tensors = read_lists::<V>(&files, &expr, &mut known, screen)?;
+        let (counts, sources) = match files.is_empty() {
+            true => {
+                let counts = assumed(&expr, &known, args)?;
+                screen.line(format!(
+                    "pattern  no file is given for {}: its non-zeros are taken to be spread evenly",
+                    expr.inputs[0].tensor
+                ));
+                let sources = vec![(counts.nnz(), "spread evenly".to_owned())];
+                (vec![(0, counts)], sources)
             }
-            None => (None, assumed(&expr, indices, &given, args)?, "spread evenly".to_owned()),
+            false => {
+                let count = |(input, list): &(usize, Input<V>)| {
+                    (*input, screen.phase("count", || PatternCounts::of(&list.tensor)).0)
+                };
+                let counts: Vec<(usize, PatternCounts)> = tensors.iter().map(count).collect();
+                let source =
+                    |((_, counts), (_, list)): (&(usize, PatternCounts), &(usize, Input<V>))| {
+                        (counts.nnz(), list.report.file.clone())
+                    };
+                let sources = counts.iter().zip(&tensors).map(source).collect();
+                (counts, sources)
+            }
         };
-        if tensor.is_none() {
-            screen.line(format!(
-                "pattern  no file is given for {}: its non-zeros are taken to be spread evenly",
-                expr.inputs[sparse].tensor
-            ));
-        }
         let shapes = expr.inputs.iter().enumerate().map(|(input, access)| {
-            let of = |index: &Index| dense_extent(&expr, *index, (indices, &counts), &given, args);
-            match input == sparse {
+            let of = |index: &Index| dense_extent(&expr, *index, &known, args);
+            match sparse.contains(&input) {
                 true => Ok(Vec::new()),
                 false => access.indices.iter().map(of).collect(),
             }
         });
         let shapes = shapes.collect::<Result<Vec<Vec<u64>>, Failure>>()?;
-        let nnz = counts.nnz();
-        let mut request = Request::new(expr, sparse, &counts, &shapes)?;
+        let counted: Vec<(usize, &PatternCounts)> =
+            counts.iter().map(|(input, counts)| (*input, counts)).collect();
+        let mut request = Request::joining(expr, &counted, &shapes)?;
         request.value_bytes = V::BYTES;
-        Ok(ScheduleInput { request, tensor, nnz, source })
+        let tensors = tensors.into_iter().map(|(input, list)| (input, list.tensor)).collect();
+        Ok(ScheduleInput { request, tensors, sources })
     }
+}
+
+/// Refuses sparse operands of too many modes.
+fn check_orders(expr: &Expr, sparse: &[usize]) -> Result<(), Failure> {
+    let long = sparse.iter().find(|&&input| expr.inputs[input].indices.len() > MAX_ORDER);
+    let Some(&input) = long else { return Ok(()) };
+    let (name, modes) = (&expr.inputs[input].tensor, expr.inputs[input].indices.len());
+    Err(Failure::input(format!(
+        "the sparse operand {name} has {modes} modes; tensors of up to {MAX_ORDER} are supported"
+    )))
 }
 
 /// Extents that are known, each with where it is known from.
@@ -121,30 +142,50 @@ impl Known {
     }
 }
 
-/// Reads the sparse operand `input` of `expr`, sorts it, and gives its modes the extents that are
-/// `given` where the file does not fix them.
-pub(crate) fn read_sparse<V: Value>(
-    file: &Path,
+/// Reads lists of non-zeros, each the input of `expr` that is given with it, and sorts them.
+///
+/// A list whose file does not fix its extents takes those that are known, or the largest of all lists with the
+/// index; all of them are known afterwards.
+///
+/// # Errors
+///
+/// A file that cannot be read, has another order than the input, or contradicts what is known.
+pub(crate) fn read_lists<V: Value>(
+    files: &[(usize, &Path)],
     expr: &Expr,
-    input: usize,
-    given: &Known,
+    known: &mut Known,
     screen: &mut Screen,
-) -> Result<Input<V>, Failure> {
-    let args = InputArgs::of_file(file);
-    let read = args.read::<V>(screen)?;
-    let access = &expr.inputs[input];
-    if read.tensor.order() != access.indices.len() {
-        let (have, want) = (read.tensor.order(), access.indices.len());
-        let file = file.display();
-        return Err(Failure::input(format!(
-            "{file} is of order {have} but {access} has {want} indices"
-        )));
+) -> Result<Vec<(usize, Input<V>)>, Failure> {
+    let mut lists: Vec<(usize, Input<V>)> = Vec::with_capacity(files.len());
+    for &(input, file) in files {
+        let read = InputArgs::of_file(file).read::<V>(screen)?;
+        let access = &expr.inputs[input];
+        if read.tensor.order() != access.indices.len() {
+            let (have, want) = (read.tensor.order(), access.indices.len());
+            let file = file.display();
+            return Err(Failure::input(format!(
+                "{file} is of order {have} but {access} has {want} indices"
+            )));
+        }
+        lists.push((input, read));
     }
-    let Input { tensor, report, blake3, hash_seconds, read_seconds } = read;
-    let tensor = extend(tensor, &access.indices, given, &report)?;
-    let mut input = Input { tensor, report, blake3, hash_seconds, read_seconds };
-    input.tidy(args.duplicates(), screen)?;
-    Ok(input)
+    for index in expr.all().iter().filter(|&index| known.get(index).is_none()).collect::<Vec<_>>() {
+        let extent = |(input, list): &(usize, Input<V>)| {
+            let mode = expr.inputs[*input].indices.iter().position(|&mode| mode == index)?;
+            Some((list.tensor.extents()[mode], list.report.file.clone()))
+        };
+        if let Some((extent, file)) = lists.iter().filter_map(extent).max_by_key(|(n, _)| *n) {
+            known.set(index, extent, &file)?;
+        }
+    }
+    let tidy = |(input, list): (usize, Input<V>)| {
+        let Input { tensor, report, blake3, hash_seconds, read_seconds } = list;
+        let tensor = extend(tensor, &expr.inputs[input].indices, known, &report)?;
+        let mut list = Input { tensor, report, blake3, hash_seconds, read_seconds };
+        list.tidy(Duplicates::default(), screen)?;
+        Ok((input, list))
+    };
+    lists.into_iter().map(tidy).collect()
 }
 
 /// Gives a tensor larger extents where its file does not say how large they are.
@@ -184,14 +225,9 @@ fn widen(column: Ints, extent: u64) -> Ints {
     Ints::collect(column.iter(), Width::below(extent))
 }
 
-/// The counts of an even pattern.
-fn assumed(
-    expr: &Expr,
-    indices: &[Index],
-    given: &Known,
-    args: &OperandArgs,
-) -> Result<PatternCounts, Failure> {
-    let name = &expr.inputs[0].tensor;
+/// The counts of an even pattern of the first input.
+fn assumed(expr: &Expr, given: &Known, args: &OperandArgs) -> Result<PatternCounts, Failure> {
+    let (name, indices) = (&expr.inputs[0].tensor, &expr.inputs[0].indices);
     let missing = |what: String| {
         Failure::input(what).help(format!("give --tensor {name}=FILE, or --extents and --nnz"))
     };
@@ -215,14 +251,10 @@ fn assumed(
 fn dense_extent(
     expr: &Expr,
     index: Index,
-    (sparse, counts): (&[Index], &PatternCounts),
-    given: &Known,
+    known: &Known,
     args: &OperandArgs,
 ) -> Result<u64, Failure> {
-    if let Some(mode) = sparse.iter().position(|&other| other == index) {
-        return Ok(counts.extents()[mode]);
-    }
-    given.get(index).or(args.rank).ok_or_else(|| {
+    known.get(index).or(args.rank).ok_or_else(|| {
         Failure::input(format!("index `{index}` of `{expr}` has no extent"))
             .help(format!("give it with --dense {index}=16, or all such indices with --rank 16"))
     })

@@ -37,6 +37,13 @@ pub(crate) fn plan<V: Value>(
             "stop": stop(report.stop),
         })
     });
+    let operands = request.sparse.iter().zip(&input.sources);
+    let sparse: Vec<Json> = operands
+        .map(|(x, (nnz, source))| {
+            let operand = &request.expr.inputs[x.input].tensor;
+            json!({ "operand": operand, "nnz": nnz, "source": source })
+        })
+        .collect();
     let race = match &plan.how {
         How::Measured(race) => Some(race),
         _ => None,
@@ -53,11 +60,7 @@ pub(crate) fn plan<V: Value>(
     Ok(json!({
         "expression": request.expr.to_string(),
         "extents": extents,
-        "sparse": {
-            "operand": request.expr.inputs[request.sparse].tensor,
-            "nnz": input.nnz,
-            "source": input.source,
-        },
+        "sparse": sparse,
         "threads": threads,
         "precision": V::NAME,
         "search": report,
@@ -81,7 +84,7 @@ fn stop(stop: StopReason) -> &'static str {
 fn pick(pick: &Pick, time: Option<RaceTime>) -> Json {
     let cost = &pick.cost;
     json!({
-        "tree": pick.tree.to_string(),
+        "tree": pick.trees_typed(),
         "schedule": pick.schedule.text(&pick.problem.expr),
         "predicted_seconds": pick.seconds,
         "core_seconds": cost.seconds,

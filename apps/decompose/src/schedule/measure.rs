@@ -1,5 +1,7 @@
 //! The fastest of the best candidates, found by running them.
 
+use std::collections::BTreeSet;
+
 use decompose_common::machine::size;
 use decompose_common::memory::left;
 use decompose_common::progress::Screen;
@@ -7,7 +9,7 @@ use decompose_core::autoschedule::HalvingConfig;
 use decompose_core::contract::{Choices, Entrant, race};
 use decompose_core::cost::Machine;
 use decompose_core::runtime::Toolchain;
-use decompose_core::schedule::Problem;
+use decompose_core::schedule::{OutputForm, Problem, SparseOperand};
 use decompose_core::sweep::TreeLayout;
 use decompose_formats::{Coo, Value};
 
@@ -18,7 +20,7 @@ use crate::schedule::choose::{Chooser, How, Pick, Plan};
 /// it for later runs; the others are dropped.
 pub(crate) fn measure<V: Value>(
     mut plan: Plan,
-    tensor: &Coo<V>,
+    tensors: &[(usize, Coo<V>)],
     (top, budget_seconds): (usize, f64),
     chooser: &Chooser<'_>,
     screen: &mut Screen,
@@ -29,19 +31,18 @@ pub(crate) fn measure<V: Value>(
     };
     let choices = Choices::within(compiler.cache().folder());
     plan.picks.truncate(top);
-    check_memory(&plan.picks, tensor, &chooser.machine)?;
-    let entrant =
-        |pick: &'_ Pick| -> (Problem, TreeLayout) { (pick.problem.clone(), pick.tree.clone()) };
-    let settings: Vec<(Problem, TreeLayout)> = plan.picks.iter().map(entrant).collect();
+    check_memory(&plan.picks, tensors, &chooser.machine)?;
+    let entrant = |pick: &Pick| (pick.problem.clone(), pick.trees.clone());
+    let settings: Vec<(Problem, Vec<TreeLayout>)> = plan.picks.iter().map(entrant).collect();
     let entrants: Vec<Entrant<'_>> = plan
         .picks
         .iter()
         .zip(&settings)
-        .map(|(pick, (problem, tree))| Entrant { problem, tree, schedule: &pick.schedule })
+        .map(|(pick, (problem, trees))| Entrant { problem, trees, schedule: &pick.schedule })
         .collect();
     let config = HalvingConfig { budget_seconds, ..HalvingConfig::default() };
     let toolchain = Toolchain::Native(compiler);
-    let run = || race(tensor.clone(), &entrants, &toolchain, &config);
+    let run = || race(tensors.to_vec(), &entrants, &toolchain, &config);
     let (report, seconds) = screen.phase("measure", run);
     let report = report?;
     screen.line(format!("measure  {}; {seconds:.2} s in all", report.halving));
@@ -61,15 +62,18 @@ pub(crate) fn measure<V: Value>(
 /// Refuses candidates whose trees and outputs do not fit memory together.
 fn check_memory<V: Value>(
     picks: &[Pick],
-    tensor: &Coo<V>,
+    tensors: &[(usize, Coo<V>)],
     machine: &Machine,
 ) -> Result<(), Failure> {
-    let mut trees: Vec<&TreeLayout> = picks.iter().map(|pick| &pick.tree).collect();
-    trees.sort();
-    trees.dedup();
-    let list = tensor.nnz() as u64 * (4 * tensor.order() + V::BYTES) as u64;
-    // A tree is hardly larger than the list; sorting takes a copy of it.
-    let trees = list.saturating_mul(trees.len() as u64 + 2);
+    let of = |(input, tensor): &(usize, Coo<V>)| {
+        let stored = picks.iter().flat_map(|pick| pick.problem.sparse.iter().zip(&pick.trees));
+        let own = stored.filter(|(x, _)| x.input == *input).map(|(_, tree)| tree);
+        let trees: BTreeSet<&TreeLayout> = own.collect();
+        let list = tensor.nnz() as u64 * (4 * tensor.order() + V::BYTES) as u64;
+        // A tree is hardly larger than the list; sorting takes a copy of it.
+        list.saturating_mul(trees.len() as u64 + 2)
+    };
+    let trees = tensors.iter().map(of).fold(0, u64::saturating_add);
     let one = |pick: &Pick| dense_bytes(&pick.problem).saturating_add(pick.side_bytes);
     let outputs = picks.iter().map(one).max().unwrap_or(0);
     let need = trees.saturating_add(outputs);
@@ -89,19 +93,22 @@ fn check_memory<V: Value>(
 
 /// Bytes of all dense operands and the output; saturates.
 pub(crate) fn dense_bytes(problem: &Problem) -> u64 {
-    let sparse = problem.sparse.first().map(|x| x.input);
-    let inputs = problem.expr.inputs.iter().enumerate();
-    let dense = inputs.filter(|(input, _)| Some(*input) != sparse).map(|(_, access)| access);
-    let inputs = dense.map(|access| problem.buffer_bytes(access.set()));
+    let bytes = |input: usize| problem.buffer_bytes(problem.expr.inputs[input].set());
+    let inputs = problem.dense_inputs().map(bytes);
     inputs.fold(output_bytes(problem), u64::saturating_add)
 }
 
 /// Bytes of the output; saturates.
 pub(crate) fn output_bytes(problem: &Problem) -> u64 {
     let output = problem.expr.output.set();
+    if problem.output == OutputForm::Assembled {
+        let entry = (8 * output.len() + 8 + problem.value_bytes) as u64;
+        return problem.assembled_elements().saturating_mul(entry);
+    }
     if !problem.has_pattern_output() {
         return problem.buffer_bytes(output);
     }
-    let positions = problem.iterations(problem.sparse_indices());
+    let nodes = |x: &SparseOperand| x.nodes(problem.sparse_indices(), &problem.extents);
+    let positions = problem.sparse.first().map_or(0, nodes);
     problem.buffer_bytes(output - problem.sparse_indices()).saturating_mul(positions)
 }

@@ -53,7 +53,7 @@ fn run_in<V: Value>(args: &ScheduleArgs, threads: usize) -> Result<Done, Failure
     figures::check(&args.output)?;
     let mut screen = Screen::new(Verbosity::Normal);
     let expr = expr::parse(&args.expr)?;
-    if args.measure && args.input.tensor.is_none() {
+    if args.measure && args.input.tensor.is_empty() {
         let name = &expr.inputs[0].tensor;
         return Err(Failure::input("--measure runs candidates on a tensor, and there is none")
             .help(format!("give it with --tensor {name}=FILE")));
@@ -66,7 +66,7 @@ fn run_in<V: Value>(args: &ScheduleArgs, threads: usize) -> Result<Done, Failure
         top: args.top.unwrap_or(decide::MEASURED),
         budget_seconds: args.budget,
     };
-    let plan = decide::plan(&chooser, input.tensor.as_ref(), &effort, &mut screen)?;
+    let plan = decide::plan(&chooser, &input.tensors, &effort, &mut screen)?;
     for path in figures::draw(&args.output, &plan)? {
         screen.line(format!("figure   {}", path.display()));
     }
@@ -101,20 +101,19 @@ fn report<V: Value>(
 ) -> Result<String, Failure> {
     let pick = plan.choice();
     let request = &input.request;
-    let access = &request.expr.inputs[request.sparse];
-    let extents = access.indices.iter().map(|&index| request.extents.of(index).to_string());
-    let extents = extents.collect::<Vec<_>>().join(" x ");
-    let mut text = format!(
-        "{:<22}{}\n{:<22}{access}: {extents}, {} {}; {}\n",
-        "expression",
-        request.expr,
-        "sparse operand",
-        grouped(input.nnz),
-        if input.nnz == 1 { "non-zero" } else { "non-zeros" },
-        input.source
-    );
+    let mut text = format!("{:<22}{}\n", "expression", request.expr);
+    for (x, (nnz, source)) in request.sparse.iter().zip(&input.sources) {
+        let access = &request.expr.inputs[x.input];
+        let extents = access.indices.iter().map(|&index| request.extents.of(index).to_string());
+        let extents = extents.collect::<Vec<_>>().join(" x ");
+        let entries = if *nnz == 1 { "non-zero" } else { "non-zeros" };
+        let nnz = grouped(*nnz);
+        text +=
+            &format!("{:<22}{access}: {extents}, {nnz} {entries}; {source}\n", "sparse operand");
+    }
     text += &show::path_table(pick);
-    text += &format!("\nnest on tree {}\n{}", pick.tree, show::nest(pick)?);
+    let tree = if pick.trees.len() == 1 { "tree" } else { "trees" };
+    text += &format!("\nnest on {tree} {}\n{}", pick.trees_typed(), show::nest(pick)?);
     text += &format!("\n{}{}\n", show::CostLines(pick, threads), show::how(plan));
     if args.all || args.measure {
         let top = args.top.unwrap_or(LISTED);

@@ -34,7 +34,7 @@ fn lanes(program: &Program) -> Vec<Option<Index>> {
             match stmt {
                 Stmt::Walk { body, .. } | Stmt::Range { body, .. } => visit(body, found),
                 Stmt::Product { lanes, .. } => found.push(*lanes),
-                Stmt::Clear { .. } => {}
+                Stmt::Clear { .. } | Stmt::Append { .. } => {}
             }
         }
     }
@@ -74,14 +74,18 @@ impl Outline<'_> {
     /// How a loop over `index` inside loops `around` runs.
     fn kind(&self, index: Index, body: &[Node], around: &[Index]) -> (LoopKind, String) {
         let extent = grouped(self.problem.extents.of(index));
-        if let Some(x) = self.problem.sparse.first() {
+        let walked = |x: &SparseOperand| {
             let level = x.walked(around.iter().copied());
-            if x.levels.get(level) == Some(&index) {
+            (x.levels.get(level) == Some(&index)).then(|| {
                 let name = &self.problem.expr.inputs[x.input].tensor;
                 let fused = level + x.fused >= x.levels.len() && level + 1 < x.levels.len();
                 let fused = if fused { ", fused with the next" } else { "" };
-                return (LoopKind::Sparse, format!("level {} of {name}{fused}", level + 1));
-            }
+                format!("level {} of {name}{fused}", level + 1)
+            })
+        };
+        let levels: Vec<String> = self.problem.sparse.iter().filter_map(walked).collect();
+        if !levels.is_empty() {
+            return (LoopKind::Sparse, levels.join(" and "));
         }
         match body {
             [Node::Term(term)] if self.lanes.get(*term) == Some(&Some(index)) => {
@@ -93,6 +97,9 @@ impl Outline<'_> {
 
     /// How often the innermost of the loops `around` runs its body; saturates.
     fn iterations(&self, around: &[Index]) -> u64 {
+        if self.problem.sparse.len() > 1 {
+            return self.problem.iterations(around.iter().copied().collect());
+        }
         let tree = |x: &SparseOperand| {
             let walked = x.walked(around.iter().copied());
             let levels: IndexSet = x.levels[..walked].iter().copied().collect();

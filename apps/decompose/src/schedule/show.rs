@@ -104,6 +104,7 @@ fn write_buffers(figure: &NestFigure, pick: &Pick, text: &mut String) {
         Conflict::Boundary => "tasks own rows of the output; shared ones are added at last",
         Conflict::Privatise => "each thread has a copy of the output",
         Conflict::Positions => "tasks own positions of the output",
+        Conflict::Assemble => "each task assembles its part of the output",
     });
     let copies = match pick.side_bytes {
         0 => String::new(),

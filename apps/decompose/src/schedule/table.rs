@@ -23,7 +23,7 @@ pub(crate) fn ranked(plan: &Plan, top: usize) -> String {
             Some(time) => format!("  {:>8.2e}  {:>4}", time.median_seconds, time.runs),
             None => format!("  {:>8}  {:>4}", "-", 0),
         });
-        let Pick { tree, cost, seconds, .. } = pick;
+        let Pick { cost, seconds, .. } = pick;
         let mark = if at == plan.chosen { "*" } else { " " };
         let _ = writeln!(
             text,
@@ -34,7 +34,7 @@ pub(crate) fn ranked(plan: &Plan, top: usize) -> String {
             cost.gathered_bytes,
             cost.streamed_bytes,
             cost.buffer_elements,
-            tree.to_string(),
+            pick.trees_typed(),
             label(pick)
         );
     }

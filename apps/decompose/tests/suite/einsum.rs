@@ -105,6 +105,80 @@ fn results_are_those_of_the_definition() {
     check("y(j) = X(i,j) * v(i)", &[&[7, 9], &[7]], "--scheduler exhaustive");
 }
 
+/// Computes `expr`, all of whose operands are sparse, from files of these shapes; `out` is the file of
+/// the result.
+fn check_sparse(expr: &str, shapes: &[&[usize]], (out, options): (&str, &str)) -> String {
+    let dir = tempfile::tempdir().unwrap();
+    let parsed: Expr = expr.parse().unwrap();
+    let mut words = expr.replace(' ', "");
+    let mut operands = Vec::new();
+    let mut given: Vec<&str> = Vec::new();
+    for (access, shape) in parsed.inputs.iter().zip(shapes) {
+        let file = format!("{}.tns", access.tensor);
+        operands.push(sparse(dir.path(), &file, shape));
+        if !given.contains(&access.tensor.as_str()) {
+            write!(words, " --tensor {}={file}", access.tensor).unwrap();
+            given.push(&access.tensor);
+        }
+    }
+    let want = oracle::evaluate(&parsed, &operands);
+    let (_, said) = einsum(dir.path(), &format!("{words} --out {out} {options}"));
+    let file = dir.path().join(out);
+    let have = match out.ends_with(".npy") {
+        true => read_npy(&file).unwrap(),
+        false => listed(&file, want.shape()),
+    };
+    close(&have, &want, 1e-12);
+    said
+}
+
+#[test]
+fn several_sparse_operands_are_joined() {
+    let matrices: &[&[usize]] = &[&[7, 9], &[9, 8]];
+    let said = check_sparse("C(i,k) = X(i,j) * Z(j,k)", matrices, ("C.npy", ""));
+    assert!(said.contains("on trees "), "{said}");
+    check_sparse("C(k,i) = X(i,j) * Z(j,k)", matrices, ("C.npy", "--no-codegen --threads 1"));
+    for (out, options) in [("C.mtx", ""), ("C.tns", "--no-codegen"), ("C.dtb", "--threads 1")] {
+        check_sparse("C(i,k) = X(i,j) * Z(j,k)", matrices, (out, options));
+        check_sparse("C(k,i) = X(i,j) * Z(j,k)", matrices, (out, options));
+    }
+    check_sparse("C(i,k) = X(i,j) * Z(k,j)", &[&[7, 9], &[8, 9]], ("C.npy", ""));
+    check_sparse("C(i,k) = X(i,j) * X(k,j)", &[&[7, 9], &[7, 9]], ("C.npy", ""));
+    let same: &[&[usize]] = &[&[4, 5, 6], &[4, 5, 6]];
+    check_sparse("P(i,j,k) = X(i,j,k) * Z(i,j,k)", same, ("P.tns", ""));
+    check_sparse("P(k,i,j) = X(i,j,k) * Z(i,j,k)", same, ("P.dtb", ""));
+    let chain: &[&[usize]] = &[&[5, 6], &[6, 7], &[7, 4]];
+    check_sparse("A(i,l) = X(i,j) * Y(j,k) * Z(k,l)", chain, ("A.npy", ""));
+    check_sparse("A(i,l) = X(i,j) * Y(j,k) * Z(k,l)", chain, ("A.tns", ""));
+    let deep: &[&[usize]] = &[&[4, 5, 6], &[6, 3]];
+    check_sparse("T(i,j,l) = X(i,j,k) * Z(k,l)", deep, ("T.tns", ""));
+    check_sparse("Y(i,j) = X(i,j) * M(j)", &[&[7, 9], &[9]], ("Y.mtx", ""));
+}
+
+#[test]
+fn a_schedule_for_several_sparse_operands_comes_back() {
+    let dir = tempfile::tempdir().unwrap();
+    let x = sparse(dir.path(), "X.tns", &[7, 9]);
+    let z = sparse(dir.path(), "Z.tns", &[9, 8]);
+    let words = "C(i,k)=X(i,j)*Z(j,k) --tensor X=X.tns --tensor Z=Z.tns";
+    let show = |options: &str| {
+        let mut command = decompose(dir.path());
+        command.arg("schedule").args(words.split(' ')).args(options.split_whitespace());
+        String::from_utf8(command.assert().success().get_output().stdout.clone()).unwrap()
+    };
+    let text = show("--emit nest");
+    assert!(text.contains("layout   X: ") && text.contains("layout   Z: "), "{text}");
+    assert!(show("--emit ir").contains(" and level 1 of "));
+    assert!(show("").contains("nest on trees "));
+    fs::write(dir.path().join("s.txt"), &text).unwrap();
+    let (_, said) = einsum(dir.path(), &format!("{words} --schedule s.txt --out C.npy"));
+    assert!(said.contains("given in s.txt"), "{said}");
+    let want = oracle::evaluate(&"C(i,k)=X(i,j)*Z(j,k)".parse().unwrap(), &[x, z]);
+    close(&read_npy(dir.path().join("C.npy")).unwrap(), &want, 1e-12);
+    let measured = show("--measure --top 3 --budget 0.2");
+    assert!(measured.contains("measured"), "{measured}");
+}
+
 #[test]
 fn a_single_number_is_printed() {
     let dir = tempfile::tempdir().unwrap();
@@ -201,6 +275,11 @@ fn operands(folder: &Path) {
         "%%MatrixMarket matrix coordinate real general\n4 5 1\n1 1 2\n",
     )
     .unwrap();
+    fs::write(
+        folder.join("nine.mtx"),
+        "%%MatrixMarket matrix coordinate real general\n9 3 1\n1 1 2\n",
+    )
+    .unwrap();
     fs::write(folder.join("text.npy"), "1 2 3\n").unwrap();
     fs::write(folder.join("B.txt"), "1 2 3\n").unwrap();
     fs::write(folder.join("there.npy"), "old").unwrap();
@@ -224,7 +303,7 @@ fn what_does_not_fit_is_refused() {
         (x, "--tensor B=B.npy --tensor B=short.npy --out Y.npy", &["given twice", "short.npy"]),
         (x, "--tensor B=short.npy --out Y.npy", &["runs to 5 in X.tns but to 3 in short.npy"]),
         (x, "--tensor B=cube.npy --out Y.npy", &["cube.npy has 3 axes but B(j,r) has 2"]),
-        (x, "--tensor B=Z.tns --out Y.npy", &["two operands are sparse", "--dense B"]),
+        (x, "--tensor B=Z.tns --out Y.npy --tree 1-2", &["several are sparse", "--schedule"]),
         (x, "--tensor B=absent.npy --out Y.npy", &["absent.npy", "cannot open"]),
         (x, "--tensor B=text.npy --out Y.npy", &["text.npy", "does not begin as a .npy file"]),
         (x, "--tensor B=nan.npy --out Y.npy", &["nan.npy", "not finite"]),
@@ -246,7 +325,11 @@ fn what_does_not_fit_is_refused() {
             "--tensor B=B.npy --out Y.npy",
             &["no operand", "is sparse", "decompose convert"],
         ),
-        ("Y(i,k)=X(i,j)*X(k,j) --tensor X=X.tns", "--out Y.npy", &["`X` stands 2 times"]),
+        (
+            "Y(i,k)=X(i,j)*Z(j,k) --tensor X=X.mtx",
+            "--tensor Z=nine.mtx --out Y.npy",
+            &["index `j` runs to 5 in X.mtx but to 9 in nine.mtx"],
+        ),
         (
             "S(i,j)=X(i,j)*B(j,r) --tensor X=X.tns",
             "--tensor B=B.npy --out S.npy",

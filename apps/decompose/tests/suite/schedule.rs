@@ -66,7 +66,7 @@ fn one_object_for_programs() {
     let dir = tempfile::tempdir().unwrap();
     let (text, _) = schedule(dir.path(), &format!("ttmc:3:1 {} -r 8 --json --all", sun()));
     let json: Json = serde_json::from_str(&text).unwrap();
-    assert_eq!(json["sparse"]["nnz"], 66576);
+    assert_eq!(json["sparse"][0]["nnz"], 66576);
     assert_eq!(json["extents"]["s"], 8);
     assert_eq!(json["choice"]["how"], "predicted");
     assert_eq!(json["search"]["stop"], "complete");

@@ -1,0 +1,83 @@
+//! An assembled output: products that are summed up in a workspace, and appended from there.
+//!
+//! ```c
+//! const uint64_t cell = k;
+//! if (!met[cell]) { met[cell] = 1; list[listed++] = cell; }
+//! cells[cell] += X * Z;
+//! ...
+//! const uint64_t at[1] = {i}; output->append(output, listed, at); listed = 0;
+//! ```
+//!
+//! The arrays and the functions are those of [`Assembly`](crate::lower::Assembly): what grows is grown there.
+//! `append` reads and clears the arrays, so no pointer to them is `restrict`.
+
+use crate::codegen::loops::Writer;
+use crate::einsum::Index;
+use crate::lower::{Addressing, Place};
+use crate::schedule::Workspace;
+
+/// Defines what the kernel is handed in the place of the output.
+pub(super) fn define(c: &mut Writer) {
+    if !c.program.is_assembled() {
+        return;
+    }
+    c.open("struct assembly {");
+    c.line("value *cells; uint8_t *met; uint64_t *list; value *values; uint64_t room;");
+    c.line("void (*append)(struct assembly *, uint64_t listed, const uint64_t *at);");
+    c.line("uint64_t (*lengthen)(struct assembly *, uint64_t listed);");
+    c.line("void *owner;");
+    c.depth_back();
+    c.line("};");
+}
+
+/// Declares the arrays.
+pub(super) fn declare(c: &mut Writer) {
+    let Addressing::Assembled(workspace) = c.program.addressing else { return };
+    c.line("struct assembly *const output = (struct assembly *)out;");
+    c.line("uint64_t listed = 0;");
+    match workspace {
+        Workspace::Dense => {
+            c.line("value *const cells = output->cells;");
+            c.line("uint8_t *const met = output->met;");
+            c.line("uint64_t *const list = output->list;");
+        }
+        Workspace::List => {
+            c.line("uint64_t *list = output->list, room = output->room;");
+            c.line("value *values = output->values;");
+        }
+    }
+}
+
+/// Adds a product to its cell.
+pub(super) fn add(c: &mut Writer, workspace: Workspace, product: &str) {
+    let array = &c.program.output;
+    let offset = c.offset(Place::Output, array, None);
+    c.open("{");
+    c.line(&format!("const uint64_t cell = {offset};"));
+    match workspace {
+        Workspace::Dense => {
+            c.line("if (!met[cell]) { met[cell] = 1; list[listed++] = cell; }");
+            c.line(&format!("cells[cell] += {product};"));
+        }
+        Workspace::List => {
+            c.open("if (listed == room) {");
+            c.line("listed = output->lengthen(output, listed);");
+            c.line("list = output->list; values = output->values; room = output->room;");
+            c.close();
+            c.line("list[listed] = cell;");
+            c.line(&format!("values[listed++] = {product};"));
+        }
+    }
+    c.close();
+}
+
+/// Appends what was met inside loops over `outside`.
+pub(super) fn append(c: &mut Writer, outside: &[Index]) {
+    let at: Vec<String> = outside.iter().map(ToString::to_string).collect();
+    let (count, at) = (at.len().max(1), if at.is_empty() { "0".into() } else { at.join(", ") });
+    c.open("{");
+    c.line(&format!("const uint64_t at[{count}] = {{{at}}};"));
+    c.line("if (listed) output->append(output, listed, at);");
+    c.line("listed = 0;");
+    c.close();
+}

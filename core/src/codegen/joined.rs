@@ -1,0 +1,126 @@
+//! Walks over the levels of several sparse operands: the intersection of their coordinates.
+//!
+//! ```c
+//! uint64_t at2_j = child2_i[at2_i], end2_j = child2_i[at2_i + 1];
+//! for (uint64_t at_j = ...; at_j < end_j; ++at_j) {
+//!     const size_t j = coord_j[at_j];
+//!     at2_j = seek_uint32_t(coord2_j, at2_j, end2_j, j);
+//!     if (at2_j == end2_j) break;
+//!     if (coord2_j[at2_j] != j) continue;
+//!     ...
+//! }
+//! ```
+//!
+//! One operand leads.  Its coordinates ascend, so the place in the others only moves forward: it is sought in
+//! steps that double, and then by halving (galloping; Bentley, Yao, "An almost optimal algorithm for
+//! unbounded searching", 1976).  Operands of like density thus take a step or two a coordinate, as if
+//! merged, and a short one leaps over a long one.  In a root that has every coordinate, the coordinate is the
+//! place.
+
+use std::collections::BTreeSet;
+
+use crate::codegen::loops::{Writer, int_type, numbered};
+use crate::lower::{Stmt, TreeLevel};
+
+/// Defines the search for a coordinate, for each width of coordinates that is searched.
+pub(super) fn define_seek(c: &mut Writer) {
+    let mut types = BTreeSet::new();
+    add_types(c, &c.program.body, &mut types);
+    for kind in types {
+        c.line(&format!(
+            "static inline uint64_t seek_{kind}(const {kind} *at_coord, uint64_t at, uint64_t end, \
+             uint64_t wanted)"
+        ));
+        c.open("{");
+        c.line("if (at >= end || at_coord[at] >= wanted) return at;");
+        c.line("uint64_t step = 1;");
+        c.line(
+            "while (at + step < end && at_coord[at + step] < wanted) { at += step; step *= 2; }",
+        );
+        c.line("uint64_t above = smaller(at + step, end);");
+        c.open("while (at + 1 < above) {");
+        c.line("const uint64_t middle = at + (above - at) / 2;");
+        c.line("if (at_coord[middle] < wanted) at = middle; else above = middle;");
+        c.close();
+        c.line("return above;");
+        c.close();
+    }
+}
+
+/// Adds the types of the coordinates that `stmts` search.
+fn add_types(c: &Writer, stmts: &[Stmt], types: &mut BTreeSet<&'static str>) {
+    for stmt in stmts {
+        match stmt {
+            Stmt::Walk { located, body, .. } => {
+                let stored = located.iter().map(|&at| c.program.level(at).storage);
+                let sought = stored.filter(|storage| !storage.full);
+                types.extend(sought.map(|storage| int_type(storage.coords)));
+                add_types(c, body, types);
+            }
+            Stmt::Range { body, .. } => add_types(c, body, types),
+            Stmt::Clear { .. } | Stmt::Append { .. } | Stmt::Product { .. } => {}
+        }
+    }
+}
+
+/// Writes the loop over the nodes of `lead` whose coordinates occur in all of `located`.
+pub(super) fn walk(c: &mut Writer, lead: TreeLevel, located: &[TreeLevel], body: &[Stmt]) {
+    let index = c.program.level(lead).index;
+    let sought = |c: &Writer, at: &TreeLevel| !c.program.level(*at).storage.full;
+    c.open("{");
+    for other in located {
+        if sought(c, other) {
+            let (of, (begin, end)) = (numbered(other.tree), bounds(c, *other));
+            c.line(&format!("uint64_t at{of}_{index} = {begin};"));
+            c.line(&format!("const uint64_t end{of}_{index} = {end};"));
+        }
+    }
+    open(c, lead);
+    for other in located {
+        let of = numbered(other.tree);
+        let (at, end) = (format!("at{of}_{index}"), format!("end{of}_{index}"));
+        if sought(c, other) {
+            let kind = int_type(c.program.level(*other).storage.coords);
+            let coord = format!("coord{of}_{index}");
+            c.line(&format!("{at} = seek_{kind}({coord}, {at}, {end}, {index});"));
+            c.line(&format!("if ({at} == {end}) break;"));
+            c.line(&format!("if ({coord}[{at}] != {index}) continue;"));
+        } else {
+            c.line(&format!("const uint64_t {at} = {index};"));
+        }
+    }
+    if lead.tree == 0 {
+        c.prefetches(lead.level);
+    }
+    c.stmts(body);
+    c.close();
+    c.close();
+}
+
+/// Opens the loop over the nodes of a level and binds the coordinate.
+fn open(c: &mut Writer, at: TreeLevel) {
+    if at.tree == 0 {
+        c.open_walk(at.level);
+        return;
+    }
+    let (index, of, (begin, end)) = (c.program.level(at).index, numbered(at.tree), bounds(c, at));
+    let (at, until) = (format!("at{of}_{index}"), format!("end{of}_{index}"));
+    c.open(&format!("for (uint64_t {at} = {begin}, {until} = {end}; {at} < {until}; ++{at}) {{"));
+    c.line(&format!("const size_t {index} = coord{of}_{index}[{at}];"));
+}
+
+/// The first node of a level below the current one above, and one past the last.
+fn bounds(c: &Writer, at: TreeLevel) -> (String, String) {
+    let TreeLevel { tree, level } = at;
+    let Some(up) = level.checked_sub(1) else {
+        return match tree {
+            0 => c.bounds(0),
+            _ => ("0".into(), format!("task[{}]", 2 * c.program.levels().len() + tree - 1)),
+        };
+    };
+    if tree == 0 {
+        return c.bounds(level);
+    }
+    let (of, up) = (numbered(tree), c.program.level(TreeLevel { tree, level: up }).index);
+    (format!("child{of}_{up}[at{of}_{up}]"), format!("child{of}_{up}[at{of}_{up} + 1]"))
+}

@@ -1,0 +1,104 @@
+//! The parts of an assembled output as one list.
+
+use decompose_formats::ints::Width;
+use decompose_formats::{Coo, Ints, Value};
+use rayon::prelude::*;
+
+use crate::einsum::{Expr, Extents, Index};
+use crate::error::CoreError;
+use crate::lower::{Assembled, Program};
+
+/// Joins the parts that the tasks of `program` assembled to a list over the indices of the output of `expr`.
+///
+/// Time `O(n)`, parallel, where the parts follow each other in order, that of a sort otherwise.
+///
+/// # Errors
+///
+/// If there is no memory to sort in.
+pub(super) fn joined<V: Value>(
+    program: &Program,
+    expr: &Expr,
+    extents: &Extents,
+    parts: Vec<Assembled<V>>,
+) -> Result<Coo<V>, CoreError> {
+    let columns = expr.output.indices.iter().map(|&index| {
+        let digits = Digits::of(program, index);
+        match Width::listed(extents.of(index)) {
+            Width::W64 => column(&parts, |task, out: &mut [u64]| digits.write(task, out, |n| n)),
+            _ => column(&parts, |task, out: &mut [u32]| digits.write(task, out, |n| n as u32)),
+        }
+    });
+    let columns: Vec<Ints> = columns.collect();
+    let shape = expr.output.indices.iter().map(|&index| extents.of(index)).collect();
+    let values: Vec<V> = column(&parts, |task, out: &mut [V]| out.copy_from_slice(&task.values));
+    drop(parts);
+    let mut list = Coo::new(shape, columns, values)?;
+    list.sum_duplicates()?;
+    Ok(list)
+}
+
+/// Makes a column of all parts, in parallel, each part written by `write`.
+fn column<V: Value, T: Copy + Default + Send, C: From<Vec<T>>>(
+    parts: &[Assembled<V>],
+    write: impl Fn(&Assembled<V>, &mut [T]) + Sync,
+) -> C {
+    let elements: usize = parts.iter().map(|part| part.values.len()).sum();
+    let mut all = vec![T::default(); elements];
+    let mut rest = all.as_mut_slice();
+    let mut own = Vec::with_capacity(parts.len());
+    for part in parts {
+        let (first, after) = rest.split_at_mut(part.values.len());
+        own.push((part, first));
+        rest = after;
+    }
+    own.into_par_iter().for_each(|(part, out)| write(part, out));
+    all.into()
+}
+
+/// Where the coordinate of an index stands.
+enum Digits {
+    /// Among the coordinates of the loops outside: number `at` of `count`.
+    Outside { at: usize, count: usize },
+    /// It is the number of a cell.
+    Number,
+    /// In the number of a cell: `cell % outer / stride`.
+    Cell { outer: u64, stride: u64 },
+}
+
+impl Digits {
+    fn of(program: &Program, index: Index) -> Digits {
+        let outside = program.outside();
+        if let Some(at) = outside.iter().position(|&own| own == index) {
+            return Digits::Outside { at, count: outside.len() };
+        }
+        let array = &program.output;
+        if array.indices.len() == 1 {
+            return Digits::Number;
+        }
+        let at = array.indices.iter().position(|&own| own == index).unwrap_or(0);
+        // Rows are padded: the stride of the index before is that of all that lies inside it.
+        let outer = at.checked_sub(1).map_or(array.len, |above| array.strides[above]);
+        Digits::Cell { outer, stride: array.strides.get(at).copied().unwrap_or(1) }
+    }
+
+    /// Writes the coordinate of each element of a part.
+    fn write<V: Value, T: Copy>(&self, part: &Assembled<V>, out: &mut [T], cut: impl Fn(u64) -> T) {
+        match *self {
+            Digits::Outside { at, count } => {
+                let mut begin = 0;
+                for (run, &end) in part.ends.iter().enumerate() {
+                    out[begin..end].fill(cut(part.outside[run * count + at]));
+                    begin = end;
+                }
+            }
+            Digits::Number => {
+                let cells = out.iter_mut().zip(&part.cells);
+                cells.for_each(|(out, &cell)| *out = cut(cell));
+            }
+            Digits::Cell { outer, stride } => {
+                let cells = out.iter_mut().zip(&part.cells);
+                cells.for_each(|(out, &cell)| *out = cut(cell % outer / stride));
+            }
+        }
+    }
+}

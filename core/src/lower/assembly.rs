@@ -1,0 +1,186 @@
+//! The assembly of an output whose coordinates are not known before.
+//!
+//! Products are summed up in a workspace, cell by cell; what was met is appended to a list, sorted by cells, and
+//! the workspace is empty again.  The numbers of cells are offsets in the program's array of the output, and the
+//! coordinates of the loops outside are given with each part that is appended.
+
+use decompose_formats::Value;
+
+use crate::schedule::Workspace;
+
+/// A workspace, and the list that it is appended to.
+#[derive(Debug)]
+pub struct Assembly<V: Value> {
+    kind: Workspace,
+    /// The values of all cells; of none where they are listed.
+    cells: Vec<V>,
+    /// Whether a cell has been met, 0 or 1.
+    met: Vec<u8>,
+    /// Cells that have been met, in the order of the products.
+    list: Vec<u64>,
+    /// Values of listed cells; none of a dense workspace.
+    values: Vec<V>,
+    /// How many are listed.
+    listed: usize,
+    assembled: Assembled<V>,
+}
+
+/// The arrays of a workspace.
+pub(crate) struct Arrays<'a, V> {
+    pub(crate) cells: &'a mut [V],
+    pub(crate) met: &'a mut [u8],
+    pub(crate) list: &'a mut [u64],
+    pub(crate) values: &'a mut [V],
+}
+
+/// Elements of an assembled output.
+#[derive(Debug, Default)]
+pub struct Assembled<V: Value> {
+    /// The coordinates of the loops outside of each part, one after the other.
+    pub outside: Vec<u64>,
+    /// One past the last element of each part.
+    pub ends: Vec<usize>,
+    /// The cell of each element.
+    pub cells: Vec<u64>,
+    /// The value of each element.
+    pub values: Vec<V>,
+}
+
+/// Cells of a list before it is sorted and appended.
+const LISTED: usize = 1 << 16;
+
+/// Cells that are looked at together.
+const WORD: usize = 8;
+
+/// A part of fewer than one in so many cells is sorted; otherwise all cells are looked at in order.
+const SPARSE_PART: usize = 32;
+
+impl<V: Value> Assembly<V> {
+    /// Makes an empty workspace of `cells` cells.
+    pub fn new(kind: Workspace, cells: u64) -> Assembly<V> {
+        let (cells, list, values) = match kind {
+            Workspace::Dense => (cells as usize, cells as usize, 0),
+            Workspace::List => (0, LISTED, LISTED),
+        };
+        Assembly {
+            kind,
+            cells: vec![V::default(); cells],
+            met: vec![0; cells.next_multiple_of(WORD)],
+            list: vec![0; list],
+            values: vec![V::default(); values],
+            listed: 0,
+            assembled: Assembled::default(),
+        }
+    }
+
+    /// Adds `value` to `cell`.
+    pub fn add(&mut self, cell: u64, value: V) {
+        match self.kind {
+            Workspace::Dense => {
+                let at = cell as usize;
+                if self.met[at] == 0 {
+                    self.met[at] = 1;
+                    self.list[self.listed] = cell;
+                    self.listed += 1;
+                }
+                self.cells[at] += value;
+            }
+            Workspace::List => {
+                if self.listed == self.list.len() {
+                    self.lengthen();
+                }
+                self.list[self.listed] = cell;
+                self.values[self.listed] = value;
+                self.listed += 1;
+            }
+        }
+    }
+
+    /// Sums up a full list, and makes it longer if that leaves little room.
+    pub fn lengthen(&mut self) {
+        self.sum_list();
+        if self.listed > self.list.len() / 2 {
+            let longer = 2 * self.list.len();
+            self.list.resize(longer, 0);
+            self.values.resize(longer, V::default());
+        }
+    }
+
+    /// Sorts the list by cells and adds up values of the same, in the order in which they came.
+    fn sum_list(&mut self) {
+        let pairs = self.list[..self.listed].iter().copied().zip(self.values.iter().copied());
+        let mut pairs: Vec<(u64, V)> = pairs.collect();
+        pairs.sort_by_key(|&(cell, _)| cell);
+        self.listed = 0;
+        for (cell, value) in pairs {
+            match self.listed.checked_sub(1).filter(|&last| self.list[last] == cell) {
+                Some(last) => self.values[last] += value,
+                None => {
+                    self.list[self.listed] = cell;
+                    self.values[self.listed] = value;
+                    self.listed += 1;
+                }
+            }
+        }
+    }
+
+    /// Appends what was met, whose loops outside are at `outside`, and empties the workspace.
+    pub fn append(&mut self, outside: &[u64]) {
+        if self.listed == 0 {
+            return;
+        }
+        match self.kind {
+            Workspace::Dense => self.append_cells(),
+            Workspace::List => {
+                self.sum_list();
+                self.assembled.cells.extend_from_slice(&self.list[..self.listed]);
+                self.assembled.values.extend_from_slice(&self.values[..self.listed]);
+            }
+        }
+        self.listed = 0;
+        self.assembled.outside.extend_from_slice(outside);
+        self.assembled.ends.push(self.assembled.cells.len());
+    }
+
+    fn append_cells(&mut self) {
+        let list = &mut self.list[..self.listed];
+        let Assembled { cells, values, .. } = &mut self.assembled;
+        let mut take = |at: usize, met: &mut u8| {
+            cells.push(at as u64);
+            values.push(std::mem::take(&mut self.cells[at]));
+            *met = 0;
+        };
+        if list.len() * SPARSE_PART < self.met.len() {
+            list.sort_unstable();
+            list.iter().for_each(|&cell| take(cell as usize, &mut self.met[cell as usize]));
+            return;
+        }
+        for (word, met) in self.met.chunks_exact_mut(WORD).enumerate() {
+            if met.iter().any(|&met| met != 0) {
+                let cells = met.iter_mut().enumerate().filter(|(_, met)| **met != 0);
+                cells.for_each(|(at, met)| take(word * WORD + at, met));
+            }
+        }
+    }
+
+    /// Returns the arrays, as compiled code works on them.
+    pub(crate) fn arrays(&mut self) -> Arrays<'_, V> {
+        let Assembly { cells, met, list, values, .. } = self;
+        Arrays { cells, met, list, values }
+    }
+
+    /// Says how many are listed, where compiled code wrote to the arrays.
+    pub(crate) fn set_listed(&mut self, listed: usize) {
+        self.listed = listed;
+    }
+
+    /// Returns how many are listed.
+    pub(crate) fn listed(&self) -> usize {
+        self.listed
+    }
+
+    /// Takes the list, which begins anew.
+    pub fn take(&mut self) -> Assembled<V> {
+        std::mem::take(&mut self.assembled)
+    }
+}
