@@ -6,7 +6,7 @@ use rayon::prelude::*;
 
 use crate::einsum::{Expr, Extents, Index};
 use crate::error::CoreError;
-use crate::lower::{Assembled, Program};
+use crate::lower::{Assembled, Block, Program};
 
 /// Joins the parts that the tasks of `program` assembled to a list over the indices of the output of `expr`.
 ///
@@ -30,7 +30,10 @@ pub(super) fn joined<V: Value>(
     });
     let columns: Vec<Ints> = columns.collect();
     let shape = expr.output.indices.iter().map(|&index| extents.of(index)).collect();
-    let values: Vec<V> = column(&parts, |task, out: &mut [V]| out.copy_from_slice(&task.values));
+    let values: Vec<V> = column(&parts, |task, out: &mut [V]| {
+        let values = task.blocks.iter().flat_map(|block| &block.values);
+        out.iter_mut().zip(values).for_each(|(out, &value)| *out = value);
+    });
     drop(parts);
     let mut list = Coo::new(shape, columns, values)?;
     list.sum_duplicates()?;
@@ -42,12 +45,12 @@ fn column<V: Value, T: Copy + Default + Send, C: From<Vec<T>>>(
     parts: &[Assembled<V>],
     write: impl Fn(&Assembled<V>, &mut [T]) + Sync,
 ) -> C {
-    let elements: usize = parts.iter().map(|part| part.values.len()).sum();
+    let elements: usize = parts.iter().map(Assembled::len).sum();
     let mut all = vec![T::default(); elements];
     let mut rest = all.as_mut_slice();
     let mut own = Vec::with_capacity(parts.len());
     for part in parts {
-        let (first, after) = rest.split_at_mut(part.values.len());
+        let (first, after) = rest.split_at_mut(part.len());
         own.push((part, first));
         rest = after;
     }
@@ -92,12 +95,12 @@ impl Digits {
                 }
             }
             Digits::Number => {
-                let cells = out.iter_mut().zip(&part.cells);
-                cells.for_each(|(out, &cell)| *out = cut(cell));
+                let cells = part.blocks.iter().flat_map(Block::cells);
+                out.iter_mut().zip(cells).for_each(|(out, cell)| *out = cut(cell));
             }
             Digits::Cell { outer, stride } => {
-                let cells = out.iter_mut().zip(&part.cells);
-                cells.for_each(|(out, &cell)| *out = cut(cell % outer / stride));
+                let cells = part.blocks.iter().flat_map(Block::cells);
+                out.iter_mut().zip(cells).for_each(|(out, cell)| *out = cut(cell % outer / stride));
             }
         }
     }

@@ -185,8 +185,12 @@ fn assembly_seconds(problem: &Problem, order: &[Index], machine: &Machine) -> f6
     let line = Shares::shared(machine, cells * (value + 1.0)).line(machine, machine.l2_line);
     let compared = (met.max(2.0)).log2() * machine.loop_overhead;
     let written = 2.0 * (value + COORDINATE_BYTES) / LINE_BYTES * machine.stream_line;
-    products * line + parts * machine.loop_end + elements * (compared + written)
+    let sorted = if problem.is_assembled_in_order(order) { 0.0 } else { SORT_PASSES * written };
+    products * line + parts * machine.loop_end + elements * (compared + written + sorted)
 }
+
+/// How often a list is written and read when it is sorted, beside the time in which it is appended.
+const SORT_PASSES: f64 = 4.0;
 
 /// Bytes of the coordinates of an element that is appended.
 const COORDINATE_BYTES: f64 = 8.0;

@@ -33,17 +33,73 @@ pub(crate) struct Arrays<'a, V> {
     pub(crate) values: &'a mut [V],
 }
 
-/// Elements of an assembled output.
+/// Elements of an assembled output, in the order in which they were appended.
 #[derive(Debug, Default)]
 pub struct Assembled<V: Value> {
     /// The coordinates of the loops outside of each part, one after the other.
     pub outside: Vec<u64>,
     /// One past the last element of each part.
     pub ends: Vec<usize>,
-    /// The cell of each element.
-    pub cells: Vec<u64>,
-    /// The value of each element.
+    /// The elements.
+    pub blocks: Vec<Block<V>>,
+}
+
+/// Elements that stand together in memory: a list that grew as one would be copied as it does.
+#[derive(Debug, Default)]
+pub struct Block<V: Value> {
+    /// The low halves of the numbers of their cells.
+    pub low: Vec<u32>,
+    /// The high halves; none if all are zero.
+    pub high: Vec<u32>,
+    /// Their values.
     pub values: Vec<V>,
+}
+
+/// Elements of a block, unless a part has more.
+const BLOCK: usize = 1 << 15;
+
+impl<V: Value> Assembled<V> {
+    /// Returns the number of elements.
+    pub fn len(&self) -> usize {
+        self.ends.last().copied().unwrap_or(0)
+    }
+
+    /// Tells whether there is no element.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Ends a part of `elements` elements inside loops at `outside`; returns the block for it.
+    fn part(&mut self, outside: &[u64], elements: usize) -> &mut Block<V> {
+        self.outside.extend_from_slice(outside);
+        self.ends.push(self.len() + elements);
+        let room = |block: &Block<V>| block.values.capacity() - block.values.len();
+        if self.blocks.last().is_none_or(|block| room(block) < elements) {
+            let most = elements.max(BLOCK);
+            let (low, values) = (Vec::with_capacity(most), Vec::with_capacity(most));
+            self.blocks.push(Block { low, high: Vec::new(), values });
+        }
+        let last = self.blocks.len() - 1;
+        &mut self.blocks[last]
+    }
+}
+
+impl<V: Value> Block<V> {
+    /// Returns the numbers of the cells.
+    pub fn cells(&self) -> impl Iterator<Item = u64> + '_ {
+        let high = |at: usize| self.high.get(at).map_or(0, |&high| u64::from(high) << 32);
+        self.low.iter().enumerate().map(move |(at, &low)| high(at) | u64::from(low))
+    }
+
+    fn push(&mut self, cell: u64, value: V) {
+        let high = (cell >> 32) as u32;
+        if high != 0 || !self.high.is_empty() {
+            self.high.resize(self.low.len(), 0);
+            self.high.push(high);
+        }
+        self.low.push(cell as u32);
+        self.values.push(value);
+    }
 }
 
 /// Cells of a list before it is sorted and appended.
@@ -129,24 +185,19 @@ impl<V: Value> Assembly<V> {
         if self.listed == 0 {
             return;
         }
-        match self.kind {
-            Workspace::Dense => self.append_cells(),
-            Workspace::List => {
-                self.sum_list();
-                self.assembled.cells.extend_from_slice(&self.list[..self.listed]);
-                self.assembled.values.extend_from_slice(&self.values[..self.listed]);
-            }
+        if self.kind == Workspace::List {
+            self.sum_list();
         }
-        self.listed = 0;
-        self.assembled.outside.extend_from_slice(outside);
-        self.assembled.ends.push(self.assembled.cells.len());
-    }
-
-    fn append_cells(&mut self) {
+        let block = self.assembled.part(outside, self.listed);
         let list = &mut self.list[..self.listed];
-        let Assembled { cells, values, .. } = &mut self.assembled;
+        self.listed = 0;
+        if self.kind == Workspace::List {
+            let elements = list.iter().zip(&self.values);
+            return elements.for_each(|(&cell, &value)| block.push(cell, value));
+        }
+        let (low, values) = (&mut block.low, &mut block.values);
         let mut take = |at: usize, met: &mut u8| {
-            cells.push(at as u64);
+            low.push(at as u32);
             values.push(std::mem::take(&mut self.cells[at]));
             *met = 0;
         };

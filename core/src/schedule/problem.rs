@@ -167,6 +167,16 @@ impl Problem {
         inside.iter().map(|index| self.extents.of(index)).fold(1, u64::saturating_mul)
     }
 
+    /// Tells whether tasks append the elements of an assembled output in its own order, so that the list need not be
+    /// sorted: its outer indices are the loops outside, the first of them over the root of the first sparse operand.
+    pub fn is_assembled_in_order(&self, last: &[Index]) -> bool {
+        let (outside, inside) = last.split_at(self.assembled_outside(last));
+        let output = &self.expr.output.indices;
+        let root = self.sparse.first().and_then(|x| x.levels.first());
+        let Some((outer, inner)) = output.split_at_checked(outside.len()) else { return false };
+        outer == outside && outside.first() == root && self.output_order(inner, inside) == inner
+    }
+
     /// Returns about how many elements an assembled output has: as many as cells that are met if products fall into
     /// them at random.
     pub fn assembled_elements(&self) -> u64 {
