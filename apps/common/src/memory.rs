@@ -31,13 +31,13 @@ pub struct Limit {
     pub bytes: u64,
     /// Where the number comes from.
     #[serde(rename = "limit_source")]
-    pub source: Source,
+    pub source: LimitSource,
 }
 
 /// Where a limit comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Source {
+pub enum LimitSource {
     /// The user.
     Asked,
     /// The control group of the process or one above it.
@@ -48,13 +48,13 @@ pub enum Source {
     Available,
 }
 
-impl fmt::Display for Source {
+impl fmt::Display for LimitSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Source::Asked => "as asked for",
-            Source::Group => "limit of the control group",
-            Source::AddressSpace => "ulimit -v",
-            Source::Available => "available",
+            LimitSource::Asked => "as asked for",
+            LimitSource::Group => "limit of the control group",
+            LimitSource::AddressSpace => "ulimit -v",
+            LimitSource::Available => "available",
         })
     }
 }
@@ -74,14 +74,14 @@ pub fn limit(asked: Option<u64>) -> Option<Limit> {
         bytes.map(|bytes| Limit { bytes: bytes.saturating_add(held), source })
     };
     let soft = match asked {
-        Some(bytes) => Some(Limit { bytes, source: Source::Asked }),
-        None => more(machine::system_bytes(), Source::Available),
+        Some(bytes) => Some(Limit { bytes, source: LimitSource::Asked }),
+        None => more(machine::system_bytes(), LimitSource::Available),
     };
     let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
-    let group = more(left_by_groups(&groups, Path::new("/sys/fs/cgroup")), Source::Group);
+    let group = more(left_by_groups(&groups, Path::new("/sys/fs/cgroup")), LimitSource::Group);
     let mapped = machine::mapped_bytes().unwrap_or(0);
     let space = address_space_limit().map(|most| most.saturating_sub(mapped));
-    let space = more(space, Source::AddressSpace);
+    let space = more(space, LimitSource::AddressSpace);
     [soft, group, space].into_iter().flatten().min_by_key(|limit| limit.bytes)
 }
 
@@ -156,7 +156,7 @@ fn beyond_address_space(bytes: u64) -> Option<(u64, Limit)> {
     }
     let most = address_space_limit()?;
     let need = machine::mapped_bytes()?.saturating_add(bytes);
-    (need > most).then_some((need, Limit { bytes: most, source: Source::AddressSpace }))
+    (need > most).then_some((need, Limit { bytes: most, source: LimitSource::AddressSpace }))
 }
 
 /// Foresees a step that is taken whatever it holds, as results are written that would be lost.
@@ -238,7 +238,7 @@ mod tests {
     use std::fs;
 
     use super::{
-        LEAST, Limit, Source, address_space, expected, foresee, left, left_by_groups, limit,
+        LEAST, Limit, LimitSource, address_space, expected, foresee, left, left_by_groups, limit,
         set_limit,
     };
 
@@ -269,19 +269,22 @@ mod tests {
         let line = |soft: &str| format!("Max cpu time 1 2\nMax address space   {soft}  9 bytes\n");
         assert_eq!(address_space(&line("4096")), Some(4096));
         assert_eq!(address_space(&line("unlimited")), None);
-        assert_eq!(limit(Some(1 << 20)), Some(Limit { bytes: 1 << 20, source: Source::Asked }));
+        assert_eq!(
+            limit(Some(1 << 20)),
+            Some(Limit { bytes: 1 << 20, source: LimitSource::Asked })
+        );
     }
 
     #[test]
     fn a_step_beyond_the_limit_is_refused_and_others_are_remembered() {
         foresee(1 << 30, || "a step".into(), "").unwrap();
         assert!(expected().unwrap() >= 1 << 30);
-        set_limit(Some(Limit { bytes: 1 << 32, source: Source::Asked }));
+        set_limit(Some(Limit { bytes: 1 << 32, source: LimitSource::Asked }));
         assert!((1 << 31..1 << 32).contains(&left().unwrap()));
         let refused = foresee(1 << 33, || "the matrix".into(), "lower the rank").unwrap_err();
-        set_limit(Some(Limit { bytes: LEAST, source: Source::Asked }));
+        set_limit(Some(Limit { bytes: LEAST, source: LimitSource::Asked }));
         assert_eq!(left(), Some(LEAST));
-        set_limit(Some(Limit { bytes: 1000, source: Source::Asked }));
+        set_limit(Some(Limit { bytes: 1000, source: LimitSource::Asked }));
         assert_eq!(left(), Some(1000));
         set_limit(None);
         let text = refused.to_string();

@@ -67,7 +67,7 @@ enum End {
 struct Traces {
     /// The folder that its files are written to.
     work: PathBuf,
-    place: Place,
+    place: WorkPlace,
     contents: Contents,
     /// Folders made for it, outermost first.
     made: Vec<PathBuf>,
@@ -75,7 +75,7 @@ struct Traces {
 
 /// Where files are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum WorkPlace {
     /// Into the folder itself.
     Final,
     /// Aside.
@@ -118,7 +118,7 @@ impl RunFolder {
             File::open(&saved).map_err(|source| CommonError::io("open", &saved, source))?;
         }
         let fail = |source| CommonError::io("write to", path, source);
-        let (place, made) = (Place::Final, Vec::new());
+        let (place, made) = (WorkPlace::Final, Vec::new());
         let mut traces = Traces { work: path.to_owned(), place, contents, made };
         let claimed = (|| {
             let lock = lock(path, &mut traces.made)?;
@@ -141,7 +141,7 @@ impl RunFolder {
                 probe(&real).map_err(fail)?;
             } else {
                 traces.work = aside(&real).map_err(fail)?;
-                traces.place = Place::Aside;
+                traces.place = WorkPlace::Aside;
             }
             Ok((lock, real))
         })();
@@ -195,7 +195,7 @@ impl RunFolder {
 
     /// Keeps what is written so far, whatever becomes of the run, unless that would replace an earlier run.
     pub fn keep(&mut self) {
-        if self.traces.place == Place::Final {
+        if self.traces.place == WorkPlace::Final {
             self.close();
         }
     }
@@ -208,8 +208,8 @@ impl RunFolder {
     pub fn publish(mut self) -> Result<(), CommonError> {
         self.close();
         match self.traces.place {
-            Place::Final => Ok(()),
-            Place::Aside => replace(self.work(), &self.real, self.traces.contents)
+            WorkPlace::Final => Ok(()),
+            WorkPlace::Aside => replace(self.work(), &self.real, self.traces.contents)
                 .map_err(|source| CommonError::io("move the results to", &self.path, source)),
         }
     }
@@ -250,8 +250,8 @@ impl Traces {
         }
         // What cannot be removed stays: there is an earlier failure to report.
         match self.place {
-            Place::Aside => drop(fs::remove_dir_all(&self.work)),
-            Place::Final => {
+            WorkPlace::Aside => drop(fs::remove_dir_all(&self.work)),
+            WorkPlace::Final => {
                 let ours = names(&self.work).unwrap_or_default();
                 ours.iter()
                     .filter(|name| self.contents.has(name) || is_temporary(name))

@@ -11,12 +11,12 @@ use decompose_formats::{Coo, Matrix};
 use crate::loss::Range;
 use crate::method::{Method, Progress};
 use crate::objective::{Objective, others};
-use crate::rows::{RowRule, Rows};
+use crate::rows::{RowRule, SliceRows};
 
 /// The state of the method.
 pub(crate) struct Als {
     kernel: Slices,
-    modes: Vec<Rows>,
+    modes: Vec<SliceRows>,
     /// The entries less the offset, by mode, where there is one.
     centred: Option<Vec<Vec<f64>>>,
     sign: Range,
@@ -35,10 +35,10 @@ impl Als {
         toolchain: &Toolchain,
     ) -> Result<Als, SolverError> {
         let rank = objective.network().blocks()[0].matrix().1;
-        let modes = (0..tensor.order()).map(|mode| Rows::new(tensor, mode));
+        let modes = (0..tensor.order()).map(|mode| SliceRows::new(tensor, mode));
         let modes = modes.collect::<Result<Vec<_>, _>>()?;
         let offset = objective.offset();
-        let centre = |rows: &Rows| rows.list().values().iter().map(|x| x - offset).collect();
+        let centre = |rows: &SliceRows| rows.list().values().iter().map(|x| x - offset).collect();
         let centred = (offset != 0.0).then(|| modes.iter().map(centre).collect());
         Ok(Als { kernel: Slices::new(rank, tensor.extents(), toolchain), modes, centred, sign })
     }

@@ -5,7 +5,7 @@ use decompose_formats::Coo;
 use crate::config::Biases;
 use crate::loss::Loss;
 use crate::metrics::Scores;
-use crate::unit::Unit;
+use crate::unit::EntryUnit;
 
 /// A prediction from the training entries alone and its errors.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
@@ -33,7 +33,7 @@ pub fn baselines(
     test: Option<&Coo<f64>>,
 ) -> Vec<Baseline> {
     // Squares of large entries would overflow.
-    let unit = Unit::of(loss, train.values(), Biases::None);
+    let unit = EntryUnit::of(loss, train.values(), Biases::None);
     let (train, measured) = (&*unit.measured(train), unit.loss(loss));
     let parts = [val, test].map(|part| part.map(|part| unit.measured(part)));
     let global = train.sum() / train.nnz().max(1) as f64;

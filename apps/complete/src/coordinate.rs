@@ -36,7 +36,7 @@ use crate::loss::Range as Sign;
 use crate::method::{Method, Progress};
 use crate::network::Network;
 use crate::objective::{Objective, others};
-use crate::rows::{RowRule, Rows};
+use crate::rows::{RowRule, SliceRows};
 
 /// Entries that one task updates.
 const BLOCK: usize = 1 << 14;
@@ -48,7 +48,7 @@ pub(crate) struct Ccd {
     /// The values of two blocks of components.
     pair: BlockKernel,
     systems: Slices,
-    modes: Vec<Rows>,
+    modes: Vec<SliceRows>,
     /// The residual, in tree order; while a block is updated, without it.
     residual: Vec<f64>,
     /// The residual in the order of a mode's slices.
@@ -84,7 +84,7 @@ impl Ccd {
         let (layout, _) = best_tree(&asked, Roots::Any, Machine::here())?;
         let tree = tree(tensor, &layout)?;
         let listed = tree.to_coo();
-        let modes = (0..tensor.order()).map(|mode| Rows::new(&listed, mode));
+        let modes = (0..tensor.order()).map(|mode| SliceRows::new(&listed, mode));
         let nnz = tensor.nnz();
         Ok(Ccd {
             pair: BlockKernel::new(&asked[0], &tree, toolchain)?,

@@ -27,7 +27,7 @@ use crate::rounds::Rounds;
 use crate::run::{Run, copies, seeded};
 use crate::start;
 use crate::stop::Watch;
-use crate::unit::Unit;
+use crate::unit::EntryUnit;
 
 /// Runs all rounds on entries as they are given.
 ///
@@ -77,7 +77,7 @@ fn begin(
     };
     let course = archive.as_mut().map(|archive| checkpoint::read_course(archive, config.seed));
     let (history, finished) = course.transpose()?.unwrap_or_default();
-    let unit = Unit::of(config.loss, data.train.values(), config.biases);
+    let unit = EntryUnit::of(config.loss, data.train.values(), config.biases);
     let measured = CompleteConfig { loss: unit.loss(config.loss), ..config.clone() };
     let train = unit.measured(data.train);
     let mut objective = objective(&train, &measured, toolchain)?;

@@ -40,13 +40,13 @@ pub(crate) struct Lbfgs {
     /// Steps and the changes of the gradient on them, with `1 / (s . y)`; the oldest first.
     pairs: VecDeque<(Vec<f64>, Vec<f64>, f64)>,
     /// The point and the gradient at it, if known.
-    here: Option<Place>,
+    here: Option<EvaluatedPoint>,
     range: Range,
 }
 
 /// A point - parameters, or their roots where they must not be negative - with objective and
 /// gradient.
-struct Place {
+struct EvaluatedPoint {
     point: Vec<f64>,
     gradient: Vec<f64>,
     value: f64,
@@ -70,14 +70,14 @@ impl Lbfgs {
         objective: &mut Objective,
         blocks: &mut [Matrix<f64>],
         point: Vec<f64>,
-    ) -> Result<Place, SolverError> {
+    ) -> Result<EvaluatedPoint, SolverError> {
         self.place(&point, blocks);
         let value = objective.gradient(blocks, &mut self.gradient)?;
         let mut gradient = gather(&self.gradient);
         if self.range == Range::NonNegative {
             gradient.iter_mut().zip(&point).for_each(|(slope, root)| *slope *= 2.0 * root);
         }
-        Ok(Place { point, gradient, value })
+        Ok(EvaluatedPoint { point, gradient, value })
     }
 
     /// Sets the parameters to those of `point`.
@@ -99,7 +99,7 @@ impl Lbfgs {
     }
 
     /// The quasi-Newton direction, or steepest descent where that does not lead down.
-    fn direction(&mut self, place: &Place) -> Vec<f64> {
+    fn direction(&mut self, place: &EvaluatedPoint) -> Vec<f64> {
         let steepest: Vec<f64> = place.gradient.iter().map(|slope| -slope).collect();
         let mut q = steepest.clone();
         let mut shares = Vec::with_capacity(self.pairs.len());
@@ -130,9 +130,9 @@ impl Lbfgs {
         &mut self,
         objective: &mut Objective,
         blocks: &mut [Matrix<f64>],
-        place: &Place,
+        place: &EvaluatedPoint,
         direction: &[f64],
-    ) -> Result<Option<Place>, SolverError> {
+    ) -> Result<Option<EvaluatedPoint>, SolverError> {
         let slope = dot(direction, &place.gradient);
         if slope >= 0.0 {
             return Ok(None);
@@ -202,7 +202,7 @@ impl Method for Lbfgs {
             out.numbers(&format!("step_{at}"), step)?;
             out.numbers(&format!("change_{at}"), change)?;
         }
-        let Some(Place { point, gradient, value }) = &self.here else { return Ok(()) };
+        let Some(EvaluatedPoint { point, gradient, value }) = &self.here else { return Ok(()) };
         out.numbers("point", point)?;
         out.numbers("gradient", gradient)?;
         out.numbers("value", &[*value])
@@ -219,7 +219,7 @@ impl Method for Lbfgs {
             true => {
                 let [value] = fixed::<f64, 1>(archive, "value")?;
                 let (point, gradient) = (archive.numbers("point")?, archive.numbers("gradient")?);
-                Some(Place { point, gradient, value })
+                Some(EvaluatedPoint { point, gradient, value })
             }
             false => None,
         };
@@ -228,7 +228,7 @@ impl Method for Lbfgs {
 }
 
 impl Lbfgs {
-    fn remember(&mut self, before: &Place, after: &Place) {
+    fn remember(&mut self, before: &EvaluatedPoint, after: &EvaluatedPoint) {
         let minus =
             |a: &[f64], b: &[f64]| -> Vec<f64> { a.iter().zip(b).map(|(a, b)| a - b).collect() };
         let s = minus(&after.point, &before.point);
@@ -244,7 +244,7 @@ impl Lbfgs {
 }
 
 /// A first step that moves the point by a hundredth of its length.
-fn first_step(place: &Place, direction: &[f64]) -> f64 {
+fn first_step(place: &EvaluatedPoint, direction: &[f64]) -> f64 {
     let size = dot(&place.point, &place.point).sqrt().max(1e-3);
     0.01 * size / dot(direction, direction).sqrt()
 }

@@ -25,7 +25,7 @@ const PIECE: usize = 1 << 14;
 const SOLVE: usize = 16;
 
 /// The slices of a mode.
-pub(crate) struct Rows {
+pub(crate) struct SliceRows {
     list: SliceList,
     groups: Vec<Range<usize>>,
 }
@@ -52,13 +52,13 @@ impl RowRule {
     }
 }
 
-impl Rows {
+impl SliceRows {
     /// Lists the slices of `mode`.
     ///
     /// # Errors
     ///
     /// If there are too many entries or rows.
-    pub(crate) fn new(tensor: &Coo<f64>, mode: usize) -> Result<Rows, SolverError> {
+    pub(crate) fn new(tensor: &Coo<f64>, mode: usize) -> Result<SliceRows, SolverError> {
         let list = SliceList::new(tensor, mode)?;
         let (mut groups, mut first, mut work) = (Vec::new(), 0, 0);
         for row in 0..list.len() {
@@ -68,7 +68,7 @@ impl Rows {
                 (first, work) = (row + 1, 0);
             }
         }
-        Ok(Rows { list, groups })
+        Ok(SliceRows { list, groups })
     }
 
     /// Returns the entries.

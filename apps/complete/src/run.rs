@@ -21,7 +21,7 @@ use crate::outcome::{CompleteOutcome, EpochRecord, StartReport};
 use crate::rounds::{Round, Rounds};
 use crate::start;
 use crate::stop::{Verdict, Watch};
-use crate::unit::Unit;
+use crate::unit::EntryUnit;
 
 /// The training error, relative to the entries, that is rounding.
 const ROUNDING: f64 = 1e-14;
@@ -43,7 +43,7 @@ pub(crate) struct Run {
     pub(crate) rounds: Rounds,
     pub(crate) round: Round,
     /// What the objective and the judges measure the entries in.
-    pub(crate) unit: Unit,
+    pub(crate) unit: EntryUnit,
     /// The root mean square of the training entries, as they are.
     pub(crate) size: f64,
     pub(crate) clock: Clock,

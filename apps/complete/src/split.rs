@@ -79,7 +79,7 @@ impl fmt::Display for Share {
 
 /// Where an entry goes.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Part {
+enum Destination {
     Train,
     Val,
     Test,
@@ -91,7 +91,7 @@ enum Part {
 ///
 /// [`SolverError::Data`] if a part with a share comes out empty.
 pub fn split(tensor: &Coo<f64>, share: Share, rule: SplitRule) -> Result<Parts, SolverError> {
-    let parts: Vec<Part> = match rule {
+    let parts: Vec<Destination> = match rule {
         SplitRule::Random { seed } => at_random(tensor, share, seed),
         SplitRule::Time { mode } => by_time(tensor, share, mode)?,
     };
@@ -109,14 +109,14 @@ pub fn split(tensor: &Coo<f64>, share: Share, rule: SplitRule) -> Result<Parts, 
             (true, _) => Ok(Some(picked)),
         }
     };
-    let val = pick(Part::Val, share.val, "validation")?;
-    let test = pick(Part::Test, share.test, "test")?;
+    let val = pick(Destination::Val, share.val, "validation")?;
+    let test = pick(Destination::Test, share.test, "test")?;
     let empty = || SolverError::Data("the training part is empty; give it more".into());
-    let train = pick(Part::Train, share.train, "training")?.ok_or_else(empty)?;
+    let train = pick(Destination::Train, share.train, "training")?.ok_or_else(empty)?;
     Ok(Parts { train, val, test })
 }
 
-fn at_random(tensor: &Coo<f64>, share: Share, seed: u64) -> Vec<Part> {
+fn at_random(tensor: &Coo<f64>, share: Share, seed: u64) -> Vec<Destination> {
     // A stream of its own: the start must not depend on the split.
     let rng = MatrixRng::new(seed, u64::MAX);
     let part = |entry| {
@@ -125,18 +125,18 @@ fn at_random(tensor: &Coo<f64>, share: Share, seed: u64) -> Vec<Part> {
             decompose_formats::mix::mix(key.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ coord)
         });
         match rng.uniform(key, 0) {
-            draw if draw < share.train => Part::Train,
-            draw if draw < share.train + share.val => Part::Val,
+            draw if draw < share.train => Destination::Train,
+            draw if draw < share.train + share.val => Destination::Val,
             // Shares may add up to a little less than 1.
-            _ if share.test > 0.0 => Part::Test,
-            _ if share.val > 0.0 => Part::Val,
-            _ => Part::Train,
+            _ if share.test > 0.0 => Destination::Test,
+            _ if share.val > 0.0 => Destination::Val,
+            _ => Destination::Train,
         }
     };
     (0..tensor.nnz()).map(part).collect()
 }
 
-fn by_time(tensor: &Coo<f64>, share: Share, mode: usize) -> Result<Vec<Part>, SolverError> {
+fn by_time(tensor: &Coo<f64>, share: Share, mode: usize) -> Result<Vec<Destination>, SolverError> {
     if mode >= tensor.order() {
         let (mode, order) = (mode + 1, tensor.order());
         let why = format!("time mode {mode} of a tensor of {order} modes; modes count from 1");
@@ -146,17 +146,17 @@ fn by_time(tensor: &Coo<f64>, share: Share, mode: usize) -> Result<Vec<Part>, So
     tensor.coords(mode).iter().for_each(|time| counts[time as usize] += 1);
     let nnz = tensor.nnz() as f64;
     let mut before = 0_u64;
-    let part_of: Vec<Part> = counts
+    let part_of: Vec<Destination> = counts
         .iter()
         .map(|&count| {
             // The middle of an index decides where it goes.
             let middle = (before as f64 + count as f64 / 2.0) / nnz;
             before += count;
             match middle {
-                _ if middle < share.train => Part::Train,
-                _ if middle < share.train + share.val => Part::Val,
-                _ if share.test > 0.0 => Part::Test,
-                _ => Part::Val,
+                _ if middle < share.train => Destination::Train,
+                _ if middle < share.train + share.val => Destination::Val,
+                _ if share.test > 0.0 => Destination::Test,
+                _ => Destination::Val,
             }
         })
         .collect();

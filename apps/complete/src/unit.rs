@@ -24,21 +24,21 @@ const ROUNDING: f64 = 1e-14;
 
 /// A unit of the entries; 1 leaves them as they are.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Unit(f64);
+pub(crate) struct EntryUnit(f64);
 
-impl Unit {
+impl EntryUnit {
     /// Finds the unit of the training entries of a model with these `biases`.
-    pub(crate) fn of(loss: Loss, train: &[f64], biases: Biases) -> Unit {
+    pub(crate) fn of(loss: Loss, train: &[f64], biases: Biases) -> EntryUnit {
         let most = largest(train);
         if loss == Loss::Bernoulli || most == 0.0 {
-            return Unit(1.0);
+            return EntryUnit(1.0);
         }
         let mean = match biases {
             Biases::None => 0.0,
             Biases::Modes => average(train, |x| x / most),
         };
         let spread = average(train, |x| (x / most - mean).powi(2)).sqrt();
-        Unit(if spread > ROUNDING { most * spread } else { most })
+        EntryUnit(if spread > ROUNDING { most * spread } else { most })
     }
 
     /// Returns its size.
@@ -81,7 +81,7 @@ impl Unit {
         self.multiply(blocks, |factor, value| value * factor);
     }
 
-    /// Undoes [`Unit::restore`].
+    /// Undoes [`EntryUnit::restore`].
     pub(crate) fn measure(self, blocks: &mut [Matrix<f64>]) {
         self.multiply(blocks, |factor, value| value / factor);
     }
@@ -97,14 +97,14 @@ impl Unit {
 
 #[cfg(test)]
 mod tests {
-    use super::Unit;
+    use super::EntryUnit;
     use crate::config::Biases;
     use crate::loss::Loss;
     use crate::mean::root_mean_square;
 
     #[test]
     fn units_are_spreads_of_whatever_size() {
-        let unit = |values: &[f64], biases| Unit::of(Loss::Gaussian, values, biases).size();
+        let unit = |values: &[f64], biases| EntryUnit::of(Loss::Gaussian, values, biases).size();
         for scale in [1e-200, 1e-12, 1.0, 1e200] {
             let values = [3.0, -4.0, 5.0, 0.0].map(|x| x * scale);
             assert!((unit(&values, Biases::None) / scale - 12.5_f64.sqrt()).abs() < 1e-14);
@@ -114,6 +114,6 @@ mod tests {
         }
         assert_eq!(unit(&[0.1; 9], Biases::Modes), 0.1);
         assert_eq!(unit(&[0.0; 9], Biases::None), 1.0);
-        assert_eq!(Unit::of(Loss::Bernoulli, &[0.0, 1.0], Biases::None).size(), 1.0);
+        assert_eq!(EntryUnit::of(Loss::Bernoulli, &[0.0, 1.0], Biases::None).size(), 1.0);
     }
 }

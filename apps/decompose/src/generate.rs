@@ -29,7 +29,7 @@ const ZIPF: f64 = 1.0;
 pub(crate) struct GenerateArgs {
     /// Where non-zeros lie and what they are.
     #[arg(value_name = "KIND", default_value = "power-law")]
-    kind: Kind,
+    kind: TensorKind,
     /// The file to write: .tns, .mtx, .ttx (also .gz, .zst, .bz2) or .dtb.
     #[arg(long, short, value_name = "FILE")]
     out: PathBuf,
@@ -69,7 +69,7 @@ pub(crate) struct GenerateArgs {
 
 /// The kind of tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Kind {
+enum TensorKind {
     /// All cells equally likely.
     Uniform,
     /// Few slices hold most non-zeros.
@@ -133,8 +133,8 @@ fn config(args: &GenerateArgs) -> Result<SynthConfig, Failure> {
         extents: shape.extents,
         nnz: shape.nnz,
         pattern: match args.kind {
-            Kind::Uniform | Kind::LowRank => Pattern::Uniform,
-            Kind::PowerLaw => Pattern::PowerLaw(exponents),
+            TensorKind::Uniform | TensorKind::LowRank => Pattern::Uniform,
+            TensorKind::PowerLaw => Pattern::PowerLaw(exponents),
         },
         values: match args.values {
             ValuesKind::Ones => Values::Ones,
@@ -147,8 +147,8 @@ fn config(args: &GenerateArgs) -> Result<SynthConfig, Failure> {
 
 fn generate(args: &GenerateArgs, config: &SynthConfig) -> Result<Coo<f64>, FormatError> {
     match args.kind {
-        Kind::Uniform | Kind::PowerLaw => generate_pattern(config),
-        Kind::LowRank => {
+        TensorKind::Uniform | TensorKind::PowerLaw => generate_pattern(config),
+        TensorKind::LowRank => {
             let model = LowRank { rank: args.rank, noise: args.noise };
             Ok(synth::low_rank(config, &model)?.tensor)
         }

@@ -202,15 +202,15 @@ pub(crate) fn find(
 ) -> Result<(Vec<ModeLabels>, Vec<String>), Failure> {
     let maps = match folder {
         Some(folder) => {
-            let both = list(folder, Place::Either(name));
+            let both = list(folder, MapPlace::Either(name));
             both.map_err(|e| Failure::input(format!("cannot read {}: {e}", folder.display())))?
         }
         None if file.as_os_str() == "-" => Vec::new(),
         None => {
             let parent = file.parent().filter(|parent| !parent.as_os_str().is_empty());
             let beside = parent.unwrap_or(Path::new("."));
-            let mut maps = list(&file.with_file_name(name), Place::Own).unwrap_or_default();
-            maps.extend(list(beside, Place::Shared(name)).unwrap_or_default());
+            let mut maps = list(&file.with_file_name(name), MapPlace::Own).unwrap_or_default();
+            maps.extend(list(beside, MapPlace::Shared(name)).unwrap_or_default());
             maps
         }
     };
@@ -266,7 +266,7 @@ struct Map {
 
 /// Which files of a folder are looked for.
 #[derive(Clone, Copy)]
-enum Place<'a> {
+enum MapPlace<'a> {
     /// The tensor's own folder: `mode-K-WHAT.map` and `mode-K.map`.
     Own,
     /// The folder that the tensor of this name is in: `NAME.K.map` and `K.map`.
@@ -275,7 +275,7 @@ enum Place<'a> {
     Either(&'a str),
 }
 
-fn list(folder: &Path, place: Place<'_>) -> io::Result<Vec<Map>> {
+fn list(folder: &Path, place: MapPlace<'_>) -> io::Result<Vec<Map>> {
     let mut paths = Vec::new();
     for entry in fs::read_dir(folder)? {
         paths.push(entry?.path());
@@ -285,7 +285,7 @@ fn list(folder: &Path, place: Place<'_>) -> io::Result<Vec<Map>> {
     Ok(paths.into_iter().filter_map(|path| parse(path, place)).collect())
 }
 
-fn parse(path: PathBuf, place: Place<'_>) -> Option<Map> {
+fn parse(path: PathBuf, place: MapPlace<'_>) -> Option<Map> {
     let file = path.file_name()?.to_str()?;
     let stem = file.strip_suffix(".gz").unwrap_or(file).strip_suffix(".map")?;
     let own = || {
@@ -303,9 +303,9 @@ fn parse(path: PathBuf, place: Place<'_>) -> Option<Map> {
         }
     };
     let (mode, name, rank) = match place {
-        Place::Own => own()?,
-        Place::Shared(name) => shared(name)?,
-        Place::Either(name) => own().or_else(|| shared(name))?,
+        MapPlace::Own => own()?,
+        MapPlace::Shared(name) => shared(name)?,
+        MapPlace::Either(name) => own().or_else(|| shared(name))?,
     };
     Some(Map { mode, name, path, rank })
 }

@@ -53,7 +53,7 @@ pub struct Ordering {
 
 /// Predicts the train of modes in `order`, whose bonds hold at most `cap`.
 pub fn predict(counts: &PatternCounts, order: &ModeOrder, cap: Option<usize>) -> Ordering {
-    let table = Table { counts, cap };
+    let table = RankTable { counts, cap };
     let modes = order.modes();
     let ends: Vec<u64> = (0..=modes.len()).map(|k| table.rank(ModeSet::of(&modes[..k]))).collect();
     let cores = modes.iter().zip(ends.windows(2));
@@ -73,7 +73,7 @@ pub fn choose(counts: &PatternCounts, cap: Option<usize>) -> Ordering {
     if order > ALL_ORDERS {
         return predict(counts, &ModeOrder::natural(order), cap);
     }
-    let table = Table { counts, cap };
+    let table = RankTable { counts, cap };
     let all = (1_usize << order) - 1;
     let set = |bits: usize| ModeSet::from_bits(bits as u64);
     let ranks: Vec<u64> = (0..=all).map(|bits| table.rank(set(bits))).collect();
@@ -106,12 +106,12 @@ fn walk(all: usize, best: impl Fn(usize, usize) -> bool) -> ModeOrder {
 }
 
 /// The predicted ranks.
-struct Table<'a> {
+struct RankTable<'a> {
     counts: &'a PatternCounts,
     cap: Option<usize>,
 }
 
-impl Table<'_> {
+impl RankTable<'_> {
     /// `b(S)`.
     fn rank(&self, before: ModeSet) -> u64 {
         let order = self.counts.extents().len();

@@ -70,7 +70,7 @@ impl TtOutcome {
     /// Verifies `found` and puts the parts together; `spectra` are computed where not given.
     pub(crate) fn conclude<V: Value>(
         kernels: &mut Kernels<V>,
-        found: Found,
+        found: FoundTrain,
         bound: Option<f64>,
     ) -> Result<TtOutcome, SolverError> {
         let natural = ModeOrder::natural(found.train.order());
@@ -80,14 +80,14 @@ impl TtOutcome {
             None => train.spectra()?,
         };
         let verified = verify(kernels, &train)?;
-        let Found { restarts, history, seconds, .. } = found;
+        let FoundTrain { restarts, history, seconds, .. } = found;
         let best = best(&restarts);
         Ok(TtOutcome { train, verified, bound, spectra, restarts, best, history, seconds })
     }
 }
 
 /// What a method leaves.
-pub(crate) struct Found {
+pub(crate) struct FoundTrain {
     pub(crate) train: Train,
     pub(crate) spectra: Option<Vec<Vec<f64>>>,
     pub(crate) restarts: Vec<RestartReport>,

@@ -17,7 +17,7 @@ use crate::bonds;
 use crate::checkpoint;
 use crate::config::{Method, Start, TtConfig};
 use crate::kernels::{BondSizes, Kernels};
-use crate::outcome::{Found, TtOutcome};
+use crate::outcome::{FoundTrain, TtOutcome};
 use crate::state::{Run, State};
 use crate::svd::{tree_order, tt_svd};
 use crate::train::{Cut, Train};
@@ -70,7 +70,7 @@ pub fn solve<V: Value>(
     }
     let seconds = run.clock.seconds();
     let train = kept.unwrap_or(run.state.train);
-    let found = Found { train, spectra: None, restarts, history: run.history, seconds };
+    let found = FoundTrain { train, spectra: None, restarts, history: run.history, seconds };
     TtOutcome::conclude(kernels, found, config.ranks.bound())
 }
 
@@ -128,7 +128,7 @@ pub fn solve_svd<V: Value>(
         iterations: last.1,
         stop,
     };
-    let found = Found {
+    let found = FoundTrain {
         train: found.train,
         restarts: vec![report],
         spectra: Some(found.bonds.into_iter().map(|bond| bond.spectrum).collect()),

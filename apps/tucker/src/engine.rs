@@ -15,7 +15,7 @@ use decompose_formats::{Coo, DenseTensor, Matrix, Value};
 use rayon::prelude::{IntoParallelIterator, ParallelIterator};
 
 use crate::plan::{Forming, TuckerPlan};
-use crate::rows::{Places, RowShape, Rows, block_rows};
+use crate::rows::{Places, RowShape, TtmcRows, block_rows};
 use crate::steps::Role;
 
 /// The trees and kernels of a run, ready to run.
@@ -48,7 +48,7 @@ struct Partial<V> {
 }
 
 /// The part of a TTMc result that one thread works on.
-pub(crate) struct Share {
+pub(crate) struct ThreadShare {
     /// The rows of the result, or the slices of the tree, that it visits.
     pub(crate) work: Range<u64>,
     /// The rows of the factor that belong to them; those of all shares are all rows.
@@ -223,14 +223,14 @@ impl<V: Value> Engine<V> {
 
     /// Shares the rows of the TTMc of `mode` among the threads, where what is done with a row takes
     /// `row_work` times what a non-zero takes in the kernel.
-    pub(crate) fn shares(&self, mode: usize, row_work: f64) -> Vec<Share> {
+    pub(crate) fn shares(&self, mode: usize, row_work: f64) -> Vec<ThreadShare> {
         let (extent, threads) = (self.extents[mode] as usize, rayon::current_num_threads());
         if self.forming[mode] == Forming::Whole {
             let share = extent.div_ceil(threads).max(1);
             let rows =
                 (0..threads).map(|at| (at * share).min(extent)..((at + 1) * share).min(extent));
             return rows
-                .map(|rows| Share { work: rows.start as u64..rows.end as u64, rows })
+                .map(|rows| ThreadShare { work: rows.start as u64..rows.end as u64, rows })
                 .collect();
         }
         let tree = self.kernel_of(mode).tree();
@@ -243,7 +243,7 @@ impl<V: Value> Engine<V> {
         };
         ranges
             .into_iter()
-            .map(|work| Share { rows: begin(work.start)..begin(work.end), work })
+            .map(|work| ThreadShare { rows: begin(work.start)..begin(work.end), work })
             .collect()
     }
 
@@ -258,8 +258,8 @@ impl<V: Value> Engine<V> {
         &mut self,
         mode: usize,
         factors: &[Matrix<V>],
-        shares: Vec<(Share, S)>,
-        visit: impl Fn(&mut S, &Rows<'_, V>) + Sync,
+        shares: Vec<(ThreadShare, S)>,
+        visit: impl Fn(&mut S, &TtmcRows<'_, V>) + Sync,
     ) -> Result<f64, SolverError> {
         let shape = self.row_shape(mode);
         if let Forming::Windows(most) = self.forming[mode] {
@@ -268,7 +268,7 @@ impl<V: Value> Engine<V> {
             let others: Vec<&Matrix<V>> = without(factors, mode).collect();
             let shares = shares.into_iter().map(|(share, state)| (share.work, state)).collect();
             let show = |state: &mut S, slices: Range<u64>, values: &[V]| {
-                visit(state, &Rows { values, shape, places: Places::Listed(coords, slices) });
+                visit(state, &TtmcRows { values, shape, places: Places::Listed(coords, slices) });
             };
             let kernel = self.of_mode[mode];
             let seconds = self.kernels[kernel].run_windows(&others, most, shares, &show)?;
@@ -281,7 +281,7 @@ impl<V: Value> Engine<V> {
             for first in share.rows.clone().step_by(block_rows(shape.width())) {
                 let end = share.rows.end.min(first + block_rows(shape.width()));
                 let values = &values[first * shape.len..end * shape.len];
-                visit(&mut state, &Rows { values, shape, places: Places::From(first) });
+                visit(&mut state, &TtmcRows { values, shape, places: Places::From(first) });
             }
         });
         Ok(seconds)

@@ -25,15 +25,15 @@ use crate::state::State;
 use crate::subspace::{self, Update};
 
 /// Seconds of the steps of one iteration.
-pub(crate) struct Steps {
+pub(crate) struct SweepSeconds {
     pub(crate) ttmc: Vec<f64>,
     pub(crate) subspace: Vec<f64>,
     pub(crate) other: f64,
 }
 
-impl Steps {
-    pub(crate) fn zeros(order: usize) -> Steps {
-        Steps { ttmc: vec![0.0; order], subspace: vec![0.0; order], other: 0.0 }
+impl SweepSeconds {
+    pub(crate) fn zeros(order: usize) -> SweepSeconds {
+        SweepSeconds { ttmc: vec![0.0; order], subspace: vec![0.0; order], other: 0.0 }
     }
 
     pub(crate) fn details(self) -> Vec<Detail> {
@@ -55,7 +55,7 @@ pub(crate) fn sweep<V: Value>(
     let begun = Instant::now();
     let order = state.factors.len();
     let last = order - 1;
-    let mut steps = Steps::zeros(order);
+    let mut steps = SweepSeconds::zeros(order);
     let modes = if method == Method::Core { last..order } else { 0..order };
     for mode in modes {
         let update = match method {

@@ -93,7 +93,7 @@ pub fn plan(request: &PlanRequest<'_>, machine: &Machine) -> Result<TuckerPlan, 
     };
     let all: Vec<usize> = (0..expressions(request).len()).collect();
     let options = options(request, request.trees.clone());
-    let source = Source::new(request, &options, machine)?;
+    let source = OwnKernels::new(request, &options, machine)?;
     let mut kernels = source.plan(&forming, &all)?;
     if prefer_windows(&source, (&mut forming, &kernels)) {
         kernels = source.plan(&forming, &all)?;
@@ -152,23 +152,23 @@ fn merges(
 }
 
 /// The kernels on the tensor itself, searched once for all plans of some of them.
-struct Source<'a> {
+struct OwnKernels<'a> {
     request: &'a PlanRequest<'a>,
     machine: &'a Machine,
     problems: Vec<Problem>,
     kernels: SearchedKernels<'a>,
 }
 
-impl<'a> Source<'a> {
+impl<'a> OwnKernels<'a> {
     fn new(
         request: &'a PlanRequest<'a>,
         options: &'a PlanOptions,
         machine: &'a Machine,
-    ) -> Result<Source<'a>, CoreError> {
+    ) -> Result<OwnKernels<'a>, CoreError> {
         let problem = |expr| problem(request, expr);
         let problems: Vec<Problem> = expressions(request).into_iter().map(problem).collect();
         let kernels = SearchedKernels::new(request.extents, &problems, options, machine)?;
-        Ok(Source { request, machine, problems, kernels })
+        Ok(OwnKernels { request, machine, problems, kernels })
     }
 
     /// Plans the kernels of the numbers `kernels` together, but those that run in windows by themselves, each on
@@ -313,8 +313,8 @@ fn in_windows(request: &PlanRequest<'_>, mode: usize) -> Forming {
 }
 
 /// Changes whole results to windows where these are predicted to be faster; tells whether it did.
-fn prefer_windows(source: &Source<'_>, (forming, plan): (&mut [Forming], &TreePlan)) -> bool {
-    let Source { request, machine, .. } = *source;
+fn prefer_windows(source: &OwnKernels<'_>, (forming, plan): (&mut [Forming], &TreePlan)) -> bool {
+    let OwnKernels { request, machine, .. } = *source;
     let mut changed = false;
     for (mode, forming) in forming.iter_mut().enumerate() {
         let bytes = result_bytes(request, mode);

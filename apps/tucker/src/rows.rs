@@ -27,7 +27,7 @@ pub(crate) fn block_rows(width: usize) -> usize {
 
 /// Some rows of a TTMc result.
 #[derive(Clone)]
-pub(crate) struct Rows<'a, V> {
+pub(crate) struct TtmcRows<'a, V> {
     pub(crate) values: &'a [V],
     pub(crate) shape: RowShape,
     /// Which rows they are.
@@ -70,7 +70,7 @@ struct Packed {
 
 impl Packed {
     /// Takes in those of `rows` that are not zero throughout.
-    fn fill<V: Value>(&mut self, rows: &Rows<'_, V>) {
+    fn fill<V: Value>(&mut self, rows: &TtmcRows<'_, V>) {
         let RowShape { len, stride, cols } = rows.shape;
         self.memory.resize(rows.values.len() / len * rows.shape.width(), 0.0);
         self.present.clear();
@@ -107,7 +107,7 @@ impl GramPart {
     }
 
     /// Adds rows.  Time `O(rows * P^2)`.
-    pub(crate) fn add<V: Value>(&mut self, rows: &Rows<'_, V>) {
+    pub(crate) fn add<V: Value>(&mut self, rows: &TtmcRows<'_, V>) {
         self.packed.fill(rows);
         add_gram(self.packed.view(rows.shape.width()), self.gram.view_mut());
     }
@@ -217,7 +217,7 @@ impl<'a, V: Value> Projection<'a, V> {
     }
 
     /// Takes in some rows.  Time `O(rows * P * R)`.
-    pub(crate) fn add(&mut self, rows: &Rows<'_, V>) {
+    pub(crate) fn add(&mut self, rows: &TtmcRows<'_, V>) {
         self.packed.fill(rows);
         let (present, rank) = (&self.packed.present, self.gram.nrows());
         let y = self.packed.view(rows.shape.width());

@@ -17,7 +17,7 @@ use ndarray::{ArrayD, IxDyn};
 use crate::checkpoint;
 use crate::config::{Method, Start, TuckerConfig};
 use crate::engine::Engine;
-use crate::hooi::{self, Steps};
+use crate::hooi::{self, SweepSeconds};
 use crate::nonneg;
 use crate::outcome::TuckerOutcome;
 use crate::state::State;
@@ -36,7 +36,7 @@ pub(crate) struct Run<V> {
 /// Returns the names and shapes of the details in the history of a tensor of order `order`.
 pub fn history_layout(order: usize, method: Method) -> Vec<Detail> {
     match method {
-        Method::Hooi | Method::Core => Steps::zeros(order).details(),
+        Method::Hooi | Method::Core => SweepSeconds::zeros(order).details(),
         Method::Nonnegative => nonneg::details(order),
     }
 }

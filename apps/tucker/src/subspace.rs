@@ -27,7 +27,7 @@ use ndarray::{Array2, ArrayView2};
 
 use crate::engine::Engine;
 use crate::plan::{Forming, GRAM_MOST};
-use crate::rows::{FactorRows, GramPart, Projection, Rows, WithCore, row_gram};
+use crate::rows::{FactorRows, GramPart, Projection, TtmcRows, WithCore, row_gram};
 
 /// Squared singular values below this share of the largest are rounding.
 const NEGLIGIBLE: f64 = 1e-13;
@@ -227,7 +227,7 @@ impl<V: Value> Pass<'_, V> {
         let shares = self.engine.shares(self.mode, width as f64 / 2.0);
         let mut parts: Vec<GramPart> = shares.iter().map(|_| GramPart::new(width)).collect();
         let shares = shares.into_iter().zip(&mut parts).collect();
-        let add = |part: &mut &mut GramPart, rows: &Rows<'_, V>| part.add(rows);
+        let add = |part: &mut &mut GramPart, rows: &TtmcRows<'_, V>| part.add(rows);
         self.ttmc_seconds += self.engine.visit(self.mode, self.factors, shares, add)?;
         Ok(GramPart::sum(parts))
     }
@@ -250,7 +250,7 @@ impl<V: Value> Pass<'_, V> {
             parts.push(part(FactorRows { rows, stride, first: share.rows.start }));
         }
         let shares = shares.into_iter().zip(&mut parts).collect();
-        let add = |part: &mut &mut Projection<'a, V>, rows: &Rows<'_, V>| part.add(rows);
+        let add = |part: &mut &mut Projection<'a, V>, rows: &TtmcRows<'_, V>| part.add(rows);
         self.ttmc_seconds += self.engine.visit(self.mode, self.factors, shares, add)?;
         Ok(Projection::sum(parts))
     }

@@ -19,7 +19,7 @@ pub enum Arrangement {
 
 /// What is known of a column.
 #[derive(Clone, Copy, Default)]
-struct Column {
+struct ColumnOrder {
     square: f64,
     /// The entry largest in magnitude, the first of several.
     extreme: f64,
@@ -33,7 +33,7 @@ impl<V: Value> CpModel<V> {
     /// the last mode keeps its sign.  Equal weights keep their order; a zero column stays zero,
     /// with weight 0.  Two passes over the factors, time `O(sum I_n * R)`.
     pub fn arrange(&mut self, arrangement: Arrangement) {
-        let columns: Vec<Vec<Column>> = self.factors.iter().map(columns).collect();
+        let columns: Vec<Vec<ColumnOrder>> = self.factors.iter().map(columns).collect();
         for (r, weight) in self.weights.iter_mut().enumerate() {
             *weight *= columns.iter().map(|mode| mode[r].square.sqrt()).product::<f64>();
         }
@@ -51,12 +51,12 @@ impl<V: Value> CpModel<V> {
     }
 }
 
-fn inverse_norm(column: &Column) -> f64 {
+fn inverse_norm(column: &ColumnOrder) -> f64 {
     if column.square > 0.0 { column.square.sqrt().recip() } else { 1.0 }
 }
 
 /// Negates pairs of scales of one component where the extreme entry is negative.
-fn fix_signs(columns: &[Vec<Column>], scales: &mut [Vec<f64>]) {
+fn fix_signs(columns: &[Vec<ColumnOrder>], scales: &mut [Vec<f64>]) {
     for r in 0..columns[0].len() {
         let negative: Vec<usize> =
             (0..columns.len()).filter(|&mode| columns[mode][r].extreme < 0.0).collect();
@@ -66,13 +66,13 @@ fn fix_signs(columns: &[Vec<Column>], scales: &mut [Vec<f64>]) {
     }
 }
 
-fn columns<V: Value>(factor: &Matrix<V>) -> Vec<Column> {
+fn columns<V: Value>(factor: &Matrix<V>) -> Vec<ColumnOrder> {
     let (stride, rank) = (factor.stride(), factor.cols());
-    let tasks: Vec<Vec<Column>> = factor
+    let tasks: Vec<Vec<ColumnOrder>> = factor
         .as_slice()
         .par_chunks(TASK_ROWS * stride)
         .map(|rows| {
-            let mut columns = vec![Column::default(); rank];
+            let mut columns = vec![ColumnOrder::default(); rank];
             for row in rows.chunks_exact(stride) {
                 for (column, value) in columns.iter_mut().zip(row) {
                     let value = value.to_f64();
@@ -85,7 +85,7 @@ fn columns<V: Value>(factor: &Matrix<V>) -> Vec<Column> {
             columns
         })
         .collect();
-    let mut total = vec![Column::default(); rank];
+    let mut total = vec![ColumnOrder::default(); rank];
     for task in &tasks {
         for (total, part) in total.iter_mut().zip(task) {
             total.square += part.square;

@@ -4,7 +4,7 @@ use decompose_core::optimisation::{Optimisation, Optimisations};
 use decompose_plot::{Bar, BarGroup, Ratios};
 
 use crate::bench::names::Names;
-use crate::bench::record::{Key, PROGRAM, Record, Sample};
+use crate::bench::record::{BenchRecord, PROGRAM, Sample, WorkKey};
 use crate::bench::settings::{Settings, Without};
 use crate::bench::summary::median;
 
@@ -14,7 +14,7 @@ pub(crate) struct Ablation {
     /// What is left out.
     pub(crate) without: Vec<Optimisation>,
     /// Which work, with all optimisations.
-    pub(crate) key: Key,
+    pub(crate) key: WorkKey,
     /// The median of the rounds' ratios.
     pub(crate) ratio: f64,
     pub(crate) lowest: f64,
@@ -23,16 +23,17 @@ pub(crate) struct Ablation {
 }
 
 /// Compares the iterations of every configuration that leaves something out with those that do not.
-pub(crate) fn of(settings: &Settings, record: &Record) -> Vec<Ablation> {
+pub(crate) fn of(settings: &Settings, record: &BenchRecord) -> Vec<Ablation> {
     let mut found = Vec::new();
     for optimisations in settings.configurations() {
-        let (program, without) = (Key::program(optimisations), optimisations.left_out().collect());
+        let (program, without) =
+            (WorkKey::program(optimisations), optimisations.left_out().collect());
         let without: Vec<Optimisation> = without;
         if without.is_empty() {
             continue;
         }
         for key in full(record) {
-            let own = Key { program: program.clone(), ..key.clone() };
+            let own = WorkKey { program: program.clone(), ..key.clone() };
             let ratio = |sample: &Sample| Some(sample.seconds / at(record, sample.round, &key)?);
             let samples = record.samples.iter().filter(|sample| sample.key == own);
             let mut ratios: Vec<f64> = samples.filter_map(ratio).collect();
@@ -47,8 +48,8 @@ pub(crate) fn of(settings: &Settings, record: &Record) -> Vec<Ablation> {
 }
 
 /// The iterations with all optimisations, in the order in which they were measured.
-fn full(record: &Record) -> Vec<Key> {
-    let mut keys: Vec<Key> = Vec::new();
+fn full(record: &BenchRecord) -> Vec<WorkKey> {
+    let mut keys: Vec<WorkKey> = Vec::new();
     for Sample { key, .. } in record.counted() {
         if key.program == PROGRAM && key.quantity == "iteration" && !keys.contains(key) {
             keys.push(key.clone());
@@ -58,7 +59,7 @@ fn full(record: &Record) -> Vec<Key> {
 }
 
 /// The seconds of `key` in a round.
-fn at(record: &Record, round: usize, key: &Key) -> Option<f64> {
+fn at(record: &BenchRecord, round: usize, key: &WorkKey) -> Option<f64> {
     let found = record.samples.iter().find(|sample| sample.round == round && sample.key == *key);
     found.map(|sample| sample.seconds)
 }
@@ -72,8 +73,8 @@ struct Row<'a> {
 }
 
 /// Sorts the results into rows, what brings most first, and returns the keys of the columns too.
-fn rows(found: &[Ablation]) -> (Vec<Row<'_>>, Vec<&Key>) {
-    let mut keys: Vec<&Key> = Vec::new();
+fn rows(found: &[Ablation]) -> (Vec<Row<'_>>, Vec<&WorkKey>) {
+    let mut keys: Vec<&WorkKey> = Vec::new();
     let mut sets: Vec<&[Optimisation]> = Vec::new();
     for one in found {
         if !keys.contains(&&one.key) {
@@ -84,7 +85,8 @@ fn rows(found: &[Ablation]) -> (Vec<Row<'_>>, Vec<&Key>) {
         }
     }
     let row = |without: &[Optimisation]| {
-        let cell = |key: &&Key| found.iter().find(|one| one.without == without && one.key == **key);
+        let cell =
+            |key: &&WorkKey| found.iter().find(|one| one.without == without && one.key == **key);
         let cells: Vec<Option<&Ablation>> = keys.iter().map(cell).collect();
         let logs: Vec<f64> = cells.iter().flatten().map(|one| one.ratio.ln()).collect();
         let mean = (logs.iter().sum::<f64>() / logs.len() as f64).exp();

@@ -4,7 +4,7 @@ use decompose_plot::{Bar, BarGroup, BarLook, Bars, Marks, ScaleKind};
 
 use crate::bench::names::Names;
 use crate::bench::peers::{self, Peer};
-use crate::bench::record::{Key, PROGRAM};
+use crate::bench::record::{PROGRAM, WorkKey};
 use crate::bench::settings::{Settings, What};
 use crate::bench::summary::Line;
 
@@ -16,7 +16,7 @@ const LINEAR_RANGE: f64 = 12.0;
 pub(crate) fn of(settings: &Settings, lines: &[Line]) -> Option<Bars> {
     let (title, shown) = shown(settings, lines)?;
     let own: Vec<&Line> = shown.iter().copied().filter(|l| l.key.program == PROGRAM).collect();
-    let mut keys: Vec<Key> = own.iter().map(|line| line.key.clone()).collect();
+    let mut keys: Vec<WorkKey> = own.iter().map(|line| line.key.clone()).collect();
     let quantities: Vec<&str> = own.iter().map(|line| line.key.quantity.as_str()).collect();
     let is_shown = |peer: &&Peer| quantities.contains(&peer.quantity.as_str());
     let peers: Vec<&Peer> = settings.peers.iter().filter(is_shown).collect();
@@ -34,12 +34,12 @@ pub(crate) fn of(settings: &Settings, lines: &[Line]) -> Option<Bars> {
         }
     }
     let names = Names::of(&keys)?;
-    let group = |key: &Key| BarGroup {
+    let group = |key: &WorkKey| BarGroup {
         name: names.name(key),
         bars: series.iter().map(|program| bar(settings, &shown, key, program)).collect(),
     };
     let groups: Vec<BarGroup> = keys.iter().map(group).collect();
-    let bound = |key: &Key| own.iter().find(|line| line.key == *key)?.bound.map(|b| b.seconds);
+    let bound = |key: &WorkKey| own.iter().find(|line| line.key == *key)?.bound.map(|b| b.seconds);
     let values: Vec<Option<f64>> = keys.iter().map(bound).collect();
     let bars = groups.iter().flat_map(|group| &group.bars).flatten();
     let heights = bars.flat_map(|bar| [bar.low, bar.value, bar.high]);
@@ -77,8 +77,8 @@ fn shown<'a>(settings: &Settings, lines: &'a [Line]) -> Option<(&'static str, Ve
 }
 
 /// The bar of `program` for the work of `key`.
-fn bar(settings: &Settings, shown: &[&Line], key: &Key, program: &str) -> Option<Bar> {
-    let key = Key { program: program.to_owned(), ..key.clone() };
+fn bar(settings: &Settings, shown: &[&Line], key: &WorkKey, program: &str) -> Option<Bar> {
+    let key = WorkKey { program: program.to_owned(), ..key.clone() };
     let ours = shown.iter().find(|line| line.key == key);
     let ours = ours.map(|l| Bar { value: l.median, low: l.lowest, high: l.highest });
     let peer = || {

@@ -11,7 +11,7 @@ use serde_json::{Value as Json, json};
 
 use crate::bench::ablation::{self, Ablation};
 use crate::bench::figure;
-use crate::bench::record::Record;
+use crate::bench::record::BenchRecord;
 use crate::bench::settings::{Settings, Without};
 use crate::bench::summary::Line;
 use crate::cli::Done;
@@ -26,7 +26,7 @@ use crate::run::figures::Sketches;
 /// If a file cannot be written.
 pub(crate) fn write(
     settings: &Settings,
-    record: &Record,
+    record: &BenchRecord,
     (lines, ablation): (&[Line], &[Ablation]),
     done: Done,
 ) -> Result<Vec<PathBuf>, Failure> {
@@ -69,7 +69,7 @@ fn rank(rank: Option<usize>) -> String {
     rank.map_or_else(String::new, |rank| rank.to_string())
 }
 
-fn write_raw(out: impl Write, settings: &Settings, record: &Record) -> csv::Result<()> {
+fn write_raw(out: impl Write, settings: &Settings, record: &BenchRecord) -> csv::Result<()> {
     let mut file = csv::Writer::from_writer(out);
     file.write_record([
         "round", "program", "tensor", "rank", "threads", "precision", "quantity", "value", "unit",
@@ -122,7 +122,7 @@ fn write_summary(out: impl Write, settings: &Settings, lines: &[Line]) -> csv::R
 /// Everything in one object.
 fn whole(
     settings: &Settings,
-    record: &Record,
+    record: &BenchRecord,
     (lines, ablation): (&[Line], &[Ablation]),
     done: Done,
 ) -> Json {

@@ -10,7 +10,7 @@ use decompose_formats::io::{self, Progress, ReadOptions};
 use decompose_formats::{Coo, Csf, ModeOrder, Value};
 use rayon::ThreadPool;
 
-use crate::bench::record::{Key, PROGRAM, Record};
+use crate::bench::record::{BenchRecord, PROGRAM, WorkKey};
 use crate::bench::settings::Settings;
 use crate::bench::tensors::Subject;
 use crate::bench::turns::{self, Runner};
@@ -23,7 +23,7 @@ use crate::run::reading;
 struct Ingest<'a, V> {
     file: &'a Path,
     pool: &'a ThreadPool,
-    key: Key,
+    key: WorkKey,
     value: PhantomData<V>,
 }
 
@@ -35,13 +35,13 @@ struct Ingest<'a, V> {
 pub(crate) fn measure<V: Value>(
     settings: &Settings,
     subject: &Subject<V>,
-    record: &mut Record,
+    record: &mut BenchRecord,
     screen: &mut Screen,
 ) -> Result<Done, Failure> {
     let Some(file) = &subject.file else { return Ok(Done::Complete) };
     let mut runners: Vec<Box<dyn Runner + '_>> = Vec::new();
     for (threads, pool) in &settings.pools {
-        let key = Key {
+        let key = WorkKey {
             program: PROGRAM.to_owned(),
             tensor: subject.name.clone(),
             rank: None,
@@ -64,7 +64,7 @@ impl<V: Value> Runner for Ingest<'_, V> {
         self.key.threads
     }
 
-    fn run(&mut self) -> Result<Vec<(Key, f64)>, Failure> {
+    fn run(&mut self) -> Result<Vec<(WorkKey, f64)>, Failure> {
         let (source, options) = (io::Source::new(self.file), ReadOptions::default());
         let progress = Progress::new();
         let seconds = self.pool.install(|| -> Result<[f64; 3], Failure> {

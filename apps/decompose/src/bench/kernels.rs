@@ -15,7 +15,7 @@ use decompose_core::sweep::{
 use decompose_formats::{Csf, Matrix, ModeOrder, Value};
 use rayon::ThreadPool;
 
-use crate::bench::record::{Key, PROGRAM, PlanText, Record, Task};
+use crate::bench::record::{BenchRecord, BenchTask, PROGRAM, PlanText, WorkKey};
 use crate::bench::roofline::{Bound, Caches, Work};
 use crate::bench::settings::Settings;
 use crate::bench::sweep::check_memory;
@@ -36,13 +36,13 @@ const LEAST_SECONDS: f64 = 1e-3;
 pub(crate) fn measure<V: Value>(
     settings: &Settings,
     (subject, rank): (&Subject<V>, usize),
-    record: &mut Record,
+    record: &mut BenchRecord,
     screen: &mut Screen,
 ) -> Result<Done, Failure> {
     for (name, expr) in expressions(&settings.kernels, subject.tensor.order()) {
         let mut runners: Vec<Box<dyn Runner + '_>> = Vec::new();
         for (threads, pool) in &settings.pools {
-            let key = Key {
+            let key = WorkKey {
                 program: PROGRAM.to_owned(),
                 tensor: subject.name.clone(),
                 rank: Some(rank),
@@ -84,7 +84,7 @@ fn expressions(names: &[String], order: usize) -> Vec<(String, Expr)> {
 /// A kernel with its operands on the threads of a pool.
 struct KernelRun<'a, V: Value> {
     pool: &'a ThreadPool,
-    key: Key,
+    key: WorkKey,
     contraction: Contraction<V>,
     dense: Vec<Matrix<V>>,
     output: Matrix<V>,
@@ -96,8 +96,8 @@ struct KernelRun<'a, V: Value> {
 fn prepare<'a, V: Value>(
     settings: &Settings,
     (subject, rank): (&Subject<V>, usize),
-    (plan, key, pool): (&TreePlan, Key, &'a ThreadPool),
-    record: &mut Record,
+    (plan, key, pool): (&TreePlan, WorkKey, &'a ThreadPool),
+    record: &mut BenchRecord,
 ) -> Result<KernelRun<'a, V>, Failure> {
     let step = &plan.steps[0];
     // The list is copied to be sorted, and sorting takes as much again.
@@ -158,17 +158,17 @@ fn plan<V: Value>(
 
 fn task<V: Value>(
     settings: &Settings,
-    (key, rank): (&Key, usize),
+    (key, rank): (&WorkKey, usize),
     (step, tree): (&Step, &Csf<V>),
-    record: &Record,
-) -> Task {
+    record: &BenchRecord,
+) -> BenchTask {
     let caches = Caches::of(Machine::here(), key.threads);
     let schedule = &step.candidate.schedule;
     let counting = || Work::of(&step.problem, schedule, tree, &caches);
     let pool = settings.pools.iter().max_by_key(|(threads, _)| *threads);
     let work = pool.map_or_else(counting, |(_, pool)| pool.install(counting));
     let limits = record.limits(rank, key.threads);
-    Task { key: key.clone(), work, bound: limits.map(|limits| Bound::of(&work, limits)) }
+    BenchTask { key: key.clone(), work, bound: limits.map(|limits| Bound::of(&work, limits)) }
 }
 
 impl<V: Value> Runner for KernelRun<'_, V> {
@@ -176,7 +176,7 @@ impl<V: Value> Runner for KernelRun<'_, V> {
         self.key.threads
     }
 
-    fn run(&mut self) -> Result<Vec<(Key, f64)>, Failure> {
+    fn run(&mut self) -> Result<Vec<(WorkKey, f64)>, Failure> {
         let dense: Vec<&Matrix<V>> = self.dense.iter().collect();
         let (contraction, output) = (&mut self.contraction, &mut self.output);
         let runs = self.runs.max(1);

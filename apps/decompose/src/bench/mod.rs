@@ -25,7 +25,7 @@ use decompose_common::progress::{Screen, Verbosity};
 use decompose_core::cost::Machine;
 use decompose_formats::{Value, counted};
 
-use crate::bench::record::Record;
+use crate::bench::record::BenchRecord;
 use crate::bench::roofline::Limits;
 use crate::bench::settings::{Settings, What};
 use crate::bench::tensors::Subject;
@@ -53,7 +53,7 @@ pub(crate) fn run(args: BenchArgs) -> Result<Done, Failure> {
 
 fn run_in<V: Value>(settings: Settings) -> Result<Done, Failure> {
     let mut screen = Screen::new(Verbosity::Normal);
-    let mut record = Record::default();
+    let mut record = BenchRecord::default();
     interrupt::install();
     let measured = measure_all::<V>(&settings, &mut record, &mut screen);
     screen.stop();
@@ -93,7 +93,7 @@ fn run_in<V: Value>(settings: Settings) -> Result<Done, Failure> {
 /// Measures all tensors, one after the other.
 fn measure_all<V: Value>(
     settings: &Settings,
-    record: &mut Record,
+    record: &mut BenchRecord,
     screen: &mut Screen,
 ) -> Result<Done, Failure> {
     for source in &settings.sources {
@@ -110,7 +110,7 @@ fn measure_all<V: Value>(
 fn measure<V: Value>(
     settings: &Settings,
     subject: &Subject<V>,
-    record: &mut Record,
+    record: &mut BenchRecord,
     screen: &mut Screen,
 ) -> Result<Done, Failure> {
     if settings.asks(What::Ingest)
@@ -140,7 +140,7 @@ fn measure<V: Value>(
 fn limits<V: Value>(
     settings: &Settings,
     rank: usize,
-    record: &mut Record,
+    record: &mut BenchRecord,
     screen: &mut Screen,
 ) -> Result<(), Failure> {
     for (threads, pool) in &settings.pools {

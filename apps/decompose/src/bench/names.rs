@@ -1,7 +1,7 @@
 //! Names for results in tables and figures: what tells them apart, and what they have in common.
 use decompose_formats::counted;
 
-use crate::bench::record::Key;
+use crate::bench::record::WorkKey;
 
 /// Between the words of a name.
 const SEPARATOR: &str = " · ";
@@ -9,12 +9,12 @@ const SEPARATOR: &str = " · ";
 /// Which parts of keys differ: tensor, quantity, rank, threads.
 pub(crate) struct Names {
     differ: [bool; 4],
-    first: Key,
+    first: WorkKey,
 }
 
 impl Names {
     /// Compares `keys`; `None` without one.
-    pub(crate) fn of<'a>(keys: impl IntoIterator<Item = &'a Key>) -> Option<Names> {
+    pub(crate) fn of<'a>(keys: impl IntoIterator<Item = &'a WorkKey>) -> Option<Names> {
         let mut keys = keys.into_iter();
         let first = keys.next()?.clone();
         let mut differ = [false; 4];
@@ -27,7 +27,7 @@ impl Names {
     }
 
     /// Returns the name of `key` among the others.
-    pub(crate) fn name(&self, key: &Key) -> String {
+    pub(crate) fn name(&self, key: &WorkKey) -> String {
         let told = words(key).into_iter().zip(self.differ).filter(|(_, told)| *told);
         match self.differ {
             [false, false, false, _] => count(key.threads),
@@ -64,7 +64,7 @@ impl Names {
 }
 
 /// The parts of a key as words.
-fn words(key: &Key) -> [String; 4] {
+fn words(key: &WorkKey) -> [String; 4] {
     [
         key.tensor.clone(),
         key.quantity.clone(),

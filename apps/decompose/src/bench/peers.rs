@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::bench::record::Key;
+use crate::bench::record::WorkKey;
 use crate::bench::summary::median;
 use crate::failure::Failure;
 
@@ -34,7 +34,7 @@ pub(crate) struct Spread {
 }
 
 /// Returns what `program` took for the same work as `key`; `None` where no row says it.
-pub(crate) fn spread(peers: &[Peer], program: &str, key: &Key) -> Option<Spread> {
+pub(crate) fn spread(peers: &[Peer], program: &str, key: &WorkKey) -> Option<Spread> {
     let rows = || peers.iter().filter(|peer| peer.program == program && peer.is_of(key));
     let mut values: Vec<f64> = rows().map(|peer| peer.value).collect();
     values.sort_by(f64::total_cmp);
@@ -57,13 +57,13 @@ pub(crate) fn programs<'a>(peers: impl IntoIterator<Item = &'a Peer>) -> Vec<&'a
 
 impl Peer {
     /// Returns the key of its work, as `program` would have it.
-    pub(crate) fn key(&self, program: &str) -> Key {
+    pub(crate) fn key(&self, program: &str) -> WorkKey {
         let Peer { tensor, rank, threads, quantity, .. } = self.clone();
-        Key { program: program.to_owned(), tensor, rank, threads, quantity }
+        WorkKey { program: program.to_owned(), tensor, rank, threads, quantity }
     }
 
     /// Tells whether it is a result for the same work as `key`.
-    pub(crate) fn is_of(&self, key: &Key) -> bool {
+    pub(crate) fn is_of(&self, key: &WorkKey) -> bool {
         self.tensor == key.tensor
             && self.rank == key.rank
             && self.threads == key.threads
@@ -105,7 +105,7 @@ pub(crate) fn read(path: &Path) -> Result<Vec<Peer>, Failure> {
 #[cfg(test)]
 mod tests {
     use super::{Peer, Spread, programs, spread};
-    use crate::bench::record::Key;
+    use crate::bench::record::WorkKey;
 
     #[test]
     fn rows_of_the_same_work_are_one_result() {
@@ -129,10 +129,10 @@ mod tests {
         assert_eq!(programs(&peers), ["a", "b"]);
         let (program, tensor, quantity) =
             ("own".to_owned(), "x".to_owned(), "iteration".to_owned());
-        let key = Key { program, tensor, rank: Some(8), threads: 2, quantity };
+        let key = WorkKey { program, tensor, rank: Some(8), threads: 2, quantity };
         let wanted = |median, lowest, highest| Some(Spread { median, lowest, highest });
         assert_eq!(spread(&peers, "a", &key), wanted(3.0, 1.5, 4.0));
         assert_eq!(spread(&peers, "b", &key), wanted(5.0, 4.0, 9.0));
-        assert_eq!(spread(&peers, "a", &Key { threads: 1, ..key }), None);
+        assert_eq!(spread(&peers, "a", &WorkKey { threads: 1, ..key }), None);
     }
 }

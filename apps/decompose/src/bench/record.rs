@@ -9,7 +9,7 @@ pub(crate) const PROGRAM: &str = "decompose";
 
 /// Which work by whom.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
-pub(crate) struct Key {
+pub(crate) struct WorkKey {
     pub(crate) program: String,
     pub(crate) tensor: String,
     /// `None` where the rank does not matter.
@@ -18,10 +18,10 @@ pub(crate) struct Key {
     pub(crate) quantity: String,
 }
 
-impl Key {
+impl WorkKey {
     /// Returns the same with another quantity.
-    pub(crate) fn with(&self, quantity: impl Into<String>) -> Key {
-        Key { quantity: quantity.into(), ..self.clone() }
+    pub(crate) fn with(&self, quantity: impl Into<String>) -> WorkKey {
+        WorkKey { quantity: quantity.into(), ..self.clone() }
     }
 
     /// Returns the name of this program with these `optimisations` only.
@@ -40,7 +40,7 @@ impl Key {
 pub(crate) struct Sample {
     /// The round, from 1.
     pub(crate) round: usize,
-    pub(crate) key: Key,
+    pub(crate) key: WorkKey,
     pub(crate) seconds: f64,
     /// The part of their speed that the threads had before and after; 1 where it is not known.
     pub(crate) share: f64,
@@ -50,8 +50,8 @@ pub(crate) struct Sample {
 
 /// What some work must do.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Task {
-    pub(crate) key: Key,
+pub(crate) struct BenchTask {
+    pub(crate) key: WorkKey,
     pub(crate) work: Work,
     /// `None` where the machine could not be measured.
     pub(crate) bound: Option<Bound>,
@@ -59,7 +59,7 @@ pub(crate) struct Task {
 
 /// A tensor that was measured.
 #[derive(Clone, Debug, serde::Serialize)]
-pub(crate) struct TensorFacts {
+pub(crate) struct MeasuredTensor {
     pub(crate) name: String,
     /// The file, or how it was generated.
     pub(crate) source: String,
@@ -80,12 +80,12 @@ pub(crate) struct PlanText {
 
 /// Everything that a run found out.
 #[derive(Default)]
-pub(crate) struct Record {
-    pub(crate) tensors: Vec<TensorFacts>,
+pub(crate) struct BenchRecord {
+    pub(crate) tensors: Vec<MeasuredTensor>,
     /// By rank.
     pub(crate) limits: Vec<(usize, Limits)>,
     pub(crate) plans: Vec<PlanText>,
-    pub(crate) tasks: Vec<Task>,
+    pub(crate) tasks: Vec<BenchTask>,
     pub(crate) samples: Vec<Sample>,
     pub(crate) disturbances: Disturbances,
 }
@@ -101,7 +101,7 @@ pub(crate) struct Disturbances {
     pub(crate) counted: usize,
 }
 
-impl Record {
+impl BenchRecord {
     /// Returns the samples that count.
     pub(crate) fn counted(&self) -> impl Iterator<Item = &Sample> {
         self.samples.iter().filter(|sample| sample.counts)

@@ -18,14 +18,14 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use crate::bench::args::BenchArgs;
 use crate::bench::peers::{self, Peer};
 use crate::bench::roofline::CoreShare;
-use crate::bench::tensors::Source;
+use crate::bench::tensors::TensorSource;
 use crate::failure::Failure;
 use crate::generate;
 use crate::run::args::Precision;
 
 /// All decisions about a run.
 pub(crate) struct Settings {
-    pub(crate) sources: Vec<Source>,
+    pub(crate) sources: Vec<TensorSource>,
     pub(crate) what: Vec<What>,
     pub(crate) kernels: Vec<String>,
     pub(crate) ranks: Vec<usize>,
@@ -93,12 +93,12 @@ impl Settings {
         interrupt::announce();
         let folder = RunFolder::claim_for(&args.out, existing, Contents::Measures)?;
         let peers = args.peer.as_deref().map(peers::read).transpose()?.unwrap_or_default();
-        let files = args.files.iter().cloned().map(|file| Ok(Source::File(file)));
+        let files = args.files.iter().cloned().map(|file| Ok(TensorSource::File(file)));
         let generated = args.like.iter().map(|name| {
             let config = generate::like(name, args.scale)?;
             let name =
                 if args.scale == 1.0 { name.clone() } else { format!("{name}*{}", args.scale) };
-            Ok(Source::Like { name, config })
+            Ok(TensorSource::Like { name, config })
         });
         let without = match args.ablation {
             true => Without::EachAndAll,

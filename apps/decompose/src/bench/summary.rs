@@ -1,12 +1,12 @@
 //! Medians and spreads, computed from the samples alone, beside what they are held against.
 
-use crate::bench::record::{Key, Record};
+use crate::bench::record::{BenchRecord, WorkKey};
 use crate::bench::roofline::{Bound, Work};
 
 /// One quantity of one configuration.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Line {
-    pub(crate) key: Key,
+    pub(crate) key: WorkKey,
     /// Seconds.
     pub(crate) median: f64,
     pub(crate) lowest: f64,
@@ -35,14 +35,14 @@ impl Line {
 }
 
 /// Sums up all samples, in the order in which they came.
-pub(crate) fn lines(record: &Record) -> Vec<Line> {
-    let mut keys: Vec<&Key> = Vec::new();
+pub(crate) fn lines(record: &BenchRecord) -> Vec<Line> {
+    let mut keys: Vec<&WorkKey> = Vec::new();
     for sample in record.counted() {
         if !keys.contains(&&sample.key) {
             keys.push(&sample.key);
         }
     }
-    let line = |key: &Key| {
+    let line = |key: &WorkKey| {
         let samples = record.counted().filter(|sample| sample.key == *key);
         let mut seconds: Vec<f64> = samples.map(|sample| sample.seconds).collect();
         seconds.sort_by(f64::total_cmp);

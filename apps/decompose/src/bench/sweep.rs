@@ -13,7 +13,7 @@ use decompose_formats::Value;
 use decompose_formats::dense::{matrix_bytes, padded};
 use rayon::ThreadPool;
 
-use crate::bench::record::{Key, PlanText, Record, Task};
+use crate::bench::record::{BenchRecord, BenchTask, PlanText, WorkKey};
 use crate::bench::roofline::{Bound, Caches, Limits, Work};
 use crate::bench::settings::Settings;
 use crate::bench::tensors::Subject;
@@ -33,7 +33,7 @@ const ITERATIONS: usize = 2;
 pub(crate) fn measure<V: Value>(
     settings: &Settings,
     (subject, rank): (&Subject<V>, usize),
-    record: &mut Record,
+    record: &mut BenchRecord,
     screen: &mut Screen,
 ) -> Result<Done, Failure> {
     let plans = plans(settings, subject, rank)?;
@@ -94,7 +94,7 @@ pub(crate) fn check_memory(need: u64, what: &str) -> Result<(), Failure> {
 
 /// A plan with its name and the threads that run it.
 struct Planned<'a> {
-    key: Key,
+    key: WorkKey,
     pool: &'a ThreadPool,
     plan: SweepPlan,
 }
@@ -113,8 +113,8 @@ fn plans<'a, V: Value>(
         for (threads, pool) in &settings.pools {
             request.options.threads = *threads;
             let plan = planner.plan(&request.options)?;
-            let key = Key {
-                program: Key::program(optimisations),
+            let key = WorkKey {
+                program: WorkKey::program(optimisations),
                 tensor: subject.name.clone(),
                 rank: Some(rank),
                 threads: *threads,
@@ -128,11 +128,11 @@ fn plans<'a, V: Value>(
 
 /// Counts what the parts of an iteration must do.
 fn tasks<V: Value>(
-    (key, rank): (&Key, usize),
+    (key, rank): (&WorkKey, usize),
     (plan, engine): (&SweepPlan, &Engine<V>),
     caches: &Caches,
     limits: Option<&Limits>,
-) -> Vec<Task> {
+) -> Vec<BenchTask> {
     let works = plan.steps().zip(engine.trees()).map(|((name, step), tree)| {
         let panels = plan.problems(step);
         let panels = panels.map(|one| Work::of(&one, &step.candidate.schedule, tree, caches));
@@ -147,7 +147,7 @@ fn tasks<V: Value>(
         seconds: a.seconds + b.seconds,
         part: if a.seconds >= b.seconds { a.part } else { b.part },
     });
-    let all = Task { key: key.clone(), work: kernels.work.and(dense.work), bound: bounds };
+    let all = BenchTask { key: key.clone(), work: kernels.work.and(dense.work), bound: bounds };
     let steps = works
         .into_iter()
         .map(|(name, work)| together(key.with(name), std::iter::once(work), limits));
@@ -160,8 +160,8 @@ fn quantity(step: &str) -> String {
 }
 
 /// Adds up works that are done one after the other.
-fn together(key: Key, works: impl Iterator<Item = Work>, limits: Option<&Limits>) -> Task {
-    let mut task = Task { key, work: Work::default(), bound: None };
+fn together(key: WorkKey, works: impl Iterator<Item = Work>, limits: Option<&Limits>) -> BenchTask {
+    let mut task = BenchTask { key, work: Work::default(), bound: None };
     let mut longest = 0.0;
     for work in works {
         task.work = task.work.and(work);
@@ -187,7 +187,7 @@ fn dense_work(caches: &Caches, extent: u64, rank: usize, value_bytes: usize) -> 
 /// CP-ALS on the threads of a pool.
 struct SweepRun<'a, V: Value> {
     pool: &'a ThreadPool,
-    key: Key,
+    key: WorkKey,
     /// What the kernels compute, and how often each runs in a sweep.
     steps: Vec<(String, usize)>,
     engine: Engine<V>,
@@ -199,7 +199,7 @@ impl<V: Value> Runner for SweepRun<'_, V> {
         self.key.threads
     }
 
-    fn run(&mut self) -> Result<Vec<(Key, f64)>, Failure> {
+    fn run(&mut self) -> Result<Vec<(WorkKey, f64)>, Failure> {
         let (engine, config, key) = (&mut self.engine, &self.config, &self.key);
         let solve = || {
             let observer = &mut |_: &_| ControlFlow::Continue(());
@@ -213,7 +213,7 @@ impl<V: Value> Runner for SweepRun<'_, V> {
             let last = &seconds[seconds.len().saturating_sub(*runs)..];
             (key.with(name.as_str()), last.iter().sum::<f64>())
         });
-        let steps: Vec<(Key, f64)> = steps.collect();
+        let steps: Vec<(WorkKey, f64)> = steps.collect();
         let kernels: f64 = steps.iter().map(|(_, seconds)| seconds).sum();
         let parts = [
             (key.clone(), iteration),

@@ -4,7 +4,7 @@ use decompose_formats::counted;
 
 use crate::bench::peers::{self, Spread};
 use crate::bench::record::Disturbances;
-use crate::bench::roofline::{Limits, Place};
+use crate::bench::roofline::{Limits, TablePlace};
 use crate::bench::settings::Settings;
 use crate::bench::summary::Line;
 use crate::bench::turns;
@@ -22,7 +22,7 @@ pub(crate) fn limits(rank: usize, limits: &Limits) -> String {
     );
     for (at, gather) in limits.gathers.iter().enumerate() {
         let place = match gather.place {
-            Place::Memory => "memory".to_owned(),
+            TablePlace::Memory => "memory".to_owned(),
             place => format!("{place:?}"),
         };
         let (line, rate) = (gather.nanoseconds_a_line(), gb(gather.bytes_per_second));

@@ -8,13 +8,13 @@ use decompose_formats::synth::{SynthConfig, generate};
 use decompose_formats::{Coo, PatternCounts, Value, counted};
 use tempfile::TempPath;
 
-use crate::bench::record::TensorFacts;
+use crate::bench::record::MeasuredTensor;
 use crate::bench::settings::{Settings, What};
 use crate::failure::Failure;
 use crate::input::InputArgs;
 
 /// Where a tensor comes from.
-pub(crate) enum Source {
+pub(crate) enum TensorSource {
     /// A file.
     File(PathBuf),
     /// Random numbers.
@@ -34,7 +34,7 @@ pub(crate) struct Subject<V: Value> {
     _written: Option<TempPath>,
 }
 
-impl Source {
+impl TensorSource {
     /// Reads or generates the tensor; a generated one is written to a file if ingest is measured.
     ///
     /// # Errors
@@ -46,13 +46,13 @@ impl Source {
         screen: &mut Screen,
     ) -> Result<Subject<V>, Failure> {
         let (name, source, tensor, written) = match self {
-            Source::File(file) => {
+            TensorSource::File(file) => {
                 let args = InputArgs::of_file(file);
                 let mut input = args.read::<V>(screen)?;
                 input.tidy(args.duplicates(), screen)?;
                 (args.name(), file.display().to_string(), input.tensor, None)
             }
-            Source::Like { name, config } => {
+            TensorSource::Like { name, config } => {
                 let (tensor, seconds) = screen.phase("generate", || generate::<V>(config));
                 let tensor = tensor?;
                 let entries = counted(tensor.nnz(), "entry", "entries");
@@ -64,8 +64,8 @@ impl Source {
             }
         };
         let file = match (self, &written) {
-            (Source::File(file), _) => Some(file.clone()),
-            (Source::Like { .. }, written) => written.as_ref().map(|path| path.to_path_buf()),
+            (TensorSource::File(file), _) => Some(file.clone()),
+            (TensorSource::Like { .. }, written) => written.as_ref().map(|path| path.to_path_buf()),
         };
         let counts = PatternCounts::of(&tensor);
         Ok(Subject { name, source, tensor, counts, file, _written: written })
@@ -74,8 +74,8 @@ impl Source {
 
 impl<V: Value> Subject<V> {
     /// Returns what is recorded of it.
-    pub(crate) fn facts(&self) -> TensorFacts {
-        TensorFacts {
+    pub(crate) fn facts(&self) -> MeasuredTensor {
+        MeasuredTensor {
             name: self.name.clone(),
             source: self.source.clone(),
             extents: self.tensor.extents().to_vec(),

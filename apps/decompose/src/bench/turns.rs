@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use decompose_common::interrupt;
 use decompose_common::progress::Screen;
 
-use crate::bench::record::{Disturbances, Key, Record, Sample};
+use crate::bench::record::{BenchRecord, Disturbances, Sample, WorkKey};
 use crate::bench::settings::Settings;
 use crate::cli::Done;
 use crate::failure::Failure;
@@ -25,12 +25,12 @@ pub(crate) trait Runner {
     /// # Errors
     ///
     /// Whatever can go wrong.
-    fn run(&mut self) -> Result<Vec<(Key, f64)>, Failure>;
+    fn run(&mut self) -> Result<Vec<(WorkKey, f64)>, Failure>;
 }
 
 /// One run.
-struct Run {
-    measured: Vec<(Key, f64)>,
+struct TimedRun {
+    measured: Vec<(WorkKey, f64)>,
     share: f64,
 }
 
@@ -54,7 +54,7 @@ impl Disturbances {
 pub(crate) fn take<R: Runner + ?Sized>(
     runners: &mut [Box<R>],
     settings: &Settings,
-    record: &mut Record,
+    record: &mut BenchRecord,
     screen: &mut Screen,
 ) -> Result<Done, Failure> {
     let share = |threads| settings.share(threads);
@@ -104,10 +104,10 @@ fn runs<R: Runner + ?Sized>(
     runner: &mut R,
     share: &dyn Fn(usize) -> f64,
     patience: Duration,
-) -> Result<Option<Vec<Run>>, Failure> {
+) -> Result<Option<Vec<TimedRun>>, Failure> {
     let threads = runner.threads();
     let found = attempts(&|| share(threads), patience, &mut || runner.run())?;
-    let run = |(measured, share)| Run { measured, share };
+    let run = |(measured, share)| TimedRun { measured, share };
     Ok(found.map(|found| found.into_iter().map(run).collect()))
 }
 
@@ -139,10 +139,10 @@ fn attempts<T, E>(
 }
 
 /// Makes samples of the runs of a round; the one that met the greatest share counts.
-fn counted(runs: Vec<Run>, round: usize, disturbances: &mut Disturbances) -> Vec<Sample> {
+fn counted(runs: Vec<TimedRun>, round: usize, disturbances: &mut Disturbances) -> Vec<Sample> {
     let best = disturbances.add(&runs.iter().map(|run| run.share).collect::<Vec<_>>());
     let chosen = runs.iter().position(|run| run.share == best);
-    let samples = runs.into_iter().enumerate().flat_map(|(at, Run { measured, share })| {
+    let samples = runs.into_iter().enumerate().flat_map(|(at, TimedRun { measured, share })| {
         let counts = Some(at) == chosen;
         let sample = move |(key, seconds)| Sample { round, key, seconds, share, counts };
         measured.into_iter().map(sample)
@@ -155,13 +155,13 @@ mod tests {
     use std::cell::Cell;
     use std::time::Duration;
 
-    use super::{Run, Runner, counted, runs};
-    use crate::bench::record::{Disturbances, Key};
+    use super::{Runner, TimedRun, counted, runs};
+    use crate::bench::record::{Disturbances, WorkKey};
     use crate::failure::Failure;
 
-    fn measured(seconds: f64) -> Vec<(Key, f64)> {
+    fn measured(seconds: f64) -> Vec<(WorkKey, f64)> {
         let (program, tensor, quantity) = ("p".to_owned(), "t".to_owned(), "q".to_owned());
-        vec![(Key { program, tensor, rank: None, threads: 2, quantity }, seconds)]
+        vec![(WorkKey { program, tensor, rank: None, threads: 2, quantity }, seconds)]
     }
 
     /// Takes one second more each time.
@@ -172,7 +172,7 @@ mod tests {
             2
         }
 
-        fn run(&mut self) -> Result<Vec<(Key, f64)>, Failure> {
+        fn run(&mut self) -> Result<Vec<(WorkKey, f64)>, Failure> {
             self.0 += 1.0;
             Ok(measured(self.0))
         }
@@ -202,7 +202,7 @@ mod tests {
     #[test]
     fn the_least_disturbed_run_counts() {
         let of = |shares: &[f64]| -> (Vec<f64>, Disturbances) {
-            let run = |(at, &share)| Run { measured: measured(at as f64), share };
+            let run = |(at, &share)| TimedRun { measured: measured(at as f64), share };
             let mut disturbances = Disturbances::default();
             let samples =
                 counted(shares.iter().enumerate().map(run).collect(), 1, &mut disturbances);

@@ -57,7 +57,7 @@ pub(crate) struct CompleteArgs {
 pub(crate) struct ModelArgs {
     /// The kind of model.
     #[arg(long, value_name = "KIND", default_value = "cp")]
-    pub(crate) model: Kind,
+    pub(crate) model: ModelName,
     /// The number of components of a CP model; required there.
     #[arg(long, short, value_name = "R", value_parser = parse_count, conflicts_with = "ranks")]
     pub(crate) rank: Option<usize>,
@@ -174,7 +174,7 @@ pub(crate) struct DataArgs {
 
 /// A kind of model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Kind {
+pub(crate) enum ModelName {
     /// A sum of components.
     Cp,
     /// A core and a factor a mode.

@@ -36,7 +36,7 @@ pub(crate) struct Options {
 
 /// Facts about the data and the kernels.
 #[derive(Serialize)]
-struct Plan {
+struct PlanRecord {
     train_entries: usize,
     val_entries: usize,
     test_entries: usize,
@@ -127,10 +127,10 @@ pub(crate) fn options(settings: &Settings, order: usize) -> Options {
     }
 }
 
-fn plan(solved: &Solved, loaded: &Loaded) -> Plan {
+fn plan(solved: &Solved, loaded: &Loaded) -> PlanRecord {
     let outcome = &solved.outcome;
     let count = |part: &Option<decompose_formats::Coo<f64>>| part.as_ref().map_or(0, |p| p.nnz());
-    Plan {
+    PlanRecord {
         train_entries: loaded.parts.train.nnz(),
         val_entries: count(&loaded.parts.val),
         test_entries: count(&loaded.parts.test),

@@ -9,7 +9,7 @@ use decompose_complete::{
 use decompose_formats::{Coo, Duplicates};
 
 use crate::complete::args::{
-    Alg, CompleteArgs, DataArgs, FitArgs, Kind, LossName, ModelArgs, Ridge, SplitBy,
+    Alg, CompleteArgs, DataArgs, FitArgs, LossName, ModelArgs, ModelName, Ridge, SplitBy,
 };
 use crate::failure::Failure;
 use crate::run::args::Precision;
@@ -134,9 +134,9 @@ impl Settings {
             (ranks, _) => ranks.to_vec(),
         };
         match self.model.model {
-            Kind::Cp => ModelKind::Cp { rank: self.model.rank.unwrap_or(1) },
-            Kind::Tucker => ModelKind::Tucker { ranks: ranks(order) },
-            Kind::Tt => ModelKind::Train { ranks: ranks(order.saturating_sub(1)) },
+            ModelName::Cp => ModelKind::Cp { rank: self.model.rank.unwrap_or(1) },
+            ModelName::Tucker => ModelKind::Tucker { ranks: ranks(order) },
+            ModelName::Tt => ModelKind::Train { ranks: ranks(order.saturating_sub(1)) },
         }
     }
 
@@ -145,9 +145,9 @@ impl Settings {
         let ranks: Vec<String> = self.model.ranks.iter().map(ToString::to_string).collect();
         let rank = self.model.rank.map_or_else(|| ranks.join("x"), |rank| rank.to_string());
         let kind = match self.model.model {
-            Kind::Cp => "CP",
-            Kind::Tucker => "Tucker",
-            Kind::Tt => "tensor train",
+            ModelName::Cp => "CP",
+            ModelName::Tucker => "Tucker",
+            ModelName::Tt => "tensor train",
         };
         format!("{kind}, rank {rank}")
     }
@@ -163,18 +163,18 @@ impl Settings {
 fn name(model: &ModelArgs) -> Result<String, Failure> {
     let ranks: Vec<String> = model.ranks.iter().map(ToString::to_string).collect();
     let (kind, rank) = match (model.model, model.rank, ranks.as_slice()) {
-        (Kind::Cp, None, _) => {
+        (ModelName::Cp, None, _) => {
             return Err(Failure::input("no rank given; the number of components has no default")
                 .help("try `--rank 10`, and compare the held-out error at other ranks"));
         }
-        (Kind::Tucker | Kind::Tt, None, []) => {
+        (ModelName::Tucker | ModelName::Tt, None, []) => {
             return Err(Failure::input("no ranks given").help("try `--ranks 4`, the same for all"));
         }
-        (Kind::Cp, Some(rank), _) => ("cp", rank.to_string()),
-        (Kind::Tucker, Some(rank), _) => ("tucker", rank.to_string()),
-        (Kind::Tt, Some(rank), _) => ("tt", rank.to_string()),
-        (Kind::Tucker, None, ranks) => ("tucker", ranks.join("x")),
-        (Kind::Tt, None, ranks) => ("tt", ranks.join("x")),
+        (ModelName::Cp, Some(rank), _) => ("cp", rank.to_string()),
+        (ModelName::Tucker, Some(rank), _) => ("tucker", rank.to_string()),
+        (ModelName::Tt, Some(rank), _) => ("tt", rank.to_string()),
+        (ModelName::Tucker, None, ranks) => ("tucker", ranks.join("x")),
+        (ModelName::Tt, None, ranks) => ("tt", ranks.join("x")),
     };
     Ok(format!("{kind}-r{rank}"))
 }

@@ -37,7 +37,7 @@ pub(crate) fn solve(
     let size = root_mean_square(train.values());
     let saved = settings.saved.as_deref().map(saved_history).transpose()?.unwrap_or_default();
     let unjudged = history::unjudged(&settings.reg);
-    let mut journal = Journal { loss, size, unjudged, last: None };
+    let mut journal = EpochJournal { loss, size, unjudged, last: None };
     let earlier: Vec<IterationRecord> =
         saved.iter().map(|record| journal.iteration(record)).collect();
     let (layout, checkpoint) = (history::layout(loss, parts, &settings.reg), settings.checkpoint());
@@ -59,7 +59,7 @@ pub(crate) fn solve(
 }
 
 /// Tells epochs in the words of the shared history.
-struct Journal {
+struct EpochJournal {
     loss: Loss,
     /// The root mean square of the training entries.
     size: f64,
@@ -68,7 +68,7 @@ struct Journal {
     last: Option<EpochRecord>,
 }
 
-impl Journal {
+impl EpochJournal {
     fn iteration(&mut self, record: &EpochRecord) -> IterationRecord {
         let last = self.last.replace(record.clone());
         let before = last.as_ref().filter(|last| last.restart == record.restart);

@@ -14,7 +14,7 @@ use crate::failure::Failure;
 
 /// What a file holds, by its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum FileKind {
     /// One array.
     Npy,
     /// An archive, of which one member is meant.
@@ -23,27 +23,27 @@ pub(crate) enum Kind {
     List,
 }
 
-impl Kind {
+impl FileKind {
     /// Tells the kind of `file`; an archive and its member are written `FILE.npz:MEMBER`.
-    pub(crate) fn of(file: &Path) -> Result<Kind, Failure> {
+    pub(crate) fn of(file: &Path) -> Result<FileKind, Failure> {
         let text = file.to_string_lossy();
         if let Some((archive, member)) = text.rsplit_once(':').filter(|(a, _)| a.ends_with(".npz"))
         {
-            return Ok(Kind::Npz(archive.into(), member.to_owned()));
+            return Ok(FileKind::Npz(archive.into(), member.to_owned()));
         }
         if text.ends_with(".npz") {
             let why = format!("{text} is an archive of arrays");
             return Err(Failure::input(why).help(format!("name the array, as {text}:factor_1")));
         }
-        Ok(if text.ends_with(".npy") { Kind::Npy } else { Kind::List })
+        Ok(if text.ends_with(".npy") { FileKind::Npy } else { FileKind::List })
     }
 }
 
 /// Reads a dense array of any order; its elements may be of any real type.
-pub(crate) fn read<V: Value>(file: &Path, kind: &Kind) -> Result<DenseTensor<V>, Failure> {
+pub(crate) fn read<V: Value>(file: &Path, kind: &FileKind) -> Result<DenseTensor<V>, Failure> {
     let array = match kind {
-        Kind::Npz(archive, member) => NpzIn::open(archive)?.values::<V, IxDyn>(member)?,
-        Kind::Npy | Kind::List => {
+        FileKind::Npz(archive, member) => NpzIn::open(archive)?.values::<V, IxDyn>(member)?,
+        FileKind::Npy | FileKind::List => {
             let name = file.display().to_string();
             let opened = File::open(file)
                 .map_err(|error| Failure::input(format!("cannot open {name}: {error}")))?;

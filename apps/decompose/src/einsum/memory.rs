@@ -14,7 +14,7 @@ use crate::schedule::measure::output_bytes;
 
 /// Bytes by what takes them.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Forecast {
+pub(crate) struct EinsumForecast {
     /// What is held now: the program, the list and the dense operands.
     held: u64,
     tree: u64,
@@ -29,21 +29,21 @@ pub(crate) struct Forecast {
 /// What to do about a run that does not fit.
 const REMEDY: &str = "use --precision f32 or fewer --threads";
 
-impl Forecast {
+impl EinsumForecast {
     /// Predicts the run of `pick` on `tensors`, by input, with `threads` threads.
     pub(crate) fn new<V: Value>(
         pick: &Pick,
         tensors: &[(usize, Coo<V>)],
         threads: usize,
         max_memory: Option<u64>,
-    ) -> Forecast {
+    ) -> EinsumForecast {
         let trees = pick.problem.sparse.iter().zip(&pick.trees).map(|(x, tree)| {
             let own = tensors.iter().find(|(input, _)| *input == x.input);
             own.map_or(0, |(_, tensor)| tree_of(tensor, &tree.order, tree.fused))
         });
         let held = resident_bytes().unwrap_or(0);
         let buffers = pick.cost.buffer_elements.saturating_mul((threads * V::BYTES) as u64);
-        Forecast {
+        EinsumForecast {
             held,
             tree: trees.fold(0, u64::saturating_add),
             packed: dense_inputs(&pick.problem),
@@ -89,7 +89,7 @@ impl Forecast {
     }
 }
 
-impl fmt::Display for Forecast {
+impl fmt::Display for EinsumForecast {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let parts = [
             ("output", self.output),

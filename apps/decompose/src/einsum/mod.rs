@@ -20,13 +20,13 @@ use decompose_formats::{Coo, Csf, DenseTensor, Matrix, PatternCounts, Value};
 use ndarray_npy::WritableElement;
 
 use crate::cli::Done;
-use crate::einsum::memory::Forecast;
+use crate::einsum::memory::EinsumForecast;
 use crate::einsum::operands::{Files, Operands};
 use crate::einsum::write::Outcome;
 use crate::failure::Failure;
 use crate::run::args::Precision;
 use crate::run::memory::tell_peak;
-use crate::schedule::choose::{Chooser, Pick, Plan};
+use crate::schedule::choose::{Chooser, Pick, Selection};
 use crate::schedule::decide::{self, Effort, When};
 use crate::schedule::input::Known;
 use crate::schedule::{expr, start_threads, table};
@@ -79,14 +79,14 @@ fn run_in<V: Value + WritableElement>(args: &EinsumArgs, threads: usize) -> Resu
     let plan = decide::plan(&chooser, &operands.tensors, &effort, &mut screen)?;
     tell_plan(&plan, &screen);
     let pick = plan.choice();
-    let forecast = Forecast::new(pick, &operands.tensors, threads, args.output.max_memory);
+    let forecast = EinsumForecast::new(pick, &operands.tensors, threads, args.output.max_memory);
     forecast.check()?;
     let base = operands.base;
     let outcome = compute(pick, operands, (args, forecast), &mut screen)?;
     finish(&request, (outcome, base), args, &mut screen)
 }
 
-fn tell_plan(plan: &Plan, screen: &Screen) {
+fn tell_plan(plan: &Selection, screen: &Screen) {
     let pick = plan.choice();
     let tree = if pick.trees.len() == 1 { "tree" } else { "trees" };
     screen.line(format!("schedule {} on {tree} {}", table::label(pick), pick.trees_typed()));
@@ -98,7 +98,7 @@ fn tell_plan(plan: &Plan, screen: &Screen) {
 fn compute<V: Value>(
     pick: &Pick,
     operands: Operands<V>,
-    (args, forecast): (&EinsumArgs, Forecast),
+    (args, forecast): (&EinsumArgs, EinsumForecast),
     screen: &mut Screen,
 ) -> Result<Outcome<V>, Failure> {
     let toolchain = match args.output.no_codegen {

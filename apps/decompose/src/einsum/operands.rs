@@ -10,7 +10,7 @@ use decompose_formats::io::Base;
 use decompose_formats::{Coo, DenseTensor, Value};
 
 use crate::einsum::args::OperandArgs;
-use crate::einsum::dense::{self, Kind};
+use crate::einsum::dense::{self, FileKind};
 use crate::failure::Failure;
 use crate::schedule::args::Binding;
 use crate::schedule::expr::inputs_called;
@@ -20,7 +20,7 @@ use crate::schedule::input::{Known, read_lists};
 pub(crate) struct Files<'a> {
     /// By input.
     bindings: Vec<&'a Binding>,
-    kinds: Vec<Kind>,
+    kinds: Vec<FileKind>,
     /// Whether an input's list is to be taken as dense.
     densified: Vec<bool>,
     /// The sparse inputs.
@@ -60,12 +60,12 @@ impl<'a> Files<'a> {
                 .help(format!("give it with --tensor {name}=FILE")));
         }
         let bindings: Vec<&Binding> = bound.into_iter().flatten().collect();
-        let kinds = bindings.iter().map(|binding| Kind::of(&binding.file));
+        let kinds = bindings.iter().map(|binding| FileKind::of(&binding.file));
         let kinds = kinds.collect::<Result<Vec<_>, _>>()?;
         let mut densified = vec![false; kinds.len()];
         for name in &args.dense {
             for input in inputs_called(expr, name)? {
-                densified[input] = kinds[input] == Kind::List;
+                densified[input] = kinds[input] == FileKind::List;
             }
         }
         let sparse = find_sparse(expr, &kinds, &densified)?;
@@ -80,7 +80,7 @@ impl<'a> Files<'a> {
         screen: &mut Screen,
     ) -> Result<Operands<V>, Failure> {
         let mut dense: Vec<Option<DenseTensor<V>>> = vec![None; expr.inputs.len()];
-        let is_array = |input: &usize| self.kinds[*input] != Kind::List;
+        let is_array = |input: &usize| self.kinds[*input] != FileKind::List;
         for input in (0..expr.inputs.len()).filter(is_array) {
             let file = &self.bindings[input].file;
             let array = dense::read::<V>(file, &self.kinds[input])?;
@@ -109,9 +109,10 @@ impl<'a> Files<'a> {
 }
 
 /// The inputs that are lists of non-zeros and stay so.
-fn find_sparse(expr: &Expr, kinds: &[Kind], densified: &[bool]) -> Result<Vec<usize>, Failure> {
-    let lists: Vec<usize> =
-        (0..kinds.len()).filter(|&input| kinds[input] == Kind::List && !densified[input]).collect();
+fn find_sparse(expr: &Expr, kinds: &[FileKind], densified: &[bool]) -> Result<Vec<usize>, Failure> {
+    let lists: Vec<usize> = (0..kinds.len())
+        .filter(|&input| kinds[input] == FileKind::List && !densified[input])
+        .collect();
     if lists.is_empty() {
         return Err(Failure::input(format!("no operand of `{expr}` is sparse; one must be"))
             .help("`decompose convert A.npy A.tns` lists the non-zeros of a dense one"));

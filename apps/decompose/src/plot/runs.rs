@@ -18,7 +18,7 @@ use crate::plot::{PlotArgs, Sheet};
 use crate::run::figures::step_name;
 
 /// A run as its files tell.
-struct Run {
+struct PlottedRun {
     name: String,
     record: Json,
     history_file: PathBuf,
@@ -34,9 +34,9 @@ struct Run {
 /// A folder that holds no run, a metric or an option that it does not have, a figure that cannot be drawn.
 pub(super) fn draw(args: &PlotArgs, paths: &[PathBuf], sheet: &Sheet<'_>) -> Result<(), Failure> {
     let names = names(paths);
-    let runs = paths.iter().zip(&names).map(|(path, name)| Run::read(path, name));
-    let runs = runs.collect::<Result<Vec<Run>, _>>()?;
-    let mut groups: BTreeMap<Group, Vec<&Run>> = BTreeMap::new();
+    let runs = paths.iter().zip(&names).map(|(path, name)| PlottedRun::read(path, name));
+    let runs = runs.collect::<Result<Vec<PlottedRun>, _>>()?;
+    let mut groups: BTreeMap<Group, Vec<&PlottedRun>> = BTreeMap::new();
     for run in &runs {
         groups.entry(run.group(args)?).or_default().push(run);
     }
@@ -53,8 +53,9 @@ pub(super) fn draw(args: &PlotArgs, paths: &[PathBuf], sheet: &Sheet<'_>) -> Res
         }
     }
     let title = if let [name] = names.as_slice() { name.clone() } else { "comparison".to_owned() };
-    let tensors = runs.iter().map(Run::tensor).collect::<std::collections::BTreeSet<_>>().len();
-    let name = |run: &Run| match tensors {
+    let tensors =
+        runs.iter().map(PlottedRun::tensor).collect::<std::collections::BTreeSet<_>>().len();
+    let name = |run: &PlottedRun| match tensors {
         1 => run.name.clone(),
         // Seconds of different tensors say nothing of each other: the names tell.
         _ => format!("{} ({})", run.name, run.tensor_name()),
@@ -99,8 +100,8 @@ fn names(paths: &[PathBuf]) -> Vec<String> {
 }
 
 /// Returns the figure of fits.
-fn convergence(runs: &[&Run], title: String) -> Convergence {
-    let runs_of = |run: &&Run| {
+fn convergence(runs: &[&PlottedRun], title: String) -> Convergence {
+    let runs_of = |run: &&PlottedRun| {
         let starts = run.starts().into_iter().map(|(name, number, rows)| {
             let began = run.began(&rows);
             let point = |row: &&Vec<f64>| ConvergencePoint {
@@ -117,9 +118,9 @@ fn convergence(runs: &[&Run], title: String) -> Convergence {
 }
 
 /// Returns the figure of any column, by iteration and by time.
-fn curves(runs: &[&Run], metric: &str, title: String) -> Curves {
+fn curves(runs: &[&PlottedRun], metric: &str, title: String) -> Curves {
     let panel = |x_name: &str, by_time: bool| {
-        let curves_of = |run: &&Run| {
+        let curves_of = |run: &&PlottedRun| {
             let starts = run.starts().into_iter().map(|(name, _, rows)| {
                 let began = run.began(&rows);
                 let place = |row: &[f64]| match by_time {
@@ -149,9 +150,9 @@ fn curves(runs: &[&Run], metric: &str, title: String) -> Curves {
 }
 
 /// Says how good the runs were at their best.
-fn best(runs: &[&Run], metric: &str) -> String {
+fn best(runs: &[&PlottedRun], metric: &str) -> String {
     let rises = metric == "fit" || metric.ends_with("_auc");
-    let best = |run: &&Run| {
+    let best = |run: &&PlottedRun| {
         let values = run.history.iter().map(|row| run.number(row, metric));
         let values = values.filter(|value| value.is_finite());
         let best = values.reduce(if rises { f64::max } else { f64::min })?;
@@ -170,14 +171,14 @@ fn words(metric: &str) -> String {
 }
 
 /// Returns the tolerance, if all runs had the same.
-fn tolerance(runs: &[&Run]) -> Option<f64> {
+fn tolerance(runs: &[&PlottedRun]) -> Option<f64> {
     let mut all = runs.iter().map(|run| run.record["options"]["tol"].as_f64());
     let first = all.next()??;
     all.all(|other| other == Some(first)).then_some(first).filter(|tol| *tol > 0.0)
 }
 
-impl Run {
-    fn read(folder: &Path, name: &str) -> Result<Run, Failure> {
+impl PlottedRun {
+    fn read(folder: &Path, name: &str) -> Result<PlottedRun, Failure> {
         let (record, history_file) = (folder.join("run.json"), folder.join("history.csv"));
         let fault = |path: &Path, why: String| {
             Failure::input(format!("{}: {why}", path.display()))
@@ -190,7 +191,7 @@ impl Run {
         let mut reader = csv::Reader::from_path(&history_file).map_err(bad)?;
         let columns = reader.headers().map_err(bad)?.iter().map(str::to_owned).collect();
         let history = reader.deserialize().collect::<Result<_, _>>().map_err(bad)?;
-        Ok(Run { name: name.to_owned(), record: parsed, history_file, columns, history })
+        Ok(PlottedRun { name: name.to_owned(), record: parsed, history_file, columns, history })
     }
 
     /// Returns what this run has in common with those on the same axes.

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use clap::{Args, ValueEnum};
 use decompose_formats::Duplicates;
 
-use crate::complete::args::{CompleteArgs, DataArgs, FitArgs, Kind, ModelArgs};
+use crate::complete::args::{CompleteArgs, DataArgs, FitArgs, ModelArgs, ModelName};
 use crate::help;
 use crate::input::{InputArgs, MissingArgs};
 use crate::run::args::{ComputeArgs, OutputArgs, Switches};
@@ -52,7 +52,7 @@ pub(crate) struct RankArgs {
     /// are those of CP decompositions of the whole tensor; held-out errors are those of completions
     /// of the listed entries and as many others, drawn at random, that are taken to be zero.
     #[arg(long, value_name = "METHOD", default_value = "complete", help_heading = "Model")]
-    pub(crate) method: Method,
+    pub(crate) method: ScanMethod,
     #[command(flatten)]
     pub(crate) fit: FitArgs,
     #[command(flatten)]
@@ -68,7 +68,7 @@ pub(crate) struct RankArgs {
 /// What entries that are not listed are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Method {
+pub(crate) enum ScanMethod {
     /// Unknown.
     Complete,
     /// Zero.
@@ -112,13 +112,13 @@ impl RankArgs {
         let input = self.input.clone();
         CompleteArgs {
             input: match self.method {
-                Method::Complete => input,
+                ScanMethod::Complete => input,
                 // As of `decompose cp`.
-                Method::Cp => input.with_default_duplicates(Duplicates::Sum),
+                ScanMethod::Cp => input.with_default_duplicates(Duplicates::Sum),
             },
             missing: self.missing,
             model: ModelArgs {
-                model: Kind::Cp,
+                model: ModelName::Cp,
                 rank: self.ranks.0.first().copied(),
                 ranks: Vec::new(),
                 fit: self.fit.clone(),

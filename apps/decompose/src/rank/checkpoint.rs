@@ -11,7 +11,7 @@ use ndarray::Array2;
 
 use crate::complete::settings::Settings;
 use crate::failure::Failure;
-use crate::rank::args::Method;
+use crate::rank::args::ScanMethod;
 use crate::rank::scan::{Fitted, RankRow};
 
 /// The layout of the arrays; a reader refuses others.
@@ -36,10 +36,10 @@ pub(crate) struct Signature<'a> {
 
 impl<'a> Signature<'a> {
     /// Takes what decides the fits beside their rank: which ranks are compared may change.
-    pub(crate) fn new(settings: &Settings, method: Method, data: Data<'a>) -> Signature<'a> {
+    pub(crate) fn new(settings: &Settings, method: ScanMethod, data: Data<'a>) -> Signature<'a> {
         let config = settings.with_rank(1).config(data.train.order(), 0);
         let course = vec![
-            ("method", vec![u64::from(method == Method::Cp)]),
+            ("method", vec![u64::from(method == ScanMethod::Cp)]),
             ("restarts", vec![settings.restarts as u64]),
             ("epochs and patience", vec![config.max_epochs as u64, config.patience.epochs as u64]),
             ("tolerance in 1e-15", vec![(config.patience.tol * 1e15) as u64]),

@@ -16,7 +16,7 @@ use crate::cli::Done;
 use crate::complete::data;
 use crate::complete::settings::{HeldOut, Settings};
 use crate::failure::Failure;
-use crate::rank::args::Method;
+use crate::rank::args::ScanMethod;
 use crate::rank::checkpoint::Signature;
 use crate::rank::report::{Ending, Report};
 use crate::run;
@@ -49,21 +49,23 @@ pub(crate) fn run(args: &RankArgs) -> Result<Done, Failure> {
     // The forecast is that of the largest rank.
     let largest = settings.with_rank(args.ranks.0.iter().copied().max().unwrap_or(1));
     let mut loaded = match args.method {
-        Method::Complete => data::load((&largest, 1), &mut console, |tensor| Ok((tensor, None)))?,
-        Method::Cp if matches!(settings.held_out, HeldOut::Files { .. }) => {
+        ScanMethod::Complete => {
+            data::load((&largest, 1), &mut console, |tensor| Ok((tensor, None)))?
+        }
+        ScanMethod::Cp if matches!(settings.held_out, HeldOut::Files { .. }) => {
             return Err(Failure::input("--method cp divides the tensor itself; use --split"));
         }
-        Method::Cp if settings.mask.is_some() => {
+        ScanMethod::Cp if settings.mask.is_some() => {
             return Err(Failure::input(
                 "--mask needs --method complete: for cp no cell is unknown",
             ));
         }
-        Method::Cp if settings.input.missing() != Missing::None => {
+        ScanMethod::Cp if settings.input.missing() != Missing::None => {
             return Err(Failure::input(
                 "--missing needs --method complete: for cp no cell is unknown",
             ));
         }
-        Method::Cp => data::load((&largest, 2), &mut console, |tensor| {
+        ScanMethod::Cp => data::load((&largest, 2), &mut console, |tensor| {
             let zeros = data::list_bytes(&tensor).saturating_mul(2 + 1);
             memory::foresee(
                 zeros,
@@ -82,8 +84,12 @@ pub(crate) fn run(args: &RankArgs) -> Result<Done, Failure> {
     let signature = Signature::new(&settings, args.method, data);
     let resumed = settings.saved.as_deref().map(|folder| checkpoint::load(folder, &signature));
     let state = resumed.transpose()?.unwrap_or_default();
-    let task =
-        scan::Task { settings: &settings, parts: &loaded.parts, whole: whole.as_ref(), signature };
+    let task = scan::ScanTask {
+        settings: &settings,
+        parts: &loaded.parts,
+        whole: whole.as_ref(),
+        signature,
+    };
     let scan = scan::scan(&task, &args.ranks.0, state, &mut console)?;
     console.phases.add("fit", begun.elapsed().as_secs_f64());
     if scan.rows.is_empty() {

@@ -16,7 +16,7 @@ use crate::complete::figures::number;
 use crate::complete::record;
 use crate::complete::settings::Settings;
 use crate::failure::Failure;
-use crate::rank::args::Method;
+use crate::rank::args::ScanMethod;
 use crate::rank::recommend::{Recommendation, recommend};
 use crate::rank::scan::{RankRow, Scan};
 use crate::run::figures::Sketches;
@@ -31,7 +31,7 @@ pub(crate) struct Report {
     rows: Vec<RankRow>,
     recommended: Recommendation,
     done: Done,
-    method: Method,
+    method: ScanMethod,
     error_name: &'static str,
     name: String,
 }
@@ -81,7 +81,7 @@ impl Ended for Ending<'_> {
 /// What is recorded.
 #[derive(Serialize)]
 pub(crate) struct RankRecord<'a> {
-    method: Method,
+    method: ScanMethod,
     error: &'static str,
     /// Why the scan stopped; each fit stops for reasons of its own.
     stop: StopReason,
@@ -95,7 +95,7 @@ pub(crate) struct RankRecord<'a> {
 
 impl Report {
     /// Chooses among the rows of a scan that has at least one.
-    pub(crate) fn new(scan: Scan, method: Method, name: String) -> Report {
+    pub(crate) fn new(scan: Scan, method: ScanMethod, name: String) -> Report {
         let done = match scan.flow {
             ControlFlow::Continue(()) => Done::Complete,
             ControlFlow::Break(()) => Done::Interrupted,
@@ -246,7 +246,7 @@ mod tests {
     use decompose_plot::{PlotFormat, render};
 
     use super::Report;
-    use crate::rank::args::Method;
+    use crate::rank::args::ScanMethod;
     use crate::rank::scan::{RankRow, Scan};
 
     #[test]
@@ -267,7 +267,7 @@ mod tests {
         let report = |rows: Vec<RankRow>| {
             let flow = ControlFlow::Continue(());
             let scan = Scan { rows, flow, error_name: "RMSE" };
-            Report::new(scan, Method::Complete, "ones".to_owned())
+            Report::new(scan, ScanMethod::Complete, "ones".to_owned())
         };
         for rows in [vec![row(1)], vec![row(2), row(5), row(40)]] {
             let figure = report(rows.clone()).figure();

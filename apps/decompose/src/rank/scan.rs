@@ -142,7 +142,7 @@ impl Fitted {
 }
 
 /// A scan: its options and data, and where its state is saved.
-pub(crate) struct Task<'a> {
+pub(crate) struct ScanTask<'a> {
     pub(crate) settings: &'a Settings,
     pub(crate) parts: &'a Parts,
     /// The tensor whose CP decompositions give fit and match, if that is what is compared.
@@ -157,7 +157,7 @@ pub(crate) struct Task<'a> {
 ///
 /// If a fit fails.
 pub(crate) fn scan(
-    task: &Task<'_>,
+    task: &ScanTask<'_>,
     ranks: &[usize],
     mut state: State,
     console: &mut Console,
@@ -206,7 +206,7 @@ pub(crate) fn scan(
     Ok(scan)
 }
 
-impl Task<'_> {
+impl ScanTask<'_> {
     /// Fits the starts of `rank` that are not in `state`, and saves it as often as is asked for.
     fn fit_starts(
         &self,

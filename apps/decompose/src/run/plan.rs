@@ -235,12 +235,12 @@ fn parse_tree(text: &str) -> Result<Tree, String> {
 
 #[cfg(test)]
 mod tests {
-    use decompose_common::memory::{Limit, Source};
+    use decompose_common::memory::{Limit, LimitSource};
 
     use super::*;
 
     fn forecast(peak: u64, most: u64) -> Forecast {
-        let limit = Limit { bytes: most, source: Source::Asked };
+        let limit = Limit { bytes: most, source: LimitSource::Asked };
         Forecast { peak, limit: Some(limit), ..Forecast::default() }
     }
 

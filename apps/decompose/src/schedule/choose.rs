@@ -58,7 +58,7 @@ pub(crate) enum How {
 
 /// Schedules of which one is chosen.
 #[derive(Clone, Debug)]
-pub(crate) struct Plan {
+pub(crate) struct Selection {
     /// Best first, as predicted; never empty.
     pub(crate) picks: Vec<Pick>,
     /// The chosen one, by position.
@@ -70,7 +70,7 @@ pub(crate) struct Plan {
     pub(crate) trees: usize,
 }
 
-impl Plan {
+impl Selection {
     /// Returns the chosen schedule.
     pub(crate) fn choice(&self) -> &Pick {
         &self.picks[self.chosen]
@@ -106,7 +106,7 @@ impl<'a> Chooser<'a> {
     }
 
     /// Searches within `limits`.
-    pub(crate) fn search(&self, limits: &SearchLimits) -> Result<Plan, Failure> {
+    pub(crate) fn search(&self, limits: &SearchLimits) -> Result<Selection, Failure> {
         let named = match self.args.scheduler {
             Some(Search::Named(name)) => scheduler(name),
             None | Some(Search::Measured) => None,
@@ -115,11 +115,11 @@ impl<'a> Chooser<'a> {
         let found = search_orders(scheduler, &self.base, &self.storages, &self.machine, limits)?;
         let picks = found.candidates.into_iter().map(|candidate| self.pick(candidate)).collect();
         let (report, trees) = (Some(found.report), self.storages.len());
-        Ok(Plan { picks, chosen: 0, how: How::Predicted, report, trees })
+        Ok(Selection { picks, chosen: 0, how: How::Predicted, report, trees })
     }
 
     /// Reads and judges the schedule in `file`.
-    pub(crate) fn given(&self, file: &Path) -> Result<Plan, Failure> {
+    pub(crate) fn given(&self, file: &Path) -> Result<Selection, Failure> {
         let text = fs::read_to_string(file)
             .map_err(|e| Failure::input(format!("cannot read {}: {e}", file.display())))?;
         let judged = Schedule::parse(&text, &self.request.expr)
@@ -128,15 +128,15 @@ impl<'a> Chooser<'a> {
             Failure::input(format!("{}: {error}", file.display()))
                 .help("`decompose schedule ... --emit nest` prints one that is legal")
         })?;
-        Ok(Plan::of(pick, How::Given(file.to_owned())))
+        Ok(Selection::of(pick, How::Given(file.to_owned())))
     }
 
     /// Returns the choice of an earlier measurement of this request, if there is one.
-    pub(crate) fn kept(&self, choices: &Choices) -> Option<Plan> {
+    pub(crate) fn kept(&self, choices: &Choices) -> Option<Selection> {
         let key = self.fingerprint();
         let choice = choices.get(&key, &self.request.expr)?;
         let pick = self.judge(choice.schedule, Bounds::Kept).ok()?;
-        Some(Plan::of(pick, How::Kept(choices.path(&key), choice.seconds)))
+        Some(Selection::of(pick, How::Kept(choices.path(&key), choice.seconds)))
     }
 
     /// Keeps the choice of a measurement for later runs.
@@ -227,9 +227,9 @@ fn given(request: &Request, tree: &TreeLayout) -> Result<Storage, Failure> {
     Ok(Storage::of(sparse.input, LevelOrder { levels, fused: tree.fused }))
 }
 
-impl Plan {
-    fn of(pick: Pick, how: How) -> Plan {
-        Plan { picks: vec![pick], chosen: 0, how, report: None, trees: 1 }
+impl Selection {
+    fn of(pick: Pick, how: How) -> Selection {
+        Selection { picks: vec![pick], chosen: 0, how, report: None, trees: 1 }
     }
 }
 

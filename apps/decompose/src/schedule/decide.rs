@@ -9,7 +9,7 @@ use decompose_formats::{Coo, Value};
 
 use crate::failure::Failure;
 use crate::schedule::args::Search;
-use crate::schedule::choose::{Chooser, Plan};
+use crate::schedule::choose::{Chooser, Selection};
 use crate::schedule::measure::measure;
 
 /// Candidates that are measured unless asked otherwise.
@@ -47,7 +47,7 @@ pub(crate) fn plan<V: Value>(
     tensors: &[(usize, Coo<V>)],
     effort: &Effort,
     screen: &mut Screen,
-) -> Result<Plan, Failure> {
+) -> Result<Selection, Failure> {
     let measured = chooser.args.scheduler == Some(Search::Measured);
     if measured && effort.measure == When::Asked {
         if let Some(plan) = kept(chooser) {
@@ -70,7 +70,7 @@ pub(crate) fn plan<V: Value>(
 }
 
 /// The choice of an earlier measurement.
-fn kept(chooser: &Chooser<'_>) -> Option<Plan> {
+fn kept(chooser: &Chooser<'_>) -> Option<Selection> {
     let toolchain = Toolchain::detect();
     chooser.kept(&Choices::within(toolchain.compiler().ok()?.cache().folder()))
 }

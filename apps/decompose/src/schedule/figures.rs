@@ -7,7 +7,7 @@ use decompose_plot::{Figure, Race, RaceCandidate};
 
 use crate::failure::Failure;
 use crate::schedule::args::ShowArgs;
-use crate::schedule::choose::{How, Plan};
+use crate::schedule::choose::{How, Selection};
 use crate::schedule::outline::nest_figure;
 use crate::schedule::table;
 
@@ -28,7 +28,7 @@ pub(crate) fn check(args: &ShowArgs) -> Result<(), Failure> {
 }
 
 /// Draws the figures that were asked for and returns their files.
-pub(crate) fn draw(args: &ShowArgs, plan: &Plan) -> Result<Vec<PathBuf>, Failure> {
+pub(crate) fn draw(args: &ShowArgs, plan: &Selection) -> Result<Vec<PathBuf>, Failure> {
     let mut files = Vec::new();
     if let Some(file) = &args.plot {
         let pick = plan.choice();
@@ -47,7 +47,7 @@ fn save(figure: &impl Figure, file: &Path, files: &mut Vec<PathBuf>) -> Result<(
 }
 
 /// The candidates that were measured; the one chosen is the one predicted to be the fastest.
-fn race(plan: &Plan) -> Race {
+fn race(plan: &Selection) -> Race {
     let times = match &plan.how {
         How::Measured(race) => race.times.as_slice(),
         _ => &[],

@@ -8,14 +8,14 @@ use decompose_plot::NestBuffer;
 use serde_json::{Value as Json, json};
 
 use crate::failure::Failure;
-use crate::schedule::choose::{How, Pick, Plan};
+use crate::schedule::choose::{How, Pick, Selection};
 use crate::schedule::input::ScheduleInput;
 use crate::schedule::outline::nest_figure;
 
 /// Returns everything that `decompose schedule` tells as one object.
 pub(crate) fn plan<V: Value>(
     input: &ScheduleInput<V>,
-    plan: &Plan,
+    plan: &Selection,
     threads: usize,
 ) -> Result<Json, Failure> {
     let request = &input.request;

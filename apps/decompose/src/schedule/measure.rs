@@ -14,17 +14,17 @@ use decompose_core::sweep::TreeLayout;
 use decompose_formats::{Coo, Value};
 
 use crate::failure::Failure;
-use crate::schedule::choose::{Chooser, How, Pick, Plan};
+use crate::schedule::choose::{Chooser, How, Pick, Selection};
 
 /// Measures the first `top` candidates of `plan` on `tensor`, marks the fastest as chosen and keeps
 /// it for later runs; the others are dropped.
 pub(crate) fn measure<V: Value>(
-    mut plan: Plan,
+    mut plan: Selection,
     tensors: &[(usize, Coo<V>)],
     (top, budget_seconds): (usize, f64),
     chooser: &Chooser<'_>,
     screen: &mut Screen,
-) -> Result<Plan, Failure> {
+) -> Result<Selection, Failure> {
     let Toolchain::Native(compiler) = Toolchain::detect() else {
         return Err(Failure::input("measuring needs a C compiler, and there is none")
             .help("install gcc or clang, or name one in the variable CC"));

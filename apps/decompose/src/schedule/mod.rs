@@ -25,7 +25,7 @@ use crate::cli::Done;
 use crate::failure::Failure;
 use crate::run::args::Precision;
 use crate::schedule::args::Emit;
-use crate::schedule::choose::{Chooser, Plan};
+use crate::schedule::choose::{Chooser, Selection};
 use crate::schedule::decide::{Effort, When};
 use crate::schedule::input::ScheduleInput;
 use crate::stdout;
@@ -78,7 +78,7 @@ fn run_in<V: Value>(args: &ScheduleArgs, threads: usize) -> Result<Done, Failure
 fn tell<V: Value>(
     args: &ScheduleArgs,
     input: &ScheduleInput<V>,
-    plan: &Plan,
+    plan: &Selection,
     threads: usize,
 ) -> Result<(), Failure> {
     let pick = plan.choice();
@@ -96,7 +96,7 @@ fn tell<V: Value>(
 fn report<V: Value>(
     args: &ScheduleArgs,
     input: &ScheduleInput<V>,
-    plan: &Plan,
+    plan: &Selection,
     threads: usize,
 ) -> Result<String, Failure> {
     let pick = plan.choice();

@@ -10,7 +10,7 @@ use decompose_formats::stats::grouped;
 use decompose_plot::{LoopKind, NestFigure, NestNode};
 
 use crate::failure::Failure;
-use crate::schedule::choose::{How, Pick, Plan};
+use crate::schedule::choose::{How, Pick, Selection};
 use crate::schedule::outline::nest_figure;
 
 /// Returns the path of `pick` as a table, in the manner of `opt_einsum`.
@@ -138,7 +138,7 @@ impl fmt::Display for CostLines<'_> {
 }
 
 /// Where the choice comes from, and what the search saw, in a line or two.
-pub(crate) fn how(plan: &Plan) -> String {
+pub(crate) fn how(plan: &Selection) -> String {
     let search = plan.report.as_ref().map(|report| {
         let trees = counted(plan.trees, "tree", "trees");
         format!("search   {report}; {trees}")

@@ -2,10 +2,10 @@
 
 use std::fmt::Write;
 
-use crate::schedule::choose::{How, Pick, Plan};
+use crate::schedule::choose::{How, Pick, Selection};
 
 /// Returns the first `top` candidates of `plan`, those predicted to be faster first.
-pub(crate) fn ranked(plan: &Plan, top: usize) -> String {
+pub(crate) fn ranked(plan: &Selection, top: usize) -> String {
     let mut text = String::new();
     let race = match &plan.how {
         How::Measured(race) => Some(race),

@@ -1,6 +1,6 @@
 //! The time that work takes at the limits of the machine.
 
-use crate::bench::roofline::limits::{Limits, Place};
+use crate::bench::roofline::limits::{Limits, TablePlace};
 use crate::bench::roofline::work::Work;
 
 /// The least seconds of some work.
@@ -9,13 +9,13 @@ pub(crate) struct Bound {
     /// Seconds.
     pub(crate) seconds: f64,
     /// The part of the machine that needs them.
-    pub(crate) part: Part,
+    pub(crate) part: MachinePart,
 }
 
 /// A part of the machine that can be the busiest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Part {
+pub(crate) enum MachinePart {
     /// Multiplications and additions.
     Arithmetic,
     /// Loads from the first-level cache.
@@ -28,15 +28,15 @@ pub(crate) enum Part {
     Memory,
 }
 
-impl Part {
+impl MachinePart {
     /// Returns its name, as in records.
     pub(crate) fn name(self) -> &'static str {
         match self {
-            Part::Arithmetic => "arithmetic",
-            Part::Loads => "loads",
-            Part::L2 => "l2",
-            Part::L3 => "l3",
-            Part::Memory => "memory",
+            MachinePart::Arithmetic => "arithmetic",
+            MachinePart::Loads => "loads",
+            MachinePart::L2 => "l2",
+            MachinePart::L3 => "l3",
+            MachinePart::Memory => "memory",
         }
     }
 }
@@ -46,20 +46,21 @@ impl Bound {
     pub(crate) fn of(work: &Work, limits: &Limits) -> Bound {
         let near = limits.gathers.iter().map(|gather| gather.bytes_per_second);
         let near = near.fold(limits.stream(), f64::max);
-        let memory = limits.gather(Place::Memory);
+        let memory = limits.gather(TablePlace::Memory);
         let stream = limits.stream().max(memory);
-        let far = limits.gather(Place::L3).max(stream);
-        let middle = limits.gather(Place::L2).max(far);
+        let far = limits.gather(TablePlace::L3).max(stream);
+        let middle = limits.gather(TablePlace::L2).max(far);
         let parts = [
-            (Part::Arithmetic, work.flops / limits.flops),
-            (Part::Loads, work.near_bytes / near),
-            (Part::L2, work.middle_bytes / middle),
-            (Part::L3, work.far_bytes / far),
-            (Part::Memory, work.streamed_bytes / stream + work.scattered_bytes / memory),
+            (MachinePart::Arithmetic, work.flops / limits.flops),
+            (MachinePart::Loads, work.near_bytes / near),
+            (MachinePart::L2, work.middle_bytes / middle),
+            (MachinePart::L3, work.far_bytes / far),
+            (MachinePart::Memory, work.streamed_bytes / stream + work.scattered_bytes / memory),
         ];
         // Of equal parts the last.
-        let busier =
-            |a: (Part, f64), b: (Part, f64)| if b.1.total_cmp(&a.1).is_ge() { b } else { a };
+        let busier = |a: (MachinePart, f64), b: (MachinePart, f64)| {
+            if b.1.total_cmp(&a.1).is_ge() { b } else { a }
+        };
         let [first, others @ ..] = parts;
         let (part, seconds) = others.into_iter().fold(first, busier);
         Bound { seconds, part }
@@ -68,8 +69,8 @@ impl Bound {
 
 #[cfg(test)]
 mod tests {
-    use super::{Bound, Part};
-    use crate::bench::roofline::limits::{GatherLimit, Limits, Place};
+    use super::{Bound, MachinePart};
+    use crate::bench::roofline::limits::{GatherLimit, Limits, TablePlace};
     use crate::bench::roofline::work::Work;
 
     #[test]
@@ -84,10 +85,10 @@ mod tests {
             read: 10.0,
             triad: 8.0,
             gathers: vec![
-                gather(Place::L1, 80.0),
-                gather(Place::L2, 40.0),
-                gather(Place::L3, 20.0),
-                gather(Place::Memory, 5.0),
+                gather(TablePlace::L1, 80.0),
+                gather(TablePlace::L2, 40.0),
+                gather(TablePlace::L3, 20.0),
+                gather(TablePlace::Memory, 5.0),
             ],
         };
         let work = Work {
@@ -102,10 +103,10 @@ mod tests {
             let Bound { seconds, part } = Bound::of(&work, &limits);
             (seconds, part)
         };
-        assert_eq!(least(work), (3.0, Part::L3));
-        assert_eq!(least(Work { scattered_bytes: 10.0, ..work }), (3.5, Part::Memory));
-        assert_eq!(least(Work { middle_bytes: 280.0, ..work }), (7.0, Part::L2));
-        assert_eq!(least(Work { near_bytes: 800.0, ..work }), (10.0, Part::Loads));
-        assert_eq!(least(Work { flops: 900.0, ..work }), (9.0, Part::Arithmetic));
+        assert_eq!(least(work), (3.0, MachinePart::L3));
+        assert_eq!(least(Work { scattered_bytes: 10.0, ..work }), (3.5, MachinePart::Memory));
+        assert_eq!(least(Work { middle_bytes: 280.0, ..work }), (7.0, MachinePart::L2));
+        assert_eq!(least(Work { near_bytes: 800.0, ..work }), (10.0, MachinePart::Loads));
+        assert_eq!(least(Work { flops: 900.0, ..work }), (9.0, MachinePart::Arithmetic));
     }
 }

@@ -33,7 +33,7 @@ pub(crate) struct Limits {
 /// Where a table fits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Place {
+pub(crate) enum TablePlace {
     /// The first-level cache.
     L1,
     /// The second-level cache of a core.
@@ -48,7 +48,7 @@ pub(crate) enum Place {
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 pub(crate) struct GatherLimit {
     /// Where the table fits.
-    pub(crate) place: Place,
+    pub(crate) place: TablePlace,
     /// Bytes of the table; in L1 and L2 each thread has its own.
     pub(crate) table_bytes: u64,
     /// Bytes a second of all threads together.
@@ -97,10 +97,10 @@ impl Limits {
         let row_bytes = decompose_formats::dense::padded(cols, V::BYTES) * V::BYTES;
         let (read, triad) = streams::<V>(&probes, far, threads)?;
         let tables = [
-            (Place::L1, L1_TABLE),
-            (Place::L2, machine.l2_bytes / 2),
-            (Place::L3, machine.l3_bytes / 2),
-            (Place::Memory, far * 2),
+            (TablePlace::L1, L1_TABLE),
+            (TablePlace::L2, machine.l2_bytes / 2),
+            (TablePlace::L3, machine.l3_bytes / 2),
+            (TablePlace::Memory, far * 2),
         ];
         let gathers = tables.into_iter().map(|(place, bytes)| {
             let rows = (bytes / row_bytes as u64).max(2) as usize;
@@ -120,7 +120,7 @@ impl Limits {
     }
 
     /// Returns the bytes a second of random gathers from a table in `place`; no limit where none was measured.
-    pub(crate) fn gather(&self, place: Place) -> f64 {
+    pub(crate) fn gather(&self, place: TablePlace) -> f64 {
         let found = self.gathers.iter().find(|gather| gather.place == place);
         found.map_or(f64::INFINITY, |gather| gather.bytes_per_second)
     }
@@ -195,10 +195,10 @@ fn streams<V: Value>(probes: &Probes, bytes: u64, threads: usize) -> Result<(f64
 fn gathers<V: Value>(
     probes: &Probes,
     (rows, cols): (usize, usize),
-    place: Place,
+    place: TablePlace,
 ) -> Result<f64, CoreError> {
     let threads = rayon::current_num_threads();
-    let own = matches!(place, Place::L1 | Place::L2);
+    let own = matches!(place, TablePlace::L1 | TablePlace::L2);
     let tables = (0..if own { threads } else { 1 }).map(|_| filled::<V>(rows, cols));
     let tables = tables.collect::<Result<Vec<_>, CoreError>>()?;
     let lists: Vec<RowList> = (0..threads).map(|thread| shuffled(rows, thread as u64)).collect();

@@ -47,6 +47,6 @@ mod touches;
 mod work;
 
 pub(crate) use bound::Bound;
-pub(crate) use limits::{Limits, Place};
+pub(crate) use limits::{Limits, TablePlace};
 pub(crate) use share::CoreShare;
 pub(crate) use work::{Caches, Work};

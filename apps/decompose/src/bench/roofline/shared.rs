@@ -40,12 +40,12 @@ pub(super) fn least_bytes<V: Value>(
 
 /// The arrays whose rows are reached, their rows numbered one after the other.
 struct Arrays {
-    list: Vec<Rows>,
+    list: Vec<SharedRows>,
     rows: u64,
     bytes: u64,
 }
 
-struct Rows {
+struct SharedRows {
     level: usize,
     first: u64,
     row_bytes: u64,
@@ -57,7 +57,7 @@ impl Arrays {
         let mut arrays = Arrays { list: Vec::new(), rows: 0, bytes: 0 };
         for &Touch { level, row_bytes, moves, .. } in touches {
             let extent = tree.extents()[tree.mode_order().modes()[level]];
-            arrays.list.push(Rows { level, first: arrays.rows, row_bytes, moves });
+            arrays.list.push(SharedRows { level, first: arrays.rows, row_bytes, moves });
             arrays.rows += extent;
             arrays.bytes += extent * row_bytes;
         }
@@ -85,7 +85,7 @@ impl Stretch {
         Stretch { met, number: 1, capacity, most, met_bytes: 0, moved_bytes: 0, all: 0 }
     }
 
-    fn reach(&mut self, row: u64, array: &Rows) {
+    fn reach(&mut self, row: u64, array: &SharedRows) {
         let stamp = &mut self.met[row as usize];
         if *stamp == self.number {
             return;

@@ -9,7 +9,7 @@ use decompose_formats::mix::mix;
 use decompose_formats::{Coo, Csf, ModeOrder, PatternCounts};
 
 use crate::bench::roofline::touches::touches;
-use crate::bench::roofline::{Bound, Caches, Limits, Place, Work};
+use crate::bench::roofline::{Bound, Caches, Limits, TablePlace, Work};
 
 const RANK: usize = 16;
 
@@ -128,8 +128,8 @@ fn the_machine_has_limits() {
     // No processor on sale is outside these: 0.1 to 10,000 GFLOP/s, 0.1 to 100,000 GB/s.
     assert!((1e8..1e13).contains(&limits.flops), "{limits:?}");
     assert!((1e8..1e14).contains(&limits.read) && (1e8..1e14).contains(&limits.triad));
-    let places: Vec<Place> = limits.gathers.iter().map(|gather| gather.place).collect();
-    assert_eq!(places, [Place::L1, Place::L2, Place::L3, Place::Memory]);
+    let places: Vec<TablePlace> = limits.gathers.iter().map(|gather| gather.place).collect();
+    assert_eq!(places, [TablePlace::L1, TablePlace::L2, TablePlace::L3, TablePlace::Memory]);
     for gather in &limits.gathers {
         assert!((1e8..1e14).contains(&gather.bytes_per_second), "{gather:?}");
         assert!((gather.nanoseconds_a_line() * gather.bytes_per_second - 64e9).abs() < 1.0);
