@@ -140,7 +140,8 @@ pub fn write_common(
     out: &mut NpzOut<'_>,
     version: u64,
     identity: &Identity,
-    (history, finished): (&[IterationRecord], &[RestartReport]),
+    history: &[IterationRecord],
+    finished: &[RestartReport],
 ) -> io::Result<()> {
     out.numbers("version", &[version])?;
     identity.iter().try_for_each(|(name, numbers)| out.numbers(name, numbers))?;

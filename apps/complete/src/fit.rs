@@ -57,7 +57,7 @@ pub(crate) fn fit(
             return run.conclude(data, config, build_seconds);
         }
         run.finish(report)?;
-        run.begin_round(next, data.train, (config, toolchain))?;
+        run.begin_round(next, data.train, config, toolchain)?;
     }
 }
 

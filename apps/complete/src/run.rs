@@ -153,7 +153,8 @@ impl Run {
         &mut self,
         round: Round,
         train: &Coo<f64>,
-        (config, toolchain): (&CompleteConfig, &Toolchain),
+        config: &CompleteConfig,
+        toolchain: &Toolchain,
     ) -> Result<(), SolverError> {
         let seed = seed_of(config.seed, round.start);
         self.objective.set_reg(self.rounds.ridge(round));
@@ -167,7 +168,7 @@ impl Run {
             if !elements().all(|element| element.is_finite()) {
                 self.blocks = copies(&self.best)?;
             }
-            start::revive(&mut self.objective, &mut self.blocks, (seed, config))?;
+            start::revive(&mut self.objective, &mut self.blocks, seed, config)?;
         }
         self.best = copies(&self.blocks)?;
         (self.round, self.watch) = (round, Watch::new());

@@ -61,7 +61,8 @@ pub(crate) fn random(
 pub(crate) fn revive(
     objective: &mut Objective,
     blocks: &mut Vec<Matrix<f64>>,
-    (seed, config): (u64, &CompleteConfig),
+    seed: u64,
+    config: &CompleteConfig,
 ) -> Result<(), SolverError> {
     if !matches!(config.model, ModelKind::Cp { .. }) {
         let model = objective.entries().evaluate(&blocks.iter().collect::<Vec<_>>())?;

@@ -47,7 +47,7 @@ pub(crate) fn save<V: Value>(
     let state = &run.state;
     let identity = identity::<V>(config, &state.train.extents())?;
     npz::write(&checkpoint::file(folder), |out| {
-        checkpoint::write_common(out, VERSION, &identity, (&run.history, &[]))?;
+        checkpoint::write_common(out, VERSION, &identity, &run.history, &[])?;
         checkpoint::write_standing(out, &state.standing)?;
         let iterations = state.standing.iteration as u64;
         out.numbers("iteration", &[iterations, u64::from(state.ranks_changed)])?;

@@ -67,7 +67,7 @@ pub(crate) fn save<V: Value>(
         }
     }
     npz::write(&checkpoint::file(folder), |out| {
-        checkpoint::write_common(out, VERSION, &identity, (&run.history, &run.finished))?;
+        checkpoint::write_common(out, VERSION, &identity, &run.history, &run.finished)?;
         checkpoint::write_standing(out, &state.standing)?;
         out.numbers("iteration", &[state.standing.iteration as u64])?;
         out.numbers("run", &[run.norm_squared, run.clock.seconds()])?;

@@ -95,11 +95,11 @@ pub fn plan(request: &PlanRequest<'_>, machine: &Machine) -> Result<TuckerPlan, 
     let options = options(request, request.trees.clone());
     let source = OwnKernels::new(request, &options, machine)?;
     let mut kernels = source.plan(&forming, &all)?;
-    if prefer_windows(&source, (&mut forming, &kernels)) {
+    if prefer_windows(&source, &mut forming, &kernels) {
         kernels = source.plan(&forming, &all)?;
     }
     let (plain_seconds, plain) = (kernels.seconds(), kernels);
-    let (merges, considered) = merges(request, (&forming, &plain), machine)?;
+    let (merges, considered) = merges(request, &forming, &plain, machine)?;
     let merged = |mode: &usize| merges.iter().any(|merge| merge.modes.contains(mode));
     let unmerged: Vec<usize> = all.iter().copied().filter(|mode| !merged(mode)).collect();
     let kernels = if merges.is_empty() { plain } else { source.plan(&forming, &unmerged)? };
@@ -131,7 +131,8 @@ fn work_bytes(request: &PlanRequest<'_>, forming: &[Forming]) -> u64 {
 /// Plans merges of modes that are formed whole, if the method updates them in turn.
 fn merges(
     request: &PlanRequest<'_>,
-    (forming, plain): (&[Forming], &TreePlan),
+    forming: &[Forming],
+    plain: &TreePlan,
     machine: &Machine,
 ) -> Result<(Vec<TtmcMerge>, usize), CoreError> {
     if request.method != Method::Hooi {
@@ -313,7 +314,7 @@ fn in_windows(request: &PlanRequest<'_>, mode: usize) -> Forming {
 }
 
 /// Changes whole results to windows where these are predicted to be faster; tells whether it did.
-fn prefer_windows(source: &OwnKernels<'_>, (forming, plan): (&mut [Forming], &TreePlan)) -> bool {
+fn prefer_windows(source: &OwnKernels<'_>, forming: &mut [Forming], plan: &TreePlan) -> bool {
     let OwnKernels { request, machine, .. } = *source;
     let mut changed = false;
     for (mode, forming) in forming.iter_mut().enumerate() {

@@ -57,7 +57,7 @@ pub fn solve<V: Value>(
     config: &TuckerConfig,
     observer: &mut Observer<'_>,
 ) -> Result<TuckerOutcome<V>, SolverError> {
-    run_starts(engine, (start, None), config, observer)
+    run_starts(engine, start, None, config, observer)
 }
 
 /// Does the same with HOOI, and ends with no lower fit than that of `hosvd`, orthonormal factors
@@ -72,7 +72,8 @@ pub fn solve<V: Value>(
 /// As [`solve`]; [`SolverError::Config`] for another method than [`Method::Hooi`].
 pub fn solve_above<V: Value>(
     engine: &mut Engine<V>,
-    (start, hosvd): (Start<V>, Vec<Matrix<V>>),
+    start: Start<V>,
+    hosvd: Vec<Matrix<V>>,
     config: &TuckerConfig,
     observer: &mut Observer<'_>,
 ) -> Result<TuckerOutcome<V>, SolverError> {
@@ -80,12 +81,13 @@ pub fn solve_above<V: Value>(
         return Err(SolverError::Config("a HOSVD bounds the fit of HOOI only".into()));
     }
     check_fit(&hosvd, engine.extents(), config)?;
-    run_starts(engine, (start, Some(hosvd)), config, observer)
+    run_starts(engine, start, Some(hosvd), config, observer)
 }
 
 fn run_starts<V: Value>(
     engine: &mut Engine<V>,
-    (start, hosvd): (Start<V>, Option<Vec<Matrix<V>>>),
+    start: Start<V>,
+    hosvd: Option<Vec<Matrix<V>>>,
     config: &TuckerConfig,
     observer: &mut Observer<'_>,
 ) -> Result<TuckerOutcome<V>, SolverError> {
@@ -104,7 +106,7 @@ fn run_starts<V: Value>(
             if let Some(rule) = &config.checkpoint {
                 rule.attempt(|folder| checkpoint::save(&run, config, folder));
             }
-            let stop = rise_above(engine, (&mut run, floor, stop), config, observer)?;
+            let stop = rise_above(engine, &mut run, floor, stop, config, observer)?;
             return Ok(TuckerOutcome { hosvd_fit: floor_fit, ..conclude(run, stop, config)? });
         }
         let next = random_state(engine.extents(), config, number + 1)?;
@@ -134,7 +136,9 @@ fn measured<V: Value>(
 /// Continues from `floor` where all starts of `run` ended below it; returns why the last start stopped.
 fn rise_above<V: Value>(
     engine: &mut Engine<V>,
-    (run, floor, stop): (&mut Run<V>, Option<State<V>>, StopReason),
+    run: &mut Run<V>,
+    floor: Option<State<V>>,
+    stop: StopReason,
     config: &TuckerConfig,
     observer: &mut Observer<'_>,
 ) -> Result<StopReason, SolverError> {

@@ -36,13 +36,14 @@ pub(crate) struct Loaded {
 ///
 /// Everything that can be wrong with the input; nothing is written.
 pub(crate) fn load(
-    (settings, times): (&Settings, usize),
+    settings: &Settings,
+    times: usize,
     console: &mut Console,
     prepare: impl FnOnce(Coo<f64>) -> Result<(Coo<f64>, Option<Coo<f64>>), Failure>,
 ) -> Result<Loaded, Failure> {
     let admit = |tensor: &Coo<f64>, format: Format| {
         settings.config(tensor.order(), 0).check(tensor.extents())?;
-        let needs = needs((settings, times), tensor);
+        let needs = needs(settings, times, tensor);
         let forecast = Forecast::before_plan(tensor, format, settings, needs);
         forecast.check(REMEDY)?;
         forecast.sort(REMEDY)?;
@@ -189,7 +190,7 @@ fn tell(
 
 /// Returns what the fit needs: the parts, which are a list of their own beside that of the file until it is
 /// given up, and what the method works in.  Of `times` as many entries the list that was read is kept.
-fn needs((settings, times): (&Settings, usize), tensor: &Coo<f64>) -> Needs {
+fn needs(settings: &Settings, times: usize, tensor: &Coo<f64>) -> Needs {
     let nnz = tensor.nnz() * times;
     let part = |share: f64| (nnz as f64 * share) as usize;
     let (entries, unheld) = match &settings.held_out {

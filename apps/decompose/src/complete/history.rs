@@ -25,7 +25,8 @@ pub(crate) fn iteration(
     loss: Loss,
     record: &EpochRecord,
     last: Option<&EpochRecord>,
-    (size, unjudged): (f64, Option<Scores>),
+    size: f64,
+    unjudged: Option<Scores>,
 ) -> IterationRecord {
     let relative = |record: &EpochRecord| record.train.rmse / size.max(f64::MIN_POSITIVE);
     let relative_error = relative(record);

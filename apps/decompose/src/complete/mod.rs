@@ -47,7 +47,7 @@ pub(crate) fn run(args: &CompleteArgs) -> Result<Done, Failure> {
         settings.seed,
         settings.threads,
     ));
-    let loaded = data::load((&settings, 1), &mut console, |tensor| Ok((tensor, None)))?;
+    let loaded = data::load(&settings, 1, &mut console, |tensor| Ok((tensor, None)))?;
     settings.see(&loaded.parts.train);
     if let Loss::Huber(bend) = settings.loss() {
         console.screen.line(format!("loss     huber, linear beyond {bend}"));

@@ -21,11 +21,8 @@ use crate::failure::Failure;
 use crate::run::components::{self, Modes, TrainVectors};
 use crate::run::console::Console;
 use crate::run::figures::Sketches;
-use crate::run::memory::Forecast;
 use crate::run::record::Parts;
-use crate::run::settings::RunSettings;
-use crate::run::tensor::TensorFacts;
-use crate::run::{Desk, Ended, Phases, Written};
+use crate::run::{Desk, Ended, Phases, RunFacts, Written};
 
 /// A run that has ended.
 pub(crate) struct Report<'a> {
@@ -84,8 +81,10 @@ impl<'a> Report<'a> {
 }
 
 impl Ended for Report<'_> {
-    fn run(&self) -> (&RunSettings, &TensorFacts, Forecast) {
-        (&self.settings.run, &self.loaded.tensor, self.loaded.forecast)
+    fn facts(&self) -> RunFacts<'_> {
+        let Loaded { tensor, forecast, .. } = self.loaded;
+        let (settings, done) = (&self.settings.run, self.solved.done);
+        RunFacts { settings, tensor, forecast: *forecast, done }
     }
 
     fn parts(&self) -> Parts<impl Serialize + Sync, impl Serialize + Sync, impl Serialize + Sync> {
@@ -186,10 +185,6 @@ impl Ended for Report<'_> {
             writeln!(f, "ridge       {}", self.choice())?;
         }
         Ok(())
-    }
-
-    fn done(&self) -> Done {
-        self.solved.done
     }
 }
 

@@ -13,7 +13,7 @@ use crate::complete::args::{
 };
 use crate::failure::Failure;
 use crate::run::args::Precision;
-use crate::run::settings::{RunDefaults, RunSettings};
+use crate::run::settings::{RunArgs, RunDefaults, RunSettings};
 
 /// The most epochs.
 const EPOCHS: usize = 500;
@@ -68,9 +68,15 @@ impl Settings {
         // Two measurements of a cell do not add up.
         let input = args.input.clone().with_missing(args.missing);
         let input = input.with_default_duplicates(Duplicates::Mean);
-        let (how, output) = ((&model.fit.course, &args.compute), (&args.output, args.switches));
         let defaults = RunDefaults { max_iters: EPOCHS, tol: TOLERANCE, seed: 0, suffix };
-        let run = RunSettings::new(input, how, output, defaults)?;
+        let typed = RunArgs {
+            input,
+            course: &model.fit.course,
+            compute: &args.compute,
+            output: &args.output,
+            switches: args.switches,
+        };
+        let run = RunSettings::new(typed, defaults)?;
         if run.precision == Precision::F32 {
             return Err(Failure::input(
                 "completion works in double precision; use --precision f64",

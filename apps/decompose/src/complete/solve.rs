@@ -72,6 +72,6 @@ impl EpochJournal {
     fn iteration(&mut self, record: &EpochRecord) -> IterationRecord {
         let last = self.last.replace(record.clone());
         let before = last.as_ref().filter(|last| last.restart == record.restart);
-        history::iteration(self.loss, record, before, (self.size, self.unjudged))
+        history::iteration(self.loss, record, before, self.size, self.unjudged)
     }
 }

@@ -78,7 +78,7 @@ fn forecast<V: Value>(
 ) -> Forecast {
     match plan.merges.is_empty() {
         true => before.with_trees(tensor, pattern, &plan.kernels.trees, plan.side_bytes()),
-        false => merges::of_sweep(before, tensor, (pattern, plan)),
+        false => merges::of_sweep(before, tensor, pattern, plan),
     }
 }
 

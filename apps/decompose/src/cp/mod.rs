@@ -55,8 +55,8 @@ fn run_in<V: Value + Into<f64>>(
         return Ok(Done::Complete);
     }
     let Prepared { mut engine, start, facts } = prepared;
-    let parts = (&mut engine, start, facts.unit);
-    let solved = solve::solve(settings, parts, folder.as_ref(), &mut console)?;
+    let (unit, place) = (facts.unit, folder.as_ref());
+    let solved = solve::solve(settings, &mut engine, start, unit, place, &mut console)?;
     if let Some(warning) = solved.outcome.gram.warning() {
         console.screen.warn(warning);
     }

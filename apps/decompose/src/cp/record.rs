@@ -152,11 +152,12 @@ fn plan<V: Value>(solved: &Solved<V>, facts: &Facts) -> PlanRecord {
 fn result<V: Value>(solved: &Solved<V>) -> ResultRecord<'_> {
     let outcome = &solved.outcome;
     let best = outcome.best();
-    let starts = (outcome.restarts.as_slice(), outcome.best);
+    let starts =
+        StartsRecord::new(&outcome.restarts, outcome.best, &outcome.history, outcome.seconds);
     ResultRecord {
         fit: best.fit,
         relative_error: best.relative_error,
-        starts: StartsRecord::new(starts, &outcome.history, outcome.seconds),
+        starts,
         match_scores: outcome.match_scores.rows().into_iter().map(|row| row.to_vec()).collect(),
         weights: outcome.model.weights(),
         zero_components: outcome.model.zero_components().iter().map(|r| r + 1).collect(),

@@ -7,7 +7,6 @@ use decompose_formats::Value;
 use decompose_plot::{ComponentChoice, ScoreMatrix, Timing};
 use serde::Serialize;
 
-use crate::cli::Done;
 use crate::cp::prepare::Facts;
 use crate::cp::record;
 use crate::cp::settings::Settings;
@@ -15,11 +14,8 @@ use crate::cp::solve::Solved;
 use crate::failure::Failure;
 use crate::run::components::{self, Modes};
 use crate::run::figures::{self, Sketches};
-use crate::run::memory::Forecast;
 use crate::run::record::Parts;
-use crate::run::settings::RunSettings;
-use crate::run::tensor::TensorFacts;
-use crate::run::{Desk, Ended, Phases, Written};
+use crate::run::{Desk, Ended, Phases, RunFacts, Written};
 
 /// A factor match score from which two models count as the same: 0.99 in each of three modes.
 const SAME: f64 = 0.97;
@@ -32,8 +28,10 @@ pub(crate) struct Report<'a, V: Value> {
 }
 
 impl<V: Value + Into<f64>> Ended for Report<'_, V> {
-    fn run(&self) -> (&RunSettings, &TensorFacts, Forecast) {
-        (&self.settings.run, &self.facts.tensor, self.facts.forecast)
+    fn facts(&self) -> RunFacts<'_> {
+        let Facts { tensor, forecast, .. } = self.facts;
+        let (settings, done) = (&self.settings.run, self.solved.done);
+        RunFacts { settings, tensor, forecast: *forecast, done }
     }
 
     fn parts(&self) -> Parts<impl Serialize + Sync, impl Serialize + Sync, impl Serialize + Sync> {
@@ -58,14 +56,14 @@ impl<V: Value + Into<f64>> Ended for Report<'_, V> {
     }
 
     fn draw(&self, sketches: &mut Sketches<'_>) {
-        let outcome = &self.solved.outcome;
+        let (outcome, tol) = (&self.solved.outcome, self.settings.stop.tol);
         let title = self.title();
         let what = format!("rank {}", outcome.model.rank());
-        let starts = (outcome.restarts.as_slice(), self.settings.stop.tol);
         let modes = Modes::new(&self.facts.tensor.labels);
         let choice = ComponentChoice::default();
         let components = || components::of_cp(&outcome.model, &modes, &title, &choice);
-        let course = || Ok(figures::convergence(starts, &outcome.history, (&title, &what)));
+        let course =
+            || Ok(figures::convergence(&outcome.restarts, &outcome.history, tol, &title, &what));
         sketches.both(
             |sketches| sketches.add("components", components),
             |sketches| {
@@ -103,10 +101,6 @@ impl<V: Value + Into<f64>> Ended for Report<'_, V> {
             writeln!(f, "stability   {close} of {rest} other starts found the same components")?;
         }
         writeln!(f, "iterations  {}; {}", best.iterations, best.stop)
-    }
-
-    fn done(&self) -> Done {
-        self.solved.done
     }
 }
 

@@ -11,7 +11,7 @@ use decompose_cp::{Arrangement, CpConfig, NonNegModes};
 use crate::cp::args::{CpArgs, Init};
 use crate::cp::compat::{Compat, Defaults, StartRange};
 use crate::failure::Failure;
-use crate::run::settings::{RunDefaults, RunSettings};
+use crate::run::settings::{RunArgs, RunDefaults, RunSettings};
 
 /// All decisions about a run.
 #[derive(Clone, Debug)]
@@ -62,8 +62,14 @@ impl Settings {
             seed: defaults.seed,
             suffix: format!("cp-r{rank}"),
         };
-        let (how, output) = ((&args.model.course, &args.compute), (&args.output, args.switches));
-        let run = RunSettings::new(args.input.clone(), how, output, shared_defaults)?;
+        let typed = RunArgs {
+            input: args.input.clone(),
+            course: &args.model.course,
+            compute: &args.compute,
+            output: &args.output,
+            switches: args.switches,
+        };
+        let run = RunSettings::new(typed, shared_defaults)?;
         let start = match &run.saved {
             Some(saved) => StartFrom::Checkpoint(saved.clone()),
             None => StartFrom::Init(args.model.init.clone().unwrap_or(defaults.init.clone())),

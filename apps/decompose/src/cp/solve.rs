@@ -27,7 +27,9 @@ pub(crate) struct Solved<V: Value> {
 /// As [`journal::watch`].
 pub(crate) fn solve<V: Value>(
     settings: &Settings,
-    (engine, start, unit): (&mut Engine<V>, Start<V>, Unit),
+    engine: &mut Engine<V>,
+    start: Start<V>,
+    unit: Unit,
     folder: Option<&RunFolder>,
     console: &mut Console,
 ) -> Result<Solved<V>, Failure> {

@@ -49,9 +49,7 @@ pub(crate) fn run(args: &RankArgs) -> Result<Done, Failure> {
     // The forecast is that of the largest rank.
     let largest = settings.with_rank(args.ranks.0.iter().copied().max().unwrap_or(1));
     let mut loaded = match args.method {
-        ScanMethod::Complete => {
-            data::load((&largest, 1), &mut console, |tensor| Ok((tensor, None)))?
-        }
+        ScanMethod::Complete => data::load(&largest, 1, &mut console, |tensor| Ok((tensor, None)))?,
         ScanMethod::Cp if matches!(settings.held_out, HeldOut::Files { .. }) => {
             return Err(Failure::input("--method cp divides the tensor itself; use --split"));
         }
@@ -65,7 +63,7 @@ pub(crate) fn run(args: &RankArgs) -> Result<Done, Failure> {
                 "--missing needs --method complete: for cp no cell is unknown",
             ));
         }
-        ScanMethod::Cp => data::load((&largest, 2), &mut console, |tensor| {
+        ScanMethod::Cp => data::load(&largest, 2, &mut console, |tensor| {
             let zeros = data::list_bytes(&tensor).saturating_mul(2 + 1);
             memory::foresee(
                 zeros,

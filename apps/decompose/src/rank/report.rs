@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 
 use decompose_common::files;
 use decompose_common::stopping::StopReason;
-use decompose_plot::{Curve, CurveLook, CurvePanel, Curves, ScaleKind, Timing};
+use decompose_plot::{Curve, CurveLook, CurvePanel, Curves, ScaleKind};
 use serde::Serialize;
 use serde_json::{Value as Json, json};
 
@@ -20,11 +20,8 @@ use crate::rank::args::ScanMethod;
 use crate::rank::recommend::{Recommendation, recommend};
 use crate::rank::scan::{RankRow, Scan};
 use crate::run::figures::Sketches;
-use crate::run::memory::Forecast;
 use crate::run::record::Parts;
-use crate::run::settings::RunSettings;
-use crate::run::tensor::TensorFacts;
-use crate::run::{Desk, Ended, Phases, Written};
+use crate::run::{Desk, Ended, Phases, RunFacts, Written};
 
 /// A scan that has ended.
 pub(crate) struct Report {
@@ -44,8 +41,10 @@ pub(crate) struct Ending<'a> {
 }
 
 impl Ended for Ending<'_> {
-    fn run(&self) -> (&RunSettings, &TensorFacts, Forecast) {
-        (&self.settings.run, &self.loaded.tensor, self.loaded.forecast)
+    fn facts(&self) -> RunFacts<'_> {
+        let Loaded { tensor, forecast, .. } = self.loaded;
+        let (settings, done) = (&self.settings.run, self.report.done);
+        RunFacts { settings, tensor, forecast: *forecast, done }
     }
 
     fn parts(&self) -> Parts<impl Serialize + Sync, impl Serialize + Sync, impl Serialize + Sync> {
@@ -61,16 +60,8 @@ impl Ended for Ending<'_> {
         sketches.add("rank", || Ok(self.report.figure()));
     }
 
-    fn timing(&self, _: &Phases) -> Option<Timing> {
-        None
-    }
-
     fn summary(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.report.summary(f)
-    }
-
-    fn done(&self) -> Done {
-        self.report.done
     }
 
     fn told(&self, result: &impl Serialize, _: &Phases) -> Json {

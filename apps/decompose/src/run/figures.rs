@@ -99,9 +99,11 @@ impl<'a> Sketches<'a> {
 
 /// Returns the figure of fits by iteration and time.  `what` names a single start: `rank 10`.
 pub(crate) fn convergence(
-    (restarts, tolerance): (&[RestartReport], f64),
+    restarts: &[RestartReport],
     history: &[IterationRecord],
-    (title, what): (&str, &str),
+    tolerance: f64,
+    title: &str,
+    what: &str,
 ) -> Convergence {
     let runs = restarts.iter().zip(1..).map(|(start, number)| {
         let records = history.iter().filter(|record| record.restart == number);

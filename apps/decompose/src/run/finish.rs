@@ -37,10 +37,19 @@ pub(crate) fn while_freeing<T: Send, R>(done: T, work: impl FnOnce() -> R) -> R 
     })
 }
 
+/// What every run that has ended tells of itself.
+pub(crate) struct RunFacts<'a> {
+    pub(crate) settings: &'a RunSettings,
+    pub(crate) tensor: &'a TensorFacts,
+    pub(crate) forecast: Forecast,
+    /// How it ended, if all is written.
+    pub(crate) done: Done,
+}
+
 /// A run that has ended: what it records, writes, draws and tells.
 pub(crate) trait Ended: Sync {
-    /// Returns the shared options, what was found in the file, and the forecast.
-    fn run(&self) -> (&RunSettings, &TensorFacts, Forecast);
+    /// Returns the shared options, what was found in the file, the forecast, and the end.
+    fn facts(&self) -> RunFacts<'_>;
 
     /// Returns what `run.json` says of the run.
     fn parts(&self) -> Parts<impl Serialize + Sync, impl Serialize + Sync, impl Serialize + Sync>;
@@ -56,7 +65,9 @@ pub(crate) trait Ended: Sync {
     fn draw(&self, sketches: &mut Sketches<'_>);
 
     /// Returns the figure of the phases, of which writing is the last, if there is one.
-    fn timing(&self, phases: &Phases) -> Option<Timing>;
+    fn timing(&self, _phases: &Phases) -> Option<Timing> {
+        None
+    }
 
     /// Writes the result in a few lines, for people.
     ///
@@ -65,13 +76,9 @@ pub(crate) trait Ended: Sync {
     /// Those of `f`.
     fn summary(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result;
 
-    /// Returns how the run ended, if all is written.
-    fn done(&self) -> Done;
-
     /// Returns the facts of the event `result`, with the `result` of the record.
     fn told(&self, result: &impl Serialize, phases: &Phases) -> Json {
-        let (settings, _, forecast) = self.run();
-        record::result(settings, &forecast, phases, result)
+        record::result(&self.facts(), phases, result)
     }
 }
 
@@ -158,13 +165,13 @@ pub(crate) fn finish(
 ) -> Result<Done, Failure> {
     let parts = ended.parts();
     let files = match folder {
-        Some(folder) => save((ended, &parts), folder, console)?,
+        Some(folder) => save(ended, &parts, folder, console)?,
         None => Vec::new(),
     };
     console.tell("result", ended.told(&parts.result, &console.phases));
     let phases = &console.phases.clone();
     console.summary(Summary { ended, phases, files: &files });
-    Ok(console.done(ended.done()))
+    Ok(console.done(ended.facts().done))
 }
 
 /// Writes all files; returns their names.
@@ -176,7 +183,8 @@ pub(crate) fn finish(
 ///
 /// If the model cannot be written, or the results cannot take their place.
 fn save<O, P, R>(
-    (ended, parts): (&impl Ended, &Parts<O, P, R>),
+    ended: &impl Ended,
+    parts: &Parts<O, P, R>,
     mut folder: RunFolder,
     console: &mut Console,
 ) -> Result<Vec<String>, Failure>
@@ -185,12 +193,13 @@ where
     P: Serialize + Sync,
     R: Serialize + Sync,
 {
-    let (settings, tensor, forecast) = ended.run();
+    let facts = ended.facts();
+    let settings = facts.settings;
     folder.keep();
-    forecast.write();
+    facts.forecast.write();
     let (before, work) = (console.phases.clone(), folder.work().to_owned());
     let record = |phases: &Phases, warnings: &[String]| {
-        record::write(settings, (tensor, forecast, phases), parts, (&work, warnings))
+        record::write(&facts, phases, parts, &work, warnings)
     };
     let first = || record(&before, &[]);
     let desk = Desk { folder: &work, record: &first };

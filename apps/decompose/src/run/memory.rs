@@ -229,7 +229,7 @@ impl Forecast {
             before + narrow + numbers + (kept - bytes(tree)) + upper.max(sorting + bits)
         });
         let building = build.max().unwrap_or(0).max(self.narrowing(tensor) + numbers);
-        self.with_built((kept, copies), sorting, building)
+        self.with_built(kept, copies, sorting, building)
     }
 
     /// The bytes held while the columns of the list become as narrow as levels of trees.
@@ -246,7 +246,8 @@ impl Forecast {
     /// held at once, `sorting` of them to sort in.
     pub(crate) fn with_built(
         self,
-        (kept, copies): (u64, u64),
+        kept: u64,
+        copies: u64,
         sorting: u64,
         building: u64,
     ) -> Forecast {

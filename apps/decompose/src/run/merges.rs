@@ -47,7 +47,8 @@ struct Stages {
 pub(crate) fn of_sweep<V: Value>(
     before: Forecast,
     tensor: &Coo<V>,
-    (pattern, plan): (&Pattern, &SweepPlan),
+    pattern: &Pattern,
+    plan: &SweepPlan,
 ) -> Forecast {
     let mut list = List::new(tensor, pattern);
     let (mut building, mut tuples) = (before.narrowing(tensor), 0);
@@ -60,7 +61,7 @@ pub(crate) fn of_sweep<V: Value>(
     }
     let inner: u64 = plan.merges.iter().map(|merge| merge.kernels.tree_bytes).sum();
     building = building.max(tuples.max(inner) + list.building(&plan.kernels));
-    before.with_built((plan.tree_bytes(), plan.side_bytes()), list.sorting, building)
+    before.with_built(plan.tree_bytes(), plan.side_bytes(), list.sorting, building)
 }
 
 /// Predicts the memory of the trees of a Tucker decomposition with merges: the list is kept until the trees of
@@ -68,7 +69,8 @@ pub(crate) fn of_sweep<V: Value>(
 pub(crate) fn of_ttmc<V: Value>(
     before: Forecast,
     tensor: &Coo<V>,
-    (pattern, plan): (&Pattern, &TuckerPlan),
+    pattern: &Pattern,
+    plan: &TuckerPlan,
 ) -> Forecast {
     let list = List::new(tensor, pattern);
     // The list is as wide as it was read.
@@ -85,7 +87,7 @@ pub(crate) fn of_ttmc<V: Value>(
         let direct = before.narrowing(tensor).max(list.building(&plan.kernels));
         building = building.max(built + direct);
     }
-    before.with_built((plan.tree_bytes(), plan.side_bytes()), list.sorting, building)
+    before.with_built(plan.tree_bytes(), plan.side_bytes(), list.sorting, building)
 }
 
 /// Whether a list is kept beside its tree.

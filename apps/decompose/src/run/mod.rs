@@ -33,7 +33,7 @@ use rayon::ThreadPoolBuilder;
 
 use crate::failure::Failure;
 
-pub(crate) use crate::run::finish::{Desk, Ended, Written, finish, while_freeing};
+pub(crate) use crate::run::finish::{Desk, Ended, RunFacts, Written, finish, while_freeing};
 
 /// Wall times of the phases, in order.
 #[derive(Clone, Debug, Default)]

@@ -17,11 +17,10 @@ use serde_json::Value as Json;
 
 use crate::failure::Failure;
 use crate::labels::{self, LabelRecord};
-use crate::run::Phases;
 use crate::run::args::Precision;
 use crate::run::memory::Forecast;
 use crate::run::settings::{Codegen, RunSettings};
-use crate::run::tensor::TensorFacts;
+use crate::run::{Phases, RunFacts};
 
 /// The file's content; fields in the order written.
 #[derive(Serialize)]
@@ -111,7 +110,8 @@ pub(crate) struct StartsRecord<'a> {
 impl StartsRecord<'_> {
     /// Records `starts`, of which that at `best` is kept, with the history and the seconds of all.
     pub(crate) fn new<'a>(
-        (starts, best): (&'a [RestartReport], usize),
+        starts: &'a [RestartReport],
+        best: usize,
         history: &[IterationRecord],
         solver_seconds: f64,
     ) -> StartsRecord<'a> {
@@ -153,12 +153,14 @@ struct PhaseRecord {
 ///
 /// If it cannot be written.
 pub(crate) fn write<O: Serialize, P: Serialize, R: Serialize>(
-    settings: &RunSettings,
-    (facts, forecast, phases): (&TensorFacts, Forecast, &Phases),
+    facts: &RunFacts<'_>,
+    phases: &Phases,
     parts: &Parts<O, P, R>,
-    (folder, warnings): (&Path, &[String]),
+    folder: &Path,
+    warnings: &[String],
 ) -> Result<PathBuf, Failure> {
     let path = folder.join("run.json");
+    let RunFacts { settings, tensor, forecast, .. } = *facts;
     let record = Record {
         program: format!("decompose {}", parts.command),
         version: env!("CARGO_PKG_VERSION"),
@@ -168,12 +170,12 @@ pub(crate) fn write<O: Serialize, P: Serialize, R: Serialize>(
         compiler: settings.toolchain().compiler().ok().map(|c| c.version().to_owned()),
         input: InputRecord {
             path: lossy(&settings.input.file),
-            blake3: facts.blake3.as_deref(),
-            extents: &facts.report.extents,
-            nnz: facts.nnz,
-            duplicates_merged: facts.merged,
-            read: &facts.report,
-            labels: labels::records(&facts.labels),
+            blake3: tensor.blake3.as_deref(),
+            extents: &tensor.report.extents,
+            nnz: tensor.nnz,
+            duplicates_merged: tensor.merged,
+            read: &tensor.report,
+            labels: labels::records(&tensor.labels),
         },
         plan: &parts.plan,
         memory: MemoryRecord {
@@ -193,18 +195,13 @@ pub(crate) fn write<O: Serialize, P: Serialize, R: Serialize>(
 }
 
 /// Returns the facts of the event `result`, with the command's own `result`.
-pub(crate) fn result(
-    settings: &RunSettings,
-    forecast: &Forecast,
-    phases: &Phases,
-    result: &impl Serialize,
-) -> Json {
+pub(crate) fn result(facts: &RunFacts<'_>, phases: &Phases, result: &impl Serialize) -> Json {
     serde_json::json!({
-        "out": lossy(&settings.folder),
+        "out": lossy(&facts.settings.folder),
         "result": result,
         "phases": phase_records(phases),
         "memory_peak": machine::peak_bytes(),
-        "memory_predicted": forecast.last(),
+        "memory_predicted": facts.forecast.last(),
     })
 }
 

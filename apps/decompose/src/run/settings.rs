@@ -80,6 +80,15 @@ pub(crate) enum Results {
     Json,
 }
 
+/// The shared options as typed.
+pub(crate) struct RunArgs<'a> {
+    pub(crate) input: InputArgs,
+    pub(crate) course: &'a CourseArgs,
+    pub(crate) compute: &'a ComputeArgs,
+    pub(crate) output: &'a OutputArgs,
+    pub(crate) switches: Switches,
+}
+
 /// What holds where the user says nothing; differs between commands.
 #[derive(Clone, Debug)]
 pub(crate) struct RunDefaults {
@@ -96,12 +105,8 @@ impl RunSettings {
     /// # Errors
     ///
     /// Options that exclude each other.
-    pub(crate) fn new(
-        input: InputArgs,
-        (course, compute): (&CourseArgs, &ComputeArgs),
-        (output, switches): (&OutputArgs, Switches),
-        defaults: RunDefaults,
-    ) -> Result<RunSettings, Failure> {
+    pub(crate) fn new(args: RunArgs<'_>, defaults: RunDefaults) -> Result<RunSettings, Failure> {
+        let RunArgs { input, course, compute, output, switches } = args;
         let task = match switches {
             s if s.explain => Task::Explain,
             s if s.nowrite => Task::Compute,

@@ -5,7 +5,7 @@ use std::fmt;
 use decompose_common::machine::{peak_bytes, size};
 
 use crate::run::Phases;
-use crate::run::finish::Ended;
+use crate::run::finish::{Ended, RunFacts};
 
 /// A finished run, shown by its `Display`.
 pub(crate) struct Summary<'a, E> {
@@ -17,7 +17,7 @@ pub(crate) struct Summary<'a, E> {
 impl<E: Ended> fmt::Display for Summary<'_, E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.ended.summary(f)?;
-        let (settings, _, forecast) = self.ended.run();
+        let RunFacts { settings, forecast, .. } = self.ended.facts();
         let phases = self.phases.0.iter().filter(|(_, seconds)| *seconds >= 0.0005);
         let phases: Vec<String> =
             phases.map(|(name, seconds)| format!("{name} {seconds:.3}")).collect();

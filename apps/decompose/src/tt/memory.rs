@@ -48,7 +48,8 @@ pub(crate) fn plan<V: Value>(
     tensor: &Coo<V>,
     planner: &Planner,
     options: PlanOptions,
-    (before, settings): (Forecast, &Settings),
+    before: Forecast,
+    settings: &Settings,
 ) -> Result<(TtPlan, Forecast), Failure> {
     let before = with_train::<V>(before, planner, settings);
     let try_plan = |options: &PlanOptions| {

@@ -65,7 +65,7 @@ fn run_in<V: Value>(settings: &Settings, folder: Option<RunFolder>) -> Result<Do
     }
     let Prepared { work, facts } = prepared;
     let order = facts.ordering.order.modes().len();
-    let mut solved = solve::solve(settings, (work, order), folder.as_ref(), &mut console)?;
+    let mut solved = solve::solve(settings, work, order, folder.as_ref(), &mut console)?;
     solved.outcome = solved.outcome.in_unit::<V>(facts.unit)?;
     if solved.outcome.keeps_bound() == Some(false) {
         console.screen.warn(

@@ -63,12 +63,12 @@ pub(crate) fn prepare<V: Value>(
     let planned = console.phase("plan", || {
         let planner = Planner::new(&PatternCounts::of(&tensor), &request)?;
         let tensor = tensor.permute_modes(&planner.ordering().order)?;
-        let planned = memory::plan(&tensor, &planner, request.options, (before, settings))?;
+        let planned = memory::plan(&tensor, &planner, request.options, before, settings)?;
         Ok::<_, Failure>((tensor, planner, planned))
     });
     let (tensor, planner, (plan, forecast)) = planned?;
     let ordering = planner.ordering().clone();
-    tell_plan((&ordering, &plan), settings, console)?;
+    tell_plan(&ordering, &plan, settings, console)?;
     forecast.tell(console)?;
     forecast.build(REMEDY)?;
     let given = given.map(|(mut train, order)| {
@@ -141,7 +141,8 @@ fn start(
 }
 
 fn tell_plan(
-    (ordering, plan): (&Ordering, &TtPlan),
+    ordering: &Ordering,
+    plan: &TtPlan,
     settings: &Settings,
     console: &Console,
 ) -> Result<(), Failure> {

@@ -97,7 +97,8 @@ pub(crate) fn options(settings: &Settings) -> Options {
 /// Returns the result of a run.
 fn result<'a>(solved: &'a Solved, facts: &Facts) -> ResultRecord<'a> {
     let outcome = &solved.outcome;
-    let starts = (outcome.restarts.as_slice(), outcome.best);
+    let starts =
+        StartsRecord::new(&outcome.restarts, outcome.best, &outcome.history, outcome.seconds);
     ResultRecord {
         fit: 1.0 - outcome.verified.relative_error,
         relative_error: outcome.verified.relative_error,
@@ -108,6 +109,6 @@ fn result<'a>(solved: &'a Solved, facts: &Facts) -> ResultRecord<'a> {
         mode_order: facts.ordering.order.to_string(),
         parameters: outcome.train.parameters(),
         compression: outcome.compression(),
-        starts: StartsRecord::new(starts, &outcome.history, outcome.seconds),
+        starts,
     }
 }

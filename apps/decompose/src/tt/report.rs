@@ -9,15 +9,12 @@ use decompose_plot::Timing;
 use decompose_tt::{Measured, Method, TtOutcome};
 use serde::Serialize;
 
-use crate::cli::Done;
 use crate::failure::Failure;
 use crate::run::components::{Modes, TrainVectors};
 use crate::run::figures::{self, Sketches};
-use crate::run::memory::{Forecast, figure_bytes};
+use crate::run::memory::figure_bytes;
 use crate::run::record::Parts;
-use crate::run::settings::RunSettings;
-use crate::run::tensor::TensorFacts;
-use crate::run::{Desk, Ended, Phases, Written};
+use crate::run::{Desk, Ended, Phases, RunFacts, Written};
 use crate::tt::prepare::Facts;
 use crate::tt::settings::{Settings, joined, times};
 use crate::tt::solve::Solved;
@@ -37,8 +34,10 @@ pub(crate) struct Report<'a, V: Value> {
 }
 
 impl<V: Value> Ended for Report<'_, V> {
-    fn run(&self) -> (&RunSettings, &TensorFacts, Forecast) {
-        (&self.settings.run, &self.facts.tensor, self.facts.forecast)
+    fn facts(&self) -> RunFacts<'_> {
+        let Facts { tensor, forecast, .. } = self.facts;
+        let (settings, done) = (&self.settings.run, self.solved.done);
+        RunFacts { settings, tensor, forecast: *forecast, done }
     }
 
     fn parts(&self) -> Parts<impl Serialize + Sync, impl Serialize + Sync, impl Serialize + Sync> {
@@ -57,14 +56,17 @@ impl<V: Value> Ended for Report<'_, V> {
 
     /// The components of a large train take long, and are left to `decompose plot`.
     fn draw(&self, sketches: &mut Sketches<'_>) {
-        let outcome = &self.solved.outcome;
+        let (outcome, tol) = (&self.solved.outcome, self.settings.stop.tol);
         let title = self.title();
         match self.settings.config.method {
             Method::Svd => {}
             Method::Als | Method::Dmrg => {
-                let starts = (outcome.restarts.as_slice(), self.settings.stop.tol);
                 let what = format!("ranks {}", joined(&outcome.train.ranks(), "-"));
-                let course = || Ok(figures::convergence(starts, &outcome.history, (&title, &what)));
+                let course = || {
+                    Ok(figures::convergence(
+                        &outcome.restarts, &outcome.history, tol, &title, &what,
+                    ))
+                };
                 sketches.add("convergence", course);
             }
         }
@@ -102,10 +104,6 @@ impl<V: Value> Ended for Report<'_, V> {
             writeln!(f, "best start  {number} of {count}, seed {}", best.seed)?;
         }
         writeln!(f, "iterations  {}; {}", best.iterations, best.stop)
-    }
-
-    fn done(&self) -> Done {
-        self.solved.done
     }
 }
 

@@ -8,7 +8,7 @@ use crate::cli::Done;
 use crate::failure::Failure;
 use crate::run::figures::Sketches;
 use crate::run::record;
-use crate::run::settings::{RunDefaults, RunSettings};
+use crate::run::settings::{RunArgs, RunDefaults, RunSettings};
 use crate::stdout;
 use crate::tt::args::TtArgs;
 use crate::tt::settings::{joined, ranks};
@@ -23,8 +23,14 @@ pub(crate) fn run(args: &TtArgs) -> Result<Done, Failure> {
     let asked = ranks(&args.model)?;
     let suffix = "tt-rounded".to_owned();
     let defaults = RunDefaults { max_iters: 0, tol: 0.0, seed: 0, suffix };
-    let (how, output) = ((&args.model.course, &args.compute), (&args.output, args.switches));
-    let mut settings = RunSettings::new(args.input.clone(), how, output, defaults)?;
+    let typed = RunArgs {
+        input: args.input.clone(),
+        course: &args.model.course,
+        compute: &args.compute,
+        output: &args.output,
+        switches: args.switches,
+    };
+    let mut settings = RunSettings::new(typed, defaults)?;
     let folder = settings.claim()?;
     let (model, meaning) = info::read(args)?;
     let train = Train::of_model(&model);

@@ -5,7 +5,7 @@ use std::ops::Deref;
 use decompose_tt::{Method, Ranks, TrainOrder, TtConfig};
 
 use crate::failure::Failure;
-use crate::run::settings::{RunDefaults, RunSettings};
+use crate::run::settings::{RunArgs, RunDefaults, RunSettings};
 use crate::tt::args::{Init, ModelArgs, TtArgs};
 
 /// All decisions about a run.
@@ -36,8 +36,14 @@ impl Settings {
         let ranks = ranks(model)?;
         let suffix = format!("tt-{}", short(&ranks));
         let defaults = RunDefaults { max_iters: 50, tol: 1e-5, seed: 0, suffix };
-        let (how, output) = ((&model.course, &args.compute), (&args.output, args.switches));
-        let run = RunSettings::new(args.input.clone(), how, output, defaults)?;
+        let typed = RunArgs {
+            input: args.input.clone(),
+            course: &model.course,
+            compute: &args.compute,
+            output: &args.output,
+            switches: args.switches,
+        };
+        let run = RunSettings::new(typed, defaults)?;
         let usual = if ranks.bound().is_some() { Method::Svd } else { Method::Als };
         let config = TtConfig {
             seed: run.seed,

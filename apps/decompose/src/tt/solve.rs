@@ -25,7 +25,8 @@ pub(crate) struct Solved {
 /// As [`journal::watch`].
 pub(crate) fn solve<V: Value>(
     settings: &Settings,
-    (work, order): (Work<V>, usize),
+    work: Work<V>,
+    order: usize,
     folder: Option<&RunFolder>,
     console: &mut Console,
 ) -> Result<Solved, Failure> {

@@ -8,7 +8,7 @@ use decompose_core::sweep::Merging;
 use decompose_formats::dense::matrix_bytes;
 use decompose_formats::{Coo, Value};
 use decompose_tucker::{
-    PlanRequest, Truncation, TuckerPlan, core_bytes, plan as plan_tucker, whole_bytes,
+    PlanRequest, Target, Truncation, TuckerPlan, core_bytes, plan as plan_tucker, whole_bytes,
     working_bytes,
 };
 
@@ -35,20 +35,26 @@ const ASSUMED_RANK: u64 = 16;
 /// Returns what a Tucker decomposition needs beside list and trees, before the plan.
 pub(crate) fn needs<V: Value>(
     tensor: &Coo<V>,
-    ranks: Option<&[usize]>,
-    (settings, floor): (&Settings, Floor),
+    target: &Target,
+    settings: &Settings,
+    floor: Floor,
 ) -> Needs {
+    let ranks = match target {
+        Target::Ranks(ranks) => Some(ranks.as_slice()),
+        Target::Error(_) => None,
+    };
     let figures = figure_bytes(tensor.order(), settings);
     let factors =
-        ranks.map_or(0, |ranks| factor_bytes::<V>(tensor.extents(), ranks, (settings, floor)));
-    Needs { start: start_bytes(tensor, ranks, (settings, floor)), factors, work: 0, figures }
+        ranks.map_or(0, |ranks| factor_bytes::<V>(tensor.extents(), ranks, settings, floor));
+    Needs { start: start_bytes(tensor, ranks, settings, floor), factors, work: 0, figures }
 }
 
 /// The factors of the start, of the best model of others, and of a HOSVD that is compared.
 fn factor_bytes<V: Value>(
     extents: &[u64],
     ranks: &[usize],
-    (settings, floor): (&Settings, Floor),
+    settings: &Settings,
+    floor: Floor,
 ) -> u64 {
     let compared = floor == Floor::Hosvd;
     let models = 1 + u64::from(settings.restarts > 1 || compared) + u64::from(compared);
@@ -61,7 +67,8 @@ fn factor_bytes<V: Value>(
 fn start_bytes<V: Value>(
     tensor: &Coo<V>,
     ranks: Option<&[usize]>,
-    (settings, floor): (&Settings, Floor),
+    settings: &Settings,
+    floor: Floor,
 ) -> u64 {
     let truncation = match settings.start {
         StartFrom::Hosvd(truncation) => truncation,
@@ -101,9 +108,10 @@ pub(crate) fn check_core<V: Value>(
     tensor: &Coo<V>,
     ranks: &[usize],
     before: Forecast,
-    (settings, floor): (&Settings, Floor),
+    settings: &Settings,
+    floor: Floor,
 ) -> Result<(), Failure> {
-    let factors = factor_bytes::<V>(tensor.extents(), ranks, (settings, floor));
+    let factors = factor_bytes::<V>(tensor.extents(), ranks, settings, floor);
     let work = core_bytes(ranks);
     let peak = before.base.saturating_add(factors).saturating_add(work);
     let least = Forecast { factors, work, peak: before.peak.max(peak), ..before };
@@ -118,12 +126,14 @@ pub(crate) fn check_core<V: Value>(
 /// If nothing fits, with the numbers of the leanest plan; or if there is no plan.
 pub(crate) fn plan<V: Value>(
     tensor: &Coo<V>,
-    (pattern, ranks): (&Pattern, &[usize]),
+    pattern: &Pattern,
+    ranks: &[usize],
     before: Forecast,
-    (settings, floor): (&Settings, Floor),
+    settings: &Settings,
+    floor: Floor,
 ) -> Result<(TuckerPlan, Forecast), Failure> {
     search(tensor.order())?;
-    let factors = factor_bytes::<V>(tensor.extents(), ranks, (settings, floor));
+    let factors = factor_bytes::<V>(tensor.extents(), ranks, settings, floor);
     let before = Forecast { factors, ..before };
     let mut request = PlanRequest {
         extents: tensor.extents(),
@@ -146,7 +156,7 @@ pub(crate) fn plan<V: Value>(
         let copies = plan.side_bytes();
         let forecast = match plan.merges.is_empty() {
             true => before.with_trees(tensor, pattern, &plan.kernels.trees, copies),
-            false => merges::of_ttmc(before, tensor, (pattern, &plan)),
+            false => merges::of_ttmc(before, tensor, pattern, &plan),
         };
         Ok(Tried { bytes: plan.tree_bytes() + copies, forecast, plan })
     };

@@ -51,9 +51,9 @@ fn run_in<V: Value + Into<f64>>(
         explain::print(&prepared.facts, &prepared.engine)?;
         return Ok(Done::Complete);
     }
-    let Prepared { mut engine, start, floor, facts } = prepared;
-    let parts = (&mut engine, start, floor);
-    let solved = solve::solve(settings, parts, &facts, (folder.as_ref(), &mut console))?;
+    let Prepared { mut engine, from, facts } = prepared;
+    let place = folder.as_ref();
+    let solved = solve::solve(settings, &mut engine, from, &facts, place, &mut console)?;
     let report = Report { settings, solved: &solved, facts: &facts };
     run::while_freeing(engine, || run::finish(&report, folder, &mut console))
 }

@@ -22,10 +22,15 @@ use crate::tucker::settings::{Floor, RanksFrom, Settings, StartFrom, times};
 /// A run about to begin.
 pub(crate) struct Prepared<V: Value> {
     pub(crate) engine: Engine<V>,
+    pub(crate) from: Beginning<V>,
+    pub(crate) facts: Facts,
+}
+
+/// Where a run begins.
+pub(crate) struct Beginning<V: Value> {
     pub(crate) start: Start<V>,
     /// The factors of a HOSVD to end above.
     pub(crate) floor: Option<Vec<Matrix<V>>>,
-    pub(crate) facts: Facts,
 }
 
 /// What was found and decided on the way.
@@ -54,11 +59,11 @@ pub(crate) fn prepare<V: Value>(
 ) -> Result<Prepared<V>, Failure> {
     let (given, remedy) = (given(settings)?, remedy(settings));
     let loaded = tensor::load(settings, console, |tensor: &Coo<V>, format| {
-        let ranks = settings.ranks(tensor.extents())?;
+        let target = settings.target(tensor.extents())?;
         check_trees(&settings.trees, tensor.extents())?;
         refuse_blocks(&settings.trees)?;
         let forecast = |floor| {
-            let needs = memory::needs(tensor, ranks.as_deref(), (settings, floor));
+            let needs = memory::needs(tensor, &target, settings, floor);
             Forecast::before_plan(tensor, format, settings, needs)
         };
         let mut floor = settings.floor(tensor.nnz());
@@ -69,12 +74,12 @@ pub(crate) fn prepare<V: Value>(
         }
         before.without_start().check(remedy)?;
         before.sort(remedy)?;
-        Ok((ranks, floor, before))
+        Ok((target, floor, before))
     });
-    let (tensor, facts, (ranks, floor, before)) = loaded?;
+    let (tensor, facts, (target, floor, before)) = loaded?;
     let (mut tensor, unit) = tensor::in_unit(tensor, &facts.report.file, console)?;
     let given = given.map(|model| model.in_unit(unit.inverse()));
-    let made = make_start(settings, (given, ranks), &mut tensor, console)?;
+    let made = make_start(settings, given, &target, &mut tensor, console)?;
     let Made { start, ranks, bound, mut unfoldings } = made;
     let mut factors = None;
     if floor == Floor::Hosvd {
@@ -86,10 +91,10 @@ pub(crate) fn prepare<V: Value>(
     values.for_each(|value| *value = unit.multiply(*value));
     // The starts are made: what they took is known.
     let before = before.without_start();
-    memory::check_core(&tensor, &ranks, before, (settings, floor))?;
+    memory::check_core(&tensor, &ranks, before, settings, floor)?;
     let planned = console.phase("plan", || {
         let counts = pattern::of(&PatternCounts::of(&tensor));
-        memory::plan(&tensor, (&counts, &ranks), before, (settings, floor))
+        memory::plan(&tensor, &counts, &ranks, before, settings, floor)
     });
     let (plan, forecast) = planned?;
     tell_plan(&plan, &ranks, console)?;
@@ -103,7 +108,7 @@ pub(crate) fn prepare<V: Value>(
     console.build(&build)?;
     forecast.solve(build.side_bytes, remedy)?;
     let facts = Facts { tensor: facts, unit, ranks, bound, unfoldings, plan, build, forecast };
-    Ok(Prepared { engine, start, floor: factors, facts })
+    Ok(Prepared { engine, from: Beginning { start, floor: factors }, facts })
 }
 
 /// Reads the model that `--init` names.
@@ -130,7 +135,8 @@ struct Made<V> {
 /// Makes the start.
 fn make_start<V: Value>(
     settings: &Settings,
-    (given, ranks): (Option<TuckerModel<V>>, Option<Vec<usize>>),
+    given: Option<TuckerModel<V>>,
+    target: &Target,
     tensor: &mut Coo<V>,
     console: &mut Console,
 ) -> Result<Made<V>, Failure> {
@@ -140,13 +146,12 @@ fn make_start<V: Value>(
             (_, Some(model)) => Start::Given(model),
             _ => Start::Random,
         };
-        let ranks = ranks.unwrap_or_default();
-        return Ok(Made { start, ranks, bound: None, unfoldings: None });
-    };
-    let target = match (&settings.ranks, ranks) {
-        (_, Some(ranks)) => Target::Ranks(ranks),
-        (RanksFrom::Error(eps), None) => Target::Error(*eps),
-        (_, None) => return Err(Failure::internal("no ranks")),
+        return match target {
+            Target::Ranks(ranks) => {
+                Ok(Made { start, ranks: ranks.clone(), bound: None, unfoldings: None })
+            }
+            Target::Error(_) => Err(Failure::internal("only a HOSVD finds ranks by an error")),
+        };
     };
     let seed = settings.seed;
     console.screen.line(format!(
@@ -154,7 +159,7 @@ fn make_start<V: Value>(
         counted(tensor.order(), "mode", "modes")
     ));
     let (found, seconds) =
-        console.screen.phase("start", || hosvd(tensor, &target, truncation, seed));
+        console.screen.phase("start", || hosvd(tensor, target, truncation, seed));
     let found = found?;
     console.phases.add("start", seconds);
     let ranks: Vec<usize> = found.factors.iter().map(|factor| factor.cols()).collect();

@@ -137,13 +137,14 @@ fn plan<V: Value>(solved: &Solved<V>, facts: &Facts) -> PlanRecord {
 fn result<'a, V: Value>(solved: &'a Solved<V>, facts: &'a Facts) -> ResultRecord<'a> {
     let outcome = &solved.outcome;
     let best = outcome.best();
-    let starts = (outcome.restarts.as_slice(), outcome.best);
+    let starts =
+        StartsRecord::new(&outcome.restarts, outcome.best, &outcome.history, outcome.seconds);
     ResultRecord {
         fit: best.fit,
         relative_error: best.relative_error,
         ranks: &facts.ranks,
         hosvd_bound: facts.bound,
         hosvd_fit: outcome.hosvd_fit,
-        starts: StartsRecord::new(starts, &outcome.history, outcome.seconds),
+        starts,
     }
 }

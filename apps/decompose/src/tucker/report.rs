@@ -10,15 +10,11 @@ use decompose_plot::{Spectra, Spectrum, Timing};
 use decompose_tucker::{Unfolding, slice_norms};
 use serde::Serialize;
 
-use crate::cli::Done;
 use crate::failure::Failure;
 use crate::run::components::{self, Modes};
 use crate::run::figures::{self, Sketches};
-use crate::run::memory::Forecast;
 use crate::run::record::Parts;
-use crate::run::settings::RunSettings;
-use crate::run::tensor::TensorFacts;
-use crate::run::{Desk, Ended, Phases, Written};
+use crate::run::{Desk, Ended, Phases, RunFacts, Written};
 use crate::tucker::prepare::Facts;
 use crate::tucker::record;
 use crate::tucker::settings::{Settings, times};
@@ -39,8 +35,10 @@ pub(crate) struct Report<'a, V: Value> {
 }
 
 impl<V: Value + Into<f64>> Ended for Report<'_, V> {
-    fn run(&self) -> (&RunSettings, &TensorFacts, Forecast) {
-        (&self.settings.run, &self.facts.tensor, self.facts.forecast)
+    fn facts(&self) -> RunFacts<'_> {
+        let Facts { tensor, forecast, .. } = self.facts;
+        let (settings, done) = (&self.settings.run, self.solved.done);
+        RunFacts { settings, tensor, forecast: *forecast, done }
     }
 
     fn parts(&self) -> Parts<impl Serialize + Sync, impl Serialize + Sync, impl Serialize + Sync> {
@@ -56,10 +54,10 @@ impl<V: Value + Into<f64>> Ended for Report<'_, V> {
     }
 
     fn draw(&self, sketches: &mut Sketches<'_>) {
-        let outcome = &self.solved.outcome;
+        let (outcome, tol) = (&self.solved.outcome, self.settings.stop.tol);
         let (title, what) = (self.title(), format!("ranks {}", times(&self.facts.ranks)));
-        let starts = (outcome.restarts.as_slice(), self.settings.stop.tol);
-        let course = || Ok(figures::convergence(starts, &outcome.history, (&title, &what)));
+        let course =
+            || Ok(figures::convergence(&outcome.restarts, &outcome.history, tol, &title, &what));
         sketches.add("convergence", course);
         let modes = Modes::new(&self.facts.tensor.labels);
         let components = || components::of_tucker(&outcome.model, &modes, &title, 0..SHOWN);
@@ -110,10 +108,6 @@ impl<V: Value + Into<f64>> Ended for Report<'_, V> {
             writeln!(f, "best start  {number} of {count}, {from}")?;
         }
         writeln!(f, "iterations  {}; {}", best.iterations, best.stop)
-    }
-
-    fn done(&self) -> Done {
-        self.solved.done
     }
 }
 

@@ -4,10 +4,12 @@ use std::ops::Deref;
 use std::path::PathBuf;
 
 use decompose_core::sweep::{Merging, Trees};
-use decompose_tucker::{Method, Truncation, TuckerConfig, check_order, check_ranks, saved_ranks};
+use decompose_tucker::{
+    Method, Target, Truncation, TuckerConfig, check_order, check_ranks, saved_ranks,
+};
 
 use crate::failure::Failure;
-use crate::run::settings::{RunDefaults, RunSettings};
+use crate::run::settings::{RunArgs, RunDefaults, RunSettings};
 use crate::tucker::args::{AboveHosvd, Init, MethodName, TuckerArgs};
 
 /// Non-zeros up to which a run is compared with a HOSVD: about a second at ranks of 16 on two cores.  With
@@ -91,8 +93,14 @@ impl Settings {
         }
         let suffix = format!("tucker-{}", ranks.suffix());
         let defaults = RunDefaults { max_iters: 50, tol: 1e-5, seed: 0, suffix };
-        let (how, output) = ((&args.model.course, &args.compute), (&args.output, args.switches));
-        let run = RunSettings::new(args.input.clone(), how, output, defaults)?;
+        let typed = RunArgs {
+            input: args.input.clone(),
+            course: &args.model.course,
+            compute: &args.compute,
+            output: &args.output,
+            switches: args.switches,
+        };
+        let run = RunSettings::new(typed, defaults)?;
         let start = start(&args, &run, &ranks)?;
         let (method, nonneg) = (args.model.method, args.model.nonneg);
         let (trees, merging) = (args.plan.trees()?, args.plan.merging()?);
@@ -126,21 +134,21 @@ impl Settings {
         }
     }
 
-    /// Returns the ranks for a tensor of `extents`, checked; `None` if they are to be found.
+    /// Returns the ranks for a tensor of `extents`, checked, or the error by which they are to be found.
     ///
     /// # Errors
     ///
     /// Ranks that do not fit the tensor.
-    pub(crate) fn ranks(&self, extents: &[u64]) -> Result<Option<Vec<usize>>, Failure> {
+    pub(crate) fn target(&self, extents: &[u64]) -> Result<Target, Failure> {
         check_order(extents.len())?;
         let ranks = match (&self.ranks, &self.start) {
             (RanksFrom::All(rank), _) => vec![*rank; extents.len()],
             (RanksFrom::Each(ranks), _) => ranks.clone(),
             (RanksFrom::Error(_), StartFrom::Checkpoint(folder)) => saved_ranks(folder)?,
-            (RanksFrom::Error(_), _) => return Ok(None),
+            (RanksFrom::Error(eps), _) => return Ok(Target::Error(*eps)),
         };
         check_ranks(extents, &ranks)?;
-        Ok(Some(ranks))
+        Ok(Target::Ranks(ranks))
     }
 
     /// Tells whether a HOSVD is wanted beside the start of a run on `nnz` non-zeros.

@@ -197,9 +197,10 @@ fn a_start_that_ends_below_hosvd_is_followed_by_one_from_it() {
         let config = TuckerConfig { seed, ..config(&ranks, 1) };
         let random = common::run(&coo, Start::Random, &config).best().fit;
         let mut engine = common::engine(common::clone(&coo), &config, None);
-        let starts = (Start::Random, hosvd_factors(&coo, &ranks));
+        let factors = hosvd_factors(&coo, &ranks);
+        let mut go_on = |_: &_| ControlFlow::Continue(());
         let outcome =
-            solve_above(&mut engine, starts, &config, &mut |_| ControlFlow::Continue(())).unwrap();
+            solve_above(&mut engine, Start::Random, factors, &config, &mut go_on).unwrap();
         let hosvd = outcome.hosvd_fit.unwrap();
         assert_eq!(outcome.restarts[0].fit, random);
         assert_eq!(outcome.restarts.len(), if random < hosvd { 2 } else { 1 });
@@ -241,7 +242,7 @@ proptest! {
             let mut engine = common::engine(common::clone(&coo), &config, None);
             let mut seen = 0;
             let outcome = solve_above(
-                &mut engine, (start, hosvd_factors(&coo, &ranks)), &config, &mut |_| {
+                &mut engine, start, hosvd_factors(&coo, &ranks), &config, &mut |_| {
                     seen += 1;
                     if seen == cut { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
                 },
