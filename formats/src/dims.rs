@@ -21,6 +21,13 @@ impl ModeOrder {
         ModeOrder((0..order).collect())
     }
 
+    /// Returns the `order` modes by increasing `key`, ties by number.
+    pub fn by_key<K: Ord>(order: usize, key: impl FnMut(&usize) -> K) -> ModeOrder {
+        let mut modes: Vec<usize> = (0..order).collect();
+        modes.sort_by_key(key);
+        ModeOrder(modes)
+    }
+
     /// Returns the order with `root` first and the others by increasing extent, ties by number.
     ///
     /// # Panics
@@ -28,9 +35,7 @@ impl ModeOrder {
     /// If `root` is not a mode of `extents`.
     pub fn rooted(root: usize, extents: &[u64]) -> ModeOrder {
         assert!(root < extents.len(), "mode {root} of an order-{} tensor", extents.len());
-        let mut rest: Vec<usize> = (0..extents.len()).filter(|&mode| mode != root).collect();
-        rest.sort_by_key(|&mode| (extents[mode], mode));
-        ModeOrder(std::iter::once(root).chain(rest).collect())
+        ModeOrder::by_key(extents.len(), |&mode| (mode != root, extents[mode]))
     }
 
     /// Returns the order with `mode` moved to the innermost place.

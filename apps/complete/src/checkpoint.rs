@@ -17,7 +17,7 @@ use decompose_common::{CommonError, SolverError};
 use decompose_formats::{Coo, Matrix};
 use ndarray::{Array2, ArrayView1};
 
-use crate::config::{Algorithm, Biases, CompleteConfig, ModelKind, Reg};
+use crate::config::{Biases, CompleteConfig, ModelKind, Reg};
 use crate::data::Data;
 use crate::loss::{Loss, Range};
 use crate::mean::root_mean_square;
@@ -41,7 +41,6 @@ fn identity(config: &CompleteConfig, data: Data<'_>) -> Identity {
         ModelKind::Tucker { ranks } => (1, ranks.clone()),
         ModelKind::Train { ranks } => (2, ranks.clone()),
     };
-    let algorithm = Algorithm::ALL.iter().position(|&known| known == config.algorithm);
     let loss = match config.loss {
         Loss::Gaussian => 0,
         Loss::Poisson => 1,
@@ -55,7 +54,7 @@ fn identity(config: &CompleteConfig, data: Data<'_>) -> Identity {
         ("entries", vec![data.train.nnz() as u64, count(data.val), count(data.test)]),
         ("model", vec![model]),
         ("ranks", ranks.into_iter().map(|rank| rank as u64).collect()),
-        ("algorithm", vec![algorithm.unwrap_or(0) as u64]),
+        ("algorithm", vec![config.algorithm as u64]),
         ("loss", vec![loss]),
         ("nonneg", vec![nonneg]),
         ("biases", vec![u64::from(config.biases == Biases::Modes)]),

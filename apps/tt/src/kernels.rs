@@ -373,7 +373,7 @@ impl<V: Value> Kernels<V> {
         let machine = Machine::here();
         let found = search_orders(SCHEDULERS[0], &problem, &stored, machine, &limits)?;
         let best = &found.candidates[0];
-        let at = stored.iter().position(|one| *one == best.storage).unwrap_or(0);
+        let at = stored.iter().position(|one| *one == best.storage).ok_or_else(no_tree)?;
         let schedule = best.candidate.schedule.clone();
         let note = KernelNote {
             left_out,

@@ -206,8 +206,7 @@ enum Wanted {
 }
 
 fn last_mode(order: usize, mode: usize) -> ModeOrder {
-    let others = (0..order).filter(|&m| m != mode);
-    ModeOrder::new(others.chain([mode]).collect()).unwrap_or_else(|| ModeOrder::natural(order))
+    ModeOrder::by_key(order, |&m| m == mode)
 }
 
 /// What is known of an unfolding.

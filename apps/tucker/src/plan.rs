@@ -230,9 +230,7 @@ fn owns_rows(step: &Step) -> bool {
 }
 
 fn rooted_at(mode: usize, order: usize) -> TreeLayout {
-    let modes = [mode].into_iter().chain((0..order).filter(|&m| m != mode)).collect();
-    let order = ModeOrder::new(modes).unwrap_or_else(|| ModeOrder::natural(order));
-    TreeLayout::new(order, 1)
+    TreeLayout::new(ModeOrder::by_key(order, |&m| m != mode), 1)
 }
 
 fn no_windows(request: &PlanRequest<'_>, mode: usize) -> CoreError {

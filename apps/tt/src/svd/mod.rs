@@ -22,6 +22,7 @@
 
 mod unfolding;
 
+use std::cmp::Reverse;
 use std::ops::ControlFlow;
 
 use decompose_common::SolverError;
@@ -59,7 +60,7 @@ pub struct TtSvd {
 
 /// Returns the order of the levels that the tree of [`tt_svd`] must have: the last mode first.
 pub fn tree_order(order: usize) -> ModeOrder {
-    ModeOrder::new((0..order).rev().collect()).unwrap_or(ModeOrder::natural(order))
+    ModeOrder::by_key(order, |&mode| Reverse(mode))
 }
 
 /// Decomposes the tensor stored as `tree`, its modes in train order, by one cut a bond.
