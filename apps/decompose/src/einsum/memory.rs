@@ -4,7 +4,7 @@ use std::fmt;
 
 use decompose_common::machine::{resident_bytes, size};
 use decompose_common::memory::{self, Limit};
-use decompose_core::schedule::Problem;
+use decompose_core::schedule::{Problem, Workspace};
 use decompose_formats::{Coo, Value};
 
 use crate::failure::Failure;
@@ -47,10 +47,13 @@ impl EinsumForecast {
             held,
             tree: trees.fold(0, u64::saturating_add),
             packed: dense_inputs(&pick.problem),
-            // Once as the kernel writes it, once as it is written to the file.
-            output: output_bytes(&pick.problem).saturating_mul(2),
+            output: match pick.schedule.workspace {
+                Some(_) => output_bytes(&pick.problem),
+                // Once as the kernel writes it, once as it is written to the file.
+                None => output_bytes(&pick.problem).saturating_mul(2),
+            },
             copies: pick.side_bytes,
-            buffers,
+            buffers: buffers.saturating_add(workspaces::<V>(pick, threads)),
             limit: memory::limit(max_memory),
         }
     }
@@ -104,6 +107,15 @@ impl fmt::Display for EinsumForecast {
             shown.map(|(name, bytes)| format!("{name} {}", size(*bytes))).collect();
         f.write_str(&shown.join(", "))
     }
+}
+
+/// Bytes of the dense workspaces of all threads: the value of each cell, whether it was met, and its place in the list.
+fn workspaces<V: Value>(pick: &Pick, threads: usize) -> u64 {
+    let dense = pick.schedule.workspace == Some(Workspace::Dense);
+    let orders = pick.schedule.nest.orders(pick.schedule.path.terms.len()).unwrap_or_default();
+    let cells =
+        orders.last().filter(|_| dense).map_or(0, |last| pick.problem.workspace_cells(last));
+    cells.saturating_mul((threads * (V::BYTES + 1 + 8)) as u64)
 }
 
 /// Bytes of the dense operands; saturates.

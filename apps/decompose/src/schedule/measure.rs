@@ -102,8 +102,9 @@ pub(crate) fn dense_bytes(problem: &Problem) -> u64 {
 pub(crate) fn output_bytes(problem: &Problem) -> u64 {
     let output = problem.expr.output.set();
     if problem.output == OutputForm::Assembled {
-        let entry = (8 * output.len() + 8 + problem.value_bytes) as u64;
-        return problem.assembled_elements().saturating_mul(entry);
+        // As a task appends it, and in the list that is made of all of them.
+        let (appended, listed) = (4 + problem.value_bytes, 4 * output.len() + problem.value_bytes);
+        return problem.assembled_elements().saturating_mul((appended + listed) as u64);
     }
     if !problem.has_pattern_output() {
         return problem.buffer_bytes(output);
