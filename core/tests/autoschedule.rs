@@ -1,6 +1,6 @@
 //! The searches and the schedules that they find.
 
-use decompose_core::autoschedule::{Breadth, Found, SCHEDULERS, SearchLimits, scheduler};
+use decompose_core::autoschedule::{Breadth, SCHEDULERS, SearchLimits, SearchOutcome, scheduler};
 use decompose_core::cost::Machine;
 use decompose_core::einsum::{Access, Expr, Extents, Index, IndexSet, indices};
 use decompose_core::kernels;
@@ -162,6 +162,7 @@ fn wider_limits_see_more_and_never_choose_worse() {
     assert!(few.report.paths < all.report.paths);
     assert!(few.candidates.len() < all.candidates.len());
     assert!(all.candidates[0].cost.seconds <= few.candidates[0].cost.seconds);
-    let terms = |found: &Found| found.candidates.iter().map(|c| c.schedule.path.terms.len()).min();
+    let terms =
+        |found: &SearchOutcome| found.candidates.iter().map(|c| c.schedule.path.terms.len()).min();
     assert_eq!((terms(&few), terms(&all)), (Some(3), Some(1)));
 }

@@ -2,7 +2,7 @@
 //! is what theory says.
 
 use decompose_core::autoschedule::{
-    Found, SCHEDULERS, SearchLimits, StopReason, scheduler, search_orders, storages,
+    SCHEDULERS, SearchLimits, SearchOutcome, StopReason, scheduler, search_orders, storages,
 };
 use decompose_core::cost::{Family, Machine};
 use decompose_core::einsum::{Expr, Extents, Index, IndexSet};
@@ -26,7 +26,7 @@ fn machine() -> Machine {
     Family::Zen.machine()
 }
 
-fn search(problem: &Problem, limits: &SearchLimits) -> Found {
+fn search(problem: &Problem, limits: &SearchLimits) -> SearchOutcome {
     SCHEDULERS[0].search_within(problem, &machine(), limits).expect("a schedule")
 }
 

@@ -1,5 +1,6 @@
 //! Checks the architecture itself: module layering, unsafe code and file length, here and in `plot`.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::{fs, path::Path};
 
 /// The pipeline, bottom first: a module may use only itself and the modules before it.
@@ -88,5 +89,38 @@ fn for_each_source(folder: &str, mut check: impl FnMut(&str, &str, &str)) {
             let text = fs::read_to_string(&path).expect("UTF-8 source");
             check(module.trim_end_matches(".rs"), &local.to_string_lossy(), &text);
         }
+    }
+}
+
+/// Layers whose files may use each other in circles: the writers of C call each other for nested statements.
+const CIRCULAR: &[&str] = &["codegen"];
+
+/// Looks at what files name by the path `crate::layer::file`, unit tests apart.
+#[test]
+fn files_of_a_layer_do_not_use_each_other_in_circles() {
+    let mut uses: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for_each_source("src", |module, path, text| {
+        if CIRCULAR.contains(&module) {
+            return;
+        }
+        let own = path.rsplit('/').next().unwrap_or(path).trim_end_matches(".rs");
+        let code = text.split("#[cfg(test)]").next().unwrap_or(text).lines();
+        let code = code.filter(|line| !line.trim_start().starts_with("//"));
+        let start = format!("crate::{module}::");
+        let named = code.flat_map(|line| line.split(&start).skip(1));
+        let files = named.filter_map(|rest| rest.split_once("::").map(|(file, _)| file.to_owned()));
+        uses.entry(format!("{module}::{own}")).or_default().extend(
+            files.map(|file| format!("{module}::{file}")).filter(|file| !file.contains('{')),
+        );
+    });
+    for start in uses.keys() {
+        let mut reached = BTreeSet::new();
+        let mut open: Vec<&String> = uses[start].iter().collect();
+        while let Some(file) = open.pop() {
+            if reached.insert(file) {
+                open.extend(uses.get(file).into_iter().flatten());
+            }
+        }
+        assert!(!reached.contains(start), "{start} uses itself through {reached:?}");
     }
 }

@@ -4,10 +4,10 @@
 //! them (SpTTN, section 4.1): the number grows as the product of factorials, so it serves tests
 //! and small expressions; of larger ones it looks at as many as the limits allow.
 
+use crate::autoschedule::level_nesting::LevelNesting;
 use crate::autoschedule::paths::widening;
 use crate::autoschedule::sparse_outside::sparse_outside;
-use crate::autoschedule::spttn::LevelNesting;
-use crate::autoschedule::{Found, Scheduler, SearchLimits, StopReason, rank};
+use crate::autoschedule::{Scheduler, SearchLimits, SearchOutcome, StopReason, rank};
 use crate::cost::Machine;
 use crate::cost::tree::{Site, TreeCost};
 use crate::einsum::{Index, IndexSet};
@@ -29,7 +29,7 @@ impl Scheduler for Exhaustive {
         problem: &Problem,
         machine: &Machine,
         limits: &SearchLimits,
-    ) -> Result<Found, CoreError> {
+    ) -> Result<SearchOutcome, CoreError> {
         widening(problem, machine, limits, self.name(), |listed, mut report| {
             let most = (limits.max_work / SearchLimits::NEST_CHOICES).max(1) as usize;
             let mut nests = Vec::new();
@@ -43,7 +43,7 @@ impl Scheduler for Exhaustive {
                 }
             }
             report.explored = nests.len();
-            Ok(Found { candidates: rank(problem, machine, nests)?, report })
+            Ok(SearchOutcome { candidates: rank(problem, machine, nests)?, report })
         })
     }
 }
@@ -63,7 +63,7 @@ fn forests(problem: &Problem, path: &Path, most: usize) -> (Vec<Forest>, bool) {
         .iter()
         .map(|term| {
             let mut orders = Vec::new();
-            extend(&nesting, term, &mut Vec::new(), (&mut orders, enough));
+            extend(&nesting, term, &mut Vec::new(), &mut orders, enough);
             orders
         })
         .collect();
@@ -87,7 +87,8 @@ fn extend(
     nesting: &LevelNesting,
     term: &Term,
     order: &mut Vec<Index>,
-    (orders, enough): (&mut Vec<Vec<Index>>, usize),
+    orders: &mut Vec<Vec<Index>>,
+    enough: usize,
 ) {
     let done: IndexSet = order.iter().copied().collect();
     if done == term.indices {
@@ -97,7 +98,7 @@ fn extend(
     for index in (term.indices - done).iter() {
         if orders.len() < enough && nesting.may_loop(term, index, done) {
             order.push(index);
-            extend(nesting, term, order, (orders, enough));
+            extend(nesting, term, order, orders, enough);
             order.pop();
         }
     }

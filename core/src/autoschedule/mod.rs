@@ -6,6 +6,7 @@
 
 mod exhaustive;
 mod finish;
+mod level_nesting;
 mod limits;
 mod measured;
 mod orders;
@@ -52,14 +53,14 @@ pub trait Scheduler: Sync {
         problem: &Problem,
         machine: &Machine,
         limits: &SearchLimits,
-    ) -> Result<Found, CoreError>;
+    ) -> Result<SearchOutcome, CoreError>;
 
     /// Searches within the default limits.
     ///
     /// # Errors
     ///
     /// As [`Scheduler::search_within`].
-    fn search(&self, problem: &Problem, machine: &Machine) -> Result<Found, CoreError> {
+    fn search(&self, problem: &Problem, machine: &Machine) -> Result<SearchOutcome, CoreError> {
         self.search_within(problem, machine, &SearchLimits::default())
     }
 }
@@ -69,7 +70,7 @@ pub const SCHEDULERS: &[&dyn Scheduler] = &[&spttn::Spttn, &exhaustive::Exhausti
 
 /// What a search found.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct SearchOutcome {
     /// Legal schedules, best first; never empty.
     pub candidates: Vec<Candidate>,
     /// What the search saw.

@@ -2,7 +2,7 @@
 
 use crate::autoschedule::sparse_outside::sparse_outside;
 use crate::autoschedule::{
-    Breadth, Candidate, Found, SearchLimits, SearchReport, StopReason, rank,
+    Breadth, Candidate, SearchLimits, SearchOutcome, SearchReport, StopReason, rank,
 };
 use crate::cost::Machine;
 use crate::einsum::IndexSet;
@@ -25,8 +25,8 @@ pub(super) fn widening(
     machine: &Machine,
     limits: &SearchLimits,
     scheduler: &'static str,
-    search: impl Fn(PathList, SearchReport) -> Result<Found, CoreError>,
-) -> Result<Found, CoreError> {
+    search: impl Fn(PathList, SearchReport) -> Result<SearchOutcome, CoreError>,
+) -> Result<SearchOutcome, CoreError> {
     let start = std::time::Instant::now();
     let mut breadth = Some(limits.breadth.max(least_breadth(problem)));
     while let Some(now) = breadth {

@@ -3,7 +3,7 @@
 //! A prefetch must be made a latency before the use.  What happens meanwhile grows with the row: a
 //! distance is therefore given as bytes ahead, and short rows are prefetched more positions ahead.
 
-use crate::cost::{LINE_BYTES, Machine, Table, l2_and_late};
+use crate::cost::{GatheredTable, LINE_BYTES, Machine, l2_and_late};
 use crate::einsum::{Index, IndexSet};
 use crate::path::Path;
 use crate::schedule::{Prefetch, PrefetchOf, Problem};
@@ -92,7 +92,7 @@ impl Gathers<'_> {
         let row_bytes = row * problem.value_bytes as u64;
         let slices = x.pattern.count(sparse, &problem.extents) as f64;
         let bytes = slices * row_bytes as f64;
-        let table = Table {
+        let table = GatheredTable {
             bytes,
             coverage: x.pattern.coverage(mode),
             slices,

@@ -12,16 +12,17 @@
 //! Source: Kanakagiri, Solomonik, "Minimum Cost Loop Nests for Contraction of a Sparse Tensor with
 //! a Tensor Network", SPAA 2024, section 4.2.
 
+use crate::autoschedule::level_nesting::LevelNesting;
 use crate::autoschedule::paths::widening;
 use crate::autoschedule::sparse_outside::sparse_outside;
 use crate::autoschedule::work::Work;
-use crate::autoschedule::{Found, Scheduler, SearchLimits, StopReason, price, rank};
+use crate::autoschedule::{Scheduler, SearchLimits, SearchOutcome, StopReason, price, rank};
 use crate::cost::Machine;
 use crate::cost::tree::{DenseLoops, MaxBufferDims, Site, TreeCost};
 use crate::einsum::{Index, IndexSet};
 use crate::error::CoreError;
 use crate::nest::{Forest, Node};
-use crate::path::{Path, Source, Term};
+use crate::path::{Path, Term};
 use crate::schedule::Problem;
 use crate::small_map::SmallMap;
 
@@ -39,7 +40,7 @@ impl Scheduler for Spttn {
         problem: &Problem,
         machine: &Machine,
         limits: &SearchLimits,
-    ) -> Result<Found, CoreError> {
+    ) -> Result<SearchOutcome, CoreError> {
         widening(problem, machine, limits, self.name(), |listed, mut report| {
             let mut work = Work::new(limits.max_work);
             let (mut searched, mut cut) = (0, false);
@@ -73,7 +74,7 @@ impl Scheduler for Spttn {
                     nests.push(nest);
                 }
             }
-            Ok(Found { candidates: rank(problem, machine, nests)?, report })
+            Ok(SearchOutcome { candidates: rank(problem, machine, nests)?, report })
         })
     }
 }
@@ -135,7 +136,7 @@ fn cheapest_within<C: TreeCost>(
     costs: &C,
     work: &mut Work,
 ) -> (Option<(Forest, C::Cost)>, usize) {
-    let mut search = Search::new(problem, path, (costs, work));
+    let mut search = Search::new(problem, path, costs, work);
     let whole = Key { first: 0, end: path.terms.len(), done: IndexSet::EMPTY };
     let solved = search.solve(whole);
     let best = search.solved[solved].best.as_ref().map(|choice| choice.cost.clone());
@@ -163,7 +164,7 @@ const NOTHING: usize = 0;
 
 /// How a nest begins: a loop over `root` around the terms up to `split`, or a bare term.
 #[derive(Clone)]
-struct Choice<C> {
+struct FirstTree<C> {
     root: Option<Index>,
     split: usize,
     cost: C,
@@ -171,18 +172,18 @@ struct Choice<C> {
 
 /// The best nest, and the best one whose first root differs from that.
 struct Solved<C> {
-    best: Option<Choice<C>>,
-    other: Option<Choice<C>>,
+    best: Option<FirstTree<C>>,
+    other: Option<FirstTree<C>>,
 }
 
 impl<C: Clone + Ord> Solved<C> {
     /// The best nest that does not begin with `avoid`.
-    fn avoiding(&self, avoid: Option<Index>) -> Option<&Choice<C>> {
-        let clash = |choice: &&Choice<C>| avoid.is_none() || choice.root != avoid;
+    fn avoiding(&self, avoid: Option<Index>) -> Option<&FirstTree<C>> {
+        let clash = |choice: &&FirstTree<C>| avoid.is_none() || choice.root != avoid;
         self.best.as_ref().filter(clash).or(self.other.as_ref().filter(clash))
     }
 
-    fn offer(&mut self, choice: Choice<C>) {
+    fn offer(&mut self, choice: FirstTree<C>) {
         match &self.best {
             Some(best) if best.cost <= choice.cost => {
                 let better = self.other.as_ref().is_none_or(|other| choice.cost < other.cost);
@@ -217,9 +218,10 @@ impl<'a, C: TreeCost> Search<'a, C> {
     fn new(
         problem: &'a Problem,
         path: &'a Path,
-        (costs, work): (&'a C, &'a mut Work),
+        costs: &'a C,
+        work: &'a mut Work,
     ) -> Search<'a, C> {
-        let nothing = Choice { root: None, split: path.terms.len(), cost: costs.nothing() };
+        let nothing = FirstTree { root: None, split: path.terms.len(), cost: costs.nothing() };
         let mut solved = Vec::with_capacity(SUBPROBLEMS);
         solved.push(Solved { best: Some(nothing), other: None });
         Search {
@@ -246,7 +248,8 @@ impl<'a, C: TreeCost> Search<'a, C> {
         {
             let site = self.site(Key { end: key.first + 1, ..key });
             let leaf = self.costs.leaf(site);
-            self.offer(key, (None, key.first + 1, leaf), rest, &mut solved);
+            let first = FirstTree { root: None, split: key.first + 1, cost: leaf };
+            self.offer(key, first, rest, &mut solved);
         }
         for root in open.iter() {
             for split in key.first + 1..=key.end {
@@ -260,7 +263,8 @@ impl<'a, C: TreeCost> Search<'a, C> {
                 let Some(inner) = self.solved[body].best.as_ref() else { continue };
                 let site = self.site(Key { end: split, ..key });
                 let tree = self.costs.tree(site, root, inner.cost.clone());
-                self.offer(key, (Some(root), split, tree), rest, &mut solved);
+                let first = FirstTree { root: Some(root), split, cost: tree };
+                self.offer(key, first, rest, &mut solved);
             }
         }
         let place = self.solved.len();
@@ -286,14 +290,15 @@ impl<'a, C: TreeCost> Search<'a, C> {
     fn offer(
         &self,
         key: Key,
-        (root, split, tree): (Option<Index>, usize, C::Cost),
+        first: FirstTree<C::Cost>,
         rest: usize,
         solved: &mut Solved<C::Cost>,
     ) {
+        let FirstTree { root, split, cost: tree } = first;
         if let Some(rest) = self.solved[rest].avoiding(root) {
             let site = self.site(Key { end: split, ..key });
             let cost = self.costs.join(site, key.end, tree, rest.cost.clone());
-            solved.offer(Choice { root, split, cost });
+            solved.offer(FirstTree { root, split, cost });
         }
     }
 
@@ -318,41 +323,5 @@ impl<'a, C: TreeCost> Search<'a, C> {
             }
         }
         self.build(Key { first: choice.split, ..key }, choice.root, nodes);
-    }
-}
-
-/// How loops over the levels of a problem's sparse operands must be nested.
-pub(super) struct LevelNesting {
-    /// The levels above that of each index in the first operand, by its number; none where it is no level.
-    above: [IndexSet; Index::COUNT],
-    /// The other operands, by input, with theirs.
-    others: Vec<(usize, [IndexSet; Index::COUNT])>,
-}
-
-/// Returns the levels above that of each index, by its number.
-fn above(levels: &[Index]) -> [IndexSet; Index::COUNT] {
-    let mut above = [IndexSet::EMPTY; Index::COUNT];
-    levels.iter().fold(IndexSet::EMPTY, |walked, &level| {
-        above[level.number()] = walked;
-        walked.with(level)
-    });
-    above
-}
-
-impl LevelNesting {
-    pub(super) fn new(problem: &Problem) -> LevelNesting {
-        let first = problem.sparse.first().map_or(&[][..], |x| &x.levels);
-        let others = problem.sparse.iter().skip(1).map(|x| (x.input, above(&x.levels))).collect();
-        LevelNesting { above: above(first), others }
-    }
-
-    /// Tells whether `term` inside loops over `done` may loop over `index` next: a level of the first tree comes
-    /// after those above it, and so does one of another tree in the term that reads it.
-    pub(super) fn may_loop(&self, term: &Term, index: Index, done: IndexSet) -> bool {
-        let open = term.indices - done;
-        let after = |above: &[IndexSet]| (open & above[index.number()]).is_empty();
-        let mut read =
-            self.others.iter().filter(|(input, _)| term.inputs.contains(&Source::Input(*input)));
-        open.contains(index) && after(&self.above) && read.all(|(_, above)| after(above))
     }
 }

@@ -63,7 +63,7 @@ pub fn race<V: Value>(
     config: &HalvingConfig,
 ) -> Result<RaceReport, CoreError> {
     let none = || CoreError::Internal("a race without candidates".into());
-    let trees = Trees::build(tensors, entrants)?;
+    let trees = RaceTrees::build(tensors, entrants)?;
     let mut runs: Vec<Vec<f64>> = vec![Vec::new(); entrants.len()];
     let halving = successive_halving(entrants.len(), config, |candidate, repetitions| {
         let Entrant { problem, schedule, .. } = entrants[candidate];
@@ -96,16 +96,16 @@ pub fn race<V: Value>(
     })?;
     let halving = halving.ok_or_else(none)?;
     let times: Vec<Option<RaceTime>> = runs.into_iter().map(time).collect();
-    Ok(RaceReport { winner: winner(&times, &halving), times, halving })
+    Ok(RaceReport { winner: winner(&times, &halving).ok_or_else(none)?, times, halving })
 }
 
 /// The least median of those that reached the last round.
-fn winner(times: &[Option<RaceTime>], halving: &HalvingReport) -> usize {
+fn winner(times: &[Option<RaceTime>], halving: &HalvingReport) -> Option<usize> {
     let rounds = halving.ranking.iter().map(|timing| timing.rounds).max();
     let last = halving.ranking.iter().filter(|timing| Some(timing.rounds) == rounds);
     let seconds = |at: usize| times[at].map_or(f64::INFINITY, |time| time.median_seconds);
     let finalists = last.map(|timing| timing.candidate);
-    finalists.min_by(|&a, &b| seconds(a).total_cmp(&seconds(b))).unwrap_or(0)
+    finalists.min_by(|&a, &b| seconds(a).total_cmp(&seconds(b)))
 }
 
 fn time(mut runs: Vec<f64>) -> Option<RaceTime> {
@@ -115,13 +115,13 @@ fn time(mut runs: Vec<f64>) -> Option<RaceTime> {
 }
 
 /// The trees of a race, by input and layout.
-struct Trees<V: Value>(BTreeMap<(usize, TreeLayout), Arc<Csf<V>>>);
+struct RaceTrees<V: Value>(BTreeMap<(usize, TreeLayout), Arc<Csf<V>>>);
 
-impl<V: Value> Trees<V> {
+impl<V: Value> RaceTrees<V> {
     fn build(
         tensors: Vec<(usize, Coo<V>)>,
         entrants: &[Entrant<'_>],
-    ) -> Result<Trees<V>, CoreError> {
+    ) -> Result<RaceTrees<V>, CoreError> {
         let mut trees = BTreeMap::new();
         for (input, tensor) in tensors {
             let wanted = entrants.iter().flat_map(|one| one.problem.sparse.iter().zip(one.trees));
@@ -132,7 +132,7 @@ impl<V: Value> Trees<V> {
             let built = Csf::build_all(tensor, &stored)?.into_iter().map(Arc::new);
             trees.extend(layouts.into_iter().map(|layout| (input, layout)).zip(built));
         }
-        Ok(Trees(trees))
+        Ok(RaceTrees(trees))
     }
 
     fn of(&self, entrant: &Entrant<'_>) -> Result<Vec<Arc<Csf<V>>>, CoreError> {

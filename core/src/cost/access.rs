@@ -20,9 +20,10 @@
 use decompose_formats::stats::Coverage;
 
 use crate::cost::Machine;
-use crate::cost::caches::{L1_BYTES, LINE_BYTES, Table, gather_seconds};
-use crate::cost::estimate::{Cost, row_bytes};
+use crate::cost::caches::{GatheredTable, L1_BYTES, LINE_BYTES, gather_seconds};
+use crate::cost::lanes::row_bytes;
 use crate::cost::levels::loops_over_level;
+use crate::cost::predicted::Cost;
 use crate::einsum::{Index, IndexSet};
 use crate::schedule::Problem;
 
@@ -54,7 +55,7 @@ pub(super) enum Role {
 }
 
 /// An operand or output as a term inside loops reaches it.
-pub(super) struct Access<'a> {
+pub(super) struct TermAccess<'a> {
     pub(super) problem: &'a Problem,
     pub(super) machine: &'a Machine,
     /// The loops around the term.
@@ -78,7 +79,7 @@ struct Again {
     part: f64,
 }
 
-impl Access<'_> {
+impl TermAccess<'_> {
     /// Adds what it costs.
     pub(super) fn add(&self, cost: &mut Cost) {
         let rows: IndexSet =
@@ -98,7 +99,7 @@ impl Access<'_> {
         let each = if self.streams(rows, outside) || end > 0 && outside == 0 {
             (bytes / LINE_BYTES).max(LEAST_LINES) * self.streamed_line(rows) * self.touches
         } else {
-            let read = self.gather_seconds(rows - self.fixed(), outside, (row_bytes, bytes));
+            let read = self.gather_seconds(rows - self.fixed(), outside, row_bytes, bytes);
             cost.seconds += self.entering_blocks(rows, row_bytes, read) * self.touches;
             self.moved(read, bytes)
         };
@@ -127,15 +128,10 @@ impl Access<'_> {
 
     /// Seconds to gather `bytes` that lie in one piece, of rows over `rows` that take `row_bytes` each, in
     /// every iteration of the `outside` outermost loops.
-    fn gather_seconds(
-        &self,
-        rows: IndexSet,
-        outside: usize,
-        (row_bytes, bytes): (f64, f64),
-    ) -> f64 {
+    fn gather_seconds(&self, rows: IndexSet, outside: usize, row_bytes: f64, bytes: f64) -> f64 {
         let whole = self.table(rows, row_bytes);
         let seconds = |part: f64| {
-            let table = Table { bytes: whole.bytes * part, ..whole };
+            let table = GatheredTable { bytes: whole.bytes * part, ..whole };
             gather_seconds(self.machine, &table, bytes)
         };
         let again = self.again_below(rows, outside);
@@ -216,7 +212,7 @@ impl Access<'_> {
         let bytes = count(rows) * row_bytes.max(LINE_BYTES);
         let parts = self.parts();
         let l2 = self.machine.l2_share;
-        let whole = Table { bytes, coverage: None, slices: count(rows), l2, parts };
+        let whole = GatheredTable { bytes, coverage: None, slices: count(rows), l2, parts };
         let far = gather_seconds(self.machine, &whole, row_bytes);
         let changes = rows.iter().map(|index| x.pattern.changes(index)).fold(0.0, f64::max);
         changes * count(rows.with(Index::BLOCK)) * (far - each).max(0.0)
@@ -237,7 +233,7 @@ impl Access<'_> {
     }
 
     /// The table whose rows are over `rows`: how skewed they are asked for is known of one mode.
-    fn table(&self, rows: IndexSet, row_bytes: f64) -> Table<'_> {
+    fn table(&self, rows: IndexSet, row_bytes: f64) -> GatheredTable<'_> {
         let bytes = self.bytes(rows, row_bytes);
         let mut sparse = (rows & self.problem.sparse_indices()).iter();
         let single = sparse.next().filter(|_| sparse.next().is_none());
@@ -246,7 +242,7 @@ impl Access<'_> {
         let slices = single.zip(x).map_or(1.0, |(index, x)| {
             x.pattern.count(IndexSet::EMPTY.with(index), &self.problem.extents) as f64
         });
-        Table { bytes, coverage, slices, l2: self.l2_share(), parts: self.parts() }
+        GatheredTable { bytes, coverage, slices, l2: self.l2_share(), parts: self.parts() }
     }
 
     /// Returns the part of the second-level cache that this table may count on: what the others that the same loops

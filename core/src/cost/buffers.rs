@@ -11,8 +11,9 @@ use crate::codegen::{REGISTER_BUDGET, VECTOR_BYTES};
 use crate::cost::Machine;
 use crate::cost::batches::batched_nodes;
 use crate::cost::caches::{L1_BYTES, LINE_BYTES, Shares};
-use crate::cost::estimate::{Cost, lane, row_bytes};
+use crate::cost::lanes::{lane, row_bytes};
 use crate::cost::levels::loops_over_level;
+use crate::cost::predicted::Cost;
 use crate::einsum::Index;
 use crate::nest::{Buffer, buffers};
 use crate::schedule::{Problem, Schedule};
@@ -57,7 +58,7 @@ pub(super) fn add_buffers(
         let stored = |index: &&Index| buffer.stored.contains(**index);
         // The producer's loops give the storage order, so its last stored index is contiguous.
         let contiguous = producer.iter().rfind(stored).copied();
-        let here = Place { problem, machine, buffer: &buffer, bytes, contiguous };
+        let here = BufferAccess { problem, machine, buffer: &buffer, bytes, contiguous };
         if is_summed(problem, &buffer, producer) {
             let fused = problem.iterations(buffer.fused.iter().copied().collect()) as f64;
             cost.seconds += fused * here.clear();
@@ -80,7 +81,7 @@ fn is_summed(problem: &Problem, buffer: &Buffer, order: &[Index]) -> bool {
 }
 
 /// A buffer as its accesses see it.
-struct Place<'a> {
+struct BufferAccess<'a> {
     problem: &'a Problem,
     machine: &'a Machine,
     buffer: &'a Buffer,
@@ -88,7 +89,7 @@ struct Place<'a> {
     contiguous: Option<Index>,
 }
 
-impl Place<'_> {
+impl BufferAccess<'_> {
     fn shares(&self) -> Shares {
         Shares::private(self.machine, self.bytes)
     }

@@ -50,7 +50,7 @@ impl Shares {
 
     /// Returns the shares of a table that all threads use, of which some rows are asked for more
     /// than others, in caches that hold so many bytes.
-    fn skewed(caches: Caches, table: &Table<'_>) -> Shares {
+    fn skewed(caches: Caches, table: &GatheredTable<'_>) -> Shares {
         match table.coverage {
             None => Shares::within(caches, |cache| cache / table.bytes),
             Some(coverage) => {
@@ -99,7 +99,7 @@ fn caches(machine: &Machine) -> Caches {
 
 /// A table whose rows are gathered.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Table<'a> {
+pub(crate) struct GatheredTable<'a> {
     /// Bytes of the rows that are ever asked for.
     pub(crate) bytes: f64,
     /// How skewed they are asked for, if that is known: by slice of one mode.
@@ -113,7 +113,7 @@ pub(crate) struct Table<'a> {
 }
 
 /// Returns the seconds to gather one row of `row_bytes` from `table`.
-pub(super) fn gather_seconds(machine: &Machine, table: &Table<'_>, row_bytes: f64) -> f64 {
+pub(super) fn gather_seconds(machine: &Machine, table: &GatheredTable<'_>, row_bytes: f64) -> f64 {
     let lines = (row_bytes / LINE_BYTES).max(1.0);
     let l2 = machine.l2_bytes as f64 * table.l2;
     let caches = Caches { l2, ..caches(machine) };
@@ -125,7 +125,7 @@ pub(super) fn gather_seconds(machine: &Machine, table: &Table<'_>, row_bytes: f6
 
 /// Returns the shares of the rows gathered from `table` that come from the second-level cache and
 /// that come late: from memory, or from farther in the last level than [`Machine::quick_bytes`].
-pub(crate) fn l2_and_late(machine: &Machine, table: &Table<'_>) -> (f64, f64) {
+pub(crate) fn l2_and_late(machine: &Machine, table: &GatheredTable<'_>) -> (f64, f64) {
     let all = caches(machine);
     let quick = machine.quick_bytes.map_or(all, |quick| Caches { l3: all.l3.min(quick), ..all });
     let shares = Shares::skewed(quick, table);

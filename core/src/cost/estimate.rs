@@ -4,70 +4,17 @@
 //! a fetch by where the operand fits (`caches`).  To that it adds the arithmetic, the levels of the tree and the loops
 //! over them (`levels`), and the buffers that leave the registers (`buffers`).
 
-use std::fmt;
-
-use decompose_formats::dense::padded;
-
 use crate::cost::Machine;
-use crate::cost::access::{Access, Role};
+use crate::cost::access::{Role, TermAccess};
 use crate::cost::batches::batched_nodes;
 use crate::cost::buffers::add_buffers;
 use crate::cost::caches::{LINE_BYTES, Shares};
-use crate::cost::levels::{add_levels, is_cut, loops_over_level};
+use crate::cost::lanes::lane;
+use crate::cost::levels::{add_levels, is_cut};
+use crate::cost::predicted::Cost;
 use crate::einsum::{Index, IndexSet};
-use crate::nest::Node;
 use crate::path::Source;
 use crate::schedule::{Conflict, OutputForm, Problem, Schedule};
-
-/// What a schedule is predicted to cost; the same columns whoever made it.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Cost {
-    /// Seconds on one core.
-    pub seconds: f64,
-    /// The part of them for terms in dense loops only, which every task computes anew.
-    pub repeated_seconds: f64,
-    /// Multiplications and additions.
-    pub flops: f64,
-    /// Bytes of operands and output fetched anew, from whatever cache.
-    pub gathered_bytes: f64,
-    /// Bytes of the sparse operand streamed.
-    pub streamed_bytes: f64,
-    /// Elements of all buffers together.
-    pub buffer_elements: u64,
-    /// Stored indices of the largest buffer.
-    pub buffer_dims: usize,
-}
-
-impl Cost {
-    /// Returns the cost of this and then `other`, each with its own buffers.
-    pub(crate) fn then(self, other: Cost) -> Cost {
-        Cost {
-            seconds: self.seconds + other.seconds,
-            repeated_seconds: self.repeated_seconds + other.repeated_seconds,
-            flops: self.flops + other.flops,
-            gathered_bytes: self.gathered_bytes + other.gathered_bytes,
-            streamed_bytes: self.streamed_bytes + other.streamed_bytes,
-            buffer_elements: self.buffer_elements.max(other.buffer_elements),
-            buffer_dims: self.buffer_dims.max(other.buffer_dims),
-        }
-    }
-}
-
-impl fmt::Display for Cost {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{:.3e} s on one core, {:.3e} flops, {:.3e} B gathered, {:.3e} B streamed, \
-             buffers of {} elements in up to {} dimensions",
-            self.seconds,
-            self.flops,
-            self.gathered_bytes,
-            self.streamed_bytes,
-            self.buffer_elements,
-            self.buffer_dims
-        )
-    }
-}
 
 /// Judges `schedule`, which must be legal for `problem`, on `machine`.
 ///
@@ -79,7 +26,7 @@ pub fn estimate(problem: &Problem, schedule: &Schedule, machine: &Machine) -> Co
     let orders = schedule.nest.orders(schedule.path.terms.len()).expect("a nest of all terms");
     for (term, order) in orders.iter().enumerate() {
         let before = cost.seconds;
-        add_term(&mut cost, problem, schedule, machine, (term, &orders));
+        add_term(&mut cost, problem, schedule, machine, term, &orders);
         if !(0..order.len()).any(|at| is_cut(problem, order, at)) {
             cost.repeated_seconds += cost.seconds - before;
         }
@@ -93,13 +40,7 @@ pub fn estimate(problem: &Problem, schedule: &Schedule, machine: &Machine) -> Co
 const LONG_SUM: f64 = 32.0;
 
 /// The part of it that each product of short sums takes, where the same nodes come again.
-pub(super) const SHORT_SUM_SHARE: f64 = 0.25;
-
-/// Returns the bytes of a row over `lane`, padded as dense operands are; of a single value without.
-pub(super) fn row_bytes(problem: &Problem, lane: Option<Index>) -> f64 {
-    let width = lane.map_or(1, |lane| problem.extents.of(lane) as usize);
-    (padded(width, problem.value_bytes) * problem.value_bytes) as f64
-}
+const SHORT_SUM_SHARE: f64 = 0.25;
 
 /// Returns the seconds of the products in loops over `order` that have no lanes.
 ///
@@ -123,7 +64,8 @@ fn add_term(
     problem: &Problem,
     schedule: &Schedule,
     machine: &Machine,
-    (position, orders): (usize, &[Vec<Index>]),
+    position: usize,
+    orders: &[Vec<Index>],
 ) {
     let order = &orders[position];
     let term = &schedule.path.terms[position];
@@ -165,7 +107,7 @@ fn add_term(
         (problem.output_order(indices, order), touches, role)
     });
     for (indices, touches, role) in inputs.chain(outputs) {
-        Access { problem, machine, order, indices, lane, touches, role }.add(cost);
+        TermAccess { problem, machine, order, indices, lane, touches, role }.add(cost);
     }
 }
 
@@ -194,53 +136,3 @@ const SORT_PASSES: f64 = 4.0;
 
 /// Bytes of the coordinates of an element that is appended.
 const COORDINATE_BYTES: f64 = 8.0;
-
-/// Returns the loop of a term that becomes lanes: the innermost one, if it does not walk the tree,
-/// is around this term only, and every array that it indexes stores it contiguously.
-pub(super) fn lane(
-    problem: &Problem,
-    schedule: &Schedule,
-    orders: &[Vec<Index>],
-    position: usize,
-) -> Option<Index> {
-    let (order, terms) = (&orders[position], &schedule.path.terms);
-    let at = order.len().checked_sub(1)?;
-    let lane = Some(order[at]).filter(|_| !loops_over_level(problem, order, at))?;
-    // A loop around several terms runs them one after the other, each on one value.
-    if !stands_alone(&schedule.nest.roots, position) {
-        return None;
-    }
-    let ends = |stored: Vec<Index>| !stored.contains(&lane) || stored.last() == Some(&lane);
-    // A buffer is stored in the order of the loops that make it.
-    let ends_buffer = |term: usize| {
-        let made = orders[term].iter().rfind(|&&index| terms[term].output.contains(index));
-        !terms[term].output.contains(lane) || made == Some(&lane)
-    };
-    let inputs = terms[position].inputs.iter().all(|source| match *source {
-        Source::Input(input) => {
-            ends(problem.operand_order(&problem.expr.inputs[input].indices, order))
-        }
-        Source::Term(term) => ends_buffer(term),
-    });
-    let last = position + 1 == terms.len();
-    // Each cell of a workspace is met by itself.
-    if last && problem.output == OutputForm::Assembled {
-        return None;
-    }
-    let output = match last {
-        true => ends(problem.output_order(&problem.expr.output.indices, order)),
-        false => ends_buffer(position),
-    };
-    (inputs && output).then_some(lane)
-}
-
-/// Tells whether the innermost loop around `term` is around no other.
-fn stands_alone(nodes: &[Node], term: usize) -> bool {
-    nodes.iter().any(|node| match node {
-        Node::Loop { body, .. } => match body.as_slice() {
-            [Node::Term(only)] => *only == term,
-            body => stands_alone(body, term),
-        },
-        Node::Term(_) => false,
-    })
-}

@@ -12,7 +12,7 @@ use decompose_formats::ints::Width;
 
 use crate::cost::Machine;
 use crate::cost::caches::{L1_BYTES, LINE_BYTES, Shares};
-use crate::cost::estimate::Cost;
+use crate::cost::predicted::Cost;
 use crate::einsum::{Index, IndexSet};
 use crate::nest::{Forest, Node};
 use crate::schedule::{Problem, SparseOperand};

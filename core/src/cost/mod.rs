@@ -10,13 +10,16 @@ mod buffers;
 mod caches;
 mod coarse;
 mod estimate;
+mod lanes;
 mod levels;
 mod machine;
+mod predicted;
 mod threads;
 pub mod tree;
 
-pub(crate) use caches::{LINE_BYTES, Table, l2_and_late};
+pub(crate) use caches::{GatheredTable, LINE_BYTES, l2_and_late};
 pub(crate) use coarse::{Coarse, VisitedTree};
-pub use estimate::{Cost, estimate};
+pub use estimate::estimate;
 pub use machine::{Family, MACHINE_VARIABLE, Machine};
+pub use predicted::Cost;
 pub use threads::{ThreadedCost, on_threads};

@@ -22,7 +22,7 @@ use std::ops::Range;
 
 use crate::einsum::{Access, Expr, Index};
 
-pub use named::{KERNELS, Kernel, ModeUse, parse};
+pub use named::{KERNELS, ModeUse, NamedKernel, parse};
 
 /// The letters of the modes of a sparse tensor, in order; `r` is kept for the rank.
 const MODE_LETTERS: &str = "ijklmnopqstuvwxyzabcdefgh";

@@ -6,7 +6,7 @@ use crate::kernels::{MAX_ORDER, mttkrp, normal, spmm, spmv, ttm, ttmc, tttc, ttt
 
 /// A kernel with a name.
 #[derive(Clone, Copy, Debug)]
-pub struct Kernel {
+pub struct NamedKernel {
     /// Its name on the command line.
     pub name: &'static str,
     /// The only order it has; `None`: any.
@@ -29,13 +29,13 @@ pub enum ModeUse {
 }
 
 /// All named kernels.
-pub const KERNELS: &[Kernel] = &[
+pub const KERNELS: &[NamedKernel] = &[
     // Tensor times the Khatri-Rao product of all factors but one (CP).
     of_mode("mttkrp", |n, m| mttkrp(n, m.unwrap_or(0))),
     // Tensor times a chain of matrices: all modes but one, or all (Tucker).
     of_all("ttmc", ttmc),
     // Tensor times the tensor product of vectors, on the tensor's pattern (completion).
-    Kernel { name: "tttp", order: None, mode: ModeUse::None, make: |order, _| tttp(order) },
+    NamedKernel { name: "tttp", order: None, mode: ModeUse::None, make: |order, _| tttp(order) },
     // Tensor times a chain of tensors: all cores but one, or all (train).
     of_all("tttc", tttc),
     // The matrices of row-wise least squares over entries (completion).
@@ -53,16 +53,16 @@ pub const KERNELS: &[Kernel] = &[
 /// Makes the expression of an order and a mode.
 type Make = fn(usize, Option<usize>) -> Expr;
 
-const fn of_mode(name: &'static str, make: Make) -> Kernel {
-    Kernel { name, order: None, mode: ModeUse::Needed, make }
+const fn of_mode(name: &'static str, make: Make) -> NamedKernel {
+    NamedKernel { name, order: None, mode: ModeUse::Needed, make }
 }
 
-const fn of_all(name: &'static str, make: Make) -> Kernel {
-    Kernel { name, order: None, mode: ModeUse::Optional, make }
+const fn of_all(name: &'static str, make: Make) -> NamedKernel {
+    NamedKernel { name, order: None, mode: ModeUse::Optional, make }
 }
 
-const fn of_matrix(name: &'static str, make: Make) -> Kernel {
-    Kernel { name, order: Some(2), mode: ModeUse::None, make }
+const fn of_matrix(name: &'static str, make: Make) -> NamedKernel {
+    NamedKernel { name, order: Some(2), mode: ModeUse::None, make }
 }
 
 /// Reads a named kernel: its name, its order and a mode counted from 1, as `mttkrp:3:1`, `ttmc:4`
@@ -106,7 +106,7 @@ fn refused(text: &str, why: String) -> CoreError {
     CoreError::Expression { text: text.to_owned(), why }
 }
 
-fn find(name: &str) -> Result<&'static Kernel, String> {
+fn find(name: &str) -> Result<&'static NamedKernel, String> {
     KERNELS.iter().find(|kernel| kernel.name == name).ok_or_else(|| {
         let names: Vec<&str> = KERNELS.iter().map(|kernel| kernel.name).collect();
         format!("`{name}` is no kernel; there are {}", names.join(", "))

@@ -12,7 +12,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use crate::runtime::cache::{CachedKernel, KernelCache};
-use crate::runtime::compiler_cache::{self, Found};
+use crate::runtime::compiler_cache::{self, FoundCompiler};
 use crate::runtime::process;
 
 /// The flags after the compiler's own: full optimisation for this processor, whole 64-byte
@@ -40,7 +40,7 @@ pub enum Toolchain {
 /// A C compiler with a cache folder.
 #[derive(Clone, Debug)]
 pub struct Compiler {
-    found: Found,
+    found: FoundCompiler,
     cache: KernelCache,
     /// How long it may run.
     limit: Duration,
@@ -90,7 +90,7 @@ fn find() -> Result<Compiler, String> {
 }
 
 /// Looks for the compiler that is `asked` for, or that of this machine, and asks for its version.
-fn look(asked: Option<&str>, limit: Duration) -> Result<Found, String> {
+fn look(asked: Option<&str>, limit: Duration) -> Result<FoundCompiler, String> {
     let (path, arguments) = match asked {
         Some(asked) => command_of(asked),
         None => (default_compiler()?, Vec::new()),
@@ -104,7 +104,7 @@ fn look(asked: Option<&str>, limit: Duration) -> Result<Found, String> {
     }
     let version = output.out.lines().next().map(str::to_owned);
     let version = version.ok_or_else(|| format!("{} --version says nothing", path.display()))?;
-    Ok(Found { path, arguments, version })
+    Ok(FoundCompiler { path, arguments, version })
 }
 
 /// Splits a value of `$CC` into program and arguments (`gcc -O2`, `ccache gcc`), unless it names a file.
@@ -193,7 +193,7 @@ impl Compiler {
     }
 
     fn key_of(&self, source: &str) -> String {
-        let Found { path, arguments, version } = &self.found;
+        let FoundCompiler { path, arguments, version } = &self.found;
         let mut hash = blake3::Hasher::new();
         let mut add = |part: &str| {
             hash.update(part.as_bytes());

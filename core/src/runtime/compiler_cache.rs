@@ -17,7 +17,7 @@ const CHOOSING: [&str; 4] = ["CC_", "HOST_CC", "TARGET_CC", "CROSS_COMPILE"];
 
 /// A compiler as it was found.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Found {
+pub(super) struct FoundCompiler {
     pub(super) path: PathBuf,
     /// What stands before a kernel's own flags, as in `CC="ccache gcc"`; without white space.
     pub(super) arguments: Vec<String>,
@@ -26,17 +26,17 @@ pub(super) struct Found {
 }
 
 /// Returns the compiler that was found before with `asked` as the user's choice, if nothing changed since.
-pub(super) fn load(folder: &Path, asked: Option<&str>) -> Option<Found> {
+pub(super) fn load(folder: &Path, asked: Option<&str>) -> Option<FoundCompiler> {
     let text = fs::read_to_string(folder.join(NAME)).ok()?;
     let [path, arguments, version, identity] = text.lines().collect::<Vec<_>>().try_into().ok()?;
     let arguments = arguments.split_whitespace().map(str::to_owned).collect();
-    let found = Found { path: path.into(), arguments, version: version.to_owned() };
+    let found = FoundCompiler { path: path.into(), arguments, version: version.to_owned() };
     (identity_of(asked, &found.path)? == identity).then_some(found)
 }
 
 /// Stores what was found; if that fails it is looked for again.
-pub(super) fn store(folder: &Path, asked: Option<&str>, found: &Found) {
-    let Found { path, arguments, version } = found;
+pub(super) fn store(folder: &Path, asked: Option<&str>, found: &FoundCompiler) {
+    let FoundCompiler { path, arguments, version } = found;
     let arguments = arguments.join(" ");
     let text = |identity| Some(format!("{}\n{arguments}\n{version}\n{identity}\n", path.to_str()?));
     let Some(text) = identity_of(asked, path).and_then(text) else { return };
@@ -69,7 +69,7 @@ fn which(name: &Path) -> Option<PathBuf> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Found, load, store};
+    use super::{FoundCompiler, load, store};
 
     #[test]
     fn a_compiler_is_cached_until_it_changes() {
@@ -78,7 +78,7 @@ mod tests {
         std::fs::write(&path, "a program").unwrap();
         let arguments = vec!["-O2".to_owned(), "-g".to_owned()];
         let version = "cc 1.0 (of a test)".into();
-        let found = Found { path: path.clone(), arguments, version };
+        let found = FoundCompiler { path: path.clone(), arguments, version };
         assert_eq!(load(folder.path(), None), None);
         store(folder.path(), None, &found);
         assert_eq!(load(folder.path(), None), Some(found.clone()));

@@ -275,7 +275,7 @@ impl<V: Value> Executor<V> {
         output: &mut [V],
     ) -> Result<(), CoreError> {
         let mut side = std::mem::take(&mut self.side);
-        let done = self.run_tasks(&self.tasks, &mut side, (values, dense), output);
+        let done = self.run_tasks(&self.tasks, &mut side, values, dense, output);
         self.side = side;
         done?;
         if self.conflict() == Conflict::Boundary {
@@ -290,7 +290,8 @@ impl<V: Value> Executor<V> {
         &self,
         tasks: &[Task],
         side: &mut [Matrix<V>],
-        (values, dense): (&[V], &[&[V]]),
+        values: &[V],
+        dense: &[&[V]],
         output: &mut [V],
     ) -> Result<(), CoreError> {
         let (kernel, tree, scratch) = (&self.kernel, &*self.tree, &self.scratch);

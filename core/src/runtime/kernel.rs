@@ -261,7 +261,7 @@ impl Kernel {
         match &self.code {
             Code::Interpreted { .. } => interpret(&self.program, operands),
             Code::Native { entry, .. } => {
-                call(*entry, (&self.program, &self.sizes), operands, scratch);
+                call(*entry, &self.program, &self.sizes, operands, scratch);
             }
         }
         Ok(())
@@ -304,7 +304,8 @@ pub(super) fn open(object: &Path) -> Result<(Entry, Arc<Library>), String> {
 
 fn call<V: Value>(
     entry: Entry,
-    (program, sizes): (&Program, &[u64]),
+    program: &Program,
+    sizes: &[u64],
     operands: Operands<V>,
     scratch: &mut [V],
 ) {

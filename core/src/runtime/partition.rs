@@ -30,9 +30,9 @@ pub struct Task {
 }
 
 impl Task {
-    /// Returns the positions of its non-zeros.
+    /// Returns the positions of its non-zeros: a tree has at least one level.
     pub fn leaves(&self) -> &Range<u64> {
-        self.nodes.last().unwrap_or(&self.rows)
+        &self.nodes[self.nodes.len() - 1]
     }
 }
 

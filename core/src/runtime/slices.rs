@@ -48,10 +48,10 @@ pub struct SliceList {
 pub struct Slices {
     rank: usize,
     others: usize,
-    code: Code,
+    code: SliceCode,
 }
 
-enum Code {
+enum SliceCode {
     Native { entry: Entry, _library: Arc<Library> },
     Plain,
 }
@@ -137,8 +137,8 @@ impl Slices {
         let built = built.and_then(|compiler| compiler.build(&source));
         let built = built.and_then(|built| open(&built.object));
         let code = match built {
-            Ok((entry, _library)) => Code::Native { entry, _library },
-            Err(_) => Code::Plain,
+            Ok((entry, _library)) => SliceCode::Native { entry, _library },
+            Err(_) => SliceCode::Plain,
         };
         Slices { rank, others, code }
     }
@@ -172,8 +172,8 @@ impl Slices {
             return Err(CoreError::Operand { operand: "slices".into(), why });
         }
         match &self.code {
-            Code::Plain => plain((list, values, entries), factors, normal, right),
-            Code::Native { entry, .. } => {
+            SliceCode::Plain => plain((list, values, entries), factors, normal, right),
+            SliceCode::Native { entry, .. } => {
                 let mut inputs: Vec<*const c_void> =
                     vec![list.rows.as_ptr().cast(), values.as_ptr().cast()];
                 inputs.extend(factors.iter().map(|f| f.as_slice().as_ptr().cast::<c_void>()));

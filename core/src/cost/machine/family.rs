@@ -3,8 +3,6 @@
 //! A family is told by the vendor that the processor names.  Its constants stand in a file of `families`, with their units,
 //! what they were fitted to, and how to fit them anew.
 
-use crate::cost::Machine;
-
 /// The environment variable that names the family to judge schedules for, whatever the processor: what tests that depend
 /// on it are run for on any machine.
 pub const MACHINE_VARIABLE: &str = "DECOMPOSE_MACHINE";
@@ -23,7 +21,7 @@ pub enum Family {
 }
 
 /// The families with their names and constants.
-const FAMILIES: [(Family, &str, &str); 3] = [
+pub(super) const FAMILIES: [(Family, &str, &str); 3] = [
     (Family::Zen, "Zen", include_str!("families/zen.toml")),
     (Family::Xeon, "Xeon", include_str!("families/xeon.toml")),
     (Family::Neutral, "Neutral", include_str!("families/neutral.toml")),
@@ -54,24 +52,5 @@ impl Family {
         let names = FAMILIES.map(|(_, name, _)| name).join(", ");
         let none = || format!("{MACHINE_VARIABLE}={word} names no family; there are {names}");
         named.map(|&(family, ..)| Some(family)).ok_or_else(none)
-    }
-
-    /// Returns a machine of the family with two threads, the same wherever this runs: what tests of
-    /// rankings are judged for, and what stands for sizes that a processor does not tell.
-    ///
-    /// ```
-    /// use decompose_core::cost::{Family, Machine};
-    ///
-    /// let machine = Machine { threads: 8, ..Family::Xeon.machine() };
-    /// assert!(machine.l3_line > Family::Zen.machine().l3_line);
-    /// ```
-    ///
-    /// # Panics
-    ///
-    /// Never: a test reads every file.
-    pub fn machine(self) -> Machine {
-        let (_, name, constants) = FAMILIES[self as usize];
-        let constants = toml::from_str(constants).expect("constants of every kind");
-        Machine { name: name.to_owned(), family: self, threads: 2, ..constants }
     }
 }

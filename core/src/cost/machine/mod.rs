@@ -11,6 +11,7 @@ use std::sync::OnceLock;
 
 use serde::Deserialize;
 
+use crate::cost::machine::family::FAMILIES;
 pub use crate::cost::machine::family::{Family, MACHINE_VARIABLE};
 
 /// Sizes and speeds of one core and its caches.
@@ -88,6 +89,27 @@ pub struct Machine {
     pub loop_overhead: f64,
     /// Seconds that the end of such a loop takes beside that where it is mispredicted.
     pub loop_end: f64,
+}
+
+impl Family {
+    /// Returns a machine of the family with two threads, the same wherever this runs: what tests of
+    /// rankings are judged for, and what stands for sizes that a processor does not tell.
+    ///
+    /// ```
+    /// use decompose_core::cost::{Family, Machine};
+    ///
+    /// let machine = Machine { threads: 8, ..Family::Xeon.machine() };
+    /// assert!(machine.l3_line > Family::Zen.machine().l3_line);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// Never: a test reads every file.
+    pub fn machine(self) -> Machine {
+        let (_, name, constants) = FAMILIES[self as usize];
+        let constants = toml::from_str(constants).expect("constants of every kind");
+        Machine { name: name.to_owned(), family: self, threads: 2, ..constants }
+    }
 }
 
 impl Machine {
