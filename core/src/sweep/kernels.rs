@@ -21,7 +21,7 @@ use crate::sweep::tree_plan::{Step, TreePlan};
 /// The trees of one tensor and a kernel for each mode, ready to run.
 pub(super) struct TreeKernels<V: Value> {
     /// By mode: one for each panel of the factors, the widest first.
-    executors: Vec<Vec<Executor<V>>>,
+    executors: ByStep<V>,
     /// The factors of a vector: one row of ones.
     ones: Option<Panels<V>>,
     /// Seconds of every run, by kernel.
@@ -147,13 +147,16 @@ pub(crate) fn executors<V: Value>(
     Ok((executors.into_iter().flatten().collect(), report))
 }
 
+/// The executors of each step.
+type ByStep<V> = Vec<Vec<Executor<V>>>;
+
 /// Does what [`executors`] does, with a kernel for each of the problems that are given for a step.
 fn bound<V: Value>(
     coo: Coo<V>,
     plan: &TreePlan,
     problems: &[Vec<Problem>],
     toolchain: &Toolchain,
-) -> Result<(Vec<Vec<Executor<V>>>, BuildReport), CoreError> {
+) -> Result<(ByStep<V>, BuildReport), CoreError> {
     let extents = coo.extents().to_vec();
     let nnz = coo.nnz() as u64;
     let (trees, kernels) = rayon::join(
@@ -185,7 +188,7 @@ fn bound<V: Value>(
         let own = kernels.by_ref().take(each.len());
         own.map(|kernel| Executor::new(kernel, Arc::clone(&trees[step.tree]))).collect()
     };
-    let executors: Vec<Vec<Executor<V>>> =
+    let executors: ByStep<V> =
         plan.steps.iter().zip(problems).map(on_tree).collect::<Result<_, _>>()?;
     let report = BuildReport {
         build_seconds,
