@@ -34,29 +34,30 @@ const TOLERANCE: f64 = 1e-12;
 
 #[test]
 fn random_schedules_of_random_expressions_agree_with_the_oracle() {
-    let cases = std::env::var("DECOMPOSE_CASES").map_or(CASES, |n| n.parse().expect("a number"));
-    let folder = tempfile::tempdir().expect("a folder");
-    let here = Toolchain::detect();
-    let compiler = here.compiler().expect("this test needs a C compiler").clone();
-    let native = Toolchain::Native(compiler.with_cache(folder.path().to_owned()));
-    let interpreter = Toolchain::Interpreter("asked for".into());
-    std::thread::scope(|scope| {
-        for part in 0..2 {
-            let toolchains = [&native, &interpreter];
-            scope.spawn(move || {
-                let pools = [1, 2, 5].map(pool);
-                for seed in (part..cases).step_by(2) {
-                    check(&Case::new(seed), &toolchains, &pools);
-                }
-            });
-        }
+    check_all(cases(CASES), |native, interpreter, seed| {
+        (Case::new(seed), vec![native, interpreter])
     });
 }
 
 #[test]
 fn several_sparse_operands_agree_with_the_oracle() {
-    let cases =
-        std::env::var("DECOMPOSE_CASES").map_or(JOINED_CASES, |n| n.parse().expect("a number"));
+    check_all(cases(JOINED_CASES), |native, interpreter, seed| {
+        // Compiling takes most of the time: every third case is compiled.
+        let compiled = (seed % 3 == 0).then_some(native);
+        (Case::of_several_sparse(seed), compiled.into_iter().chain([interpreter]).collect())
+    });
+}
+
+/// How many cases are tried, if not `usual`.
+fn cases(usual: u64) -> u64 {
+    std::env::var("DECOMPOSE_CASES").map_or(usual, |n| n.parse().expect("a number"))
+}
+
+/// Checks `cases` cases on two threads, each made with the toolchains that it is for: native, or the interpreter.
+fn check_all(
+    cases: u64,
+    make: impl for<'a> Fn(&'a Toolchain, &'a Toolchain, u64) -> (Case, Vec<&'a Toolchain>) + Sync,
+) {
     let folder = tempfile::tempdir().expect("a folder");
     let here = Toolchain::detect();
     let compiler = here.compiler().expect("this test needs a C compiler").clone();
@@ -64,15 +65,11 @@ fn several_sparse_operands_agree_with_the_oracle() {
     let interpreter = Toolchain::Interpreter("asked for".into());
     std::thread::scope(|scope| {
         for part in 0..2 {
-            let (native, interpreter) = (&native, &interpreter);
+            let (native, interpreter, make) = (&native, &interpreter, &make);
             scope.spawn(move || {
                 let pools = [1, 2, 5].map(pool);
                 for seed in (part..cases).step_by(2) {
-                    let case = Case::of_several_sparse(seed);
-                    // Compiling takes most of the time: every third case is compiled.
-                    let compiled = (seed % 3 == 0).then_some(native);
-                    let toolchains: Vec<&Toolchain> =
-                        compiled.into_iter().chain([interpreter]).collect();
+                    let (case, toolchains) = make(native, interpreter, seed);
                     check(&case, &toolchains, &pools);
                 }
             });

@@ -9,7 +9,7 @@ use decompose_core::einsum::{Expr, Extents, Index, IndexSet};
 use decompose_core::kernels;
 use decompose_core::lower::{LevelStorage, Program, lower};
 use decompose_core::optimisation::{Optimisation, Optimisations};
-use decompose_core::schedule::{Pattern, Problem, SparseOperand};
+use decompose_core::schedule::{OutputForm, Pattern, Problem, SparseOperand};
 use decompose_formats::ints::Width;
 
 /// A machine that does not depend on where the test runs.
@@ -133,4 +133,27 @@ fn tttp_at_the_positions() {
 #[test]
 fn tttc_of_an_inner_mode() {
     check("tttc-4-second-r8", kernels::tttc(4, Some(1)), 1, 8);
+}
+
+/// The product of two sparse matrices of 10,000 x 10,000, the second with an entry in each row.
+#[test]
+fn a_product_of_sparse_matrices_is_assembled() {
+    let expr: Expr = "C(i,k) = X(i,j) * Z(j,k)".parse().expect("an expression");
+    let extents: Extents = expr.all().iter().map(|index| (index, 10_000)).collect();
+    let operand = |input: usize| {
+        let levels = expr.inputs[input].indices.clone();
+        let (root, all) = (levels[..1].iter().copied().collect(), expr.inputs[input].set());
+        let pattern = Pattern::from_iter([(root, 10_000), (all, 200_000)]);
+        SparseOperand { input, levels, fused: 1, pattern }
+    };
+    let mut problem = Problem::joining(expr.clone(), extents, vec![operand(0), operand(1)]);
+    problem.output = OutputForm::Assembled;
+    let found = SCHEDULERS[0].search(&problem, &machine()).expect("a schedule");
+    let level = LevelStorage { coords: Width::below(10_000), pointers: Width::W32, full: false };
+    let sought = vec![vec![level; 2]; 2];
+    let schedule = &found.candidates[0].schedule;
+    compare("spgemm-sought", &lower(&problem, schedule, &sought).expect("a program"));
+    let full = vec![LevelStorage { full: true, ..level }, level];
+    let stored = [vec![level; 2], full];
+    compare("spgemm-full", &lower(&problem, schedule, &stored).expect("a program"));
 }

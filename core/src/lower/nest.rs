@@ -88,7 +88,7 @@ impl Emitter<'_> {
                 indices.iter().map(|&index| (index, self.problem.extents.of(index))).collect();
             Array::new(name, &dims, bytes)
         };
-        let names = c_names(expr);
+        let (names, operand_names) = (c_names(expr), expr.operand_names());
         let dense_inputs: Vec<usize> = self.problem.dense_inputs().collect();
         let dense = dense_inputs.iter().map(|&input| {
             let access = &expr.inputs[input];
@@ -115,7 +115,7 @@ impl Emitter<'_> {
                 storage,
                 fusion: level.fusion,
             });
-            let name = expr.inputs[operand.input].tensor.clone();
+            let name = operand_names[operand.input].clone();
             TreeParam { name, levels: levels.collect() }
         });
         let buffers = self.buffers.iter().map(|buffer| {

@@ -34,10 +34,10 @@ pub(crate) struct Pick {
 impl Pick {
     /// Returns the trees, with the names of their operands if there are several.
     pub(crate) fn trees_typed(&self) -> String {
-        let expr = &self.problem.expr;
+        let names = self.problem.expr.operand_names();
         let one = |(x, tree): (&SparseOperand, &TreeLayout)| match self.trees.len() {
             1 => tree.to_string(),
-            _ => format!("{} {tree}", expr.inputs[x.input].tensor),
+            _ => format!("{} {tree}", names[x.input]),
         };
         self.problem.sparse.iter().zip(&self.trees).map(one).collect::<Vec<_>>().join(", ")
     }

@@ -77,7 +77,7 @@ impl Outline<'_> {
         let walked = |x: &SparseOperand| {
             let level = x.walked(around.iter().copied());
             (x.levels.get(level) == Some(&index)).then(|| {
-                let name = &self.problem.expr.inputs[x.input].tensor;
+                let name = &self.problem.expr.operand_names()[x.input];
                 let fused = level + x.fused >= x.levels.len() && level + 1 < x.levels.len();
                 let fused = if fused { ", fused with the next" } else { "" };
                 format!("level {} of {name}{fused}", level + 1)
