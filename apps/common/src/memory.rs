@@ -288,7 +288,7 @@ mod tests {
         assert_eq!(left(), Some(1000));
         set_limit(None);
         let text = refused.to_string();
-        for word in ["the matrix needs 8.", "4.0 GiB may be used (--max-memory)", "lower the rank"]
+        for word in ["the matrix needs 8.", "4.0 GiB may be used (as asked for)", "lower the rank"]
         {
             assert!(text.contains(word), "{text}");
         }
