@@ -129,6 +129,11 @@ impl<V: Value> Assembly<V> {
         }
     }
 
+    /// Tells whether the workspace is of this kind and has `cells` cells.
+    pub(crate) fn is_for(&self, kind: Workspace, cells: u64) -> bool {
+        self.kind == kind && (kind == Workspace::List || self.cells.len() as u64 == cells)
+    }
+
     /// Adds `value` to `cell`.
     pub fn add(&mut self, cell: u64, value: V) {
         match self.kind {

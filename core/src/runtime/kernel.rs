@@ -164,10 +164,11 @@ impl Kernel {
                 return bad(&array.name, format!("{have} aligned elements, {want} needed"));
             }
         }
-        if program.is_assembled() {
-            return match operands.assembly {
-                Some(_) => Ok(()),
-                None => Err(CoreError::Internal("an assembled output without an assembly".into())),
+        if let Addressing::Assembled(workspace) = program.addressing {
+            let own = operands.assembly.as_deref();
+            return match own.is_some_and(|own| own.is_for(workspace, program.output.len)) {
+                true => Ok(()),
+                false => Err(CoreError::Internal("an output without its assembly".into())),
             };
         }
         let output = &program.output;
@@ -325,7 +326,7 @@ fn call<V: Value>(
     inputs.extend(operands.dense.iter().map(|slice| slice.as_ptr().cast::<c_void>()));
     inputs.push(sizes.as_ptr().cast());
     let outside = program.outside().len();
-    let mut raw = operands.assembly.map(|assembly| RawAssembly::of((assembly, outside)));
+    let mut raw = operands.assembly.map(|assembly| RawAssembly::of(assembly, outside));
     let output = match &mut raw {
         Some(raw) => std::ptr::from_mut(raw).cast(),
         None => from_row_zero(program, operands.first_row, operands.output),
@@ -359,7 +360,7 @@ struct RawAssembly<V: Value> {
 
 impl<V: Value> RawAssembly<V> {
     /// Lends the arrays of `owner` to compiled code.
-    fn of((owner, outside): (&mut Assembly<V>, usize)) -> RawAssembly<V> {
+    fn of(owner: &mut Assembly<V>, outside: usize) -> RawAssembly<V> {
         let owner = std::ptr::from_mut(owner);
         let (append, lengthen) = (append::<V>, lengthen::<V>);
         let null = std::ptr::null_mut();
