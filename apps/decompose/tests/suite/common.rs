@@ -54,3 +54,12 @@ pub(crate) fn names(folder: &Path) -> Vec<String> {
     names.sort();
     names
 }
+
+/// Returns what was said on standard error without the warning about processors that were never measured, which
+/// every command gives that plans for the family `Neutral`.
+pub(crate) fn without_family(said: &str) -> String {
+    said.lines()
+        .filter(|line| !line.starts_with("warning: speeds were never measured"))
+        .map(|line| format!("{line}\n"))
+        .collect()
+}
