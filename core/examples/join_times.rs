@@ -72,7 +72,7 @@ fn times(
     for round in 0..=rounds {
         let start = Instant::now();
         if kernel_of.is_assembled() {
-            kernel_of.assemble(&[])?;
+            kernel_of.assemble(&[], u64::MAX)?;
         } else {
             let mut output = kernel_of.output()?;
             kernel_of.run(&[], &mut output)?;

@@ -78,6 +78,16 @@ pub enum CoreError {
         /// The limit, for people.
         limit: String,
     },
+    /// A result that has more non-zeros than there is memory for.
+    #[error(
+        "the result of `{output}` has more than {most} non-zeros, for which there is no memory"
+    )]
+    TooManyElements {
+        /// The expression.
+        output: String,
+        /// The most that memory holds.
+        most: u64,
+    },
     /// A fault of this program, not of its input.
     #[error("internal error: {0}; please report it")]
     Internal(String),

@@ -148,7 +148,8 @@ fn run(
     let packed: Vec<Matrix<f64>> = packed.collect();
     let packed: Vec<&Matrix<f64>> = packed.iter().collect();
     if contraction.is_assembled() {
-        let list = contraction.assemble(&packed).unwrap_or_else(|e| panic!("{case}: {e}"));
+        let list =
+            contraction.assemble(&packed, u64::MAX).unwrap_or_else(|e| panic!("{case}: {e}"));
         return random::dense(&list);
     }
     let mut output = contraction.output().expect("memory");

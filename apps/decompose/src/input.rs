@@ -64,6 +64,7 @@ impl MissingArgs {
 const ENDINGS: &[&str] = &[".tns", ".mtx", ".ttx", ".npy", ".dtb", ".csv", ".tsv"];
 
 /// A tensor as read, not yet sorted.
+#[derive(Clone)]
 pub(crate) struct Input<V: Value> {
     pub(crate) tensor: Coo<V>,
     pub(crate) report: ReadReport,

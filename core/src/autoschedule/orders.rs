@@ -15,7 +15,7 @@ use crate::autoschedule::{Candidate, Scheduler, SearchLimits, SearchReport};
 use crate::cost::{Machine, on_threads};
 use crate::einsum::{Extents, Index, IndexSet};
 use crate::error::CoreError;
-use crate::schedule::{OutputForm, Pattern, Problem, SparseOperand};
+use crate::schedule::{OutputForm, Pattern, Problem, SparseOperand, has_pattern_of};
 
 /// How a sparse operand may be stored.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -60,8 +60,8 @@ const MOST_STORAGES: usize = 96;
 
 /// Returns the ways to store the sparse operands of `problem` that are worth a search.
 ///
-/// Those of a single operand are its [`storage_orders`].  Of several operands each leads whose pattern the
-/// output can have, or each if there is none such; with an order of its levels go all orders of the others while
+/// Those of a single operand are its [`storage_orders`].  Of several operands each may come first whose pattern the
+/// output can have, or each if there is none such.  With an order of its levels go all orders of the others while
 /// no more than 96 storages come of it, and else those in which the others have their levels in the order of
 /// the loops that are there already.
 pub fn storages(problem: &Problem) -> Vec<Storage> {
@@ -70,8 +70,8 @@ pub fn storages(problem: &Problem) -> Vec<Storage> {
         let stored = storage_orders(&x.levels, &problem.extents, &x.pattern).into_iter();
         return stored.map(|order| Storage::of(x.input, order)).collect();
     }
-    let output = problem.expr.output.set();
-    let keeps = |x: &&SparseOperand| x.levels.iter().all(|&level| output.contains(level));
+    let inputs: Vec<usize> = problem.sparse.iter().map(|x| x.input).collect();
+    let keeps = |x: &&SparseOperand| has_pattern_of(&problem.expr, x.input, &inputs);
     let any = problem.sparse.iter().any(|x| keeps(&x));
     let leaders: Vec<&SparseOperand> = problem.sparse.iter().filter(|x| !any || keeps(x)).collect();
     let all: usize = problem.sparse.iter().map(|x| orders(x).len()).fold(1, usize::saturating_mul);

@@ -5,7 +5,9 @@
 //! if (!met[cell]) { met[cell] = 1; list[listed++] = cell; }
 //! cells[cell] += X * Z;
 //! ...
-//! const uint64_t at[1] = {i}; output->append(output, listed, at); listed = 0;
+//! const uint64_t at[1] = {i};
+//! if (listed && !output->append(output, listed, at)) return;
+//! listed = 0;
 //! ```
 //!
 //! The arrays and the functions are those of [`Assembly`](crate::lower::Assembly): what grows is grown there.
@@ -23,7 +25,7 @@ pub(super) fn define(c: &mut Writer) {
     }
     c.open("struct assembly {");
     c.line("value *cells; uint8_t *met; uint64_t *list; value *values; uint64_t room;");
-    c.line("void (*append)(struct assembly *, uint64_t listed, const uint64_t *at);");
+    c.line("int32_t (*append)(struct assembly *, uint64_t listed, const uint64_t *at);");
     c.line("uint64_t (*lengthen)(struct assembly *, uint64_t listed);");
     c.line("void *owner;");
     c.depth_back();
@@ -71,13 +73,13 @@ pub(super) fn add(c: &mut Writer, workspace: Workspace, product: &str) {
     c.close();
 }
 
-/// Appends what was met inside loops over `outside`.
+/// Appends what was met inside loops over `outside`; where there is no room for it the kernel ends.
 pub(super) fn append(c: &mut Writer, outside: &[Index]) {
     let at: Vec<String> = outside.iter().map(ToString::to_string).collect();
     let (count, at) = (at.len().max(1), if at.is_empty() { "0".into() } else { at.join(", ") });
     c.open("{");
     c.line(&format!("const uint64_t at[{count}] = {{{at}}};"));
-    c.line("if (listed) output->append(output, listed, at);");
+    c.line("if (listed && !output->append(output, listed, at)) return;");
     c.line("listed = 0;");
     c.close();
 }

@@ -1,10 +1,12 @@
 //! The parts of an assembled output as one list.
 
+use std::collections::HashMap;
+
 use decompose_formats::ints::Width;
 use decompose_formats::{Coo, Ints, Value};
 use rayon::prelude::*;
 
-use crate::einsum::{Expr, Extents, Index};
+use crate::einsum::{Access, Expr, Extents, Index};
 use crate::error::CoreError;
 use crate::lower::{Assembled, Block, Program};
 
@@ -38,6 +40,37 @@ pub(super) fn joined<V: Value>(
     let mut list = Coo::new(shape, columns, values)?;
     list.sum_duplicates()?;
     Ok(list)
+}
+
+/// Returns the bytes that an element of an assembled output takes: as a task appends it, and in the list of all of them.
+pub fn element_bytes(expr: &Expr, extents: &Extents, value_bytes: usize) -> u64 {
+    let width = |&index: &Index| Width::listed(extents.of(index)).bytes();
+    let listed = expr.output.indices.iter().map(width).sum::<usize>() + value_bytes;
+    (size_of::<u32>() + value_bytes + listed) as u64
+}
+
+/// Counts the products of non-zeros of two operands whose coordinates agree in the indices that both have: as many as a
+/// join of the two has.
+///
+/// Time `O(nnz)`; memory a count for each tuple of these coordinates in the first operand.  Saturates.
+pub fn count_products<V: Value>(first: (&Access, &Coo<V>), second: (&Access, &Coo<V>)) -> u64 {
+    let common = |access: &Access, other: &Access| -> Vec<usize> {
+        let mut shared: Vec<Index> = (access.set() & other.set()).iter().collect();
+        shared.sort_unstable();
+        let mode = |index| access.indices.iter().position(|own| own == index);
+        shared.iter().filter_map(mode).collect()
+    };
+    let tuple = |list: &Coo<V>, modes: &[usize], entry: usize| -> Vec<u64> {
+        modes.iter().map(|&mode| list.coords(mode).get(entry)).collect()
+    };
+    let ((a, left), (b, right)) = (first, second);
+    let (own, others) = (common(a, b), common(b, a));
+    let mut counts: HashMap<Vec<u64>, u64> = HashMap::new();
+    for entry in 0..left.nnz() {
+        *counts.entry(tuple(left, &own, entry)).or_default() += 1;
+    }
+    let met = |entry| counts.get(&tuple(right, &others, entry)).copied().unwrap_or(0);
+    (0..right.nnz()).map(met).fold(0, u64::saturating_add)
 }
 
 /// Makes a column of all parts, in parallel, each part written by `write`.

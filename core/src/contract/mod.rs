@@ -31,6 +31,7 @@ use crate::runtime::{Executor, Kernel, Toolchain};
 use crate::schedule::{Problem, Schedule, SparseOperand};
 use crate::sweep::TreeLayout;
 use assembled::joined;
+pub use assembled::{count_products, element_bytes};
 use pack::{pack, unpack};
 
 pub use choices::{Choice, Choices, Fingerprint};
@@ -213,16 +214,19 @@ impl<V: Value> Contraction<V> {
         self.executor.run_windows(&slices, most, shares, visit)
     }
 
-    /// Computes an assembled output from packed `dense` operands: the non-zeros' list, sorted, without duplicates.
+    /// Computes an assembled output from packed `dense` operands: the non-zeros' list, sorted, without duplicates,
+    /// for which no more than `most_bytes` are taken.
     ///
     /// Elements whose sums are zero are listed too.
     ///
     /// # Errors
     ///
-    /// [`CoreError::Operand`] if an operand does not fit; [`CoreError::Internal`] if the output is not assembled.
-    pub fn assemble(&mut self, dense: &[&Matrix<V>]) -> Result<Coo<V>, CoreError> {
+    /// [`CoreError::TooManyElements`] if the list takes more; [`CoreError::Operand`] if an operand does not fit;
+    /// [`CoreError::Internal`] if the output is not assembled.
+    pub fn assemble(&mut self, dense: &[&Matrix<V>], most_bytes: u64) -> Result<Coo<V>, CoreError> {
         let slices: Vec<&[V]> = dense.iter().map(|matrix| matrix.as_slice()).collect();
-        let parts = self.executor.assemble(&slices)?;
+        let element = assembled::element_bytes(&self.expr, &self.extents, V::BYTES);
+        let parts = self.executor.assemble(&slices, most_bytes / element)?;
         joined(self.kernel().program(), &self.expr, &self.extents, parts)
     }
 

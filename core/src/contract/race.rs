@@ -80,7 +80,7 @@ pub fn race<V: Value>(
         };
         let dense: Vec<&Matrix<V>> = dense.iter().collect();
         let mut run = || match contraction.is_assembled() {
-            true => contraction.assemble(&dense).map(|_| ()),
+            true => contraction.assemble(&dense, u64::MAX).map(|_| ()),
             false => contraction.run(&dense, &mut output),
         };
         run()?;

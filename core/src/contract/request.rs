@@ -30,6 +30,8 @@ pub struct Request {
     pub value_bytes: usize,
     /// How a result is wanted that has the pattern of no operand.
     pub result: ResultForm,
+    /// The products of non-zeros that a join of all sparse operands has, if they were counted.
+    pub products: Option<u64>,
 }
 
 /// How a result is wanted.
@@ -93,7 +95,14 @@ impl Request {
             pattern: Pattern::of(counts, &expr.inputs[input].indices),
         };
         let sparse = sparse.iter().map(pattern).collect();
-        Ok(Request { expr, extents, sparse, value_bytes: 8, result: ResultForm::Dense })
+        Ok(Request {
+            expr,
+            extents,
+            sparse,
+            value_bytes: 8,
+            result: ResultForm::Dense,
+            products: None,
+        })
     }
 
     /// Returns the modes of a sparse input, named by their indices.
@@ -122,6 +131,7 @@ impl Request {
         let (expr, extents) = (self.expr.clone(), self.extents.clone());
         let mut problem = Problem::joining(expr, extents, operands.collect());
         problem.value_bytes = self.value_bytes;
+        problem.products = self.products;
         if self.result == ResultForm::Sparse && !problem.has_pattern_output() {
             problem.output = OutputForm::Assembled;
         }

@@ -4,14 +4,37 @@
 //! the workspace is empty again.  The numbers of cells are offsets in the program's array of the output, and the
 //! coordinates of the loops outside are given with each part that is appended.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use decompose_formats::Value;
 
 use crate::schedule::Workspace;
+
+/// The elements that all tasks together may still append.
+#[derive(Debug)]
+pub struct Room(AtomicU64);
+
+impl Room {
+    /// Allows `elements` elements.
+    pub fn new(elements: u64) -> Room {
+        Room(AtomicU64::new(elements))
+    }
+
+    /// Takes `elements` of what is left; returns whether there were as many.
+    fn take(&self, elements: u64) -> bool {
+        let left = |left: u64| left.checked_sub(elements);
+        self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, left).is_ok()
+    }
+}
 
 /// A workspace, and the list that it is appended to.
 #[derive(Debug)]
 pub struct Assembly<V: Value> {
     kind: Workspace,
+    room: Arc<Room>,
+    /// Whether there was too little room.
+    full: bool,
     /// The values of all cells; of none where they are listed.
     cells: Vec<V>,
     /// Whether a cell has been met, 0 or 1.
@@ -112,14 +135,16 @@ const WORD: usize = 8;
 const SPARSE_PART: usize = 32;
 
 impl<V: Value> Assembly<V> {
-    /// Makes an empty workspace of `cells` cells.
-    pub fn new(kind: Workspace, cells: u64) -> Assembly<V> {
+    /// Makes an empty workspace of `cells` cells, from which no more than `room` is appended.
+    pub fn new(kind: Workspace, cells: u64, room: Arc<Room>) -> Assembly<V> {
         let (cells, list, values) = match kind {
             Workspace::Dense => (cells as usize, cells as usize, 0),
             Workspace::List => (0, LISTED, LISTED),
         };
         Assembly {
             kind,
+            room,
+            full: false,
             cells: vec![V::default(); cells],
             met: vec![0; cells.next_multiple_of(WORD)],
             list: vec![0; list],
@@ -132,6 +157,11 @@ impl<V: Value> Assembly<V> {
     /// Tells whether the workspace is of this kind and has `cells` cells.
     pub(crate) fn is_for(&self, kind: Workspace, cells: u64) -> bool {
         self.kind == kind && (kind == Workspace::List || self.cells.len() as u64 == cells)
+    }
+
+    /// Tells whether elements were left out since there was no room for them.
+    pub fn is_full(&self) -> bool {
+        self.full
     }
 
     /// Adds `value` to `cell`.
@@ -185,14 +215,24 @@ impl<V: Value> Assembly<V> {
         }
     }
 
-    /// Appends what was met, whose loops outside are at `outside`, and empties the workspace.
-    pub fn append(&mut self, outside: &[u64]) {
+    /// Appends what was met, whose loops outside are at `outside`, and empties the workspace; returns whether there
+    /// was room.  Where there was none nothing is appended, and the workspace is of no use any more.
+    pub fn append(&mut self, outside: &[u64]) -> bool {
         if self.listed == 0 {
-            return;
+            return true;
         }
         if self.kind == Workspace::List {
             self.sum_list();
         }
+        if !self.room.take(self.listed as u64) {
+            self.full = true;
+            return false;
+        }
+        self.append_listed(outside);
+        true
+    }
+
+    fn append_listed(&mut self, outside: &[u64]) {
         let block = self.assembled.part(outside, self.listed);
         let list = &mut self.list[..self.listed];
         self.listed = 0;

@@ -92,6 +92,7 @@ pub fn interpret<V: Value>(program: &Program, operands: Operands<V>) {
         operands,
         buffers,
         row_stride: program.numbered_rows().map_or(0, |(_, stride)| stride as usize),
+        stopped: false,
         at: [0; Index::COUNT],
         position: program.trees.iter().map(|tree| vec![0; tree.levels.len()]).collect(),
     };
@@ -104,6 +105,8 @@ struct Interpreter<'a, V: Value> {
     buffers: Vec<Vec<V>>,
     /// The elements of a row by which `first_row` counts.
     row_stride: usize,
+    /// Whether there is no room for more of an assembled output.
+    stopped: bool,
     /// The current coordinate of each index.
     at: [usize; Index::COUNT],
     /// The current node of each walked level, by tree.
@@ -113,6 +116,9 @@ struct Interpreter<'a, V: Value> {
 impl<'a, V: Value> Interpreter<'a, V> {
     fn run(&mut self, stmts: &'a [Stmt]) {
         for stmt in stmts {
+            if self.stopped {
+                return;
+            }
             match stmt {
                 Stmt::Walk { lead, located, body } => self.walk(*lead, located, body),
                 Stmt::Range { index, extent, body } => {
@@ -125,7 +131,7 @@ impl<'a, V: Value> Interpreter<'a, V> {
                     let at: Vec<u64> =
                         outside.iter().map(|index| self.at[index.number()] as u64).collect();
                     if let Some(assembly) = &mut self.operands.assembly {
-                        assembly.append(&at);
+                        self.stopped |= !assembly.append(&at);
                     }
                 }
                 Stmt::Clear { buffer } => self.buffers[*buffer].fill(V::default()),

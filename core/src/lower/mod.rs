@@ -15,7 +15,7 @@ mod nest;
 mod text;
 
 pub(crate) use assembly::Arrays;
-pub use assembly::{Assembled, Assembly, Block};
+pub use assembly::{Assembled, Assembly, Block, Room};
 pub use interpret::{Operands, interpret};
 pub use ir::{
     Addressing, Array, LevelParam, LevelStorage, Place, PrefetchRow, Program, Stmt, TreeLevel,

@@ -22,7 +22,7 @@ use decompose_formats::{Csf, Ints, Matrix, Value};
 use rayon::prelude::*;
 
 use crate::error::CoreError;
-use crate::lower::{Addressing, Assembled, Assembly, Operands, Program, Zeroing};
+use crate::lower::{Addressing, Assembled, Assembly, Operands, Program, Room, Zeroing};
 use crate::runtime::kernel::Kernel;
 use crate::runtime::partition::{Cut, Task, partition};
 use crate::schedule::Conflict;
@@ -211,26 +211,33 @@ impl<V: Value> Executor<V> {
         }
     }
 
-    /// Computes an assembled output from `dense` operands: the elements that each task met, in the order of tasks.
+    /// Computes an assembled output of up to `most` elements from `dense` operands: those that each task met, in the
+    /// order of tasks.
     ///
     /// # Errors
     ///
-    /// [`CoreError::Operand`] if an operand does not fit; [`CoreError::Internal`] if the output is not assembled.
-    pub fn assemble(&mut self, dense: &[&[V]]) -> Result<Vec<Assembled<V>>, CoreError> {
+    /// [`CoreError::TooManyElements`] if there are more; [`CoreError::Operand`] if an operand does not fit;
+    /// [`CoreError::Internal`] if the output is not assembled.
+    pub fn assemble(&mut self, dense: &[&[V]], most: u64) -> Result<Vec<Assembled<V>>, CoreError> {
         let program = self.kernel.program();
         let Addressing::Assembled(workspace) = program.addressing else {
             return Err(CoreError::Internal(format!("{} is not assembled", program.title)));
         };
         let (kernel, tree, beside) = (&self.kernel, &*self.tree, &self.beside[..]);
+        let room = Arc::new(Room::new(most));
         let free: Mutex<Vec<Assembly<V>>> = Mutex::default();
         let pool = || free.lock().unwrap_or_else(PoisonError::into_inner);
+        let new = || Assembly::new(workspace, program.output.len, Arc::clone(&room));
         let run = |task: &Task| {
             let found = pool().pop();
-            let mut assembly =
-                found.unwrap_or_else(|| Assembly::new(workspace, program.output.len));
+            let mut assembly = found.unwrap_or_else(new);
             let whole = Operands::whole((tree, tree.values()), dense, &mut [], &task.nodes);
             let operands = Operands { beside, assembly: Some(&mut assembly), ..whole };
             self.scratch.lend(|scratch| kernel.run(operands, scratch))?;
+            if assembly.is_full() {
+                let output = program.title.clone();
+                return Err(CoreError::TooManyElements { output, most });
+            }
             let assembled = assembly.take();
             pool().push(assembly);
             Ok(assembled)

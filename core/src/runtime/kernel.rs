@@ -351,7 +351,7 @@ struct RawAssembly<V: Value> {
     values: *mut V,
     /// The length of the list.
     room: u64,
-    append: unsafe extern "C" fn(*mut RawAssembly<V>, u64, *const u64),
+    append: unsafe extern "C" fn(*mut RawAssembly<V>, u64, *const u64) -> i32,
     lengthen: unsafe extern "C" fn(*mut RawAssembly<V>, u64) -> u64,
     owner: *mut Assembly<V>,
     /// How many coordinates are given to `append`.
@@ -389,18 +389,22 @@ impl<V: Value> RawAssembly<V> {
     }
 }
 
-/// Appends the first `listed` cells of the list.
+/// Appends the first `listed` cells of the list; returns 0 if there was no room for them, 1 otherwise.
 ///
 /// # Safety
 ///
 /// `raw` is what a kernel was handed, and `at` has as many numbers as it says.
-unsafe extern "C" fn append<V: Value>(raw: *mut RawAssembly<V>, listed: u64, at: *const u64) {
+unsafe extern "C" fn append<V: Value>(
+    raw: *mut RawAssembly<V>,
+    listed: u64,
+    at: *const u64,
+) -> i32 {
     // SAFETY: the kernel passes on what it was handed, and an array of its own.
     let (raw, at) = unsafe { (&mut *raw, std::slice::from_raw_parts(at, (*raw).outside)) };
     // SAFETY: as in `lend`.
     let owner = unsafe { &mut *raw.owner };
     owner.set_listed(listed as usize);
-    owner.append(at);
+    i32::from(owner.append(at))
 }
 
 /// Sums up the list, which is full, and makes it longer where that leaves little room; returns how many are listed.

@@ -25,6 +25,17 @@ pub struct Problem {
     pub value_bytes: usize,
     /// What generated code may make use of; no search looks at it.
     pub optimisations: Optimisations,
+    /// The products of non-zeros that a join of all sparse operands has, if they were counted.
+    pub products: Option<u64>,
+}
+
+/// Tells whether the output of `expr` is stored at the positions of its input `first`, where the inputs `sparse` are
+/// sparse: it has all indices of that input, and no others of a sparse one, of which a dense block would be mostly
+/// empty.
+pub fn has_pattern_of(expr: &Expr, first: usize, sparse: &[usize]) -> bool {
+    let (own, output) = (expr.inputs[first].set(), expr.output.set());
+    let walked = sparse.iter().fold(IndexSet::EMPTY, |set, &input| set | expr.inputs[input].set());
+    own.is_subset(output) && ((output - own) & walked).is_empty()
 }
 
 /// How an output is stored.
@@ -119,12 +130,13 @@ impl Problem {
         Problem::joining(expr, extents, vec![sparse])
     }
 
-    /// Poses `expr` with several sparse operands; an output that has all indices of the first has its
-    /// pattern.
+    /// Poses `expr` with several sparse operands; an output has the pattern of the first as [`has_pattern_of`]
+    /// says.
     pub fn joining(expr: Expr, extents: Extents, sparse: Vec<SparseOperand>) -> Problem {
         let first = sparse.first().map(|x| expr.inputs[x.input].set());
         let tensor = first.unwrap_or_default();
-        let pattern = first.is_some() && tensor.is_subset(expr.output.set());
+        let inputs: Vec<usize> = sparse.iter().map(|x| x.input).collect();
+        let pattern = inputs.first().is_some_and(|&first| has_pattern_of(&expr, first, &inputs));
         // The last of the intermediates that the levels of the tree make one of the other, as those of a TTMc, has all
         // indices of a row of the result but one.
         let row = (expr.output.set() - tensor).len();
@@ -145,6 +157,7 @@ impl Problem {
             max_buffer_bytes: bytes,
             value_bytes: VALUE_BYTES,
             optimisations: Optimisations::default(),
+            products: None,
         }
     }
 
@@ -154,10 +167,12 @@ impl Problem {
     }
 
     /// Returns how many of the loops `last` around the last term are outside of what is summed up together of an
-    /// assembled output: the outermost ones over indices of the output, each of whose iterations comes once.
+    /// assembled output: the outermost ones over indices of the output, each of whose iterations comes once, but not
+    /// the innermost loop, each of whose iterations would be a part of one element.
     pub fn assembled_outside(&self, last: &[Index]) -> usize {
         let output = self.expr.output.set();
-        last.iter().take_while(|&&index| output.contains(index)).count()
+        let outer = last.split_last().map_or(&[][..], |(_, outer)| outer);
+        outer.iter().take_while(|&&index| output.contains(index)).count()
     }
 
     /// Returns the cells of the workspace of an assembled output whose last term stands in the loops `last`; saturates.
@@ -177,12 +192,18 @@ impl Problem {
         outer == outside && outside.first() == root && self.output_order(inner, inside) == inner
     }
 
-    /// Returns about how many elements an assembled output has: as many as cells that are met if products fall into
-    /// them at random.
+    /// Returns about how many elements an assembled output has: as many as cells that are met if products, counted or
+    /// estimated, fall into them at random.
     pub fn assembled_elements(&self) -> u64 {
-        let output = self.expr.output.set().iter();
-        let cells = output.map(|index| self.extents.of(index) as f64).product::<f64>();
-        let products = self.iterations(self.expr.all()) as f64;
+        let extents = |set: IndexSet| -> f64 {
+            set.iter().map(|index| self.extents.of(index) as f64).product()
+        };
+        let cells = extents(self.expr.output.set());
+        let walked = self.sparse.iter().flat_map(|x| &x.levels).copied().collect();
+        let products = match self.products {
+            Some(products) => products as f64 * extents(self.expr.output.set() - walked),
+            None => self.iterations(self.expr.all()) as f64,
+        };
         (cells * -(-products / cells.max(1.0)).exp_m1()).ceil() as u64
     }
 

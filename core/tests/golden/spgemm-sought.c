@@ -33,7 +33,7 @@ static inline uint64_t seek_uint16_t(const uint16_t *at_coord, uint64_t at, uint
 }
 struct assembly {
     value *cells; uint8_t *met; uint64_t *list; value *values; uint64_t room;
-    void (*append)(struct assembly *, uint64_t listed, const uint64_t *at);
+    int32_t (*append)(struct assembly *, uint64_t listed, const uint64_t *at);
     uint64_t (*lengthen)(struct assembly *, uint64_t listed);
     void *owner;
 };
@@ -79,7 +79,7 @@ void decompose_kernel(const void *const *in, value *out, value *boundary, value 
         }
         {
             const uint64_t at[1] = {i};
-            if (listed) output->append(output, listed, at);
+            if (listed && !output->append(output, listed, at)) return;
             listed = 0;
         }
     }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use decompose_common::machine::{resident_bytes, size};
 use decompose_common::memory::{self, Limit};
-use decompose_core::schedule::{Problem, Workspace};
+use decompose_core::schedule::{OutputForm, Problem, Workspace};
 use decompose_formats::{Coo, Value};
 
 use crate::failure::Failure;
@@ -24,10 +24,14 @@ pub(crate) struct EinsumForecast {
     copies: u64,
     buffers: u64,
     limit: Option<Limit>,
+    remedy: &'static str,
 }
 
 /// What to do about a run that does not fit.
 const REMEDY: &str = "use --precision f32 or fewer --threads";
+
+/// What to do about a result that does not fit as an array, where few of its elements may be other than zero.
+const REMEDY_LIST: &str = "write a list of non-zeros (--out to .tns, .mtx, .ttx or .dtb)";
 
 impl EinsumForecast {
     /// Predicts the run of `pick` on `tensors`, by input, with `threads` threads.
@@ -55,6 +59,10 @@ impl EinsumForecast {
             copies: pick.side_bytes,
             buffers: buffers.saturating_add(workspaces::<V>(pick, threads)),
             limit: memory::limit(max_memory),
+            remedy: match pick.problem.output {
+                OutputForm::Dense if pick.problem.sparse.len() > 1 => REMEDY_LIST,
+                _ => REMEDY,
+            },
         }
     }
 
@@ -73,7 +81,8 @@ impl EinsumForecast {
                 let why = format!(
                     "this run needs {need} of memory but {limit} may be used ({source}): {self}"
                 );
-                let help = format!("{REMEDY}, or raise --max-memory if the machine has more");
+                let remedy = self.remedy;
+                let help = format!("{remedy}, or raise --max-memory if the machine has more");
                 Err(Failure::input(why).help(help))
             }
         }

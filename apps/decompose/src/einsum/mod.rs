@@ -9,10 +9,10 @@ mod write;
 use std::sync::Arc;
 use std::time::Instant;
 
-use decompose_common::memory::{limit, set_limit};
+use decompose_common::memory::{left, limit, set_limit};
 use decompose_common::progress::{Screen, Verbosity};
 use decompose_core::autoschedule::SearchLimits;
-use decompose_core::contract::{Contraction, Request, ResultForm};
+use decompose_core::contract::{Contraction, Request, ResultForm, count_products};
 use decompose_core::error::CoreError;
 use decompose_core::runtime::Toolchain;
 use decompose_formats::io::Base;
@@ -68,6 +68,7 @@ fn run_in<V: Value + WritableElement>(args: &EinsumArgs, threads: usize) -> Resu
     // A list of one sparse operand's product with dense ones is mostly as long as the array.
     if request.sparse.len() > 1 && args.output.out.as_deref().is_some_and(write::is_list) {
         request.result = ResultForm::Sparse;
+        request.products = products(&request, &operands.tensors);
     }
     let chooser = Chooser::new(&request, &args.search, threads)?;
     let effort = Effort {
@@ -84,6 +85,13 @@ fn run_in<V: Value + WritableElement>(args: &EinsumArgs, threads: usize) -> Resu
     let base = operands.base;
     let outcome = compute(pick, operands, (args, forecast), &mut screen)?;
     finish(&request, (outcome, base), args, &mut screen)
+}
+
+/// Counts the products of a join of two operands; of more only an estimate is known.
+fn products<V: Value>(request: &Request, tensors: &[(usize, Coo<V>)]) -> Option<u64> {
+    let [(first, left), (second, right)] = tensors else { return None };
+    let access = |input: &usize| &request.expr.inputs[*input];
+    Some(count_products((access(first), left), (access(second), right)))
 }
 
 fn tell_plan(plan: &Selection, screen: &Screen) {
@@ -131,9 +139,11 @@ fn compute<V: Value>(
     let tree_seconds = seconds - kernel_seconds;
     screen.line(format!("build    {tree} {tree_seconds:.2} s, kernel {kernel_seconds:.2} s"));
     if contraction.is_assembled() {
-        let (list, seconds) = screen.phase("run", || contraction.assemble(&packed));
+        let most = left().unwrap_or(u64::MAX);
+        let (list, seconds) = screen.phase("run", || contraction.assemble(&packed, most));
+        let list = list.map_err(too_many)?;
         screen.line(format!("run      {seconds:.3e} s"));
-        return Ok(Outcome::List(list?));
+        return Ok(Outcome::List(list));
     }
     let mut output = contraction.output()?;
     let (ran, seconds) = screen.phase("run", || contraction.run(&packed, &mut output));
@@ -144,6 +154,16 @@ fn compute<V: Value>(
         (None, Some(list)) => Outcome::List(list?),
         (None, None) => return Err(Failure::internal("a result of neither form")),
     })
+}
+
+/// Adds what to do about a result that is too long.
+fn too_many(error: CoreError) -> Failure {
+    let long = matches!(error, CoreError::TooManyElements { .. });
+    let failure = Failure::from(error);
+    match long {
+        true => failure.help("use --precision f32, or raise --max-memory if the machine has more"),
+        false => failure,
+    }
 }
 
 /// Packs the dense operands, each given up as soon as it is copied.

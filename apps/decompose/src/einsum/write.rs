@@ -5,6 +5,7 @@ use std::path::Path;
 
 use decompose_common::files;
 use decompose_core::einsum::Expr;
+use decompose_core::schedule::has_pattern_of;
 use decompose_formats::io::{Base, Format, Overwrite, write as write_list};
 use decompose_formats::{Coo, DenseTensor, FormatError, Ints, Value, Width};
 use ndarray_npy::{WritableElement, WriteNpyExt};
@@ -35,7 +36,7 @@ pub(crate) fn check(expr: &Expr, sparse: &[usize], args: &OutputArgs) -> Result<
     check_output(out, overwrite(args))?;
     let file = out.display();
     let is_array = is_npy(out)?;
-    let pattern = sparse.iter().find(|&&x| expr.inputs[x].set().is_subset(output.set()));
+    let pattern = sparse.iter().find(|&&input| has_pattern_of(expr, input, sparse));
     let refuse = |why: String, help: &str| Err(Failure::input(why).help(help));
     match (is_array, pattern) {
         (true, Some(&input)) => refuse(
@@ -64,14 +65,19 @@ pub(crate) fn write<V: Value + WritableElement>(
             let npy = |file: &mut io::BufWriter<_>| array.write_npy(file).map_err(io::Error::other);
             return Ok(files::replace(out, npy)?);
         }
+        Outcome::List(_) if is_npy(out)? => {
+            let why = format!("the schedule assembles a list, but {} is an array", out.display());
+            return Err(Failure::input(why)
+                .help("write it to .tns, .mtx, .ttx or .dtb, or leave out the line `workspace`"));
+        }
         Outcome::Dense(array) => nonzeros(&array)?,
         Outcome::List(list) => without_zeros(list),
     };
     let options = args.list.options(out, base, overwrite(args));
     match write_list(&list, out, &options) {
         Err(FormatError::NoEntries(file)) => {
-            let why = format!("the result is zero everywhere, so {file} would list nothing");
-            Err(Failure::input(why).help("write it to .npy"))
+            let why = format!("the result is zero everywhere, and {file} cannot be empty");
+            Err(Failure::input(why).help("write it to .tns, .mtx or .ttx"))
         }
         written => Ok(written?),
     }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use decompose_common::machine::parse_size;
 use decompose_core::autoschedule::SCHEDULERS;
+use decompose_core::contract::ResultForm;
 use decompose_core::einsum::Index;
 use decompose_core::sweep::TreeLayout;
 
@@ -58,6 +59,10 @@ pub(crate) struct OperandArgs {
     /// The extent of all other indices that the sparse operands lack.
     #[arg(long, short, value_name = "R", value_parser = parse_extent)]
     pub(crate) rank: Option<u64>,
+    /// How a result is stored that has the pattern of no operand: as an array (dense), or as a list of
+    /// what is met (sparse).  `einsum` takes what the file of --out holds.
+    #[arg(long, value_name = "FORM", default_value = "dense", value_parser = parse_result)]
+    pub(crate) result: ResultForm,
     /// The number of non-zeros, where there is no file.
     #[arg(long, value_name = "N", value_parser = parse_extent, conflicts_with = "tensor")]
     pub(crate) nnz: Option<u64>,
@@ -170,6 +175,15 @@ pub(crate) fn parse_index_extent(text: &str) -> Result<(Index, u64), String> {
     let mut letters = word.trim().chars();
     let index = letters.next().and_then(Index::named).filter(|_| letters.next().is_none());
     Ok((index.ok_or_else(bad)?, parse_extent(extent)?))
+}
+
+/// Parses `dense` or `sparse`.
+fn parse_result(text: &str) -> Result<ResultForm, String> {
+    match text {
+        "dense" => Ok(ResultForm::Dense),
+        "sparse" => Ok(ResultForm::Sparse),
+        _ => Err(format!("`{text}` is no form of a result; use dense or sparse")),
+    }
 }
 
 fn parse_scheduler(text: &str) -> Result<Search, String> {

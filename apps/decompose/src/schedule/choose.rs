@@ -10,7 +10,7 @@ use decompose_core::autoschedule::{
 use decompose_core::contract::{Choice, Choices, Fingerprint, RaceReport, Request};
 use decompose_core::cost::{Cost, Machine, estimate, on_threads};
 use decompose_core::error::CoreError;
-use decompose_core::schedule::{Problem, Schedule, SparseOperand};
+use decompose_core::schedule::{OutputForm, Problem, Schedule, SparseOperand};
 use decompose_core::sweep::TreeLayout;
 use decompose_formats::ModeOrder;
 
@@ -178,6 +178,11 @@ impl<'a> Chooser<'a> {
             true => Storage { operands }.problem(&self.base),
             false => self.base.clone(),
         };
+        // The schedule says whether a result without a pattern is assembled.
+        if !problem.has_pattern_output() {
+            let assembled = schedule.workspace.is_some();
+            problem.output = if assembled { OutputForm::Assembled } else { OutputForm::Dense };
+        }
         if bounds == Bounds::Lifted {
             (problem.max_buffer_dims, problem.max_buffer_bytes) = NO_BOUNDS;
         }

@@ -79,6 +79,7 @@ impl<V: Value> ScheduleInput<V> {
             counts.iter().map(|(input, counts)| (*input, counts)).collect();
         let mut request = Request::joining(expr, &counted, &shapes)?;
         request.value_bytes = V::BYTES;
+        request.result = args.result;
         let tensors = tensors.into_iter().map(|(input, list)| (input, list.tensor)).collect();
         Ok(ScheduleInput { request, tensors, sources })
     }
@@ -157,8 +158,13 @@ pub(crate) fn read_lists<V: Value>(
     screen: &mut Screen,
 ) -> Result<Vec<(usize, Input<V>)>, Failure> {
     let mut lists: Vec<(usize, Input<V>)> = Vec::with_capacity(files.len());
-    for &(input, file) in files {
-        let read = InputArgs::of_file(file).read::<V>(screen)?;
+    for (at, &(input, file)) in files.iter().enumerate() {
+        // A tensor that stands twice is read once.
+        let before = files[..at].iter().position(|&(_, before)| before == file);
+        let read = match before {
+            Some(before) => lists[before].1.clone(),
+            None => InputArgs::of_file(file).read::<V>(screen)?,
+        };
         let access = &expr.inputs[input];
         if read.tensor.order() != access.indices.len() {
             let (have, want) = (read.tensor.order(), access.indices.len());

@@ -6,7 +6,7 @@ use decompose_common::machine::size;
 use decompose_common::memory::left;
 use decompose_common::progress::Screen;
 use decompose_core::autoschedule::HalvingConfig;
-use decompose_core::contract::{Choices, Entrant, race};
+use decompose_core::contract::{Choices, Entrant, element_bytes, race};
 use decompose_core::cost::Machine;
 use decompose_core::runtime::Toolchain;
 use decompose_core::schedule::{OutputForm, Problem, SparseOperand};
@@ -102,9 +102,8 @@ pub(crate) fn dense_bytes(problem: &Problem) -> u64 {
 pub(crate) fn output_bytes(problem: &Problem) -> u64 {
     let output = problem.expr.output.set();
     if problem.output == OutputForm::Assembled {
-        // As a task appends it, and in the list that is made of all of them.
-        let (appended, listed) = (4 + problem.value_bytes, 4 * output.len() + problem.value_bytes);
-        return problem.assembled_elements().saturating_mul((appended + listed) as u64);
+        let element = element_bytes(&problem.expr, &problem.extents, problem.value_bytes);
+        return problem.assembled_elements().saturating_mul(element);
     }
     if !problem.has_pattern_output() {
         return problem.buffer_bytes(output);

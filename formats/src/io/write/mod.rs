@@ -62,8 +62,8 @@ const BUFFER: usize = 1 << 20;
 ///
 /// [`FormatError::Exists`] if the file exists and is not to be replaced,
 /// [`FormatError::UnknownFormat`], [`FormatError::Unsupported`] for `.npy` and for `.mtx` with
-/// an order other than 2 or a header that cannot tell the base, [`FormatError::NoEntries`], and
-/// [`FormatError::Io`].
+/// an order other than 2 or a header that cannot tell the base, [`FormatError::NoEntries`] for a
+/// `.dtb` file of none, and [`FormatError::Io`].
 pub fn write<V: Value>(
     coo: &Coo<V>,
     path: &Path,
@@ -72,7 +72,7 @@ pub fn write<V: Value>(
     let (format, compression) = Format::of_path(path)?;
     let name = path.display().to_string();
     check(coo, path, format)?;
-    if coo.nnz() == 0 {
+    if coo.nnz() == 0 && !format.is_text() {
         return Err(FormatError::NoEntries(name));
     }
     if options.overwrite == Overwrite::Refuse && path.exists() {
