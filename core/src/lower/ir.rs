@@ -317,6 +317,12 @@ impl Program {
         matches!(self.addressing, Addressing::Assembled(_))
     }
 
+    /// Tells whether elements of an assembled output are appended slice by slice of the root, in its order.
+    pub fn appends_by_root(&self) -> bool {
+        self.outside().first() == self.levels().first().map(|root| &root.index)
+            && !self.outside().is_empty()
+    }
+
     /// Returns the indices whose coordinates are given when elements of an assembled output are appended.
     pub fn outside(&self) -> &[Index] {
         fn find(stmts: &[Stmt]) -> Option<&[Index]> {

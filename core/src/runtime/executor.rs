@@ -111,6 +111,10 @@ impl<V: Value> Executor<V> {
         let parts = parts(&kernel, tree.values().len());
         let mut tasks = match kernel.program().conflict {
             Conflict::Owner => partition(&tree, parts, Cut::Roots),
+            // Then no two tasks append elements of one slice, and their lists need not be sorted.
+            Conflict::Assemble if kernel.program().appends_by_root() => {
+                partition(&tree, parts, Cut::Roots)
+            }
             Conflict::Privatise | Conflict::Boundary | Conflict::Positions | Conflict::Assemble => {
                 partition(&tree, parts, Cut::Anywhere)
             }
