@@ -69,7 +69,7 @@ pub enum CoreError {
         why: String,
     },
     /// More memory would be needed than is allowed.
-    #[error("{what} needs {need} but {limit} is allowed; raise --max-memory or lower the rank")]
+    #[error("{what} needs {need} but {limit} is allowed; raise the limit or lower the rank")]
     Memory {
         /// What needs it.
         what: String,

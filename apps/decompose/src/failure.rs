@@ -158,6 +158,11 @@ impl From<CoreError> for Failure {
         match error {
             CoreError::Format(inner) => inner.into(),
             CoreError::Internal(why) => Failure::internal(why),
+            CoreError::Memory { .. } => {
+                Failure::of(&error).help("raise --max-memory if the machine has more")
+            }
+            CoreError::TooManyElements { .. } => Failure::of(&error)
+                .help("use --precision f32, or raise --max-memory if the machine has more"),
             other => Failure::of(&other),
         }
     }

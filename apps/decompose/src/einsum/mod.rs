@@ -141,7 +141,7 @@ fn compute<V: Value>(
     if contraction.is_assembled() {
         let most = left().unwrap_or(u64::MAX);
         let (list, seconds) = screen.phase("run", || contraction.assemble(&packed, most));
-        let list = list.map_err(too_many)?;
+        let list = list?;
         screen.line(format!("run      {seconds:.3e} s"));
         return Ok(Outcome::List(list));
     }
@@ -154,16 +154,6 @@ fn compute<V: Value>(
         (None, Some(list)) => Outcome::List(list?),
         (None, None) => return Err(Failure::internal("a result of neither form")),
     })
-}
-
-/// Adds what to do about a result that is too long.
-fn too_many(error: CoreError) -> Failure {
-    let long = matches!(error, CoreError::TooManyElements { .. });
-    let failure = Failure::from(error);
-    match long {
-        true => failure.help("use --precision f32, or raise --max-memory if the machine has more"),
-        false => failure,
-    }
 }
 
 /// Packs the dense operands, each given up as soon as it is copied.
