@@ -90,7 +90,7 @@ fn a_plan_that_exceeds_memory_is_refused_with_numbers() {
     };
     let error = plan(&case.extents, &case.pattern(), &options, Machine::here());
     let message = error.expect_err("too little memory").to_string();
-    assert!(message.contains("MiB") && message.contains("--max-memory"), "{message}");
+    assert!(message.contains("MiB") && message.contains("raise the limit"), "{message}");
     let enough = PlanOptions { memory: Some(30_000), ..options };
     let lean = plan(&case.extents, &case.pattern(), &enough, Machine::here()).expect("a plan");
     assert!(lean.tree_bytes() + lean.side_bytes() <= 30_000);
