@@ -1,7 +1,9 @@
 //! Coordinate lists.
 
+mod diagonal;
 mod duplicates;
 mod mask;
+mod sum;
 mod values;
 
 use std::sync::OnceLock;
