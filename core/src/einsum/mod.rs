@@ -1,20 +1,27 @@
-//! Tensor expressions: one product of tensors, summed over the indices that the output lacks.
+//! Tensor expressions.
 //!
 //! ```text
 //! A(i,r) = X(i,j,k) * B(j,r) * C(k,r)        TACO's notation
 //! ijk,jr,kr->ir                              einsum notation, the same expression
 //! ```
 //!
-//! An *index* is one letter, so at most 52 stand in an expression.  [`oracle`] evaluates any
-//! expression naively on dense arrays: the definition that every faster executor is tested
-//! against.
+//! An [`Expr`] is one product of tensors, summed over the indices that the output lacks: what one kernel
+//! computes.  An [`Assignment`] is a sum of such products with factors, diagonals and a function: what a user
+//! writes.  An *index* is a letter, or a name that stands for one, so at most 52 are in an assignment.
+//! [`oracle`] evaluates both naively on dense arrays: the definition that every faster executor is
+//! tested against.
 
+mod assignment;
+mod function;
 mod index;
 pub mod oracle;
 mod parse;
+mod tokens;
 
 use std::fmt;
 
+pub use assignment::{Assignment, IndexNames, Summand};
+pub use function::Function;
 pub use index::{Extents, Index, IndexSet, indices};
 
 /// One tensor of an expression with its indices, one a mode, in storage order.
@@ -30,6 +37,30 @@ impl Access {
     /// Returns the set of its indices.
     pub fn set(&self) -> IndexSet {
         self.indices.iter().copied().collect()
+    }
+
+    /// Returns its indices, each once, as they come first.
+    pub fn distinct(&self) -> Vec<Index> {
+        let mut distinct = Vec::with_capacity(self.indices.len());
+        for &index in &self.indices {
+            if !distinct.contains(&index) {
+                distinct.push(index);
+            }
+        }
+        distinct
+    }
+
+    /// Returns for each mode where its index stands among the [`Access::distinct`] ones: modes of the same number
+    /// are read along their diagonal.
+    pub fn diagonal(&self) -> Vec<usize> {
+        let distinct = self.distinct();
+        let place = |index| distinct.iter().position(|own| own == index);
+        self.indices.iter().filter_map(place).collect()
+    }
+
+    /// Tells whether an index stands in it more than once.
+    pub fn is_diagonal(&self) -> bool {
+        self.set().len() < self.indices.len()
     }
 }
 

@@ -3,7 +3,7 @@
 use decompose_formats::DenseTensor;
 use ndarray::IxDyn;
 
-use crate::einsum::{Expr, Extents, Index};
+use crate::einsum::{Assignment, Expr, Extents, Index};
 
 /// Evaluates `expr` on dense operands, one loop an index around one product.
 ///
@@ -32,6 +32,32 @@ pub fn evaluate(expr: &Expr, operands: &[DenseTensor<f64>]) -> DenseTensor<f64> 
         output[IxDyn(&place(&expr.output.indices))] += product;
     }
     output
+}
+
+/// Evaluates `assignment` on dense operands, one for each of its [`Assignment::inputs`].
+///
+/// Time as [`evaluate`], for each summand; for tests only.
+///
+/// # Panics
+///
+/// As [`evaluate`].
+pub fn assign(assignment: &Assignment, operands: &[DenseTensor<f64>]) -> DenseTensor<f64> {
+    let mut rest = operands;
+    let mut sum: Option<DenseTensor<f64>> = None;
+    for summand in &assignment.summands {
+        let (own, after) = rest.split_at(summand.inputs.len());
+        rest = after;
+        let (output, inputs) = (assignment.output.clone(), summand.inputs.clone());
+        let term = evaluate(&Expr { output, inputs }, own) * summand.factor;
+        sum = Some(sum.map_or(term.clone(), |sum| sum + term));
+    }
+    let mut sum = sum.expect("a summand").as_standard_layout().into_owned();
+    if let Some(function) = assignment.function {
+        let row = sum.shape().last().copied().unwrap_or(1).max(1);
+        let elements = sum.as_slice_mut().expect("standard layout");
+        elements.chunks_mut(row).for_each(|row| function.apply(row));
+    }
+    sum
 }
 
 fn extents(expr: &Expr, operands: &[DenseTensor<f64>]) -> Extents {
