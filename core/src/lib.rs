@@ -3,7 +3,7 @@
 //! ```text
 //! einsum -> path -> nest -> schedule -> lower -> codegen -> runtime
 //!           \___ autoschedule chooses, cost judges ___/
-//! sweep plans all kernels of a solver together, contract runs any one expression
+//! sweep plans all kernels of a solver together, contract runs any one product, compute any sum of products
 //! ```
 //!
 //! A module uses only the modules above it in this table.
@@ -22,12 +22,14 @@
 //! | [`runtime`] | compiling, storing, loading and calling kernels on all threads |
 //! | [`autoschedule`] | the searches for good schedules |
 //! | [`sweep`] | the trees and kernels of one update of every factor, planned together |
-//! | [`contract`] | one expression from request to result |
+//! | [`contract`] | one product of tensors from request to result |
+//! | [`compute`] | assignments: sums of products, in steps, with functions |
 //!
 //! [`error`] belongs to all of them.
 
 pub mod autoschedule;
 pub mod codegen;
+pub mod compute;
 pub mod contract;
 pub mod cost;
 pub mod einsum;

@@ -6,7 +6,7 @@ use std::{fs, path::Path};
 /// The pipeline, bottom first: a module may use only itself and the modules before it.
 const LAYERS: &[&str] = &[
     "optimisation", "einsum", "kernels", "path", "nest", "schedule", "lower", "codegen", "cost",
-    "runtime", "autoschedule", "sweep", "contract",
+    "runtime", "autoschedule", "sweep", "contract", "compute",
 ];
 
 /// Files of `src` that all layers use, or that name them.

@@ -8,6 +8,7 @@
 mod assembled;
 mod choices;
 mod pack;
+mod planned;
 mod preview;
 mod race;
 mod request;
@@ -35,6 +36,7 @@ pub use assembled::{count_products, element_bytes};
 use pack::{pack, unpack};
 
 pub use choices::{Choice, Choices, Fingerprint};
+pub use planned::{Planned, trees};
 pub use preview::preview;
 pub use race::{Entrant, RaceReport, RaceTime, race, random_operands};
 pub use request::{Request, ResultForm, SparseInput};

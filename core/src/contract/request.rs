@@ -40,7 +40,7 @@ pub enum ResultForm {
     /// As an array of all elements.
     #[default]
     Dense,
-    /// As a list of the elements that are met.
+    /// As a list of the elements that are met; a single number never is.
     Sparse,
 }
 
@@ -132,7 +132,8 @@ impl Request {
         let mut problem = Problem::joining(expr, extents, operands.collect());
         problem.value_bytes = self.value_bytes;
         problem.products = self.products;
-        if self.result == ResultForm::Sparse && !problem.has_pattern_output() {
+        let number = self.expr.output.indices.is_empty();
+        if self.result == ResultForm::Sparse && !problem.has_pattern_output() && !number {
             problem.output = OutputForm::Assembled;
         }
         problem

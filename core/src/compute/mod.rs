@@ -1,0 +1,281 @@
+//! Assignments of tensors: sums of products, from operands to the result.
+//!
+//! ```text
+//! assignment -> products -> steps, each one kernel      X(i,j) * Y(j,k) * Z(k,l) in one step or two
+//!            -> sum of their results -> function of each element
+//! ```
+//!
+//! [`compute`] is the front door for one expression; [`assign`] lets the caller run the kernels.
+
+mod dense;
+mod product;
+mod steps;
+mod tensor;
+
+use std::collections::BTreeMap;
+
+use decompose_formats::{Coo, PatternCounts, Value};
+
+use crate::contract::{ResultForm, count_products};
+use crate::einsum::{Access, Assignment, Expr, Extents};
+use crate::error::CoreError;
+use crate::runtime::Toolchain;
+use crate::schedule::Pattern;
+
+pub use dense::contract_dense;
+pub use product::{Operands, product, run};
+pub use steps::{Known, Step, first_step, suited_form};
+pub use tensor::Tensor;
+
+/// Computes an expression of tensors, given by name.
+///
+/// Whether the result is a list or an array follows from what is expected of it: a list where it has the pattern of
+/// an operand, or where several operands are sparse and few of its cells are met.  Kernels are searched, compiled
+/// with the C compiler of the machine, and kept for later runs.
+///
+/// # Errors
+///
+/// A text that is no expression, an operand that is missing or does not fit, too little memory.
+///
+/// # Example
+///
+/// ```
+/// use decompose_core::compute::{Tensor, compute};
+/// use decompose_formats::{Coo, DenseTensor};
+/// use ndarray::arr2;
+///
+/// let coords = vec![vec![0u32, 1].into(), vec![1u32, 0].into()];
+/// let x = Coo::new(vec![2, 2], coords, vec![2.0, 3.0])?;
+/// let y: DenseTensor<f64> = arr2(&[[1.0, 4.0], [5.0, 6.0]]).into_dyn();
+/// let operands = [("X", Tensor::Sparse(x)), ("Y", Tensor::Dense(y.clone()))];
+/// let z = compute("Z(i,k) = X(i,j) * Y(j,k) - 2 * Y(i,k)", &operands)?.into_dense();
+/// assert_eq!(z, arr2(&[[8.0, 4.0], [-7.0, 0.0]]).into_dyn());
+/// # Ok::<(), decompose_core::error::CoreError>(())
+/// ```
+pub fn compute<V: Value>(
+    text: &str,
+    operands: &[(&str, Tensor<V>)],
+) -> Result<Tensor<V>, CoreError> {
+    let assignment: Assignment = text.parse()?;
+    let mut kernels = Kernels { operands, toolchain: Toolchain::detect() };
+    assign(&assignment, Wanted::default(), &mut kernels)
+}
+
+/// Operands by name, and kernels of the fastest schedules.
+struct Kernels<'a, V: Value> {
+    operands: &'a [(&'a str, Tensor<V>)],
+    toolchain: Toolchain,
+}
+
+impl<V: Value> Evaluator<V> for Kernels<'_, V> {
+    type Error = CoreError;
+
+    fn operand(&mut self, name: &str) -> Result<Tensor<V>, CoreError> {
+        let found = self.operands.iter().find(|(own, _)| *own == name);
+        let why = "it is not among the operands".to_owned();
+        let (_, tensor) =
+            found.ok_or_else(|| CoreError::Operand { operand: name.to_owned(), why })?;
+        sorted(tensor.clone())
+    }
+
+    fn product(&mut self, known: &Known, tensors: Vec<Tensor<V>>) -> Result<Tensor<V>, CoreError> {
+        product(known, tensors, &self.toolchain)
+    }
+}
+
+/// Sorts a list, and sums up its duplicates.
+fn sorted<V: Value>(tensor: Tensor<V>) -> Result<Tensor<V>, CoreError> {
+    match tensor {
+        Tensor::Sparse(mut list) => {
+            list.sum_duplicates()?;
+            Ok(Tensor::Sparse(list))
+        }
+        Tensor::Dense(array) => Ok(Tensor::Dense(array)),
+    }
+}
+
+/// What [`assign`] needs from its caller.
+pub trait Evaluator<V: Value> {
+    /// What goes wrong.
+    type Error: From<CoreError>;
+
+    /// Returns the tensor called `name`; a list is sorted and without duplicates.  It is asked for once for each
+    /// time that the tensor stands in the text.
+    ///
+    /// # Errors
+    ///
+    /// If there is none.
+    fn operand(&mut self, name: &str) -> Result<Tensor<V>, Self::Error>;
+
+    /// Computes a product of `tensors`, of which all is `known`, with one kernel.
+    ///
+    /// # Errors
+    ///
+    /// If there is no schedule, or no memory.
+    fn product(&mut self, known: &Known, tensors: Vec<Tensor<V>>)
+    -> Result<Tensor<V>, Self::Error>;
+
+    /// Does `work`, the counting of operands and the choice of steps, which takes a while on long lists.
+    fn planning<T>(&mut self, work: impl FnOnce() -> T) -> T {
+        work()
+    }
+}
+
+/// How a result is wanted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Wanted {
+    /// Its form, where a kernel has the choice; `None`: what suits it.
+    pub form: Option<ResultForm>,
+    /// In how many steps products are computed.
+    pub steps: Steps,
+}
+
+/// In how many steps a product is computed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Steps {
+    /// As many as are predicted to be the fastest.
+    #[default]
+    Fastest,
+    /// One.
+    One,
+}
+
+/// Computes an assignment: each product in steps of one kernel, their sum, the function of it.
+///
+/// # Errors
+///
+/// Operands that do not fit the expression or each other, and what `evaluator` fails with.
+pub fn assign<V: Value, E: Evaluator<V>>(
+    assignment: &Assignment,
+    wanted: Wanted,
+    evaluator: &mut E,
+) -> Result<Tensor<V>, E::Error> {
+    let mut sum: Option<Tensor<V>> = None;
+    for (at, summand) in assignment.summands.iter().enumerate() {
+        let mut tensors = Vec::with_capacity(summand.inputs.len());
+        for access in &summand.inputs {
+            tensors.push(operand(access, evaluator.operand(&access.tensor)?)?);
+        }
+        let term = in_steps(assignment.product(at), tensors, wanted, evaluator)?;
+        let term = term.scaled(summand.factor);
+        sum = Some(match sum {
+            Some(sum) => sum.plus(term)?,
+            None => term,
+        });
+    }
+    let sum = sum.ok_or_else(|| CoreError::Internal("a sum of nothing".into()))?;
+    Ok(match assignment.function {
+        Some(function) => sum.map(function)?,
+        None => sum,
+    })
+}
+
+/// Checks an operand's order, and takes its diagonals.
+fn operand<V: Value>(access: &Access, tensor: Tensor<V>) -> Result<Tensor<V>, CoreError> {
+    let (order, have) = (access.indices.len(), tensor.extents().len());
+    if have != order {
+        let why = format!("{access} has {order} indices, the tensor has {have}");
+        return Err(CoreError::Operand { operand: access.tensor.clone(), why });
+    }
+    match access.is_diagonal() {
+        true => tensor.diagonal(&access.diagonal()),
+        false => Ok(tensor),
+    }
+}
+
+/// Computes a product, in several steps where that is predicted to be faster.
+fn in_steps<V: Value, E: Evaluator<V>>(
+    mut expr: Expr,
+    mut tensors: Vec<Tensor<V>>,
+    wanted: Wanted,
+    evaluator: &mut E,
+) -> Result<Tensor<V>, E::Error> {
+    if let ([access], Steps::Fastest) = (expr.inputs.as_slice(), wanted.steps)
+        && let Some(modes) = permutation(access, &expr.output)
+    {
+        return Ok(tensors.remove(0).permuted(&modes)?);
+    }
+    loop {
+        let (known, step) = evaluator.planning(|| -> Result<_, CoreError> {
+            let known = known(&expr, &tensors, wanted.form)?;
+            let step = match wanted.steps {
+                Steps::Fastest => first_step(&known),
+                Steps::One => None,
+            };
+            Ok((known, step))
+        })?;
+        let Some(step) = step else {
+            return evaluator.product(&known, tensors);
+        };
+        let mut factors = Vec::with_capacity(step.inputs.len());
+        for &input in step.inputs.iter().rev() {
+            factors.insert(0, tensors.remove(input));
+        }
+        expr = known.after(&step).expr;
+        tensors.push(evaluator.product(&step.known, factors)?);
+    }
+}
+
+/// Returns the mode of `input` of each index of `output`, if both have the same indices.
+fn permutation(input: &Access, output: &Access) -> Option<Vec<usize>> {
+    let mode = |index| input.indices.iter().position(|own| own == index);
+    let modes: Option<Vec<usize>> = output.indices.iter().map(mode).collect();
+    modes.filter(|modes| modes.len() == input.indices.len())
+}
+
+/// Counts what is to be known of the operands.
+fn known<V: Value>(
+    expr: &Expr,
+    tensors: &[Tensor<V>],
+    wanted: Option<ResultForm>,
+) -> Result<Known, CoreError> {
+    let mut extents = Extents::default();
+    for (access, tensor) in expr.inputs.iter().zip(tensors) {
+        for (&index, extent) in access.indices.iter().zip(tensor.extents()) {
+            if let Some(before) = extents.set(index, extent).filter(|&before| before != extent) {
+                let why = format!("{index} runs to {extent} here, to {before} before");
+                return Err(CoreError::Operand { operand: access.tensor.clone(), why });
+            }
+        }
+    }
+    let pattern = |(access, tensor): (&Access, &Tensor<V>)| match tensor {
+        Tensor::Sparse(list) => Some(pattern_of(list, access)),
+        Tensor::Dense(_) => None,
+    };
+    let patterns = expr.inputs.iter().zip(tensors).map(pattern).collect();
+    // A list of one sparse operand's product with dense ones is mostly as long as the array.
+    let several = tensors.iter().filter(|tensor| tensor.is_sparse()).count() > 1;
+    let form = wanted.filter(|_| several).unwrap_or_default();
+    let products = counted(expr, tensors);
+    let expr = expr.clone();
+    let mut known = Known { expr, extents, patterns, products, value_bytes: V::BYTES, form };
+    if wanted.is_none() && several {
+        known.form = known.suited_form();
+    }
+    Ok(known)
+}
+
+/// Counts the products of each pair of lists that share an index.
+fn counted<V: Value>(expr: &Expr, tensors: &[Tensor<V>]) -> BTreeMap<(usize, usize), u64> {
+    let lists: Vec<(usize, &Access, &Coo<V>)> = tensors
+        .iter()
+        .enumerate()
+        .filter_map(|(input, tensor)| match tensor {
+            Tensor::Sparse(list) => Some((input, &expr.inputs[input], list)),
+            Tensor::Dense(_) => None,
+        })
+        .collect();
+    let mut products = BTreeMap::new();
+    for (at, &(first, a, left)) in lists.iter().enumerate() {
+        for &(second, b, right) in &lists[at + 1..] {
+            if !(a.set() & b.set()).is_empty() {
+                products.insert((first, second), count_products((a, left), (b, right)));
+            }
+        }
+    }
+    products
+}
+
+fn pattern_of<V: Value>(list: &Coo<V>, access: &Access) -> Pattern {
+    Pattern::of(&PatternCounts::of(list), &access.indices)
+}

@@ -1,0 +1,246 @@
+//! Products in several steps: which intermediate tensors are worth storing.
+//!
+//! One kernel computes a product with buffers no larger than a row.  An intermediate that many of its loops would
+//! compute again, as `T(j,r) = H(j,f) * W(f,r)` inside the non-zeros of `Y(i,r) = X(i,j) * T(j,r)`, is stored whole
+//! instead: it becomes a step of its own, and its result an operand of what is left.
+
+use std::collections::BTreeMap;
+
+use decompose_formats::PatternCounts;
+
+use crate::autoschedule::{SCHEDULERS, SearchLimits, search_orders, storages};
+use crate::contract::{Request, ResultForm, SparseInput};
+use crate::cost::Machine;
+use crate::einsum::{Access, Expr, Extents, Index, IndexSet};
+use crate::schedule::{OutputForm, Pattern, Problem};
+
+/// A product whose result becomes an operand.
+#[derive(Clone, Debug)]
+pub struct Step {
+    /// The inputs that it multiplies, ascending.
+    pub inputs: Vec<usize>,
+    /// What is known of their product.
+    pub known: Known,
+}
+
+/// What is known of the operands of a product.
+#[derive(Clone, Debug)]
+pub struct Known {
+    /// The product.
+    pub expr: Expr,
+    /// The extents of its indices.
+    pub extents: Extents,
+    /// The pattern of each input; `None` for a dense one.
+    pub patterns: Vec<Option<Pattern>>,
+    /// Products of non-zeros in the join of two sparse inputs, where they were counted.
+    pub products: BTreeMap<(usize, usize), u64>,
+    /// Size of a value in bytes.
+    pub value_bytes: usize,
+    /// How the result is wanted.
+    pub form: ResultForm,
+}
+
+/// The most inputs of which all ways in steps are compared; of more, those that are best step by step.
+const ALL_WAYS: usize = 4;
+
+/// The most kernels that are searched for one decision.
+const MOST_SEARCHES: usize = 64;
+
+/// The share of the time of one kernel below which a way in steps is taken: predictions of both are not that exact.
+const WORTH: f64 = 0.7;
+
+/// Seconds to sort an entry of an intermediate list into the tree of the next step.
+const SORT_SECONDS: f64 = 2e-8;
+
+/// Returns the step that comes first, or `None` if one kernel is predicted to be the best.
+///
+/// The steps compared multiply two operands each.  Every kernel is searched within the usual limits, at most 64 of
+/// them; of two operands there is nothing to decide.
+pub fn first_step(known: &Known) -> Option<Step> {
+    let mut left = MOST_SEARCHES;
+    let (seconds, step) = known.best(&mut left);
+    let step = step?;
+    let whole = known.kernel_seconds(&mut left).unwrap_or(f64::INFINITY);
+    (seconds < WORTH * whole).then_some(step)
+}
+
+impl Known {
+    /// Returns the predicted seconds of the best way, and its first step if it has several.
+    fn best(&self, left: &mut usize) -> (f64, Option<Step>) {
+        let whole = self.kernel_seconds(left).unwrap_or(f64::INFINITY);
+        let inputs = self.expr.inputs.len();
+        let mut best = (whole, None);
+        if inputs < 3 {
+            return best;
+        }
+        let pairs = (1..inputs).flat_map(|b| (0..b).map(move |a| vec![a, b]));
+        let mut priced: Vec<(f64, Step)> = pairs
+            .filter_map(|pair| {
+                let part = self.part(&pair)?;
+                let seconds = part.kernel_seconds(left)? + part.sort_seconds();
+                Some((seconds, Step { inputs: pair, known: part }))
+            })
+            .collect();
+        priced.sort_by(|a, b| a.0.total_cmp(&b.0));
+        if inputs > ALL_WAYS {
+            priced.truncate(1);
+        }
+        for (seconds, step) in priced {
+            if seconds >= best.0 {
+                break;
+            }
+            let rest = self.after(&step).best(left).0;
+            if seconds + rest < best.0 {
+                best = (seconds + rest, Some(step));
+            }
+        }
+        best
+    }
+
+    /// Returns the product of some inputs over the indices that all else has; `None` if they share none, of which
+    /// the result would be larger than both.
+    fn part(&self, inputs: &[usize]) -> Option<Known> {
+        let own = |input: &usize| self.expr.inputs[*input].set();
+        let shared = inputs.iter().map(own).reduce(|a, b| a & b)?;
+        if shared.is_empty() {
+            return None;
+        }
+        let all = inputs.iter().map(own).fold(IndexSet::EMPTY, |set, own| set | own);
+        let others = (0..self.expr.inputs.len()).filter(|input| !inputs.contains(input));
+        let wanted = others.fold(self.expr.output.set(), |set, input| set | own(&input));
+        let kept = all & wanted;
+        let order = inputs.iter().flat_map(|&input| &self.expr.inputs[input].indices);
+        let mut indices: Vec<Index> = Vec::new();
+        for &index in order.filter(|index| kept.contains(**index)) {
+            if !indices.contains(&index) {
+                indices.push(index);
+            }
+        }
+        let output = Access { tensor: self.name(), indices };
+        let factors = inputs.iter().map(|&input| self.expr.inputs[input].clone()).collect();
+        let patterns = inputs.iter().map(|&input| self.patterns[input].clone()).collect();
+        let expr = Expr { output, inputs: factors };
+        let products = self.products_of(|input| inputs.iter().position(|&own| own == input));
+        let form = ResultForm::Dense;
+        let mut part = Known { expr, patterns, products, form, ..self.clone() };
+        part.form = part.suited_form();
+        Some(part)
+    }
+
+    /// Returns what was counted of inputs that `place` keeps, by their new places.
+    fn products_of(&self, place: impl Fn(usize) -> Option<usize>) -> BTreeMap<(usize, usize), u64> {
+        let kept = self.products.iter().filter_map(|(&(a, b), &count)| {
+            let (a, b) = (place(a)?, place(b)?);
+            Some(((a.min(b), a.max(b)), count))
+        });
+        kept.collect()
+    }
+
+    /// Returns a name that no operand has.
+    fn name(&self) -> String {
+        let taken = |name: &String| {
+            self.expr.inputs.iter().chain([&self.expr.output]).any(|own| own.tensor == *name)
+        };
+        let mut names = (1..).map(|number| format!("P{number}"));
+        names.find(|name| !taken(name)).unwrap_or_default()
+    }
+
+    /// Returns what is left after `step`, whose result is the last operand.
+    pub fn after(&self, step: &Step) -> Known {
+        let mut rest = self.clone();
+        let kept: Vec<usize> =
+            (0..self.expr.inputs.len()).filter(|input| !step.inputs.contains(input)).collect();
+        rest.products = self.products_of(|input| kept.iter().position(|&own| own == input));
+        for &input in step.inputs.iter().rev() {
+            rest.expr.inputs.remove(input);
+            rest.patterns.remove(input);
+        }
+        rest.expr.inputs.push(step.known.expr.output.clone());
+        rest.patterns.push(step.known.result_pattern());
+        rest
+    }
+
+    /// Returns the pattern that the result is expected to have, spread evenly; `None` if it is dense.
+    fn result_pattern(&self) -> Option<Pattern> {
+        let problem = self.problem()?;
+        let indices = &self.expr.output.indices;
+        if problem.has_pattern_output() {
+            let pattern = problem.sparse.first()?.pattern.clone();
+            return Some(pattern);
+        }
+        if problem.output == OutputForm::Dense {
+            return None;
+        }
+        let extents: Vec<u64> = indices.iter().map(|&index| self.extents.of(index)).collect();
+        let elements = problem.assembled_elements();
+        Some(Pattern::of(&PatternCounts::uniform(&extents, elements), indices))
+    }
+
+    /// Asks for one kernel; `None` if no operand is sparse.
+    pub fn request(&self) -> Option<Request> {
+        let patterns = self.patterns.iter().enumerate();
+        let sparse: Vec<SparseInput> = patterns
+            .filter_map(|(input, pattern)| Some(SparseInput { input, pattern: pattern.clone()? }))
+            .collect();
+        let products = match sparse.as_slice() {
+            [] => return None,
+            [a, b] => self.products.get(&(a.input, b.input)).copied(),
+            _ => None,
+        };
+        Some(Request {
+            expr: self.expr.clone(),
+            extents: self.extents.clone(),
+            sparse,
+            value_bytes: self.value_bytes,
+            result: self.form,
+            products,
+        })
+    }
+
+    fn problem(&self) -> Option<Problem> {
+        self.request().map(|request| request.problem_on(&[]))
+    }
+
+    /// Returns the predicted seconds of one kernel; `None` if no more are to be searched, or there is none.
+    fn kernel_seconds(&self, left: &mut usize) -> Option<f64> {
+        *left = left.checked_sub(1)?;
+        let machine = Machine::here();
+        let Some(problem) = self.problem() else {
+            let all = self.expr.all().iter().map(|index| self.extents.of(index) as f64);
+            let cells = all.product::<f64>();
+            // A step of a matrix product multiplies as many pairs as fit a register.
+            return Some(cells * machine.flop_pair);
+        };
+        let limits = SearchLimits::default();
+        let found =
+            search_orders(SCHEDULERS[0], &problem, &storages(&problem), machine, &limits).ok()?;
+        found.candidates.first().map(|best| best.seconds)
+    }
+
+    /// Returns the seconds to build the tree of the result.
+    fn sort_seconds(&self) -> f64 {
+        let sorted = self.problem().filter(|problem| problem.output == OutputForm::Assembled);
+        sorted.map_or(0.0, |problem| problem.assembled_elements() as f64 * SORT_SECONDS)
+    }
+
+    /// Returns the form that suits the result: see [`suited_form`].
+    pub fn suited_form(&self) -> ResultForm {
+        self.problem().map_or(ResultForm::Dense, |problem| suited_form(&problem))
+    }
+}
+
+/// Cells of a result for each of its elements from which on a list takes less time and memory than an array.
+const SPARSE_CELLS: u64 = 8;
+
+/// Returns the form in which a result is best kept: a list if several operands are sparse and few of its cells are
+/// expected to be met.
+pub fn suited_form(problem: &Problem) -> ResultForm {
+    let assembled = Problem { output: OutputForm::Assembled, ..problem.clone() };
+    let cells = problem.buffer_bytes(problem.expr.output.set()) / problem.value_bytes as u64;
+    let few = assembled.assembled_elements().saturating_mul(SPARSE_CELLS) < cells;
+    let is_list = problem.sparse.len() > 1 && !problem.expr.output.indices.is_empty();
+    match is_list && !problem.has_pattern_output() && few {
+        true => ResultForm::Sparse,
+        false => ResultForm::Dense,
+    }
+}

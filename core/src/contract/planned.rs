@@ -1,0 +1,96 @@
+//! A schedule with the trees that it is for.
+
+use std::sync::Arc;
+
+use decompose_formats::{Coo, Csf, ModeOrder, Value};
+
+use crate::autoschedule::OrderedCandidate;
+use crate::contract::{Contraction, Request};
+use crate::cost::Cost;
+use crate::error::CoreError;
+use crate::runtime::Toolchain;
+use crate::schedule::{Problem, Schedule, SparseOperand};
+use crate::sweep::TreeLayout;
+
+/// A schedule of a request, the trees that it is for, and its costs.
+#[derive(Clone, Debug)]
+pub struct Planned {
+    /// The tree of each sparse operand of the problem.
+    pub trees: Vec<TreeLayout>,
+    /// The problem on these trees.
+    pub problem: Problem,
+    /// The schedule.
+    pub schedule: Schedule,
+    /// Its predicted cost on one core.
+    pub cost: Cost,
+    /// Predicted seconds on all threads.
+    pub seconds: f64,
+    /// Bytes of private copies of the output.
+    pub side_bytes: u64,
+}
+
+impl Planned {
+    /// Takes what a search on `base`, the problem of `request`, found.
+    pub fn of(request: &Request, base: &Problem, found: OrderedCandidate) -> Planned {
+        let problem = found.storage.problem(base);
+        let trees = trees(request, &problem);
+        let OrderedCandidate { candidate, seconds, side_bytes, .. } = found;
+        let (schedule, cost) = (candidate.schedule, candidate.cost);
+        Planned { trees, problem, schedule, cost, seconds, side_bytes }
+    }
+
+    /// Returns the trees, with the names of their operands if there are several.
+    pub fn trees_typed(&self) -> String {
+        let names = self.problem.expr.operand_names();
+        let one = |(x, tree): (&SparseOperand, &TreeLayout)| match self.trees.len() {
+            1 => tree.to_string(),
+            _ => format!("{} {tree}", names[x.input]),
+        };
+        self.problem.sparse.iter().zip(&self.trees).map(one).collect::<Vec<_>>().join(", ")
+    }
+
+    /// Builds the tree of each sparse operand.
+    ///
+    /// # Errors
+    ///
+    /// [`CoreError::Internal`] if an operand is missing; what [`Csf::build`] refuses.
+    pub fn build_trees<V: Value>(
+        &self,
+        mut lists: Vec<(usize, Coo<V>)>,
+    ) -> Result<Vec<Arc<Csf<V>>>, CoreError> {
+        let mut trees = Vec::with_capacity(self.trees.len());
+        for (x, layout) in self.problem.sparse.iter().zip(&self.trees) {
+            let at = lists.iter().position(|(input, _)| *input == x.input);
+            let at = at.ok_or_else(|| CoreError::Internal("an operand without a list".into()))?;
+            let (_, list) = lists.swap_remove(at);
+            trees.push(Arc::new(Csf::build(list, &layout.order)?.fuse(layout.fused)));
+        }
+        Ok(trees)
+    }
+
+    /// Builds the trees of `lists`, by input, and the kernel.
+    ///
+    /// # Errors
+    ///
+    /// As [`Planned::build_trees`] and [`Contraction::joining`].
+    pub fn build<V: Value>(
+        &self,
+        lists: Vec<(usize, Coo<V>)>,
+        toolchain: &Toolchain,
+    ) -> Result<Contraction<V>, CoreError> {
+        let trees = self.build_trees(lists)?;
+        Contraction::joining(&self.problem, &self.schedule, trees, toolchain)
+    }
+}
+
+/// Returns the trees of the sparse operands of `problem`, whose levels are the modes of their inputs in `request`.
+pub fn trees(request: &Request, problem: &Problem) -> Vec<TreeLayout> {
+    let tree = |x: &SparseOperand| {
+        let indices = &request.expr.inputs[x.input].indices;
+        let mode = |level| indices.iter().position(|index| index == level);
+        let modes: Option<Vec<usize>> = x.levels.iter().map(mode).collect();
+        let order = modes.and_then(ModeOrder::new);
+        TreeLayout::new(order.unwrap_or_else(|| ModeOrder::natural(indices.len())), x.fused)
+    };
+    problem.sparse.iter().map(tree).collect()
+}

@@ -1,0 +1,212 @@
+//! Sums of products, with diagonals, factors and functions, against their definition on dense arrays.
+//!
+//! `DECOMPOSE_CASES` sets how many random products are tried.
+
+use std::collections::BTreeMap;
+
+use decompose_core::compute::{Evaluator, Known, Tensor, Wanted, assign, compute, product};
+use decompose_core::einsum::{Assignment, Index, oracle};
+use decompose_core::error::CoreError;
+use decompose_core::runtime::Toolchain;
+use decompose_formats::{Coo, DenseTensor, Ints, Width};
+use ndarray::IxDyn;
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+
+/// A generator of numbers: a linear congruence, of which the upper bits are taken.
+struct Numbers(u64);
+
+impl Numbers {
+    /// Returns a number between 0 and 1.
+    fn next(&mut self) -> f64 {
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 11) as f64 / (1_u64 << 53) as f64
+    }
+}
+
+/// An array of which about this share of the cells is not zero.
+fn array(numbers: &mut Numbers, shape: &[usize], share: f64) -> DenseTensor<f64> {
+    DenseTensor::from_shape_fn(IxDyn(shape), |_| {
+        let value = numbers.next() - 0.4;
+        if numbers.next() < share { value } else { 0.0 }
+    })
+}
+
+/// The non-zeros of `array`, in no order.
+fn list(array: &DenseTensor<f64>) -> Coo<f64> {
+    let mut entries: Vec<(Vec<usize>, f64)> = array
+        .indexed_iter()
+        .filter(|(_, value)| **value != 0.0)
+        .map(|(place, &value)| ((0..array.ndim()).map(|mode| place[mode]).collect(), value))
+        .collect();
+    entries.reverse();
+    let extents: Vec<u64> = array.shape().iter().map(|&n| n as u64).collect();
+    let column = |mode: usize| {
+        Ints::collect(entries.iter().map(|(place, _)| place[mode] as u64), Width::W32)
+    };
+    let coords = (0..array.ndim()).map(column).collect();
+    let values: Vec<f64> = entries.iter().map(|(_, value)| *value).collect();
+    Coo::new(extents, coords, values).expect("a list")
+}
+
+/// Tensors by name; their products are interpreted.
+struct Interpreter<'a>(BTreeMap<&'a str, Tensor<f64>>);
+
+impl Evaluator<f64> for Interpreter<'_> {
+    type Error = CoreError;
+
+    fn operand(&mut self, name: &str) -> Result<Tensor<f64>, CoreError> {
+        match &self.0[name] {
+            Tensor::Dense(array) => Ok(Tensor::Dense(array.clone())),
+            Tensor::Sparse(list) => {
+                let mut list = list.clone();
+                list.sum_duplicates()?;
+                Ok(Tensor::Sparse(list))
+            }
+        }
+    }
+
+    fn product(
+        &mut self,
+        known: &Known,
+        tensors: Vec<Tensor<f64>>,
+    ) -> Result<Tensor<f64>, CoreError> {
+        product(known, tensors, &Toolchain::Interpreter("asked for".into()))
+    }
+}
+
+/// Computes `text` with the tensors of `sparse` as lists of about this share of their cells and all others dense.
+fn check(text: &str, sparse: &[(&str, f64)], seed: u64) {
+    let assignment: Assignment = text.parse().expect(text);
+    let mut numbers = Numbers(seed);
+    let mut extents: BTreeMap<Index, usize> = BTreeMap::new();
+    for index in assignment.all().iter() {
+        extents.insert(index, 2 + (numbers.next() * 6.0) as usize);
+    }
+    let mut arrays: BTreeMap<String, DenseTensor<f64>> = BTreeMap::new();
+    for access in assignment.inputs() {
+        let shape: Vec<usize> = access.indices.iter().map(|index| extents[index]).collect();
+        let share = sparse.iter().find(|(name, _)| *name == access.tensor).map_or(1.0, |own| own.1);
+        arrays.entry(access.tensor.clone()).or_insert_with(|| array(&mut numbers, &shape, share));
+    }
+    let operands: Vec<(&str, Tensor<f64>)> = arrays
+        .iter()
+        .map(|(name, array)| {
+            let is_list = sparse.iter().any(|(own, _)| own == name);
+            let tensor = match is_list {
+                true => Tensor::Sparse(list(array)),
+                false => Tensor::Dense(array.clone()),
+            };
+            (name.as_str(), tensor)
+        })
+        .collect();
+    let inputs: Vec<DenseTensor<f64>> =
+        assignment.inputs().map(|access| arrays[&access.tensor].clone()).collect();
+    let want = oracle::assign(&assignment, &inputs);
+    let mut interpreter = Interpreter(operands.into_iter().collect());
+    let have = assign(&assignment, Wanted::default(), &mut interpreter);
+    let have = have.unwrap_or_else(|error| panic!("{text}: {error}")).into_dense();
+    assert_eq!(have.shape(), want.shape(), "{text}");
+    for (have, want) in have.iter().zip(&want) {
+        assert!((have - want).abs() <= 1e-12 * want.abs().max(1.0), "{text}: {have} for {want}");
+    }
+}
+
+#[test]
+fn assignments_are_computed_by_their_definition() {
+    let x = [("X", 0.3)];
+    let xyz = [("X", 0.3), ("Y", 0.3), ("Z", 0.3)];
+    for seed in 0..3 {
+        check("R(i,k) = X(i,j) * A(j,k) + 2 * B(i,k)", &x, seed);
+        check("R(i,k) = X(i,j) * Y(j,k) - 0.5 * Z(i,k)", &xyz, seed);
+        check("R(i,k) = X(i,k) + Y(i,k) - Z(i,k)", &xyz, seed);
+        check("R(i,j) = A(i,k) * B(k,j)", &[], seed);
+        check("R(b,i,j) = A(i,k,b) * B(k,b,j) * C(b) * D(l)", &[], seed);
+        check("R(i) = X(i,j) * A(j,f) * B(f,i)", &x, seed);
+        check("r = X(i,i)", &x, seed);
+        check("r = A(i,i) * B(i,j,i)", &[], seed);
+        check("R(i,j) = X(i,j,i) * A(j,j)", &x, seed);
+        check("R(i,j) = relu(X(i,j) * A(i,j) - 0.2 * Y(i,j))", &xyz, seed);
+        check("R(i,f) = tanh(X(i,j) * H(j,g) * W(g,f))", &x, seed);
+        check("R(i,f) = sigmoid(s * X(i,j) * W(j,f))", &x, seed);
+        check("R(row,l) = X(row,j1) * Y(j1,k) * Z(k,l)", &xyz, seed);
+        check("R(i,l) = X(i,j) * Y(j,k) * Z(k,l) * W(i,l)", &xyz, seed);
+    }
+}
+
+#[test]
+fn a_function_of_a_list_is_that_of_its_entries() {
+    let coords = vec![vec![1u32, 0, 0].into(), vec![2u32, 3, 1].into()];
+    let x = Coo::new(vec![2, 4], coords, vec![-1.0, 2.0, 2.0]).unwrap();
+    let operands = [("X", Tensor::Sparse(x))];
+    let of = |function: &str| {
+        compute(&format!("R(i,j) = {function}(1 * X(i,j))"), &operands).unwrap().into_dense()
+    };
+    let rows = [0.0, 0.5, 0.0, 0.5, 0.0, 0.0, 1.0, 0.0];
+    assert_eq!(of("softmax").iter().copied().collect::<Vec<_>>(), rows);
+    assert_eq!(of("relu").sum(), 4.0);
+    assert_eq!(of("exp")[[0, 0]], 0.0);
+}
+
+#[test]
+fn operands_that_do_not_fit_are_refused() {
+    let matrix = |rows: usize, cols: usize| {
+        Tensor::Dense(DenseTensor::<f64>::from_elem(IxDyn(&[rows, cols]), 1.0))
+    };
+    let cases = [
+        ("R(i,k) = X(i,j) * Y(j,k)", "operand Y: j runs to 2 here, to 3 before"),
+        ("R(i) = X(i)", "operand X: X(i) has 1 indices, the tensor has 2"),
+        ("R(i,j) = X(i,j) + Q(i,j)", "operand Q: it is not among the operands"),
+        ("R(i,j) = X(i,j) + Y(i,j)", "a sum of tensors"),
+        ("r = X(i,i)", "a diagonal of an array of [2, 3]"),
+    ];
+    let operands = [("X", matrix(2, 3)), ("Y", matrix(2, 2))];
+    for (text, message) in cases {
+        let error = compute(text, &operands).expect_err(text).to_string();
+        assert!(error.contains(message), "{text}: {error}");
+    }
+}
+
+/// A random product of two to four tensors, most of them sparse.
+fn random_product() -> impl Strategy<Value = (String, Vec<bool>, u64)> {
+    let access = prop::collection::vec(0..5usize, 1..=3);
+    let inputs = prop::collection::vec(access, 2..=4);
+    (
+        inputs,
+        prop::collection::vec(any::<bool>(), 5),
+        prop::collection::vec(0..4u8, 4),
+        any::<u64>(),
+    )
+        .prop_map(|(inputs, kept, sparse, seed)| {
+            let letter = |index: usize| char::from(b'i' + index as u8).to_string();
+            let text = |(at, indices): (usize, &Vec<usize>)| {
+                let list: Vec<String> = indices.iter().map(|&index| letter(index)).collect();
+                format!("A{at}({})", list.join(","))
+            };
+            let product: Vec<String> = inputs.iter().enumerate().map(text).collect();
+            let used = |index: &usize| inputs.iter().any(|indices| indices.contains(index));
+            let output: Vec<String> =
+                (0..5).filter(used).filter(|&index| kept[index]).map(letter).collect();
+            let text = format!("R({}) = {}", output.join(","), product.join(" * "));
+            (text, sparse.into_iter().map(|choice| choice > 0).collect(), seed)
+        })
+}
+
+#[test]
+fn random_products_are_computed_by_their_definition() {
+    let cases = std::env::var("DECOMPOSE_CASES").map_or(100, |n| n.parse().expect("a number"));
+    let mut runner = TestRunner::new(Config { cases, ..Config::default() });
+    let run = runner.run(&random_product(), |(text, sparse, seed)| {
+        let names: Vec<String> = (0..4).map(|at| format!("A{at}")).collect();
+        let lists: Vec<(&str, f64)> = names
+            .iter()
+            .zip(&sparse)
+            .filter(|(_, sparse)| **sparse)
+            .map(|(name, _)| (name.as_str(), 0.4))
+            .collect();
+        check(&text, &lists, seed);
+        Ok(())
+    });
+    run.expect("every case");
+}
