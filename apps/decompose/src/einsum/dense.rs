@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use decompose_common::memory::left;
 use decompose_common::npz::NpzIn;
 use decompose_formats::io::read_dense;
-use decompose_formats::{Coo, DenseTensor, Value};
-use ndarray::{ArrayD, IxDyn};
+use decompose_formats::{DenseTensor, Value};
+use ndarray::IxDyn;
 
 use crate::failure::Failure;
 
@@ -60,18 +60,4 @@ pub(crate) fn read<V: Value>(file: &Path, kind: &FileKind) -> Result<DenseTensor
             Err(Failure::input(why).help("replace it before"))
         }
     }
-}
-
-/// Makes a list of non-zeros dense.
-pub(crate) fn densify<V: Value>(list: &Coo<V>) -> DenseTensor<V> {
-    let shape: Vec<usize> = list.extents().iter().map(|&extent| extent as usize).collect();
-    let mut dense = ArrayD::from_elem(IxDyn(&shape), V::default());
-    let mut place = vec![0; list.order()];
-    for (entry, &value) in list.values().iter().enumerate() {
-        for (mode, place) in place.iter_mut().enumerate() {
-            *place = list.coords(mode).get(entry) as usize;
-        }
-        dense[IxDyn(&place)] += value;
-    }
-    dense
 }

@@ -1,123 +1,127 @@
-//! From names and files to operands that fit the expression and each other.
+//! From names and files to tensors that fit the program and each other.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use decompose_common::machine::size;
 use decompose_common::memory::left;
 use decompose_common::progress::Screen;
-use decompose_core::einsum::{Access, Expr};
+use decompose_core::compute::Tensor;
+use decompose_core::einsum::Access;
 use decompose_formats::io::Base;
-use decompose_formats::{Coo, DenseTensor, Value};
+use decompose_formats::{Coo, Value};
 
 use crate::einsum::args::OperandArgs;
 use crate::einsum::dense::{self, FileKind};
+use crate::einsum::program::Program;
 use crate::failure::Failure;
 use crate::schedule::args::Binding;
-use crate::schedule::expr::inputs_called;
-use crate::schedule::input::{Known, read_lists};
+use crate::schedule::extents::Known;
+use crate::schedule::input::read_lists;
 
-/// The files of an expression's inputs.
+/// The files of a program's operands.
 pub(crate) struct Files<'a> {
-    /// By input.
-    bindings: Vec<&'a Binding>,
-    kinds: Vec<FileKind>,
-    /// Whether an input's list is to be taken as dense.
-    densified: Vec<bool>,
-    /// The sparse inputs.
-    pub(crate) sparse: Vec<usize>,
+    operands: Vec<OperandFile<'a>>,
 }
 
-/// The operands, read.
-pub(crate) struct Operands<V: Value> {
-    /// The sparse ones, by input.
-    pub(crate) tensors: Vec<(usize, Coo<V>)>,
-    /// From where indices count in the file of the first, if that is text.
+/// An operand with its file.
+struct OperandFile<'a> {
+    access: &'a Access,
+    file: &'a Path,
+    kind: FileKind,
+    form: Form,
+}
+
+/// How an operand is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    Sparse,
+    Dense,
+}
+
+/// Tensors by name.
+pub(crate) struct Tensors<V: Value> {
+    pub(crate) by_name: BTreeMap<String, Tensor<V>>,
+    /// From where indices count in the file of the first list, if that is text.
     pub(crate) base: Option<Base>,
-    /// The dense ones in the order of the expression.
-    pub(crate) dense: Vec<DenseTensor<V>>,
-    /// The extents of all inputs, by input.
-    pub(crate) shapes: Vec<Vec<u64>>,
 }
 
 impl<'a> Files<'a> {
-    /// Gives each input of `expr` its file, and finds the sparse ones.
-    pub(crate) fn new(expr: &Expr, args: &'a OperandArgs) -> Result<Files<'a>, Failure> {
-        let mut bound: Vec<Option<&Binding>> = vec![None; expr.inputs.len()];
+    /// Gives each operand of `program` its file.
+    pub(crate) fn new(program: &'a Program, args: &'a OperandArgs) -> Result<Files<'a>, Failure> {
+        let operands = program.operands();
+        let mut bound: BTreeMap<&str, &Binding> = BTreeMap::new();
         for binding in &args.tensor {
-            for input in inputs_called(expr, &binding.name)? {
-                if let Some(before) = bound[input].replace(binding) {
-                    let (first, second) = (before.file.display(), binding.file.display());
-                    let name = &binding.name;
-                    let why = format!("operand `{name}` is given twice: {first} and {second}");
-                    return Err(Failure::input(why));
-                }
+            check_name(&binding.name, program, &operands)?;
+            if let Some(before) = bound.insert(&binding.name, binding) {
+                let (first, second) = (before.file.display(), binding.file.display());
+                let name = &binding.name;
+                let why = format!("operand `{name}` is given twice: {first} and {second}");
+                return Err(Failure::input(why));
             }
         }
-        let missing = bound.iter().position(Option::is_none);
-        if let Some(input) = missing {
-            let name = &expr.inputs[input].tensor;
-            return Err(Failure::input(format!("operand `{name}` of `{expr}` has no file"))
-                .help(format!("give it with --tensor {name}=FILE")));
-        }
-        let bindings: Vec<&Binding> = bound.into_iter().flatten().collect();
-        let kinds = bindings.iter().map(|binding| FileKind::of(&binding.file));
-        let kinds = kinds.collect::<Result<Vec<_>, _>>()?;
-        let mut densified = vec![false; kinds.len()];
-        for name in &args.dense {
-            for input in inputs_called(expr, name)? {
-                densified[input] = kinds[input] == FileKind::List;
-            }
-        }
-        let sparse = find_sparse(expr, &kinds, &densified)?;
-        Ok(Files { bindings, kinds, densified, sparse })
+        args.dense.iter().try_for_each(|name| check_name(name, program, &operands))?;
+        let file = |access: &&'a Access| -> Result<OperandFile<'a>, Failure> {
+            let name = &access.tensor;
+            let binding = bound.get(name.as_str()).ok_or_else(|| {
+                Failure::input(format!("operand `{name}` of `{program}` has no file"))
+                    .help(format!("give it with --tensor {name}=FILE"))
+            })?;
+            let kind = FileKind::of(&binding.file)?;
+            let sparse = kind == FileKind::List && !args.dense.contains(name);
+            let form = if sparse { Form::Sparse } else { Form::Dense };
+            Ok(OperandFile { access, file: &binding.file, kind, form })
+        };
+        Ok(Files { operands: operands.iter().map(file).collect::<Result<_, _>>()? })
+    }
+
+    /// Tells whether the operand called `name` is a list of non-zeros.
+    pub(crate) fn is_sparse(&self, name: &str) -> bool {
+        let own = self.operands.iter().find(|operand| operand.access.tensor == name);
+        own.is_some_and(|operand| operand.form == Form::Sparse)
     }
 
     /// Reads all files; `known` extents may exceed what lists of non-zeros show.
     pub(crate) fn read<V: Value>(
         &self,
-        expr: &Expr,
         mut known: Known,
         screen: &mut Screen,
-    ) -> Result<Operands<V>, Failure> {
-        let mut dense: Vec<Option<DenseTensor<V>>> = vec![None; expr.inputs.len()];
-        let is_array = |input: &usize| self.kinds[*input] != FileKind::List;
-        for input in (0..expr.inputs.len()).filter(is_array) {
-            let file = &self.bindings[input].file;
-            let array = dense::read::<V>(file, &self.kinds[input])?;
+    ) -> Result<Tensors<V>, Failure> {
+        let mut by_name = BTreeMap::new();
+        let (lists, arrays): (Vec<&OperandFile<'_>>, Vec<&OperandFile<'_>>) =
+            self.operands.iter().partition(|operand| operand.kind == FileKind::List);
+        for OperandFile { access, file, kind, .. } in arrays {
+            let array = dense::read::<V>(file, kind)?;
             let shape: Vec<u64> = array.shape().iter().map(|&extent| extent as u64).collect();
-            learn(&mut known, &expr.inputs[input], &shape, file)?;
-            dense[input] = Some(array);
+            learn(&mut known, access, &shape, file)?;
+            by_name.insert(access.tensor.clone(), Tensor::Dense(array));
         }
-        let lists = (0..expr.inputs.len()).filter(|input| !is_array(input));
-        let lists: Vec<(usize, &Path)> =
-            lists.map(|input| (input, self.bindings[input].file.as_path())).collect();
-        let (mut base, mut tensors) = (None, Vec::new());
-        for (input, list) in read_lists::<V>(&lists, expr, &mut known, screen)? {
-            if self.densified[input] {
-                check_cells::<V>(&list.tensor, &self.bindings[input].file)?;
-                dense[input] = Some(dense::densify(&list.tensor));
-                continue;
-            }
-            base = if tensors.is_empty() { list.base() } else { base };
-            tensors.push((input, list.tensor));
+        let mut base = None;
+        let files: Vec<(&Access, &Path)> =
+            lists.iter().map(|operand| (operand.access, operand.file)).collect();
+        let mut first = true;
+        for (operand, list) in lists.iter().zip(read_lists::<V>(&files, &mut known, screen)?) {
+            let tensor = if operand.form == Form::Dense {
+                check_cells::<V>(&list.tensor, operand.file)?;
+                Tensor::Dense(Tensor::Sparse(list.tensor).into_dense())
+            } else {
+                base = if first { list.base() } else { base };
+                first = false;
+                Tensor::Sparse(list.tensor)
+            };
+            by_name.insert(operand.access.tensor.clone(), tensor);
         }
-        let extents =
-            |access: &Access| access.indices.iter().filter_map(|&i| known.get(i)).collect();
-        let shapes = expr.inputs.iter().map(extents).collect();
-        Ok(Operands { tensors, base, dense: dense.into_iter().flatten().collect(), shapes })
+        Ok(Tensors { by_name, base })
     }
 }
 
-/// The inputs that are lists of non-zeros and stay so.
-fn find_sparse(expr: &Expr, kinds: &[FileKind], densified: &[bool]) -> Result<Vec<usize>, Failure> {
-    let lists: Vec<usize> = (0..kinds.len())
-        .filter(|&input| kinds[input] == FileKind::List && !densified[input])
-        .collect();
-    if lists.is_empty() {
-        return Err(Failure::input(format!("no operand of `{expr}` is sparse; one must be"))
-            .help("`decompose convert A.npy A.tns` lists the non-zeros of a dense one"));
+fn check_name(name: &str, program: &Program, operands: &[&Access]) -> Result<(), Failure> {
+    if operands.iter().any(|access| access.tensor == name) {
+        return Ok(());
     }
-    Ok(lists)
+    let have: Vec<&str> = operands.iter().map(|access| access.tensor.as_str()).collect();
+    Err(Failure::input(format!("`{program}` has no operand `{name}`"))
+        .help(format!("its operands are {}", have.join(", "))))
 }
 
 /// Records the extents of an operand.
@@ -128,8 +132,8 @@ fn learn(known: &mut Known, access: &Access, shape: &[u64], file: &Path) -> Resu
         let why = format!("{name} has {have} axes but {access} has {want} indices");
         return Err(Failure::input(why));
     }
-    let mut pairs = access.indices.iter().zip(shape);
-    pairs.try_for_each(|(&index, &extent)| known.set(index, extent, &name))
+    let mut modes = shape.iter().enumerate();
+    modes.try_for_each(|(mode, &extent)| known.set((&access.tensor, mode), extent, &name))
 }
 
 /// Refuses to make a list dense that would not fit memory.

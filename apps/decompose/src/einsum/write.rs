@@ -1,46 +1,115 @@
-//! The result, to a file.
+//! The results, to files.
 
 use std::io;
 use std::path::Path;
 
 use decompose_common::files;
-use decompose_core::einsum::Expr;
+use decompose_common::machine::size;
+use decompose_common::memory::left;
+use decompose_common::progress::Screen;
+use decompose_core::compute::Tensor;
+use decompose_core::contract::ResultForm;
+use decompose_core::einsum::Assignment;
 use decompose_core::schedule::has_pattern_of;
 use decompose_formats::io::{Base, Format, Overwrite, write as write_list};
-use decompose_formats::{Coo, DenseTensor, FormatError, Ints, Value, Width};
+use decompose_formats::{DenseTensor, FormatError, Value};
 use ndarray_npy::{WritableElement, WriteNpyExt};
 
 use crate::convert::check_output;
-use crate::einsum::args::OutputArgs;
+use crate::einsum::args::{OutputArgs, OutputFile};
+use crate::einsum::operands::Files;
+use crate::einsum::program::Program;
 use crate::failure::Failure;
 
-/// A result.
-pub(crate) enum Outcome<V: Value> {
-    /// All elements.
-    Dense(DenseTensor<V>),
-    /// The elements at the positions of a sparse operand, zeros among them.
-    List(Coo<V>),
+/// The results that are written, each with its file.
+pub(crate) struct Outputs<'a> {
+    files: Vec<(&'a str, &'a Path)>,
+    args: &'a OutputArgs,
 }
 
-/// Refuses, before any work, an output that the result of `expr` cannot be written to.
-pub(crate) fn check(expr: &Expr, sparse: &[usize], args: &OutputArgs) -> Result<(), Failure> {
-    let output = &expr.output;
-    let scalar = output.indices.is_empty();
-    let Some(out) = &args.out else {
-        return match scalar {
-            true => Ok(()),
-            false => Err(Failure::input(format!("where does {output} go?"))
-                .help("give the file with --out FILE")),
-        };
-    };
+impl<'a> Outputs<'a> {
+    /// Gives results their files, and refuses, before any work, those that they cannot be written to.
+    pub(crate) fn new(
+        program: &'a Program,
+        operands: &Files<'_>,
+        args: &'a OutputArgs,
+    ) -> Result<Outputs<'a>, Failure> {
+        let last = program.last().map_or("", |assignment| &assignment.output.tensor);
+        let mut files: Vec<(&str, &Path)> = Vec::new();
+        for OutputFile { name, file } in &args.out {
+            let name = name.as_deref().unwrap_or(last);
+            let Some(assignment) = program.assignment(name) else {
+                let have: Vec<&str> =
+                    program.assignments.iter().map(|own| own.output.tensor.as_str()).collect();
+                return Err(Failure::input(format!("`{program}` does not compute `{name}`"))
+                    .help(format!("it computes {}", have.join(", "))));
+            };
+            if files.iter().any(|&(_, other)| other == file) {
+                let file = file.display();
+                return Err(Failure::input(format!("{file} is to hold two results")));
+            }
+            check(assignment, operands, file, args)?;
+            files.push((name, file));
+        }
+        let outputs = Outputs { files, args };
+        let reads = program.reads();
+        for Assignment { output, .. } in &program.assignments {
+            let lost = !reads.contains_key(&output.tensor) && outputs.of(&output.tensor).is_none();
+            if lost && !output.indices.is_empty() {
+                let several = program.assignments.len() > 1;
+                let name = if several { format!("{}=", output.tensor) } else { String::new() };
+                return Err(Failure::input(format!("where does {output} go?"))
+                    .help(format!("give the file with --out {name}FILE")));
+            }
+        }
+        Ok(outputs)
+    }
+
+    fn of(&self, name: &str) -> Option<&Path> {
+        self.files.iter().find(|(own, _)| *own == name).map(|(_, file)| *file)
+    }
+
+    /// Returns the form that the file of `name` has; `None` if it has none.
+    pub(crate) fn form(&self, name: &str) -> Option<ResultForm> {
+        let file = self.of(name)?;
+        let array = is_npy(file).unwrap_or(false);
+        Some(if array { ResultForm::Dense } else { ResultForm::Sparse })
+    }
+
+    /// Writes the result `name`, if it has a file; indices of a list count as `base` says.
+    pub(crate) fn write<V: Value + WritableElement>(
+        &self,
+        name: &str,
+        result: &Tensor<V>,
+        base: Option<Base>,
+        screen: &mut Screen,
+    ) -> Result<(), Failure> {
+        for (_, file) in self.files.iter().filter(|(own, _)| *own == name) {
+            let writing = || write(result, (file, self.args), base);
+            let (written, seconds) = screen.phase("write", writing);
+            written?;
+            screen.line(format!("write    {}; {seconds:.2} s", file.display()));
+        }
+        Ok(())
+    }
+}
+
+/// Refuses a file that the result of `assignment` cannot be written to.
+fn check(
+    assignment: &Assignment,
+    operands: &Files<'_>,
+    out: &Path,
+    args: &OutputArgs,
+) -> Result<(), Failure> {
     check_output(out, overwrite(args))?;
+    let output = &assignment.output;
+    let scalar = output.indices.is_empty();
     let file = out.display();
     let is_array = is_npy(out)?;
-    let pattern = sparse.iter().find(|&&input| has_pattern_of(expr, input, sparse));
     let refuse = |why: String, help: &str| Err(Failure::input(why).help(help));
-    match (is_array, pattern) {
-        (true, Some(&input)) => refuse(
-            format!("{output} is sparse, as {}, but {file} is a dense array", expr.inputs[input]),
+    match (is_array, pattern(assignment, operands)) {
+        (true, Some(operand)) => refuse(
+            format!("{output} is sparse, as {operand}, but {file} is a dense array"),
             "write it to .tns, .mtx, .ttx or .dtb",
         ),
         (false, _) if scalar => {
@@ -54,25 +123,33 @@ pub(crate) fn check(expr: &Expr, sparse: &[usize], args: &OutputArgs) -> Result<
     }
 }
 
-/// Writes a result, whose indices count as `base` says where a list counts them.
-pub(crate) fn write<V: Value + WritableElement>(
-    outcome: Outcome<V>,
+/// Returns the operand whose pattern the result of a single product has, if there is one.
+fn pattern(assignment: &Assignment, operands: &Files<'_>) -> Option<String> {
+    let [summand] = assignment.summands.as_slice() else { return None };
+    let expr = assignment.product(0);
+    let inputs = summand.inputs.iter().enumerate();
+    let sparse: Vec<usize> = inputs
+        .filter(|(_, access)| operands.is_sparse(&access.tensor))
+        .map(|(input, _)| input)
+        .collect();
+    let own = sparse.iter().find(|&&input| has_pattern_of(&expr, input, &sparse))?;
+    Some(expr.inputs[*own].to_string())
+}
+
+/// Writes a result to `out`.
+fn write<V: Value + WritableElement>(
+    result: &Tensor<V>,
     (out, args): (&Path, &OutputArgs),
     base: Option<Base>,
 ) -> Result<(), Failure> {
-    let list = match outcome {
-        Outcome::Dense(array) if is_npy(out)? => {
-            let npy = |file: &mut io::BufWriter<_>| array.write_npy(file).map_err(io::Error::other);
-            return Ok(files::replace(out, npy)?);
-        }
-        Outcome::List(_) if is_npy(out)? => {
-            let why = format!("the schedule assembles a list, but {} is an array", out.display());
-            return Err(Failure::input(why)
-                .help("write it to .tns, .mtx, .ttx or .dtb, or leave out the line `workspace`"));
-        }
-        Outcome::Dense(array) => nonzeros(&array)?,
-        Outcome::List(list) => without_zeros(list),
-    };
+    if is_npy(out)? {
+        check_array(result, out)?;
+        return match result {
+            Tensor::Dense(array) => write_array(array, out),
+            Tensor::Sparse(_) => write_array(&result.clone().into_dense(), out),
+        };
+    }
+    let list = result.non_zeros()?;
     let options = args.list.options(out, base, overwrite(args));
     match write_list(&list, out, &options) {
         Err(FormatError::NoEntries(file)) => {
@@ -83,41 +160,29 @@ pub(crate) fn write<V: Value + WritableElement>(
     }
 }
 
-/// Drops the positions of the sparse operand at which the result is zero.
-fn without_zeros<V: Value>(list: Coo<V>) -> Coo<V> {
-    if list.zeros() == 0 {
-        return list;
-    }
-    let values = list.values();
-    list.filtered(|entry| values[entry] != V::default())
+fn write_array<V: Value + WritableElement>(
+    array: &DenseTensor<V>,
+    out: &Path,
+) -> Result<(), Failure> {
+    let npy = |file: &mut io::BufWriter<_>| array.write_npy(file).map_err(io::Error::other);
+    Ok(files::replace(out, npy)?)
 }
 
-/// Lists the elements that are not zero.
-fn nonzeros<V: Value>(array: &DenseTensor<V>) -> Result<Coo<V>, Failure> {
-    let extents: Vec<u64> = array.shape().iter().map(|&extent| extent as u64).collect();
-    let mut coords: Vec<Vec<u64>> = vec![Vec::new(); extents.len()];
-    let mut values = Vec::new();
-    for (place, &value) in array.indexed_iter() {
-        if value != V::default() {
-            let modes = coords.iter_mut().enumerate();
-            modes.for_each(|(mode, column)| column.push(place[mode] as u64));
-            values.push(value);
+/// Refuses a list that does not fit memory as an array.
+fn check_array<V: Value>(result: &Tensor<V>, out: &Path) -> Result<(), Failure> {
+    let cells = result.extents().iter().fold(V::BYTES as u64, |n, &e| n.saturating_mul(e));
+    match left().filter(|&limit| result.is_sparse() && cells > limit) {
+        None => Ok(()),
+        Some(limit) => {
+            let (need, limit, out) = (size(cells), size(limit), out.display());
+            let why = format!("the result takes {need} as an array, {out}; {limit} is available");
+            Err(Failure::input(why).help("write it to .tns, .mtx, .ttx or .dtb"))
         }
     }
-    let narrow = |(column, &extent): (Vec<u64>, &u64)| -> Ints {
-        Ints::collect(column, Width::listed(extent))
-    };
-    let coords = coords.into_iter().zip(&extents).map(narrow).collect();
-    Ok(Coo::new(extents.clone(), coords, values)?)
 }
 
 fn overwrite(args: &OutputArgs) -> Overwrite {
     if args.overwrite { Overwrite::Replace } else { Overwrite::Refuse }
-}
-
-/// Tells whether `out` lists non-zeros.
-pub(crate) fn is_list(out: &Path) -> bool {
-    is_npy(out).is_ok_and(|dense| !dense)
 }
 
 fn is_npy(out: &Path) -> Result<bool, Failure> {

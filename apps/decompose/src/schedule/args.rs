@@ -6,7 +6,6 @@ use clap::{Args, ValueEnum};
 use decompose_common::machine::parse_size;
 use decompose_core::autoschedule::SCHEDULERS;
 use decompose_core::contract::ResultForm;
-use decompose_core::einsum::Index;
 use decompose_core::sweep::TreeLayout;
 
 use crate::input::parse_extent;
@@ -52,10 +51,10 @@ pub(crate) struct OperandArgs {
     pub(crate) tensor: Vec<Binding>,
     /// Extents of indices, as i=1000,j=200,k=50.
     #[arg(long, value_name = "I=N,...", value_delimiter = ',', value_parser = parse_index_extent)]
-    pub(crate) extents: Vec<(Index, u64)>,
+    pub(crate) extents: Vec<(String, u64)>,
     /// Extents of indices of dense operands, as r=16,s=32.
     #[arg(long, value_name = "I=N,...", value_delimiter = ',', value_parser = parse_index_extent)]
-    pub(crate) dense: Vec<(Index, u64)>,
+    pub(crate) dense: Vec<(String, u64)>,
     /// The extent of all other indices that the sparse operands lack.
     #[arg(long, short, value_name = "R", value_parser = parse_extent)]
     pub(crate) rank: Option<u64>,
@@ -169,12 +168,16 @@ pub(crate) fn parse_binding(text: &str) -> Result<Binding, String> {
 }
 
 /// Parses `i=100`.
-pub(crate) fn parse_index_extent(text: &str) -> Result<(Index, u64), String> {
+pub(crate) fn parse_index_extent(text: &str) -> Result<(String, u64), String> {
     let bad = || format!("`{text}` is no index with its extent; write it as i=100");
     let (word, extent) = text.split_once('=').ok_or_else(bad)?;
-    let mut letters = word.trim().chars();
-    let index = letters.next().and_then(Index::named).filter(|_| letters.next().is_none());
-    Ok((index.ok_or_else(bad)?, parse_extent(extent)?))
+    let word = word.trim();
+    let named = word.starts_with(|c: char| c.is_ascii_alphabetic())
+        && word.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    if !named {
+        return Err(bad());
+    }
+    Ok((word.to_owned(), parse_extent(extent)?))
 }
 
 /// Parses `dense` or `sparse`.

@@ -7,41 +7,17 @@ use decompose_core::autoschedule::{
     LevelOrder, OrderedCandidate, SCHEDULERS, SearchLimits, SearchReport, Storage, scheduler,
     search_orders, storages,
 };
-use decompose_core::contract::{Choice, Choices, Fingerprint, RaceReport, Request};
-use decompose_core::cost::{Cost, Machine, estimate, on_threads};
+use decompose_core::contract::{Choice, Choices, Fingerprint, RaceReport, Request, trees};
+use decompose_core::cost::{Machine, estimate, on_threads};
 use decompose_core::error::CoreError;
-use decompose_core::schedule::{OutputForm, Problem, Schedule, SparseOperand};
+use decompose_core::schedule::{OutputForm, Problem, Schedule};
 use decompose_core::sweep::TreeLayout;
-use decompose_formats::ModeOrder;
 
 use crate::failure::Failure;
 use crate::schedule::args::{Search, SearchArgs, Tree};
 
 /// A schedule on its trees, with its costs.
-#[derive(Clone, Debug)]
-pub(crate) struct Pick {
-    /// The tree of each sparse operand of the problem.
-    pub(crate) trees: Vec<TreeLayout>,
-    pub(crate) problem: Problem,
-    pub(crate) schedule: Schedule,
-    pub(crate) cost: Cost,
-    /// Predicted seconds on all threads.
-    pub(crate) seconds: f64,
-    /// Bytes of private copies of the output.
-    pub(crate) side_bytes: u64,
-}
-
-impl Pick {
-    /// Returns the trees, with the names of their operands if there are several.
-    pub(crate) fn trees_typed(&self) -> String {
-        let names = self.problem.expr.operand_names();
-        let one = |(x, tree): (&SparseOperand, &TreeLayout)| match self.trees.len() {
-            1 => tree.to_string(),
-            _ => format!("{} {tree}", names[x.input]),
-        };
-        self.problem.sparse.iter().zip(&self.trees).map(one).collect::<Vec<_>>().join(", ")
-    }
-}
+pub(crate) use decompose_core::contract::Planned as Pick;
 
 /// Where a choice comes from.
 #[derive(Clone, Debug)]
@@ -155,11 +131,7 @@ impl<'a> Chooser<'a> {
     }
 
     fn pick(&self, found: OrderedCandidate) -> Pick {
-        let problem = found.storage.problem(&self.base);
-        let trees = self.trees(&problem);
-        let OrderedCandidate { candidate, seconds, side_bytes, .. } = found;
-        let (schedule, cost) = (candidate.schedule, candidate.cost);
-        Pick { trees, problem, schedule, cost, seconds, side_bytes }
+        Pick::of(self.request, &self.base, found)
     }
 
     /// Judges a schedule on the trees of its layouts.
@@ -186,25 +158,13 @@ impl<'a> Chooser<'a> {
         if bounds == Bounds::Lifted {
             (problem.max_buffer_dims, problem.max_buffer_bytes) = NO_BOUNDS;
         }
-        let trees = self.trees(&problem);
+        let trees = trees(self.request, &problem);
         schedule.verify(&problem)?;
         let cost = estimate(&problem, &schedule, &self.machine);
         let threads = self.machine.threads;
         let threaded = on_threads(&problem, &schedule, &cost, &self.machine, threads);
         let (seconds, side_bytes) = (threaded.seconds, threaded.side_bytes);
         Ok(Pick { trees, problem, schedule, cost, seconds, side_bytes })
-    }
-
-    /// The trees of the sparse operands of `problem`, whose levels are the modes of their inputs.
-    fn trees(&self, problem: &Problem) -> Vec<TreeLayout> {
-        let tree = |x: &SparseOperand| {
-            let indices = &self.request.expr.inputs[x.input].indices;
-            let mode = |level| indices.iter().position(|index| index == level);
-            let modes: Option<Vec<usize>> = x.levels.iter().map(mode).collect();
-            let order = modes.and_then(ModeOrder::new);
-            TreeLayout::new(order.unwrap_or_else(|| ModeOrder::natural(indices.len())), x.fused)
-        };
-        problem.sparse.iter().map(tree).collect()
     }
 }
 

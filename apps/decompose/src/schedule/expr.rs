@@ -1,14 +1,23 @@
 //! Expressions and the names of their operands, as typed.
 
-use decompose_core::einsum::Expr;
+use decompose_core::einsum::{Assignment, Expr};
 use decompose_core::kernels;
 
 use crate::failure::Failure;
 
 /// Parses an expression in either notation, or a named kernel.
 pub(crate) fn parse(text: &str) -> Result<Expr, Failure> {
-    let expr = if text.contains(['=', '>']) { text.parse()? } else { kernels::parse(text)? };
-    Ok(expr)
+    if !text.contains(['=', '>']) {
+        return Ok(kernels::parse(text)?);
+    }
+    // A text that is wrong says what is wrong with it; a sum is no fault of its own.
+    let assignment: Assignment = text.parse()?;
+    assignment.into_product().ok_or_else(|| {
+        Failure::input(format!(
+            "`{text}` is not a single product of tensors, and a schedule is about one"
+        ))
+        .help("`decompose einsum` computes sums, diagonals and functions, and shows each schedule")
+    })
 }
 
 /// Returns the inputs called `name`; a tensor may stand in an expression more than once.

@@ -1,11 +1,10 @@
 //! What is scheduled: the expression with all that is known of its operands.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use decompose_common::progress::Screen;
 use decompose_core::contract::Request;
-use decompose_core::einsum::{Expr, Index};
+use decompose_core::einsum::{Access, Assignment, Expr, Index};
 use decompose_core::kernels::MAX_ORDER;
 use decompose_formats::io::{ExtentsFrom, ReadReport};
 use decompose_formats::stats::grouped;
@@ -15,6 +14,7 @@ use crate::failure::Failure;
 use crate::input::{Input, InputArgs};
 use crate::schedule::args::OperandArgs;
 use crate::schedule::expr;
+use crate::schedule::extents::Known;
 
 /// A request, and the sparse operands if there are files of them.
 pub(crate) struct ScheduleInput<V: Value> {
@@ -32,7 +32,9 @@ impl<V: Value> ScheduleInput<V> {
         args: &OperandArgs,
         screen: &mut Screen,
     ) -> Result<ScheduleInput<V>, Failure> {
-        let mut known = Known::given(&expr, args.extents.iter().chain(&args.dense))?;
+        let assignment = Assignment::from(expr.clone());
+        let options = args.extents.iter().chain(&args.dense);
+        let mut known = Known::given(std::slice::from_ref(&assignment), options)?;
         let mut files: Vec<(usize, &Path)> = Vec::new();
         for binding in &args.tensor {
             let inputs = expr::inputs_called(&expr, &binding.name)?.into_iter();
@@ -43,7 +45,11 @@ impl<V: Value> ScheduleInput<V> {
             false => files.iter().map(|(input, _)| *input).collect(),
         };
         check_orders(&expr, &sparse)?;
-        let tensors = read_lists::<V>(&files, &expr, &mut known, screen)?;
+        let lists: Vec<(&Access, &Path)> =
+            files.iter().map(|&(input, file)| (&expr.inputs[input], file)).collect();
+        let tensors = read_lists::<V>(&lists, &mut known, screen)?;
+        let tensors: Vec<(usize, Input<V>)> =
+            files.iter().map(|(input, _)| *input).zip(tensors).collect();
         let (counts, sources) = match files.is_empty() {
             true => {
                 let counts = assumed(&expr, &known, args)?;
@@ -68,10 +74,11 @@ impl<V: Value> ScheduleInput<V> {
             }
         };
         let shapes = expr.inputs.iter().enumerate().map(|(input, access)| {
-            let of = |index: &Index| dense_extent(&expr, *index, &known, args);
+            let modes = access.indices.iter().enumerate();
+            let of = |(mode, index)| dense_extent((access, mode, index), &expr, &known, args);
             match sparse.contains(&input) {
                 true => Ok(Vec::new()),
-                false => access.indices.iter().map(of).collect(),
+                false => modes.map(of).collect(),
             }
         });
         let shapes = shapes.collect::<Result<Vec<Vec<u64>>, Failure>>()?;
@@ -95,77 +102,27 @@ fn check_orders(expr: &Expr, sparse: &[usize]) -> Result<(), Failure> {
     )))
 }
 
-/// Extents that are known, each with where it is known from.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Known(BTreeMap<Index, (u64, String)>);
-
-impl Known {
-    /// Returns the extents that options give to indices of `expr`.
-    pub(crate) fn given<'a>(
-        expr: &Expr,
-        options: impl Iterator<Item = &'a (Index, u64)>,
-    ) -> Result<Known, Failure> {
-        let mut known = Known::default();
-        for &(index, extent) in options {
-            if !expr.all().contains(index) {
-                let why =
-                    format!("`{expr}` has no index `{index}`, which is given extent {extent}");
-                return Err(Failure::input(why));
-            }
-            known.set(index, extent, "the options")?;
-        }
-        Ok(known)
-    }
-
-    /// Records an extent; it must be the one that is known already.
-    pub(crate) fn set(&mut self, index: Index, extent: u64, from: &str) -> Result<(), Failure> {
-        match self.0.get(&index) {
-            Some((before, source)) if *before != extent => Err(Failure::input(format!(
-                "index `{index}` runs to {before} in {source} but to {extent} in {from}"
-            ))
-            .help("operands that share an index need one extent of it")),
-            Some(_) => Ok(()),
-            None => {
-                self.0.insert(index, (extent, from.to_owned()));
-                Ok(())
-            }
-        }
-    }
-
-    /// Returns the extent of `index`, if it is known.
-    pub(crate) fn get(&self, index: Index) -> Option<u64> {
-        self.0.get(&index).map(|(extent, _)| *extent)
-    }
-
-    /// Returns where the extent of `index` is known from.
-    fn source(&self, index: Index) -> &str {
-        self.0.get(&index).map_or("the options", |(_, source)| source)
-    }
-}
-
-/// Reads lists of non-zeros, each the input of `expr` that is given with it, and sorts them.
+/// Reads lists of non-zeros, each the tensor that is given with its number of modes, and sorts them.
 ///
 /// A list whose file does not fix its extents takes those that are known, or the largest of all lists with the
 /// index; all of them are known afterwards.
 ///
 /// # Errors
 ///
-/// A file that cannot be read, has another order than the input, or contradicts what is known.
+/// A file that cannot be read, is of another order, or contradicts what is known.
 pub(crate) fn read_lists<V: Value>(
-    files: &[(usize, &Path)],
-    expr: &Expr,
+    files: &[(&Access, &Path)],
     known: &mut Known,
     screen: &mut Screen,
-) -> Result<Vec<(usize, Input<V>)>, Failure> {
-    let mut lists: Vec<(usize, Input<V>)> = Vec::with_capacity(files.len());
-    for (at, &(input, file)) in files.iter().enumerate() {
-        // A tensor that stands twice is read once.
+) -> Result<Vec<Input<V>>, Failure> {
+    let mut lists: Vec<Input<V>> = Vec::with_capacity(files.len());
+    for (at, &(access, file)) in files.iter().enumerate() {
+        // A file that several tensors have is read once.
         let before = files[..at].iter().position(|&(_, before)| before == file);
         let read = match before {
-            Some(before) => lists[before].1.clone(),
+            Some(before) => lists[before].clone(),
             None => InputArgs::of_file(file).read::<V>(screen)?,
         };
-        let access = &expr.inputs[input];
         if read.tensor.order() != access.indices.len() {
             let (have, want) = (read.tensor.order(), access.indices.len());
             let file = file.display();
@@ -173,41 +130,60 @@ pub(crate) fn read_lists<V: Value>(
                 "{file} is of order {have} but {access} has {want} indices"
             )));
         }
-        lists.push((input, read));
+        lists.push(read);
     }
-    for index in expr.all().iter().filter(|&index| known.get(index).is_none()).collect::<Vec<_>>() {
-        let extent = |(input, list): &(usize, Input<V>)| {
-            let mode = expr.inputs[*input].indices.iter().position(|&mode| mode == index)?;
-            Some((list.tensor.extents()[mode], list.report.file.clone()))
-        };
-        if let Some((extent, file)) = lists.iter().filter_map(extent).max_by_key(|(n, _)| *n) {
-            known.set(index, extent, &file)?;
-        }
-    }
-    let tidy = |(input, list): (usize, Input<V>)| {
+    largest(files, &lists, known)?;
+    let tidy = |(&(access, _), list): (&(&Access, &Path), Input<V>)| {
         let Input { tensor, report, blake3, hash_seconds, read_seconds } = list;
-        let tensor = extend(tensor, &expr.inputs[input].indices, known, &report)?;
+        let tensor = extend(tensor, &access.tensor, known, &report)?;
         let mut list = Input { tensor, report, blake3, hash_seconds, read_seconds };
         list.tidy(Duplicates::default(), screen)?;
-        Ok((input, list))
+        Ok(list)
     };
-    lists.into_iter().map(tidy).collect()
+    files.iter().zip(lists).map(tidy).collect()
+}
+
+/// Gives every index whose extent is not known the largest that a list shows.
+fn largest<V: Value>(
+    files: &[(&Access, &Path)],
+    lists: &[Input<V>],
+    known: &mut Known,
+) -> Result<(), Failure> {
+    let modes = |(&(access, _), list): (&(&Access, &Path), &Input<V>)| {
+        let extents = list.tensor.extents().to_vec().into_iter().enumerate();
+        let (tensor, file) = (access.tensor.clone(), list.report.file.clone());
+        extents
+            .map(move |(mode, extent)| (extent, tensor.clone(), mode, file.clone()))
+            .collect::<Vec<_>>()
+    };
+    let mut shown: Vec<(u64, String, usize, String)> =
+        files.iter().zip(lists).flat_map(modes).collect();
+    // The largest first, and of equal ones the first in the text: the sort is stable.
+    shown.sort_by_key(|(extent, ..)| std::cmp::Reverse(*extent));
+    for (extent, tensor, mode, file) in &shown {
+        if known.get((tensor, *mode)).is_none() {
+            known.set((tensor, *mode), *extent, file)?;
+        }
+    }
+    Ok(())
 }
 
 /// Gives a tensor larger extents where its file does not say how large they are.
 fn extend<V: Value>(
     tensor: Coo<V>,
-    indices: &[Index],
-    given: &Known,
+    name: &str,
+    known: &Known,
     report: &ReadReport,
 ) -> Result<Coo<V>, Failure> {
     let (mut extents, coords, values) = tensor.into_parts();
-    for (extent, &index) in extents.iter_mut().zip(indices) {
-        let Some(wanted) = given.get(index).filter(|wanted| wanted != extent) else { continue };
+    for (mode, extent) in extents.iter_mut().enumerate() {
+        let Some(wanted) = known.get((name, mode)).filter(|wanted| wanted != extent) else {
+            continue;
+        };
         let open = report.extents_from == ExtentsFrom::LargestIndex;
         if wanted < *extent || !open {
-            let file = &report.file;
-            let source = given.source(index);
+            let (file, index) = (&report.file, known.index((name, mode)));
+            let source = known.source((name, mode));
             let why =
                 format!("index `{index}` runs to {extent} in {file} but to {wanted} in {source}");
             return Err(Failure::input(why).help(if open {
@@ -237,10 +213,11 @@ fn assumed(expr: &Expr, given: &Known, args: &OperandArgs) -> Result<PatternCoun
     let missing = |what: String| {
         Failure::input(what).help(format!("give --tensor {name}=FILE, or --extents and --nnz"))
     };
-    let extent = |&index: &Index| {
-        given.get(index).ok_or_else(|| missing(format!("index `{index}` has no extent")))
+    let extent = |(mode, index): (usize, &Index)| {
+        let known = given.get((name, mode));
+        known.ok_or_else(|| missing(format!("index `{index}` has no extent")))
     };
-    let extents: Vec<u64> = indices.iter().map(extent).collect::<Result<_, _>>()?;
+    let extents: Vec<u64> = indices.iter().enumerate().map(extent).collect::<Result<_, _>>()?;
     if extents.is_empty() {
         return Err(missing(format!("the sparse operand {name} has no index")));
     }
@@ -255,12 +232,12 @@ fn assumed(expr: &Expr, given: &Known, args: &OperandArgs) -> Result<PatternCoun
 
 /// The extent of an index of a dense operand.
 fn dense_extent(
+    (access, mode, index): (&Access, usize, &Index),
     expr: &Expr,
-    index: Index,
     known: &Known,
     args: &OperandArgs,
 ) -> Result<u64, Failure> {
-    known.get(index).or(args.rank).ok_or_else(|| {
+    known.get((&access.tensor, mode)).or(args.rank).ok_or_else(|| {
         Failure::input(format!("index `{index}` of `{expr}` has no extent"))
             .help(format!("give it with --dense {index}=16, or all such indices with --rank 16"))
     })

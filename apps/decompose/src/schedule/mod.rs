@@ -4,6 +4,7 @@ pub(crate) mod args;
 pub(crate) mod choose;
 pub(crate) mod decide;
 pub(crate) mod expr;
+pub(crate) mod extents;
 mod figures;
 pub(crate) mod input;
 mod json;

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
-use decompose_core::einsum::{Expr, oracle};
+use decompose_core::einsum::{Assignment, Expr, oracle};
 use decompose_formats::io::{self, Progress, ReadOptions, Source};
 use ndarray::{ArrayD, IxDyn};
 use ndarray_npy::{read_npy, write_npy};
@@ -19,7 +19,8 @@ fn number(place: usize) -> f64 {
 /// Writes a dense operand and returns it.
 fn dense(folder: &Path, name: &str, shape: &[usize]) -> ArrayD<f64> {
     let len: usize = shape.iter().product();
-    let numbers = (0..len).map(|place| number(place + name.len() + shape[0])).collect();
+    let numbers =
+        (0..len).map(|place| number(place + name.len() + shape.first().unwrap_or(&1))).collect();
     let array = ArrayD::from_shape_vec(IxDyn(shape), numbers).unwrap();
     write_npy(folder.join(name), &array).unwrap();
     array
@@ -333,6 +334,89 @@ fn a_sparse_result_lists_no_zeros_and_quiet_says_nothing() {
     assert!(!listed.iter().any(|line| line.ends_with(" 0")), "{lines}");
 }
 
+/// Computes `text` from a sparse X and Y and a dense B, all of 6 x 6, and a number s.
+fn check_assignment(text: &str, out: &str) -> String {
+    let dir = tempfile::tempdir().unwrap();
+    let shape: &[usize] = &[6, 6];
+    let assignment: Assignment = text.parse().unwrap();
+    let mut files = vec![
+        ("X", "X.tns", sparse(dir.path(), "X.tns", shape)),
+        ("Y", "Y.tns", sparse(dir.path(), "Y.tns", shape)),
+        ("B", "B.npy", dense(dir.path(), "B.npy", shape)),
+        ("s", "s.npy", dense(dir.path(), "s.npy", &[])),
+    ];
+    files.retain(|(name, ..)| assignment.inputs().any(|access| access.tensor == *name));
+    let operands: Vec<ArrayD<f64>> = assignment
+        .inputs()
+        .map(|access| files.iter().find(|(name, ..)| *name == access.tensor).unwrap().2.clone())
+        .collect();
+    let want = oracle::assign(&assignment, &operands);
+    let mut words = text.replace(' ', "");
+    files.iter().for_each(|(name, file, _)| write!(words, " --tensor {name}={file}").unwrap());
+    let (_, said) = einsum(dir.path(), &format!("{words} --out {out}"));
+    let file = dir.path().join(out);
+    let have = match out.ends_with(".npy") {
+        true => read_npy(&file).unwrap(),
+        false => listed(&file, want.shape()),
+    };
+    close(&have, &want, 1e-12);
+    said
+}
+
+#[test]
+fn sums_diagonals_functions_and_named_indices() {
+    check_assignment("Z(i,k) = X(i,j) * B(j,k) + 2 * Y(i,k)", "Z.npy");
+    check_assignment("Z(i,k) = X(i,k) - 0.5 * Y(k,i)", "Z.tns");
+    check_assignment("Z(i,k) = X(i,j) * Y(j,k) - X(i,k)", "Z.mtx");
+    check_assignment("Z(i) = X(i,i) + B(i,i)", "Z.npy");
+    check_assignment("Z(i,j) = relu(s * X(i,j) + 3 * Y(i,j))", "Z.dtb");
+    check_assignment("Z(i,j) = softmax(B(i,k) * B(k,j))", "Z.npy");
+    let said = check_assignment("Z(row,k) = X(row,col) * B(col,k)", "Z.npy");
+    assert!(said.contains("indices  a = row, b = col"), "{said}");
+    let dir = tempfile::tempdir().unwrap();
+    let x = sparse(dir.path(), "X.tns", &[5, 5]);
+    let (text, _) = einsum(dir.path(), "t=X(i,i) --tensor X=X.tns");
+    let trace: f64 = text.trim().strip_prefix("t() = ").unwrap().parse().unwrap();
+    assert!((trace - (0..5).map(|i| x[[i, i]]).sum::<f64>()).abs() < 1e-12);
+}
+
+#[test]
+fn a_program_is_computed_line_by_line() {
+    let dir = tempfile::tempdir().unwrap();
+    let a = sparse(dir.path(), "A.tns", &[40, 40]);
+    let (x, w) = (dense(dir.path(), "X.npy", &[40, 30]), dense(dir.path(), "W.npy", &[30, 2]));
+    fs::write(
+        dir.path().join("layer.txt"),
+        "# a layer of a graph network\nS(i,j) = 0.5 * A(i,j) + 0.5 * A(j,i)\n\n\
+         H(i,f) = relu(S(i,j) * X(j,k) * W(k,f))  # two steps\nP(i,f) = softmax(H(i,f))\n",
+    )
+    .unwrap();
+    let files = "--tensor A=A.tns --tensor X=X.npy --tensor W=W.npy";
+    let outs = "--out P.npy --out S=S.tns --out H=H.npy";
+    let (_, said) = einsum(dir.path(), &format!("--program layer.txt {files} {outs}"));
+    assert!(said.contains("step     P1(j,f) = X(j,k) * W(k,f)"), "{said}");
+    let (_, said) = einsum(
+        dir.path(),
+        &format!("--program layer.txt {files} --out Q.npy --one-kernel --no-codegen"),
+    );
+    assert!(!said.contains("P1"), "{said}");
+    let s = (&a + &a.t()) * 0.5;
+    let dot = |a: &ArrayD<f64>, b: &ArrayD<f64>| {
+        oracle::evaluate(&"ij,jk->ik".parse().unwrap(), &[a.clone(), b.clone()])
+    };
+    let h = dot(&s, &dot(&x, &w)).mapv(|value| value.max(0.0));
+    close(&listed(&dir.path().join("S.tns"), &[40, 40]), &s, 1e-12);
+    close(&read_npy(dir.path().join("H.npy")).unwrap(), &h, 1e-12);
+    let p: ArrayD<f64> = read_npy(dir.path().join("P.npy")).unwrap();
+    close(&read_npy(dir.path().join("Q.npy")).unwrap(), &p, 1e-12);
+    for (row, of) in p.rows().into_iter().zip(h.rows()) {
+        let sum: f64 = of.iter().map(|value| value.exp()).sum();
+        for (have, value) in row.iter().zip(of) {
+            assert!((have - value.exp() / sum).abs() < 1e-12);
+        }
+    }
+}
+
 /// Files for the refusals: X of 4 x 5, matching and other arrays.
 fn operands(folder: &Path) {
     sparse(folder, "X.tns", &[4, 5]);
@@ -350,6 +434,16 @@ fn operands(folder: &Path) {
         "%%MatrixMarket matrix coordinate real general\n9 3 1\n1 1 2\n",
     )
     .unwrap();
+    for (name, text) in [
+        ("empty", "# nothing\n\n"),
+        ("bad", "Y(i,j)=X(i,j)\nY(i)\n"),
+        ("twice", "Y(i,j)=X(i,j)\nY(i,j)=X(j,i)\n"),
+        ("late", "Y(i,j)=X(i,j)*B(i)\nB(i)=X(i,j)\n"),
+        ("orders", "Y(i,j)=X(i,j)*B(i)\nZ(i)=X(i)*B(i)\n"),
+        ("lost", "Y(i,j)=2*X(i,j)\nZ(i)=X(i,j)\n"),
+    ] {
+        fs::write(folder.join(name).with_extension("txt"), text).unwrap();
+    }
     fs::write(folder.join("text.npy"), "1 2 3\n").unwrap();
     fs::write(folder.join("B.txt"), "1 2 3\n").unwrap();
     fs::write(folder.join("there.npy"), "old").unwrap();
@@ -361,6 +455,46 @@ fn operands(folder: &Path) {
 /// A tree of more modes than any tensor has.
 const LONG_TREE: &str =
     "--tree 1-2-3-4-5-6-7-8-9-10-11-12-13-14-15-16-17-18-19-20-21-22-23-24-25-26 --out Y.npy";
+
+/// Runs each command, of which the words stand in two parts; it must be refused with these texts and leave nothing.
+fn refuse_all(folder: &Path, cases: &[(&str, &str, &[&str])]) {
+    let before = names(folder);
+    for (first, rest, expected) in cases {
+        let words = format!("{first} {rest}");
+        let mut command = decompose(folder);
+        command.arg("einsum").args(words.split_whitespace());
+        let output = command.assert().code(2).get_output().clone();
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        for text in *expected {
+            assert!(stderr.contains(text), "`{words}` should say `{text}`:\n{stderr}");
+        }
+        assert!(output.stdout.is_empty() && names(folder) == before, "`{words}` left output");
+    }
+}
+
+#[test]
+fn programs_that_make_no_sense_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    operands(dir.path());
+    let x = "Y(i,r)=X(i,j)*B(j,r) --tensor X=X.tns";
+    let cases: &[(&str, &str, &[&str])] = &[
+        (x, "--tensor B=B.npy --out Y.npy --out Q=Q.npy", &["does not compute `Q`", "computes Y"]),
+        (x, "--tensor B=B.npy --out Y=Y.npy --out Y.npy", &["Y.npy is to hold two results"]),
+        (x, "--program p.txt --out Y.npy", &["cannot be used with"]),
+        ("--program absent.txt", "--out Y.npy", &["cannot read absent.txt"]),
+        ("--program empty.txt", "--out Y.npy", &["empty.txt has no assignment"]),
+        ("--program bad.txt", "--out Y.npy", &["bad.txt, line 2", "there is no `=`"]),
+        ("--program twice.txt", "--out Y.npy", &["Y is assigned twice"]),
+        ("--program late.txt", "--out Y.npy", &["B is read before it is assigned"]),
+        ("--program orders.txt", "--out Y.npy", &["X has 2 indices and 1 indices"]),
+        (
+            "--program lost.txt --tensor X=X.tns",
+            "--out Z.npy",
+            &["where does Y(i,j) go?", "--out Y=FILE"],
+        ),
+    ];
+    refuse_all(dir.path(), cases);
+}
 
 #[test]
 fn what_does_not_fit_is_refused() {
@@ -393,7 +527,7 @@ fn what_does_not_fit_is_refused() {
         (
             "Y(i,r)=X(i,j)*B(j,r) --tensor X=B.npy",
             "--tensor B=B.npy --out Y.npy",
-            &["no operand", "is sparse", "decompose convert"],
+            &["index `j` runs to 3 in B.npy but to 5 in B.npy"],
         ),
         (
             "Y(i,k)=X(i,j)*Z(j,k) --tensor X=X.mtx",
@@ -412,23 +546,21 @@ fn what_does_not_fit_is_refused() {
             &["y(i) is no matrix", ".ttx"],
         ),
         ("Y(i,r)=X(i,j)*B(j,q) --tensor X=X.tns", "--out Y.npy", &["index `r` of the output"]),
-        ("s=X(i,j)*u(i)", "--tensor X=X.tns", &["`s` is not a tensor", "as `s()`"]),
-        ("Y(i,j)=X(i,j)+B(i,j)", "--tensor X=X.tns", &["each term of a sum by itself"]),
+        ("Y(i,j)=X(i,j)+B(i,q)", "--tensor X=X.tns", &["term 2 lacks index `j`"]),
+        (
+            "Y(i,j)=X(i,j)+B(j,i)",
+            "--tensor X=X.tns --tensor B=X.tns --tree 1-2 --out Y.npy",
+            &["--tree is about one product", "has 2"],
+        ),
+        (
+            "Y(i)=X(i,i)",
+            "--tensor X=X.mtx --out Y.tns",
+            &["`i` runs to 4 in X.mtx but to 5 in X.mtx"],
+        ),
         ("Y(i,_)=X(i,j)*B(j,_)", "--tensor X=X.tns", &["`_` is no index"]),
         (x, LONG_TREE, &["lists 26 modes", "up to 25 are supported"]),
     ];
-    let before = names(dir.path());
-    for (first, rest, expected) in cases {
-        let words = format!("{first} {rest}");
-        let mut command = decompose(dir.path());
-        command.arg("einsum").args(words.split_whitespace());
-        let output = command.assert().code(2).get_output().clone();
-        let stderr = String::from_utf8(output.stderr).unwrap();
-        for text in *expected {
-            assert!(stderr.contains(text), "`{words}` should say `{text}`:\n{stderr}");
-        }
-        assert!(output.stdout.is_empty() && names(dir.path()) == before, "`{words}` left output");
-    }
+    refuse_all(dir.path(), cases);
     assert_eq!(fs::read(dir.path().join("there.npy")).unwrap(), b"old");
     // The last rows of a list without a header may be empty, and a file may be replaced on request.
     einsum(dir.path(), &format!("{x} --tensor B=long.npy --out there.npy --overwrite"));

@@ -208,7 +208,7 @@ fn questions_that_make_no_sense() {
         ("magic:3".into(), &["`magic` is no kernel", "mttkrp"]),
         ("ijk,jr,kr".into(), &["`ijk,jr,kr`"]),
         ("mttkrp:30:1 -r 4".into(), &["an order is between 1 and 25"]),
-        ("s=X(i,j)*u(i)".into(), &["a single number is written with brackets"]),
+        ("Y(i)=X(i,j)+X(j,i)".into(), &["is not a single product", "a schedule is about one"]),
         ("Y(i)=X(i,_)*u(_)".into(), &["`_` is no index"]),
         ("spmv --extents _=3".into(), &["`_=3` is no index with its extent"]),
         (format!("{}->", ('a'..='z').collect::<String>()), &["26 modes", "up to 25 are supported"]),

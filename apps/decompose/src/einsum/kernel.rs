@@ -1,0 +1,144 @@
+//! One product by one kernel, told on the screen.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use decompose_common::memory::left;
+use decompose_common::progress::Screen;
+use decompose_core::autoschedule::SearchLimits;
+use decompose_core::compute::{Evaluator, Known, Operands, Tensor, contract_dense, run};
+use decompose_core::contract::Contraction;
+use decompose_core::error::CoreError;
+use decompose_core::runtime::Toolchain;
+use decompose_formats::{DenseTensor, Matrix, Value};
+
+use crate::einsum::args::EinsumArgs;
+use crate::einsum::memory::EinsumForecast;
+use crate::failure::Failure;
+use crate::schedule::choose::{Chooser, Pick, Selection};
+use crate::schedule::decide::{self, Effort, When};
+use crate::schedule::table;
+
+/// The tensors of a program, and how its products are computed.
+pub(crate) struct Kernels<'a, V: Value> {
+    pub(crate) args: &'a EinsumArgs,
+    pub(crate) threads: usize,
+    pub(crate) screen: &'a mut Screen,
+    pub(crate) tensors: BTreeMap<String, Tensor<V>>,
+    /// How often each tensor is still read; what is not is given up.
+    pub(crate) reads: BTreeMap<String, usize>,
+    /// The products of the assignment in the text, which need not be told again.
+    pub(crate) written: Vec<String>,
+}
+
+impl<V: Value> Evaluator<V> for Kernels<'_, V> {
+    type Error = Failure;
+
+    fn operand(&mut self, name: &str) -> Result<Tensor<V>, Failure> {
+        let missing = || Failure::internal("an operand that was not read");
+        let left = self.reads.get_mut(name).ok_or_else(missing)?;
+        *left = left.saturating_sub(1);
+        match *left {
+            0 => self.tensors.remove(name).ok_or_else(missing),
+            _ => self.tensors.get(name).cloned().ok_or_else(missing),
+        }
+    }
+
+    fn planning<T>(&mut self, work: impl FnOnce() -> T) -> T {
+        self.screen.phase("count", work).0
+    }
+
+    fn product(&mut self, known: &Known, tensors: Vec<Tensor<V>>) -> Result<Tensor<V>, Failure> {
+        let text = known.expr.to_string();
+        if !self.written.contains(&text) {
+            self.screen.line(format!("step     {text}"));
+        }
+        let operands = Operands::of(tensors);
+        let Some(request) = known.request() else {
+            let arrays: Vec<&DenseTensor<V>> = operands.dense.iter().collect();
+            let multiply = || contract_dense(&known.expr, &arrays);
+            let (product, seconds) = self.screen.phase("run", multiply);
+            self.screen.line(format!("run      {seconds:.3e} s, dense operands only"));
+            return Ok(Tensor::Dense(product?));
+        };
+        let chooser = Chooser::new(&request, &self.args.search, self.threads)?;
+        let effort = Effort {
+            limits: SearchLimits::default(),
+            measure: When::Asked,
+            top: decide::MEASURED,
+            budget_seconds: decide::BUDGET_SECONDS,
+        };
+        let plan = decide::plan(&chooser, &operands.sparse, &effort, self.screen)?;
+        self.tell_plan(&plan);
+        let limit = self.args.output.max_memory;
+        let forecast = EinsumForecast::new(plan.choice(), &operands.sparse, self.threads, limit);
+        forecast.check()?;
+        self.compute(plan.choice(), operands, forecast)
+    }
+}
+
+impl<V: Value> Kernels<'_, V> {
+    /// Keeps a result while it is read.
+    pub(crate) fn keep(&mut self, name: &str, result: Tensor<V>) {
+        if self.reads.get(name).is_some_and(|&reads| reads > 0) {
+            self.tensors.insert(name.to_owned(), result);
+        }
+    }
+
+    fn tell_plan(&self, plan: &Selection) {
+        let pick = plan.choice();
+        let tree = if pick.trees.len() == 1 { "tree" } else { "trees" };
+        let (label, trees) = (table::label(pick), pick.trees_typed());
+        self.screen.line(format!("schedule {label} on {tree} {trees}"));
+        let how = crate::schedule::how(plan).replace('\n', "\n         ");
+        self.screen.line(format!("         {:.2e} s predicted\n{how}", pick.seconds));
+    }
+
+    /// Builds the trees and the kernel and runs it.
+    fn compute(
+        &mut self,
+        pick: &Pick,
+        operands: Operands<V>,
+        forecast: EinsumForecast,
+    ) -> Result<Tensor<V>, Failure> {
+        let toolchain = match self.args.output.no_codegen {
+            true => Toolchain::Interpreter("--no-codegen was given".into()),
+            false => Toolchain::detect(),
+        };
+        let Operands { sparse, dense } = operands;
+        forecast.build()?;
+        let (built, seconds) = self.screen.phase("build", || -> Result<_, CoreError> {
+            let trees = pick.build_trees(sparse)?;
+            let start = Instant::now();
+            let made = Contraction::joining(&pick.problem, &pick.schedule, trees, &toolchain)?;
+            Ok((made, start.elapsed().as_secs_f64()))
+        });
+        let (mut contraction, kernel_seconds) = built?;
+        forecast.run()?;
+        let packed = pack(&contraction, dense)?;
+        let packed: Vec<&Matrix<V>> = packed.iter().collect();
+        if let Some(why) = contraction.kernel().interpreted() {
+            let text = format!("the kernel runs in the interpreter, many times slower: {why}");
+            self.screen.warn(text);
+        }
+        let tree = if pick.trees.len() == 1 { "tree" } else { "trees" };
+        let tree_seconds = seconds - kernel_seconds;
+        self.screen
+            .line(format!("build    {tree} {tree_seconds:.2} s, kernel {kernel_seconds:.2} s"));
+        let most = left().unwrap_or(u64::MAX);
+        let compute = || run(&mut contraction, &packed, most);
+        let (result, seconds) = self.screen.phase("run", compute);
+        let result = result?;
+        self.screen.line(format!("run      {seconds:.3e} s"));
+        Ok(result)
+    }
+}
+
+/// Packs the dense operands, each given up as soon as it is copied.
+fn pack<V: Value>(
+    contraction: &Contraction<V>,
+    dense: Vec<DenseTensor<V>>,
+) -> Result<Vec<Matrix<V>>, Failure> {
+    let packed = dense.into_iter().enumerate().map(|(at, array)| contraction.pack(at, &array));
+    Ok(packed.collect::<Result<_, _>>()?)
+}
