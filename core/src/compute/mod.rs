@@ -16,11 +16,11 @@ use std::collections::BTreeMap;
 
 use decompose_formats::{Coo, PatternCounts, Value};
 
-use crate::contract::{ResultForm, count_products};
+use crate::contract::{ResultForm, count_join};
 use crate::einsum::{Access, Assignment, Expr, Extents};
 use crate::error::CoreError;
 use crate::runtime::Toolchain;
-use crate::schedule::Pattern;
+use crate::schedule::{JoinCounts, Pattern};
 
 pub use dense::contract_dense;
 pub use product::{Operands, product, run};
@@ -29,8 +29,8 @@ pub use tensor::Tensor;
 
 /// Computes an expression of tensors, given by name.
 ///
-/// Whether the result is a list or an array follows from what is expected of it: a list where it has the pattern of
-/// an operand, or where several operands are sparse and few of its cells are met.  Kernels are searched, compiled
+/// The result is a list where it has the pattern of an operand, or where few of its cells are expected to be met, and
+/// an array otherwise.  Kernels are searched, compiled
 /// with the C compiler of the machine, and kept for later runs.
 ///
 /// # Errors
@@ -243,37 +243,42 @@ fn known<V: Value>(
         Tensor::Dense(_) => None,
     };
     let patterns = expr.inputs.iter().zip(tensors).map(pattern).collect();
-    // A list of one sparse operand's product with dense ones is mostly as long as the array.
-    let several = tensors.iter().filter(|tensor| tensor.is_sparse()).count() > 1;
-    let form = wanted.filter(|_| several).unwrap_or_default();
-    let products = counted(expr, tensors);
-    let expr = expr.clone();
-    let mut known = Known { expr, extents, patterns, products, value_bytes: V::BYTES, form };
-    if wanted.is_none() && several {
-        known.form = known.suited_form();
-    }
+    let (expr, joins, form) = (expr.clone(), BTreeMap::new(), ResultForm::Dense);
+    let mut known = Known { expr, extents, patterns, joins, value_bytes: V::BYTES, form };
+    known.joins = joins_of(&known, tensors);
+    let several = known.patterns.iter().flatten().count() > 1;
+    known.form = match wanted {
+        Some(ResultForm::Dense) => ResultForm::Dense,
+        // Of one sparse operand and dense ones a list is mostly as long as the array.
+        Some(ResultForm::Sparse) if several => ResultForm::Sparse,
+        _ => known.suited_form(),
+    };
     Ok(known)
 }
 
-/// Counts the products of each pair of lists that share an index.
-fn counted<V: Value>(expr: &Expr, tensors: &[Tensor<V>]) -> BTreeMap<(usize, usize), u64> {
+/// Counts the joins of each pair of lists that share an index.
+fn joins_of<V: Value>(
+    known: &Known,
+    tensors: &[Tensor<V>],
+) -> BTreeMap<(usize, usize), JoinCounts> {
     let lists: Vec<(usize, &Access, &Coo<V>)> = tensors
         .iter()
         .enumerate()
         .filter_map(|(input, tensor)| match tensor {
-            Tensor::Sparse(list) => Some((input, &expr.inputs[input], list)),
+            Tensor::Sparse(list) => Some((input, &known.expr.inputs[input], list)),
             Tensor::Dense(_) => None,
         })
         .collect();
-    let mut products = BTreeMap::new();
+    let mut joins = BTreeMap::new();
     for (at, &(first, a, left)) in lists.iter().enumerate() {
         for &(second, b, right) in &lists[at + 1..] {
             if !(a.set() & b.set()).is_empty() {
-                products.insert((first, second), count_products((a, left), (b, right)));
+                let counts = count_join((a, left), (b, right), known.kept(&[first, second]));
+                joins.insert((first, second), counts);
             }
         }
     }
-    products
+    joins
 }
 
 fn pattern_of<V: Value>(list: &Coo<V>, access: &Access) -> Pattern {

@@ -12,7 +12,7 @@ use crate::autoschedule::{SCHEDULERS, SearchLimits, search_orders, storages};
 use crate::contract::{Request, ResultForm, SparseInput};
 use crate::cost::Machine;
 use crate::einsum::{Access, Expr, Extents, Index, IndexSet};
-use crate::schedule::{OutputForm, Pattern, Problem};
+use crate::schedule::{JoinCounts, OutputForm, Pattern, Problem};
 
 /// A product whose result becomes an operand.
 #[derive(Clone, Debug)]
@@ -32,8 +32,8 @@ pub struct Known {
     pub extents: Extents,
     /// The pattern of each input; `None` for a dense one.
     pub patterns: Vec<Option<Pattern>>,
-    /// Products of non-zeros in the join of two sparse inputs, where they were counted.
-    pub products: BTreeMap<(usize, usize), u64>,
+    /// Joins of two sparse inputs that were counted, over the indices that all else has: see [`Known::kept`].
+    pub joins: BTreeMap<(usize, usize), JoinCounts>,
     /// Size of a value in bytes.
     pub value_bytes: usize,
     /// How the result is wanted.
@@ -105,10 +105,7 @@ impl Known {
         if shared.is_empty() {
             return None;
         }
-        let all = inputs.iter().map(own).fold(IndexSet::EMPTY, |set, own| set | own);
-        let others = (0..self.expr.inputs.len()).filter(|input| !inputs.contains(input));
-        let wanted = others.fold(self.expr.output.set(), |set, input| set | own(&input));
-        let kept = all & wanted;
+        let kept = self.kept(inputs);
         let order = inputs.iter().flat_map(|&input| &self.expr.inputs[input].indices);
         let mut indices: Vec<Index> = Vec::new();
         for &index in order.filter(|index| kept.contains(**index)) {
@@ -120,20 +117,31 @@ impl Known {
         let factors = inputs.iter().map(|&input| self.expr.inputs[input].clone()).collect();
         let patterns = inputs.iter().map(|&input| self.patterns[input].clone()).collect();
         let expr = Expr { output, inputs: factors };
-        let products = self.products_of(|input| inputs.iter().position(|&own| own == input));
+        let joins = self.joins_of(|input| inputs.iter().position(|&own| own == input));
         let form = ResultForm::Dense;
-        let mut part = Known { expr, patterns, products, form, ..self.clone() };
+        let mut part = Known { expr, patterns, joins, form, ..self.clone() };
         part.form = part.suited_form();
         Some(part)
     }
 
     /// Returns what was counted of inputs that `place` keeps, by their new places.
-    fn products_of(&self, place: impl Fn(usize) -> Option<usize>) -> BTreeMap<(usize, usize), u64> {
-        let kept = self.products.iter().filter_map(|(&(a, b), &count)| {
+    fn joins_of(
+        &self,
+        place: impl Fn(usize) -> Option<usize>,
+    ) -> BTreeMap<(usize, usize), JoinCounts> {
+        let kept = self.joins.iter().filter_map(|(&(a, b), &counts)| {
             let (a, b) = (place(a)?, place(b)?);
-            Some(((a.min(b), a.max(b)), count))
+            Some(((a.min(b), a.max(b)), counts))
         });
         kept.collect()
+    }
+
+    /// Returns the indices of some inputs that the output or another input has: those of their product.
+    pub fn kept(&self, inputs: &[usize]) -> IndexSet {
+        let own = |input: usize| self.expr.inputs[input].set();
+        let all = inputs.iter().fold(IndexSet::EMPTY, |set, &input| set | own(input));
+        let others = (0..self.expr.inputs.len()).filter(|input| !inputs.contains(input));
+        all & others.fold(self.expr.output.set(), |set, input| set | own(input))
     }
 
     /// Returns a name that no operand has.
@@ -150,7 +158,7 @@ impl Known {
         let mut rest = self.clone();
         let kept: Vec<usize> =
             (0..self.expr.inputs.len()).filter(|input| !step.inputs.contains(input)).collect();
-        rest.products = self.products_of(|input| kept.iter().position(|&own| own == input));
+        rest.joins = self.joins_of(|input| kept.iter().position(|&own| own == input));
         for &input in step.inputs.iter().rev() {
             rest.expr.inputs.remove(input);
             rest.patterns.remove(input);
@@ -182,9 +190,14 @@ impl Known {
         let sparse: Vec<SparseInput> = patterns
             .filter_map(|(input, pattern)| Some(SparseInput { input, pattern: pattern.clone()? }))
             .collect();
-        let products = match sparse.as_slice() {
+        let join = match sparse.as_slice() {
             [] => return None,
-            [a, b] => self.products.get(&(a.input, b.input)).copied(),
+            // Where a dense operand has more of their indices, other elements were counted.
+            [a, b] => {
+                let pair = [a.input, b.input];
+                let same = self.kept(&pair).is_subset(self.expr.output.set());
+                self.joins.get(&(a.input, b.input)).copied().filter(|_| same)
+            }
             _ => None,
         };
         Some(Request {
@@ -193,7 +206,7 @@ impl Known {
             sparse,
             value_bytes: self.value_bytes,
             result: self.form,
-            products,
+            join,
         })
     }
 
@@ -232,14 +245,12 @@ impl Known {
 /// Cells of a result for each of its elements from which on a list takes less time and memory than an array.
 const SPARSE_CELLS: u64 = 8;
 
-/// Returns the form in which a result is best kept: a list if several operands are sparse and few of its cells are
-/// expected to be met.
+/// Returns the form in which a result is best kept: a list if few of its cells are expected to be met.
 pub fn suited_form(problem: &Problem) -> ResultForm {
-    let assembled = Problem { output: OutputForm::Assembled, ..problem.clone() };
-    let cells = problem.buffer_bytes(problem.expr.output.set()) / problem.value_bytes as u64;
-    let few = assembled.assembled_elements().saturating_mul(SPARSE_CELLS) < cells;
-    let is_list = problem.sparse.len() > 1 && !problem.expr.output.indices.is_empty();
-    match is_list && !problem.has_pattern_output() && few {
+    let output = problem.expr.output.set();
+    let cells = problem.buffer_bytes(output) / problem.value_bytes as u64;
+    let few = problem.assembled_elements().saturating_mul(SPARSE_CELLS) < cells;
+    match !output.is_empty() && !problem.has_pattern_output() && few {
         true => ResultForm::Sparse,
         false => ResultForm::Dense,
     }

@@ -1,12 +1,10 @@
 //! The parts of an assembled output as one list.
 
-use std::collections::HashMap;
-
 use decompose_formats::ints::Width;
 use decompose_formats::{Coo, Ints, Value};
 use rayon::prelude::*;
 
-use crate::einsum::{Access, Expr, Extents, Index};
+use crate::einsum::{Expr, Extents, Index};
 use crate::error::CoreError;
 use crate::lower::{Assembled, Block, Program};
 
@@ -47,57 +45,6 @@ pub fn element_bytes(expr: &Expr, extents: &Extents, value_bytes: usize) -> u64 
     let width = |&index: &Index| Width::listed(extents.of(index)).bytes();
     let listed = expr.output.indices.iter().map(width).sum::<usize>() + value_bytes;
     (size_of::<u32>() + value_bytes + listed) as u64
-}
-
-/// Counts the products of non-zeros of two operands whose coordinates agree in the indices that both have: as many as a
-/// join of the two has.
-///
-/// Time `O(nnz)`; memory a count for each cell of these coordinates, or for each that the first operand has if
-/// these are few.  Saturates.
-pub fn count_products<V: Value>(first: (&Access, &Coo<V>), second: (&Access, &Coo<V>)) -> u64 {
-    let ((a, left), (b, right)) = (first, second);
-    let shared: Vec<Index> = (a.set() & b.set()).iter().collect();
-    let (own, others) = (numbered(a, left, &shared), numbered(b, right, &shared));
-    let cells = shared.iter().filter_map(|index| {
-        let mode = a.indices.iter().position(|own| own == index)?;
-        Some(left.extents()[mode])
-    });
-    let cells = cells.fold(1_u64, u64::saturating_mul);
-    if cells <= (left.nnz() as u64).saturating_mul(CELLS_PER_ENTRY).max(FEW_CELLS) {
-        let mut counts = vec![0_u32; cells as usize];
-        (0..left.nnz()).for_each(|entry| counts[own(entry) as usize] += 1);
-        let met = |entry| u64::from(counts[others(entry) as usize]);
-        return (0..right.nnz()).map(met).fold(0, u64::saturating_add);
-    }
-    let mut counts: HashMap<u128, u64> = HashMap::new();
-    for entry in 0..left.nnz() {
-        *counts.entry(own(entry)).or_default() += 1;
-    }
-    let met = |entry| counts.get(&others(entry)).copied().unwrap_or(0);
-    (0..right.nnz()).map(met).fold(0, u64::saturating_add)
-}
-
-/// Cells for each non-zero up to which products are counted in an array.
-const CELLS_PER_ENTRY: u64 = 8;
-
-/// Up to so many cells are counted in an array in any case.
-const FEW_CELLS: u64 = 1 << 16;
-
-/// Returns the number of each entry's cell in the modes of the indices `shared`; of cells beyond 128 bits equal ones may
-/// have the same number.
-fn numbered<'a, V: Value>(
-    access: &Access,
-    list: &'a Coo<V>,
-    shared: &[Index],
-) -> impl Fn(usize) -> u128 + use<'a, V> {
-    let mode = |index| access.indices.iter().position(|own| own == index);
-    let modes: Vec<usize> = shared.iter().filter_map(mode).collect();
-    move |entry| {
-        modes.iter().fold(0, |number: u128, &mode| {
-            let extent = u128::from(list.extents()[mode]);
-            number.wrapping_mul(extent).wrapping_add(u128::from(list.coords(mode).get(entry)))
-        })
-    }
 }
 
 /// Makes a column of all parts, in parallel, each part written by `write`.

@@ -7,6 +7,7 @@
 
 mod assembled;
 mod choices;
+mod join;
 mod pack;
 mod planned;
 mod preview;
@@ -31,8 +32,9 @@ use crate::lower::{Addressing, LevelStorage, lower};
 use crate::runtime::{Executor, Kernel, Toolchain};
 use crate::schedule::{Problem, Schedule, SparseOperand};
 use crate::sweep::TreeLayout;
+pub use assembled::element_bytes;
 use assembled::joined;
-pub use assembled::{count_products, element_bytes};
+pub use join::count_join;
 use pack::{pack, unpack};
 
 pub use choices::{Choice, Choices, Fingerprint};

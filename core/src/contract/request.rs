@@ -5,7 +5,7 @@ use decompose_formats::stats::PatternCounts;
 use crate::contract::no_sparse;
 use crate::einsum::{Expr, Extents, Index};
 use crate::error::CoreError;
-use crate::schedule::{OutputForm, Pattern, Problem, SparseOperand};
+use crate::schedule::{JoinCounts, OutputForm, Pattern, Problem, SparseOperand};
 use crate::sweep::TreeLayout;
 
 /// A sparse operand of a request.
@@ -30,8 +30,8 @@ pub struct Request {
     pub value_bytes: usize,
     /// How a result is wanted that has the pattern of no operand.
     pub result: ResultForm,
-    /// The products of non-zeros that a join of all sparse operands has, if they were counted.
-    pub products: Option<u64>,
+    /// What the join of the sparse operands has, if it was counted.
+    pub join: Option<JoinCounts>,
 }
 
 /// How a result is wanted.
@@ -95,14 +95,7 @@ impl Request {
             pattern: Pattern::of(counts, &expr.inputs[input].indices),
         };
         let sparse = sparse.iter().map(pattern).collect();
-        Ok(Request {
-            expr,
-            extents,
-            sparse,
-            value_bytes: 8,
-            result: ResultForm::Dense,
-            products: None,
-        })
+        Ok(Request { expr, extents, sparse, value_bytes: 8, result: ResultForm::Dense, join: None })
     }
 
     /// Returns the modes of a sparse input, named by their indices.
@@ -131,7 +124,7 @@ impl Request {
         let (expr, extents) = (self.expr.clone(), self.extents.clone());
         let mut problem = Problem::joining(expr, extents, operands.collect());
         problem.value_bytes = self.value_bytes;
-        problem.products = self.products;
+        problem.join = self.join;
         let number = self.expr.output.indices.is_empty();
         if self.result == ResultForm::Sparse && !problem.has_pattern_output() && !number {
             problem.output = OutputForm::Assembled;

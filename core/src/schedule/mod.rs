@@ -18,7 +18,7 @@ pub(crate) use legal::MOST_WORKSPACE_CELLS;
 pub use legal::Rule;
 pub use pattern::Pattern;
 pub(crate) use pattern::spread_pairs;
-pub use problem::{OutputForm, Packing, Problem, SparseOperand, has_pattern_of};
+pub use problem::{JoinCounts, OutputForm, Packing, Problem, SparseOperand, has_pattern_of};
 
 /// All decisions about one kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

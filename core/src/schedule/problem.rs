@@ -25,8 +25,17 @@ pub struct Problem {
     pub value_bytes: usize,
     /// What generated code may make use of; no search looks at it.
     pub optimisations: Optimisations,
-    /// The products of non-zeros that a join of all sparse operands has, if they were counted.
-    pub products: Option<u64>,
+    /// What the join of the sparse operands has, if it was counted.
+    pub join: Option<JoinCounts>,
+}
+
+/// What was counted of a join of sparse operands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JoinCounts {
+    /// The products of non-zeros whose coordinates agree.
+    pub products: u64,
+    /// About how many different coordinates they have in the indices of the output.
+    pub elements: u64,
 }
 
 /// Tells whether the output of `expr` is stored at the positions of its input `first`, where the inputs `sparse` are
@@ -157,7 +166,7 @@ impl Problem {
             max_buffer_bytes: bytes,
             value_bytes: VALUE_BYTES,
             optimisations: Optimisations::default(),
-            products: None,
+            join: None,
         }
     }
 
@@ -192,19 +201,27 @@ impl Problem {
         outer == outside && outside.first() == root && self.output_order(inner, inside) == inner
     }
 
-    /// Returns about how many elements an assembled output has: as many as cells that are met if products, counted or
-    /// estimated, fall into them at random.
+    /// Returns about how many elements an assembled output has: of a single sparse operand as its counts say, of a join
+    /// as was counted.  Otherwise the products, as many as densities let expect, fall into the cells at random, but no
+    /// more than coordinates of the operands go together.
     pub fn assembled_elements(&self) -> u64 {
+        let output = self.expr.output.set();
         let extents = |set: IndexSet| -> f64 {
             set.iter().map(|index| self.extents.of(index) as f64).product()
         };
-        let cells = extents(self.expr.output.set());
-        let walked = self.sparse.iter().flat_map(|x| &x.levels).copied().collect();
-        let products = match self.products {
-            Some(products) => products as f64 * extents(self.expr.output.set() - walked),
-            None => self.iterations(self.expr.all()) as f64,
-        };
-        (cells * -(-products / cells.max(1.0)).exp_m1()).ceil() as u64
+        let levels = |x: &SparseOperand| x.levels.iter().copied().collect::<IndexSet>();
+        let walked = self.sparse.iter().fold(IndexSet::EMPTY, |set, x| set | levels(x));
+        let own = |x: &SparseOperand| x.pattern.count(levels(x) & output, &self.extents) as f64;
+        let most = self.sparse.iter().map(own).product::<f64>() * extents(output - walked);
+        if self.sparse.len() == 1 {
+            return most.ceil() as u64;
+        }
+        if let Some(join) = self.join {
+            return (join.elements as f64 * extents(output - walked)) as u64;
+        }
+        let cells = extents(output);
+        let products = self.iterations(self.expr.all()) as f64;
+        (cells * -(-products / cells.max(1.0)).exp_m1()).min(most).ceil() as u64
     }
 
     /// Tells whether rows of the output are added to in another order than that of the root.

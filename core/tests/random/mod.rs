@@ -95,11 +95,11 @@ impl Case {
         }
     }
 
-    /// Makes case number `seed` with two to four sparse operands.
+    /// Makes case number `seed` with one to four sparse operands.
     pub(crate) fn of_several_sparse(seed: u64) -> Case {
         let mut draw = Draw(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x5ba5);
         loop {
-            let count = 2 + draw.below(3) as usize;
+            let count = 1 + draw.below(4) as usize;
             let (expr, extents) = joined_expression(count, &mut draw);
             let combinations: u64 = expr.all().iter().map(|i| extents[i.number()]).product();
             if combinations <= MOST_COMBINATIONS {
