@@ -12,7 +12,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 use std::time::Instant;
 
-use decompose_core::autoschedule::{SCHEDULERS, SearchLimits, search_orders, storages};
+use decompose_core::autoschedule::{SearchLimits, default_scheduler, search_orders, storages};
 use decompose_core::cost::Machine;
 use decompose_core::einsum::{Extents, IndexSet};
 use decompose_core::error::CoreError;
@@ -63,7 +63,7 @@ fn table(rounds: usize) -> Result<(), Box<dyn std::error::Error>> {
     for name in names {
         let problem = pose(&name)?;
         let given =
-            measure(rounds, || SCHEDULERS[0].search(&problem, Machine::here()).map(|_| ()))?;
+            measure(rounds, || default_scheduler().search(&problem, Machine::here()).map(|_| ()))?;
         writeln!(out, "decompose,described,{RANK},1,f64,search {name},{given}")?;
         let levels = &problem.sparse[0].levels;
         if levels.len() > ORDERS_UP_TO {
@@ -72,7 +72,8 @@ fn table(rounds: usize) -> Result<(), Box<dyn std::error::Error>> {
         let orders = storages(&problem);
         let limits = SearchLimits::default();
         let all = measure(rounds, || {
-            search_orders(SCHEDULERS[0], &problem, &orders, Machine::here(), &limits).map(|_| ())
+            search_orders(default_scheduler(), &problem, &orders, Machine::here(), &limits)
+                .map(|_| ())
         })?;
         let threads = rayon::current_num_threads();
         writeln!(out, "decompose,described,{RANK},{threads},f64,search {name} all orders,{all}")?;

@@ -4,7 +4,9 @@
 
 use std::collections::BTreeMap;
 
+use decompose_core::autoschedule::{SCHEDULERS, Scheduler};
 use decompose_core::compute::{Evaluator, Known, Tensor, Wanted, assign, compute, product};
+use decompose_core::contract::ResultForm;
 use decompose_core::einsum::{Assignment, Index, oracle};
 use decompose_core::error::CoreError;
 use decompose_core::runtime::Toolchain;
@@ -50,14 +52,17 @@ fn list(array: &DenseTensor<f64>) -> Coo<f64> {
     Coo::new(extents, coords, values).expect("a list")
 }
 
-/// Tensors by name; their products are interpreted.
-struct Interpreter<'a>(BTreeMap<&'a str, Tensor<f64>>);
+/// Tensors by name; their products are scheduled by one scheduler, and interpreted.
+struct Interpreter<'a> {
+    tensors: BTreeMap<&'a str, Tensor<f64>>,
+    scheduler: &'static dyn Scheduler,
+}
 
 impl Evaluator<f64> for Interpreter<'_> {
     type Error = CoreError;
 
     fn operand(&mut self, name: &str) -> Result<Tensor<f64>, CoreError> {
-        match &self.0[name] {
+        match &self.tensors[name] {
             Tensor::Dense(array) => Ok(Tensor::Dense(array.clone())),
             Tensor::Sparse(list) => {
                 let mut list = list.clone();
@@ -72,7 +77,7 @@ impl Evaluator<f64> for Interpreter<'_> {
         known: &Known,
         tensors: Vec<Tensor<f64>>,
     ) -> Result<Tensor<f64>, CoreError> {
-        product(known, tensors, &Toolchain::Interpreter("asked for".into()))
+        product(known, tensors, self.scheduler, &Toolchain::Interpreter("asked for".into()))
     }
 }
 
@@ -104,12 +109,20 @@ fn check(text: &str, sparse: &[(&str, f64)], seed: u64) {
     let inputs: Vec<DenseTensor<f64>> =
         assignment.inputs().map(|access| arrays[&access.tensor].clone()).collect();
     let want = oracle::assign(&assignment, &inputs);
-    let mut interpreter = Interpreter(operands.into_iter().collect());
-    let have = assign(&assignment, Wanted::default(), &mut interpreter);
-    let have = have.unwrap_or_else(|error| panic!("{text}: {error}")).into_dense();
-    assert_eq!(have.shape(), want.shape(), "{text}");
-    for (have, want) in have.iter().zip(&want) {
-        assert!((have - want).abs() <= 1e-12 * want.abs().max(1.0), "{text}: {have} for {want}");
+    let tensors: BTreeMap<&str, Tensor<f64>> = operands.into_iter().collect();
+    for &scheduler in SCHEDULERS {
+        let mut interpreter = Interpreter { tensors: tensors.clone(), scheduler };
+        for form in [None, Some(ResultForm::Dense), Some(ResultForm::Sparse)] {
+            let wanted = Wanted { form, ..Wanted::default() };
+            let have = assign(&assignment, wanted, &mut interpreter);
+            let name = scheduler.name();
+            let have = have.unwrap_or_else(|error| panic!("{text}, {name}: {error}")).into_dense();
+            assert_eq!(have.shape(), want.shape(), "{text}");
+            for (have, want) in have.iter().zip(&want) {
+                let close = (have - want).abs() <= 1e-12 * want.abs().max(1.0);
+                assert!(close, "{text}, {name}, {form:?}: {have} for {want}");
+            }
+        }
     }
 }
 

@@ -1,6 +1,8 @@
 //! The searches and the schedules that they find.
 
-use decompose_core::autoschedule::{Breadth, SCHEDULERS, SearchLimits, SearchOutcome, scheduler};
+use decompose_core::autoschedule::{
+    Breadth, SCHEDULERS, SearchLimits, SearchOutcome, default_scheduler, scheduler,
+};
 use decompose_core::cost::Machine;
 use decompose_core::einsum::{Access, Expr, Extents, Index, IndexSet, indices};
 use decompose_core::kernels;
@@ -40,7 +42,7 @@ proptest! {
     #[test]
     fn what_is_found_is_legal_and_comes_back_from_its_text(expr in expressions()) {
         let problem = pose(expr, |_| 9, 100);
-        if let Ok(found) = SCHEDULERS[0].search(&problem, Machine::here()) {
+        if let Ok(found) = default_scheduler().search(&problem, Machine::here()) {
             for candidate in found.candidates {
                 prop_assert!(candidate.schedule.verify(&problem).is_ok());
                 let text = candidate.schedule.text(&problem.expr);
@@ -54,7 +56,7 @@ proptest! {
 #[test]
 fn mttkrp_is_scheduled_as_in_the_literature() {
     let problem = pose(kernels::mttkrp(3, 0), |_| 50, 10_000);
-    let found = SCHEDULERS[0].search(&problem, Machine::here()).unwrap();
+    let found = default_scheduler().search(&problem, Machine::here()).unwrap();
     let text = found.candidates[0].schedule.text(&problem.expr);
     assert!(text.contains("nest     i{ j{ k{ r{ T1 } } r{ T2 } } }"), "{text}");
     assert!(text.contains("parallel i position boundary"), "{text}");
@@ -101,7 +103,7 @@ fn deeper_paths_are_searched_if_no_shallow_one_keeps_the_bound() {
     let mut problem = pose(kernels::ttmc(5, Some(2)), |_| 12, 10_000);
     problem.max_buffer_dims = 2;
     let limits = SearchLimits { breadth: Breadth::LeastDepth, ..SearchLimits::default() };
-    let found = SCHEDULERS[0].search_within(&problem, Machine::here(), &limits);
+    let found = default_scheduler().search_within(&problem, Machine::here(), &limits);
     assert_eq!(found.expect("a schedule").report.breadth, Breadth::AnyDepth);
 }
 
@@ -111,7 +113,7 @@ fn buffers_hold_all_indices_of_a_row_but_one_or_fewer() {
         let extent = |index: Index| if index.letter() < 'r' { 90_000 } else { 4 };
         let problem = pose(kernels::ttmc(order, Some(0)), extent, 1_000_000);
         assert_eq!(problem.max_buffer_dims, most, "order {order}");
-        let found = SCHEDULERS[0].search(&problem, Machine::here()).expect("a schedule");
+        let found = default_scheduler().search(&problem, Machine::here()).expect("a schedule");
         let paths = found.candidates.iter().map(|candidate| &candidate.schedule.path);
         let buffers = |path: &Path| {
             let same = found.candidates.iter().filter(|one| one.schedule.path == *path);
@@ -136,7 +138,7 @@ fn a_deeper_path_that_walks_the_tree_beats_a_shallow_one_that_does_not() {
         pose(kernels::ttmc(3, Some(2)), |i| if i.letter() < 'r' { 3_000 } else { 8 }, 9_000);
     let search = |breadth| {
         let limits = SearchLimits { breadth, ..SearchLimits::default() };
-        let found = SCHEDULERS[0].search_within(&problem, Machine::here(), &limits);
+        let found = default_scheduler().search_within(&problem, Machine::here(), &limits);
         found.expect("a schedule").candidates.swap_remove(0)
     };
     let (shallow, any) = (search(Breadth::LeastDepth), search(Breadth::AnyDepth));
@@ -148,7 +150,7 @@ fn a_deeper_path_that_walks_the_tree_beats_a_shallow_one_that_does_not() {
 fn a_problem_that_cannot_be_lowered_has_no_schedule() {
     let mut problem = pose(kernels::mttkrp(3, 0), |_| 10, 1000);
     problem.sparse.push(problem.sparse[0].clone());
-    let error = SCHEDULERS[0].search(&problem, Machine::here()).expect_err("no schedule");
+    let error = default_scheduler().search(&problem, Machine::here()).expect_err("no schedule");
     assert!(error.to_string().contains("no nest is legal"), "{error}");
 }
 
@@ -156,7 +158,7 @@ fn a_problem_that_cannot_be_lowered_has_no_schedule() {
 fn wider_limits_see_more_and_never_choose_worse() {
     let problem = pose(kernels::mttkrp(4, 1), |_| 30, 5_000);
     let search = |limits: &SearchLimits| {
-        SCHEDULERS[0].search_within(&problem, Machine::here(), limits).expect("a schedule")
+        default_scheduler().search_within(&problem, Machine::here(), limits).expect("a schedule")
     };
     let (few, all) = (search(&SearchLimits::default()), search(&SearchLimits::all()));
     assert!(few.report.paths < all.report.paths);

@@ -2,7 +2,7 @@
 //!
 //! `UPDATE_GOLDEN=1 cargo test -p decompose-core --test golden` writes them anew.
 
-use decompose_core::autoschedule::SCHEDULERS;
+use decompose_core::autoschedule::default_scheduler;
 use decompose_core::codegen::emit_c;
 use decompose_core::cost::{Family, Machine};
 use decompose_core::einsum::{Expr, Extents, Index, IndexSet};
@@ -61,7 +61,7 @@ fn program(expr: Expr, (fused, rank): (usize, u64), optimisations: Optimisations
     let mut problem =
         Problem::new(expr, extents, SparseOperand { input: 0, levels, fused, pattern });
     problem.optimisations = optimisations;
-    let found = SCHEDULERS[0].search(&problem, &machine()).expect("a schedule");
+    let found = default_scheduler().search(&problem, &machine()).expect("a schedule");
     let level = LevelStorage { coords: Width::below(10_000), pointers: Width::W32, full: false };
     lower(&problem, &found.candidates[0].schedule, &[vec![level; order]]).expect("a program")
 }
@@ -148,7 +148,7 @@ fn a_product_of_sparse_matrices_is_assembled() {
     };
     let mut problem = Problem::joining(expr.clone(), extents, vec![operand(0), operand(1)]);
     problem.output = OutputForm::Assembled;
-    let found = SCHEDULERS[0].search(&problem, &machine()).expect("a schedule");
+    let found = default_scheduler().search(&problem, &machine()).expect("a schedule");
     let level = LevelStorage { coords: Width::below(10_000), pointers: Width::W32, full: false };
     let sought = vec![vec![level; 2]; 2];
     let schedule = &found.candidates[0].schedule;

@@ -2,7 +2,7 @@
 //! is what theory says.
 
 use decompose_core::autoschedule::{
-    SCHEDULERS, SearchLimits, SearchOutcome, StopReason, scheduler, search_orders, storages,
+    SearchLimits, SearchOutcome, StopReason, default_scheduler, scheduler, search_orders, storages,
 };
 use decompose_core::cost::{Family, Machine};
 use decompose_core::einsum::{Expr, Extents, Index, IndexSet};
@@ -27,7 +27,7 @@ fn machine() -> Machine {
 }
 
 fn search(problem: &Problem, limits: &SearchLimits) -> SearchOutcome {
-    SCHEDULERS[0].search_within(problem, &machine(), limits).expect("a schedule")
+    default_scheduler().search_within(problem, &machine(), limits).expect("a schedule")
 }
 
 /// All kernels of an order, each on first, middle and last mode, with their ranks.
@@ -149,7 +149,7 @@ fn orders_share_the_work() {
     let problem = pose(kernels::ttmc(12, Some(0)), 2);
     let orders = storages(&problem);
     let limits = SearchLimits::default();
-    let found = search_orders(SCHEDULERS[0], &problem, &orders, &machine(), &limits);
+    let found = search_orders(default_scheduler(), &problem, &orders, &machine(), &limits);
     let report = found.expect("schedules").report;
     let most = limits.max_work.max(SearchLimits::LEAST_WORK * orders.len() as u64);
     assert!(report.explored as u64 <= most, "{report}");

@@ -5,7 +5,7 @@ mod random;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use decompose_core::autoschedule::SCHEDULERS;
+use decompose_core::autoschedule::default_scheduler;
 use decompose_core::contract::{Contraction, Request};
 use decompose_core::cost::Machine;
 use decompose_core::einsum::{Expr, Index, oracle};
@@ -82,7 +82,7 @@ fn check_on(x: &Coo<f64>, expr: &Expr, rank: u64) {
     let request = Request::new(expr.clone(), 0, &PatternCounts::of(x), &shapes).expect("asked");
     for tree in trees(order) {
         let problem = request.problem(&tree);
-        let found = SCHEDULERS[0].search(&problem, Machine::here()).expect("a schedule");
+        let found = default_scheduler().search(&problem, Machine::here()).expect("a schedule");
         let schedule = &found.candidates[0].schedule;
         let csf = Csf::build(x.clone(), &tree.order).expect("a tree").fuse(tree.fused);
         let mut contraction =

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Case, corpus, multiply};
-use decompose_core::autoschedule::SCHEDULERS;
+use decompose_core::autoschedule::default_scheduler;
 use decompose_core::codegen::{emit_c, sizes};
 use decompose_core::cost::Machine;
 use decompose_core::einsum::{Expr, Extents};
@@ -116,7 +116,7 @@ fn text(expr: &Expr, rank: u64, schedule: Option<&Schedule>, optimisations: Opti
     let mut problem = Problem::new(expr.clone(), extents, sparse);
     problem.optimisations = optimisations;
     let mut schedule = schedule.cloned().unwrap_or_else(|| {
-        let found = SCHEDULERS[0].search(&problem, Machine::here()).expect("a schedule");
+        let found = default_scheduler().search(&problem, Machine::here()).expect("a schedule");
         found.candidates[0].schedule.clone()
     });
     schedule.prefetches = vec![Prefetch { of: PrefetchOf::Input(1), distance: 16 }];

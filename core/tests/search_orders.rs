@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use decompose_core::autoschedule::{
-    OrdersFound, SCHEDULERS, SearchLimits, level_orders, search_orders, storages,
+    OrdersFound, SearchLimits, default_scheduler, level_orders, search_orders, storages,
 };
 use decompose_core::cost::{Family, Machine, on_threads};
 use decompose_core::einsum::{Extents, Index, IndexSet};
@@ -26,7 +26,13 @@ fn machine() -> Machine {
 }
 
 fn search(problem: &Problem) -> Result<OrdersFound, CoreError> {
-    search_orders(SCHEDULERS[0], problem, &storages(problem), &machine(), &SearchLimits::default())
+    search_orders(
+        default_scheduler(),
+        problem,
+        &storages(problem),
+        &machine(),
+        &SearchLimits::default(),
+    )
 }
 
 #[test]
@@ -88,7 +94,8 @@ fn candidates_are_ranked_across_orders_and_fit_theirs() {
 #[test]
 fn no_order_is_no_schedule() {
     let problem = pose("spmv", &[5, 6], 10);
-    let found = search_orders(SCHEDULERS[0], &problem, &[], &machine(), &SearchLimits::default());
+    let found =
+        search_orders(default_scheduler(), &problem, &[], &machine(), &SearchLimits::default());
     let error = found.expect_err("nothing to search").to_string();
     assert!(error.contains("no order of the levels"), "{error}");
 }

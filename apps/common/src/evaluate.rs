@@ -11,7 +11,9 @@
 
 use std::sync::Arc;
 
-use decompose_core::autoschedule::{LevelOrder, SCHEDULERS, SearchLimits, search_orders, storages};
+use decompose_core::autoschedule::{
+    LevelOrder, SearchLimits, default_scheduler, search_orders, storages,
+};
 use decompose_core::contract::{Contraction, Request};
 use decompose_core::cost::Machine;
 use decompose_core::einsum::Expr;
@@ -58,7 +60,8 @@ pub fn values_at(
     let modes = &request.expr.inputs[0].indices;
     let limits = SearchLimits::one_of_many(problem.expr.inputs.len());
     let machine = Machine::here();
-    let found = search_orders(SCHEDULERS[0], &problem, &storages(&problem), machine, &limits)?;
+    let found =
+        search_orders(default_scheduler(), &problem, &storages(&problem), machine, &limits)?;
     let best = &found.candidates[0];
     let stored = best.storage.operands.first().map(|(_, order)| order);
     let stored = stored.ok_or_else(|| CoreError::Internal("a list that is not stored".into()))?;

@@ -12,6 +12,7 @@ mod measured;
 mod orders;
 mod paths;
 mod prefetch;
+mod scorch;
 mod sparse_outside;
 mod spttn;
 mod work;
@@ -28,6 +29,7 @@ pub use exhaustive::{all_forests, price};
 pub use finish::finish;
 pub use limits::{Breadth, SearchLimits};
 pub use measured::{HalvingConfig, HalvingReport, HalvingStop, Timing, successive_halving};
+use orders::search_each;
 pub use orders::{
     LevelOrder, OrderedCandidate, OrdersFound, Storage, level_orders, search_orders,
     storage_orders, storages,
@@ -55,6 +57,23 @@ pub trait Scheduler: Sync {
         limits: &SearchLimits,
     ) -> Result<SearchOutcome, CoreError>;
 
+    /// Searches for the best way to store the sparse operands, one of `storages`, and a schedule on it.
+    ///
+    /// Unless a scheduler chooses by itself, each way is a problem of its own; they share the work that `limits` allow.
+    ///
+    /// # Errors
+    ///
+    /// As [`Scheduler::search_within`].
+    fn search_storages(
+        &self,
+        problem: &Problem,
+        storages: &[Storage],
+        machine: &Machine,
+        limits: &SearchLimits,
+    ) -> Result<OrdersFound, CoreError> {
+        search_each(self, problem, storages, machine, limits)
+    }
+
     /// Searches within the default limits.
     ///
     /// # Errors
@@ -65,8 +84,9 @@ pub trait Scheduler: Sync {
     }
 }
 
-/// All schedulers; the first is the default.
-pub const SCHEDULERS: &[&dyn Scheduler] = &[&spttn::Spttn, &exhaustive::Exhaustive];
+/// All schedulers; the first is the [`default_scheduler`].
+pub const SCHEDULERS: &[&dyn Scheduler] =
+    &[&spttn::Spttn, &exhaustive::Exhaustive, &scorch::Scorch];
 
 /// What a search found.
 #[derive(Clone, Debug)]
@@ -140,6 +160,11 @@ impl fmt::Display for SearchReport {
             self.seconds * 1e3
         )
     }
+}
+
+/// Returns the scheduler that is used unless another is asked for.
+pub fn default_scheduler() -> &'static dyn Scheduler {
+    SCHEDULERS[0]
 }
 
 /// Finds the scheduler called `name`.

@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use rayon::prelude::{IntoParallelRefIterator, ParallelIterator};
 
-use crate::autoschedule::{Candidate, Scheduler, SearchLimits, SearchReport};
+use crate::autoschedule::{Candidate, Scheduler, SearchLimits, SearchOutcome, SearchReport};
 use crate::cost::{Machine, on_threads};
 use crate::einsum::{Extents, Index, IndexSet};
 use crate::error::CoreError;
@@ -173,14 +173,30 @@ pub fn storage_orders(indices: &[Index], extents: &Extents, pattern: &Pattern) -
     level_orders(indices, extents, pattern).into_iter().flat_map(stored).collect()
 }
 
-/// Searches `problem` with its sparse operands stored in each way of `storages`, which share the work that `limits`
-/// allow.
+/// Searches `problem` with its sparse operands stored in one of the ways of `storages`, as `scheduler` goes about it:
+/// [`Scheduler::search_storages`].
 ///
 /// # Errors
 ///
 /// [`CoreError::NoSchedule`] if there is no schedule on any order.
 pub fn search_orders(
     scheduler: &dyn Scheduler,
+    problem: &Problem,
+    storages: &[Storage],
+    machine: &Machine,
+    limits: &SearchLimits,
+) -> Result<OrdersFound, CoreError> {
+    scheduler.search_storages(problem, storages, machine, limits)
+}
+
+/// Searches `problem` with its sparse operands stored in each way of `storages`, which share the work that `limits`
+/// allow.
+///
+/// # Errors
+///
+/// [`CoreError::NoSchedule`] if there is no schedule on any order.
+pub(super) fn search_each<S: Scheduler + ?Sized>(
+    scheduler: &S,
     problem: &Problem,
     storages: &[Storage],
     machine: &Machine,
@@ -197,9 +213,8 @@ pub fn search_orders(
         .map(|storage| {
             let problem = storage.problem(problem);
             let found = scheduler.search_within(&problem, machine, &limits)?;
-            let one = |candidate| ordered(&problem, storage, candidate, machine);
-            let candidates: Vec<_> = found.candidates.into_iter().map(one).collect();
-            Ok((candidates, found.report))
+            let OrdersFound { candidates, report } = on_storage(&problem, storage, found, machine);
+            Ok((candidates, report))
         })
         .collect();
     for result in searched {
@@ -224,6 +239,18 @@ pub fn search_orders(
             why: "no order of the levels was given".into(),
         }),
     }
+}
+
+/// Prices what was found on one storage on all threads.
+pub(super) fn on_storage(
+    problem: &Problem,
+    storage: &Storage,
+    found: SearchOutcome,
+    machine: &Machine,
+) -> OrdersFound {
+    let one = |candidate| ordered(problem, storage, candidate, machine);
+    let candidates = found.candidates.into_iter().map(one).collect();
+    OrdersFound { candidates, report: found.report }
 }
 
 fn ordered(

@@ -16,6 +16,7 @@ use std::collections::BTreeMap;
 
 use decompose_formats::{Coo, PatternCounts, Value};
 
+use crate::autoschedule::default_scheduler;
 use crate::contract::{ResultForm, count_join};
 use crate::einsum::{Access, Assignment, Expr, Extents};
 use crate::error::CoreError;
@@ -79,7 +80,7 @@ impl<V: Value> Evaluator<V> for Kernels<'_, V> {
     }
 
     fn product(&mut self, known: &Known, tensors: Vec<Tensor<V>>) -> Result<Tensor<V>, CoreError> {
-        product(known, tensors, &self.toolchain)
+        product(known, tensors, default_scheduler(), &self.toolchain)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use decompose_formats::{Coo, DenseTensor, Matrix, Value};
 
-use crate::autoschedule::{SCHEDULERS, SearchLimits, search_orders, storages};
+use crate::autoschedule::{Scheduler, SearchLimits, search_orders, storages};
 use crate::compute::dense::contract_dense;
 use crate::compute::steps::Known;
 use crate::compute::tensor::Tensor;
@@ -34,8 +34,8 @@ impl<V: Value> Operands<V> {
     }
 }
 
-/// Computes a product of `tensors`, of which `known` tells all, with one kernel, which is searched, compiled and run;
-/// dense operands alone are multiplied as matrices.
+/// Computes a product of `tensors`, of which `known` tells all, with one kernel, which `scheduler` finds, compiled and
+/// run; dense operands alone are multiplied as matrices.
 ///
 /// # Errors
 ///
@@ -43,6 +43,7 @@ impl<V: Value> Operands<V> {
 pub fn product<V: Value>(
     known: &Known,
     tensors: Vec<Tensor<V>>,
+    scheduler: &dyn Scheduler,
     toolchain: &Toolchain,
 ) -> Result<Tensor<V>, CoreError> {
     let operands = Operands::of(tensors);
@@ -52,7 +53,7 @@ pub fn product<V: Value>(
     };
     let base = request.problem_on(&[]);
     let (machine, limits) = (Machine::here(), SearchLimits::default());
-    let found = search_orders(SCHEDULERS[0], &base, &storages(&base), machine, &limits)?;
+    let found = search_orders(scheduler, &base, &storages(&base), machine, &limits)?;
     let best = found.candidates.into_iter().next();
     let best = best.ok_or_else(|| CoreError::Internal("a search without a result".into()))?;
     let planned = Planned::of(&request, &base, best);

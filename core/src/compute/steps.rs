@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use decompose_formats::PatternCounts;
 
-use crate::autoschedule::{SCHEDULERS, SearchLimits, search_orders, storages};
+use crate::autoschedule::{SearchLimits, default_scheduler, search_orders, storages};
 use crate::contract::{Request, ResultForm, SparseInput};
 use crate::cost::Machine;
 use crate::einsum::{Access, Expr, Extents, Index, IndexSet};
@@ -226,7 +226,8 @@ impl Known {
         };
         let limits = SearchLimits::default();
         let found =
-            search_orders(SCHEDULERS[0], &problem, &storages(&problem), machine, &limits).ok()?;
+            search_orders(default_scheduler(), &problem, &storages(&problem), machine, &limits)
+                .ok()?;
         found.candidates.first().map(|best| best.seconds)
     }
 

@@ -86,7 +86,7 @@ impl Choices {
 #[cfg(test)]
 mod tests {
     use super::{Choice, Choices, Fingerprint};
-    use crate::autoschedule::SCHEDULERS;
+    use crate::autoschedule::default_scheduler;
     use crate::contract::Request;
     use crate::cost::Machine;
     use crate::kernels;
@@ -99,7 +99,7 @@ mod tests {
         let request = Request::new(kernels::mttkrp(3, 0), 0, &counts, &shapes).unwrap();
         let problem = request.problem(&"1-2-3".parse().unwrap());
         let machine = Machine::here();
-        let found = SCHEDULERS[0].search(&problem, machine).unwrap();
+        let found = default_scheduler().search(&problem, machine).unwrap();
         let schedule = found.candidates[0].schedule.clone();
         let choice = Choice { schedule, seconds: 1.25e-3 };
         let dir = tempfile::tempdir().unwrap();

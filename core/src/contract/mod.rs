@@ -24,7 +24,7 @@ use decompose_formats::{Coo, Csf, DenseTensor, Ints, Matrix, Value};
 
 use ndarray::IxDyn;
 
-use crate::autoschedule::SCHEDULERS;
+use crate::autoschedule::default_scheduler;
 use crate::cost::Machine;
 use crate::einsum::{Access, Expr, Extents, Index};
 use crate::error::CoreError;
@@ -112,7 +112,7 @@ impl<V: Value> Contraction<V> {
     ) -> Result<Contraction<V>, CoreError> {
         let layout = TreeLayout::new(tree.mode_order().clone(), tree.fused());
         let problem = request.problem(&layout);
-        let found = SCHEDULERS[0].search(&problem, Machine::here())?;
+        let found = default_scheduler().search(&problem, Machine::here())?;
         let best = found.candidates.first().ok_or_else(|| no_sparse(&problem.expr))?;
         Contraction::build(&problem, &best.schedule, tree, toolchain)
     }

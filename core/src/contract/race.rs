@@ -178,7 +178,7 @@ mod tests {
     use decompose_formats::synth::{Pattern, SynthConfig, Values, generate};
 
     use super::{Entrant, race};
-    use crate::autoschedule::{HalvingConfig, SCHEDULERS, SearchLimits};
+    use crate::autoschedule::{HalvingConfig, SearchLimits, default_scheduler};
     use crate::contract::Request;
     use crate::cost::Machine;
     use crate::kernels;
@@ -202,7 +202,9 @@ mod tests {
         let problems: Vec<_> = trees.iter().map(|tree| request.problem(tree)).collect();
         let found: Vec<_> = problems
             .iter()
-            .map(|p| SCHEDULERS[0].search_within(p, Machine::here(), &SearchLimits::all()).unwrap())
+            .map(|p| {
+                default_scheduler().search_within(p, Machine::here(), &SearchLimits::all()).unwrap()
+            })
             .collect();
         let mut entrants = Vec::new();
         for (at, found) in found.iter().enumerate() {

@@ -3,7 +3,7 @@
 use decompose_formats::ModeOrder;
 use rayon::prelude::{IntoParallelIterator, ParallelIterator};
 
-use crate::autoschedule::{LevelOrder, SCHEDULERS, SearchLimits, storage_orders};
+use crate::autoschedule::{LevelOrder, SearchLimits, default_scheduler, storage_orders};
 use crate::contract::Request;
 use crate::cost::{Machine, on_threads};
 use crate::einsum::Index;
@@ -96,7 +96,7 @@ pub fn best_tree(
 fn seconds(request: &Request, tree: &TreeLayout, machine: &Machine) -> Result<f64, CoreError> {
     let problem = request.problem(tree);
     let limits = SearchLimits::one_of_many(problem.expr.inputs.len());
-    let found = SCHEDULERS[0].search_within(&problem, machine, &limits)?;
+    let found = default_scheduler().search_within(&problem, machine, &limits)?;
     let none = || CoreError::Internal("a search without candidates".into());
     let best = found.candidates.first().ok_or_else(none)?;
     Ok(on_threads(&problem, &best.schedule, &best.cost, machine, machine.threads).seconds)

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use rayon::prelude::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIterator};
 
-use crate::autoschedule::{Candidate, SCHEDULERS, SearchLimits, SearchReport, along_tree};
+use crate::autoschedule::{Candidate, SearchLimits, SearchReport, along_tree, default_scheduler};
 use crate::cost::{Machine, ThreadedCost, estimate, on_threads};
 use crate::error::CoreError;
 use crate::schedule::{Pattern, Problem};
@@ -333,9 +333,9 @@ impl<'a> PriceTable<'a> {
     fn searched_step(&self, tree: usize, kernel: usize) -> Result<Step, CoreError> {
         let problem = self.trees[tree].problem(&self.kernels.problems[kernel])?;
         let limits = SearchLimits::one_of_many(problem.expr.inputs.len());
-        let found = SCHEDULERS[0].search_within(&problem, &self.machine, &limits)?;
+        let found = default_scheduler().search_within(&problem, &self.machine, &limits)?;
         let first = found.candidates.into_iter().next();
-        let none = || CoreError::Internal(format!("{} found nothing", SCHEDULERS[0].name()));
+        let none = || CoreError::Internal(format!("{} found nothing", default_scheduler().name()));
         Ok(self.step(kernel, problem, first.ok_or_else(none)?, Some(found.report)))
     }
 

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use decompose_core::autoschedule::SCHEDULERS;
+use decompose_core::autoschedule::default_scheduler;
 use decompose_core::contract::ResultForm;
 use decompose_core::cost::Family;
 use decompose_core::einsum::{Access, Expr, Index, IndexSet};
@@ -76,7 +76,7 @@ impl Case {
         let fused = 1 + draw.below(2) as usize * usize::from(order.modes().len() > 2);
         let mut bounded = problem(&expr, &extents, &order, fused);
         (bounded.max_buffer_dims, bounded.max_buffer_bytes) = (1 + draw.below(3) as usize, 64);
-        let found = SCHEDULERS[0].search(&bounded, &Family::Zen.machine());
+        let found = default_scheduler().search(&bounded, &Family::Zen.machine());
         let found = found.unwrap_or_else(|error| panic!("case {seed}: {error}"));
         for candidate in &found.candidates {
             candidate.schedule.verify(&bounded).expect("a legal schedule");

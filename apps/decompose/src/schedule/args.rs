@@ -71,7 +71,7 @@ pub(crate) struct OperandArgs {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Search")]
 pub(crate) struct SearchArgs {
-    /// The search: spttn, exhaustive, or measured, which takes the choice of an earlier --measure
+    /// The search: spttn, exhaustive, scorch, or measured, which takes the choice of an earlier --measure
     /// or measures now.  [default: spttn]
     #[arg(long, value_name = "NAME", value_parser = parse_scheduler)]
     pub(crate) scheduler: Option<Search>,

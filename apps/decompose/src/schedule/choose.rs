@@ -4,8 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use decompose_core::autoschedule::{
-    LevelOrder, OrderedCandidate, SCHEDULERS, SearchLimits, SearchReport, Storage, scheduler,
-    search_orders, storages,
+    LevelOrder, OrderedCandidate, SearchLimits, SearchReport, Storage, default_scheduler,
+    scheduler, search_orders, storages,
 };
 use decompose_core::contract::{Choice, Choices, Fingerprint, RaceReport, Request, trees};
 use decompose_core::cost::{Machine, estimate, on_threads};
@@ -87,7 +87,7 @@ impl<'a> Chooser<'a> {
             Some(Search::Named(name)) => scheduler(name),
             None | Some(Search::Measured) => None,
         };
-        let scheduler = named.unwrap_or(SCHEDULERS[0]);
+        let scheduler = named.unwrap_or(default_scheduler());
         let found = search_orders(scheduler, &self.base, &self.storages, &self.machine, limits)?;
         let picks = found.candidates.into_iter().map(|candidate| self.pick(candidate)).collect();
         let (report, trees) = (Some(found.report), self.storages.len());

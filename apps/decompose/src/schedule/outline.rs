@@ -130,7 +130,7 @@ impl Outline<'_> {
 
 #[cfg(test)]
 mod tests {
-    use decompose_core::autoschedule::SCHEDULERS;
+    use decompose_core::autoschedule::default_scheduler;
     use decompose_core::contract::Request;
     use decompose_core::cost::Machine;
     use decompose_core::kernels;
@@ -145,7 +145,7 @@ mod tests {
         let shapes = [vec![], vec![20, 16], vec![10, 16]];
         let request = Request::new(kernels::mttkrp(3, 0), 0, &counts, &shapes).unwrap();
         let problem = request.problem(&"1-2-3".parse().unwrap());
-        let found = SCHEDULERS[0].search(&problem, Machine::here()).unwrap();
+        let found = default_scheduler().search(&problem, Machine::here()).unwrap();
         let figure = nest_figure(&problem, &found.candidates[0].schedule).unwrap();
         let mut kinds = Vec::new();
         let mut nodes: Vec<&NestNode> = figure.roots.iter().collect();

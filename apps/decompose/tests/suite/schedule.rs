@@ -227,7 +227,10 @@ fn questions_that_make_no_sense() {
         (format!("mttkrp:3:1 {x} -r 2 --extents i=5"), &["runs to 19 in", "but to 5"]),
         (format!("mttkrp:3:1 {x} -r 2 --tree 2-1"), &["does not list each of the 3 modes"]),
         (format!("mttkrp:3:1 {x} -r 2 --tree 2-1-1"), &["`2-1-1` is no tree"]),
-        (format!("mttkrp:3:1 {x} -r 2 --scheduler magic"), &["spttn, exhaustive or measured"]),
+        (
+            format!("mttkrp:3:1 {x} -r 2 --scheduler magic"),
+            &["spttn, exhaustive, scorch or measured"],
+        ),
         (format!("mttkrp:3:1 {x} -r 2 --schedule absent"), &["cannot read absent"]),
         (format!("mttkrp:3:1 {x} -r 2 --budget soon --measure"), &["is no time"]),
         ("spmv --extents i=3,j=3 --nnz 4 --measure".into(), &["--measure runs", "--tensor X=FILE"]),
