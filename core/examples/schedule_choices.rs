@@ -1,11 +1,11 @@
 //! Measures how good the choices of the schedulers are: each kernel on matrices of several kinds, with every loop order.
 //!
 //! ```text
-//! cargo run --release -p decompose-core --example schedule_choices -- THREADS ROWS ROUNDS
+//! cargo run --release -p decompose-core --example schedule_choices -- THREADS ROWS ROUNDS [KERNEL...]
 //! ```
 //!
-//! Kernels are SpMV, SpMM, SDDMM and the product of two sparse matrices with a sparse result.  The matrices have up to
-//! `ROWS` rows.  Prints `kernel,matrix,nonzeros,order,seconds,schedulers,search_us`: the median seconds of a loop order and
+//! Kernels are spmv, spmm, sddmm and spmspm, the product of two sparse matrices with a sparse result; all unless some
+//! are named.  The matrices have up to `ROWS` rows.  Prints `kernel,matrix,nonzeros,order,seconds,schedulers,search_us`: the median seconds of a loop order and
 //! which schedulers choose it.  An order that takes over a hundred times the seconds of the best is run once.
 
 use std::error::Error;
@@ -31,8 +31,8 @@ const COLUMNS: u64 = 64;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    let [threads, rows, rounds] = words.as_slice() else {
-        return Err("schedule_choices THREADS ROWS ROUNDS".into());
+    let [threads, rows, rounds, kernels @ ..] = words.as_slice() else {
+        return Err("schedule_choices THREADS ROWS ROUNDS [KERNEL...]".into());
     };
     let (threads, rows, rounds) = (threads.parse()?, rows.parse()?, rounds.parse()?);
     rayon::ThreadPoolBuilder::new().num_threads(threads).build_global()?;
@@ -44,6 +44,9 @@ fn main() -> Result<(), Box<dyn Error>> {
             ("sddmm", "ij,ir,rj->ij", 1),
             ("spmspm", "ij,jk->ik", 2),
         ] {
+            if !kernels.is_empty() && !kernels.iter().any(|name| name == kernel) {
+                continue;
+            }
             let case = Case::new(expr, &matrix, sparse)?;
             case.measure((kernel, &name), (threads, rounds))?;
         }

@@ -27,10 +27,10 @@ use crate::autoschedule::{
     Breadth, Scheduler, SearchLimits, SearchOutcome, SearchReport, StopReason, rank,
 };
 use crate::cost::Machine;
-use crate::einsum::Index;
+use crate::einsum::{Index, IndexSet};
 use crate::error::CoreError;
 use crate::nest::Forest;
-use crate::path::unfactorised;
+use crate::path::{Path, Source, unfactorised};
 use crate::schedule::{Problem, has_pattern_of};
 
 /// The scheduler `scorch`: a loop order by structure alone, within a tenth of a millisecond.
@@ -79,8 +79,13 @@ impl Scorch {
         order: &Order,
         start: Instant,
     ) -> Result<SearchOutcome, CoreError> {
-        let nest = Forest::fused(std::slice::from_ref(&order.loops));
-        let candidates = rank(problem, machine, vec![(unfactorised(&problem.expr), nest)])?;
+        let (path, orders) = split(problem, &order.loops);
+        let mut candidates = rank(problem, machine, vec![(path, Forest::fused(&orders))])?;
+        if candidates.is_empty() {
+            // One term needs no buffer, so no bound is in its way.
+            let nest = Forest::fused(std::slice::from_ref(&order.loops));
+            candidates = rank(problem, machine, vec![(unfactorised(&problem.expr), nest)])?;
+        }
         if candidates.is_empty() {
             return Err(none(problem));
         }
@@ -95,6 +100,28 @@ impl Scorch {
         };
         Ok(SearchOutcome { candidates, report })
     }
+}
+
+/// Returns the terms inside `loops` with the loops of each.
+///
+/// What the innermost loops sum up is multiplied by the operands that do not depend on them afterwards: the loops of
+/// the producer, of which the workspace is a number, and those of the consumer (algorithm 1, lines 19 to 25).
+fn split(problem: &Problem, loops: &[Index]) -> (Path, Vec<Vec<Index>>) {
+    let expr = &problem.expr;
+    let output = expr.output.set();
+    let outer = loops.iter().rposition(|&index| output.contains(index)).map_or(0, |last| last + 1);
+    let summed: IndexSet = loops[outer..].iter().copied().collect();
+    let depends = |input: &usize| !(expr.inputs[*input].set() & summed).is_empty();
+    let (inner, after): (Vec<usize>, Vec<usize>) = (0..expr.inputs.len()).partition(depends);
+    let own = inner.iter().fold(IndexSet::EMPTY, |set, &input| set | expr.looped(input));
+    // A producer that lacks an outer loop would stand in other loops.
+    if after.is_empty() || inner.len() < 2 || own != loops.iter().copied().collect() {
+        return (unfactorised(expr), vec![loops.to_vec()]);
+    }
+    let sources = |inputs: Vec<usize>| inputs.into_iter().map(Source::Input);
+    let consumer = std::iter::once(Source::Term(0)).chain(sources(after)).collect();
+    let path = Path::of_products(&[sources(inner).collect(), consumer], expr);
+    (path, vec![loops.to_vec(), loops[..outer].to_vec()])
 }
 
 fn none(problem: &Problem) -> CoreError {
@@ -132,7 +159,9 @@ fn storage(problem: &Problem, loops: &[Index]) -> Storage {
 mod tests {
     use super::costs::Costs;
     use super::order::{Levels, choose};
+    use super::split;
     use crate::einsum::{Expr, Extents, Index};
+    use crate::nest::Forest;
     use crate::schedule::{OutputForm, Pattern, Problem, SparseOperand};
 
     /// Poses `text` with its inputs `sparse`, each with a thousandth of its cells; all extents are 2,000.
@@ -164,6 +193,17 @@ mod tests {
         assert_eq!(loops(&problem("ij,ik,kj->ij", &[0], OutputForm::Pattern)), "ijk");
         // Gustavson's algorithm: the outer product scatters over two modes, and inner products meet nothing.
         assert_eq!(loops(&problem("ij,jk->ik", &[0, 1], OutputForm::Assembled)), "ijk");
+    }
+
+    #[test]
+    fn what_is_summed_inside_is_multiplied_once() {
+        let sampled = problem("ij,ik,kj->ij", &[0], OutputForm::Pattern);
+        let (path, orders) = split(&sampled, &crate::einsum::indices("ijk"));
+        assert_eq!(path.terms.len(), 2);
+        assert_eq!(Forest::fused(&orders).to_string(), "i{ j{ k{ T1 } T2 } }");
+        // The product of the dense matrices alone lacks no loop, but nothing is left to multiply it by.
+        let plain = problem("ij,jk->ik", &[0], OutputForm::Dense);
+        assert_eq!(split(&plain, &crate::einsum::indices("ijk")).0.terms.len(), 1);
     }
 
     #[test]
