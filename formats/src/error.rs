@@ -19,9 +19,7 @@ pub enum FormatError {
     #[error("not a tensor: {0}")]
     NotATensor(String),
     /// Two entries with the same coordinates where that is not allowed; the indices from 1.
-    #[error(
-        "duplicate entry at {0}: allow it with `--duplicates sum`, `mean`, `first`, `last`, `min` or `max`"
-    )]
+    #[error("duplicate entry at {0}")]
     Duplicate(String),
     /// No published tensor has this name.
     #[error("no FROSTT tensor is called `{name}`; did you mean one of: {near}?")]
@@ -116,10 +114,7 @@ pub enum FormatError {
         known: u32,
     },
     /// A value that is NaN or infinite outside a text file.
-    #[error(
-        "{file}: the value at {position} is {value}; remove it or replace it by a number{}",
-        if value.is_nan() { ", or use `decompose complete --missing nan`, which takes NaN as unknown" } else { "" }
-    )]
+    #[error("{file}: the value at {position} is {value}; remove it or replace it by a number")]
     NotFinite {
         /// The file.
         file: String,
@@ -130,8 +125,7 @@ pub enum FormatError {
     },
     /// A file whose content does not fit the memory that may be used.
     #[error(
-        "{file} would take {} of memory but {} may be used; free some, read a part of the file, or \
-         raise --max-memory if the machine has more",
+        "{file} would take {} of memory but {} may be used; free some or read a part of the file",
         bytes(*needs), bytes(*limit)
     )]
     TooLarge {

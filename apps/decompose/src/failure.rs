@@ -123,6 +123,14 @@ impl From<FormatError> for Failure {
                 let message = format!("{}:{}: {}", line.file, line.line, line.fault);
                 Failure { line: Some((line.line, line.text)), ..Failure::input(message) }
             }
+            FormatError::Duplicate(_) => Failure::of(&error)
+                .help("allow it with --duplicates sum, mean, first, last, min or max"),
+            FormatError::NotFinite { value, .. } if value.is_nan() => {
+                Failure::of(&error).help("`decompose complete --missing nan` takes NaN as unknown")
+            }
+            FormatError::TooLarge { .. } => {
+                Failure::of(&error).help("raise --max-memory if the machine has more")
+            }
             other => Failure::of(&other),
         }
     }

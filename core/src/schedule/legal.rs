@@ -27,7 +27,7 @@ pub enum Rule {
     LevelOrder = 5,
     /// 6. No buffer stores more indices, or takes more bytes, than the problem allows.
     BufferBound = 6,
-    /// 7. The parallel loop walks the first level of the sparse operand.
+    /// 7. The parallel loop walks the first level of the sparse operand that is listed first.
     Parallel = 7,
     /// 8. Tasks that own rows of the output need the parallel index in it, and no other sparse index
     ///    there if they may share a row, or blocks that are ranges of its rows; they own positions

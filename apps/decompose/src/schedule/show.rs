@@ -140,7 +140,10 @@ impl fmt::Display for CostLines<'_> {
 /// Where the choice comes from, and what the search saw, in a line or two.
 pub(crate) fn how(plan: &Selection) -> String {
     let search = plan.report.as_ref().map(|report| {
-        let trees = counted(plan.trees, "tree", "trees");
+        let trees = match plan.choice().trees.len() {
+            1 => counted(plan.trees, "tree", "trees"),
+            _ => counted(plan.trees, "set of trees", "sets of trees"),
+        };
         format!("search   {report}; {trees}")
     });
     let choice = match &plan.how {
