@@ -8,6 +8,7 @@ mod random;
 
 use std::sync::Arc;
 
+use decompose_core::autoschedule::SCHEDULERS;
 use decompose_core::contract::{Contraction, Request};
 use decompose_core::einsum::oracle;
 use decompose_core::optimisation::{Optimisation, Optimisations};
@@ -24,6 +25,9 @@ const CASES: u64 = 240;
 
 /// Cases of several sparse operands.
 const JOINED_CASES: u64 = 300;
+
+/// Cases that each scheduler is asked for.
+const SEARCHED_CASES: u64 = 80;
 
 /// Cases of many operands.
 const LONG_CASES: u64 = 60;
@@ -45,6 +49,16 @@ fn several_sparse_operands_agree_with_the_oracle() {
         // Compiling takes most of the time: every third case is compiled.
         let compiled = (seed % 3 == 0).then_some(native);
         (Case::of_several_sparse(seed), compiled.into_iter().chain([interpreter]).collect())
+    });
+}
+
+#[test]
+fn schedules_of_every_scheduler_agree_with_the_oracle() {
+    check_all(cases(SEARCHED_CASES) * SCHEDULERS.len() as u64, |native, interpreter, seed| {
+        let number = SCHEDULERS.len() as u64;
+        let case = Case::searched(seed / number, SCHEDULERS[(seed % number) as usize]);
+        let compiled = (seed / number % 8 == 0).then_some(native);
+        (case, compiled.into_iter().chain([interpreter]).collect())
     });
 }
 

@@ -2,7 +2,7 @@
 //! is what theory says.
 
 use decompose_core::autoschedule::{
-    SearchLimits, SearchOutcome, StopReason, default_scheduler, scheduler, search_orders, storages,
+    SearchLimits, SearchOutcome, StopReason, default_scheduler, scheduler, storages,
 };
 use decompose_core::cost::{Family, Machine};
 use decompose_core::einsum::{Expr, Extents, Index, IndexSet};
@@ -149,7 +149,7 @@ fn orders_share_the_work() {
     let problem = pose(kernels::ttmc(12, Some(0)), 2);
     let orders = storages(&problem);
     let limits = SearchLimits::default();
-    let found = search_orders(default_scheduler(), &problem, &orders, &machine(), &limits);
+    let found = default_scheduler().search_storages(&problem, &orders, &machine(), &limits);
     let report = found.expect("schedules").report;
     let most = limits.max_work.max(SearchLimits::LEAST_WORK * orders.len() as u64);
     assert!(report.explored as u64 <= most, "{report}");
@@ -169,4 +169,16 @@ fn an_expression_over_all_letters_has_a_schedule() {
     let found = search(&problem, &SearchLimits::default());
     assert!(found.report.explored as u64 <= SearchLimits::default().max_work);
     found.candidates[0].schedule.verify(&problem).expect("a legal schedule");
+}
+
+#[test]
+fn the_greedy_orders_of_scorch_are_bounded_too() {
+    let limits = SearchLimits::default();
+    let scorch = scheduler("scorch").expect("a scheduler");
+    for expr in [kernels::mttkrp(7, 2), kernels::ttmc(9, Some(0)), kernels::tttc(25, None)] {
+        let problem = pose(expr, 3);
+        let found = scorch.search_within(&problem, &machine(), &limits).expect("a schedule");
+        let most = limits.max_work / SearchLimits::NEST_CHOICES;
+        assert!(found.report.explored as u64 <= most, "{}", found.report);
+    }
 }

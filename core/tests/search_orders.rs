@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use decompose_core::autoschedule::{
-    OrdersFound, SearchLimits, default_scheduler, level_orders, search_orders, storages,
+    OrdersFound, SCHEDULERS, SearchLimits, default_scheduler, level_orders, storages,
 };
 use decompose_core::cost::{Family, Machine, on_threads};
 use decompose_core::einsum::{Extents, Index, IndexSet};
@@ -26,8 +26,7 @@ fn machine() -> Machine {
 }
 
 fn search(problem: &Problem) -> Result<OrdersFound, CoreError> {
-    search_orders(
-        default_scheduler(),
+    default_scheduler().search_storages(
         problem,
         &storages(problem),
         &machine(),
@@ -95,7 +94,29 @@ fn candidates_are_ranked_across_orders_and_fit_theirs() {
 fn no_order_is_no_schedule() {
     let problem = pose("spmv", &[5, 6], 10);
     let found =
-        search_orders(default_scheduler(), &problem, &[], &machine(), &SearchLimits::default());
+        default_scheduler().search_storages(&problem, &[], &machine(), &SearchLimits::default());
     let error = found.expect_err("nothing to search").to_string();
     assert!(error.contains("no order of the levels"), "{error}");
+}
+
+#[test]
+fn every_scheduler_chooses_among_the_ways_to_store_the_operands() {
+    for name in ["mttkrp:3:2", "ttmc:3:1", "tttp:3", "sddmm", "spmm", "spmv"] {
+        let expr = kernels::parse(name).expect("a kernel");
+        let problem = pose(name, &vec![40; expr.inputs[0].indices.len()], 300);
+        for one in SCHEDULERS {
+            let limits = SearchLimits::default();
+            let ways = storages(&problem);
+            for allowed in [&ways[..], &ways[ways.len() - 1..]] {
+                let found = one.search_storages(&problem, allowed, &machine(), &limits);
+                for found in found.expect("a schedule").candidates {
+                    assert!(allowed.contains(&found.storage), "{} {name}", one.name());
+                    let posed = found.storage.problem(&problem);
+                    found.candidate.schedule.verify(&posed).expect("a legal schedule");
+                }
+            }
+            let none = one.search_storages(&problem, &[], &machine(), &limits);
+            assert!(none.expect_err("nothing").to_string().contains("no order of the levels"));
+        }
+    }
 }

@@ -253,7 +253,7 @@ pub(super) fn on_storage(
     OrdersFound { candidates, report: found.report }
 }
 
-fn ordered(
+pub(super) fn ordered(
     problem: &Problem,
     storage: &Storage,
     candidate: Candidate,

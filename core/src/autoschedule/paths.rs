@@ -51,9 +51,14 @@ pub(super) fn widening(
         }
         breadth = now.wider();
     }
+    Err(no_schedule(problem))
+}
+
+/// Says that no nest keeps the limits of `problem`.
+pub(super) fn no_schedule(problem: &Problem) -> CoreError {
     let (dims, bytes) = (problem.max_buffer_dims, problem.max_buffer_bytes);
     let why = format!("no nest is legal with buffers of {dims} indices and {bytes} bytes");
-    Err(CoreError::NoSchedule { expr: problem.expr.to_string(), why })
+    CoreError::NoSchedule { expr: problem.expr.to_string(), why }
 }
 
 /// Returns `candidates`, and those that need no search on greedy paths, best first.

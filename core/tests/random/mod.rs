@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use decompose_core::autoschedule::default_scheduler;
+use decompose_core::autoschedule::{Scheduler, default_scheduler};
 use decompose_core::contract::ResultForm;
 use decompose_core::cost::Family;
 use decompose_core::einsum::{Access, Expr, Index, IndexSet};
@@ -97,19 +97,28 @@ impl Case {
 
     /// Makes case number `seed` with one to four sparse operands.
     pub(crate) fn of_several_sparse(seed: u64) -> Case {
+        Case::of_sparse(seed, None)
+    }
+
+    /// Makes case number `seed` with a schedule that `scheduler` finds.
+    pub(crate) fn searched(seed: u64, scheduler: &dyn Scheduler) -> Case {
+        Case::of_sparse(seed, Some(scheduler))
+    }
+
+    fn of_sparse(seed: u64, scheduler: Option<&dyn Scheduler>) -> Case {
         let mut draw = Draw(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x5ba5);
         loop {
             let count = 1 + draw.below(4) as usize;
             let (expr, extents) = joined_expression(count, &mut draw);
             let combinations: u64 = expr.all().iter().map(|i| extents[i.number()]).product();
             if combinations <= MOST_COMBINATIONS {
-                return Case::joined((seed, count), expr, &extents, &mut draw);
+                return Case::joined((seed, count, scheduler), expr, &extents, &mut draw);
             }
         }
     }
 
     fn joined(
-        (seed, count): (u64, usize),
+        (seed, count, scheduler): (u64, usize, Option<&dyn Scheduler>),
         expr: Expr,
         extents: &[u64; Index::COUNT],
         draw: &mut Draw,
@@ -147,9 +156,15 @@ impl Case {
             if assembles && !problem.has_pattern_output() {
                 problem.output = OutputForm::Assembled;
             }
-            let lines = joined_lines((&expr, problem.output), (&orders, global), draw);
-            let schedule = Schedule::parse(&lines, &expr).expect("a schedule");
-            if schedule.verify(&problem).is_ok() {
+            let drawn = match scheduler {
+                Some(scheduler) => searched(scheduler, &problem, draw),
+                None => {
+                    let lines = joined_lines((&expr, problem.output), (&orders, global), draw);
+                    let schedule = Schedule::parse(&lines, &expr).expect("a schedule");
+                    schedule.verify(&problem).is_ok().then_some(schedule)
+                }
+            };
+            if let Some(schedule) = drawn {
                 let sparse = lists.remove(0);
                 let tree = TreeLayout::new(orders[0].clone(), 1);
                 let beside = lists.into_iter().zip(orders.into_iter().skip(1)).collect();
@@ -186,6 +201,16 @@ impl Case {
         }
         panic!("case {seed}: no legal schedule for {expr}");
     }
+}
+
+/// Returns one of the schedules that `scheduler` finds, if there is any on these levels.
+fn searched(scheduler: &dyn Scheduler, problem: &Problem, draw: &mut Draw) -> Option<Schedule> {
+    let found = scheduler.search(problem, &Family::Zen.machine()).ok()?;
+    for candidate in &found.candidates {
+        candidate.schedule.verify(problem).expect("a legal schedule");
+    }
+    let chosen = draw.below(found.candidates.len() as u64) as usize;
+    Some(found.candidates[chosen].schedule.clone())
 }
 
 fn problem(expr: &Expr, extents: &[u64; Index::COUNT], order: &ModeOrder, fused: usize) -> Problem {

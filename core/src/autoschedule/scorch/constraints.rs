@@ -1,109 +1,105 @@
-//! The orders of modes that tensors are stored in, as a graph of indices (algorithm 1, lines 11 to 18).
+//! The mode orders of the tensors as a directed graph of indices (Scorch, algorithm 1, lines 11 to 18).
+//!
+//! An edge from one index to another is there where a sparse tensor has the level of the one above that of the other.
+//! A cycle means that no order of the loops suits all tensors.  The cheapest edge of the cycles is removed until none
+//! is left; the tensors that had it are transposed.
 
 use crate::einsum::{Index, IndexSet};
 
-/// One index stands above another, as the tensor of this weight stores them.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Edge {
-    above: Index,
-    below: Index,
-    weight: f64,
-}
-
-/// Which index stands above which.
+/// The graph of mode orders.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Constraints {
-    edges: Vec<Edge>,
+pub(super) struct ModeOrders {
+    /// Above, below, and what it costs to transpose the tensors that ask for it.
+    edges: Vec<(Index, Index, f64)>,
 }
 
-impl Constraints {
-    /// Adds the order of a tensor's levels; to move it costs `weight`.
-    pub(super) fn add(&mut self, levels: &[Index], weight: f64) {
-        let edge = |pair: &[Index]| Edge { above: pair[0], below: pair[1], weight };
-        self.edges.extend(levels.windows(2).map(edge));
-    }
-
-    /// Removes the cheapest edge of each cycle: the tensors that are to be transposed.
-    pub(super) fn cut_cycles(&mut self) {
-        while let Some(cycle) = self.cycle() {
-            let cheapest = |a: &&Edge, b: &&Edge| a.weight.total_cmp(&b.weight);
-            let Some(&gone) = cycle.iter().min_by(cheapest) else { return };
-            self.edges.retain(|&edge| edge != gone);
-        }
-    }
-
-    /// Tells whether `order` has every index above those that it should be above.
-    pub(super) fn allow(&self, order: &[Index]) -> bool {
-        let place = |index: Index| order.iter().position(|&own| own == index);
-        self.edges.iter().all(|edge| place(edge.above) < place(edge.below))
-    }
-
-    /// Returns the indices of `order` as the edges have them, otherwise in their order; `None` if the edges contradict each
-    /// other.
-    pub(super) fn sorted(&self, order: &[Index]) -> Option<Vec<Index>> {
-        let mut left = order.to_vec();
-        let mut sorted = Vec::with_capacity(order.len());
-        while !left.is_empty() {
-            let free = |index: &Index| {
-                let waits = |edge: &Edge| edge.below == *index && left.contains(&edge.above);
-                !self.edges.iter().any(waits)
-            };
-            let next = left.iter().position(free)?;
-            sorted.push(left.remove(next));
-        }
-        Some(sorted)
-    }
-
-    /// Returns the edges of one cycle.
-    fn cycle(&self) -> Option<Vec<Edge>> {
-        self.edges.iter().find_map(|&first| {
-            let mut path = vec![first];
-            self.follow(&mut path, IndexSet::EMPTY).then_some(path)
-        })
-    }
-
-    /// Extends `path` to where it begins, past the indices that led nowhere.
-    fn follow(&self, path: &mut Vec<Edge>, seen: IndexSet) -> bool {
-        let (Some(first), Some(last)) = (path.first().copied(), path.last().copied()) else {
-            return false;
-        };
-        if last.below == first.above {
-            return true;
-        }
-        if seen.contains(last.below) {
-            return false;
-        }
-        let seen = seen.with(last.below);
-        for &edge in self.edges.iter().filter(|edge| edge.above == last.below) {
-            path.push(edge);
-            if self.follow(path, seen) {
-                return true;
+impl ModeOrders {
+    /// Adds the levels of a tensor that costs `cost` to be transposed; equal edges add up.
+    pub(super) fn add(&mut self, levels: &[Index], cost: f64) {
+        for pair in levels.windows(2) {
+            match self.edges.iter_mut().find(|(above, below, _)| [*above, *below] == *pair) {
+                Some((_, _, total)) => *total += cost,
+                None => self.edges.push((pair[0], pair[1], cost)),
             }
-            path.pop();
         }
-        false
+    }
+
+    /// Removes the cheapest edge of the cycles until there is none; returns what was removed.  Of equal edges
+    /// that of the later tensor goes.
+    pub(super) fn break_cycles(&mut self) -> Vec<(Index, Index)> {
+        let mut removed = Vec::new();
+        while let Some(at) = self.cheapest_in_a_cycle() {
+            let (above, below, _) = self.edges.remove(at);
+            removed.push((above, below));
+        }
+        removed
+    }
+
+    fn cheapest_in_a_cycle(&self) -> Option<usize> {
+        let in_a_cycle = |&at: &usize| self.reached(self.edges[at].1).contains(self.edges[at].0);
+        let cyclic = (0..self.edges.len()).rev().filter(in_a_cycle);
+        cyclic.min_by(|&a, &b| self.edges[a].2.total_cmp(&self.edges[b].2))
+    }
+
+    /// Returns the indices that paths from `from` reach.
+    fn reached(&self, from: Index) -> IndexSet {
+        let mut reached = IndexSet::EMPTY.with(from);
+        loop {
+            let next = self.edges.iter().filter(|(above, _, _)| reached.contains(*above));
+            let more = next.fold(reached, |set, (_, below, _)| set.with(*below));
+            if more == reached {
+                return reached;
+            }
+            reached = more;
+        }
+    }
+
+    /// Returns `wanted` in an order that keeps every edge: each time the first index above which none is left.
+    ///
+    /// In a graph with cycles, indices of a cycle keep their order.
+    pub(super) fn sorted(&self, wanted: &[Index]) -> Vec<Index> {
+        let mut left: Vec<Index> = wanted.to_vec();
+        let mut order = Vec::with_capacity(left.len());
+        while !left.is_empty() {
+            let free = |&&index: &&Index| {
+                let mut above = self.edges.iter().filter(|(_, below, _)| *below == index);
+                !above.any(|(above, _, _)| left.contains(above))
+            };
+            let at = left.iter().find(free).and_then(|next| left.iter().position(|i| i == next));
+            order.push(left.remove(at.unwrap_or(0)));
+        }
+        order
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Constraints;
+    use super::ModeOrders;
     use crate::einsum::indices;
 
-    #[test]
-    fn the_cheapest_edge_of_a_cycle_goes() {
-        let mut constraints = Constraints::default();
-        constraints.add(&indices("ij"), 10.0);
-        constraints.add(&indices("jk"), 20.0);
-        constraints.add(&indices("ki"), 5.0);
-        assert_eq!(constraints.sorted(&indices("kji")), None);
-        constraints.cut_cycles();
-        assert_eq!(constraints.sorted(&indices("kji")), Some(indices("ijk")));
-        assert!(constraints.allow(&indices("ijk")) && !constraints.allow(&indices("jik")));
+    fn letters(order: &[crate::einsum::Index]) -> String {
+        order.iter().map(|index| index.letter()).collect()
     }
 
     #[test]
-    fn without_edges_an_order_stays() {
-        assert_eq!(Constraints::default().sorted(&indices("kji")), Some(indices("kji")));
+    fn the_cheapest_tensor_of_a_cycle_is_transposed() {
+        let mut graph = ModeOrders::default();
+        graph.add(&indices("ij"), 100.0);
+        graph.add(&indices("jk"), 40.0);
+        graph.add(&indices("ki"), 70.0);
+        let removed = graph.break_cycles();
+        assert_eq!(removed, [(indices("j")[0], indices("k")[0])]);
+        assert_eq!(letters(&graph.sorted(&indices("jik"))), "kij");
+    }
+
+    #[test]
+    fn edges_add_up_and_no_cycle_is_left_as_it_is() {
+        let mut graph = ModeOrders::default();
+        graph.add(&indices("ij"), 30.0);
+        graph.add(&indices("ji"), 50.0);
+        graph.add(&indices("ij"), 30.0);
+        assert_eq!(graph.break_cycles(), [(indices("j")[0], indices("i")[0])]);
+        assert!(graph.break_cycles().is_empty());
+        assert_eq!(letters(&graph.sorted(&indices("kji"))), "kij");
     }
 }

@@ -1,137 +1,252 @@
-//! What a loop order costs (Scorch, section III-C).
+//! What a loop order costs (Scorch, section III-C): from extents and numbers of non-zeros alone.
 //!
-//! All costs are in iterations of an innermost loop.
+//! Costs count iterations of a loop over a sparse level.  They compare orders of loops by how fast they grow and
+//! predict no seconds.  The constants of the paper are tuned and not printed; those here are round numbers.
+//!
+//! The workspace of an assembled result costs what the paper says.  A buffer between terms is an array here: it is
+//! cleared, and nothing is inserted or sorted.
 
-use crate::autoschedule::scorch::prior::{Prior, covered};
+use crate::autoschedule::scorch::storage::{Lead, Stores};
 use crate::einsum::{Index, IndexSet};
+use crate::path::{Path, Source, Term};
 use crate::schedule::{OutputForm, Problem};
 
-/// The weights of the parts of the cost, and the constants in them.
-struct Weights {
-    /// alpha: of computation.
-    computation: f64,
-    /// beta: of the workspace.
-    workspace: f64,
-    /// gamma: of transpositions.
-    transposition: f64,
-    /// c_insert: to add to an entry, for each dimension of the workspace.
-    insert: f64,
-    /// c_sort: to compare two entries, for each dimension of the workspace.
-    sort: f64,
-    /// c_trans: to move a non-zero into another order.
-    transpose: f64,
+/// What an element costs that is inserted into a workspace, for each dimension of it.
+const INSERT: f64 = 1.0;
+
+/// What a comparison costs where a workspace is sorted.
+const SORT: f64 = 0.5;
+
+/// What it costs to transpose a tensor, for each non-zero.
+const TRANSPOSE: f64 = 4.0;
+
+/// What an iteration of an innermost loop over a whole extent costs, which vectors do several of at once.
+const LANE: f64 = 0.25;
+
+/// The weights α, β and γ of the three costs: all are in iterations.
+const WEIGHTS: [f64; 3] = [1.0, 1.0, 1.0];
+
+/// Up to this many levels, the nodes of all sets of levels are tabulated.
+const TABULATED: usize = 8;
+
+/// The costs of an order of the loops.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Price {
+    /// A buffer exceeds the bounds of the problem.
+    pub(super) over_bound: bool,
+    /// Iterations.
+    pub(super) computing: f64,
+    /// Insertions into the workspace of a result and its sorting; the clearing of buffers.
+    pub(super) workspaces: f64,
+    /// Transpositions of sparse operands, and of a result that is not assembled in its order.
+    pub(super) transposing: f64,
 }
 
-/// In iterations: a non-zero is sorted in about the time of twenty multiply-adds of a sparse row, and adding to a
-/// workspace takes about as long as a multiply-add.
-const WEIGHTS: Weights = Weights {
-    computation: 1.0,
-    workspace: 1.0,
-    transposition: 1.0,
-    insert: 1.0,
-    sort: 0.5,
-    transpose: 20.0,
-};
+impl Price {
+    /// Returns the weighted sum of the costs.
+    pub(super) fn total(&self) -> f64 {
+        let [computing, workspaces, transposing] = WEIGHTS;
+        computing * self.computing + workspaces * self.workspaces + transposing * self.transposing
+    }
 
-/// Prices loop orders of one problem.
-pub(super) struct Costs<'a> {
-    problem: &'a Problem,
-    priors: Vec<Prior<'a>>,
+    /// Tells whether the cost to push is negative that leads from `before` to this: what keeps the bounds of the problem is
+    /// less than what does not.
+    pub(super) fn is_less(&self, before: &Price) -> bool {
+        (self.over_bound, self.total()) < (before.over_bound, before.total())
+    }
 }
 
-impl<'a> Costs<'a> {
-    /// Prepares the prices of `problem`.
-    pub(super) fn new(problem: &'a Problem) -> Costs<'a> {
-        Costs { problem, priors: Prior::all(problem) }
-    }
+/// What is known of a sparse operand.
+struct Walked {
+    input: usize,
+    /// The indices as the expression names them.
+    indices: Vec<Index>,
+    extents: Vec<f64>,
+    nonzeros: f64,
+    /// Nodes by set of positions, where there are few.
+    nodes: Vec<f64>,
+}
 
-    /// Returns what is expected of the sparse operands.
-    pub(super) fn priors(&self) -> &[Prior<'a>] {
-        &self.priors
-    }
-
-    /// Returns the cost of `order`.
-    pub(super) fn of(&self, order: &[Index]) -> f64 {
-        WEIGHTS.computation * self.computation(order)
-            + WEIGHTS.workspace * self.workspace(order)
-            + WEIGHTS.transposition * self.transposition(order)
-    }
-
-    /// Returns the iterations of the busiest loop.
-    ///
-    /// The paper multiplies the effective counts of all loops.  Where an intersection is mostly empty that is less than a
-    /// loop outside runs, as in the inner products of two sparse matrices; so the product is taken up to each loop.
-    /// A loop runs over the shortest of the lists that it intersects, and passes on what all of them have.
-    pub(super) fn computation(&self, order: &[Index]) -> f64 {
-        let (mut passed, mut most) = (1.0, 1.0_f64);
-        let mut bound = IndexSet::EMPTY;
-        for &index in order {
-            let (shortest, common) = self.effective(bound, index);
-            most = most.max(passed * shortest);
-            passed *= common;
-            bound = bound.with(index);
+impl Walked {
+    fn of(problem: &Problem, operand: usize) -> Walked {
+        let x = &problem.sparse[operand];
+        let indices = x.levels.clone();
+        let all: IndexSet = indices.iter().copied().collect();
+        let extents = indices.iter().map(|&index| problem.extents.of(index).max(1) as f64);
+        let nonzeros = x.pattern.count(all, &problem.extents).max(1) as f64;
+        let extents = extents.collect();
+        let mut walked = Walked { input: x.input, indices, extents, nonzeros, nodes: Vec::new() };
+        if walked.indices.len() <= TABULATED {
+            walked.nodes = (0..1 << walked.indices.len()).map(|set| walked.expected(set)).collect();
         }
-        most
+        walked
     }
 
-    /// Returns the coordinates of `index` in the shortest list of a sparse operand inside loops over `bound`, and how
-    /// many of them all operands have.
-    fn effective(&self, bound: IndexSet, index: Index) -> (f64, f64) {
-        let extent = self.problem.extents.of(index) as f64;
-        let lists = self.priors.iter().filter(|prior| prior.set().contains(index));
-        lists
-            .map(|prior| prior.children(bound & prior.set(), index))
-            .fold((extent, extent), |(shortest, common), children| {
-                (shortest.min(children), common * children / extent)
-            })
-    }
-
-    /// Returns the iterations that `order` passes on to its innermost statement.
-    fn passed(&self, order: &[Index]) -> f64 {
-        let mut bound = IndexSet::EMPTY;
-        let mut passed = 1.0;
-        for &index in order {
-            passed *= self.effective(bound, index).1;
-            bound = bound.with(index);
+    /// Returns the expected number of distinct coordinates in the levels of `set`, a bit a position: the coverage of
+    /// equation 4 for any number of levels, `cells (1 - exp(-nnz / cells))`.
+    fn expected(&self, set: usize) -> f64 {
+        if set + 1 == 1 << self.extents.len() {
+            return self.nonzeros;
         }
-        passed
+        let inside = self.extents.iter().enumerate().filter(|(at, _)| set >> at & 1 == 1);
+        let cells: f64 = inside.map(|(_, extent)| extent).product();
+        if set == 0 { 1.0 } else { -cells * (-self.nonzeros / cells).exp_m1() }
     }
 
-    /// Returns the cost to insert into the workspace of an assembled result, and to sort its entries.
-    ///
-    /// The workspace stands inside the outermost loops over indices of the result, and has its other indices.
-    fn workspace(&self, order: &[Index]) -> f64 {
-        if self.problem.output != OutputForm::Assembled {
-            return 0.0;
-        }
-        let outside = self.problem.assembled_outside(order);
-        let dimensions = (self.problem.expr.output.indices.len() - outside) as f64;
-        let (inserts, entries, runs) = self.workspace_entries(order, outside);
-        let sorts = entries * (entries / runs.max(1.0)).max(1.0).log2();
-        dimensions * (WEIGHTS.insert * inserts + WEIGHTS.sort * sorts)
+    fn nodes(&self, set: usize) -> f64 {
+        self.nodes.get(set).copied().unwrap_or_else(|| self.expected(set))
     }
 
-    /// Returns the insertions, the entries of all runs of the workspace, and the runs.
-    fn workspace_entries(&self, order: &[Index], outside: usize) -> (f64, f64, f64) {
-        let (inserts, runs) = (self.passed(order), self.passed(&order[..outside]));
-        let cells = self.problem.workspace_cells(order) as f64;
-        (inserts, runs * covered(cells, inserts / runs.max(1.0)), runs)
+    /// Returns the share ρ of the coordinates of the level at `position` that occur below the levels of `set`.
+    fn share(&self, set: usize, position: usize) -> f64 {
+        let below = self.nodes(set | 1 << position);
+        (below / (self.nodes(set) * self.extents[position])).min(1.0)
+    }
+}
+
+/// The loops of a term: how often the body of each begins, and how often it is reached where several operands agree.
+struct Walk {
+    visits: Vec<f64>,
+    reached: Vec<f64>,
+}
+
+/// Prices orders of the loops of a problem.
+pub(super) struct Judge<'a> {
+    pub(super) problem: &'a Problem,
+    pub(super) stores: &'a Stores<'a>,
+    operands: Vec<Walked>,
+}
+
+impl<'a> Judge<'a> {
+    pub(super) fn new(problem: &'a Problem, stores: &'a Stores<'a>) -> Judge<'a> {
+        let operands = (0..problem.sparse.len()).map(|at| Walked::of(problem, at)).collect();
+        Judge { problem, stores, operands }
     }
 
-    /// Returns the cost to transpose every operand whose levels do not follow `order`, and an assembled result that
-    /// is not met in its own.
-    fn transposition(&self, order: &[Index]) -> f64 {
-        let follows = |levels: &[Index]| {
-            let places = levels.iter().map(|level| order.iter().position(|index| index == level));
-            places.is_sorted()
+    /// Returns the cost of transposing the sparse operand at `operand`.
+    pub(super) fn transposition(&self, operand: usize) -> f64 {
+        TRANSPOSE * self.operands[operand].nonzeros
+    }
+
+    /// Returns the cost of sorting the result, whose elements are estimated from the products of a join.
+    pub(super) fn sorting_of_result(&self) -> f64 {
+        let joined = self.joined(self.problem.expr.all());
+        TRANSPOSE * self.elements(joined)
+    }
+
+    /// Returns about how many combinations of `loops` the sparse operands leave, whatever the order of the loops.
+    pub(super) fn joined(&self, loops: IndexSet) -> f64 {
+        let share = |x: &Walked| {
+            let bit = |(at, index): (usize, &Index)| usize::from(loops.contains(*index)) << at;
+            let set: usize = x.indices.iter().enumerate().map(bit).sum();
+            let inside = x.extents.iter().enumerate().filter(|(at, _)| set >> at & 1 == 1);
+            x.nodes(set) / inside.map(|(_, extent)| extent).product::<f64>()
         };
-        let moved = self.priors.iter().filter(|prior| !follows(&prior.operand().levels));
-        let mut nonzeros: f64 = moved.map(Prior::nonzeros).sum();
-        if self.problem.output == OutputForm::Assembled
-            && !follows(&self.problem.expr.output.indices)
-        {
-            nonzeros += self.workspace_entries(order, self.problem.assembled_outside(order)).1;
-        }
-        WEIGHTS.transpose * nonzeros
+        self.cells(loops) * self.operands.iter().map(share).product::<f64>()
     }
+
+    /// Returns the number of combinations of `indices`.
+    fn cells(&self, indices: IndexSet) -> f64 {
+        indices.iter().map(|index| self.problem.extents.of(index).max(1) as f64).product()
+    }
+
+    /// Returns about how many elements a result of so many products has, by equation 4.
+    fn elements(&self, products: f64) -> f64 {
+        let cells = self.cells(self.problem.expr.output.set());
+        -cells * (-products / cells).exp_m1()
+    }
+
+    /// Returns the loops of the terms of `path` if those over all indices are ordered as `order`, and what they cost; `None`
+    /// if the operands cannot be stored for them.
+    pub(super) fn price(&self, path: &Path, order: &[Index]) -> Option<(Vec<Vec<Index>>, Price)> {
+        let lead = self.stores.lead(self.problem, order)?;
+        let orders: Option<Vec<Vec<Index>>> =
+            path.terms.iter().map(|term| self.stores.order_of(term, order)).collect();
+        let orders = orders?;
+        let mut price = Price {
+            over_bound: false,
+            computing: 0.0,
+            workspaces: 0.0,
+            transposing: self.transposing(&lead),
+        };
+        for (at, (term, own)) in path.terms.iter().zip(&orders).enumerate() {
+            let walk = self.walk(term, own, &lead);
+            let before = at.checked_sub(1).map_or(&[][..], |before| &orders[before]);
+            price.computing += walk.visits[shared(before, own)..].iter().sum::<f64>();
+            // Each further operand is one more multiplication.
+            let more = term.inputs.len().saturating_sub(2) as f64;
+            price.computing += more * walk.visits.last().copied().unwrap_or(0.0);
+            match path.consumer(at) {
+                Some(reader) => {
+                    let fused = (at..reader).map(|t| shared(&orders[t], &orders[t + 1])).min();
+                    let fused: IndexSet = own[..fused.unwrap_or(0)].iter().copied().collect();
+                    let stored = term.output - fused;
+                    price.over_bound |= !self.problem.allows_buffer(stored);
+                    let fillings = fused.len().checked_sub(1).map_or(1.0, |at| walk.reached[at]);
+                    price.workspaces += LANE * fillings * self.cells(stored);
+                }
+                None if lead.form == OutputForm::Assembled => self.assemble(own, &walk, &mut price),
+                None => {}
+            }
+        }
+        Some((orders, price))
+    }
+
+    /// The sum of the sparse operands that are stored in another order than the problem names.
+    fn transposing(&self, lead: &Lead) -> f64 {
+        let moved = (0..self.operands.len()).filter(|at| lead.transposed >> at & 1 == 1);
+        moved.map(|at| self.transposition(at)).sum()
+    }
+
+    /// Adds the workspace of an assembled result, and its transposition where it is not met in its order.
+    fn assemble(&self, own: &[Index], walk: &Walk, price: &mut Price) {
+        let outside = self.problem.assembled_outside(own);
+        let output = &self.problem.expr.output.indices;
+        let dimensions = output.len().saturating_sub(outside) as f64;
+        let inserted = walk.reached.last().copied().unwrap_or(1.0);
+        let elements = self.elements(inserted);
+        let fillings = outside.checked_sub(1).map_or(1.0, |last| walk.reached[last].max(1.0));
+        let compared = (1.0 + elements / fillings).log2();
+        price.workspaces += (INSERT * inserted + SORT * elements * compared) * dimensions;
+        if outside == 0 || output.get(..outside) != Some(&own[..outside]) {
+            price.transposing += TRANSPOSE * elements;
+        }
+    }
+
+    /// Follows the loops `order` of `term`.
+    ///
+    /// A loop visits the coordinates of the operand that has the fewest, and locates them in the others.  It goes on with
+    /// those that all have.
+    fn walk(&self, term: &Term, order: &[Index], lead: &Lead) -> Walk {
+        let mut walk = Walk { visits: Vec::new(), reached: Vec::new() };
+        let mut walked = vec![0_usize; self.operands.len()];
+        let mut reached = 1.0;
+        for (depth, &index) in order.iter().enumerate() {
+            let extent = self.problem.extents.of(index).max(1) as f64;
+            let (mut fewest, mut common, mut sparse) = (1.0_f64, 1.0_f64, false);
+            for (at, x) in self.operands.iter().enumerate() {
+                let Some(position) = x.indices.iter().position(|&one| one == index) else {
+                    continue;
+                };
+                let next = at == lead.operand
+                    && lead.levels.get(walked[at].count_ones() as usize) == Some(&index);
+                if !next && !term.inputs.contains(&Source::Input(x.input)) {
+                    continue;
+                }
+                let share = x.share(walked[at], position);
+                walked[at] |= 1 << position;
+                (fewest, common, sparse) = (fewest.min(share), common * share, true);
+            }
+            let lane = if sparse || depth + 1 < order.len() { 1.0 } else { LANE };
+            walk.visits.push(reached * extent * fewest * lane);
+            reached *= extent * common;
+            walk.reached.push(reached);
+        }
+        walk
+    }
+}
+
+/// Returns how many loops two orders share from the outside.
+fn shared(a: &[Index], b: &[Index]) -> usize {
+    a.iter().zip(b).take_while(|(a, b)| a == b).count()
 }

@@ -1,39 +1,58 @@
-//! The scheduler of Scorch: one loop nest around the whole product, chosen from the structure alone.
+//! The scheduler of Scorch: a greedy order of the loops, in a fraction of a millisecond.
 //!
-//! 1. Indices are sorted by how sparse their coordinates are, and each is pushed inwards while that lowers the cost of
-//!    computation, workspace and transpositions together ([`order`], [`costs`]).
-//! 2. The orders in which tensors are stored form a graph; the cheapest edge of each cycle is a transposition
-//!    ([`constraints`]).  The order that keeps the others is pushed in the same way, and the cheaper of the two is taken.
-//! 3. The workspace of an assembled result stands inside the outermost loops over its indices: the producer fills it,
-//!    the consumer appends it in order.
+//! One order of all indices gives the loops around every term and the level orders of the sparse operands.  It is found
+//! from extents and numbers of non-zeros.
 //!
-//! No statistics are looked at but extents and numbers of non-zeros, and each of the `n` indices has at most `n` places, so a
-//! search takes some ten microseconds.  Departures from the paper stand where they are made: [`prior`] and
-//! [`costs`].  Unions do not occur, since a sum is computed product by product.
+//! 1. The mode orders of the operands are a graph (`constraints`, lines 11 to 18 of algorithm 1).
+//! 2. Indices are ranked by the sparsity of what their loops visit (`filters`, lines 3 to 5, section III-B).
+//! 3. Each index is pushed inward while that costs less (`pushes`, lines 6 to 10, with the costs of section III-C in
+//!    `costs`).
+//! 4. The best order of each path gives a nest.  The buffers between its terms are the workspaces of lines 19 to 25, and
+//!    an assembled result has its own.
 //!
-//! Source: Yan, Root, Gale, Broman, Kjolstad, "Fast Autoscheduling for Sparse ML Frameworks" (Scorch), algorithm 1 and
-//! section III.
+//! Where the paper leaves something open, or its rule does not fit here:
+//!
+//! - `C_comp` adds up the iterations of all loops.  The product in the paper counts the innermost ones only, and so
+//!   sees no difference between the inner product and Gustavson's algorithm.
+//! - The share ρ of a sparse level follows from the number of non-zeros by the coverage of equation 4.
+//! - Pushes go inward only, and can end in a local minimum.  They start a second time from the order that suits
+//!   the graph without its cheapest cyclic edges; the cheaper end counts.
+//! - The paper orders the loops of one product.  Here the costs of a path of several terms add up, and the
+//!   cheapest of a few paths comes first.
+//! - If a nest breaks a rule, the next best one counts; if all do, loops over the trees stand outside (`sparse_outside`).
+//!
+//! Source: Yan et al., "Fast Autoscheduling for Sparse ML Frameworks" (Scorch), sections III and V.
 
 mod constraints;
 mod costs;
-mod order;
-mod prior;
+mod filters;
+mod pushes;
+mod storage;
+#[cfg(test)]
+mod tests;
 
 use std::time::Instant;
 
-use crate::autoschedule::orders::{LevelOrder, OrdersFound, Storage, on_storage, search_each};
-use crate::autoschedule::scorch::order::{Levels, Order, choose};
+use crate::autoschedule::orders::ordered;
+use crate::autoschedule::paths::no_schedule;
+use crate::autoschedule::sparse_outside::sparse_outside;
 use crate::autoschedule::{
-    Breadth, Scheduler, SearchLimits, SearchOutcome, SearchReport, StopReason, rank,
+    Breadth, Candidate, OrdersFound, Scheduler, SearchLimits, SearchOutcome, SearchReport,
+    StopReason, Storage, finish, rank,
 };
-use crate::cost::Machine;
+use crate::cost::{Machine, estimate};
 use crate::einsum::{Index, IndexSet};
 use crate::error::CoreError;
 use crate::nest::Forest;
-use crate::path::{Path, Source, unfactorised};
-use crate::schedule::{Problem, has_pattern_of};
+use crate::path::{Path, chains, greedy, unfactorised};
+use crate::schedule::{OutputForm, Problem};
 
-/// The scheduler `scorch`: a loop order by structure alone, within a tenth of a millisecond.
+use constraints::ModeOrders;
+use costs::Judge;
+use pushes::{Pushed, push};
+use storage::Stores;
+
+/// The scheduler `scorch`: the greedy order of the loops of Scorch, with the levels of the operands in the same order.
 pub(super) struct Scorch;
 
 impl Scheduler for Scorch {
@@ -45,11 +64,25 @@ impl Scheduler for Scorch {
         &self,
         problem: &Problem,
         machine: &Machine,
-        _: &SearchLimits,
+        limits: &SearchLimits,
     ) -> Result<SearchOutcome, CoreError> {
         let start = Instant::now();
-        let order = choose(problem, Levels::Fixed).ok_or_else(|| none(problem))?;
-        self.outcome(problem, machine, &order, start)
+        let stores = Stores::given(problem);
+        let chosen = chosen(&Judge::new(problem, &stores), limits);
+        let mut candidates = Vec::new();
+        for one in &chosen {
+            candidates.extend(candidate(problem, &one.path, &one.pushed.loops, machine)?);
+        }
+        if candidates.is_empty() {
+            let one = unfactorised(&problem.expr);
+            let nests = chosen.iter().map(|one| &one.path).chain([&one]);
+            let nests = nests.flat_map(|path| sparse_outside(problem, path, machine)).collect();
+            candidates = rank(problem, machine, nests)?;
+        }
+        if candidates.is_empty() {
+            return Err(no_schedule(problem));
+        }
+        Ok(SearchOutcome { candidates, report: report(&chosen, start) })
     }
 
     fn search_storages(
@@ -60,171 +93,172 @@ impl Scheduler for Scorch {
         limits: &SearchLimits,
     ) -> Result<OrdersFound, CoreError> {
         let start = Instant::now();
-        let order = choose(problem, Levels::Free).ok_or_else(|| none(problem))?;
-        let storage = storage(problem, &order.loops);
-        if !storages.contains(&storage) {
-            return search_each(self, problem, storages, machine, limits);
+        let stores = Stores::any(problem, storages);
+        let judge = Judge::new(problem, &stores);
+        let chosen = chosen(&judge, limits);
+        let mut candidates = Vec::new();
+        for one in &chosen {
+            let lead = stores.lead(problem, &one.pushed.order);
+            let Some(storage) = lead.and_then(|lead| storages.get(lead.storage?)) else { continue };
+            let posed = storage.problem(problem);
+            let found = candidate(&posed, &one.path, &one.pushed.loops, machine)?;
+            candidates.extend(found.map(|found| ordered(&posed, storage, found, machine)));
         }
-        let posed = storage.problem(problem);
-        let found = self.outcome(&posed, machine, &order, start)?;
-        Ok(on_storage(&posed, &storage, found, machine))
-    }
-}
-
-impl Scorch {
-    fn outcome(
-        &self,
-        problem: &Problem,
-        machine: &Machine,
-        order: &Order,
-        start: Instant,
-    ) -> Result<SearchOutcome, CoreError> {
-        let (path, orders) = split(problem, &order.loops);
-        let mut candidates = rank(problem, machine, vec![(path, Forest::fused(&orders))])?;
+        let mut report = report(&chosen, start);
+        let mut refused = None;
+        for storage in storages.iter().take_while(|_| chosen.is_empty() || candidates.is_empty()) {
+            let posed = storage.problem(problem);
+            match self.search_within(&posed, machine, limits) {
+                Ok(found) => {
+                    let one = |candidate| ordered(&posed, storage, candidate, machine);
+                    candidates.extend(found.candidates.into_iter().map(one));
+                    report.explored += found.report.explored;
+                    report.paths = report.paths.max(found.report.paths);
+                    break;
+                }
+                Err(error) => refused = Some(error),
+            }
+        }
         if candidates.is_empty() {
-            // One term needs no buffer, so no bound is in its way.
-            let nest = Forest::fused(std::slice::from_ref(&order.loops));
-            candidates = rank(problem, machine, vec![(unfactorised(&problem.expr), nest)])?;
+            return Err(refused.unwrap_or_else(|| CoreError::NoSchedule {
+                expr: problem.expr.to_string(),
+                why: "no order of the levels was given".into(),
+            }));
         }
-        if candidates.is_empty() {
-            return Err(none(problem));
+        report.seconds = start.elapsed().as_secs_f64();
+        Ok(OrdersFound { candidates, report })
+    }
+}
+
+/// The best order of the loops of a path.
+struct Chosen {
+    path: Path,
+    pushed: Pushed,
+}
+
+/// Returns the best order of each path that has one, the cheapest first.  The paths share the work that `limits` allow, of
+/// which each order of the loops takes as much as a nest.
+fn chosen(judge: &Judge, limits: &SearchLimits) -> Vec<Chosen> {
+    let graph = mode_orders(judge);
+    let natural = graph.sorted(&named(judge.problem));
+    let ranked = filters::by_sparsity(judge.problem, &natural);
+    let mut starts = vec![ranked.clone(), graph.sorted(&ranked), natural];
+    starts.dedup();
+    if let Stores::Any { storages, .. } = judge.stores
+        && starts.iter().all(|start| judge.stores.lead(judge.problem, start).is_none())
+    {
+        let suits = |order: &Vec<Index>| judge.stores.lead(judge.problem, order).is_some();
+        starts.extend(storages.iter().map(|storage| suited(storage, &ranked)).find(suits));
+    }
+    let mut chosen: Vec<Chosen> = Vec::new();
+    let paths = paths(judge);
+    let most = limits.max_work / SearchLimits::NEST_CHOICES / (paths.len() * starts.len()) as u64;
+    for path in paths {
+        let mut best: Option<Pushed> = None;
+        let (mut priced, mut cut) = (0, false);
+        for start in &starts {
+            let pushed = push(judge, &path, start.clone(), &ranked, most as usize);
+            let Some(pushed) = pushed else { continue };
+            priced += pushed.priced;
+            cut |= pushed.cut;
+            if best.as_ref().is_none_or(|best| pushed.price.is_less(&best.price)) {
+                best = Some(pushed);
+            }
         }
-        let report = SearchReport {
-            scheduler: self.name(),
-            breadth: Breadth::All,
-            paths: 1,
-            pruned: 0,
-            explored: order.priced,
-            seconds: start.elapsed().as_secs_f64(),
-            stop: StopReason::Complete,
-        };
-        Ok(SearchOutcome { candidates, report })
+        chosen.extend(best.map(|pushed| Chosen { path, pushed: Pushed { priced, cut, ..pushed } }));
+    }
+    chosen.sort_by(|a, b| {
+        let (a, b) = (&a.pushed.price, &b.pushed.price);
+        a.over_bound.cmp(&b.over_bound).then(a.total().total_cmp(&b.total()))
+    });
+    chosen
+}
+
+/// The graph of the mode orders of all tensors with sparse levels, without cycles.
+fn mode_orders(judge: &Judge) -> ModeOrders {
+    let problem = judge.problem;
+    let mut graph = ModeOrders::default();
+    for (at, x) in problem.sparse.iter().enumerate() {
+        graph.add(&x.levels, judge.transposition(at));
+    }
+    if problem.output == OutputForm::Assembled {
+        graph.add(&problem.expr.output.indices, judge.sorting_of_result());
+    }
+    graph.break_cycles();
+    graph
+}
+
+/// Returns `ranked` in an order that keeps that of the levels of `storage`.
+fn suited(storage: &Storage, ranked: &[Index]) -> Vec<Index> {
+    let mut graph = ModeOrders::default();
+    storage.operands.iter().for_each(|(_, order)| graph.add(&order.levels, 1.0));
+    graph.break_cycles();
+    graph.sorted(ranked)
+}
+
+/// All indices: those of the sparse operands by level, then those of the output, then the others.
+fn named(problem: &Problem) -> Vec<Index> {
+    let mut order: Vec<Index> = Vec::new();
+    let levels = problem.sparse.iter().flat_map(|x| &x.levels).copied();
+    let levels: Vec<Index> = levels.chain(problem.expr.output.indices.iter().copied()).collect();
+    for index in levels.into_iter().chain(problem.expr.all().iter()) {
+        if !order.contains(&index) && problem.expr.all().contains(index) {
+            order.push(index);
+        }
+    }
+    order
+}
+
+/// The paths whose loops are ordered: those along the levels of the first tree, two greedy ones, and that of one term.
+fn paths(judge: &Judge) -> Vec<Path> {
+    let problem = judge.problem;
+    let fits = |result: IndexSet| problem.allows_buffer(result - problem.walked(result));
+    // The bits of positive numbers are ordered as the numbers are.
+    let count = |loops| judge.joined(loops).to_bits();
+    let smallest =
+        greedy(&problem.expr, &|result, loops| (!fits(result), count(result), count(loops)));
+    let fewest =
+        greedy(&problem.expr, &|result, loops| (!fits(result), count(loops), count(result)));
+    let along = problem.sparse.first().map(|x| chains(&problem.expr, x.input, &x.levels));
+    let one = unfactorised(&problem.expr);
+    let mut paths: Vec<Path> = Vec::new();
+    for path in along.into_iter().flatten().chain([smallest, fewest, one]) {
+        if !paths.contains(&path) {
+            paths.push(path);
+        }
+    }
+    paths
+}
+
+/// Completes and judges the nest of `loops`; `None` if it breaks a rule.
+fn candidate(
+    problem: &Problem,
+    path: &Path,
+    loops: &[Vec<Index>],
+    machine: &Machine,
+) -> Result<Option<Candidate>, CoreError> {
+    let schedule = finish(problem, path.clone(), Forest::fused(loops), machine);
+    match schedule.verify(problem) {
+        Ok(()) => {
+            let cost = estimate(problem, &schedule, machine);
+            Ok(Some(Candidate { schedule, cost }))
+        }
+        Err(CoreError::Illegal { .. }) => Ok(None),
+        Err(error) => Err(error),
     }
 }
 
-/// Returns the terms inside `loops` with the loops of each.
-///
-/// What the innermost loops sum up is multiplied by the operands that do not depend on them afterwards: the loops of
-/// the producer, of which the workspace is a number, and those of the consumer (algorithm 1, lines 19 to 25).
-fn split(problem: &Problem, loops: &[Index]) -> (Path, Vec<Vec<Index>>) {
-    let expr = &problem.expr;
-    let output = expr.output.set();
-    let outer = loops.iter().rposition(|&index| output.contains(index)).map_or(0, |last| last + 1);
-    let summed: IndexSet = loops[outer..].iter().copied().collect();
-    let depends = |input: &usize| !(expr.inputs[*input].set() & summed).is_empty();
-    let (inner, after): (Vec<usize>, Vec<usize>) = (0..expr.inputs.len()).partition(depends);
-    let own = inner.iter().fold(IndexSet::EMPTY, |set, &input| set | expr.looped(input));
-    // A producer that lacks an outer loop would stand in other loops.
-    if after.is_empty() || inner.len() < 2 || own != loops.iter().copied().collect() {
-        return (unfactorised(expr), vec![loops.to_vec()]);
-    }
-    let sources = |inputs: Vec<usize>| inputs.into_iter().map(Source::Input);
-    let consumer = std::iter::once(Source::Term(0)).chain(sources(after)).collect();
-    let path = Path::of_products(&[sources(inner).collect(), consumer], expr);
-    (path, vec![loops.to_vec(), loops[..outer].to_vec()])
-}
-
-fn none(problem: &Problem) -> CoreError {
-    let why = "no single loop nest walks all sparse operands as they are stored".to_owned();
-    CoreError::NoSchedule { expr: problem.expr.to_string(), why }
-}
-
-/// Returns the storage whose levels follow `loops`.
-///
-/// First comes the operand whose pattern the result can have; otherwise the one whose root is the outermost loop, so that tasks
-/// own what they write.
-fn storage(problem: &Problem, loops: &[Index]) -> Storage {
-    let inputs: Vec<usize> = problem.sparse.iter().map(|x| x.input).collect();
-    let mut operands: Vec<(usize, LevelOrder)> = problem
-        .sparse
-        .iter()
-        .map(|x| {
-            let levels = loops.iter().copied().filter(|index| x.levels.contains(index)).collect();
-            (x.input, LevelOrder { levels, fused: 1 })
-        })
-        .collect();
-    let keeps = |(input, _): &(usize, LevelOrder)| has_pattern_of(&problem.expr, *input, &inputs);
-    let outermost = |(_, order): &(usize, LevelOrder)| {
-        let root = order.levels.first();
-        loops.iter().position(|index| Some(index) == root)
-    };
-    operands.sort_by_key(|operand| (!keeps(operand), outermost(operand)));
-    let leader = operands.first().map(|(input, _)| *input);
-    // The others stay in the order of the expression, as the storages that are offered have them.
-    operands.sort_by_key(|(input, _)| (Some(*input) != leader, *input));
-    Storage { operands }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::costs::Costs;
-    use super::order::{Levels, choose};
-    use super::split;
-    use crate::einsum::{Expr, Extents, Index};
-    use crate::nest::Forest;
-    use crate::schedule::{OutputForm, Pattern, Problem, SparseOperand};
-
-    /// Poses `text` with its inputs `sparse`, each with a thousandth of its cells; all extents are 2,000.
-    fn problem(text: &str, sparse: &[usize], output: OutputForm) -> Problem {
-        let expr: Expr = text.parse().unwrap();
-        let extents: Extents = expr.all().iter().map(|index| (index, 2000)).collect();
-        let operand = |&input: &usize| {
-            let levels = expr.inputs[input].indices.clone();
-            let cells = 2000_u64.pow(levels.len() as u32);
-            let counted = (levels.iter().copied().collect(), cells / 1000);
-            let pattern = Pattern::from_iter([counted]);
-            SparseOperand { input, levels, fused: 1, pattern }
-        };
-        let sparse = sparse.iter().map(operand).collect();
-        let posed = Problem::joining(expr, extents, sparse);
-        Problem { output, ..posed }
-    }
-
-    fn loops(problem: &Problem) -> String {
-        let order = choose(problem, Levels::Free).unwrap();
-        order.loops.iter().map(|index| index.letter()).collect()
-    }
-
-    #[test]
-    fn the_orders_of_the_paper_come_out() {
-        let dense = OutputForm::Dense;
-        assert_eq!(loops(&problem("ij,j->i", &[0], dense)), "ij");
-        assert_eq!(loops(&problem("ij,jk->ik", &[0], dense)), "ijk");
-        assert_eq!(loops(&problem("ij,ik,kj->ij", &[0], OutputForm::Pattern)), "ijk");
-        // Gustavson's algorithm: the outer product scatters over two modes, and inner products meet nothing.
-        assert_eq!(loops(&problem("ij,jk->ik", &[0, 1], OutputForm::Assembled)), "ijk");
-    }
-
-    #[test]
-    fn what_is_summed_inside_is_multiplied_once() {
-        let sampled = problem("ij,ik,kj->ij", &[0], OutputForm::Pattern);
-        let (path, orders) = split(&sampled, &crate::einsum::indices("ijk"));
-        assert_eq!(path.terms.len(), 2);
-        assert_eq!(Forest::fused(&orders).to_string(), "i{ j{ k{ T1 } T2 } }");
-        // The product of the dense matrices alone lacks no loop, but nothing is left to multiply it by.
-        let plain = problem("ij,jk->ik", &[0], OutputForm::Dense);
-        assert_eq!(split(&plain, &crate::einsum::indices("ijk")).0.terms.len(), 1);
-    }
-
-    #[test]
-    fn an_inner_product_is_a_cliff() {
-        let product = problem("ij,jk->ik", &[0, 1], OutputForm::Assembled);
-        let costs = Costs::new(&product);
-        let order = |text: &str| -> Vec<Index> { crate::einsum::indices(text) };
-        let (rows, inner) = (costs.computation(&order("ijk")), costs.computation(&order("ikj")));
-        assert!(inner > 100.0 * rows, "{inner} against {rows}");
-        assert!(costs.of(&order("jik")) > costs.of(&order("ijk")));
-    }
-
-    #[test]
-    fn a_cycle_of_orders_is_a_transposition() {
-        // The second operand is stored by the other mode: one of the two is transposed.
-        let product = problem("ij,ji->", &[0, 1], OutputForm::Dense);
-        assert!(choose(&product, Levels::Fixed).is_none());
-        assert_eq!(loops(&product).len(), 2);
-        let fixed = problem("ij,kj->ik", &[0], OutputForm::Dense);
-        let order = choose(&fixed, Levels::Fixed).unwrap();
-        let place = |letter| order.loops.iter().position(|index| index.letter() == letter);
-        assert!(place('i') < place('j'));
+fn report(chosen: &[Chosen], start: Instant) -> SearchReport {
+    SearchReport {
+        scheduler: Scorch.name(),
+        breadth: Breadth::All,
+        paths: chosen.len(),
+        pruned: 0,
+        explored: chosen.iter().map(|one| one.pushed.priced).sum(),
+        seconds: start.elapsed().as_secs_f64(),
+        stop: match chosen.iter().any(|one| one.pushed.cut) {
+            true => StopReason::Work,
+            false => StopReason::Enough,
+        },
     }
 }
