@@ -57,7 +57,7 @@ fn schedules_of_every_scheduler_agree_with_the_oracle() {
     check_all(cases(SEARCHED_CASES) * SCHEDULERS.len() as u64, |native, interpreter, seed| {
         let number = SCHEDULERS.len() as u64;
         let case = Case::searched(seed / number, SCHEDULERS[(seed % number) as usize]);
-        let compiled = (seed / number % 8 == 0).then_some(native);
+        let compiled = (seed / number).is_multiple_of(8).then_some(native);
         (case, compiled.into_iter().chain([interpreter]).collect())
     });
 }

@@ -11,7 +11,7 @@ use crate::schedule::{OutputForm, Problem, has_pattern_of};
 /// The ways in which the sparse operands may be stored.
 pub(super) enum Stores<'a> {
     /// As the problem has them.
-    Given(LevelNesting),
+    Given(Box<LevelNesting>),
     /// In one of several ways.
     Any {
         /// These ways.
@@ -37,7 +37,7 @@ pub(super) struct Lead {
 
 impl<'a> Stores<'a> {
     pub(super) fn given(problem: &Problem) -> Stores<'static> {
-        Stores::Given(LevelNesting::new(problem))
+        Stores::Given(Box::new(LevelNesting::new(problem)))
     }
 
     pub(super) fn any(problem: &Problem, storages: &'a [Storage]) -> Stores<'a> {
