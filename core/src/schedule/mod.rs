@@ -5,6 +5,7 @@
 //! prefetches.  It is a plain value that prints, parses back, and is judged legal in one place,
 //! [`Schedule::verify`].  Searches make schedules; lowering never knows which one did.
 
+mod infer;
 mod legal;
 mod pattern;
 mod problem;
@@ -14,6 +15,7 @@ use crate::einsum::Index;
 use crate::nest::{Forest, Node};
 use crate::path::Path;
 
+pub use infer::{Inferred, InferredLevel, LevelKind, infer};
 pub(crate) use legal::MOST_WORKSPACE_CELLS;
 pub use legal::Rule;
 pub use pattern::Pattern;
