@@ -58,10 +58,11 @@ pub(crate) struct OperandArgs {
     /// The extent of all other indices that the sparse operands lack.
     #[arg(long, short, value_name = "R", value_parser = parse_extent)]
     pub(crate) rank: Option<u64>,
-    /// How a result is stored that has the pattern of no operand: as an array (dense), or as a list of
-    /// what is met (sparse).  `einsum` takes what the file of --out holds.
-    #[arg(long, value_name = "FORM", default_value = "dense", value_parser = parse_result)]
-    pub(crate) result: ResultForm,
+    /// How a result is stored that has the pattern of no operand: as an array (dense), as a list of
+    /// what is met (sparse), or as suits it (auto): a list where several operands are sparse and few
+    /// elements are expected.  `einsum` takes what the file of --out holds.
+    #[arg(long, value_name = "FORM", default_value = "auto", value_parser = parse_result)]
+    pub(crate) result: Form,
     /// The number of non-zeros, where there is no file.
     #[arg(long, value_name = "N", value_parser = parse_extent, conflicts_with = "tensor")]
     pub(crate) nnz: Option<u64>,
@@ -119,6 +120,15 @@ pub(crate) struct ShowArgs {
     /// Replace figures that exist.
     #[arg(long)]
     pub(crate) overwrite: bool,
+}
+
+/// How a result is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// As suits it.
+    Auto,
+    /// So.
+    Given(ResultForm),
 }
 
 /// An operand and its file.
@@ -180,12 +190,13 @@ pub(crate) fn parse_index_extent(text: &str) -> Result<(String, u64), String> {
     Ok((word.to_owned(), parse_extent(extent)?))
 }
 
-/// Parses `dense` or `sparse`.
-fn parse_result(text: &str) -> Result<ResultForm, String> {
+/// Parses `auto`, `dense` or `sparse`.
+fn parse_result(text: &str) -> Result<Form, String> {
     match text {
-        "dense" => Ok(ResultForm::Dense),
-        "sparse" => Ok(ResultForm::Sparse),
-        _ => Err(format!("`{text}` is no form of a result; use dense or sparse")),
+        "auto" => Ok(Form::Auto),
+        "dense" => Ok(Form::Given(ResultForm::Dense)),
+        "sparse" => Ok(Form::Given(ResultForm::Sparse)),
+        _ => Err(format!("`{text}` is no form of a result; use auto, dense or sparse")),
     }
 }
 

@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use decompose_common::progress::Screen;
-use decompose_core::contract::Request;
+use decompose_core::compute::suited_form;
+use decompose_core::contract::{Request, ResultForm, count_join};
 use decompose_core::einsum::{Access, Assignment, Expr, Index};
 use decompose_core::kernels::MAX_ORDER;
 use decompose_formats::io::{ExtentsFrom, ReadReport};
@@ -12,7 +13,7 @@ use decompose_formats::{Coo, Duplicates, Ints, PatternCounts, Value, Width};
 
 use crate::failure::Failure;
 use crate::input::{Input, InputArgs};
-use crate::schedule::args::OperandArgs;
+use crate::schedule::args::{Form, OperandArgs};
 use crate::schedule::expr;
 use crate::schedule::extents::Known;
 
@@ -86,8 +87,20 @@ impl<V: Value> ScheduleInput<V> {
             counts.iter().map(|(input, counts)| (*input, counts)).collect();
         let mut request = Request::joining(expr, &counted, &shapes)?;
         request.value_bytes = V::BYTES;
-        request.result = args.result;
-        let tensors = tensors.into_iter().map(|(input, list)| (input, list.tensor)).collect();
+        let tensors: Vec<(usize, Coo<V>)> =
+            tensors.into_iter().map(|(input, list)| (input, list.tensor)).collect();
+        if let [(a, left), (b, right)] = tensors.as_slice() {
+            let inputs =
+                [(*a, left), (*b, right)].map(|(at, list)| (&request.expr.inputs[at], list));
+            let output = request.expr.output.set();
+            let [a, b] = inputs;
+            request.join = Some(screen.phase("join", || count_join(a, b, output)).0);
+        }
+        request.result = match args.result {
+            Form::Given(form) => form,
+            Form::Auto if request.sparse.len() > 1 => suited_form(&request.problem_on(&[])),
+            Form::Auto => ResultForm::Dense,
+        };
         Ok(ScheduleInput { request, tensors, sources })
     }
 }

@@ -112,6 +112,7 @@ fn report<V: Value>(
         text +=
             &format!("{:<22}{access}: {extents}, {nnz} {entries}; {source}\n", "sparse operand");
     }
+    text += &show::result_line(request);
     text += &show::path_table(pick);
     let tree = if pick.trees.len() == 1 { "tree" } else { "trees" };
     text += &format!("\nnest on {tree} {}\n{}", pick.trees_typed(), show::nest(pick)?);

@@ -3,8 +3,9 @@
 use std::fmt::{self, Write};
 
 use decompose_common::machine::size;
+use decompose_core::contract::Request;
 use decompose_core::path::{Source, term_text, unfactorised};
-use decompose_core::schedule::{Conflict, Problem};
+use decompose_core::schedule::{Conflict, LevelKind, Problem, infer};
 use decompose_formats::counted;
 use decompose_formats::stats::grouped;
 use decompose_plot::{LoopKind, NestFigure, NestNode};
@@ -12,6 +13,33 @@ use decompose_plot::{LoopKind, NestFigure, NestNode};
 use crate::failure::Failure;
 use crate::schedule::choose::{How, Pick, Selection};
 use crate::schedule::outline::nest_figure;
+
+/// Returns what is expected of the result: its elements, from the counts of the operands alone and as they were counted of
+/// their join, and how its levels are best stored.  Nothing of a single number.
+pub(crate) fn result_line(request: &Request) -> String {
+    let counted = request.problem_on(&[]);
+    if counted.expr.output.indices.is_empty() {
+        return String::new();
+    }
+    let inferred = infer(&counted);
+    let expected = infer(&Problem { join: None, ..counted.clone() }).elements;
+    let known = match counted.join {
+        Some(_) => format!(", {} counted", grouped(inferred.elements as u64)),
+        None => String::new(),
+    };
+    let kind = |kind| match kind {
+        LevelKind::Dense => "dense",
+        LevelKind::Compressed => "compressed",
+    };
+    let levels: Vec<String> = inferred
+        .levels
+        .iter()
+        .map(|level| format!("{} {}", level.index, kind(level.kind)))
+        .collect();
+    let (name, levels) = (&counted.expr.output, levels.join(", "));
+    let expected = grouped(expected.ceil() as u64);
+    format!("{:<22}{name}: {expected} elements estimated{known}; {levels}\n", "result")
+}
 
 /// Returns the path of `pick` as a table, in the manner of `opt_einsum`.
 pub(crate) fn path_table(pick: &Pick) -> String {

@@ -174,7 +174,15 @@ fn a_schedule_for_several_sparse_operands_comes_back() {
     fs::write(dir.path().join("s.txt"), &text).unwrap();
     let (_, said) = einsum(dir.path(), &format!("{words} --schedule s.txt --out C.npy"));
     assert!(said.contains("given in s.txt"), "{said}");
-    let want = oracle::evaluate(&"C(i,k)=X(i,j)*Z(j,k)".parse().unwrap(), &[x, z]);
+    let expr = "C(i,k)=X(i,j)*Z(j,k)".parse().unwrap();
+    let met = oracle::evaluate(&expr, &[x.mapv(f64::abs), z.mapv(f64::abs)]);
+    let met = met.iter().filter(|&&value| value > 0.0).count();
+    let text_of_all = show("--scheduler scorch");
+    let said_of_result = text_of_all.lines().find(|line| line.starts_with("result "));
+    let said_of_result = said_of_result.expect("a line on the result");
+    assert!(said_of_result.contains("elements estimated"), "{said_of_result}");
+    assert!(said_of_result.contains(&format!(", {met} counted")), "{said_of_result}, {met}");
+    let want = oracle::evaluate(&expr, &[x, z]);
     close(&read_npy(dir.path().join("C.npy")).unwrap(), &want, 1e-12);
     // What `schedule` prints, `einsum` takes, whatever the file of the result holds.
     einsum(dir.path(), &format!("{words} --schedule s.txt --out C.tns"));
