@@ -5,19 +5,22 @@
 //! ```
 //!
 //! Every kernel is searched ROUNDS times (9 unless given) on the given tree and, up to order 6, over all
-//! orders of the tree's levels on all threads.  The tensor is a description only: 100,000 non-zeros in
+//! orders of the tree's levels on all threads.  Products of several sparse matrices are searched by every scheduler
+//! over all ways to store them.  The tensor is a description only: 100,000 non-zeros in
 //! extents of 100, 110, 120, ..., ranks of 16.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
 use std::time::Instant;
 
-use decompose_core::autoschedule::{SearchLimits, default_scheduler, search_orders, storages};
+use decompose_core::autoschedule::{
+    SCHEDULERS, SearchLimits, default_scheduler, search_orders, storages,
+};
 use decompose_core::cost::Machine;
-use decompose_core::einsum::{Extents, IndexSet};
+use decompose_core::einsum::{Expr, Extents, IndexSet};
 use decompose_core::error::CoreError;
 use decompose_core::kernels::{self, mode_index};
-use decompose_core::schedule::{Pattern, Problem, SparseOperand};
+use decompose_core::schedule::{OutputForm, Pattern, Problem, SparseOperand};
 
 const RANK: u64 = 16;
 const NNZ: u64 = 100_000;
@@ -32,6 +35,17 @@ const EACH_MODE: [(&str, usize); 6] =
 const SINGLE: [&str; 10] = [
     "ttmc:4", "ttmc:5", "tttp:4", "tttp:5", "tttc:4", "tttc:6", "tttc:8:8", "tttp:8",
     "mttkrp:10:4", "mttkrp:15:3",
+];
+
+/// Kernels of matrices, with how many of their first operands are sparse.
+const JOINED: [(&str, &str, usize); 7] = [
+    ("spmv", "y(i) = A(i,j) * x(j)", 1),
+    ("spmm", "C(i,r) = A(i,j) * B(j,r)", 1),
+    ("sddmm", "S(i,j) = A(i,j) * U(i,r) * V(j,r)", 1),
+    ("spmspm", "C(i,k) = A(i,j) * B(j,k)", 2),
+    ("chain of two and a dense one", "D(i,r) = A(i,j) * B(j,k) * C(k,r)", 2),
+    ("chain of three", "D(i,l) = A(i,j) * B(j,k) * C(k,l)", 3),
+    ("chain of four", "E(i,m) = A(i,j) * B(j,k) * C(k,l) * D(l,m)", 4),
 ];
 
 fn main() -> ExitCode {
@@ -78,7 +92,38 @@ fn table(rounds: usize) -> Result<(), Box<dyn std::error::Error>> {
         let threads = rayon::current_num_threads();
         writeln!(out, "decompose,described,{RANK},{threads},f64,search {name} all orders,{all}")?;
     }
+    for (name, expr, sparse) in JOINED {
+        let problem = joined(expr, sparse)?;
+        let stored = storages(&problem);
+        for one in SCHEDULERS {
+            let found = measure(rounds, || {
+                let limits = SearchLimits::default();
+                one.search_storages(&problem, &stored, Machine::here(), &limits).map(|_| ())
+            })?;
+            let threads = rayon::current_num_threads();
+            let what = format!("{} {name}", one.name());
+            writeln!(out, "decompose,described,{RANK},{threads},f64,{what},{found}")?;
+        }
+    }
     Ok(())
+}
+
+/// Poses `expr` on matrices of extent 10,000 with ten non-zeros a row; a result without a pattern of several sparse ones
+/// is assembled.
+fn joined(expr: &str, sparse: usize) -> Result<Problem, CoreError> {
+    let expr: Expr = expr.parse()?;
+    let extent = |letter| if letter == 'r' { RANK } else { NNZ / 10 };
+    let extents: Extents = expr.all().iter().map(|i| (i, extent(i.letter()))).collect();
+    let operand = |input: usize| {
+        let levels = expr.inputs[input].indices.clone();
+        let all = levels.iter().copied().collect::<IndexSet>();
+        SparseOperand { input, levels, fused: 1, pattern: Pattern::from_iter([(all, NNZ)]) }
+    };
+    let operands = (0..sparse).map(operand).collect();
+    let posed = Problem::joining(expr, extents, operands);
+    let assembled = sparse > 1 && posed.output == OutputForm::Dense;
+    let output = if assembled { OutputForm::Assembled } else { posed.output };
+    Ok(Problem { output, ..posed })
 }
 
 /// Poses the named kernel on the described tensor.
