@@ -1,10 +1,11 @@
-//! Measures how long products of sparse operands take.
+//! Measures how long products and sums of sparse operands take.
 //!
 //! ```text
 //! cargo run --release -p decompose-core --example join_times -- THREADS ROUNDS FILE...
 //! ```
 //!
-//! Of a matrix `A` that is the square `A A`, of every tensor the product of its elements with themselves.  Prints
+//! Of a matrix `A` that is the square `A A`, of every tensor the product of its elements with themselves, and the sum with
+//! itself moved by one in the last mode, beside a copy of both lists.  Prints
 //! `program,tensor,kernel,threads,seconds`, a line a round; what the first run takes does not count.
 
 use std::error::Error;
@@ -19,7 +20,8 @@ use decompose_core::einsum::Expr;
 use decompose_core::error::CoreError;
 use decompose_core::runtime::Toolchain;
 use decompose_formats::io::{self, Progress, ReadOptions, Source};
-use decompose_formats::{Coo, Csf, ModeOrder, PatternCounts};
+use decompose_formats::{Coo, Csf, Ints, ModeOrder, PatternCounts};
+use rayon::prelude::*;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -38,6 +40,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             times((file, "square", "ij,jk->ik"), &list, (threads, rounds))?;
         }
         times((file, "elementwise", &same), &list, (threads, rounds))?;
+        sum_times(file, &list, (threads, rounds))?;
     }
     Ok(())
 }
@@ -83,4 +86,44 @@ fn times(
         }
     }
     Ok(())
+}
+
+/// Times the sum of `list` and itself moved by one in the last mode, and a copy of both.
+fn sum_times(
+    file: &str,
+    list: &Coo<f64>,
+    (threads, rounds): (usize, usize),
+) -> Result<(), Box<dyn Error>> {
+    let (extents, mut coords, values) = list.clone().into_parts();
+    if let (Some(last), Some(&extent)) = (coords.last_mut(), extents.last()) {
+        *last = Ints::collect(last.iter().map(|at| (at + 1) % extent), last.width());
+    }
+    let mut moved = Coo::new(extents, coords, values)?;
+    moved.sum_duplicates()?;
+    let mut out = std::io::stdout().lock();
+    for round in 0..=rounds {
+        let (a, b) = (list.clone(), moved.clone());
+        let start = Instant::now();
+        let sum = a.plus(b)?;
+        let seconds = start.elapsed().as_secs_f64();
+        let start = Instant::now();
+        let copies = [copy(list), copy(&moved)];
+        let copied = start.elapsed().as_secs_f64();
+        if round > 0 {
+            writeln!(out, "decompose,{file},sum,{threads},{seconds:.5}")?;
+            writeln!(out, "copy,{file},sum,{threads},{copied:.5}")?;
+        }
+        drop((sum, copies));
+    }
+    Ok(())
+}
+
+/// Copies the arrays of a list on all threads.
+fn copy(list: &Coo<f64>) -> (Vec<Vec<u32>>, Vec<f64>) {
+    let column = |mode: usize| match list.coords(mode) {
+        Ints::U32(column) => column.par_iter().copied().collect(),
+        other => other.iter().map(|at| at as u32).collect(),
+    };
+    let coords = (0..list.order()).map(column).collect();
+    (coords, list.values().par_iter().copied().collect())
 }

@@ -8,7 +8,7 @@ use crate::array::Array;
 use crate::coo::Coo;
 use crate::dims::ModeOrder;
 use crate::error::FormatError;
-use crate::ints::{Ints, Width};
+use crate::ints::{Int, Ints, Width, each_width};
 use crate::value::Value;
 
 /// Entries of both lists that a task merges.
@@ -59,14 +59,16 @@ fn chained<V: Value>(a: &Coo<V>, b: &Coo<V>) -> Result<Coo<V>, FormatError> {
 fn merged<V: Value>(a: &Coo<V>, b: &Coo<V>) -> Coo<V> {
     let (first, second) = (numbers(a), numbers(b));
     let parts = parts(&first, &second);
-    let lengths: Vec<usize> =
-        parts.par_iter().map(|part| Merge::new(&first, &second, part).map(|_| 1).sum()).collect();
-    let mut coords: Vec<Wide> =
-        a.extents.iter().map(|&extent| Wide::of(extent, lengths.iter().sum())).collect();
-    let mut values = vec![V::default(); lengths.iter().sum()];
+    let length = |(own, other): &Part| {
+        own.len() + other.len() - common(&first[own.clone()], &second[other.clone()])
+    };
+    let lengths: Vec<usize> = parts.par_iter().map(length).collect();
+    let len = lengths.iter().sum();
+    let mut coords: Vec<Wide> = a.extents.iter().map(|&extent| Wide::of(extent, len)).collect();
+    let mut values: Array<V> = Array::to_fill(len);
     let mut columns: Vec<Vec<Slot<'_>>> = coords.iter_mut().map(|own| own.cut(&lengths)).collect();
     let mut tasks: Vec<Task<'_, V>> = Vec::with_capacity(parts.len());
-    let mut rest = values.as_mut_slice();
+    let mut rest = values.make_mut();
     for (part, &length) in parts.iter().zip(&lengths).rev() {
         let (before, own) = rest.split_at_mut(rest.len() - length);
         rest = before;
@@ -75,21 +77,22 @@ fn merged<V: Value>(a: &Coo<V>, b: &Coo<V>) -> Coo<V> {
     }
     tasks.into_par_iter().for_each(|task| task.run((a, &first), (b, &second)));
     let coords = coords.into_iter().map(Wide::ints).collect();
-    Coo::ascending(a.extents.clone(), coords, values.into())
+    Coo::ascending(a.extents.clone(), coords, values)
 }
 
 /// Numbers the cell of each entry in the natural order.
-fn numbers<V: Value>(list: &Coo<V>) -> Vec<u64> {
-    let mut numbers = vec![0_u64; list.nnz()];
-    for (coords, &extent) in list.coords.iter().zip(&list.extents) {
-        numbers.par_chunks_mut(PART).enumerate().for_each(|(chunk, numbers)| {
-            let begin = chunk * PART;
-            let step = |(at, number): (usize, &mut u64)| {
-                *number = *number * extent + coords.get(begin + at);
-            };
-            numbers.iter_mut().enumerate().for_each(step);
-        });
-    }
+fn numbers<V: Value>(list: &Coo<V>) -> Array<u64> {
+    let mut numbers: Array<u64> = Array::to_fill(list.nnz());
+    numbers.make_mut().par_chunks_mut(PART).enumerate().for_each(|(chunk, numbers)| {
+        let begin = chunk * PART;
+        for (coords, &extent) in list.coords.iter().zip(&list.extents) {
+            each_width!(Ints, coords, column => {
+                let own = &column[begin..begin + numbers.len()];
+                let pairs = numbers.iter_mut().zip(own);
+                pairs.for_each(|(number, &at)| *number = *number * extent + at.wide());
+            });
+        }
+    });
     numbers
 }
 
@@ -115,11 +118,27 @@ fn parts(a: &[u64], b: &[u64]) -> Vec<Part> {
     parts
 }
 
-/// Where an entry of the result comes from.
-#[derive(Clone, Copy)]
-struct Pick {
-    first: Option<usize>,
-    second: Option<usize>,
+/// Counts the cells that both lists have.
+///
+/// Which list comes next is as good as random: the steps are computed, not branched to.
+fn common(a: &[u64], b: &[u64]) -> usize {
+    let (mut at, mut other, mut equal) = (0, 0, 0);
+    while at < a.len() && other < b.len() {
+        let (first, second) = (a[at], b[other]);
+        equal += usize::from(first == second);
+        at += usize::from(first <= second);
+        other += usize::from(second <= first);
+    }
+    equal
+}
+
+/// Where the entries of a block of the result come from, within a part.
+#[derive(Default)]
+struct Picks {
+    /// Twice the place in a list, and one more for the second list.
+    from: Vec<u32>,
+    /// Entries of the block that the second list has too, with the place there.
+    both: Vec<(u32, u32)>,
 }
 
 /// Goes through a part of both lists by number.
@@ -127,34 +146,38 @@ struct Merge<'a> {
     first: &'a [u64],
     second: &'a [u64],
     at: usize,
-    end: usize,
     other: usize,
-    other_end: usize,
 }
 
-impl<'a> Merge<'a> {
-    fn new(first: &'a [u64], second: &'a [u64], part: &Part) -> Merge<'a> {
-        let (own, other) = part;
-        let (at, end, other, other_end) = (own.start, own.end, other.start, other.end);
-        Merge { first, second, at, end, other, other_end }
-    }
-}
-
-impl Iterator for Merge<'_> {
-    type Item = Pick;
-
-    fn next(&mut self) -> Option<Pick> {
-        let (has, other_has) = (self.at < self.end, self.other < self.other_end);
-        if !has && !other_has {
-            return None;
+impl Merge<'_> {
+    /// Finds the next entries of the result, as many as a block has if there are so many.
+    fn next(&mut self, picks: &mut Picks) {
+        picks.from.clear();
+        picks.both.clear();
+        let Merge { first, second, .. } = *self;
+        let (mut at, mut other) = (self.at, self.other);
+        while picks.from.len() < BLOCK && at < first.len() && other < second.len() {
+            let (own, next) = (first[at], second[other]);
+            let is_second = next < own;
+            let place = if is_second { other } else { at };
+            if own == next {
+                picks.both.push((picks.from.len() as u32, other as u32));
+            }
+            picks.from.push((place as u32) << 1 | u32::from(is_second));
+            at += usize::from(own <= next);
+            other += usize::from(next <= own);
         }
-        let takes = has && (!other_has || self.first[self.at] <= self.second[self.other]);
-        let other_takes = other_has && (!has || self.second[self.other] <= self.first[self.at]);
-        let pick =
-            Pick { first: takes.then_some(self.at), second: other_takes.then_some(self.other) };
-        self.at += usize::from(takes);
-        self.other += usize::from(other_takes);
-        Some(pick)
+        if other == second.len() {
+            let end = first.len().min(at + BLOCK - picks.from.len());
+            picks.from.extend((at..end).map(|place| (place as u32) << 1));
+            at = end;
+        }
+        if at == first.len() {
+            let end = second.len().min(other + BLOCK - picks.from.len());
+            picks.from.extend((other..end).map(|place| (place as u32) << 1 | 1));
+            other = end;
+        }
+        (self.at, self.other) = (at, other);
     }
 }
 
@@ -167,33 +190,37 @@ struct Task<'a, V> {
 
 impl<V: Value> Task<'_, V> {
     fn run(mut self, (a, first): (&Coo<V>, &[u64]), (b, second): (&Coo<V>, &[u64])) {
-        let mut merge = Merge::new(first, second, &self.part);
+        let (own, other) = self.part.clone();
+        let (first, second) = (&first[own.clone()], &second[other.clone()]);
+        let values = [&a.values[own.clone()], &b.values[other.clone()]];
+        let mut merge = Merge { first, second, at: 0, other: 0 };
+        let mut picks = Picks::default();
         let mut begin = 0;
         loop {
-            let picks: Vec<Pick> = merge.by_ref().take(BLOCK).collect();
-            if picks.is_empty() {
+            merge.next(&mut picks);
+            if picks.from.is_empty() {
                 return;
             }
-            let block = begin..begin + picks.len();
+            let block = begin..begin + picks.from.len();
             begin = block.end;
             for (mode, column) in self.columns.iter_mut().enumerate() {
-                column.fill(block.clone(), &picks, (&a.coords[mode], &b.coords[mode]));
+                let lists = [(&a.coords[mode], &own), (&b.coords[mode], &other)];
+                column.fill(block.clone(), &picks.from, lists);
             }
-            let value = |list: &Coo<V>, at: Option<usize>| at.map(|at| list.values[at]);
-            for (out, pick) in self.values[block].iter_mut().zip(&picks) {
-                *out = match (value(a, pick.first), value(b, pick.second)) {
-                    (Some(a), Some(b)) => a + b,
-                    (a, b) => a.or(b).unwrap_or_default(),
-                };
-            }
+            let out = &mut self.values[block];
+            gather(out, &picks.from, values);
+            picks
+                .both
+                .iter()
+                .for_each(|&(at, place)| out[at as usize] += values[1][place as usize]);
         }
     }
 }
 
 /// A column of the result.
 enum Wide {
-    W32(Vec<u32>),
-    W64(Vec<u64>),
+    W32(Array<u32>),
+    W64(Array<u64>),
 }
 
 /// A part of a column.
@@ -205,22 +232,26 @@ enum Slot<'a> {
 impl Wide {
     fn of(extent: u64, len: usize) -> Wide {
         match Width::listed(extent) {
-            Width::W64 => Wide::W64(vec![0; len]),
-            Width::W16 | Width::W32 => Wide::W32(vec![0; len]),
+            Width::W64 => Wide::W64(Array::to_fill(len)),
+            Width::W16 | Width::W32 => Wide::W32(Array::to_fill(len)),
         }
     }
 
     fn cut(&mut self, lengths: &[usize]) -> Vec<Slot<'_>> {
         match self {
-            Wide::W32(column) => cut(column, lengths).into_iter().map(Slot::W32).collect(),
-            Wide::W64(column) => cut(column, lengths).into_iter().map(Slot::W64).collect(),
+            Wide::W32(column) => {
+                cut(column.make_mut(), lengths).into_iter().map(Slot::W32).collect()
+            }
+            Wide::W64(column) => {
+                cut(column.make_mut(), lengths).into_iter().map(Slot::W64).collect()
+            }
         }
     }
 
     fn ints(self) -> Ints {
         match self {
-            Wide::W32(column) => Ints::U32(Array::from(column)),
-            Wide::W64(column) => Ints::U64(Array::from(column)),
+            Wide::W32(column) => Ints::U32(column),
+            Wide::W64(column) => Ints::U64(column),
         }
     }
 }
@@ -235,35 +266,40 @@ fn cut<'a, T>(mut column: &'a mut [T], lengths: &[usize]) -> Vec<&'a mut [T]> {
     slots
 }
 
+/// The coordinates of a mode in a list, and the entries of them that a part has.
+type Coordinates<'a> = (&'a Ints, &'a Range<usize>);
+
 impl Slot<'_> {
-    fn fill(&mut self, block: Range<usize>, picks: &[Pick], (a, b): (&Ints, &Ints)) {
+    fn fill(&mut self, block: Range<usize>, from: &[u32], lists: [Coordinates<'_>; 2]) {
+        let [(a, own), (b, other)] = lists;
         match (self, a, b) {
-            (Slot::W32(out), Ints::U32(a), Ints::U32(b)) => gather(&mut out[block], picks, a, b),
-            (Slot::W64(out), Ints::U64(a), Ints::U64(b)) => gather(&mut out[block], picks, a, b),
-            (Slot::W32(out), a, b) => each(&mut out[block], picks, |pick| of(pick, a, b) as u32),
-            (Slot::W64(out), a, b) => each(&mut out[block], picks, |pick| of(pick, a, b)),
+            (Slot::W32(out), Ints::U32(a), Ints::U32(b)) => {
+                gather(&mut out[block], from, [&a[own.clone()], &b[other.clone()]]);
+            }
+            (Slot::W64(out), Ints::U64(a), Ints::U64(b)) => {
+                gather(&mut out[block], from, [&a[own.clone()], &b[other.clone()]]);
+            }
+            (Slot::W32(out), a, b) => each(&mut out[block], from, |first, at| match first {
+                true => a.get(own.start + at) as u32,
+                false => b.get(other.start + at) as u32,
+            }),
+            (Slot::W64(out), a, b) => each(&mut out[block], from, |first, at| match first {
+                true => a.get(own.start + at),
+                false => b.get(other.start + at),
+            }),
         }
     }
 }
 
-fn each<T>(out: &mut [T], picks: &[Pick], of: impl Fn(&Pick) -> T) {
-    out.iter_mut().zip(picks).for_each(|(out, pick)| *out = of(pick));
+/// Takes each element from where it is, by whether that is the first list and the place.
+fn each<T>(out: &mut [T], from: &[u32], of: impl Fn(bool, usize) -> T) {
+    let pairs = out.iter_mut().zip(from);
+    pairs.for_each(|(out, &code)| *out = of(code & 1 == 0, (code >> 1) as usize));
 }
 
-fn gather<T: Copy + Default>(out: &mut [T], picks: &[Pick], a: &[T], b: &[T]) {
-    each(out, picks, |pick| match (pick.first, pick.second) {
-        (Some(at), _) => a[at],
-        (None, Some(at)) => b[at],
-        (None, None) => T::default(),
-    });
-}
-
-fn of(pick: &Pick, a: &Ints, b: &Ints) -> u64 {
-    match (pick.first, pick.second) {
-        (Some(at), _) => a.get(at),
-        (None, Some(at)) => b.get(at),
-        (None, None) => 0,
-    }
+fn gather<T: Copy>(out: &mut [T], from: &[u32], lists: [&[T]; 2]) {
+    let pairs = out.iter_mut().zip(from);
+    pairs.for_each(|(out, &code)| *out = lists[(code & 1) as usize][(code >> 1) as usize]);
 }
 
 #[cfg(test)]
