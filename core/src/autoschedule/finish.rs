@@ -39,7 +39,7 @@ pub fn finish(problem: &Problem, path: Path, nest: Forest, machine: &Machine) ->
 }
 
 fn parallel(problem: &Problem, orders: &[Vec<Index>]) -> Option<Parallel> {
-    let first = *problem.sparse.first()?.levels.first()?;
+    let first = *problem.leader()?.levels.first()?;
     let output = problem.expr.output.set();
     let conflict = if problem.output == OutputForm::Assembled {
         Conflict::Assemble

@@ -139,7 +139,7 @@ fn greedy_paths(problem: &Problem) -> Vec<Path> {
         greedy(&problem.expr, &|result, loops| (!fits(result), count(result), count(loops)));
     let fewest =
         greedy(&problem.expr, &|result, loops| (!fits(result), count(loops), count(result)));
-    let along = problem.sparse.first().map(|x| chains(&problem.expr, x.input, &x.levels));
+    let along = problem.leader().map(|x| chains(&problem.expr, x.input, &x.levels));
     let mut paths: Vec<Path> = Vec::new();
     for path in along.into_iter().flatten().chain([smallest, fewest]) {
         if !paths.contains(&path) {
@@ -155,7 +155,7 @@ fn greedy_paths(problem: &Problem) -> Vec<Path> {
 /// Producer and consumer can share a set of loops only if it holds, with a level of the sparse
 /// operand, all levels above that either of them loops over.
 fn may_keep_bound(problem: &Problem, link: Link) -> bool {
-    let levels = problem.sparse.first().map_or(&[][..], |x| &x.levels);
+    let levels = problem.leader().map_or(&[][..], |x| &x.levels);
     let either = link.producer | link.consumer;
     let both = link.producer & link.consumer;
     let blocked = levels.iter().skip_while(|&&l| both.contains(l) || !either.contains(l));

@@ -53,7 +53,7 @@ const LONG_ROW_BYTES: u64 = 2048;
 /// Returns the prefetches of the dense operands that are gathered by one mode and leave the second-level
 /// cache.
 pub(super) fn prefetches(problem: &Problem, path: &Path, machine: &Machine) -> Vec<Prefetch> {
-    let Some(x) = problem.sparse.first() else { return Vec::new() };
+    let Some(x) = problem.leader() else { return Vec::new() };
     let dense = |indices: IndexSet| (indices - problem.sparse_indices()).len();
     let products = path.terms.iter().any(|term| dense(term.indices) > 1);
     let gathers = Gathers { problem, machine, products };
@@ -85,7 +85,7 @@ impl Gathers<'_> {
     /// to `short` bytes only if they come late.
     fn distance(&self, indices: IndexSet, short: u64) -> Option<u64> {
         let Gathers { problem, machine, products } = *self;
-        let x = problem.sparse.first()?;
+        let x = problem.leader()?;
         let sparse = indices & problem.sparse_indices();
         let mode = sparse.iter().next().filter(|_| sparse.len() == 1)?;
         let row = (indices - sparse).iter().map(|index| problem.extents.of(index)).product::<u64>();
@@ -113,7 +113,7 @@ impl Gathers<'_> {
 
     /// Returns the non-zeros below a node of the level of `mode`, on average.
     fn below(&self, mode: Index) -> f64 {
-        let Some(x) = self.problem.sparse.first() else { return 1.0 };
+        let Some(x) = self.problem.leader() else { return 1.0 };
         let depth = x.levels.iter().position(|&level| level == mode).map_or(0, |at| at + 1);
         let count = |levels: &[Index]| {
             let levels = levels.iter().copied().collect();

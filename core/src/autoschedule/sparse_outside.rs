@@ -35,7 +35,7 @@ pub(super) fn sparse_outside(
 ///
 /// It needs no search.  Time: that of a few nests as in [`sparse_outside`]; `None` only if the problem cannot be lowered.
 pub(crate) fn along_tree(problem: &Problem, machine: &Machine) -> Option<Candidate> {
-    let x = problem.sparse.first()?;
+    let x = problem.leader()?;
     let paths = chains(&problem.expr, x.input, &x.levels).into_iter();
     let legal = paths.filter_map(|path| legal(problem, path, machine, Hoisting::Never));
     let priced = legal.map(|schedule| {

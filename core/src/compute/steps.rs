@@ -173,7 +173,7 @@ impl Known {
         let problem = self.problem()?;
         let indices = &self.expr.output.indices;
         if problem.has_pattern_output() {
-            let pattern = problem.sparse.first()?.pattern.clone();
+            let pattern = problem.leader()?.pattern.clone();
             return Some(pattern);
         }
         if problem.output == OutputForm::Dense {

@@ -22,7 +22,7 @@ pub fn build_all<V: Value>(
     let (executors, report) = sweep::executors(coo, plan, toolchain)?;
     let steps = plan.steps.iter().zip(executors);
     let contractions = steps.map(|(step, executor)| {
-        let x = step.problem.sparse.first().ok_or_else(|| no_sparse(&step.problem.expr))?;
+        let x = step.problem.leader().ok_or_else(|| no_sparse(&step.problem.expr))?;
         let (expr, extents) = (step.problem.expr.clone(), step.problem.extents.clone());
         Ok(Contraction { expr, sparse: vec![x.input], extents, executor })
     });

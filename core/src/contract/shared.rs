@@ -51,7 +51,7 @@ pub fn best_tree(
 ) -> Result<(TreeLayout, Vec<f64>), CoreError> {
     let none = |why: &str| CoreError::NoSchedule { expr: String::new(), why: why.to_owned() };
     let Some(first) = requests.first() else { return Err(none("nothing was asked")) };
-    let sparse = first.sparse.first().ok_or_else(|| none("no operand is sparse"))?;
+    let [sparse] = first.sparse.as_slice() else { return Err(none("one operand must be sparse")) };
     let modes = first.modes(sparse);
     let mut stored = storage_orders(modes, &first.extents, &sparse.pattern);
     if modes.len() > FEW_MODES {

@@ -150,7 +150,7 @@ impl TermAccess<'_> {
         let loops: IndexSet = self.order[..outside].iter().copied().collect();
         let walked = self.problem.walked(loops);
         let rows = rows & self.problem.sparse_indices();
-        let Some(x) = self.problem.sparse.first().filter(|_| rows.is_subset(walked)) else {
+        let Some(x) = self.problem.leader().filter(|_| rows.is_subset(walked)) else {
             return Vec::new();
         };
         let count = |set| x.pattern.count(set, &self.problem.extents).max(1) as f64;
@@ -190,7 +190,7 @@ impl TermAccess<'_> {
     /// others find them in the last level.
     fn streamed_line(&self, rows: IndexSet) -> f64 {
         let Machine { stream_line, l3_line, .. } = *self.machine;
-        let ranged = self.problem.sparse.first().filter(|x| x.pattern.ranged().is_some());
+        let ranged = self.problem.leader().filter(|x| x.pattern.ranged().is_some());
         let Some(x) = ranged.filter(|_| self.role == Role::Operand) else { return stream_line };
         let count = |set| x.pattern.count(set, &self.problem.extents).max(1) as f64;
         let rows = rows & self.problem.sparse_indices();
@@ -203,7 +203,7 @@ impl TermAccess<'_> {
     ///
     /// The rows of a mode whose bits stay from one block to the next are still near.
     fn entering_blocks(&self, rows: IndexSet, row_bytes: f64, each: f64) -> f64 {
-        let Some(x) = self.problem.sparse.first().filter(|x| x.in_blocks()) else { return 0.0 };
+        let Some(x) = self.problem.leader().filter(|x| x.in_blocks()) else { return 0.0 };
         let rows = rows & self.problem.sparse_indices();
         if rows.is_empty() {
             return 0.0;
@@ -237,7 +237,7 @@ impl TermAccess<'_> {
         let bytes = self.bytes(rows, row_bytes);
         let mut sparse = (rows & self.problem.sparse_indices()).iter();
         let single = sparse.next().filter(|_| sparse.next().is_none());
-        let x = self.problem.sparse.first();
+        let x = self.problem.leader();
         let coverage = single.zip(x).and_then(|(index, x)| x.pattern.coverage(index));
         let slices = single.zip(x).map_or(1.0, |(index, x)| {
             x.pattern.count(IndexSet::EMPTY.with(index), &self.problem.extents) as f64
@@ -336,7 +336,7 @@ impl TermAccess<'_> {
 /// Iterations of loops over `loops` that differ from the one before in the tree's coordinates:
 /// fused levels visit a node once for each non-zero, in order.
 fn distinct(problem: &Problem, loops: IndexSet) -> f64 {
-    let Some(x) = problem.sparse.first() else { return f64::INFINITY };
+    let Some(x) = problem.leader() else { return f64::INFINITY };
     let walked = problem.walked(loops);
     let nodes = x.pattern.count(walked, &problem.extents) as f64;
     let dense = (loops - walked).iter().map(|index| problem.extents.of(index) as f64);
@@ -345,7 +345,7 @@ fn distinct(problem: &Problem, loops: IndexSet) -> f64 {
 
 /// Rows of an operand over `rows` that are ever touched; in a block on average, if there are any.
 fn used_rows(problem: &Problem, rows: IndexSet) -> f64 {
-    let Some(x) = problem.sparse.first() else { return 1.0 };
+    let Some(x) = problem.leader() else { return 1.0 };
     let sparse = problem.sparse_indices();
     let count = |set| x.pattern.count(set, &problem.extents) as f64;
     let block = IndexSet::EMPTY.with(Index::BLOCK);

@@ -38,7 +38,7 @@ fn nodes(
     let (walked, row, lanes) = (order[level_loop], order[level_loop + 1], order[level_loop + 2]);
     let dense = !loops_over_level(problem, order, level_loop + 1)
         && !loops_over_level(problem, order, level_loop + 2);
-    let x = problem.sparse.first()?;
+    let x = problem.leader()?;
     let level = x.levels.iter().position(|&index| index == walked)?;
     let term = &schedule.path.terms[position];
     let target = term.output;

@@ -48,7 +48,7 @@ pub(crate) struct VisitedTree {
 impl VisitedTree {
     /// Counts what loops visit of the sparse operand of `problem`, as it is stored there.
     pub(crate) fn of(problem: &Problem, machine: &Machine) -> VisitedTree {
-        let Some(x) = problem.sparse.first() else {
+        let Some(x) = problem.leader() else {
             return VisitedTree { levels: Vec::new(), nodes: Vec::new(), seconds: 0.0 };
         };
         let depth = x.levels.len();
@@ -128,7 +128,7 @@ impl Operand {
         let sparse = set & problem.sparse_indices();
         let dense = set - sparse;
         let bytes = columns(problem, dense) * problem.value_bytes as f64;
-        let rows = problem.sparse.first().map_or(1, |x| x.pattern.count(sparse, &problem.extents));
+        let rows = problem.leader().map_or(1, |x| x.pattern.count(sparse, &problem.extents));
         let lines = (bytes / LINE_BYTES).max(1.0);
         let table = rows as f64 * lines * LINE_BYTES;
         let line = Shares::shared(machine, table).line(machine, machine.memory_line);

@@ -95,7 +95,7 @@ fn add_term(
     let outputs = (last && !assembled).then_some(&problem.expr.output.indices);
     let inputs = inputs.map(|indices| (problem.operand_order(indices, order), 1.0, Role::Operand));
     let conflict = schedule.parallel.map(|parallel| parallel.conflict);
-    let ranged = problem.sparse.first().is_some_and(|x| x.pattern.ranged().is_some());
+    let ranged = problem.leader().is_some_and(|x| x.pattern.ranged().is_some());
     let role = match conflict {
         _ if problem.has_pattern_output() => Role::SumInOrder,
         Some(Conflict::Privatise) => Role::SumInCopies,

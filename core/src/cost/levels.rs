@@ -23,7 +23,7 @@ const AGAIN_SHARE: f64 = 0.1;
 
 /// Adds every loop over a level of the tree in `nest`.
 pub(super) fn add_levels(cost: &mut Cost, problem: &Problem, nest: &Forest, machine: &Machine) {
-    let Some(x) = problem.sparse.first() else { return };
+    let Some(x) = problem.leader() else { return };
     let bytes = (0..x.levels.len()).map(|level| level_bytes(problem, x, level)).sum();
     let mut costs = LevelCosts { problem, machine, x, bytes, streamed: 0 };
     costs.add(cost, &nest.roots, &mut Vec::new());
@@ -31,7 +31,7 @@ pub(super) fn add_levels(cost: &mut Cost, problem: &Problem, nest: &Forest, mach
 
 /// Returns the seconds that a level takes when it is visited first, in loops over those above it.
 pub(super) fn level_seconds(problem: &Problem, machine: &Machine, level: usize) -> f64 {
-    let Some(x) = problem.sparse.first() else { return 0.0 };
+    let Some(x) = problem.leader() else { return 0.0 };
     let mut cost = Cost::default();
     // What comes again is none of that.
     let mut costs = LevelCosts { problem, machine, x, bytes: 0.0, streamed: level };
@@ -46,7 +46,7 @@ pub(super) fn loops_over_level(problem: &Problem, order: &[Index], at: usize) ->
 
 /// Tells whether the loop at a position of `order` is over a level of the tree that is cut into tasks.
 pub(super) fn is_cut(problem: &Problem, order: &[Index], at: usize) -> bool {
-    problem.sparse.first().is_some_and(|x| level_at(x, order, at).is_some())
+    problem.leader().is_some_and(|x| level_at(x, order, at).is_some())
 }
 
 /// Returns the level of `x` that the loop at a position of `order` is over, if it is.

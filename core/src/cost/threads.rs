@@ -62,7 +62,7 @@ pub(super) fn copying_seconds(output: f64, machine: &Machine, threads: f64) -> f
 
 /// Returns how many ranges a problem's sparse operand is stored in, if it is: where tasks own them, each is one task.
 fn ranges(problem: &Problem) -> Option<u64> {
-    let ranged = problem.sparse.first()?.pattern.ranged();
+    let ranged = problem.leader()?.pattern.ranged();
     ranged.map(|_| problem.extents.of(Index::BLOCK))
 }
 

@@ -157,7 +157,7 @@ impl Emitter<'_> {
 
     /// Returns the prefetches, where `dense` are the dense inputs.
     fn prefetches(&self, dense: &[usize]) -> Vec<PrefetchRow> {
-        let levels = &self.problem.sparse[0].levels;
+        let levels = self.problem.leader().map_or(&[][..], |x| &x.levels);
         let prefetch = |prefetch: &Prefetch| {
             let (place, set) = match prefetch.of {
                 PrefetchOf::Output => (Place::Output, self.problem.expr.output.set()),
@@ -214,7 +214,7 @@ impl Emitter<'_> {
         let Some(Accumulator { depth, .. }) = self.accumulator else {
             return if self.assigns_positions() { Zeroing::Gaps } else { Zeroing::All };
         };
-        let levels = &self.problem.sparse[0].levels;
+        let levels = self.problem.leader().map_or(&[][..], |x| &x.levels);
         let walk = self.orders.last().is_some_and(|order| order[..depth] == levels[..]);
         let positions = self.problem.has_pattern_output() && walk;
         if positions || owned && depth == 1 { Zeroing::Gaps } else { Zeroing::All }

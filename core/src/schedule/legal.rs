@@ -27,7 +27,7 @@ pub enum Rule {
     LevelOrder = 5,
     /// 6. No buffer stores more indices, or takes more bytes, than the problem allows.
     BufferBound = 6,
-    /// 7. The parallel loop walks the first level of the sparse operand that is listed first.
+    /// 7. The parallel loop walks the first level of the leader.
     Parallel = 7,
     /// 8. Tasks that own rows of the output need the parallel index in it, and no other sparse index
     ///    there if they may share a row, or blocks that are ranges of its rows; they own positions
@@ -52,7 +52,9 @@ impl fmt::Display for Rule {
                 "the levels of a sparse operand are looped in the order of its layout, once"
             }
             Rule::BufferBound => "a buffer takes no more indices and bytes than allowed",
-            Rule::Parallel => "the parallel loop walks the first level of the sparse operand",
+            Rule::Parallel => {
+                "the parallel loop walks the first level of the leading sparse operand"
+            }
             Rule::Conflict => "tasks own only what no other task writes",
             Rule::Prefetch => "what is prefetched is a dense input or a scattered output",
             Rule::Lowered => "it must be something that lowering can do",
@@ -220,7 +222,7 @@ impl Schedule {
     /// Checks the parallel loop of a nest whose last term stands in the loops `last`.
     fn check_parallel(&self, problem: &Problem, last: &[Index]) -> Result<(), CoreError> {
         let Some(parallel) = self.parallel else { return Ok(()) };
-        let first = problem.sparse.first().and_then(|x| x.levels.first());
+        let first = problem.leader().and_then(|x| x.levels.first());
         if first != Some(&parallel.index) {
             return broken(Rule::Parallel, format!("loop {}", parallel.index));
         }
@@ -310,7 +312,7 @@ fn check_pattern_output(problem: &Problem, last: &[Index]) -> Result<(), CoreErr
         return broken(Rule::Layout, format!("{output} lacks an index of the pattern"));
     }
     let mut around = last.iter().filter(|&&index| sparse.contains(index));
-    let levels = problem.sparse.first().map_or(&[][..], |x| &x.levels);
+    let levels = problem.leader().map_or(&[][..], |x| &x.levels);
     if !levels.iter().all(|level| around.next() == Some(level)) {
         return broken(Rule::LevelOrder, format!("{output} is written in another order"));
     }

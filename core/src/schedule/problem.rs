@@ -11,7 +11,7 @@ pub struct Problem {
     pub expr: Expr,
     /// The extent of every index.
     pub extents: Extents,
-    /// The sparse operands; all others are dense.  The non-zeros of the first are cut into tasks.
+    /// The sparse operands, the leader first ([`Problem::leader`]); all others are dense.
     pub sparse: Vec<SparseOperand>,
     /// How the output is stored.
     pub output: OutputForm,
@@ -54,7 +54,7 @@ pub enum OutputForm {
     Dense,
     /// As the coordinates that are met, assembled while the kernel runs.
     Assembled,
-    /// As values at the positions of the first sparse operand, of which it must have all indices; its
+    /// As values at the positions of the leader, of which it must have all indices; its
     /// other indices are a dense block at each position.
     Pattern,
 }
@@ -170,7 +170,12 @@ impl Problem {
         }
     }
 
-    /// Tells whether the output is stored at the positions of the first sparse operand.
+    /// Returns the sparse operand that leads: its non-zeros are cut into tasks, and its levels give the order of rows.
+    pub fn leader(&self) -> Option<&SparseOperand> {
+        self.sparse.first()
+    }
+
+    /// Tells whether the output is stored at the positions of the leader.
     pub fn has_pattern_output(&self) -> bool {
         self.output == OutputForm::Pattern
     }
@@ -196,7 +201,7 @@ impl Problem {
     pub fn is_assembled_in_order(&self, last: &[Index]) -> bool {
         let (outside, inside) = last.split_at(self.assembled_outside(last));
         let output = &self.expr.output.indices;
-        let root = self.sparse.first().and_then(|x| x.levels.first());
+        let root = self.leader().and_then(|x| x.levels.first());
         let Some((outer, inner)) = output.split_at_checked(outside.len()) else { return false };
         outer == outside && outside.first() == root && self.output_order(inner, inside) == inner
     }
@@ -226,7 +231,7 @@ impl Problem {
 
     /// Tells whether rows of the output are added to in another order than that of the root.
     pub fn scatters(&self) -> bool {
-        let root = self.sparse.first().and_then(|x| x.levels.first().copied());
+        let root = self.leader().and_then(|x| x.levels.first().copied());
         let rows = self.expr.output.set() & self.sparse_indices();
         self.output == OutputForm::Dense
             && !rows.is_empty()
@@ -237,8 +242,7 @@ impl Problem {
     /// the loops `last` and writes only the rows that a block meets: then tasks that walk whole
     /// blocks own rows.
     pub fn owns_ranges(&self, last: &[Index]) -> bool {
-        let Some((x, ranged)) = self.sparse.first().and_then(|x| Some((x, x.pattern.ranged()?)))
-        else {
+        let Some((x, ranged)) = self.leader().and_then(|x| Some((x, x.pattern.ranged()?))) else {
             return false;
         };
         let rows = self.expr.output.set() & self.sparse_indices();
@@ -273,7 +277,7 @@ impl Problem {
     /// another one as often as any: the densities of prefixes multiply (Scorch, section III-C).  Saturates.
     pub fn iterations(&self, loops: IndexSet) -> u64 {
         let walked = self.walked(loops);
-        let tree = self.sparse.first().map_or(1, |x| x.nodes(walked, &self.extents));
+        let tree = self.leader().map_or(1, |x| x.nodes(walked, &self.extents));
         let dense = (loops - walked).iter().map(|index| self.extents.of(index));
         let cells = dense.fold(tree, u64::saturating_mul);
         let others = self.sparse.iter().skip(1).map(|x| x.density(loops, &self.extents));
@@ -295,7 +299,7 @@ impl Problem {
 
     /// Returns the part of `loops` that is walked as a prefix of the sparse operand's tree.
     pub fn walked(&self, loops: IndexSet) -> IndexSet {
-        self.sparse.first().map(|x| x.prefix(loops)).unwrap_or_default()
+        self.leader().map(|x| x.prefix(loops)).unwrap_or_default()
     }
 
     /// Returns the order in which a dense operand's `indices` are stored for a term inside `loops`.
@@ -306,7 +310,7 @@ impl Problem {
         if self.packing == Packing::Named {
             return indices.to_vec();
         }
-        let root = self.sparse.first().and_then(|x| x.levels.first());
+        let root = self.leader().and_then(|x| x.levels.first());
         let first = loops.iter().position(|index| Some(index) == root).unwrap_or(0);
         let outer = loops[..first].iter().copied().filter(|index| indices.contains(index));
         let mut order: Vec<Index> = outer.collect();
@@ -318,13 +322,13 @@ impl Problem {
     /// Returns the order in which the output's `indices` are stored for a last term inside `loops`:
     /// those of the tree first, by level, so that tasks own rows; then the others as they are looped.
     pub fn output_order(&self, indices: &[Index], loops: &[Index]) -> Vec<Index> {
-        let levels = self.sparse.first().map_or(&[][..], |x| &x.levels);
+        let levels = self.leader().map_or(&[][..], |x| &x.levels);
         let looped = loops.iter().filter(|index| !levels.contains(index));
         levels.iter().chain(looped).copied().filter(|index| indices.contains(index)).collect()
     }
 
-    /// Returns the indices of the first sparse operand.
+    /// Returns the indices of the leader.
     pub fn sparse_indices(&self) -> IndexSet {
-        self.sparse.first().map(|x| x.levels.iter().copied().collect()).unwrap_or_default()
+        self.leader().map(|x| x.levels.iter().copied().collect()).unwrap_or_default()
     }
 }

@@ -33,7 +33,7 @@ impl Kernels {
     ///
     /// [`CoreError::Internal`] if there is no kernel, or none of a sparse tensor.
     pub(super) fn tensor(&self) -> Result<&SparseOperand, CoreError> {
-        let first = self.problems.first().and_then(|problem| problem.sparse.first());
+        let first = self.problems.first().and_then(|problem| problem.leader());
         first.ok_or_else(|| CoreError::Internal("no kernel to plan".into()))
     }
 }

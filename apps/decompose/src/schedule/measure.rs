@@ -109,6 +109,6 @@ pub(crate) fn output_bytes(problem: &Problem) -> u64 {
         return problem.buffer_bytes(output);
     }
     let nodes = |x: &SparseOperand| x.nodes(problem.sparse_indices(), &problem.extents);
-    let positions = problem.sparse.first().map_or(0, nodes);
+    let positions = problem.leader().map_or(0, nodes);
     problem.buffer_bytes(output - problem.sparse_indices()).saturating_mul(positions)
 }

@@ -105,7 +105,7 @@ impl Outline<'_> {
             let levels: IndexSet = x.levels[..walked].iter().copied().collect();
             (levels, x.nodes(levels, &self.problem.extents))
         };
-        let (walked, nodes) = self.problem.sparse.first().map_or((IndexSet::EMPTY, 1), tree);
+        let (walked, nodes) = self.problem.leader().map_or((IndexSet::EMPTY, 1), tree);
         let dense = around.iter().filter(|index| !walked.contains(**index));
         dense.fold(nodes, |n, &index| n.saturating_mul(self.problem.extents.of(index)))
     }

@@ -219,7 +219,7 @@ fn paths(judge: &Judge) -> Vec<Path> {
         greedy(&problem.expr, &|result, loops| (!fits(result), count(result), count(loops)));
     let fewest =
         greedy(&problem.expr, &|result, loops| (!fits(result), count(loops), count(result)));
-    let along = problem.sparse.first().map(|x| chains(&problem.expr, x.input, &x.levels));
+    let along = problem.leader().map(|x| chains(&problem.expr, x.input, &x.levels));
     let one = unfactorised(&problem.expr);
     let mut paths: Vec<Path> = Vec::new();
     for path in along.into_iter().flatten().chain([smallest, fewest, one]) {

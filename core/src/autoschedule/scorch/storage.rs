@@ -57,7 +57,7 @@ impl<'a> Stores<'a> {
     /// only if nothing else is allowed.
     pub(super) fn lead(&self, problem: &Problem, order: &[Index]) -> Option<Lead> {
         let Stores::Any { storages, by_levels } = self else {
-            let levels = problem.sparse.first().map(|x| x.levels.clone()).unwrap_or_default();
+            let levels = problem.leader().map(|x| x.levels.clone()).unwrap_or_default();
             let form = problem.output;
             return Some(Lead { storage: None, operand: 0, levels, form, transposed: 0 });
         };
