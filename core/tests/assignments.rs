@@ -223,3 +223,60 @@ fn random_products_are_computed_by_their_definition() {
     });
     run.expect("every case");
 }
+
+#[test]
+fn results_in_between_keep_a_limit() {
+    // One kernel of three sparse matrices loops over whole extents, so a step in between is worth its memory.
+    let matrix = |rows: u32, cols: u32, column: &dyn Fn(u32) -> Vec<u32>| {
+        let places: Vec<(u32, u32)> =
+            (0..rows).flat_map(|row| column(row).into_iter().map(move |col| (row, col))).collect();
+        let (a, b): (Vec<u32>, Vec<u32>) = places.into_iter().unzip();
+        let values = vec![1.0; a.len()];
+        let extents = vec![u64::from(rows), u64::from(cols)];
+        Tensor::Sparse(Coo::new(extents, vec![a.into(), b.into()], values).unwrap())
+    };
+    let spread = |row: u32| (0..8).map(|at| (row * 8 + at) % 4000).collect();
+    let tensors = || {
+        BTreeMap::from([
+            ("X", matrix(4000, 4000, &spread)),
+            ("Y", matrix(4000, 4000, &spread)),
+            ("Z", matrix(4000, 4000, &spread)),
+        ])
+    };
+    let assignment: Assignment = "R(i,l) = X(i,j) * Y(j,k) * Z(k,l)".parse().unwrap();
+    let steps = |most_bytes: u64| {
+        let inner = Interpreter { tensors: tensors(), scheduler: SCHEDULERS[0] };
+        let mut counted = Counted { inner, products: 0 };
+        let wanted = Wanted { most_bytes, form: Some(ResultForm::Sparse), ..Wanted::default() };
+        assign(&assignment, wanted, &mut counted).expect("a result");
+        counted.products
+    };
+    assert_eq!((steps(u64::MAX), steps(1000)), (2, 1));
+}
+
+/// Counts the products that are asked for.
+struct Counted<'a> {
+    inner: Interpreter<'a>,
+    products: usize,
+}
+
+impl Evaluator<f64> for Counted<'_> {
+    type Error = CoreError;
+
+    fn operand(&mut self, name: &str) -> Result<Tensor<f64>, CoreError> {
+        self.inner.operand(name)
+    }
+
+    fn product(
+        &mut self,
+        known: &Known,
+        tensors: Vec<Tensor<f64>>,
+    ) -> Result<Tensor<f64>, CoreError> {
+        self.products += 1;
+        // Only which products are asked for counts: a kernel of all three takes the interpreter a while.
+        match tensors.len() {
+            2 => self.inner.product(known, tensors),
+            _ => Ok(tensors.into_iter().next().expect("a tensor")),
+        }
+    }
+}

@@ -123,12 +123,21 @@ pub trait Evaluator<V: Value> {
 }
 
 /// How a result is wanted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wanted {
     /// Its form, where a kernel has the choice; `None`: what suits it.
     pub form: Option<ResultForm>,
     /// In how many steps products are computed.
     pub steps: Steps,
+    /// The most memory of a result that is stored in between, in bytes.
+    pub most_bytes: u64,
+}
+
+impl Default for Wanted {
+    /// What suits the operands, in whatever memory.
+    fn default() -> Wanted {
+        Wanted { form: None, steps: Steps::default(), most_bytes: u64::MAX }
+    }
 }
 
 /// In how many steps a product is computed.
@@ -198,7 +207,7 @@ fn in_steps<V: Value, E: Evaluator<V>>(
     }
     loop {
         let (known, step) = evaluator.planning(|| -> Result<_, CoreError> {
-            let known = known(&expr, &tensors, wanted.form)?;
+            let known = known(&expr, &tensors, wanted)?;
             let step = match wanted.steps {
                 Steps::Fastest => first_step(&known),
                 Steps::One => None,
@@ -225,11 +234,7 @@ fn permutation(input: &Access, output: &Access) -> Option<Vec<usize>> {
 }
 
 /// Counts what is to be known of the operands.
-fn known<V: Value>(
-    expr: &Expr,
-    tensors: &[Tensor<V>],
-    wanted: Option<ResultForm>,
-) -> Result<Known, CoreError> {
+fn known<V: Value>(expr: &Expr, tensors: &[Tensor<V>], wanted: Wanted) -> Result<Known, CoreError> {
     let mut extents = Extents::default();
     for (access, tensor) in expr.inputs.iter().zip(tensors) {
         for (&index, extent) in access.indices.iter().zip(tensor.extents()) {
@@ -245,10 +250,11 @@ fn known<V: Value>(
     };
     let patterns = expr.inputs.iter().zip(tensors).map(pattern).collect();
     let (expr, joins, form) = (expr.clone(), BTreeMap::new(), ResultForm::Dense);
-    let mut known = Known { expr, extents, patterns, joins, value_bytes: V::BYTES, form };
+    let (value_bytes, most_bytes) = (V::BYTES, wanted.most_bytes);
+    let mut known = Known { expr, extents, patterns, joins, value_bytes, form, most_bytes };
     known.joins = joins_of(&known, tensors);
     let several = known.patterns.iter().flatten().count() > 1;
-    known.form = match wanted {
+    known.form = match wanted.form {
         Some(ResultForm::Dense) => ResultForm::Dense,
         // Of one sparse operand and dense ones a list is mostly as long as the array.
         Some(ResultForm::Sparse) if several => ResultForm::Sparse,

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use decompose_formats::PatternCounts;
 
 use crate::autoschedule::{SearchLimits, default_scheduler, search_orders, storages};
-use crate::contract::{Request, ResultForm, SparseInput};
+use crate::contract::{Request, ResultForm, SparseInput, element_bytes};
 use crate::cost::Machine;
 use crate::einsum::{Access, Expr, Extents, Index, IndexSet};
 use crate::schedule::{JoinCounts, OutputForm, Pattern, Problem};
@@ -38,6 +38,8 @@ pub struct Known {
     pub value_bytes: usize,
     /// How the result is wanted.
     pub form: ResultForm,
+    /// The most memory of a result that is stored in between, in bytes.
+    pub most_bytes: u64,
 }
 
 /// The most inputs of which all ways in steps are compared; of more, those that are best step by step.
@@ -76,7 +78,8 @@ impl Known {
         let pairs = (1..inputs).flat_map(|b| (0..b).map(move |a| vec![a, b]));
         let mut priced: Vec<(f64, Step)> = pairs
             .filter_map(|pair| {
-                let part = self.part(&pair)?;
+                let part =
+                    self.part(&pair).filter(|part| part.result_bytes() <= self.most_bytes)?;
                 let seconds = part.kernel_seconds(left)? + part.sort_seconds();
                 Some((seconds, Step { inputs: pair, known: part }))
             })
@@ -229,6 +232,22 @@ impl Known {
             search_orders(default_scheduler(), &problem, &storages(&problem), machine, &limits)
                 .ok()?;
         found.candidates.first().map(|best| best.seconds)
+    }
+
+    /// Returns the bytes of the result while the next step is built from it: twice, as it is made and as it is read.
+    fn result_bytes(&self) -> u64 {
+        let problem = self.problem();
+        let once = match problem.filter(|problem| problem.output != OutputForm::Dense) {
+            Some(problem) => {
+                let element = element_bytes(&self.expr, &self.extents, self.value_bytes);
+                problem.assembled_elements().saturating_mul(element)
+            }
+            None => {
+                let extents = self.expr.output.indices.iter().map(|&index| self.extents.of(index));
+                extents.fold(self.value_bytes as u64, u64::saturating_mul)
+            }
+        };
+        once.saturating_mul(2)
     }
 
     /// Returns the seconds to build the tree of the result.

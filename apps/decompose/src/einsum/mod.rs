@@ -8,7 +8,7 @@ mod operands;
 mod program;
 mod write;
 
-use decompose_common::memory::{limit, set_limit};
+use decompose_common::memory::{left, limit, set_limit};
 use decompose_common::progress::{Screen, Verbosity};
 use decompose_core::compute::{Steps, Tensor, Wanted, assign};
 use decompose_core::einsum::Assignment;
@@ -91,7 +91,9 @@ fn compute<V: Value>(
     let one = search.schedule.is_some() || search.tree.is_some() || output.one_kernel;
     let steps = if one { Steps::One } else { Steps::Fastest };
     let form = outputs.form(&assignment.output.tensor);
-    assign(assignment, Wanted { form, steps }, kernels)
+    // An intermediate result leaves room for those after it.
+    let most_bytes = left().map_or(u64::MAX, |bytes| bytes / 2);
+    assign(assignment, Wanted { form, steps, most_bytes }, kernels)
 }
 
 /// Says which letters stand for which names.
