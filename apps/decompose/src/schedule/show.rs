@@ -37,8 +37,10 @@ pub(crate) fn result_line(request: &Request) -> String {
         .map(|level| format!("{} {}", level.index, kind(level.kind)))
         .collect();
     let (name, levels) = (&counted.expr.output, levels.join(", "));
-    let expected = grouped(expected.ceil() as u64);
-    format!("{:<22}{name}: {expected} elements estimated{known}; {levels}\n", "result")
+    let expected = expected.ceil() as u64;
+    let elements = if expected == 1 { "element" } else { "elements" };
+    let expected = grouped(expected);
+    format!("{:<22}{name}: {expected} {elements} estimated{known}; {levels}\n", "result")
 }
 
 /// Returns the path of `pick` as a table, in the manner of `opt_einsum`.
