@@ -13,7 +13,7 @@ use std::io::Write;
 use std::sync::Arc;
 use std::time::Instant;
 
-use decompose_core::autoschedule::{SearchLimits, default_scheduler, search_orders, storages};
+use decompose_core::autoschedule::{SearchLimits, default_scheduler, storages};
 use decompose_core::contract::{Contraction, Request, ResultForm};
 use decompose_core::cost::Machine;
 use decompose_core::einsum::Expr;
@@ -58,7 +58,7 @@ fn times(
     let base = request.problem_on(&[]);
     let machine = Machine { threads, ..Machine::here().clone() };
     let limits = SearchLimits::default();
-    let found = search_orders(default_scheduler(), &base, &storages(&base), &machine, &limits)?;
+    let found = default_scheduler().search_storages(&base, &storages(&base), &machine, &limits)?;
     let best = &found.candidates[0];
     let problem = best.storage.problem(&base);
     let trees = problem.sparse.iter().map(|x| {

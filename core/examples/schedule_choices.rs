@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use decompose_core::autoschedule::{
-    LevelOrder, SCHEDULERS, SearchLimits, Storage, finish, search_orders, storages,
+    LevelOrder, SCHEDULERS, SearchLimits, Storage, finish, storages,
 };
 use decompose_core::contract::{Contraction, Request, ResultForm, count_join};
 use decompose_core::cost::Machine;
@@ -135,7 +135,7 @@ impl<'a> Case<'a> {
         for scheduler in SCHEDULERS {
             let start = Instant::now();
             let (stored, limits) = (storages(&base), SearchLimits::default());
-            let found = search_orders(*scheduler, &base, &stored, &machine, &limits)?;
+            let found = scheduler.search_storages(&base, &stored, &machine, &limits)?;
             let micros = start.elapsed().as_secs_f64() * 1e6;
             let best = &found.candidates[0];
             let orders =

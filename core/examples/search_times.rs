@@ -13,9 +13,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 use std::time::Instant;
 
-use decompose_core::autoschedule::{
-    SCHEDULERS, SearchLimits, default_scheduler, search_orders, storages,
-};
+use decompose_core::autoschedule::{SCHEDULERS, SearchLimits, default_scheduler, storages};
 use decompose_core::cost::Machine;
 use decompose_core::einsum::{Expr, Extents, IndexSet};
 use decompose_core::error::CoreError;
@@ -86,7 +84,8 @@ fn table(rounds: usize) -> Result<(), Box<dyn std::error::Error>> {
         let orders = storages(&problem);
         let limits = SearchLimits::default();
         let all = measure(rounds, || {
-            search_orders(default_scheduler(), &problem, &orders, Machine::here(), &limits)
+            default_scheduler()
+                .search_storages(&problem, &orders, Machine::here(), &limits)
                 .map(|_| ())
         })?;
         let threads = rayon::current_num_threads();

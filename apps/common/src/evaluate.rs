@@ -11,9 +11,7 @@
 
 use std::sync::Arc;
 
-use decompose_core::autoschedule::{
-    LevelOrder, SearchLimits, default_scheduler, search_orders, storages,
-};
+use decompose_core::autoschedule::{LevelOrder, SearchLimits, default_scheduler, storages};
 use decompose_core::contract::{Contraction, Request};
 use decompose_core::cost::Machine;
 use decompose_core::einsum::Expr;
@@ -61,7 +59,7 @@ pub fn values_at(
     let limits = SearchLimits::one_of_many(problem.expr.inputs.len());
     let machine = Machine::here();
     let found =
-        search_orders(default_scheduler(), &problem, &storages(&problem), machine, &limits)?;
+        default_scheduler().search_storages(&problem, &storages(&problem), machine, &limits)?;
     let best = &found.candidates[0];
     let stored = best.storage.operands.first().map(|(_, order)| order);
     let stored = stored.ok_or_else(|| CoreError::Internal("a list that is not stored".into()))?;

@@ -14,9 +14,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use decompose_core::autoschedule::{
-    LevelOrder, SearchLimits, Storage, default_scheduler, search_orders,
-};
+use decompose_core::autoschedule::{LevelOrder, SearchLimits, Storage, default_scheduler};
 use decompose_core::contract::{Contraction, Request};
 use decompose_core::cost::Machine;
 use decompose_core::error::CoreError;
@@ -373,7 +371,7 @@ impl<V: Value> Kernels<V> {
         let stored: Vec<Storage> = stored.collect();
         let limits = SearchLimits::one_of_many(problem.expr.inputs.len());
         let machine = Machine::here();
-        let found = search_orders(default_scheduler(), &problem, &stored, machine, &limits)?;
+        let found = default_scheduler().search_storages(&problem, &stored, machine, &limits)?;
         let best = &found.candidates[0];
         let at = stored.iter().position(|one| *one == best.storage).ok_or_else(no_tree)?;
         let schedule = best.candidate.schedule.clone();

@@ -31,8 +31,7 @@ pub use limits::{Breadth, SearchLimits};
 pub use measured::{HalvingConfig, HalvingReport, HalvingStop, Timing, successive_halving};
 use orders::search_each;
 pub use orders::{
-    LevelOrder, OrderedCandidate, OrdersFound, Storage, level_orders, search_orders,
-    storage_orders, storages,
+    LevelOrder, OrderedCandidate, OrdersFound, Storage, level_orders, storage_orders, storages,
 };
 pub(crate) use sparse_outside::along_tree;
 pub use spttn::cheapest_forest;

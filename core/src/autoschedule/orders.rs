@@ -173,22 +173,6 @@ pub fn storage_orders(indices: &[Index], extents: &Extents, pattern: &Pattern) -
     level_orders(indices, extents, pattern).into_iter().flat_map(stored).collect()
 }
 
-/// Searches `problem` with its sparse operands stored in one of the ways of `storages`, as `scheduler` goes about it:
-/// [`Scheduler::search_storages`].
-///
-/// # Errors
-///
-/// [`CoreError::NoSchedule`] if there is no schedule on any order.
-pub fn search_orders(
-    scheduler: &dyn Scheduler,
-    problem: &Problem,
-    storages: &[Storage],
-    machine: &Machine,
-    limits: &SearchLimits,
-) -> Result<OrdersFound, CoreError> {
-    scheduler.search_storages(problem, storages, machine, limits)
-}
-
 /// Searches `problem` with its sparse operands stored in each way of `storages`, which share the work that `limits`
 /// allow.
 ///

@@ -5,7 +5,7 @@ use ndarray::linalg::general_mat_mul;
 use ndarray::{Array2, ArrayD, Axis, IxDyn};
 use rayon::prelude::*;
 
-use crate::einsum::{Expr, Index, IndexSet};
+use crate::einsum::{Access, Expr, Extents, Index, IndexSet};
 use crate::error::CoreError;
 
 /// Rows of a matrix product that a task computes.
@@ -30,16 +30,25 @@ pub fn contract_dense<V: Value>(
     operands: &[&DenseTensor<V>],
 ) -> Result<DenseTensor<V>, CoreError> {
     let mut factors = Vec::with_capacity(operands.len());
+    let mut extents = Extents::default();
     for (access, operand) in expr.inputs.iter().zip(operands) {
         if access.indices.len() != operand.ndim() {
             let why = format!("{access} has not {} modes", operand.ndim());
             return Err(CoreError::Operand { operand: access.tensor.clone(), why });
         }
+        for (&index, &extent) in access.indices.iter().zip(operand.shape()) {
+            let extent = extent as u64;
+            if let Some(before) = extents.set(index, extent).filter(|&before| before != extent) {
+                let why = format!("{index} runs to {extent} here, to {before} before");
+                return Err(CoreError::Operand { operand: access.tensor.clone(), why });
+            }
+        }
         let array = operand.mapv(|value| value.to_f64());
         factors.push(Factor { indices: access.indices.clone(), array });
     }
     while factors.len() > 1 {
-        let (a, b) = smallest(&factors, expr);
+        let sets: Vec<IndexSet> = factors.iter().map(Factor::set).collect();
+        let (a, b) = smallest(&sets, expr.output.set(), &extents);
         let (second, first) = (factors.remove(b), factors.remove(a));
         let keep = factors.iter().fold(expr.output.set(), |set, factor| set | factor.set());
         factors.push(product(first, second, keep)?);
@@ -49,15 +58,39 @@ pub fn contract_dense<V: Value>(
     Ok(last.array.mapv(V::from_f64).as_standard_layout().into_owned())
 }
 
-/// Returns the two factors whose product has the fewest elements.
-fn smallest(factors: &[Factor], expr: &Expr) -> (usize, usize) {
+/// Returns the most bytes that [`contract_dense`] takes beside its operands.
+pub fn dense_bytes(expr: &Expr, extents: &Extents) -> u64 {
+    let elements = |set: IndexSet| cells(set, extents);
+    let mut sets: Vec<IndexSet> = expr.inputs.iter().map(Access::set).collect();
+    let mut most = sets.iter().map(|&set| elements(set)).fold(0, u64::saturating_add);
+    while sets.len() > 1 {
+        let (a, b) = smallest(&sets, expr.output.set(), extents);
+        let (second, first) = (sets.remove(b), sets.remove(a));
+        let held = sets.iter().map(|&set| elements(set)).fold(0, u64::saturating_add);
+        let keep = sets.iter().fold(expr.output.set(), |set, &own| set | own);
+        let product = (first | second) & keep;
+        // Both factors as they are and as matrices, the product as they are written and as one array.
+        let pair =
+            elements(first).saturating_add(elements(second)).saturating_add(elements(product));
+        most = most.max(held.saturating_add(pair.saturating_mul(2)));
+        sets.push(product);
+    }
+    // The result is ordered and rounded into another array.
+    most.max(elements(expr.output.set()).saturating_mul(3)).saturating_mul(size_of::<f64>() as u64)
+}
+
+/// Returns the number of cells of an array over `indices`; saturates.
+fn cells(indices: IndexSet, extents: &Extents) -> u64 {
+    indices.iter().map(|index| extents.of(index)).fold(1, u64::saturating_mul)
+}
+
+/// Returns the two factors, of which these are the indices, whose product has the fewest elements.
+fn smallest(factors: &[IndexSet], output: IndexSet, extents: &Extents) -> (usize, usize) {
     let pairs = (0..factors.len()).flat_map(|b| (0..b).map(move |a| (a, b)));
     let elements = |&(a, b): &(usize, usize)| {
         let others = (0..factors.len()).filter(|&at| at != a && at != b);
-        let keep = others.fold(expr.output.set(), |set, at| set | factors[at].set());
-        let product = (factors[a].set() | factors[b].set()) & keep;
-        let extent = |index| factors[a].extent(index).or(factors[b].extent(index)).unwrap_or(1);
-        product.iter().map(extent).fold(1_usize, usize::saturating_mul)
+        let keep = others.fold(output, |set, at| set | factors[at]);
+        cells((factors[a] | factors[b]) & keep, extents)
     };
     pairs.min_by_key(elements).unwrap_or((0, 1))
 }
@@ -115,12 +148,6 @@ fn product(a: Factor, b: Factor, keep: IndexSet) -> Result<Factor, CoreError> {
     let shared = a.set() & b.set();
     let (outer, inner) = (list(shared & keep), list(shared - keep));
     let (rows, cols) = (list(a.set() - shared), list(b.set() - shared));
-    for &index in outer.iter().chain(&inner) {
-        if a.extent(index) != b.extent(index) {
-            let why = format!("index {index} has two extents");
-            return Err(CoreError::Operand { operand: "of a dense product".into(), why });
-        }
-    }
     let shape: Vec<usize> = [&outer, &rows, &cols]
         .into_iter()
         .flatten()

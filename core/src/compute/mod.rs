@@ -23,7 +23,7 @@ use crate::error::CoreError;
 use crate::runtime::Toolchain;
 use crate::schedule::{JoinCounts, Pattern};
 
-pub use dense::contract_dense;
+pub use dense::{contract_dense, dense_bytes};
 pub use product::{Operands, product, run};
 pub use steps::{Known, Step, first_step, suited_form};
 pub use tensor::Tensor;
@@ -31,8 +31,7 @@ pub use tensor::Tensor;
 /// Computes an expression of tensors, given by name.
 ///
 /// The result is a list where it has the pattern of an operand, or where few of its cells are expected to be met, and
-/// an array otherwise.  Kernels are searched, compiled
-/// with the C compiler of the machine, and kept for later runs.
+/// an array otherwise.  Kernels are searched, compiled with the C compiler of the machine, and kept for later runs.
 ///
 /// # Errors
 ///

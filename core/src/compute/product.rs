@@ -2,7 +2,7 @@
 
 use decompose_formats::{Coo, DenseTensor, Matrix, Value};
 
-use crate::autoschedule::{Scheduler, SearchLimits, search_orders, storages};
+use crate::autoschedule::{Scheduler, SearchLimits, storages};
 use crate::compute::dense::contract_dense;
 use crate::compute::steps::Known;
 use crate::compute::tensor::Tensor;
@@ -53,7 +53,7 @@ pub fn product<V: Value>(
     };
     let base = request.problem_on(&[]);
     let (machine, limits) = (Machine::here(), SearchLimits::default());
-    let found = search_orders(scheduler, &base, &storages(&base), machine, &limits)?;
+    let found = scheduler.search_storages(&base, &storages(&base), machine, &limits)?;
     let best = found.candidates.into_iter().next();
     let best = best.ok_or_else(|| CoreError::Internal("a search without a result".into()))?;
     let planned = Planned::of(&request, &base, best);

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use decompose_formats::PatternCounts;
 
-use crate::autoschedule::{SearchLimits, default_scheduler, search_orders, storages};
+use crate::autoschedule::{SearchLimits, default_scheduler, storages};
 use crate::contract::{Request, ResultForm, SparseInput, element_bytes};
 use crate::cost::Machine;
 use crate::einsum::{Access, Expr, Extents, Index, IndexSet};
@@ -60,16 +60,17 @@ const SORT_SECONDS: f64 = 2e-8;
 /// them; of two operands there is nothing to decide.
 pub fn first_step(known: &Known) -> Option<Step> {
     let mut left = MOST_SEARCHES;
-    let (seconds, step) = known.best(&mut left);
-    let step = step?;
+    if known.expr.inputs.len() < 3 {
+        return None;
+    }
     let whole = known.kernel_seconds(&mut left).unwrap_or(f64::INFINITY);
-    (seconds < WORTH * whole).then_some(step)
+    let (seconds, step) = known.best(whole, &mut left);
+    step.filter(|_| seconds < WORTH * whole)
 }
 
 impl Known {
-    /// Returns the predicted seconds of the best way, and its first step if it has several.
-    fn best(&self, left: &mut usize) -> (f64, Option<Step>) {
-        let whole = self.kernel_seconds(left).unwrap_or(f64::INFINITY);
+    /// Returns the predicted seconds of the best way, of which one kernel takes `whole`, and its first step if it has several.
+    fn best(&self, whole: f64, left: &mut usize) -> (f64, Option<Step>) {
         let inputs = self.expr.inputs.len();
         let mut best = (whole, None);
         if inputs < 3 {
@@ -92,7 +93,9 @@ impl Known {
             if seconds >= best.0 {
                 break;
             }
-            let rest = self.after(&step).best(left).0;
+            let rest = self.after(&step);
+            let whole = rest.kernel_seconds(left).unwrap_or(f64::INFINITY);
+            let rest = rest.best(whole, left).0;
             if seconds + rest < best.0 {
                 best = (seconds + rest, Some(step));
             }
@@ -228,9 +231,9 @@ impl Known {
             return Some(cells * machine.flop_pair);
         };
         let limits = SearchLimits::default();
-        let found =
-            search_orders(default_scheduler(), &problem, &storages(&problem), machine, &limits)
-                .ok()?;
+        let found = default_scheduler()
+            .search_storages(&problem, &storages(&problem), machine, &limits)
+            .ok()?;
         found.candidates.first().map(|best| best.seconds)
     }
 

@@ -72,9 +72,10 @@ impl Assignment {
         (plain && distinct).then(|| self.product(0))
     }
 
-    fn write_access(&self, access: &Access, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    /// Writes `access` with the names of its indices.
+    pub fn named(&self, access: &Access) -> String {
         let names: Vec<String> = access.indices.iter().map(|&i| self.names.of(i)).collect();
-        write!(f, "{}({})", access.tensor, names.join(","))
+        format!("{}({})", access.tensor, names.join(","))
     }
 }
 
@@ -88,8 +89,7 @@ impl From<Expr> for Assignment {
 
 impl fmt::Display for Assignment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.write_access(&self.output, f)?;
-        f.write_str(" = ")?;
+        write!(f, "{} = ", self.named(&self.output))?;
         if let Some(function) = self.function {
             write!(f, "{function}(")?;
         }
@@ -105,7 +105,7 @@ impl fmt::Display for Assignment {
             }
             for (at, access) in inputs.iter().enumerate() {
                 f.write_str(if at == 0 { "" } else { " * " })?;
-                self.write_access(access, f)?;
+                f.write_str(&self.named(access))?;
             }
         }
         f.write_str(if self.function.is_some() { ")" } else { "" })

@@ -272,6 +272,7 @@ fn check(assignment: Assignment) -> Result<Assignment, String> {
     };
     let output = &assignment.output;
     if output.set().len() != output.indices.len() {
+        let output = assignment.named(output);
         return Err(format!("the result {output} repeats an index; only operands may"));
     }
     if assignment.inputs().any(|access| access.tensor == output.tensor) {

@@ -1,6 +1,5 @@
 //! Diagonals of lists.
 
-use crate::array::Array;
 use crate::coo::Coo;
 use crate::dims::ModeOrder;
 use crate::error::FormatError;
@@ -55,19 +54,10 @@ impl<V: Value> Coo<V> {
         let mut columns: Vec<Option<Ints>> = columns.into_iter().map(Some).collect();
         let coords = first.iter().filter_map(|&mode| columns[mode].take()).collect();
         let extents = first.iter().map(|&mode| self.extents[mode]).collect();
-        Ok(narrowed(extents, coords, values, (in_order, distinct)))
-    }
-}
-
-fn narrowed<V: Value>(
-    extents: Vec<u64>,
-    coords: Vec<Ints>,
-    values: Array<V>,
-    (in_order, distinct): (bool, bool),
-) -> Coo<V> {
-    match (in_order, distinct) {
-        (true, true) => Coo::ascending(extents, coords, values),
-        _ => Coo::fitting(extents, coords, values),
+        Ok(match in_order && distinct {
+            true => Coo::ascending(extents, coords, values),
+            false => Coo::fitting(extents, coords, values),
+        })
     }
 }
 

@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use decompose_common::memory::left;
+use decompose_common::memory::{self, left};
 use decompose_common::progress::Screen;
 use decompose_core::autoschedule::SearchLimits;
-use decompose_core::compute::{Evaluator, Known, Operands, Tensor, contract_dense, run};
+use decompose_core::compute::{
+    Evaluator, Known, Operands, Tensor, contract_dense, dense_bytes, run,
+};
 use decompose_core::contract::Contraction;
 use decompose_core::error::CoreError;
 use decompose_core::runtime::Toolchain;
@@ -56,6 +58,8 @@ impl<V: Value> Evaluator<V> for Kernels<'_, V> {
         let operands = Operands::of(tensors);
         let Some(request) = known.request() else {
             let arrays: Vec<&DenseTensor<V>> = operands.dense.iter().collect();
+            let bytes = dense_bytes(&known.expr, &known.extents);
+            memory::foresee(bytes, || format!("the product {text}"), "compute a part of it")?;
             let multiply = || contract_dense(&known.expr, &arrays);
             let (product, seconds) = self.screen.phase("run", multiply);
             self.screen.line(format!("run      {seconds:.3e} s, dense operands only"));

@@ -12,7 +12,7 @@ use decompose_common::memory::{left, limit, set_limit};
 use decompose_common::progress::{Screen, Verbosity};
 use decompose_core::compute::{Steps, Tensor, Wanted, assign};
 use decompose_core::einsum::Assignment;
-use decompose_formats::Value;
+use decompose_formats::{Value, counted};
 use ndarray_npy::WritableElement;
 
 use crate::cli::Done;
@@ -55,6 +55,9 @@ fn run_in<V: Value + WritableElement>(args: &EinsumArgs, threads: usize) -> Resu
         let rest =
             if at == 0 { format!("; threads {threads}, {}", V::NAME) } else { String::new() };
         screen.line(format!("{:<9}{assignment}{rest}", if at == 0 { "einsum" } else { "" }));
+        if let Some(names) = names(assignment) {
+            screen.line(format!("         with {names}"));
+        }
     }
     let tensors = files.read::<V>(known, &mut screen)?;
     let base = tensors.base;
@@ -63,6 +66,7 @@ fn run_in<V: Value + WritableElement>(args: &EinsumArgs, threads: usize) -> Resu
     for assignment in &program.assignments {
         let result = compute(assignment, &outputs, &mut kernels)?;
         let name = &assignment.output.tensor;
+        warn_of_odd_values(assignment, &result, kernels.screen);
         tell_number(assignment, &result)?;
         outputs.write(name, &result, base, kernels.screen)?;
         kernels.keep(name, result);
@@ -77,9 +81,6 @@ fn compute<V: Value>(
     outputs: &Outputs<'_>,
     kernels: &mut Kernels<'_, V>,
 ) -> Result<Tensor<V>, Failure> {
-    if let Some(names) = names(assignment) {
-        kernels.screen.line(format!("indices  {names}"));
-    }
     let products = 0..assignment.summands.len();
     kernels.written = match assignment.summands.len() {
         1 if assignment.names.iter().next().is_none() => {
@@ -116,6 +117,23 @@ fn check_search(args: &EinsumArgs, program: &Program) -> Result<(), Failure> {
         products => Err(Failure::input(format!(
             "{option} is about one product, but `{program}` has {products}"
         ))),
+    }
+}
+
+/// Warns of elements that are infinite or no numbers: files with these are refused when they are read.
+fn warn_of_odd_values<V: Value>(assignment: &Assignment, result: &Tensor<V>, screen: &Screen) {
+    let odd = |value: &&V| !value.to_f64().is_finite();
+    let odd = match result {
+        Tensor::Dense(array) => array.iter().filter(odd).count(),
+        Tensor::Sparse(list) => list.values().iter().filter(odd).count(),
+    };
+    if odd > 0 {
+        let elements = counted(odd, "element", "elements");
+        let name = assignment.named(&assignment.output);
+        screen.warn(format!(
+            "{elements} of {name} infinite or not a number: a logarithm or root of a number below zero, or too \
+             large a power"
+        ));
     }
 }
 

@@ -129,6 +129,7 @@ fn learn(known: &mut Known, access: &Access, shape: &[u64], file: &Path) -> Resu
     let name = file.display().to_string();
     if shape.len() != access.indices.len() {
         let (have, want) = (shape.len(), access.indices.len());
+        let access = known.named(access);
         let why = format!("{name} has {have} axes but {access} has {want} indices");
         return Err(Failure::input(why));
     }

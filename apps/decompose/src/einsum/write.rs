@@ -53,11 +53,13 @@ impl<'a> Outputs<'a> {
         }
         let outputs = Outputs { files, args };
         let reads = program.reads();
-        for Assignment { output, .. } in &program.assignments {
+        for assignment in &program.assignments {
+            let output = &assignment.output;
             let lost = !reads.contains_key(&output.tensor) && outputs.of(&output.tensor).is_none();
             if lost && !output.indices.is_empty() {
                 let several = program.assignments.len() > 1;
                 let name = if several { format!("{}=", output.tensor) } else { String::new() };
+                let output = assignment.named(output);
                 return Err(Failure::input(format!("where does {output} go?"))
                     .help(format!("give the file with --out {name}FILE")));
             }
@@ -102,8 +104,8 @@ fn check(
     args: &OutputArgs,
 ) -> Result<(), Failure> {
     check_output(out, overwrite(args))?;
-    let output = &assignment.output;
-    let scalar = output.indices.is_empty();
+    let (output, modes) = (assignment.named(&assignment.output), assignment.output.indices.len());
+    let scalar = modes == 0;
     let file = out.display();
     let is_array = is_npy(out)?;
     let refuse = |why: String, help: &str| Err(Failure::input(why).help(help));
@@ -115,7 +117,7 @@ fn check(
         (false, _) if scalar => {
             refuse(format!("{output} is a single number"), "write it to .npy, or leave out --out")
         }
-        (false, _) if is_mtx(out) && output.indices.len() != 2 => refuse(
+        (false, _) if is_mtx(out) && modes != 2 => refuse(
             format!("{output} is no matrix, but {file} is a Matrix Market file"),
             "write it to .ttx, .tns or .dtb",
         ),
@@ -133,7 +135,7 @@ fn pattern(assignment: &Assignment, operands: &Files<'_>) -> Option<String> {
         .map(|(input, _)| input)
         .collect();
     let own = sparse.iter().find(|&&input| has_pattern_of(&expr, input, &sparse))?;
-    Some(expr.inputs[*own].to_string())
+    Some(assignment.named(&summand.inputs[*own]))
 }
 
 /// Writes a result to `out`.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use decompose_core::autoschedule::{
     LevelOrder, OrderedCandidate, SearchLimits, SearchReport, Storage, default_scheduler,
-    scheduler, search_orders, storages,
+    scheduler, storages,
 };
 use decompose_core::contract::{Choice, Choices, Fingerprint, RaceReport, Request, trees};
 use decompose_core::cost::{Machine, estimate, on_threads};
@@ -88,7 +88,7 @@ impl<'a> Chooser<'a> {
             None | Some(Search::Measured) => None,
         };
         let scheduler = named.unwrap_or(default_scheduler());
-        let found = search_orders(scheduler, &self.base, &self.storages, &self.machine, limits)?;
+        let found = scheduler.search_storages(&self.base, &self.storages, &self.machine, limits)?;
         let picks = found.candidates.into_iter().map(|candidate| self.pick(candidate)).collect();
         let (report, trees) = (Some(found.report), self.storages.len());
         Ok(Selection { picks, chosen: 0, how: How::Predicted, report, trees })

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use decompose_core::einsum::{Assignment, Index};
+use decompose_core::einsum::{Access, Assignment, Index};
 
 use crate::failure::Failure;
 
@@ -68,6 +68,13 @@ impl Known {
     /// Returns the name of the index of a mode.
     pub(crate) fn index(&self, (tensor, mode): (&str, usize)) -> &str {
         self.groups.of_mode(tensor, mode).map_or("", |group| &self.groups.names[group])
+    }
+
+    /// Writes `access` with the names of its indices.
+    pub(crate) fn named(&self, access: &Access) -> String {
+        let modes = 0..access.indices.len();
+        let names: Vec<&str> = modes.map(|mode| self.index((&access.tensor, mode))).collect();
+        format!("{}({})", access.tensor, names.join(","))
     }
 
     fn set_group(&mut self, group: Option<usize>, extent: u64, from: &str) -> Result<(), Failure> {

@@ -138,7 +138,7 @@ pub(crate) fn read_lists<V: Value>(
         };
         if read.tensor.order() != access.indices.len() {
             let (have, want) = (read.tensor.order(), access.indices.len());
-            let file = file.display();
+            let (file, access) = (file.display(), known.named(access));
             return Err(Failure::input(format!(
                 "{file} is of order {have} but {access} has {want} indices"
             )));

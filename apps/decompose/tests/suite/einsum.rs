@@ -72,6 +72,15 @@ fn close(have: &ArrayD<f64>, want: &ArrayD<f64>, tolerance: f64) {
     }
 }
 
+/// Compares what a file holds, an array or a list, with `want`.
+fn check_file(file: &Path, want: &ArrayD<f64>) {
+    let have = match file.extension().is_some_and(|extension| extension == "npy") {
+        true => read_npy(file).unwrap(),
+        false => listed(file, want.shape()),
+    };
+    close(&have, want, 1e-12);
+}
+
 /// Computes `expr` from files of these shapes and compares it with its definition.
 fn check(expr: &str, shapes: &[&[usize]], options: &str) {
     let dir = tempfile::tempdir().unwrap();
@@ -124,12 +133,7 @@ fn check_sparse(expr: &str, shapes: &[&[usize]], (out, options): (&str, &str)) -
     }
     let want = oracle::evaluate(&parsed, &operands);
     let (_, said) = einsum(dir.path(), &format!("{words} --out {out} {options}"));
-    let file = dir.path().join(out);
-    let have = match out.ends_with(".npy") {
-        true => read_npy(&file).unwrap(),
-        false => listed(&file, want.shape()),
-    };
-    close(&have, &want, 1e-12);
+    check_file(&dir.path().join(out), &want);
     said
 }
 
@@ -362,12 +366,7 @@ fn check_assignment(text: &str, out: &str) -> String {
     let mut words = text.replace(' ', "");
     files.iter().for_each(|(name, file, _)| write!(words, " --tensor {name}={file}").unwrap());
     let (_, said) = einsum(dir.path(), &format!("{words} --out {out}"));
-    let file = dir.path().join(out);
-    let have = match out.ends_with(".npy") {
-        true => read_npy(&file).unwrap(),
-        false => listed(&file, want.shape()),
-    };
-    close(&have, &want, 1e-12);
+    check_file(&dir.path().join(out), &want);
     said
 }
 
@@ -380,9 +379,12 @@ fn sums_diagonals_functions_and_named_indices() {
     check_assignment("Z(i,j) = relu(s * X(i,j) + 3 * Y(i,j))", "Z.dtb");
     check_assignment("Z(i,j) = softmax(B(i,k) * B(k,j))", "Z.npy");
     let said = check_assignment("Z(row,k) = X(row,col) * B(col,k)", "Z.npy");
-    assert!(said.contains("indices  a = row, b = col"), "{said}");
+    assert!(said.contains("with a = row, b = col"), "{said}");
     let dir = tempfile::tempdir().unwrap();
     let x = sparse(dir.path(), "X.tns", &[5, 5]);
+    dense(dir.path(), "B.npy", &[5, 3]);
+    let (_, said) = einsum(dir.path(), "Z(i,j)=log(-B(i,j)*B(i,j)) --tensor B=B.npy --out Z.npy");
+    assert!(said.contains("15 elements of Z(i,j) infinite or not a number"), "{said}");
     let (text, _) = einsum(dir.path(), "t=X(i,i) --tensor X=X.tns");
     let trace: f64 = text.trim().strip_prefix("t() = ").unwrap().parse().unwrap();
     assert!((trace - (0..5).map(|i| x[[i, i]]).sum::<f64>()).abs() < 1e-12);
@@ -431,6 +433,7 @@ fn operands(folder: &Path) {
     sparse(folder, "Z.tns", &[5, 3]);
     dense(folder, "B.npy", &[5, 3]);
     dense(folder, "short.npy", &[3, 3]);
+    dense(folder, "wide.npy", &[3000]);
     dense(folder, "cube.npy", &[5, 3, 2]);
     fs::write(
         folder.join("X.mtx"),
@@ -486,6 +489,16 @@ fn programs_that_make_no_sense_are_refused() {
     operands(dir.path());
     let x = "Y(i,r)=X(i,j)*B(j,r) --tensor X=X.tns";
     let cases: &[(&str, &str, &[&str])] = &[
+        (
+            "Y(row,r)=X(row,col)*B(col,r,row) --tensor X=X.tns",
+            "--tensor B=B.npy --out Y.npy",
+            &["B.npy has 2 axes but B(col,r,row) has 3 indices"],
+        ),
+        (
+            "Y(i,j)=w(i)*w(j) --tensor w=wide.npy",
+            "--out Y.npy --max-memory 100M",
+            &["the product Y(i,j) = w(i) * w(j)", "100.0 MiB"],
+        ),
         (x, "--tensor B=B.npy --out Y.npy --out Q=Q.npy", &["does not compute `Q`", "computes Y"]),
         (x, "--tensor B=B.npy --out Y=Y.npy --out Y.npy", &["Y.npy is to hold two results"]),
         (x, "--program p.txt --out Y.npy", &["cannot be used with"]),
