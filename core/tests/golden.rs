@@ -2,13 +2,15 @@
 //!
 //! `UPDATE_GOLDEN=1 cargo test -p decompose-core --test golden` writes them anew.
 
-use decompose_core::autoschedule::default_scheduler;
+use decompose_core::autoschedule::constraints::{Layouts, Solution, System};
+use decompose_core::autoschedule::{default_scheduler, finish};
 use decompose_core::codegen::emit_c;
 use decompose_core::cost::{Family, Machine};
-use decompose_core::einsum::{Expr, Extents, Index, IndexSet};
+use decompose_core::einsum::{Expr, Extents, Index, IndexSet, indices};
 use decompose_core::kernels;
 use decompose_core::lower::{LevelStorage, Program, lower};
 use decompose_core::optimisation::{Optimisation, Optimisations};
+use decompose_core::path::{Arity, Path, enumerate};
 use decompose_core::schedule::{OutputForm, Pattern, Problem, SparseOperand};
 use decompose_formats::ints::Width;
 
@@ -156,4 +158,36 @@ fn a_product_of_sparse_matrices_is_assembled() {
     let full = vec![LevelStorage { full: true, ..level }, level];
     let stored = [vec![level; 2], full];
     compare("spgemm-full", &lower(&problem, schedule, &stored).expect("a program"));
+}
+
+/// The worked example of CoNST (Raje et al., 2024): the loops of its figure 5, from a solution of the constraints to C.
+#[test]
+fn const_worked_example() {
+    let text = "R(i,j,k) = A(i,p,q) * B(j,p,r) * C(k,q,r) * D(j,k,r)";
+    let expr: Expr = text.parse().expect("an expression");
+    let extents: Extents = expr.all().iter().map(|index| (index, 40)).collect();
+    let laid = [(1, "rjp"), (0, "pqi"), (2, "rqk"), (3, "rjk")];
+    let sparse = laid.map(|(input, levels)| {
+        let levels = indices(levels);
+        let counts = (1..=3).map(|n| {
+            let set: IndexSet = levels[..n].iter().copied().collect();
+            (set, 40_u64.pow(n as u32) / if n > 1 { 10 } else { 1 })
+        });
+        let pattern = Pattern::from_iter(counts);
+        SparseOperand { input, levels: levels.clone(), fused: 1, pattern }
+    });
+    let problem = Problem::joining(expr, extents, sparse.to_vec());
+    let (paths, _) = enumerate(&problem.expr, Arity::Binary);
+    let wanted = "T1(i,j,q,r) = A(i,p,q) * B(j,p,r)\nT2(i,j,k,r) = T1(i,j,q,r) * C(k,q,r)";
+    let of = |path: &&Path| path.display(&problem.expr).to_string().starts_with(wanted);
+    let path = paths.iter().find(of).expect("the path of the paper");
+    let system = System::new(&problem, path, Layouts::Given, 2);
+    let loops = ["rjpqi", "rjqki", "rjki"].map(indices).to_vec();
+    let solution = Solution::new(&system, vec![0, 1, 2], loops);
+    assert_eq!(system.check(&solution), Ok(()));
+    let schedule = finish(&problem, solution.path(path), solution.nest(), &machine());
+    let level = LevelStorage { coords: Width::below(40), pointers: Width::W32, full: false };
+    let stored = vec![vec![level; 3]; 4];
+    let program = lower(&problem, &schedule, &stored).expect("a program");
+    compare("const-worked-example", &program);
 }

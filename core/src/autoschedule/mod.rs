@@ -4,6 +4,7 @@
 //! [`SCHEDULERS`]; a new one is a file and a line there.  Searches see statistics, never
 //! non-zeros.
 
+pub mod constraints;
 mod exhaustive;
 mod finish;
 mod level_nesting;
@@ -25,6 +26,7 @@ use crate::error::CoreError;
 use crate::path::Path;
 use crate::schedule::{Problem, Schedule};
 
+pub use constraints::Solved;
 pub use exhaustive::{all_forests, price};
 pub use finish::finish;
 pub use limits::{Breadth, SearchLimits};
@@ -73,6 +75,22 @@ pub trait Scheduler: Sync {
         search_each(self, problem, storages, machine, limits)
     }
 
+    /// Searches for the best way to store the sparse operands, and a schedule on it.
+    ///
+    /// Unless a scheduler chooses by itself, the ways are those worth a search ([`storages`]).
+    ///
+    /// # Errors
+    ///
+    /// As [`Scheduler::search_within`].
+    fn search_any_storage(
+        &self,
+        problem: &Problem,
+        machine: &Machine,
+        limits: &SearchLimits,
+    ) -> Result<OrdersFound, CoreError> {
+        self.search_storages(problem, &storages(problem), machine, limits)
+    }
+
     /// Searches within the default limits.
     ///
     /// # Errors
@@ -85,7 +103,7 @@ pub trait Scheduler: Sync {
 
 /// All schedulers; the first is the [`default_scheduler`].
 pub const SCHEDULERS: &[&dyn Scheduler] =
-    &[&spttn::Spttn, &exhaustive::Exhaustive, &scorch::Scorch];
+    &[&spttn::Spttn, &exhaustive::Exhaustive, &scorch::Scorch, &constraints::Const];
 
 /// What a search found.
 #[derive(Clone, Debug)]
@@ -122,6 +140,8 @@ pub struct SearchReport {
     pub seconds: f64,
     /// Why it stopped.
     pub stop: StopReason,
+    /// What a solver of constraints found, if there was one.
+    pub solved: Option<Solved>,
 }
 
 /// Why a search stopped, from what leaves out nothing to what leaves out most.
@@ -157,7 +177,8 @@ impl fmt::Display for SearchReport {
             self.pruned,
             counted(self.explored, "subproblem", "subproblems"),
             self.seconds * 1e3
-        )
+        )?;
+        self.solved.map_or(Ok(()), |solved| write!(f, "; {solved}"))
     }
 }
 

@@ -258,6 +258,7 @@ fn together(before: Option<SearchReport>, now: SearchReport) -> SearchReport {
         pruned: before.pruned.saturating_add(now.pruned),
         explored: before.explored + now.explored,
         stop: before.stop.max(now.stop),
+        solved: None,
         ..now
     }
 }

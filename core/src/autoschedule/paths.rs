@@ -39,6 +39,7 @@ pub(super) fn widening(
             explored: 0,
             seconds: 0.0,
             stop: listed.stop,
+            solved: None,
         };
         let mut found = search(listed, report)?;
         let cut = !matches!(found.report.stop, StopReason::Complete | StopReason::Enough);

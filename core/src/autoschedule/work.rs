@@ -23,6 +23,15 @@ impl Work {
         !self.refused
     }
 
+    /// Spends some choices; `false` where fewer are left.
+    pub(super) fn spend_all(&mut self, choices: u64) -> bool {
+        match self.left.checked_sub(choices) {
+            Some(left) => self.left = left,
+            None => self.refused = true,
+        }
+        !self.refused
+    }
+
     /// Refuses whatever is asked for from now on.
     pub(super) fn refuse(&mut self) {
         self.refused = true;
@@ -33,6 +42,11 @@ impl Work {
         let half = self.left.div_ceil(2);
         self.left -= half;
         Work::new(half)
+    }
+
+    /// Takes off all that is left.
+    pub(super) fn take_all(&mut self) -> Work {
+        Work::new(std::mem::take(&mut self.left))
     }
 
     /// Takes back what `part` did not spend.

@@ -260,5 +260,6 @@ fn report(chosen: &[Chosen], start: Instant) -> SearchReport {
             true => StopReason::Work,
             false => StopReason::Enough,
         },
+        solved: None,
     }
 }
