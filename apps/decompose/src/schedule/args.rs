@@ -72,8 +72,8 @@ pub(crate) struct OperandArgs {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Search")]
 pub(crate) struct SearchArgs {
-    /// The search: spttn, exhaustive, scorch, or measured, which takes the choice of an earlier --measure
-    /// or measures now.  [default: spttn]
+    /// The search: spttn, exhaustive, scorch, const, or measured, which takes the choice of an earlier
+    /// --measure or measures now.  [default: spttn]
     #[arg(long, value_name = "NAME", value_parser = parse_scheduler)]
     pub(crate) scheduler: Option<Search>,
     /// How the only sparse operand is stored: auto, or its modes from the root, as 2-1-3, the last
@@ -104,8 +104,9 @@ pub(crate) struct SearchArgs {
 #[command(next_help_heading = "Output")]
 #[expect(clippy::struct_excessive_bools, reason = "one a switch, as typed")]
 pub(crate) struct ShowArgs {
-    /// Print one thing only: the schedule as --schedule reads it (nest), the loop program (ir), or
-    /// the generated C (c).
+    /// Print one thing only: the schedule as --schedule reads it (nest), the loop program (ir), the
+    /// generated C (c), or the constraints that its loops and layouts keep, as text (system) or
+    /// SMT-LIB (smt).
     #[arg(long, value_name = "WHAT", conflicts_with = "json")]
     pub(crate) emit: Option<Emit>,
     /// Print one JSON object.
@@ -165,6 +166,10 @@ pub(crate) enum Emit {
     Ir,
     /// The generated C.
     C,
+    /// The constraint system of its contraction tree.
+    System,
+    /// The same as SMT-LIB.
+    Smt,
 }
 
 /// Parses `NAME=FILE`.

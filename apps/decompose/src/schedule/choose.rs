@@ -88,7 +88,14 @@ impl<'a> Chooser<'a> {
             None | Some(Search::Measured) => None,
         };
         let scheduler = named.unwrap_or(default_scheduler());
-        let found = scheduler.search_storages(&self.base, &self.storages, &self.machine, limits)?;
+        let found = match self.args.tree {
+            None | Some(Tree::Auto) => {
+                scheduler.search_any_storage(&self.base, &self.machine, limits)?
+            }
+            Some(Tree::Given(_)) => {
+                scheduler.search_storages(&self.base, &self.storages, &self.machine, limits)?
+            }
+        };
         let picks = found.candidates.into_iter().map(|candidate| self.pick(candidate)).collect();
         let (report, trees) = (Some(found.report), self.storages.len());
         Ok(Selection { picks, chosen: 0, how: How::Predicted, report, trees })

@@ -35,6 +35,12 @@ pub(crate) fn plan<V: Value>(
             "explored": report.explored,
             "seconds": report.seconds,
             "stop": stop(report.stop),
+            "constraints": report.solved.map(|solved| json!({
+                "bound": solved.bound,
+                "seconds": solved.seconds,
+                "solutions": solved.solutions,
+                "gain": solved.gain,
+            })),
         })
     });
     let operands = request.sparse.iter().zip(&input.sources);

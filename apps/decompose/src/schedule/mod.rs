@@ -11,6 +11,7 @@ mod json;
 pub(crate) mod measure;
 mod outline;
 mod show;
+mod system;
 pub(crate) mod table;
 
 use decompose_common::machine::hardware_threads;
@@ -87,6 +88,8 @@ fn tell<V: Value>(
         Some(Emit::Nest) => pick.schedule.text(&pick.problem.expr),
         Some(Emit::Ir) => preview(&pick.problem, &pick.schedule)?.to_string(),
         Some(Emit::C) => emit_c(&preview(&pick.problem, &pick.schedule)?),
+        Some(Emit::System) => system::explained(pick)?.system.to_string(),
+        Some(Emit::Smt) => system::smt(pick)?,
         None if args.output.json => return stdout::json(&json::plan(input, plan, threads)?),
         None => report(args, input, plan, threads)?,
     };
@@ -116,6 +119,9 @@ fn report<V: Value>(
     text += &show::path_table(pick);
     let tree = if pick.trees.len() == 1 { "tree" } else { "trees" };
     text += &format!("\nnest on {tree} {}\n{}", pick.trees_typed(), show::nest(pick)?);
+    if plan.report.as_ref().is_some_and(|report| report.solved.is_some()) {
+        text += &system::section(pick);
+    }
     text += &format!("\n{}{}\n", show::CostLines(pick, threads), show::how(plan));
     if args.all || args.measure {
         let top = args.top.unwrap_or(LISTED);

@@ -171,6 +171,8 @@ impl fmt::Display for CostLines<'_> {
 pub(crate) fn how(plan: &Selection) -> String {
     let search = plan.report.as_ref().map(|report| {
         let trees = match plan.choice().trees.len() {
+            // The constraints choose among all layouts.
+            _ if report.solved.is_some() => return format!("search   {report}"),
             1 => counted(plan.trees, "tree", "trees"),
             _ => counted(plan.trees, "set of trees", "sets of trees"),
         };
