@@ -8,18 +8,13 @@ use crate::einsum::{Index, IndexSet};
 use crate::path::Path;
 use crate::schedule::{Prefetch, PrefetchOf, Problem};
 
-/// Positions between the prefetch of a row from the last-level cache and its use.  Two rows of 50 columns a
-/// position, those prefetched fill a third of a first-level cache of 32 KB: 6 to 12 positions are as good on 8 million
-/// non-zeros of short fibres, 16 take 1.03 times as long, 24 1.15 and 32 1.25 times.
-const DISTANCE: u64 = 10;
-
-/// The least positions between the prefetch of a row that comes late and its use: 12 instead took up to 1.04 times
-/// as long.
-const LATE_LEAST: f64 = 16.0;
+/// The least positions between the prefetch of a row and its use, and those of a row from the last-level cache.  Two
+/// rows of 50 columns a position, those prefetched fill a third of a first-level cache of 32 KB: 6 to 12 positions are as
+/// good on 8 million non-zeros of short fibres, 24 take 1.15 times as long.
+const DISTANCE: f64 = 10.0;
 
 /// The most positions; between the two, [`Machine::prefetched_bytes`] say how many.  With 128 instead of 16
-/// positions at rank 16 a TTTP whose last operand has 31 MB took 11 instead of 24 ms, at rank 32 with 64
-/// positions 14 instead of 24 ms, and more gained nothing.
+/// positions at rank 16 a TTTP whose last operand has 31 MB took 11 instead of 24 ms, and more gained nothing.
 const LATE_DISTANCE: f64 = 128.0;
 
 /// Rows of a line count as coming late if this share of them does; longer ones, with which
@@ -30,25 +25,9 @@ const LATE_SHARE: f64 = 0.025;
 /// more than they save.
 const NEAR_SHARE: f64 = 0.9;
 
-/// The distance for the operand of the root, whose rows follow each other, but so much later that the
-/// processor sees no stream.
-const ROOT_DISTANCE: u64 = 4;
-
-/// Rows of up to this many bytes are not prefetched from the last-level cache where a non-zero takes a few
-/// multiply-adds a row: the processor looks far enough ahead by itself, and prefetches were slower at
-/// rank 16 on the same tensor.
-const SHORT_ROW_BYTES: u64 = 128;
-
-/// The same where the processor does not look so far: where a non-zero takes an outer product, which
-/// fills its window (TTMc of rank 16 x 16 on 4 million non-zeros was faster with prefetches), and of rows
-/// that are added to.  Prefetches took MTTKRPs that scatter from 27 to 14 ms (3 million non-zeros of
-/// order 4, rank 50), from 170 to 62 ms (5 million, rank 50) and from 29 to 25 ms (4 million of order 3,
-/// rank 16).
-const SHORT_ROW_BYTES_OF_WORK: u64 = 64;
-
-/// Rows of more than this many bytes are not prefetched: the processor sees a stream in them, and so
-/// many prefetches would stall.
-const LONG_ROW_BYTES: u64 = 2048;
+/// Rows of up to this many bytes are prefetched only if they come late: the processor looks far enough ahead by
+/// itself.
+const SHORT_ROW_BYTES: u64 = 64;
 
 /// Returns the prefetches of the dense operands that are gathered by one mode and leave the second-level
 /// cache.
@@ -57,18 +36,17 @@ pub(super) fn prefetches(problem: &Problem, path: &Path, machine: &Machine) -> V
     let dense = |indices: IndexSet| (indices - problem.sparse_indices()).len();
     let products = path.terms.iter().any(|term| dense(term.indices) > 1);
     let gathers = Gathers { problem, machine, products };
-    let short = if products { SHORT_ROW_BYTES_OF_WORK } else { SHORT_ROW_BYTES };
     let root = x.levels.first().copied();
     let inputs = problem.expr.inputs.iter().enumerate();
     let gathered = inputs.filter(|(input, _)| problem.sparse_place(*input).is_none());
     let inputs = gathered.filter_map(|(input, access)| {
-        let at_root = root.is_some_and(|root| access.set().contains(root));
-        let distance = gathers.distance(access.set(), short)?;
-        let distance = if at_root { ROOT_DISTANCE } else { distance };
+        // Rows of the root follow each other: the processor sees a stream.
+        let streams = root.is_some_and(|root| access.set().contains(root));
+        let distance = gathers.distance(access.set()).filter(|_| !streams)?;
         Some(Prefetch { of: PrefetchOf::Input(input), distance })
     });
     let output = Some(problem.expr.output.set()).filter(|_| problem.scatters());
-    let output = output.and_then(|set| gathers.distance(set, SHORT_ROW_BYTES_OF_WORK));
+    let output = output.and_then(|set| gathers.distance(set));
     inputs.chain(output.map(|distance| Prefetch { of: PrefetchOf::Output, distance })).collect()
 }
 
@@ -81,9 +59,8 @@ struct Gathers<'a> {
 }
 
 impl Gathers<'_> {
-    /// Returns how early the rows of an operand over `indices` are prefetched, if they are: rows of up
-    /// to `short` bytes only if they come late.
-    fn distance(&self, indices: IndexSet, short: u64) -> Option<u64> {
+    /// Returns how early the rows of an operand over `indices` are prefetched, if they are.
+    fn distance(&self, indices: IndexSet) -> Option<u64> {
         let Gathers { problem, machine, products } = *self;
         let x = problem.leader()?;
         let sparse = indices & problem.sparse_indices();
@@ -101,14 +78,14 @@ impl Gathers<'_> {
         };
         let (near, late) = l2_and_late(machine, &table);
         let late = late >= LATE_SHARE * row_bytes as f64 / LINE_BYTES;
-        if near >= NEAR_SHARE || row_bytes <= short && !late || row_bytes > LONG_ROW_BYTES {
+        if near >= NEAR_SHARE || row_bytes <= SHORT_ROW_BYTES && !late {
             return None;
         }
         if !late || products {
-            return Some(DISTANCE);
+            return Some(DISTANCE as u64);
         }
         let ahead = machine.prefetched_bytes / (row_bytes as f64 * self.below(mode));
-        Some(ahead.clamp(LATE_LEAST, LATE_DISTANCE) as u64)
+        Some(ahead.clamp(DISTANCE, LATE_DISTANCE) as u64)
     }
 
     /// Returns the non-zeros below a node of the level of `mode`, on average.

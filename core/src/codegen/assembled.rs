@@ -13,7 +13,7 @@
 //! The arrays and the functions are those of [`Assembly`](crate::lower::Assembly): what grows is grown there.
 //! `append` reads and clears the arrays, so no pointer to them is `restrict`.
 
-use crate::codegen::loops::Writer;
+use crate::codegen::writer::Writer;
 use crate::einsum::Index;
 use crate::lower::{Addressing, Place};
 use crate::schedule::Workspace;

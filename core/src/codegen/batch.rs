@@ -1,4 +1,4 @@
-//! Walks that end in an outer product, several nodes at a time.
+//! Loops over a level that end in an outer product, several nodes at a time.
 //!
 //! ```text
 //! for j in level 2 of X:                         for j0, j1 in level 2 of X:
@@ -10,11 +10,11 @@
 //! An outer product loads and stores each vector of its target for one multiply-add; a batch of
 //! nodes shares the load and the store.
 //!
-//! A row of the output that is set to the sum of such a walk, of no more nodes than a batch, is set at
+//! A row of the output that is set to the sum of such a loop, of no more nodes than a batch, is set at
 //! once (`row_of_few`): otherwise its sum is cleared, read, written, and copied.
 
-use crate::codegen::loops::Writer;
 use crate::codegen::registers::lanes;
+use crate::codegen::writer::Writer;
 use crate::einsum::Index;
 use crate::lower::{Addressing, Place, Stmt, TreeLevel, Update};
 
@@ -25,7 +25,7 @@ const BATCH_VECTORS: u64 = 16;
 /// The most nodes of a batch.
 const MOST_NODES: u64 = 4;
 
-/// A walk that ends in an outer product, and how many nodes it takes at a time.
+/// A level loop that ends in an outer product, and how many nodes it takes at a time.
 pub(super) struct Batch<'a> {
     outer: Outer<'a>,
     nodes: u64,
@@ -35,7 +35,7 @@ pub(super) struct Batch<'a> {
     width: u64,
 }
 
-/// An outer product at the end of a walk.
+/// An outer product at the end of a level loop.
 struct Outer<'a> {
     /// The loop around the product.
     index: Index,
@@ -46,12 +46,12 @@ struct Outer<'a> {
     /// The factors without lanes.
     scales: Vec<Place>,
     lanes: Index,
-    /// What comes before it in the walk.
+    /// What comes before it in the loop.
     before: &'a [Stmt],
 }
 
 impl<'a> Batch<'a> {
-    /// Returns how to batch the walk of `level` over `body`, if it ends in an outer product of
+    /// Returns how to batch the loop of `level` over `body`, if it ends in an outer product of
     /// vectors so short that those of several nodes fit the registers.
     pub(super) fn of(c: &Writer, level: usize, body: &'a [Stmt]) -> Option<Batch<'a>> {
         let owns_rows = level == 0 && c.program.root_row().is_some();
@@ -68,9 +68,9 @@ impl<'a> Batch<'a> {
 
     /// Writes the loop over whole batches of the nodes of `level` from `at_<index>` on.
     pub(super) fn emit(&self, c: &mut Writer, level: usize) {
-        let (nodes, walked) = (self.nodes, c.program.levels()[level].index);
+        let (nodes, level_index) = (self.nodes, c.program.levels()[level].index);
         c.open(&format!(
-            "for (; at_{walked} + {nodes} <= end_{walked}; at_{walked} += {nodes}) {{"
+            "for (; at_{level_index} + {nodes} <= end_{level_index}; at_{level_index} += {nodes}) {{"
         ));
         self.declare(c);
         for node in 0..nodes {
@@ -97,9 +97,9 @@ impl<'a> Batch<'a> {
     /// Writes what comes before the product, for a node of the batch.
     fn fetch(&self, c: &mut Writer, level: usize, node: u64) {
         let Batch { outer, name, count, .. } = self;
-        let walked = c.program.levels()[level].index;
-        c.line(&format!("const uint64_t first_{walked} = at_{walked};"));
-        c.line(&format!("const uint64_t at_{walked} = first_{walked} + {node};"));
+        let level_index = c.program.levels()[level].index;
+        c.line(&format!("const uint64_t first_{level_index} = at_{level_index};"));
+        c.line(&format!("const uint64_t at_{level_index} = first_{level_index} + {node};"));
         c.bind_node(level);
         c.prefetches(level);
         c.stmts(outer.before);
@@ -140,7 +140,7 @@ impl<'a> Batch<'a> {
         c.close();
     }
 
-    /// Writes the products of all `count` nodes of a short walk, of `level` from `at_<index>` on, into
+    /// Writes the products of all `count` nodes of a short loop, of `level` from `at_<index>` on, into
     /// the row of the output.
     fn set_row(&self, c: &mut Writer, level: usize) {
         self.declare(c);
@@ -162,21 +162,22 @@ impl<'a> Batch<'a> {
     }
 }
 
-/// Writes the body of the root's walk with a way of its own for rows of few nodes, if
+/// Writes the body of the root's loop with a way of its own for rows of few nodes, if
 ///
-/// 1. it clears a buffer, sums into it by one walk in batches, and sets the row to it;
+/// 1. it clears a buffer, sums into it by one level loop in batches, and sets the row to it;
 /// 2. the buffer is laid out as the row.
 ///
 /// Returns whether it was of that form.
 pub(super) fn row_of_few(c: &mut Writer, body: &[Stmt]) -> bool {
-    let [Stmt::Clear { buffer }, Stmt::Walk { lead, located, body: walk }, store] = body else {
+    let [Stmt::Clear { buffer }, Stmt::LevelLoop { lead, located, body: inner }, store] = body
+    else {
         return false;
     };
     let TreeLevel { tree: 0, level } = lead else { return false };
     if !located.is_empty() {
         return false;
     }
-    let Some(batch) = Batch::of(c, *level, walk) else { return false };
+    let Some(batch) = Batch::of(c, *level, inner) else { return false };
     let summed = batch.outer.target == Place::Buffer(*buffer) && sets_row(store, *buffer);
     if !(summed && laid_out_as_row(c, *buffer)) {
         return false;
@@ -206,7 +207,7 @@ fn laid_out_as_row(c: &Writer, buffer: usize) -> bool {
 /// Tells whether a statement sets the output to `buffer`.
 fn sets_row(stmt: &Stmt, buffer: usize) -> bool {
     match stmt {
-        Stmt::Range { body, .. } => matches!(body.as_slice(), [one] if sets_row(one, buffer)),
+        Stmt::DenseLoop { body, .. } => matches!(body.as_slice(), [one] if sets_row(one, buffer)),
         Stmt::Product { target: Place::Output, factors, update: Update::Assign, .. } => {
             factors == &[Place::Buffer(buffer)]
         }
@@ -215,10 +216,10 @@ fn sets_row(stmt: &Stmt, buffer: usize) -> bool {
 }
 
 /// Recognises a body that ends in a loop over vectors that are added, scaled, to a target which the
-/// walk does not index.
-fn outer_product<'a>(c: &Writer, walked: Index, body: &'a [Stmt]) -> Option<Outer<'a>> {
+/// loop does not index.
+fn outer_product<'a>(c: &Writer, level_index: Index, body: &'a [Stmt]) -> Option<Outer<'a>> {
     let (last, before) = body.split_last()?;
-    let Stmt::Range { index, extent, body: inner } = last else { return None };
+    let Stmt::DenseLoop { index, extent, body: inner } = last else { return None };
     let [Stmt::Product { target, factors, update: Update::Add, lanes: Some(lanes) }] =
         inner.as_slice()
     else {
@@ -236,7 +237,7 @@ fn outer_product<'a>(c: &Writer, walked: Index, body: &'a [Stmt]) -> Option<Oute
     let array = c.program.array(*target)?;
     // A block at the position of a node belongs to that node alone.
     let shared = *target != Place::Output || c.program.addressing == Addressing::Coordinates;
-    let free = array.indices.contains(index) && !array.indices.contains(&walked) && shared;
+    let free = array.indices.contains(index) && !array.indices.contains(&level_index) && shared;
     let readable = scales.iter().all(|scale| matches!(scale, Place::Dense(_)));
     let own = before.iter().all(|stmt| stays_inside(c, stmt));
     let fits = array.indices.last() == Some(lanes) && has_lanes(target);
@@ -258,7 +259,7 @@ fn stays_inside(c: &Writer, stmt: &Stmt) -> bool {
         c.registers.contains(buffer) || c.program.buffers[*buffer].indices.is_empty()
     };
     match stmt {
-        Stmt::Walk { body, .. } | Stmt::Range { body, .. } => {
+        Stmt::LevelLoop { body, .. } | Stmt::DenseLoop { body, .. } => {
             body.iter().all(|stmt| stays_inside(c, stmt))
         }
         Stmt::Clear { buffer } => variable(buffer),

@@ -1,4 +1,4 @@
-//! Walks over the levels of several sparse operands: the intersection of their coordinates.
+//! Loops over the levels of several sparse operands: the intersection of their coordinates.
 //!
 //! ```c
 //! uint64_t at2_j = child2_i[at2_i], end2_j = child2_i[at2_i + 1];
@@ -19,7 +19,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::codegen::loops::{Writer, int_type, numbered};
+use crate::codegen::writer::{Writer, int_type, numbered};
 use crate::lower::{Stmt, TreeLevel};
 
 /// Defines the search for a coordinate, for each width of coordinates that is searched.
@@ -51,20 +51,20 @@ pub(super) fn define_seek(c: &mut Writer) {
 fn add_types(c: &Writer, stmts: &[Stmt], types: &mut BTreeSet<&'static str>) {
     for stmt in stmts {
         match stmt {
-            Stmt::Walk { located, body, .. } => {
+            Stmt::LevelLoop { located, body, .. } => {
                 let stored = located.iter().map(|&at| c.program.level(at).storage);
                 let sought = stored.filter(|storage| !storage.full);
                 types.extend(sought.map(|storage| int_type(storage.coords)));
                 add_types(c, body, types);
             }
-            Stmt::Range { body, .. } => add_types(c, body, types),
+            Stmt::DenseLoop { body, .. } => add_types(c, body, types),
             Stmt::Clear { .. } | Stmt::Append { .. } | Stmt::Product { .. } => {}
         }
     }
 }
 
 /// Writes the loop over the nodes of `lead` whose coordinates occur in all of `located`.
-pub(super) fn walk(c: &mut Writer, lead: TreeLevel, located: &[TreeLevel], body: &[Stmt]) {
+pub(super) fn level_loop(c: &mut Writer, lead: TreeLevel, located: &[TreeLevel], body: &[Stmt]) {
     let index = c.program.level(lead).index;
     let sought = |c: &Writer, at: &TreeLevel| !c.program.level(*at).storage.full;
     c.open("{");
@@ -100,7 +100,7 @@ pub(super) fn walk(c: &mut Writer, lead: TreeLevel, located: &[TreeLevel], body:
 /// Opens the loop over the nodes of a level and binds the coordinate.
 fn open(c: &mut Writer, at: TreeLevel) {
     if at.tree == 0 {
-        c.open_walk(at.level);
+        c.open_level_loop(at.level);
         return;
     }
     let (index, of, (begin, end)) = (c.program.level(at).index, numbered(at.tree), bounds(c, at));

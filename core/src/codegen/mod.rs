@@ -3,9 +3,9 @@
 //! Everything that is known before the kernel runs is a literal (`sizes`): ranks, strides, buffer
 //! sizes, the number of vectors of a row.  Rows are padded to whole vectors, so vector code has no
 //! remainders.  Buffers of one index live in vector registers while they fit
-//! ([`REGISTER_BUDGET`]); larger ones are arrays, and a walk that adds to such an array holds a
+//! ([`REGISTER_BUDGET`]); larger ones are arrays, and a loop over a level that adds to such an array holds a
 //! tile of it in registers at a time.  A loop that adds scaled rows to one row does so in several
-//! partial sums (`rows`).  Walks over several sparse operands are in `joined`, assembled outputs in `assembled`.
+//! partial sums (`rows`).  Loops over levels of several sparse operands are in `joined`, assembled outputs in `assembled`.
 //!
 //! Which of this is left out, the program says ([`Optimisation`](crate::optimisation::Optimisation)).
 //!
@@ -15,13 +15,17 @@
 mod assembled;
 mod batch;
 mod joined;
-mod loops;
+mod kernel;
+mod levels;
 mod registers;
 mod rows;
 mod sizes;
+mod statements;
+mod sums;
 mod vector;
+mod writer;
 
-pub use loops::{ENTRY, emit_c};
+pub use kernel::{ENTRY, emit_c};
 pub use sizes::sizes;
 
 /// Bytes of a vector: a cache line, the widest register of any machine.

@@ -10,10 +10,10 @@
 //! A multiply-add waits for the one before on the same vector, some four cycles where two could start in
 //! each; so short rows are added to several partial sums, and long ones to tiles that stay in registers.
 
-use crate::codegen::loops::Writer;
 use crate::codegen::registers::lanes;
 use crate::codegen::sizes::common_row;
 use crate::codegen::vector::{TILE, UNROLLED, prepare};
+use crate::codegen::writer::Writer;
 use crate::einsum::Index;
 use crate::lower::{Place, Stmt, Update};
 
@@ -102,7 +102,7 @@ impl Rows<'_> {
 }
 
 /// Adds up `terms` as a balanced tree.
-fn in_pairs(mut terms: Vec<String>) -> String {
+pub(super) fn in_pairs(mut terms: Vec<String>) -> String {
     while terms.len() > 1 {
         let pair = |pair: &[String]| match pair {
             [a, b] => format!("({a} + {b})"),

@@ -8,8 +8,8 @@
 //! const uint64_t stride_A2_0 = sizes[0];
 //! ```
 
-use crate::codegen::loops::Writer;
 use crate::codegen::registers::lanes;
+use crate::codegen::writer::Writer;
 use crate::einsum::Index;
 use crate::lower::{Place, Program, Stmt};
 use crate::optimisation::Optimisation;
@@ -52,8 +52,8 @@ fn add_loops(program: &Program, stmts: &[Stmt], named: &mut Vec<(String, u64)>) 
     };
     for stmt in stmts {
         match stmt {
-            Stmt::Walk { body, .. } => add_loops(program, body, named),
-            Stmt::Range { index, extent, body } => {
+            Stmt::LevelLoop { body, .. } => add_loops(program, body, named),
+            Stmt::DenseLoop { index, extent, body } => {
                 add(named, format!("extent_{index}"), *extent);
                 add_loops(program, body, named);
             }

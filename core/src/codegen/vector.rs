@@ -6,9 +6,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::codegen::loops::Writer;
 use crate::codegen::registers::lanes;
 use crate::codegen::sizes::common_row;
+use crate::codegen::writer::Writer;
 use crate::einsum::Index;
 use crate::lower::{Place, Program, Stmt, Update};
 
@@ -124,19 +124,19 @@ fn halved(c: &mut Writer, width: u64) -> String {
     name
 }
 
-/// Writes a walk whose whole body adds to an array over lanes, tile by tile: each tile of the
-/// array stays in registers during the walk.  Returns whether the walk was of that form.
-pub(super) fn tiled_walk(c: &mut Writer, level: usize, body: &[Stmt]) -> bool {
+/// Writes a level loop whose whole body adds to an array over lanes, tile by tile: each tile of the
+/// array stays in registers during the loop.  Returns whether it was of that form.
+pub(super) fn tiled_level_loop(c: &mut Writer, level: usize, body: &[Stmt]) -> bool {
     let [Stmt::Product { target, factors, update: Update::Add, lanes: Some(index) }] = body else {
         return false;
     };
     let Place::Buffer(buffer) = *target else { return false };
-    let walked = c.program.levels()[level].index;
+    let level_index = c.program.levels()[level].index;
     let array = &c.program.buffers[buffer];
     if !c.program.optimisations.keeps_registers()
         || c.registers.contains(&buffer)
         || array.indices.last() != Some(index)
-        || array.indices.contains(&walked)
+        || array.indices.contains(&level_index)
     {
         return false;
     }
@@ -152,7 +152,7 @@ pub(super) fn tiled_walk(c: &mut Writer, level: usize, body: &[Stmt]) -> bool {
         for v in first..end {
             c.line(&format!("vec{width} tile_{v} = sums[{v}];"));
         }
-        c.open_walk(level);
+        c.open_level_loop(level);
         if tile == 0 {
             c.prefetches(level);
         }

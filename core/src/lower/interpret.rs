@@ -109,7 +109,7 @@ struct Interpreter<'a, V: Value> {
     stopped: bool,
     /// The current coordinate of each index.
     at: [usize; Index::COUNT],
-    /// The current node of each walked level, by tree.
+    /// The current node of each level that is looped over, by tree.
     position: Vec<Vec<usize>>,
 }
 
@@ -120,8 +120,8 @@ impl<'a, V: Value> Interpreter<'a, V> {
                 return;
             }
             match stmt {
-                Stmt::Walk { lead, located, body } => self.walk(*lead, located, body),
-                Stmt::Range { index, extent, body } => {
+                Stmt::LevelLoop { lead, located, body } => self.level_loop(*lead, located, body),
+                Stmt::DenseLoop { index, extent, body } => {
                     for at in 0..*extent as usize {
                         self.at[index.number()] = at;
                         self.run(body);
@@ -143,7 +143,7 @@ impl<'a, V: Value> Interpreter<'a, V> {
         }
     }
 
-    fn walk(&mut self, lead: TreeLevel, located: &'a [TreeLevel], body: &'a [Stmt]) {
+    fn level_loop(&mut self, lead: TreeLevel, located: &'a [TreeLevel], body: &'a [Stmt]) {
         let index = self.program.level(lead).index.number();
         let coords = self.coords(lead);
         for position in self.children(lead) {

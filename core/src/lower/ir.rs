@@ -1,15 +1,15 @@
 //! The loop program.
 //!
 //! ```text
-//! stmt  := walk level [join level*] { stmt* }   positions of one tree level below the current node
-//!        | range index extent { stmt* }         a dense loop
+//! stmt  := level loop [join level*] { stmt* }   positions of one tree level below the current node
+//!        | dense loop index extent { stmt* }
 //!        | clear buffer
 //!        | append index*                        what was summed of an assembled output
 //!        | place (=|+=) place * ... * place [over lanes of index]
 //! place := the current non-zero of a tree | dense operand | buffer | output
 //! ```
 //!
-//! A walk that joins levels of other trees visits the coordinates that all of them have: it leads, and
+//! A level loop that joins levels of other trees visits the coordinates that all of them have: its own level leads, and
 //! each coordinate is located in the others.
 //!
 //! A statement over *lanes* stands for the innermost dense loop over an index that every array
@@ -87,7 +87,7 @@ pub struct LevelParam {
     pub extent: u64,
     /// How it is stored.
     pub storage: LevelStorage,
-    /// Whether it is walked in one position loop with the next level.
+    /// Whether one position loop runs over it and the next level.
     pub fusion: Fusion,
 }
 
@@ -153,7 +153,7 @@ pub enum Zeroing {
     All,
 }
 
-/// Rows of a dense operand or of the output prefetched while a level is walked.
+/// Rows of a dense operand or of the output prefetched in the loop over a level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PrefetchRow {
     /// The level whose coordinates address the rows.
@@ -167,9 +167,9 @@ pub struct PrefetchRow {
 /// A statement.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Stmt {
-    /// Walks the children, at a level, of the current node of the level above; or the roots.
-    Walk {
-        /// The level that is walked.
+    /// Visits the children, at a level, of the current node of the level above; or the roots.
+    LevelLoop {
+        /// The level whose coordinates are visited.
         lead: TreeLevel,
         /// Levels of other trees, in whose current nodes the coordinate is located; where one lacks it,
         /// it is passed over.
@@ -178,7 +178,7 @@ pub enum Stmt {
         body: Vec<Stmt>,
     },
     /// Counts an index from 0 to its extent.
-    Range {
+    DenseLoop {
         /// The index.
         index: Index,
         /// Its extent.
@@ -243,14 +243,14 @@ pub enum Place {
 /// Buffers of up to this many bytes stand on the stack of a task, larger ones in its scratch memory.
 const STACK_BYTES: u64 = 16 << 10;
 
-/// Tells whether the output is written outside of walks over `level` of the first tree: in another loop
+/// Tells whether the output is written outside of loops over `level` of the first tree: in another loop
 /// over its index, other rows are.
 fn writes_outside(body: &[Stmt], level: usize) -> bool {
     body.iter().any(|stmt| match stmt {
-        Stmt::Walk { lead, body, .. } => {
+        Stmt::LevelLoop { lead, body, .. } => {
             *lead != (TreeLevel { tree: 0, level }) && writes_outside(body, level)
         }
-        Stmt::Range { body, .. } => writes_outside(body, level),
+        Stmt::DenseLoop { body, .. } => writes_outside(body, level),
         Stmt::Product { target, .. } => *target == Place::Output,
         Stmt::Clear { .. } | Stmt::Append { .. } => false,
     })
@@ -328,7 +328,7 @@ impl Program {
         fn find(stmts: &[Stmt]) -> Option<&[Index]> {
             stmts.iter().find_map(|stmt| match stmt {
                 Stmt::Append { outside } => Some(outside.as_slice()),
-                Stmt::Walk { body, .. } | Stmt::Range { body, .. } => find(body),
+                Stmt::LevelLoop { body, .. } | Stmt::DenseLoop { body, .. } => find(body),
                 Stmt::Clear { .. } | Stmt::Product { .. } => None,
             })
         }

@@ -1,7 +1,7 @@
 //! Lowering itself.
 //!
-//! 1. A loop over the next level of a sparse operand, inside walks over all levels above, walks
-//!    its tree; every other loop is dense.  Walking is always allowed: every sparse operand
+//! 1. A loop over the next level of a sparse operand, inside loops over all levels above, runs over
+//!    its nodes; every other loop is dense.  This is always allowed: every sparse operand
 //!    multiplies everything, so what lies outside its pattern contributes nothing.  Where a loop is over
 //!    the next levels of several operands it visits what all of them have: the first operand leads,
 //!    since its nodes are cut into tasks, otherwise the one with the shortest fibres, and the
@@ -12,7 +12,7 @@
 //! 4. Dense operands and the output are stored in the order that suits the loops: indices of the
 //!    sparse operand first, in the order of its levels, then the others as they are looped, so that
 //!    what the innermost loop runs over is contiguous.  Of an operand those come before all that are
-//!    looped outside the walk of the tree: the walk reads one block of it.
+//!    looped outside the loops over the tree: these read one block of it.
 //! 5. The output is accumulated in a buffer as far out as its sparse indices allow, so that a row
 //!    is written once.  A coordinate that another operand lacks leaves its row as it was; so with several
 //!    sparse operands the output is cleared, and added to.
@@ -192,7 +192,7 @@ impl Emitter<'_> {
             .filter(|&index| !outside.contains(index))
             .map(|index| (index, self.problem.extents.of(index)))
             .collect();
-        // Of a block over an index that another operand walks, few elements are met.
+        // Of a block over an index that is a level of another operand, few elements are met.
         let others = self.problem.sparse.iter().skip(1).flat_map(|x| &x.levels);
         if others.into_iter().any(|level| dims.iter().any(|(index, _)| index == level)) {
             return;
@@ -205,7 +205,7 @@ impl Emitter<'_> {
     }
 
     /// Rows are assigned once only if the accumulator sits directly in the owned root loop, and
-    /// positions if it sits in the walk over all levels or nothing is summed into them.
+    /// positions if it sits in the loops over all levels or nothing is summed into them.
     fn zeroing(&self) -> Zeroing {
         if self.problem.sparse.len() > 1 {
             return Zeroing::All;
@@ -215,8 +215,8 @@ impl Emitter<'_> {
             return if self.assigns_positions() { Zeroing::Gaps } else { Zeroing::All };
         };
         let levels = self.problem.leader().map_or(&[][..], |x| &x.levels);
-        let walk = self.orders.last().is_some_and(|order| order[..depth] == levels[..]);
-        let positions = self.problem.has_pattern_output() && walk;
+        let inside = self.orders.last().is_some_and(|order| order[..depth] == levels[..]);
+        let positions = self.problem.has_pattern_output() && inside;
         if positions || owned && depth == 1 { Zeroing::Gaps } else { Zeroing::All }
     }
 
@@ -270,12 +270,14 @@ impl Emitter<'_> {
         }
         around.pop();
         match visited.split_first() {
-            Some((&lead, located)) => Stmt::Walk { lead, located: located.to_vec(), body: stmts },
-            None => Stmt::Range { index, extent: self.problem.extents.of(index), body: stmts },
+            Some((&lead, located)) => {
+                Stmt::LevelLoop { lead, located: located.to_vec(), body: stmts }
+            }
+            None => Stmt::DenseLoop { index, extent: self.problem.extents.of(index), body: stmts },
         }
     }
 
-    /// The levels that a loop over `index` inside loops `around` walks, the leading one first.
+    /// The levels that a loop over `index` inside loops `around` runs over, the leading one first.
     fn visited(&self, index: Index, around: &[Index]) -> Vec<TreeLevel> {
         let next = |(tree, x): (usize, &SparseOperand)| {
             let level = x.walked(around.iter().copied());
@@ -287,7 +289,7 @@ impl Emitter<'_> {
         visited
     }
 
-    /// Returns by what levels that are walked together are sorted: the children of a node, or nothing
+    /// Returns by what levels that are joined are sorted: the children of a node, or nothing
     /// for the first operand.
     fn lead(&self, at: TreeLevel) -> f64 {
         let (x, extents) = (&self.problem.sparse[at.tree], &self.problem.extents);
@@ -359,7 +361,7 @@ impl Emitter<'_> {
         let outer = array.indices.len() - usize::from(lanes.is_some());
         for at in (0..outer).rev() {
             let (index, extent) = (array.indices[at], array.extents[at]);
-            stmt = Stmt::Range { index, extent, body: vec![stmt] };
+            stmt = Stmt::DenseLoop { index, extent, body: vec![stmt] };
         }
         stmt
     }

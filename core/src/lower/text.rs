@@ -24,7 +24,7 @@ fn write_stmts(
     let pad = "  ".repeat(depth);
     for stmt in stmts {
         match stmt {
-            Stmt::Walk { lead, located, body } => {
+            Stmt::LevelLoop { lead, located, body } => {
                 let index = program.level(*lead).index;
                 let level = |at: &TreeLevel| {
                     format!("level {} of {}", at.level + 1, program.trees[at.tree].name)
@@ -33,7 +33,7 @@ fn write_stmts(
                 writeln!(f, "{pad}for {index} in {}", joined.join(" and "))?;
                 write_stmts(program, body, depth + 1, f)?;
             }
-            Stmt::Range { index, extent, body } => {
+            Stmt::DenseLoop { index, extent, body } => {
                 writeln!(f, "{pad}for {index} in 0..{extent}")?;
                 write_stmts(program, body, depth + 1, f)?;
             }

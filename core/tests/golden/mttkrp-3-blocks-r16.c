@@ -3,6 +3,8 @@
 //   nest     _{ i{ j{ k{ r{ T1 } } } } }
 //   layout   _ i+ j+ k
 //   parallel _ position privatise
+//   prefetch A1 10
+//   prefetch A3 10
 //   prefetch A2 10
 // | buffer sum [16]
 // | for _ in level 1 of X
@@ -40,6 +42,11 @@ void decompose_kernel(const void *const *in, value *out, value *boundary, value 
         for (uint64_t at_i = larger(task[2], child__[at__]), end_i = smaller(task[3], child__[at__ + 1]); at_i < end_i; ++at_i) {
             const size_t i = coord_i[at_i];
             {
+                const char *const ahead = (const char *)(A1 + (size_t)coord_i[smaller(at_i + 10, task[3] - 1)] * 16);
+                __builtin_prefetch(ahead + 0);
+                __builtin_prefetch(ahead + 64);
+            }
+            {
                 const uint64_t at_j = at_i;
                 const size_t j = coord_j[at_j];
                 {
@@ -51,6 +58,11 @@ void decompose_kernel(const void *const *in, value *out, value *boundary, value 
                 {
                     const uint64_t at_k = at_j;
                     const size_t k = coord_k[at_k];
+                    {
+                        const char *const ahead = (const char *)(A3 + (size_t)coord_k[smaller(at_i + 10, task[3] - 1)] * 16);
+                        __builtin_prefetch(ahead + 0);
+                        __builtin_prefetch(ahead + 64);
+                    }
                     {
                         const value scale = nonzero[at_k];
                         const vec8 *const row_0 = (const vec8 *)(A1 + i * 16);

@@ -4,6 +4,7 @@
 //   layout   i j k
 //   buffer   dense
 //   parallel i position privatise
+//   prefetch A2 10
 //   prefetch A3 10
 // | buffer T1 [16]
 // | for i in level 1 of X
@@ -38,6 +39,11 @@ void decompose_kernel(const void *const *in, value *out, value *boundary, value 
         const size_t i = coord_i[at_i];
         for (uint64_t at_j = larger(task[2], child_i[at_i]), end_j = smaller(task[3], child_i[at_i + 1]); at_j < end_j; ++at_j) {
             const size_t j = coord_j[at_j];
+            {
+                const char *const ahead = (const char *)(A2 + (size_t)coord_j[smaller(at_j + 10, task[3] - 1)] * 16);
+                __builtin_prefetch(ahead + 0);
+                __builtin_prefetch(ahead + 64);
+            }
             {
                 const vec8 *const row_0 = (const vec8 *)(A1 + i * 16);
                 const vec8 *const row_1 = (const vec8 *)(A2 + j * 16);

@@ -4,6 +4,7 @@
 //   layout   i j k
 //   buffer   dense
 //   parallel i position privatise
+//   prefetch A3 10
 //   prefetch A2 10
 // | buffer T1 [16]
 // | for i in level 1 of X
@@ -47,6 +48,11 @@ void decompose_kernel(const void *const *in, value *out, value *boundary, value 
             T1_0 = T1_1 = (vec8){0};
             for (uint64_t at_k = larger(task[4], child_j[at_j]), end_k = smaller(task[5], child_j[at_j + 1]); at_k < end_k; ++at_k) {
                 const size_t k = coord_k[at_k];
+                {
+                    const char *const ahead = (const char *)(A3 + (size_t)coord_k[smaller(at_k + 10, task[5] - 1)] * 16);
+                    __builtin_prefetch(ahead + 0);
+                    __builtin_prefetch(ahead + 64);
+                }
                 {
                     const value scale = nonzero[at_k];
                     const vec8 *const row_0 = (const vec8 *)(A3 + k * 16);

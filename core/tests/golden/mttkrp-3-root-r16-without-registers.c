@@ -4,6 +4,8 @@
 //   layout   i j k
 //   buffer   dense
 //   parallel i position boundary
+//   prefetch A2 10
+//   prefetch A3 10
 // | buffer T1 [16]
 // | buffer sum [16]
 // | for i in level 1 of X
@@ -43,9 +45,19 @@ void decompose_kernel(const void *const *in, value *out, value *boundary, value 
         for (size_t q = 0; q < 16; ++q) sum[q] = 0;
         for (uint64_t at_j = larger(task[2], child_i[at_i]), end_j = smaller(task[3], child_i[at_i + 1]); at_j < end_j; ++at_j) {
             const size_t j = coord_j[at_j];
+            {
+                const char *const ahead = (const char *)(A2 + (size_t)coord_j[smaller(at_j + 10, task[3] - 1)] * 16);
+                __builtin_prefetch(ahead + 0);
+                __builtin_prefetch(ahead + 64);
+            }
             for (size_t q = 0; q < 16; ++q) T1[q] = 0;
             for (uint64_t at_k = larger(task[4], child_j[at_j]), end_k = smaller(task[5], child_j[at_j + 1]); at_k < end_k; ++at_k) {
                 const size_t k = coord_k[at_k];
+                {
+                    const char *const ahead = (const char *)(A3 + (size_t)coord_k[smaller(at_k + 10, task[5] - 1)] * 16);
+                    __builtin_prefetch(ahead + 0);
+                    __builtin_prefetch(ahead + 64);
+                }
                 {
                     const value scale = nonzero[at_k];
                     const vec8 *const row_0 = (const vec8 *)(A3 + k * 16);

@@ -5,7 +5,6 @@
 //   buffer   dense
 //   buffer   dense
 //   parallel i position privatise
-//   prefetch U1 4
 //   prefetch U2 10
 //   prefetch U3 10
 // | buffer T1 [64]
@@ -47,17 +46,6 @@ void decompose_kernel(const void *const *in, value *out, value *boundary, value 
     value *restrict const T2 = scratch + 0;
     for (uint64_t at_i = task[0], end_i = task[1]; at_i < end_i; ++at_i) {
         const size_t i = coord_i[at_i];
-        {
-            const char *const ahead = (const char *)(U1 + (size_t)coord_i[smaller(at_i + 4, task[1] - 1)] * 64);
-            __builtin_prefetch(ahead + 0);
-            __builtin_prefetch(ahead + 64);
-            __builtin_prefetch(ahead + 128);
-            __builtin_prefetch(ahead + 192);
-            __builtin_prefetch(ahead + 256);
-            __builtin_prefetch(ahead + 320);
-            __builtin_prefetch(ahead + 384);
-            __builtin_prefetch(ahead + 448);
-        }
         for (size_t q = 0; q < 4096; ++q) T2[q] = 0;
         {
             uint64_t at_j = larger(task[2], child_i[at_i]);

@@ -5,6 +5,8 @@
 //   buffer   dense
 //   buffer   dense
 //   parallel i position positions
+//   prefetch A2 10
+//   prefetch A3 10
 // | buffer T1 [16]
 // | buffer T2 []
 // | for i in level 1 of X
@@ -44,6 +46,11 @@ void decompose_kernel(const void *const *in, value *out, value *boundary, value 
         for (uint64_t at_j = larger(task[2], child_i[at_i]), end_j = smaller(task[3], child_i[at_i + 1]); at_j < end_j; ++at_j) {
             const size_t j = coord_j[at_j];
             {
+                const char *const ahead = (const char *)(A2 + (size_t)coord_j[smaller(at_j + 10, task[3] - 1)] * 16);
+                __builtin_prefetch(ahead + 0);
+                __builtin_prefetch(ahead + 64);
+            }
+            {
                 const vec8 *const row_0 = (const vec8 *)(A1 + i * 16);
                 const vec8 *const row_1 = (const vec8 *)(A2 + j * 16);
                 T1_0 = row_0[0] * row_1[0];
@@ -52,6 +59,11 @@ void decompose_kernel(const void *const *in, value *out, value *boundary, value 
             for (uint64_t at_k = larger(task[4], child_j[at_j]), end_k = smaller(task[5], child_j[at_j + 1]); at_k < end_k; ++at_k) {
                 const size_t k = coord_k[at_k];
                 value *const row = out + at_k * 1;
+                {
+                    const char *const ahead = (const char *)(A3 + (size_t)coord_k[smaller(at_k + 10, task[5] - 1)] * 16);
+                    __builtin_prefetch(ahead + 0);
+                    __builtin_prefetch(ahead + 64);
+                }
                 T2 = 0;
                 {
                     const vec8 *const row_1 = (const vec8 *)(A3 + k * 16);

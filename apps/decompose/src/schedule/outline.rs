@@ -32,7 +32,7 @@ fn lanes(program: &Program) -> Vec<Option<Index>> {
     fn visit(stmts: &[Stmt], found: &mut Vec<Option<Index>>) {
         for stmt in stmts {
             match stmt {
-                Stmt::Walk { body, .. } | Stmt::Range { body, .. } => visit(body, found),
+                Stmt::LevelLoop { body, .. } | Stmt::DenseLoop { body, .. } => visit(body, found),
                 Stmt::Product { lanes, .. } => found.push(*lanes),
                 Stmt::Clear { .. } | Stmt::Append { .. } => {}
             }

@@ -57,7 +57,7 @@ impl Price {
 }
 
 /// What is known of a sparse operand.
-struct Walked {
+struct SparseFactor {
     input: usize,
     /// The indices as the expression names them.
     indices: Vec<Index>,
@@ -67,15 +67,16 @@ struct Walked {
     nodes: Vec<f64>,
 }
 
-impl Walked {
-    fn of(problem: &Problem, operand: usize) -> Walked {
+impl SparseFactor {
+    fn of(problem: &Problem, operand: usize) -> SparseFactor {
         let x = &problem.sparse[operand];
         let indices = x.levels.clone();
         let all: IndexSet = indices.iter().copied().collect();
         let extents = indices.iter().map(|&index| problem.extents.of(index).max(1) as f64);
         let nonzeros = x.pattern.count(all, &problem.extents).max(1) as f64;
         let extents = extents.collect();
-        let mut walked = Walked { input: x.input, indices, extents, nonzeros, nodes: Vec::new() };
+        let mut walked =
+            SparseFactor { input: x.input, indices, extents, nonzeros, nodes: Vec::new() };
         if walked.indices.len() <= TABULATED {
             walked.nodes = (0..1 << walked.indices.len()).map(|set| walked.expected(set)).collect();
         }
@@ -105,8 +106,8 @@ impl Walked {
 }
 
 /// The loops of a term: how often the body of each begins, and how often it is reached where several operands agree.
-struct Walk {
-    visits: Vec<f64>,
+struct Visits {
+    tried: Vec<f64>,
     reached: Vec<f64>,
 }
 
@@ -114,12 +115,12 @@ struct Walk {
 pub(super) struct Judge<'a> {
     pub(super) problem: &'a Problem,
     pub(super) stores: &'a Stores<'a>,
-    operands: Vec<Walked>,
+    operands: Vec<SparseFactor>,
 }
 
 impl<'a> Judge<'a> {
     pub(super) fn new(problem: &'a Problem, stores: &'a Stores<'a>) -> Judge<'a> {
-        let operands = (0..problem.sparse.len()).map(|at| Walked::of(problem, at)).collect();
+        let operands = (0..problem.sparse.len()).map(|at| SparseFactor::of(problem, at)).collect();
         Judge { problem, stores, operands }
     }
 
@@ -136,7 +137,7 @@ impl<'a> Judge<'a> {
 
     /// Returns about how many combinations of `loops` the sparse operands leave, whatever the order of the loops.
     pub(super) fn joined(&self, loops: IndexSet) -> f64 {
-        let share = |x: &Walked| {
+        let share = |x: &SparseFactor| {
             let bit = |(at, index): (usize, &Index)| usize::from(loops.contains(*index)) << at;
             let set: usize = x.indices.iter().enumerate().map(bit).sum();
             let inside = x.extents.iter().enumerate().filter(|(at, _)| set >> at & 1 == 1);
@@ -170,22 +171,24 @@ impl<'a> Judge<'a> {
             transposing: self.transposing(&lead),
         };
         for (at, (term, own)) in path.terms.iter().zip(&orders).enumerate() {
-            let walk = self.walk(term, own, &lead);
+            let visits = self.visits(term, own, &lead);
             let before = at.checked_sub(1).map_or(&[][..], |before| &orders[before]);
-            price.computing += walk.visits[shared(before, own)..].iter().sum::<f64>();
+            price.computing += visits.tried[shared(before, own)..].iter().sum::<f64>();
             // Each further operand is one more multiplication.
             let more = term.inputs.len().saturating_sub(2) as f64;
-            price.computing += more * walk.visits.last().copied().unwrap_or(0.0);
+            price.computing += more * visits.tried.last().copied().unwrap_or(0.0);
             match path.consumer(at) {
                 Some(reader) => {
                     let fused = (at..reader).map(|t| shared(&orders[t], &orders[t + 1])).min();
                     let fused: IndexSet = own[..fused.unwrap_or(0)].iter().copied().collect();
                     let stored = term.output - fused;
                     price.over_bound |= !self.problem.allows_buffer(stored);
-                    let fillings = fused.len().checked_sub(1).map_or(1.0, |at| walk.reached[at]);
+                    let fillings = fused.len().checked_sub(1).map_or(1.0, |at| visits.reached[at]);
                     price.workspaces += LANE * fillings * self.cells(stored);
                 }
-                None if lead.form == OutputForm::Assembled => self.assemble(own, &walk, &mut price),
+                None if lead.form == OutputForm::Assembled => {
+                    self.assemble(own, &visits, &mut price)
+                }
                 None => {}
             }
         }
@@ -199,13 +202,13 @@ impl<'a> Judge<'a> {
     }
 
     /// Adds the workspace of an assembled result, and its transposition where it is not met in its order.
-    fn assemble(&self, own: &[Index], walk: &Walk, price: &mut Price) {
+    fn assemble(&self, own: &[Index], visits: &Visits, price: &mut Price) {
         let outside = self.problem.assembled_outside(own);
         let output = &self.problem.expr.output.indices;
         let dimensions = output.len().saturating_sub(outside) as f64;
-        let inserted = walk.reached.last().copied().unwrap_or(1.0);
+        let inserted = visits.reached.last().copied().unwrap_or(1.0);
         let elements = self.elements(inserted);
-        let fillings = outside.checked_sub(1).map_or(1.0, |last| walk.reached[last].max(1.0));
+        let fillings = outside.checked_sub(1).map_or(1.0, |last| visits.reached[last].max(1.0));
         let compared = (1.0 + elements / fillings).log2();
         price.workspaces += (INSERT * inserted + SORT * elements * compared) * dimensions;
         if outside == 0 || output.get(..outside) != Some(&own[..outside]) {
@@ -217,8 +220,8 @@ impl<'a> Judge<'a> {
     ///
     /// A loop visits the coordinates of the operand that has the fewest, and locates them in the others.  It goes on with
     /// those that all have.
-    fn walk(&self, term: &Term, order: &[Index], lead: &Lead) -> Walk {
-        let mut walk = Walk { visits: Vec::new(), reached: Vec::new() };
+    fn visits(&self, term: &Term, order: &[Index], lead: &Lead) -> Visits {
+        let mut visits = Visits { tried: Vec::new(), reached: Vec::new() };
         let mut walked = vec![0_usize; self.operands.len()];
         let mut reached = 1.0;
         for (depth, &index) in order.iter().enumerate() {
@@ -238,11 +241,11 @@ impl<'a> Judge<'a> {
                 (fewest, common, sparse) = (fewest.min(share), common * share, true);
             }
             let lane = if sparse || depth + 1 < order.len() { 1.0 } else { LANE };
-            walk.visits.push(reached * extent * fewest * lane);
+            visits.tried.push(reached * extent * fewest * lane);
             reached *= extent * common;
-            walk.reached.push(reached);
+            visits.reached.push(reached);
         }
-        walk
+        visits
     }
 }
 

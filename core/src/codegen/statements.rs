@@ -1,0 +1,90 @@
+//! Statements: each kind is handed to the file that writes it.
+
+use crate::codegen::batch::{Batch, row_of_few};
+use crate::codegen::writer::Writer;
+use crate::codegen::{assembled, joined, rows, sums, vector};
+use crate::lower::{Addressing, Place, Stmt, TreeLevel, Update};
+
+impl Writer<'_> {
+    pub(super) fn stmts(&mut self, stmts: &[Stmt]) {
+        for stmt in stmts {
+            match stmt {
+                Stmt::Append { outside } => assembled::append(self, outside),
+                Stmt::LevelLoop { lead: TreeLevel { tree: 0, level }, located, body }
+                    if located.is_empty() =>
+                {
+                    self.level_loop(*level, body);
+                }
+                Stmt::LevelLoop { lead, located, body } => {
+                    joined::level_loop(self, *lead, located, body)
+                }
+                Stmt::DenseLoop { index, extent, body }
+                    if rows::summed_rows(self, (*index, *extent), body) => {}
+                Stmt::DenseLoop { index, extent, body } => {
+                    let end = self.extent(*index, *extent);
+                    self.open(&format!(
+                        "for (uint64_t {index} = 0; {index} < {end}; ++{index}) {{"
+                    ));
+                    self.stmts(body);
+                    self.close();
+                }
+                Stmt::Clear { buffer } => self.clear(*buffer),
+                Stmt::Product { target, factors, update, lanes } => match lanes {
+                    Some(index) => vector::product(self, *target, factors, *update, *index),
+                    None => self.product(*target, factors, *update),
+                },
+            }
+        }
+    }
+
+    fn level_loop(&mut self, level: usize, body: &[Stmt]) {
+        if sums::summed_values(self, level, body) || vector::tiled_level_loop(self, level, body) {
+            return;
+        }
+        let batch = Batch::of(self, level, body);
+        if let Some(batch) = &batch {
+            let (index, (begin, end)) = (self.program.levels()[level].index, self.bounds(level));
+            self.open("{");
+            self.line(&format!("uint64_t at_{index} = {begin};"));
+            self.line(&format!("const uint64_t end_{index} = {end};"));
+            batch.emit(self, level);
+            self.open(&format!("for (; at_{index} < end_{index}; ++at_{index}) {{"));
+            self.bind_node(level);
+        } else {
+            self.open_level_loop(level);
+        }
+        self.prefetches(level);
+        if level > 0 || !row_of_few(self, body) {
+            self.stmts(body);
+        }
+        self.close();
+        if batch.is_some() {
+            self.close();
+        }
+    }
+
+    fn clear(&mut self, buffer: usize) {
+        if self.registers.contains(&buffer) {
+            vector::clear(self, buffer);
+            return;
+        }
+        let array = &self.program.buffers[buffer];
+        let (name, len) = (array.name.clone(), self.len(Place::Buffer(buffer)));
+        if array.indices.is_empty() {
+            self.line(&format!("{name} = 0;"));
+        } else {
+            self.line(&format!("for (size_t q = 0; q < {len}; ++q) {name}[q] = 0;"));
+        }
+    }
+
+    fn product(&mut self, target: Place, factors: &[Place], update: Update) {
+        let factors: Vec<String> = factors.iter().map(|&place| self.element(place)).collect();
+        if let (Place::Output, Addressing::Assembled(workspace)) = (target, self.program.addressing)
+        {
+            return assembled::add(self, workspace, &factors.join(" * "));
+        }
+        let sign = if update == Update::Assign { "=" } else { "+=" };
+        let target = self.element(target);
+        self.line(&format!("{target} {sign} {};", factors.join(" * ")));
+    }
+}
