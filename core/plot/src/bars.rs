@@ -234,7 +234,7 @@ impl Bars {
                 };
                 let placed: Vec<_> = run.iter().filter_map(place).collect();
                 for (x, bar) in &placed {
-                    draw_spread(canvas, panel, (*x, 4.0), bar, look.color);
+                    draw_spread(canvas, panel, *x, 4.0, bar, look.color);
                 }
                 let points = placed.iter().map(|(x, bar)| (*x, panel.y_at(bar.value)));
                 let points: Vec<_> = points.collect();
@@ -305,12 +305,12 @@ fn draw_bars(canvas: &mut Canvas, panel: &Panel, middle: f64, bars: &[Option<Bar
         let top = panel.y_at(bar.value);
         let corner = (x - thick / 2.0, top.min(base));
         canvas.rect(corner, (thick, (top - base).abs()), fill_color(at));
-        draw_spread(canvas, panel, (x, (thick / 4.0).min(4.0)), &bar, INK);
+        draw_spread(canvas, panel, x, (thick / 4.0).min(4.0), &bar, INK);
     }
 }
 
-/// Draws the spread of a value at `x` as a line with caps of this length to either side.
-fn draw_spread(canvas: &mut Canvas, panel: &Panel, (x, cap): (f64, f64), bar: &Bar, color: Color) {
+/// Draws the spread of a value at `x` as a line with caps of the length `cap` to either side.
+fn draw_spread(canvas: &mut Canvas, panel: &Panel, x: f64, cap: f64, bar: &Bar, color: Color) {
     if bar.has_spread(panel) {
         let (low, high) = (panel.y_at(bar.low), panel.y_at(bar.high));
         let stroke = Stroke { width: 1.1, color };

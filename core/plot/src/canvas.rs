@@ -28,6 +28,15 @@ pub(crate) struct Stroke {
     pub(crate) color: Color,
 }
 
+/// The lengths of a line that is interrupted.
+#[derive(Clone, Copy)]
+struct Dash {
+    /// Of each piece.
+    on: f64,
+    /// From the start of a piece to that of the next.
+    period: f64,
+}
+
 /// One drawn thing.
 #[derive(Clone, Debug)]
 pub(crate) enum Shape {
@@ -209,21 +218,17 @@ impl Canvas {
 
     /// Draws a dashed line between two points.
     pub(crate) fn dashes(&mut self, from: Point, to: Point, stroke: Stroke) {
-        self.interrupted((from, to), (6.0, 10.0), stroke);
+        self.interrupted(from, to, Dash { on: 6.0, period: 10.0 }, stroke);
     }
 
     /// Draws a dotted line between two points.
     pub(crate) fn dots(&mut self, from: Point, to: Point, stroke: Stroke) {
-        self.interrupted((from, to), (1.5, 5.0), stroke);
+        self.interrupted(from, to, Dash { on: 1.5, period: 5.0 }, stroke);
     }
 
-    /// Draws the first `on` points of each `period` of a line.
-    fn interrupted(
-        &mut self,
-        (from, to): (Point, Point),
-        (on, period): (f64, f64),
-        stroke: Stroke,
-    ) {
+    /// Draws a line with gaps between two points.
+    fn interrupted(&mut self, from: Point, to: Point, dash: Dash, stroke: Stroke) {
+        let Dash { on, period } = dash;
         let length = (to.0 - from.0).hypot(to.1 - from.1);
         let along = |t: f64| {
             let t = (t / length).min(1.0);

@@ -174,7 +174,7 @@ impl Components {
             profiles: Vec::with_capacity(factors.len()),
         };
         let rows = order.into_iter().map(row).collect();
-        let note = weighted_note((rank, alive.len()), choice) + long_note(factors);
+        let note = weighted_note(rank, alive.len(), choice) + long_note(factors);
         Components { title: title.into(), note, modes: modes(factors), rows }.filled(factors)
     }
 
@@ -304,14 +304,14 @@ impl Components {
             draw_weight(canvas, block.row(at), row, strongest);
         }
         for (mode, &column) in (block.first..).zip(&block.columns) {
-            self.draw_heading(canvas, block.top - 14.0, (mode, column));
-            self.draw_mode(canvas, block, (mode, column));
+            self.draw_heading(canvas, block.top - 14.0, mode, column);
+            self.draw_mode(canvas, block, mode, column);
         }
     }
 
-    /// Writes the name of a mode and how long it is.
-    fn draw_heading(&self, canvas: &mut Canvas, y: f64, (mode, column): (usize, (f64, f64))) {
-        let (style, (left, width)) = (TextStyle::new(LABEL).bold(), column);
+    /// Writes the name of a mode and how long it is, above a column given by its left end and width.
+    fn draw_heading(&self, canvas: &mut Canvas, y: f64, mode: usize, (left, width): (f64, f64)) {
+        let style = TextStyle::new(LABEL).bold();
         let mode = &self.modes[mode];
         let note = format!("1 to {}", count(mode.extent as f64));
         let note_width = TextStyle::SMALL.width(&note) + 22.0;
@@ -326,7 +326,8 @@ impl Components {
         &self,
         canvas: &mut Canvas,
         block: &Block,
-        (mode, (left, width)): (usize, (f64, f64)),
+        mode: usize,
+        (left, width): (f64, f64),
     ) {
         let (room, listed) = (self.label_room(mode), self.is_listed(mode));
         let list = if listed { LIST } else { 0.0 };
@@ -335,7 +336,7 @@ impl Components {
             let Some(profile) = &row.profiles[mode] else { continue };
             let top = block.row(at);
             let area = Area { left: left + 14.0, top, width: width - 24.0 - list, height: ROW };
-            last = Some(ProfilePanel::draw(canvas, area, (profile, self.modes[mode].look), room));
+            last = Some(ProfilePanel::draw(canvas, area, profile, self.modes[mode].look, room));
             if listed {
                 let left = area.left + area.width + 8.0;
                 draw_entries(canvas, Area { left, width: LIST - 4.0, ..area }, profile);
@@ -427,7 +428,7 @@ fn modes<V>(factors: &[ComponentFactor<'_, V>]) -> Vec<ComponentMode> {
 }
 
 /// Says which of `rank` components, `alive` of which have a weight, are shown.
-fn weighted_note((rank, alive): (usize, usize), choice: &ComponentChoice) -> String {
+fn weighted_note(rank: usize, alive: usize, choice: &ComponentChoice) -> String {
     let Range { start, end } = choice.places;
     let (end, dead) = (end.min(alive), rank - alive);
     let which = match (choice.order, start) {

@@ -41,7 +41,8 @@ impl ProfilePanel {
     pub(crate) fn draw(
         canvas: &mut Canvas,
         area: Area,
-        (profile, look): (&Profile, ModeLook),
+        profile: &Profile,
+        look: ModeLook,
         room: f64,
     ) -> ProfilePanel {
         let (low, high) = bounds(profile);

@@ -143,7 +143,7 @@ impl Figure for Race {
         let panel = Panel::draw(canvas, area, &x, &y);
         let mut places = PointLabels::new(panel.field);
         draw_diagonals(canvas, &panel, &mut places);
-        self.draw_candidates(canvas, (&panel, &mut places), &shown);
+        self.draw_candidates(canvas, &panel, &mut places, &shown);
         Ok(())
     }
 }
@@ -233,7 +233,8 @@ impl Race {
     fn draw_candidates(
         &self,
         canvas: &mut Canvas,
-        (panel, places): (&Panel, &mut PointLabels),
+        panel: &Panel,
+        places: &mut PointLabels,
         shown: &[usize],
     ) {
         let fastest = self.fastest(shown);

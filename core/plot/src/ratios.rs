@@ -157,7 +157,7 @@ impl Ratios {
             let thick = (pitch - 2.0).max(1.0);
             let corner = (one.min(end), y - thick / 2.0);
             canvas.rect(corner, ((end - one).abs(), thick), fill_color(at));
-            let farthest = draw_spread(canvas, panel, (y, thick / 4.0), &bar).max(one);
+            let farthest = draw_spread(canvas, panel, y, thick / 4.0, &bar).max(one);
             if pitch >= 9.0 {
                 canvas.text_centred((farthest + 5.0, y), times(bar.value), style);
             }
@@ -186,9 +186,9 @@ impl Ratios {
     }
 }
 
-/// Draws the spread of a bar at the height `y` with caps of this length to either side; returns where the
+/// Draws the spread of a bar at the height `y` with caps of the length `cap` to either side; returns where the
 /// bar or its spread ends at the right.
-fn draw_spread(canvas: &mut Canvas, panel: &Panel, (y, cap): (f64, f64), bar: &Bar) -> f64 {
+fn draw_spread(canvas: &mut Canvas, panel: &Panel, y: f64, cap: f64, bar: &Bar) -> f64 {
     let shown = ScaleKind::Log.shows(bar.low) && ScaleKind::Log.shows(bar.high);
     if !shown || bar.low >= bar.high {
         return panel.x_at(bar.value);
