@@ -1,6 +1,6 @@
 //! Normal equations of slices against plain sums.
 
-use decompose_core::runtime::{SliceList, Slices, Toolchain};
+use decompose_core::runtime::{SliceEntries, SliceList, Slices, Toolchain};
 use decompose_formats::mix::mix;
 use decompose_formats::{Coo, Ints, Matrix};
 
@@ -57,8 +57,9 @@ fn sums_of_every_slice_are_the_plain_ones() {
             let mut right = Matrix::zeros(1, rank).expect("memory");
             let mut normal = Matrix::zeros(right.stride(), rank).expect("memory");
             for row in 0..list.len() {
-                let entries = (&list, list.values(), list.slice(row));
-                kernel.run(entries, &others, &mut normal, &mut right).expect("sums");
+                let (values, entries) = (list.values(), list.slice(row));
+                let slice = SliceEntries { list: &list, values, entries };
+                kernel.run(slice, &others, &mut normal, &mut right).expect("sums");
                 let own: Vec<usize> = (0..x.nnz())
                     .filter(|&entry| x.coords(mode).get(entry) as usize == row)
                     .collect();
@@ -92,7 +93,8 @@ fn other_shapes_are_refused() {
     let mut run = |extents: &[u64], rank: usize, entries: std::ops::Range<usize>| {
         let factors = factors(extents, rank);
         let others: Vec<&Matrix<f64>> = factors.iter().collect();
-        kernel.run((&list, list.values(), entries), &others, &mut normal, &mut right).is_ok()
+        let slice = SliceEntries { list: &list, values: list.values(), entries };
+        kernel.run(slice, &others, &mut normal, &mut right).is_ok()
     };
     assert!(run(&[5, 6], 4, 0..20));
     assert!(!run(&[5, 6], 5, 0..20), "another rank");

@@ -73,7 +73,8 @@ impl<V: Value> Panels<V> {
                 let (cols, stride) = (part.cols(), part.stride());
                 let to = &mut part.as_mut_slice()[done * stride..end * stride];
                 let from = &matrix.as_slice()[done * matrix.stride()..end * matrix.stride()];
-                copy((from, matrix.stride(), first), (to, stride, 0), cols);
+                let from = Columns { rows: from, stride: matrix.stride(), first };
+                copy(&from, Columns { rows: to, stride, first: 0 }, cols);
                 first += cols;
             }
             matrix.release_rows(done..end);
@@ -122,7 +123,8 @@ impl<V: Value> Panels<V> {
         for part in &self.parts {
             let (cols, stride) = (part.cols(), part.stride());
             let from = &part.as_slice()[rows.start * stride..rows.end * stride];
-            copy((from, stride, 0), (&mut *to, whole, first), cols);
+            let to = Columns { rows: &mut *to, stride: whole, first };
+            copy(&Columns { rows: from, stride, first: 0 }, to, cols);
             first += cols;
         }
     }
@@ -164,20 +166,25 @@ fn rows_at_once(row_bytes: usize) -> usize {
     (16 << 20) / row_bytes.max(1) + 1
 }
 
-/// Copies `cols` columns of rows; each side is its rows, their stride and the first column.
-fn copy<V: Value>(
-    (from, from_stride, from_first): (&[V], usize, usize),
-    (to, to_stride, to_first): (&mut [V], usize, usize),
-    cols: usize,
-) {
+/// Columns of rows that are `stride` elements apart.
+struct Columns<S> {
+    rows: S,
+    stride: usize,
+    /// The first of the columns.
+    first: usize,
+}
+
+/// Copies `cols` columns of rows.
+fn copy<V: Value>(from: &Columns<&[V]>, to: Columns<&mut [V]>, cols: usize) {
     const ROWS: usize = 1024;
     if cols == 0 {
         return;
     }
-    let blocks = to.par_chunks_mut(ROWS * to_stride).zip(from.par_chunks(ROWS * from_stride));
-    blocks.for_each(|(to, from)| {
-        for (to, from) in to.chunks_exact_mut(to_stride).zip(from.chunks_exact(from_stride)) {
-            to[to_first..][..cols].copy_from_slice(&from[from_first..][..cols]);
+    let blocks = to.rows.par_chunks_mut(ROWS * to.stride);
+    blocks.zip(from.rows.par_chunks(ROWS * from.stride)).for_each(|(rows, sources)| {
+        let rows = rows.chunks_exact_mut(to.stride);
+        for (row, source) in rows.zip(sources.chunks_exact(from.stride)) {
+            row[to.first..][..cols].copy_from_slice(&source[from.first..][..cols]);
         }
     });
 }

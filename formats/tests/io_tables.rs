@@ -105,12 +105,12 @@ fn indices_without_labels_are_written_as_numbers() {
         ModeNames { name: "row".into(), labels: Vec::new() },
         ModeNames { name: "city".into(), labels: vec!["Rome".into(), "Oslo\t1".into()] },
     ];
-    io::write_table(&coo, &modes, &path, (Base::One, Overwrite::Refuse)).expect("written");
+    io::write_table(&coo, &modes, &path, Base::One, Overwrite::Refuse).expect("written");
     let text = std::fs::read_to_string(&path).expect("text");
     assert_eq!(text, "row\tcity\tvalue\n1\t\"Oslo\t1\"\t0.5\n5\tRome\t-3\n");
-    let again = io::write_table(&coo, &modes, &path, (Base::Zero, Overwrite::Refuse));
+    let again = io::write_table(&coo, &modes, &path, Base::Zero, Overwrite::Refuse);
     assert!(matches!(again, Err(FormatError::Exists(_))));
-    io::write_table(&coo, &modes, &path, (Base::Zero, Overwrite::Replace)).expect("replaced");
+    io::write_table(&coo, &modes, &path, Base::Zero, Overwrite::Replace).expect("replaced");
     assert!(std::fs::read_to_string(&path).expect("text").contains("\n4\tRome\t-3\n"));
 }
 
@@ -140,7 +140,7 @@ proptest! {
         let coo = Coo::new(extents, coords, values.clone()).expect("a matrix");
         let names = [("who", 0), ("what", 1)]
             .map(|(name, mode)| ModeNames { name: name.into(), labels: distinct[mode].clone() });
-        io::write_table(&coo, &names, &path, (Base::One, Overwrite::Refuse)).expect("written");
+        io::write_table(&coo, &names, &path, Base::One, Overwrite::Refuse).expect("written");
         let back = io::read_table::<f64>(
             &Source::new(&path),
             &options(&["who", "what"], Some("value")),

@@ -429,7 +429,7 @@ fn replace(work: &Path, real: &Path, contents: Contents) -> io::Result<()> {
         list.iter().try_for_each(|name| io::Write::write_all(out, format!("{name}\n").as_bytes()))
     });
     listed.map_err(io::Error::other)?;
-    complete(work, real, (&list, contents))
+    complete(work, real, &list, contents)
 }
 
 /// Completes a move that was cut short.
@@ -443,7 +443,7 @@ fn recover(real: &Path) -> io::Result<()> {
                 Contents::ALL.into_iter().find(|contents| contents.name() == name)
             });
             let list: Vec<String> = list.into_iter().map(str::to_owned).collect();
-            complete(&work, real, (&list, contents.unwrap_or(Contents::Run)))?;
+            complete(&work, real, &list, contents.unwrap_or(Contents::Run))?;
         }
     }
     Ok(())
@@ -452,7 +452,7 @@ fn recover(real: &Path) -> io::Result<()> {
 /// Moves what is left in `work` of the files in `list` to `real`, where no other file of a run stays.
 ///
 /// The record goes first and comes last, so that what is half of one run and half of another has none.
-fn complete(work: &Path, real: &Path, (list, contents): (&[String], Contents)) -> io::Result<()> {
+fn complete(work: &Path, real: &Path, list: &[String], contents: Contents) -> io::Result<()> {
     if let Some(record) = contents.record() {
         let begun = !work.join(record).exists();
         if !begun || !list.iter().any(|name| name == record) {

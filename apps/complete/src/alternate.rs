@@ -55,12 +55,12 @@ impl Method for Als {
             let cols = blocks[mode].cols();
             let reg = objective.reg()[mode];
             let stays = |column: &usize| objective.fixed().has(mode, *column);
-            let rule = RowRule::new(cols, stays, (reg, self.sign));
+            let rule = RowRule::new(cols, stays, reg, self.sign);
             let values = self.centred.as_ref().map_or(rows.list().values(), |all| &all[mode]);
             // The block that is solved for stands aside.
             let mut target = std::mem::replace(&mut blocks[mode], Matrix::zeros(0, cols)?);
             let solved =
-                rows.solve(&self.kernel, values, &others(blocks, mode), (&rule, &mut target));
+                rows.solve(&self.kernel, values, &others(blocks, mode), &rule, &mut target);
             blocks[mode] = target;
             solved?;
         }

@@ -161,7 +161,7 @@ impl Ccd {
         let aside = Matrix::zeros(0, self.block)?;
         let mut target = std::mem::replace(&mut columns[mode], aside);
         let others = others(columns, mode);
-        rows.solve(&self.systems, &self.sorted, &others, (rule, &mut target))?;
+        rows.solve(&self.systems, &self.sorted, &others, rule, &mut target)?;
         columns[mode] = target;
         Ok(())
     }
@@ -186,7 +186,7 @@ impl Method for Ccd {
                 for mode in 0..blocks.len() {
                     // Columns beyond the rank are zero and stay so.
                     let stays = |at: &usize| first + at >= rank || fixed.has(mode, first + at);
-                    let rule = RowRule::new(self.block, stays, (objective.reg()[mode], self.sign));
+                    let rule = RowRule::new(self.block, stays, objective.reg()[mode], self.sign);
                     self.update(mode, &mut columns, &rule)?;
                 }
             }

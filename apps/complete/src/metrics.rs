@@ -46,19 +46,20 @@ impl Scores {
             }
             _ => None,
         };
-        Scores::judged(loss, (observed, model), mean, area)
+        Scores::judged(loss, observed, model, mean, area)
     }
 
     /// Judges the means that something gives entries.
     pub fn of_means(loss: Loss, observed: &[f64], means: &[f64]) -> Scores {
         let area = if loss == Loss::Bernoulli { auc(observed, means) } else { None };
-        Scores::judged(loss, (observed, means), |mean| mean, area)
+        Scores::judged(loss, observed, means, |mean| mean, area)
     }
 
-    /// Judges values that say `mean` of an entry; `auc` is the area under the ROC curve.
+    /// Judges `values`, each of which says `mean` of an entry; `auc` is the area under the ROC curve.
     fn judged(
         loss: Loss,
-        (observed, values): (&[f64], &[f64]),
+        observed: &[f64],
+        values: &[f64],
         mean: impl Fn(f64) -> f64 + Sync,
         auc: Option<f64>,
     ) -> Scores {

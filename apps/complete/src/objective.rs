@@ -63,7 +63,8 @@ impl Objective {
         tensor: &Coo<f64>,
         network: Network,
         loss: Loss,
-        (reg, needs): (Vec<f64>, Needs),
+        reg: Vec<f64>,
+        needs: Needs,
         toolchain: &Toolchain,
     ) -> Result<Objective, SolverError> {
         let counts = PatternCounts::of(tensor);

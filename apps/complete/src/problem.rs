@@ -32,7 +32,7 @@ pub(crate) fn objective(
         Algorithm::Als if !matches!(kind, ModelKind::Cp { .. }) => Needs::Gradients,
         _ => Needs::Values,
     };
-    let objective = Objective::new(train, network, config.loss, (reg, needs), toolchain)?;
+    let objective = Objective::new(train, network, config.loss, reg, needs, toolchain)?;
     Ok(objective.with_biases(offset, fixed))
 }
 

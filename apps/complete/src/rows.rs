@@ -13,7 +13,7 @@ use std::ops::Range;
 
 use decompose_common::SolverError;
 use decompose_common::linalg::{descend_nonneg, solve_spd};
-use decompose_core::runtime::{SliceList, Slices};
+use decompose_core::runtime::{SliceEntries, SliceList, Slices};
 use decompose_formats::{Coo, Matrix};
 use rayon::prelude::{IntoParallelIterator, IntoParallelRefIterator, ParallelIterator};
 
@@ -45,7 +45,8 @@ impl RowRule {
     pub(crate) fn new(
         cols: usize,
         stays: impl Fn(&usize) -> bool,
-        (reg, sign): (f64, Sign),
+        reg: f64,
+        sign: Sign,
     ) -> RowRule {
         let (fixed, free) = (0..cols).partition(stays);
         RowRule { free, fixed, reg, sign }
@@ -87,7 +88,8 @@ impl SliceRows {
         kernel: &Slices,
         values: &[f64],
         others: &[&Matrix<f64>],
-        (rule, target): (&RowRule, &mut Matrix<f64>),
+        rule: &RowRule,
+        target: &mut Matrix<f64>,
     ) -> Result<(), SolverError> {
         let (stride, cols) = (target.stride(), target.cols());
         let mut rest = target.as_mut_slice();
@@ -104,7 +106,7 @@ impl SliceRows {
                     rule.free.iter().for_each(|&column| target[column] = 0.0);
                     continue;
                 }
-                self.sum(kernel, (values, row), others, &mut system)?;
+                self.sum(kernel, values, row, others, &mut system)?;
                 system.solve(rule, target)?;
             }
             Ok(())
@@ -115,14 +117,16 @@ impl SliceRows {
     fn sum(
         &self,
         kernel: &Slices,
-        (values, row): (&[f64], usize),
+        values: &[f64],
+        row: usize,
         others: &[&Matrix<f64>],
         system: &mut System,
     ) -> Result<(), SolverError> {
         let entries = self.list.slice(row);
         let (normal, right) = (&mut system.normal, &mut system.right);
+        let slice = |entries| SliceEntries { list: &self.list, values, entries };
         if entries.len() <= 2 * PIECE {
-            return Ok(kernel.run((&self.list, values, entries), others, normal, right)?);
+            return Ok(kernel.run(slice(entries), others, normal, right)?);
         }
         let cols = right.cols();
         let starts: Vec<usize> = entries.clone().step_by(PIECE).collect();
@@ -130,7 +134,7 @@ impl SliceRows {
             let mut part = System::new(cols)?;
             let entries = start..entries.end.min(start + PIECE);
             let (normal, right) = (&mut part.normal, &mut part.right);
-            kernel.run((&self.list, values, entries), others, normal, right)?;
+            kernel.run(slice(entries), others, normal, right)?;
             Ok(part)
         };
         let parts: Vec<System> = starts.par_iter().map(piece).collect::<Result<_, _>>()?;

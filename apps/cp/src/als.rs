@@ -54,8 +54,8 @@ fn sweep_modes<V: Value>(
     let mut dense_seconds = 0.0;
     let mut inner = 0.0;
     for mode in config.modes(order) {
-        let scratch = (&mut run.previous, &mut run.gram);
-        let update = with_spin_wait(|| update_mode(sweep, &mut run.state, mode, config, scratch))?;
+        let Run { state, previous, gram, .. } = run;
+        let update = with_spin_wait(|| update_mode(sweep, state, mode, config, previous, gram))?;
         mttkrp_seconds[mode] = update.mttkrp_seconds;
         dense_seconds += update.dense_seconds;
         inner = update.inner;

@@ -39,9 +39,9 @@ pub(crate) fn update_mode<V: Value>(
     state: &mut State<V>,
     mode: usize,
     config: &CpConfig,
-    scratch: (&mut Vec<Vec<V>>, &mut GramReport),
+    previous: &mut Vec<Vec<V>>,
+    report: &mut GramReport,
 ) -> Result<ModeUpdate, SolverError> {
-    let (previous, report) = scratch;
     let start = Instant::now();
     let nonneg = config.nonneg.contains(mode);
     if nonneg {
@@ -69,7 +69,7 @@ pub(crate) fn update_mode<V: Value>(
         Some(w) => {
             linalg::update_panels(state.factors[mode].parts_mut(), &RowRule::Multiply(w.view()))
         }
-        None => pass_nonneg(state, mode, (normal, &scaling), previous),
+        None => pass_nonneg(state, mode, normal, &scaling, previous),
     };
     let inner = Zip::from(&sums.inner)
         .and(&scaling.column)
@@ -133,10 +133,10 @@ fn multiplier<V: Value>(
 fn pass_nonneg<V: Value>(
     state: &mut State<V>,
     mode: usize,
-    equations: (Array2<f64>, &Scaling),
+    mut normal: Array2<f64>,
+    scaling: &Scaling,
     previous: &[Vec<V>],
 ) -> RowSums {
-    let (mut normal, scaling) = equations;
     let t = &scaling.column;
     normal.indexed_iter_mut().for_each(|((r, s), y)| *y *= t[r] * t[s]);
     let rhs_scale = t / &scaling.others;

@@ -204,7 +204,7 @@ fn write_table(
             names
         }
     };
-    let writing = || io::write_table(&content.tensor, &modes, &args.out, (base, overwrite));
+    let writing = || io::write_table(&content.tensor, &modes, &args.out, base, overwrite);
     let (written, seconds) = screen.phase("write", writing);
     written?;
     Ok(seconds)

@@ -72,13 +72,13 @@ pub(crate) fn sweep<V: Value>(
     let mut seconds = Seconds { contract: vec![0.0; goal.cuts.len()], dense: 0.0 };
     let (last, ranks) = (goal.cuts.len() - 1, run.state.train.ranks());
     for k in 0..last {
-        let split = decompose(kernels, run, k, (goal, &mut seconds))?;
+        let split = decompose(kernels, run, k, goal, &mut seconds)?;
         let weighted = split.weighted_right();
         put(run, k, split.left, weighted);
     }
     let mut energy = 0.0;
     for k in (0..=last).rev() {
-        let split = decompose(kernels, run, k, (goal, &mut seconds))?;
+        let split = decompose(kernels, run, k, goal, &mut seconds)?;
         energy = split.energy();
         put(run, k, split.weighted_left(), split.right);
     }
@@ -94,7 +94,8 @@ fn decompose<V: Value>(
     kernels: &mut Kernels<V>,
     run: &Run,
     k: usize,
-    (goal, seconds): (&Goal<'_>, &mut Seconds),
+    goal: &Goal<'_>,
+    seconds: &mut Seconds,
 ) -> Result<Split, SolverError> {
     let cores = run.state.train.cores();
     let (left, first, rank) = cores[k].dim();

@@ -18,16 +18,23 @@ const ROUNDINGS: f64 = 32.0;
 /// relative error is known to 3 %.
 const DOUBTFUL: f64 = 16.0;
 
-/// Returns `||X - M|| / ||X||` of a model whose residual `difference` was added up from `terms`, the sum of their
-/// magnitudes.
+/// `||X - M||^2` as a difference of squares.
+pub(crate) struct Difference {
+    /// The difference.
+    pub(crate) value: f64,
+    /// The sum of the magnitudes of its terms.
+    pub(crate) terms: f64,
+}
+
+/// Returns `||X - M|| / ||X||` of a model with this difference of squares.
 pub(crate) fn relative_error<V: Value>(
     engine: &mut Engine<V>,
     state: &State<V>,
-    (difference, terms): (f64, f64),
+    difference: &Difference,
 ) -> Result<f64, SolverError> {
     let norm_squared = engine.norm_squared();
-    if difference > DOUBTFUL * ROUNDINGS * V::EPSILON * terms {
-        return Ok((difference / norm_squared).sqrt());
+    if difference.value > DOUBTFUL * ROUNDINGS * V::EPSILON * difference.terms {
+        return Ok((difference.value / norm_squared).sqrt());
     }
     let norm = tucker_norm_squared(&state.core, &state.factors);
     // Terms of a contraction with Gram matrices, which are the identity to rounding or not negative.

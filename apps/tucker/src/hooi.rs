@@ -19,7 +19,7 @@ use decompose_formats::Value;
 use crate::config::Method;
 use crate::dense::{fold, square};
 use crate::engine::Engine;
-use crate::fit::relative_error;
+use crate::fit::{Difference, relative_error};
 use crate::rows::WithCore;
 use crate::state::State;
 use crate::subspace::{self, Update};
@@ -77,8 +77,8 @@ pub(crate) fn sweep<V: Value>(
         return Err(SolverError::factor_overflow(state.standing.iteration + 1, order));
     }
     let norm_squared = engine.norm_squared();
-    let sums = (norm_squared - captured, norm_squared + captured);
-    let error = relative_error(engine, state, sums)?;
+    let difference = Difference { value: norm_squared - captured, terms: norm_squared + captured };
+    let error = relative_error(engine, state, &difference)?;
     state.standing.advance(error);
     let inside: f64 = steps.ttmc.iter().chain(&steps.subspace).sum();
     steps.other = (begun.elapsed().as_secs_f64() - inside).max(0.0);

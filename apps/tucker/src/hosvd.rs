@@ -222,7 +222,8 @@ struct Leaders<V> {
 impl<V: Value> Leaders<V> {
     fn new(
         found: &Leading,
-        (rank, rng): (usize, MatrixRng),
+        rank: usize,
+        rng: MatrixRng,
         tail: f64,
     ) -> Result<Leaders<V>, SolverError> {
         let largest = found.values.first().copied().unwrap_or(0.0);
@@ -255,7 +256,7 @@ fn leading_factor<V: Value>(
             Wanted::Rank(rank) => rank,
             Wanted::Tail(most) => (1..=extent).find(|&rank| tail(rank) <= most).unwrap_or(extent),
         };
-        return Leaders::new(&found, (rank, rng), tail(rank));
+        return Leaders::new(&found, rank, rng, tail(rank));
     }
     let mut count = match wanted {
         Wanted::Rank(rank) => rank,
@@ -270,8 +271,8 @@ fn leading_factor<V: Value>(
             Wanted::Tail(most) => (1..=count).find(|&rank| tail(rank) <= most),
         };
         match rank {
-            Some(rank) => return Leaders::new(&found, (rank, rng), tail(rank)),
-            None if count == extent => return Leaders::new(&found, (extent, rng), 0.0),
+            Some(rank) => return Leaders::new(&found, rank, rng, tail(rank)),
+            None if count == extent => return Leaders::new(&found, extent, rng, 0.0),
             None => count = (2 * count).min(extent),
         }
     }

@@ -22,7 +22,7 @@ use ndarray::{Array1, Array2, ArrayD, IxDyn};
 
 use crate::dense::{mode_product, unfold};
 use crate::engine::Engine;
-use crate::fit::relative_error;
+use crate::fit::{Difference, relative_error};
 use crate::state::State;
 
 /// Multiplicative updates of the core an iteration: they cost nothing beside the kernels.
@@ -106,8 +106,11 @@ pub(crate) fn sweep<V: Value>(
     let projected = engine.all_modes(&state.factors)?.mapv(V::to_f64);
     let (square, cross) = update_core(&mut state.core, &projected, &grams);
     let norm_squared = engine.norm_squared();
-    let sums = (norm_squared + square - 2.0 * cross, norm_squared + square + 2.0 * cross);
-    let error = relative_error(engine, state, sums)?;
+    let difference = Difference {
+        value: norm_squared + square - 2.0 * cross,
+        terms: norm_squared + square + 2.0 * cross,
+    };
+    let error = relative_error(engine, state, &difference)?;
     state.standing.advance(error);
     let core = start.elapsed().as_secs_f64();
     let inside: f64 = ttmc.iter().chain(&rows).sum::<f64>() + core;

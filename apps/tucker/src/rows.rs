@@ -132,7 +132,7 @@ pub(crate) fn row_gram<V: Value>(values: &[V], shape: RowShape) -> Array2<f64> {
             for start in own.clone().step_by(block_rows(count)) {
                 let columns = start..own.end.min(start + block_rows(count));
                 let block = &mut memory[..columns.len() * count];
-                pack_columns((values, shape), columns.clone(), block);
+                pack_columns(values, shape, columns.clone(), block);
                 add_gram(matrix(block, (columns.len(), count)), gram.view_mut());
             }
             gram
@@ -142,11 +142,7 @@ pub(crate) fn row_gram<V: Value>(values: &[V], shape: RowShape) -> Array2<f64> {
 }
 
 /// Packs columns `columns` (of `P`) into `block`: each becomes a row of `I_n`.
-fn pack_columns<V: Value>(
-    (values, shape): (&[V], RowShape),
-    columns: Range<usize>,
-    block: &mut [f64],
-) {
+fn pack_columns<V: Value>(values: &[V], shape: RowShape, columns: Range<usize>, block: &mut [f64]) {
     let RowShape { len, stride, cols } = shape;
     for (to, column) in block.chunks_exact_mut(values.len() / len).zip(columns) {
         let at = column / cols * stride + column % cols;
@@ -194,21 +190,24 @@ impl<'a, V: Value> Projection<'a, V> {
         core: WithCore,
     ) -> Projection<'a, V> {
         out.rows.fill(V::default());
-        Projection::begin(Some(w), out, w.dim(), core)
+        let (width, rank) = w.dim();
+        Projection::begin(Some(w), out, width, rank, core)
     }
 
-    /// Begins the sum `U^T Y` over the rows of a `U` (`I_n x rank`) that is there.
+    /// Begins the sum `U^T Y` (`rank x width`) over the rows of a `U` that is there.
     pub(crate) fn of_existing(
         out: FactorRows<'a, V>,
-        (width, rank): (usize, usize),
+        width: usize,
+        rank: usize,
     ) -> Projection<'a, V> {
-        Projection::begin(None, out, (width, rank), WithCore::Yes)
+        Projection::begin(None, out, width, rank, WithCore::Yes)
     }
 
     fn begin(
         w: Option<ArrayView2<'a, f64>>,
         out: FactorRows<'a, V>,
-        (width, rank): (usize, usize),
+        width: usize,
+        rank: usize,
         core: WithCore,
     ) -> Projection<'a, V> {
         let core = (core == WithCore::Yes).then(|| Array2::zeros((rank, width)));

@@ -216,8 +216,8 @@ impl<V: Value> Pass<'_, V> {
 
     /// Returns `U^T Y`.
     fn core_of(&mut self, factor: &mut Matrix<V>) -> Result<Array2<f64>, SolverError> {
-        let size = (self.engine.row_shape(self.mode).width(), factor.cols());
-        let summed = self.pass(factor, size.1, &|rows| Projection::of_existing(rows, size))?;
+        let (width, rank) = (self.engine.row_shape(self.mode).width(), factor.cols());
+        let summed = self.pass(factor, rank, &|rows| Projection::of_existing(rows, width, rank))?;
         Ok(summed.1.unwrap_or_default())
     }
 

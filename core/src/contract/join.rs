@@ -28,7 +28,7 @@ pub fn count_join<V: Value>(
     second: (&Access, &Coo<V>),
     output: IndexSet,
 ) -> JoinCounts {
-    let (first, second) = (List::of(first), List::of(second));
+    let [first, second] = [first, second].map(|(access, list)| List { access, list });
     let shared: Vec<Index> = (first.access.set() & second.access.set()).iter().collect();
     let products = count_products(&first, &second, &shared);
     let output: Vec<Index> = ((first.access.set() | second.access.set()) & output).iter().collect();
@@ -60,10 +60,6 @@ struct List<'a, V: Value> {
 }
 
 impl<'a, V: Value> List<'a, V> {
-    fn of((access, list): (&'a Access, &'a Coo<V>)) -> List<'a, V> {
-        List { access, list }
-    }
-
     fn mode(&self, index: Index) -> Option<usize> {
         self.access.indices.iter().position(|&own| own == index)
     }

@@ -44,7 +44,8 @@ pub struct Operands<'a, V: Value> {
 impl<'a, V: Value> Operands<'a, V> {
     /// Returns operands for all of `output`, read from `sparse` with the coordinates and `values` given.
     pub fn whole(
-        (sparse, values): (&'a Csf<V>, &'a [V]),
+        sparse: &'a Csf<V>,
+        values: &'a [V],
         dense: &'a [&'a [V]],
         output: &'a mut [V],
         nodes: &'a [Range<u64>],

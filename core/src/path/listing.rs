@@ -96,7 +96,8 @@ impl PathSpace {
                 }
                 let room = threshold.saturating_sub(around);
                 let start = Tree { flops, split: Some(number), children: Vec::new() };
-                self.extend(wanted, &trees, (split, room), start, &mut found);
+                let extension = Extension { wanted, trees: &trees, split, room };
+                self.extend(&extension, start, &mut found);
                 if found.len() > wanted.max_paths {
                     trees.cut = true;
                     found.truncate(wanted.max_paths);
@@ -108,15 +109,9 @@ impl PathSpace {
         trees
     }
 
-    /// Adds every tree that gives the next blocks of `split` subtrees and takes at most `room`.
-    fn extend(
-        &self,
-        wanted: &Wanted,
-        trees: &Trees,
-        (split, room): (&Split, u64),
-        tree: Tree,
-        found: &mut Vec<Tree>,
-    ) {
+    /// Adds every tree that continues `tree` with subtrees for its next blocks.
+    fn extend(&self, extension: &Extension<'_>, tree: Tree, found: &mut Vec<Tree>) {
+        let Extension { wanted, trees, split, room } = *extension;
         if tree.flops > room || found.len() > wanted.max_paths {
             return;
         }
@@ -135,10 +130,20 @@ impl PathSpace {
                 let mut longer = tree.clone();
                 longer.flops = longer.flops.saturating_add(child.flops);
                 longer.children.push(position);
-                self.extend(wanted, trees, (split, room), longer, found);
+                self.extend(extension, longer, found);
             }
         }
     }
+}
+
+/// What trees that begin with a split are made of.
+struct Extension<'a> {
+    wanted: &'a Wanted<'a>,
+    /// The subtrees of each smaller set.
+    trees: &'a Trees,
+    split: &'a Split,
+    /// The most flops of a tree.
+    room: u64,
 }
 
 /// Bounds on flops, from below.

@@ -235,7 +235,7 @@ impl<V: Value> Executor<V> {
         let run = |task: &Task| {
             let found = pool().pop();
             let mut assembly = found.unwrap_or_else(new);
-            let whole = Operands::whole((tree, tree.values()), dense, &mut [], &task.nodes);
+            let whole = Operands::whole(tree, tree.values(), dense, &mut [], &task.nodes);
             let operands = Operands { beside, assembly: Some(&mut assembly), ..whole };
             self.scratch.lend(|scratch| kernel.run(operands, scratch))?;
             if assembly.is_full() {
@@ -268,7 +268,7 @@ impl<V: Value> Executor<V> {
         work.into_par_iter().try_for_each(|(task, (output, window))| {
             output.fill(V::default());
             let first_row = window.as_ref().map_or(0, |rows: &Range<u64>| rows.start);
-            let whole = Operands::whole((tree, values), dense, output, &task.nodes);
+            let whole = Operands::whole(tree, values, dense, output, &task.nodes);
             let operands = Operands { beside, first_row, window, ..whole };
             scratch.lend(|scratch| kernel.run(operands, scratch))
         })?;
@@ -331,7 +331,7 @@ impl<V: Value> Executor<V> {
             if let Some(row) = &mut boundary {
                 row.fill(V::default());
             }
-            let whole = Operands::whole((tree, values), dense, output, &task.nodes);
+            let whole = Operands::whole(tree, values, dense, output, &task.nodes);
             let window = (!positions).then(|| task.rows.clone());
             let operands = Operands { beside, first_row, boundary, window, ..whole };
             scratch.lend(|scratch| kernel.run(operands, scratch))

@@ -56,6 +56,16 @@ enum SliceCode {
     Plain,
 }
 
+/// Entries of a slice list, with values in the place of those of the list.
+pub struct SliceEntries<'a> {
+    /// The list.
+    pub list: &'a SliceList,
+    /// A value for each entry of the list.
+    pub values: &'a [f64],
+    /// The entries.
+    pub entries: Range<usize>,
+}
+
 impl SliceList {
     /// Lists the entries of `tensor` by the slices of `mode`, else in the order of the tensor.
     ///
@@ -143,8 +153,7 @@ impl Slices {
         Slices { rank, others, code }
     }
 
-    /// Computes `N` and `h` from some entries of `list`, which stand for others with these `values`;
-    /// `factors` are those of the other modes.
+    /// Computes `N` and `h` from some `entries`; `factors` are those of the other modes.
     ///
     /// `normal` is `R x R` and `right` a row of `R`, padded as rows of factors are.
     ///
@@ -153,11 +162,12 @@ impl Slices {
     /// [`CoreError::Operand`] if an operand has another shape.
     pub fn run(
         &self,
-        (list, values, entries): (&SliceList, &[f64], Range<usize>),
+        slice: SliceEntries<'_>,
         factors: &[&Matrix<f64>],
         normal: &mut Matrix<f64>,
         right: &mut Matrix<f64>,
     ) -> Result<(), CoreError> {
+        let SliceEntries { list, values, entries } = &slice;
         let row = padded(self.rank, 8);
         let fits = values.len() == list.values.len()
             && entries.start <= entries.end
@@ -172,7 +182,7 @@ impl Slices {
             return Err(CoreError::Operand { operand: "slices".into(), why });
         }
         match &self.code {
-            SliceCode::Plain => plain((list, values, entries), factors, normal, right),
+            SliceCode::Plain => plain(slice, factors, normal, right),
             SliceCode::Native { entry, .. } => {
                 let mut inputs: Vec<*const c_void> =
                     vec![list.rows.as_ptr().cast(), values.as_ptr().cast()];
@@ -198,11 +208,12 @@ impl Slices {
 
 /// The same without a compiler.
 fn plain(
-    (list, values, entries): (&SliceList, &[f64], Range<usize>),
+    slice: SliceEntries<'_>,
     factors: &[&Matrix<f64>],
     normal: &mut Matrix<f64>,
     right: &mut Matrix<f64>,
 ) {
+    let SliceEntries { list, values, entries } = slice;
     normal.as_mut_slice().fill(0.0);
     right.as_mut_slice().fill(0.0);
     let mut w = vec![0.0; right.stride()];

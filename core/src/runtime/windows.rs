@@ -89,7 +89,7 @@ impl<V: Value> Executor<V> {
         }
         let tree = self.tree();
         let nodes = &nodes_below(tree, slices.clone());
-        let whole = Operands::whole((tree, tree.values()), dense, output, nodes);
+        let whole = Operands::whole(tree, tree.values(), dense, output, nodes);
         let operands = Operands { first_row: slices.start, roots: Some(roots), ..whole };
         self.scratch.lend(|scratch| self.kernel().run(operands, scratch))
     }

@@ -75,7 +75,9 @@ fn merged<V: Value>(a: &Coo<V>, b: &Coo<V>) -> Coo<V> {
         let columns = columns.iter_mut().filter_map(Vec::pop).collect();
         tasks.push(Task { part: part.clone(), columns, values: own });
     }
-    tasks.into_par_iter().for_each(|task| task.run((a, &first), (b, &second)));
+    tasks.into_par_iter().for_each(|task| {
+        task.run(&Numbered { list: a, numbers: &first }, &Numbered { list: b, numbers: &second });
+    });
     let coords = coords.into_iter().map(Wide::ints).collect();
     Coo::ascending(a.extents.clone(), coords, values)
 }
@@ -94,6 +96,12 @@ fn numbers<V: Value>(list: &Coo<V>) -> Array<u64> {
         }
     });
     numbers
+}
+
+/// A list with the number of the cell of each entry.
+struct Numbered<'a, V: Value> {
+    list: &'a Coo<V>,
+    numbers: &'a [u64],
 }
 
 /// Entries of both lists whose cells no other part has.
@@ -189,9 +197,10 @@ struct Task<'a, V> {
 }
 
 impl<V: Value> Task<'_, V> {
-    fn run(mut self, (a, first): (&Coo<V>, &[u64]), (b, second): (&Coo<V>, &[u64])) {
+    fn run(mut self, first: &Numbered<'_, V>, second: &Numbered<'_, V>) {
         let (own, other) = self.part.clone();
-        let (first, second) = (&first[own.clone()], &second[other.clone()]);
+        let (a, b) = (first.list, second.list);
+        let (first, second) = (&first.numbers[own.clone()], &second.numbers[other.clone()]);
         let values = [&a.values[own.clone()], &b.values[other.clone()]];
         let mut merge = Merge { first, second, at: 0, other: 0 };
         let mut picks = Picks::default();

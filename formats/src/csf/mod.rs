@@ -70,7 +70,8 @@ impl<V: Value> Csf<V> {
         let upper = upper_levels(coo, order, 1)?;
         let copy = |&mode: &usize| coo.coords(mode).copy_as(Width::below(coo.extents()[mode]));
         let last = last_of(order, 1).iter().map(copy).collect();
-        Ok(Csf::assemble((coo.extents().to_vec(), order.clone()), (upper, last), coo.copy_values()))
+        let extents = coo.extents().to_vec();
+        Ok(Csf::assemble(extents, order.clone(), upper, last, coo.copy_values()))
     }
 
     /// Sorts a list by `order` and turns it into a tree; last level and values are not copied.
@@ -113,7 +114,7 @@ impl<V: Value> Csf<V> {
         let (extents, coords, values) = coo.share().into_parts();
         let mut coords: Vec<Option<Ints>> = coords.into_iter().map(Some).collect();
         let last = last_of(order, fused).iter().filter_map(|&mode| coords[mode].take()).collect();
-        Ok(Csf::assemble((extents, order.clone()), (upper, last), values))
+        Ok(Csf::assemble(extents, order.clone(), upper, last, values))
     }
 
     /// Makes a tree of its parts: levels root first, and a value for each node of the last level.
@@ -195,12 +196,17 @@ impl<V: Value> Csf<V> {
         self.values.len()
     }
 
+    /// Makes a tree of its `upper` levels, and of the coordinates of the `last` ones, which have an entry for each
+    /// value.
     fn assemble(
-        (extents, order): (Vec<u64>, ModeOrder),
-        (mut levels, last): (Vec<Level>, Vec<Ints>),
+        extents: Vec<u64>,
+        order: ModeOrder,
+        upper: Vec<Level>,
+        last: Vec<Ints>,
         values: Array<V>,
     ) -> Csf<V> {
         let entries = |coords| Level { coords, pointers: Vec::<u32>::new().into() };
+        let mut levels = upper;
         levels.extend(last.into_iter().map(entries));
         Csf { extents, order, levels, values }
     }

@@ -102,7 +102,7 @@ pub fn read<V: Value>(
         Source::Path(path) => path,
     };
     match open::open(path)? {
-        Opened::File(file, len) => read_file(&file, len, (path, options, progress)),
+        Opened::File(file, len) => read_file(&file, len, path, options, progress),
         Opened::Pipe(pipe) => {
             let format = options.format.or(Format::of_path(path).ok().map(|(format, _)| format));
             let options = ReadOptions { format, ..options.clone() };
@@ -160,11 +160,13 @@ pub fn read_stream<V: Value>(
     }
 }
 
-/// Reads a regular file of `len` bytes.
+/// Reads a regular file of `len` bytes, which is at `path`.
 fn read_file<V: Value>(
     file: &File,
     len: u64,
-    (path, options, progress): (&Path, &ReadOptions, &Progress),
+    path: &Path,
+    options: &ReadOptions,
+    progress: &Progress,
 ) -> Result<(Coo<V>, ReadReport), FormatError> {
     let name = path.display().to_string();
     let refused = |source| FormatError::Io { action: "read", path: path.to_owned(), source };

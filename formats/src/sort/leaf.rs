@@ -1,5 +1,7 @@
 //! Sorting the entries of one bucket inside the cache.
 
+use std::ops::Range;
+
 use crate::sort::key::Word;
 
 /// Buckets up to this size are sorted by comparison: counting digits would cost more.
@@ -9,14 +11,15 @@ const DIGIT: u32 = 11;
 /// The counters of a digit.
 const SLOTS: usize = 1 << DIGIT;
 
-/// Sorts `entries` stably by the key bits `floor..top`; those above `top` are equal.
+/// Sorts `entries` stably by `bits` of their keys; those above are equal.
 ///
 /// Returns the slice that holds the result: `entries`, or `scratch` after an odd number of passes.
 pub(crate) fn sort<'a, W: Word>(
     entries: &'a mut [W::Entry],
     scratch: &'a mut Vec<W::Entry>,
-    (floor, top): (u32, u32),
+    bits: Range<u32>,
 ) -> &'a [W::Entry] {
+    let Range { start: floor, end: top } = bits;
     if floor >= top || entries.len() < 2 {
         return entries;
     }
@@ -33,7 +36,7 @@ pub(crate) fn sort<'a, W: Word>(
     let mut shift = floor;
     for pass in 0..passes {
         let bits = (top - shift).div_ceil(passes - pass);
-        if scatter::<W>(from, to, (shift, bits)) {
+        if scatter::<W>(from, to, shift, bits) {
             (from, to) = (to, from);
         }
         shift += bits;
@@ -41,8 +44,10 @@ pub(crate) fn sort<'a, W: Word>(
     from
 }
 
-/// Sorts `from` into `to` by one digit; does nothing and returns `false` if all agree in it.
-fn scatter<W: Word>(from: &[W::Entry], to: &mut [W::Entry], (shift, bits): (u32, u32)) -> bool {
+/// Sorts `from` into `to` by the digit of `bits` bits from `shift` on.
+///
+/// Does nothing and returns `false` if all agree in it.
+fn scatter<W: Word>(from: &[W::Entry], to: &mut [W::Entry], shift: u32, bits: u32) -> bool {
     let mask = (1usize << bits) - 1;
     let digit = |entry: W::Entry| W::of(entry).bits_from(shift) as usize & mask & (SLOTS - 1);
     let mut ends = [0usize; SLOTS];

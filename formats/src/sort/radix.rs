@@ -72,7 +72,7 @@ fn finish<W: Word, V: Value>(
     scratch: &mut Vec<W::Entry>,
 ) {
     let Run { mut target, entries } = run;
-    let sorted = leaf::sort::<W>(entries, scratch, (layout.settled(), top));
+    let sorted = leaf::sort::<W>(entries, scratch, layout.settled()..top);
     unpack::<W, V>(&mut target, sorted, layout);
 }
 

@@ -44,7 +44,7 @@ pub fn random_panels<V: Value>(
             let mut panels = Panels::zeros(extent as usize, widths)?;
             let mut before = 0;
             for part in panels.parts_mut() {
-                fill_random(part, (0, before), MatrixRng::new(seed, mode as u64));
+                fill_random(part, 0, before, MatrixRng::new(seed, mode as u64));
                 before += part.cols();
             }
             Ok(panels)
@@ -53,7 +53,7 @@ pub fn random_panels<V: Value>(
 }
 
 /// Fills the columns from `first` on, of a matrix that has `before` columns of another before its own.
-fn fill_random<V: Value>(matrix: &mut Matrix<V>, (first, before): (usize, usize), rng: MatrixRng) {
+fn fill_random<V: Value>(matrix: &mut Matrix<V>, first: usize, before: usize, rng: MatrixRng) {
     let (cols, stride) = (matrix.cols(), matrix.stride());
     matrix.as_mut_slice().par_chunks_exact_mut(stride).enumerate().for_each(|(row, values)| {
         for (col, value) in values.iter_mut().enumerate().take(cols).skip(first) {

@@ -51,7 +51,7 @@ pub fn nvecs<V: Value>(fibres: &Csf<V>, rank: usize, seed: u64) -> Result<Matrix
     let rows = fibres.extents()[mode] as usize;
     let rng = MatrixRng::new(seed, mode as u64);
     let mut basis = Matrix::<f64>::zeros(rows, (rank + EXTRA_COLUMNS).min(rows))?;
-    fill_random(&mut basis, (0, 0), rng);
+    fill_random(&mut basis, 0, 0, rng);
     orthonormalise(&mut basis)?;
     let (vectors, found) = iterate(fibres, basis)?;
     let orthonormal = rank.min(rows);
@@ -67,7 +67,7 @@ pub fn nvecs<V: Value>(fibres: &Csf<V>, rank: usize, seed: u64) -> Result<Matrix
         let pairs = result.row_mut(row).iter_mut().zip(wide.row(row));
         pairs.for_each(|(to, &from)| *to = V::from_f64(from));
     }
-    fill_random(&mut result, (orthonormal, 0), rng);
+    fill_random(&mut result, orthonormal, 0, rng);
     Ok(result)
 }
 

@@ -83,7 +83,7 @@ pub fn complete<V: Value>(
         if pass >= LEAST_PASSES && apart.max(defect(&gram(&fresh))) <= 8.0 * V::EPSILON {
             break;
         }
-        subtract(&mut fresh, factor, (&share, kept));
+        subtract(&mut fresh, factor, kept, &share);
         let gram = gram(&fresh);
         orthonormalise(&mut fresh, gram)?;
     }
@@ -94,11 +94,7 @@ pub fn complete<V: Value>(
 }
 
 /// Subtracts from `fresh` the first `kept` columns of `factor` times `share`.
-fn subtract<V: Value>(
-    fresh: &mut Matrix<V>,
-    factor: &Matrix<V>,
-    (share, kept): (&Array2<f64>, usize),
-) {
+fn subtract<V: Value>(fresh: &mut Matrix<V>, factor: &Matrix<V>, kept: usize, share: &Array2<f64>) {
     let (stride, width) = (fresh.stride(), fresh.cols());
     let view = factor.view();
     fresh.as_mut_slice().par_chunks_mut(stride).enumerate().for_each(|(row, values)| {

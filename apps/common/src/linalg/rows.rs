@@ -260,10 +260,10 @@ impl<V: Value> WithSimd for Update<'_, '_, V> {
         for start in (0..rows).step_by(block) {
             let count = block.min(rows - start);
             for at in (0..count).step_by(batch) {
-                self.update(simd, (start + at, at), batch.min(count - at), &mut sums);
+                self.update(simd, start + at, at, batch.min(count - at), &mut sums);
             }
             let new = &self.scratch.new[..count * width];
-            tiles::add_gram(simd, new, (rank, width), &mut sums.gram);
+            tiles::add_gram(simd, new, rank, width, &mut sums.gram);
         }
         sums
     }
@@ -272,18 +272,12 @@ impl<V: Value> WithSimd for Update<'_, '_, V> {
 impl<V: Value> Update<'_, '_, V> {
     /// Updates `count` rows from row `row` of the group on, which become those from `at` on of the scratch.
     #[inline(always)]
-    fn update<S: Simd>(
-        &mut self,
-        simd: S,
-        (row, at): (usize, usize),
-        count: usize,
-        sums: &mut Sums,
-    ) {
+    fn update<S: Simd>(&mut self, simd: S, row: usize, at: usize, count: usize, sums: &mut Sums) {
         let Scratch { width, batch, ref mut old, ref mut gradient, ref mut new, .. } = self.scratch;
         let new = &mut new[at * width..][..batch * width];
         let mut first = 0;
         for PanelRows { rows, cols, stride } in &self.parts {
-            load(&rows[row * stride..][..count * stride], *stride, (first, *cols), old, width);
+            load(&rows[row * stride..][..count * stride], *stride, first..first + cols, old, width);
             first += cols;
         }
         match self.rule {
@@ -305,7 +299,7 @@ impl<V: Value> Update<'_, '_, V> {
         first = 0;
         for PanelRows { rows, cols, stride } in &mut self.parts {
             let rows = &mut rows[row * *stride..][..count * *stride];
-            store(new, width, (first, *cols), rows, *stride);
+            store(new, width, first..first + *cols, rows, *stride);
             first += *cols;
         }
         add_columns(sums, old, new);
@@ -316,8 +310,8 @@ impl<V: Value> Update<'_, '_, V> {
 #[inline(always)]
 fn add_columns(sums: &mut Sums, m: &[f64], b: &[f64]) {
     let Sums { max_abs, inner, .. } = sums;
-    let first = add_wide::<{ 2 * LANES }>(max_abs, inner, 0, (m, b));
-    add_wide::<LANES>(max_abs, inner, first, (m, b));
+    let first = add_wide::<{ 2 * LANES }>(max_abs, inner, 0, m, b);
+    add_wide::<LANES>(max_abs, inner, first, m, b);
 }
 
 /// Adds columns of `m` and `b` from `first` on, `WIDE` at a time while there are so many, to the sums, which stay in
@@ -327,7 +321,8 @@ fn add_wide<const WIDE: usize>(
     max_abs: &mut [f64],
     inner: &mut [f64],
     mut first: usize,
-    (m, b): (&[f64], &[f64]),
+    m: &[f64],
+    b: &[f64],
 ) -> usize {
     let cols = inner.len();
     while let (Some(max_abs), Some(inner)) =
@@ -385,10 +380,10 @@ impl<V: Value> WithSimd for GroupGram<'_, V> {
             for panel in panels {
                 let (cols, stride) = (panel.cols(), panel.stride());
                 let rows = &panel.as_slice()[start * stride..end * stride];
-                load(rows, stride, (first, cols), block, width);
+                load(rows, stride, first..first + cols, block, width);
                 first += cols;
             }
-            tiles::add_gram(simd, block, (rank, width), &mut sums.gram);
+            tiles::add_gram(simd, block, rank, width, &mut sums.gram);
         }
         sums
     }
@@ -442,18 +437,19 @@ fn group_rows(rows: usize, rank: usize) -> usize {
     rows.div_ceil(MOST_GROUPS).max(GROUP_ROWS_BY_RANK * rank).next_multiple_of(WIDE_BLOCK_ROWS)
 }
 
-/// Widens padded rows into columns, of which the first and the number are given, of rows of `width` values.
+/// Widens padded rows into `columns` of rows of `width` values.
 ///
 /// Padding comes along, so that whole vectors are written: reading what was just written in parts takes long.
 #[inline(always)]
 fn load<V: Value>(
     rows: &[V],
     stride: usize,
-    (first, cols): (usize, usize),
+    columns: Range<usize>,
     block: &mut [f64],
     width: usize,
 ) {
-    let cols = cols.next_multiple_of(LANES).min(stride).min(width - first);
+    let first = columns.start;
+    let cols = columns.len().next_multiple_of(LANES).min(stride).min(width - first);
     for (to, from) in block.chunks_exact_mut(width).zip(rows.chunks_exact(stride)) {
         let (to, to_rest) = to[first..][..cols].as_chunks_mut::<LANES>();
         let (from, from_rest) = from[..cols].as_chunks::<LANES>();
@@ -470,15 +466,16 @@ fn round<V: Value>(block: &mut [f64]) {
     }
 }
 
-/// Copies columns, of which the first and the number are given, of rows of `width` values into padded rows.
+/// Copies `columns` of rows of `width` values into padded rows.
 #[inline(always)]
 fn store<V: Value>(
     block: &[f64],
     width: usize,
-    (first, cols): (usize, usize),
+    columns: Range<usize>,
     rows: &mut [V],
     stride: usize,
 ) {
+    let (first, cols) = (columns.start, columns.len());
     for (from, to) in block.chunks_exact(width).zip(rows.chunks_exact_mut(stride)) {
         let (from, from_rest) = from[first..][..cols].as_chunks::<LANES>();
         let (to, to_rest) = to[..cols].as_chunks_mut::<LANES>();

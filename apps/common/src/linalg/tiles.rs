@@ -185,7 +185,8 @@ fn multiply_tile<S: Simd, const R: usize, const N: usize>(
 pub(super) fn add_gram<S: Simd>(
     simd: S,
     rows: &[f64],
-    (rank, width): (usize, usize),
+    rank: usize,
+    width: usize,
     gram: &mut [f64],
 ) {
     for (column, gram) in (0..rank).step_by(ROWS).zip(gram.chunks_exact_mut(ROWS * width)) {
@@ -282,7 +283,7 @@ mod tests {
             Packed { depth, width, values }.multiply(simd, self.rows, &mut product, || tiles += 1);
             assert!(tiles > 0);
             let mut gram = vec![0.0; width * width];
-            add_gram(simd, self.rows, (depth, width), &mut gram);
+            add_gram(simd, self.rows, depth, width, &mut gram);
             (product, gram)
         }
     }

@@ -71,7 +71,7 @@ pub(super) fn read<V: Value>(path: &Path) -> Result<CpModel<V>, CommonError> {
     let weights = (0..rank).map(|_| words.number()).collect::<Result<Vec<f64>, _>>()?;
     let mut factors = Vec::new();
     for (&extent, mode) in extents.iter().zip(1..) {
-        factors.push(read_factor(&mut words, (extent, rank), mode)?);
+        factors.push(read_factor(&mut words, mode, extent, rank)?);
     }
     if let Some((line, word)) = words.words.next() {
         return Err(words.fault(line, format!("expected the end of the file, found `{word}`")));
@@ -79,22 +79,24 @@ pub(super) fn read<V: Value>(path: &Path) -> Result<CpModel<V>, CommonError> {
     CpModel::new(weights, factors).map_err(|error| CommonError::content(path, error.to_string()))
 }
 
+/// Reads factor `mode`, of `rows` rows and `cols` columns.
 fn read_factor<'a, V: Value>(
     words: &mut Words<'a, impl Iterator<Item = (usize, &'a str)>>,
-    (extent, rank): (usize, usize),
     mode: usize,
+    rows: usize,
+    cols: usize,
 ) -> Result<Matrix<V>, CommonError> {
     words.keyword(&["matrix", "facmatrix"])?;
     words.keyword(&["2"])?;
-    for (what, expected) in [("rows", extent), ("columns", rank)] {
+    for (what, expected) in [("rows", rows), ("columns", cols)] {
         let (line, word) = words.next()?;
         if word.parse() != Ok(expected) {
             let why = format!("factor {mode} has {word} {what}, the header promises {expected}");
             return Err(words.fault(line, why));
         }
     }
-    let mut factor = Matrix::zeros(extent, rank)?;
-    for i in 0..extent {
+    let mut factor = Matrix::zeros(rows, cols)?;
+    for i in 0..rows {
         for value in factor.row_mut(i) {
             *value = V::from_f64(words.number()?);
         }

@@ -72,9 +72,10 @@ fn long_modes_and_long_slices_are_solved() {
     let outcome = fit(&tensor, None, &config).unwrap();
     assert_eq!(outcome.best.epoch, 2);
     // The long mode was solved last: the objective is flat in it.
-    let (network, needs) = (outcome.network.clone(), (vec![0.1; 3], Needs::Gradients));
+    let (network, reg) = (outcome.network.clone(), vec![0.1; 3]);
     let toolchain = Toolchain::detect();
-    let objective = Objective::new(&tensor, network, Loss::Gaussian, needs, &toolchain);
+    let needs = Needs::Gradients;
+    let objective = Objective::new(&tensor, network, Loss::Gaussian, reg, needs, &toolchain);
     let mut gradient: Vec<_> =
         outcome.blocks.iter().map(|block| block.try_clone().unwrap()).collect();
     objective.unwrap().gradient(&outcome.blocks, &mut gradient).unwrap();

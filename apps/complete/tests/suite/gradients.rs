@@ -33,9 +33,9 @@ fn check(kind: &ModelKind, extents: &[u64], toolchain: &Toolchain) {
         let tensor = with_values(&pattern, values);
         let (network, mut at) = blocks(kind, extents, 11, (0.4, 1.2));
         let reg = (0..at.len()).map(|b| 0.05 * b as f64).collect();
-        let needs = (reg, Needs::Gradients);
+        let needs = Needs::Gradients;
         let mut objective =
-            Objective::new(&tensor, network, loss, needs, toolchain).expect("evaluated");
+            Objective::new(&tensor, network, loss, reg, needs, toolchain).expect("evaluated");
         let mut gradient: Vec<_> =
             at.iter().map(|block| block.try_clone().expect("evaluated")).collect();
         let value = objective.gradient(&at, &mut gradient).expect("evaluated");

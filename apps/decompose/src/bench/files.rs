@@ -27,13 +27,14 @@ use crate::run::figures::Sketches;
 pub(crate) fn write(
     settings: &Settings,
     record: &BenchRecord,
-    (lines, ablation): (&[Line], &[Ablation]),
+    lines: &[Line],
+    ablation: &[Ablation],
     done: Done,
 ) -> Result<Vec<PathBuf>, Failure> {
     let folder = settings.folder.work();
     let mut written =
         ["raw.csv", "summary.csv", "bench.json"].map(|name| folder.join(name)).to_vec();
-    let whole = whole(settings, record, (lines, ablation), done);
+    let whole = whole(settings, record, lines, ablation, done);
     files::replace(&written[0], |out| {
         write_raw(out, settings, record).map_err(files::table_error)
     })?;
@@ -123,7 +124,8 @@ fn write_summary(out: impl Write, settings: &Settings, lines: &[Line]) -> csv::R
 fn whole(
     settings: &Settings,
     record: &BenchRecord,
-    (lines, ablation): (&[Line], &[Ablation]),
+    lines: &[Line],
+    ablation: &[Ablation],
     done: Done,
 ) -> Json {
     let machine = Machine::here();

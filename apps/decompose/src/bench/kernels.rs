@@ -35,7 +35,8 @@ const LEAST_SECONDS: f64 = 1e-3;
 /// Too little memory, or a kernel that cannot be planned or run.
 pub(crate) fn measure<V: Value>(
     settings: &Settings,
-    (subject, rank): (&Subject<V>, usize),
+    subject: &Subject<V>,
+    rank: usize,
     record: &mut BenchRecord,
     screen: &mut Screen,
 ) -> Result<Done, Failure> {
@@ -49,14 +50,15 @@ pub(crate) fn measure<V: Value>(
                 threads: *threads,
                 quantity: name.clone(),
             };
-            let plan = match plan(subject, rank, (&expr, *threads)) {
+            let plan = match plan(subject, rank, &expr, *threads) {
                 Err(error @ CoreError::NoSchedule { .. }) => {
                     screen.warn(format!("{name} is left out: {error}"));
                     continue;
                 }
                 other => other?,
             };
-            let prepared = || prepare(settings, (subject, rank), (&plan, key, pool), record);
+            let planned = Planned { key, rank, pool, plan };
+            let prepared = || prepare(settings, subject, planned, record);
             runners.push(Box::new(screen.phase("kernel", prepared).0?));
         }
         if turns::take(&mut runners, settings, record, screen)? == Done::Interrupted {
@@ -81,6 +83,14 @@ fn expressions(names: &[String], order: usize) -> Vec<(String, Expr)> {
     names.iter().flat_map(of).collect()
 }
 
+/// A kernel that is planned at a rank, and the threads that run it.
+struct Planned<'a> {
+    key: WorkKey,
+    rank: usize,
+    pool: &'a ThreadPool,
+    plan: TreePlan,
+}
+
 /// A kernel with its operands on the threads of a pool.
 struct KernelRun<'a, V: Value> {
     pool: &'a ThreadPool,
@@ -92,13 +102,14 @@ struct KernelRun<'a, V: Value> {
     runs: usize,
 }
 
-/// Builds the kernel of `plan`, and counts what it must do.
+/// Builds the kernel that is planned, and counts what it must do.
 fn prepare<'a, V: Value>(
     settings: &Settings,
-    (subject, rank): (&Subject<V>, usize),
-    (plan, key, pool): (&TreePlan, WorkKey, &'a ThreadPool),
+    subject: &Subject<V>,
+    planned: Planned<'a>,
     record: &mut BenchRecord,
 ) -> Result<KernelRun<'a, V>, Failure> {
+    let Planned { key, rank, pool, plan } = planned;
     let step = &plan.steps[0];
     // The list is copied to be sorted, and sorting takes as much again.
     let list = (subject.tensor.nnz() * (4 * subject.tensor.order() + V::BYTES)) as u64;
@@ -106,7 +117,7 @@ fn prepare<'a, V: Value>(
     check_memory(need, &format!("{} at rank {rank}", key.quantity))?;
     let layout = &plan.trees[step.tree];
     let tree = Csf::build(subject.tensor.clone(), &layout.order)?.fuse(layout.fused);
-    let task = task(settings, (&key, rank), (step, &tree), record);
+    let task = task(settings, &key, rank, step, &tree, record);
     record.tasks.push(task);
     record.plans.push(PlanText {
         program: format!("{} {}", key.program, key.quantity),
@@ -129,7 +140,8 @@ fn prepare<'a, V: Value>(
 fn plan<V: Value>(
     subject: &Subject<V>,
     rank: usize,
-    (expr, threads): (&Expr, usize),
+    expr: &Expr,
+    threads: usize,
 ) -> Result<TreePlan, CoreError> {
     let extents = subject.tensor.extents();
     let shape = |access: &Access| -> Vec<u64> {
@@ -158,8 +170,10 @@ fn plan<V: Value>(
 
 fn task<V: Value>(
     settings: &Settings,
-    (key, rank): (&WorkKey, usize),
-    (step, tree): (&Step, &Csf<V>),
+    key: &WorkKey,
+    rank: usize,
+    step: &Step,
+    tree: &Csf<V>,
     record: &BenchRecord,
 ) -> BenchTask {
     let caches = Caches::of(Machine::here(), key.threads);

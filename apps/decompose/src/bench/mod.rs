@@ -73,7 +73,7 @@ fn run_in<V: Value>(settings: Settings) -> Result<Done, Failure> {
     let ablation = ablation::of(&settings, &record);
     // What was measured before a failure is kept.
     let done = *measured.as_ref().unwrap_or(&Done::Interrupted);
-    let written = files::write(&settings, &record, (&lines, &ablation), done)?;
+    let written = files::write(&settings, &record, &lines, &ablation, done)?;
     stdout::line(table::of(&settings, &lines))?;
     if let Some(text) = table::disturbances(&record.disturbances) {
         stdout::line(text)?;
@@ -123,12 +123,12 @@ fn measure<V: Value>(
             limits::<V>(settings, rank, record, screen)?;
         }
         if settings.asks(What::Kernels)
-            && kernels::measure(settings, (subject, rank), record, screen)? == Done::Interrupted
+            && kernels::measure(settings, subject, rank, record, screen)? == Done::Interrupted
         {
             return Ok(Done::Interrupted);
         }
         if settings.asks(What::Sweep)
-            && sweep::measure(settings, (subject, rank), record, screen)? == Done::Interrupted
+            && sweep::measure(settings, subject, rank, record, screen)? == Done::Interrupted
         {
             return Ok(Done::Interrupted);
         }
@@ -148,7 +148,7 @@ fn limits<V: Value>(
             continue;
         }
         let guarded = || {
-            turns::undisturbed((settings, *threads), &mut record.disturbances, || {
+            turns::undisturbed(settings, *threads, &mut record.disturbances, || {
                 pool.install(|| Limits::measure::<V>(rank, Machine::here(), &settings.toolchain))
             })
         };

@@ -32,7 +32,8 @@ const ITERATIONS: usize = 2;
 /// Too little memory, a tensor of zeros, or a plan or kernel that fails.
 pub(crate) fn measure<V: Value>(
     settings: &Settings,
-    (subject, rank): (&Subject<V>, usize),
+    subject: &Subject<V>,
+    rank: usize,
     record: &mut BenchRecord,
     screen: &mut Screen,
 ) -> Result<Done, Failure> {
@@ -56,7 +57,7 @@ pub(crate) fn measure<V: Value>(
         }
         let caches = Caches::of(Machine::here(), key.threads);
         let limits = record.limits(rank, key.threads).cloned();
-        let count = || tasks((&key, rank), (&plan, &engine), &caches, limits.as_ref());
+        let count = || tasks(&key, rank, &plan, &engine, &caches, limits.as_ref());
         let (tasks, _) = screen.phase("count", || pool.install(count));
         record.tasks.extend(tasks);
         record.plans.push(PlanText {
@@ -128,8 +129,10 @@ fn plans<'a, V: Value>(
 
 /// Counts what the parts of an iteration must do.
 fn tasks<V: Value>(
-    (key, rank): (&WorkKey, usize),
-    (plan, engine): (&SweepPlan, &Engine<V>),
+    key: &WorkKey,
+    rank: usize,
+    plan: &SweepPlan,
+    engine: &Engine<V>,
     caches: &Caches,
     limits: Option<&Limits>,
 ) -> Vec<BenchTask> {

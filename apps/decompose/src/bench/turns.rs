@@ -87,7 +87,8 @@ pub(crate) fn take<R: Runner + ?Sized>(
 ///
 /// That of `what`.
 pub(crate) fn undisturbed<T, E>(
-    (settings, threads): (&Settings, usize),
+    settings: &Settings,
+    threads: usize,
     disturbances: &mut Disturbances,
     mut what: impl FnMut() -> Result<T, E>,
 ) -> Result<Option<T>, E> {

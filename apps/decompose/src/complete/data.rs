@@ -59,7 +59,7 @@ pub(crate) fn load(
     }
     let base = facts.report.text.as_ref().map(|text| text.base);
     let tensor = match &settings.mask {
-        Some(file) => mask::apply(settings, (file, base), &tensor, console)?,
+        Some(file) => mask::apply(settings, file, base, &tensor, console)?,
         None => tensor,
     };
     let (tensor, whole) = prepare(tensor)?;

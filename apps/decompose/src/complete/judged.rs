@@ -70,11 +70,8 @@ fn residuals(pairs: &[(f64, f64)], title: String) -> Curves {
 }
 
 /// The operating curve of predictions of 0 and 1, and their calibration.
-fn classified(
-    pairs: &[(f64, f64)],
-    (steps, area): (Vec<(f64, f64)>, f64),
-    title: String,
-) -> Curves {
+fn classified(pairs: &[(f64, f64)], curve: OperatingCurve, title: String) -> Curves {
+    let OperatingCurve { steps, area } = curve;
     let every = steps.len().div_ceil(MOST_STEPS).max(1);
     let last = steps.last().copied();
     let points = steps.into_iter().step_by(every).chain(last).collect();
@@ -98,9 +95,17 @@ fn panel(x_name: &str, y_name: &str, curve: Curve, mark: CurveMark) -> CurvePane
     CurvePanel { x_name, y_name, curves: vec![curve], mark, ..CurvePanel::default() }
 }
 
-/// Returns the shares of zeros and of ones whose prediction is above each threshold, and the area below; `None`
-/// without a one or a zero.
-fn operating_curve(pairs: &[(f64, f64)]) -> Option<(Vec<(f64, f64)>, f64)> {
+/// How predictions tell ones from zeros.
+#[derive(Debug, PartialEq)]
+struct OperatingCurve {
+    /// The shares of zeros and of ones whose prediction is above each threshold.
+    steps: Vec<(f64, f64)>,
+    /// The area below.
+    area: f64,
+}
+
+/// Returns the operating curve of pairs of what was observed and predicted; `None` without a one or a zero.
+fn operating_curve(pairs: &[(f64, f64)]) -> Option<OperatingCurve> {
     let mut sorted: Vec<(f64, f64)> = pairs.to_vec();
     sorted.sort_by(|a, b| b.1.total_cmp(&a.1));
     let ones = pairs.iter().filter(|pair| pair.0 > 0.5).count();
@@ -108,7 +113,7 @@ fn operating_curve(pairs: &[(f64, f64)]) -> Option<(Vec<(f64, f64)>, f64)> {
     if all_zeros == 0.0 || all_ones == 0.0 {
         return None;
     }
-    let (mut curve, mut area) = (vec![(0.0, 0.0)], 0.0);
+    let (mut steps, mut area) = (vec![(0.0, 0.0)], 0.0);
     let (mut zeros, mut ones) = (0, 0);
     for equal in sorted.chunk_by(|a, b| a.1 == b.1) {
         let more = equal.iter().filter(|pair| pair.0 > 0.5).count();
@@ -117,9 +122,9 @@ fn operating_curve(pairs: &[(f64, f64)]) -> Option<(Vec<(f64, f64)>, f64)> {
         zeros += equal.len() - more;
         let after = (zeros as f64 / all_zeros, ones as f64 / all_ones);
         area += (after.0 - before.0) * (before.1 + after.1) / 2.0;
-        curve.push(after);
+        steps.push(after);
     }
-    Some((curve, area))
+    Some(OperatingCurve { steps, area })
 }
 
 /// Returns the share of ones by mean prediction, in groups of as many entries each, with two standard errors.
@@ -162,7 +167,7 @@ fn histogram(differences: &[f64]) -> (Vec<(f64, f64)>, usize) {
 
 #[cfg(test)]
 mod tests {
-    use super::{calibration, histogram, measures, operating_curve};
+    use super::{OperatingCurve, calibration, histogram, measures, operating_curve};
 
     #[test]
     fn every_residual_is_counted_once() {
@@ -186,12 +191,12 @@ mod tests {
     fn the_operating_curve_counts_pairs_in_order() {
         // One of four pairs of a 1 and a 0 is in the wrong order: the area is 3/4.
         let pairs = [(1.0, 0.9), (0.0, 0.6), (1.0, 0.5), (0.0, 0.1)];
-        let (curve, area) = operating_curve(&pairs).unwrap();
-        assert_eq!(curve, [(0.0, 0.0), (0.0, 0.5), (0.5, 0.5), (0.5, 1.0), (1.0, 1.0)]);
+        let OperatingCurve { steps, area } = operating_curve(&pairs).unwrap();
+        assert_eq!(steps, [(0.0, 0.0), (0.0, 0.5), (0.5, 0.5), (0.5, 1.0), (1.0, 1.0)]);
         assert_eq!(area, 0.75);
         // Equal predictions are one step: chance.
-        let (curve, area) = operating_curve(&[(1.0, 0.5), (0.0, 0.5)]).unwrap();
-        assert_eq!((curve.as_slice(), area), (&[(0.0, 0.0), (1.0, 1.0)][..], 0.5));
+        let chance = OperatingCurve { steps: vec![(0.0, 0.0), (1.0, 1.0)], area: 0.5 };
+        assert_eq!(operating_curve(&[(1.0, 0.5), (0.0, 0.5)]), Some(chance));
         assert_eq!(operating_curve(&[(1.0, 0.5)]), None);
     }
 

@@ -21,7 +21,8 @@ use crate::run::console::Console;
 /// A file that is no list or array, of another order, or without an observed cell.
 pub(crate) fn apply(
     settings: &Settings,
-    (file, base): (&Path, Option<Base>),
+    file: &Path,
+    base: Option<Base>,
     tensor: &Coo<f64>,
     console: &mut Console,
 ) -> Result<Coo<f64>, Failure> {

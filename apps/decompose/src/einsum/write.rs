@@ -87,7 +87,7 @@ impl<'a> Outputs<'a> {
         screen: &mut Screen,
     ) -> Result<(), Failure> {
         for (_, file) in self.files.iter().filter(|(own, _)| *own == name) {
-            let writing = || write(result, (file, self.args), base);
+            let writing = || write(result, file, self.args, base);
             let (written, seconds) = screen.phase("write", writing);
             written?;
             screen.line(format!("write    {}; {seconds:.2} s", file.display()));
@@ -141,7 +141,8 @@ fn pattern(assignment: &Assignment, operands: &Files<'_>) -> Option<String> {
 /// Writes a result to `out`.
 fn write<V: Value + WritableElement>(
     result: &Tensor<V>,
-    (out, args): (&Path, &OutputArgs),
+    out: &Path,
+    args: &OutputArgs,
     base: Option<Base>,
 ) -> Result<(), Failure> {
     if is_npy(out)? {

@@ -27,7 +27,7 @@ pub(crate) fn of_list(
     let order = list.order();
     let (_, mut coords, values) = list.into_parts();
     if order + 1 == extents.len() && report.text.is_some() {
-        coords.push(last_column(&values, report, (extents[order], unknown))?);
+        coords.push(last_column(&values, report, extents[order], unknown)?);
     } else if order != extents.len() {
         let (file, want) = (&report.file, extents.len());
         return Err(Failure::input(format!("{file} is of order {order}, the model of {want}")));
@@ -36,7 +36,7 @@ pub(crate) fn of_list(
         if unknown == Unknown::Error && column.max().is_some_and(|max| max >= extent) {
             let entry = column.iter().position(|index| index >= extent).unwrap_or(0);
             let (from, index) = (offset(report), column.get(entry));
-            return Err(outside((index + from).to_string(), (entry, mode, extent), report));
+            return Err(outside((index + from).to_string(), entry, mode, extent, report));
         }
     }
     Ok(coords)
@@ -64,7 +64,8 @@ pub(crate) fn within(coords: &[Ints], extents: &[u64]) -> (Vec<Ints>, usize) {
 fn last_column(
     values: &[f64],
     report: &ReadReport,
-    (extent, unknown): (u64, Unknown),
+    extent: u64,
+    unknown: Unknown,
 ) -> Result<Ints, Failure> {
     let from = offset(report) as f64;
     // Beyond this, doubles do not tell neighbours apart.
@@ -79,7 +80,7 @@ fn last_column(
         Ok(indices) => Ok(Ints::collect(indices, Width::listed(largest))),
         Err((entry, value)) => {
             let mode = report.extents.len();
-            Err(outside(value.to_string(), (entry, mode, extent), report)
+            Err(outside(value.to_string(), entry, mode, extent, report)
                 .help("a line is `i j k` or `i j k value`; see --base if indices count from 0"))
         }
     }
@@ -93,12 +94,8 @@ fn offset(report: &ReadReport) -> u64 {
     }
 }
 
-/// Names the place of a coordinate outside of the model.
-fn outside(
-    index: String,
-    (entry, mode, extent): (usize, usize, u64),
-    report: &ReadReport,
-) -> Failure {
+/// Names the place of an `index` beyond the `extent` that the model has in `mode`.
+fn outside(index: String, entry: usize, mode: usize, extent: u64, report: &ReadReport) -> Failure {
     let place = match line_of(entry, report) {
         Some(line) => format!("{}:{line}", report.file),
         None => format!("{}, entry {}", report.file, entry + 1),

@@ -117,7 +117,7 @@ pub(crate) fn run(args: &PredictArgs) -> Result<Done, Failure> {
     let needed =
         |(column, extent): (&Ints, u64)| column.max().map_or(extent, |m| extent.max(m + 1));
     let extents: Vec<u64> = coords.iter().zip(extents).map(needed).collect();
-    write(args, Coo::new(extents, coords, values)?, (base, overwrite), &screen)?;
+    write(args, Coo::new(extents, coords, values)?, base, overwrite, &screen)?;
     screen.line(format!("write    {}", args.out.display()));
     memory::tell_peak(&screen);
     Ok(Done::Complete)
@@ -126,7 +126,8 @@ pub(crate) fn run(args: &PredictArgs) -> Result<Done, Failure> {
 fn write(
     args: &PredictArgs,
     list: Coo<f64>,
-    (base, overwrite): (Option<Base>, Overwrite),
+    base: Option<Base>,
+    overwrite: Overwrite,
     screen: &Screen,
 ) -> Result<(), Failure> {
     let out = &args.out;
@@ -142,6 +143,6 @@ fn write(
     let (found, warnings) = labels::find(&input.file, &input.name(), folder, list.extents())?;
     warnings.iter().for_each(|warning| screen.warn(warning));
     labels::told(&found, folder).into_iter().for_each(|line| screen.line(line));
-    let at = (args.list.table_base(base), overwrite);
-    Ok(write_table(&list, &labels::names(&found), out, at)?)
+    let base = args.list.table_base(base);
+    Ok(write_table(&list, &labels::names(&found), out, base, overwrite)?)
 }

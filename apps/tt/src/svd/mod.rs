@@ -95,7 +95,7 @@ pub fn tt_svd<V: Value>(
     for (k, cut) in cuts.iter().enumerate() {
         let cut = Cut { max_rank: if interrupted { 1 } else { cut.max_rank }, ..*cut };
         let unfolding = Unfolding::new(tree, k, &payload, width);
-        let accuracy = check(&unfolding, &cut, (norm, limit), k)?;
+        let accuracy = check(&unfolding, &cut, norm, limit, k)?;
         let (spectrum, vectors) = unfolding.left_vectors(accuracy)?;
         let rank = cut.rank(&spectrum, accuracy.noise());
         let projected = unfolding.projected_bytes(rank);
@@ -125,7 +125,8 @@ fn last_core<V: Value>(tree: &Csf<V>, payload: &[f64], width: usize) -> Array3<f
 fn check<V: Value>(
     unfolding: &Unfolding<'_, V>,
     cut: &Cut,
-    (norm, limit): (f64, Option<u64>),
+    norm: f64,
+    limit: Option<u64>,
     k: usize,
 ) -> Result<Accuracy, SolverError> {
     let (m, n) = (unfolding.rows(), unfolding.columns());

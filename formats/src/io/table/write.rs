@@ -27,7 +27,8 @@ pub fn write_table<V: Value>(
     coo: &Coo<V>,
     modes: &[ModeNames],
     path: &Path,
-    (base, overwrite): (Base, Overwrite),
+    base: Base,
+    overwrite: Overwrite,
 ) -> Result<(), FormatError> {
     assert_eq!(modes.len(), coo.order(), "names of modes");
     let unknown = || FormatError::UnknownFormat(path.to_owned());
@@ -35,7 +36,7 @@ pub fn write_table<V: Value>(
     if overwrite == Overwrite::Refuse && path.exists() {
         return Err(FormatError::Exists(path.to_owned()));
     }
-    compressed_file(path, (compression, overwrite), |out| {
+    compressed_file(path, compression, overwrite, |out| {
         let mut table = csv::WriterBuilder::new().delimiter(delimiter).from_writer(out);
         let names = modes.iter().map(|mode| mode.name.as_str()).chain(["value"]);
         table.write_record(names).map_err(io::Error::other)?;

@@ -14,8 +14,8 @@ use crate::io::report::BaseFrom;
 use crate::io::report::ExtentsFrom;
 use crate::io::report::ReadReport;
 use crate::io::report::TextReport;
-use crate::io::source::Compression;
 use crate::io::source::Format;
+use crate::io::text::Stored;
 use crate::io::text::collect::Limits;
 use crate::io::text::market::Symmetry;
 use crate::io::text::prelude::Prelude;
@@ -28,7 +28,7 @@ use crate::value::Value;
 /// Entries come sorted, first mode outermost.
 pub(super) fn read<V: Value>(
     text: &[u8],
-    (bytes, compression): (u64, Compression),
+    stored: Stored,
     prelude: &Prelude,
     limits: &Limits,
     file: &str,
@@ -78,13 +78,13 @@ pub(super) fn read<V: Value>(
     let coords = list.columns.into_iter().zip(&extents).map(narrow).collect();
     let mut tensor = Coo::new(extents.clone(), coords, list.values)?;
     tensor.sort(&ModeOrder::natural(extents.len()))?;
-    let report = report(&tensor, (bytes, compression), prelude, counts, file);
+    let report = report(&tensor, stored, prelude, counts, file);
     Ok((tensor, report))
 }
 
 fn report<V: Value>(
     tensor: &Coo<V>,
-    (bytes, compression): (u64, Compression),
+    stored: Stored,
     prelude: &Prelude,
     counts: Counts,
     file: &str,
@@ -92,8 +92,8 @@ fn report<V: Value>(
     ReadReport {
         file: file.to_owned(),
         format: Format::Mtx,
-        compression,
-        bytes,
+        compression: stored.compression,
+        bytes: stored.bytes,
         entries: tensor.nnz() as u64,
         missing: counts.missing,
         extents: tensor.extents().to_vec(),

@@ -94,8 +94,8 @@ pub(super) fn read_windows<V: Value>(
     let start = prelude.bytes as u64;
     if prelude.form == Form::Array {
         let bytes = text.window(start..text.len()).map_err(refused)?;
-        let size = (text.len(), Compression::None);
-        return array::read(&bytes, size, &prelude, &limits, file);
+        let stored = Stored { bytes: text.len(), compression: Compression::None };
+        return array::read(&bytes, stored, &prelude, &limits, file);
     }
     let window = options.window.max(1) as u64;
     let hash = if options.hash { hash::Windows::new(text.len(), window) } else { None };
@@ -131,7 +131,8 @@ impl Reading<'_> {
         progress.advance(lines.start);
         match windows::parse::<I, V>(lines, &mut collector, progress) {
             Ok(columns) => {
-                let finish = Finish { prelude, bytes, compression: Compression::None };
+                let stored = Stored { bytes, compression: Compression::None };
+                let finish = Finish { prelude, stored };
                 Some(finish.run(columns, &collector))
             }
             Err(End::Error(error)) => Some(Err(error)),
@@ -174,11 +175,12 @@ pub(super) fn read_blocks<V: Value>(
         let most = options.max_bytes.unwrap_or(u64::MAX);
         body.by_ref().take(most.saturating_add(1)).read_to_end(&mut bytes).map_err(damaged)?;
         limit::check(bytes.len() as u64, most, file)?;
-        let size = ((prelude.bytes + bytes.len()) as u64, compression);
-        return array::read(&bytes, size, &prelude, &limits, file);
+        let stored = Stored { bytes: (prelude.bytes + bytes.len()) as u64, compression };
+        return array::read(&bytes, stored, &prelude, &limits, file);
     }
     let (grown, bytes) = blocks::parse(body, options.window, &mut collector, &damaged)?;
-    let finish = Finish { prelude: &prelude, bytes: bytes + prelude.bytes as u64, compression };
+    let stored = Stored { bytes: bytes + prelude.bytes as u64, compression };
+    let finish = Finish { prelude: &prelude, stored };
     match grown {
         Grown::Narrow(columns) => finish.run(arrays(columns), &collector),
         Grown::Wide(columns) => finish.run(arrays(columns), &collector),
@@ -226,11 +228,19 @@ fn limits(prelude: &Prelude, file: &str, options: &ReadOptions) -> Result<Limits
     Ok(Limits { layout, base, extents, max_bytes })
 }
 
+/// A text as its file holds it.
+#[derive(Clone, Copy)]
+struct Stored {
+    /// The bytes of the text, prelude included.
+    bytes: u64,
+    /// How its file is compressed.
+    compression: Compression,
+}
+
 /// The last phase: from columns of indices as written to a tensor.
 struct Finish<'a> {
     prelude: &'a Prelude,
-    bytes: u64,
-    compression: Compression,
+    stored: Stored,
 }
 
 impl Finish<'_> {
@@ -269,7 +279,7 @@ impl Finish<'_> {
             market::mirror(&mut columns, &mut values, self.prelude.symmetry);
         }
         let mirrored = values.len() as u64 - found;
-        let report = self.report(collector, (base, base_from), &extents, mirrored);
+        let report = self.report(collector, base, base_from, &extents, mirrored);
         let narrow = extents.iter().all(|&extent| Width::below(extent) == Width::W16);
         let width = |&extent: &u64| if narrow { Width::W16 } else { Width::listed(extent) };
         // An extent may be larger than any index needs.
@@ -321,7 +331,8 @@ impl Finish<'_> {
     fn report(
         &self,
         collector: &Collector<'_>,
-        (base, base_from): (Base, BaseFrom),
+        base: Base,
+        base_from: BaseFrom,
         extents: &[u64],
         mirrored: u64,
     ) -> ReadReport {
@@ -330,8 +341,8 @@ impl Finish<'_> {
         ReadReport {
             file: collector.file.to_owned(),
             format: if dialect == Dialect::MatrixMarket { Format::Mtx } else { Format::Tns },
-            compression: self.compression,
-            bytes: self.bytes,
+            compression: self.stored.compression,
+            bytes: self.stored.bytes,
             entries: counts.rows as u64 + mirrored,
             missing: counts.missing,
             extents: extents.to_vec(),

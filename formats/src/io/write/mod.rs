@@ -87,16 +87,17 @@ pub fn write<V: Value>(
         let remedy = "write it plain or with the Tensor Toolbox header, or count from 1";
         return Err(FormatError::Unsupported { file: name, what, remedy });
     }
-    compressed_file(path, (compression, options.overwrite), |out| match format {
+    compressed_file(path, compression, options.overwrite, |out| match format {
         Format::Dtb => dtb::write(coo, out),
-        _ => text::write(coo, (dialect, options.base), out),
+        _ => text::write(coo, dialect, options.base, out),
     })
 }
 
 /// Writes a file by `content`, compressed, beside `path` and renames it.
 pub(super) fn compressed_file(
     path: &Path,
-    (compression, overwrite): (Compression, Overwrite),
+    compression: Compression,
+    overwrite: Overwrite,
     content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<(), FormatError> {
     replace(path, overwrite, |file| {

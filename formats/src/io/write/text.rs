@@ -18,7 +18,8 @@ const ROWS: usize = 1 << 15;
 /// Time `O(nnz * order)`; memory a few megabytes a thread.
 pub(super) fn write<V: Value>(
     coo: &Coo<V>,
-    (dialect, base): (Dialect, Base),
+    dialect: Dialect,
+    base: Base,
     out: &mut dyn Write,
 ) -> io::Result<()> {
     out.write_all(header(coo, dialect, base).as_bytes())?;
