@@ -154,6 +154,17 @@ pub enum FormatError {
         /// The most modes.
         most: usize,
     },
+    /// A column of a table is asked for more than once.
+    #[error("{file}: the column `{column}` is asked for twice, among those of modes and values")]
+    ColumnTwice {
+        /// The file.
+        file: String,
+        /// The name of the column.
+        column: String,
+    },
+    /// A table has no column but that of the values.
+    #[error("{0}: no column is left for a mode beside that of the values")]
+    NoModes(String),
     /// The output exists and was not to be replaced.
     #[error("{0} exists already; choose another name or ask to replace it")]
     Exists(PathBuf),

@@ -79,8 +79,9 @@ fn separators_and_unknown_values() {
 fn bad_tables_are_named() {
     let cases: &[(&str, &[&str], Option<&str>, &str)] = &[
         (LOG, &["usr"], None, "no column is called `usr`; there are: user, item, rating, hour"),
-        (LOG, &["user", "1"], None, "asked for twice"),
-        (LOG, &["rating"], Some("rating"), "asked for twice"),
+        (LOG, &["user", "1"], None, "the column `user` is asked for twice"),
+        (LOG, &["rating"], Some("rating"), "the column `rating` is asked for twice"),
+        ("v\n1\n", &[], Some("v"), "no column is left for a mode"),
         ("a,b\n1,2\n3\n", &[], None, "line 3: expected 2 columns but found 1"),
         ("a,v\nx,1\ny,two\n", &["a"], Some("v"), "line 3: the value `two` is not a number"),
         ("a,b\n", &[], None, "lists no non-zeros"),

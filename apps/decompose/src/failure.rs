@@ -128,6 +128,10 @@ impl From<FormatError> for Failure {
             FormatError::NotFinite { value, .. } if value.is_nan() => {
                 Failure::of(&error).help("`decompose complete --missing nan` takes NaN as unknown")
             }
+            FormatError::ColumnTwice { .. } => {
+                Failure::of(&error).help("name each column once, with --modes or with --value")
+            }
+            FormatError::NoModes(_) => Failure::of(&error).help("leave out --value to count rows"),
             FormatError::TooLarge { .. } => {
                 Failure::of(&error).help("raise --max-memory if the machine has more")
             }

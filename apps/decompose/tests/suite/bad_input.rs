@@ -163,6 +163,8 @@ fn refusals_name_the_file_the_value_and_what_to_do() {
     write("x.tns", "1 1 1 1\n2 2 2 2\n2 1 2 3\n1 2 1 1\n");
     write("zero.tns", "1 1 1 0\n2 2 2 0\n");
     write("twice.csv", "a,a,v\n1,2,3\n2,1,4\n");
+    write("log.csv", "a,b\n1,2\n2,1\n");
+    write("v.csv", "v\n1\n2\n");
     decompose(dir.path()).args("cp -r 1 x.tns -o model".split(' ')).assert().success();
     for (words, expected, never) in [
         ("cp -r 1 zero.tns", &["zero.tns: every value of the tensor is zero"][..], "panicked"),
@@ -172,6 +174,16 @@ fn refusals_name_the_file_the_value_and_what_to_do() {
         (
             "convert twice.csv y.tns --modes a --value v",
             &["columns 1 and 2 are both called `a`"],
+            "merged",
+        ),
+        (
+            "convert log.csv y.tns --modes a,b --value b",
+            &["log.csv: the column `b` is asked for twice", "--modes or with --value"],
+            "merged",
+        ),
+        (
+            "convert v.csv y.tns --value v",
+            &["v.csv: no column is left for a mode", "leave out --value"],
             "merged",
         ),
         ("cp -r 1 -t 2000 x.tns", &["2000 threads are more than 1024"], "panicked"),

@@ -201,11 +201,14 @@ impl<R: Read> Rows<'_, R> {
             let file = self.file.to_owned();
             return Err(FormatError::Order { file, order, most: *max_order });
         }
-        let twice = named.iter().enumerate().find(|(at, column)| named[..*at].contains(column));
-        if order == 0 || twice.is_some() || named.iter().any(|&column| Some(column) == value) {
-            let what = "a column is asked for twice, or none is left for a mode".to_owned();
-            let remedy = "name each column of --modes and --value once";
-            return Err(FormatError::Unsupported { file: self.file.to_owned(), what, remedy });
+        if order == 0 {
+            return Err(FormatError::NoModes(self.file.to_owned()));
+        }
+        let asked: Vec<usize> = named.iter().copied().chain(value).collect();
+        let twice = (1..asked.len()).find(|&at| asked[..at].contains(&asked[at]));
+        if let Some(at) = twice {
+            let (file, column) = (self.file.to_owned(), text(&header[asked[at]]));
+            return Err(FormatError::ColumnTwice { file, column });
         }
         Ok(Columns { modes: named, value })
     }
