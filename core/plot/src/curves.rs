@@ -17,6 +17,7 @@ use crate::scale::ScaleKind;
 use crate::series::Look;
 use crate::series::draw_marker;
 use crate::series::draw_series;
+use crate::style::Color;
 use crate::style::FRAME;
 use crate::style::INK;
 use crate::style::MARKER;
@@ -43,6 +44,18 @@ pub struct Curves {
     pub note: String,
     /// The panels; two are as wide as other figures.
     pub panels: Vec<CurvePanel>,
+    /// How wide the figure is.
+    pub width: CurvesWidth,
+}
+
+/// How wide a figure of panels is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CurvesWidth {
+    /// That of its panels, and never less than a page suits.
+    #[default]
+    Page,
+    /// That of its panels: of one, a column of a paper.
+    Column,
 }
 
 /// A panel.
@@ -87,6 +100,8 @@ pub struct Curve {
     pub points: Vec<(f64, f64)>,
     /// Spreads: from and to which height at a place.
     pub spread: Vec<(f64, (f64, f64))>,
+    /// A band behind the line: from and to which height at each place, from left to right.
+    pub band: Vec<(f64, (f64, f64))>,
     /// How they are drawn.
     pub look: CurveLook,
 }
@@ -99,6 +114,10 @@ pub enum CurveLook {
     Line,
     /// Small discs.
     Dots,
+    /// Markers alone.
+    Points,
+    /// A line through the points without markers, level up to each: what is reached from there on.
+    Steps,
     /// A bar from zero to each point, as wide as the distance to the next.
     Bars,
 }
@@ -132,14 +151,18 @@ impl Curves {
     /// The width of the figure.
     fn width(&self) -> f64 {
         let panels = self.panels.len().max(1) as f64;
-        (panels * PANEL.0 + (panels + 1.0) * MARGIN).max(600.0).floor()
+        let width = panels * PANEL.0 + (panels + 1.0) * MARGIN;
+        match self.width {
+            CurvesWidth::Page => width.max(600.0).floor(),
+            CurvesWidth::Column => width.floor(),
+        }
     }
 
     fn entries(&self) -> Vec<Entry> {
         let Some(first) = self.panels.first() else { return Vec::new() };
         let named = first.curves.iter().enumerate().filter(|(_, curve)| !curve.name.is_empty());
         let curve = |(at, curve): (usize, &Curve)| Entry {
-            sign: Sign::Marker(at),
+            sign: if curve.look == CurveLook::Steps { Sign::Line } else { Sign::Marker(at) },
             ..Entry::new(fill_color(at), &curve.name)
         };
         let level = |(at, (name, _)): (usize, &(String, f64))| {
@@ -190,6 +213,13 @@ impl CurvePanel {
             canvas.dashes(from, to, Stroke { width: 1.1, color: FRAME });
         }
         for (at, curve) in self.curves.iter().enumerate() {
+            self.fill_band(canvas, &panel, curve, fill_color(at));
+        }
+        // What is reached lies behind the points that reach it.
+        let steps = |curve: &Curve| curve.look == CurveLook::Steps;
+        let (behind, before): (Vec<_>, Vec<_>) =
+            self.curves.iter().enumerate().partition(|(_, curve)| steps(curve));
+        for (at, curve) in behind.into_iter().chain(before) {
             let look = Look { color: fill_color(at), marker: Some(at) };
             let shown = self.shown(curve).map(|(x, y)| panel.point(x, y));
             let points: Vec<(f64, f64)> = shown.collect();
@@ -199,10 +229,31 @@ impl CurvePanel {
                 CurveLook::Dots => {
                     points.iter().for_each(|p| draw_marker(canvas, *p, look, 0.5 * MARKER));
                 }
+                CurveLook::Points => {
+                    points.iter().for_each(|p| draw_marker(canvas, *p, look, MARKER));
+                }
+                CurveLook::Steps => draw_steps(canvas, &points, &panel, look),
                 CurveLook::Bars => draw_bars(canvas, &points, &panel, look),
             }
         }
         Ok(())
+    }
+
+    /// Fills the band of a curve, with its edges, which show where another band covers it.
+    fn fill_band(&self, canvas: &mut Canvas, panel: &Panel, curve: &Curve, color: Color) {
+        let shown = curve.band.iter().filter(|(x, (low, high))| {
+            self.x.shows(*x) && self.y.shows(*low) && self.y.shows(*high)
+        });
+        let shown: Vec<_> = shown.collect();
+        if shown.len() < 2 || shown.iter().all(|(_, (low, high))| low == high) {
+            return;
+        }
+        let low = shown.iter().map(|(x, (low, _))| panel.point(*x, *low));
+        let high = shown.iter().map(|(x, (_, high))| panel.point(*x, *high));
+        canvas.polygon(low.clone().chain(high.clone().rev()).collect(), color.tint(0.2));
+        let stroke = Stroke { width: 0.8, color: color.tint(0.55) };
+        canvas.line(low.collect(), stroke);
+        canvas.line(high.collect(), stroke);
     }
 
     /// Draws the spreads of a curve as lines with caps.
@@ -239,13 +290,29 @@ impl CurvePanel {
             true => Scale::from_zero(all().map(|(_, y)| y)),
             false => {
                 let levels = self.levels.iter().map(|(_, level)| *level);
-                let spreads = self.curves.iter().flat_map(|curve| &curve.spread);
+                let spreads =
+                    self.curves.iter().flat_map(|curve| curve.spread.iter().chain(&curve.band));
                 let spreads = spreads.flat_map(|(_, (low, high))| [*low, *high]);
                 Scale::around(self.y, all().map(|(_, y)| y).chain(levels).chain(spreads))?
             }
         };
         Some((Scale::around(self.x, all().map(|(x, _)| x))?, y))
     }
+}
+
+/// Draws a line that is level up to each point, and from the last one to the right edge.
+fn draw_steps(canvas: &mut Canvas, points: &[(f64, f64)], panel: &Panel, look: Look) {
+    let mut line = Vec::new();
+    for &(x, y) in points {
+        if let Some(&(_, before)) = line.last() {
+            line.push((x, before));
+        }
+        line.push((x, y));
+    }
+    if let Some(&(_, last)) = line.last() {
+        line.push((panel.field.left + panel.field.width, last));
+    }
+    canvas.line(line, Stroke { width: 1.2, color: look.color });
 }
 
 fn draw_bars(canvas: &mut Canvas, points: &[(f64, f64)], panel: &Panel, look: Look) {

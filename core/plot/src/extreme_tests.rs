@@ -139,6 +139,7 @@ fn curves(chance: &mut Chance) -> Curves {
         curves: vec![Curve {
             name: NAME.to_owned(),
             points: chance.pairs(5),
+            band: Vec::new(),
             spread: chance.pairs(2).into_iter().map(|pair| (pair.0, pair)).collect(),
             look,
         }],
@@ -152,7 +153,7 @@ fn curves(chance: &mut Chance) -> Curves {
         panel(CurveLook::Dots, CurveMark::Diagonal, ScaleKind::Linear),
         panel(CurveLook::Bars, CurveMark::None, ScaleKind::Linear),
     ];
-    Curves { title: NAME.to_owned(), note: NAME.to_owned(), panels }
+    Curves { title: NAME.to_owned(), note: NAME.to_owned(), panels, ..Curves::default() }
 }
 
 fn convergence(chance: &mut Chance) -> Convergence {

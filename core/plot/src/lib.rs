@@ -91,6 +91,7 @@ pub use crate::curves::CurveLook;
 pub use crate::curves::CurveMark;
 pub use crate::curves::CurvePanel;
 pub use crate::curves::Curves;
+pub use crate::curves::CurvesWidth;
 pub use crate::error::PlotError;
 pub use crate::matrix::ScoreMatrix;
 pub use crate::nest::LoopKind;

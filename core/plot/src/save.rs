@@ -83,6 +83,12 @@ impl Rendered {
         self.missing
     }
 
+    /// Returns the content of its SVG file, if it was drawn as one.
+    pub fn svg(&self) -> Option<&str> {
+        let (_, content) = self.files.iter().find(|(format, _)| *format == PlotFormat::Svg)?;
+        std::str::from_utf8(content).ok()
+    }
+
     /// Writes `dir/stem.svg` and the others, and returns their paths; makes `dir` where missing.
     ///
     /// All files are written under temporary names in `dir` and renamed when all are complete, so

@@ -333,6 +333,7 @@ fn curves(points: &[(f64, f64)]) -> Curves {
             name: "training".into(),
             points: points.to_vec(),
             spread: vec![(1.0, (0.5, 1.5))],
+            band: vec![(1.0, (0.4, 1.6)), (2.0, (0.5, 1.2))],
             look,
         }],
         levels: vec![("mean of all".into(), 2.0)],
@@ -345,7 +346,12 @@ fn curves(points: &[(f64, f64)]) -> Curves {
         panel(CurveLook::Dots, CurveMark::Diagonal),
         panel(CurveLook::Bars, CurveMark::None),
     ];
-    Curves { title: "completion".into(), note: "best at epoch 2".into(), panels }
+    Curves {
+        title: "completion".into(),
+        note: "best at epoch 2".into(),
+        panels,
+        ..Curves::default()
+    }
 }
 
 #[test]

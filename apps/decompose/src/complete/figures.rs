@@ -51,6 +51,7 @@ pub(crate) fn errors(solved: &Solved, title: &str) -> Curves {
         title: title.into(),
         note,
         panels: vec![panel("epoch", false), panel("time (s)", true)],
+        ..Curves::default()
     }
 }
 

@@ -66,6 +66,7 @@ fn residuals(pairs: &[(f64, f64)], title: String) -> Curves {
             panel("observed", "predicted", dots, CurveMark::Diagonal),
             panel("observed − predicted", "entries", bars, CurveMark::None),
         ],
+        ..Curves::default()
     }
 }
 
@@ -87,6 +88,7 @@ fn classified(pairs: &[(f64, f64)], curve: OperatingCurve, title: String) -> Cur
             panel("zeros predicted above", "ones predicted above", operating, CurveMark::Diagonal),
             panel("mean prediction", "share of ones", calibration(pairs), CurveMark::Diagonal),
         ],
+        ..Curves::default()
     }
 }
 

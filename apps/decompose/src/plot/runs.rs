@@ -146,7 +146,7 @@ fn curves(runs: &[&PlottedRun], metric: &str, title: String) -> Curves {
         }
     };
     let panels = vec![panel("iteration", false), panel("time (s)", true)];
-    Curves { title, note: best(runs, metric), panels }
+    Curves { title, note: best(runs, metric), panels, ..Curves::default() }
 }
 
 /// Says how good the runs were at their best.

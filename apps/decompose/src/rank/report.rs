@@ -188,6 +188,7 @@ impl Report {
                 ),
             },
             panels: panels.collect(),
+            ..Curves::default()
         }
     }
 
