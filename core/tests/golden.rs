@@ -185,9 +185,7 @@ fn const_worked_example() {
     let loops = ["rjpqi", "rjqki", "rjki"].map(indices).to_vec();
     let solution = Solution::new(&system, vec![0, 1, 2], loops);
     assert_eq!(system.check(&solution), Ok(()));
-    // Which rows are prefetched is no matter of the constraints.
-    let mut schedule = finish(&problem, solution.path(path), solution.nest(), &machine());
-    schedule.prefetches.clear();
+    let schedule = finish(&problem, solution.path(path), solution.nest(), &machine());
     let level = LevelStorage { coords: Width::below(40), pointers: Width::W32, full: false };
     let stored = vec![vec![level; 3]; 4];
     let program = lower(&problem, &schedule, &stored).expect("a program");

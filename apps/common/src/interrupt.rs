@@ -21,6 +21,8 @@ pub const EXIT_CODE: u8 = 130;
 /// Whether there is something to save before the process ends.
 static DEFERRED: AtomicBool = AtomicBool::new(false);
 static REQUESTED: AtomicBool = AtomicBool::new(false);
+/// What the first deferred signal says.
+static SAYING: OnceLock<&str> = OnceLock::new();
 
 /// Catches SIGINT, SIGTERM and SIGHUP from now on, while there is nothing to save: one of them ends the
 /// process with [`EXIT_CODE`] and a line on standard error.
@@ -36,6 +38,12 @@ pub fn announce() {
 pub fn install() {
     DEFERRED.store(true, Ordering::Relaxed);
     announce();
+}
+
+/// Does what [`install`] does; the first signal says `text`.
+pub fn install_saying(text: &'static str) {
+    SAYING.get_or_init(|| text);
+    install();
 }
 
 /// Tells whether the user has asked to stop.
@@ -55,7 +63,9 @@ fn handle() {
         end_compilers();
         std::process::exit(EXIT_CODE.into());
     }
-    say("stopping when the iteration ends, to write what there is; once more ends at once");
+    say(SAYING.get().unwrap_or(
+        &"stopping when the iteration ends, to write what there is; once more ends at once",
+    ));
 }
 
 /// Writes a line, below the bar of a terminal.

@@ -19,6 +19,7 @@ use crate::convert::ConvertArgs;
 use crate::cp::CpArgs;
 use crate::einsum::EinsumArgs;
 use crate::evaluate::{EvalArgs, PredictArgs};
+use crate::experiment::{ExperimentArgs, RerunArgs};
 use crate::failure::{Failure, WRITING};
 use crate::generate::GenerateArgs;
 use crate::manual::{CompletionsArgs, ManArgs};
@@ -29,8 +30,8 @@ use crate::stats::StatsArgs;
 use crate::tt::TtArgs;
 use crate::tucker::TuckerArgs;
 use crate::{
-    bench, cache, complete, convert, cp, einsum, evaluate, generate, manual, plot, rank, schedule,
-    stats, tt, tucker,
+    bench, cache, complete, convert, cp, einsum, evaluate, experiment, generate, manual, plot,
+    rank, schedule, stats, tt, tucker,
 };
 
 /// Decomposes sparse tensors.
@@ -65,6 +66,8 @@ enum Command {
     Einsum(Box<EinsumArgs>),
     Plot(PlotArgs),
     Bench(Box<BenchArgs>),
+    Experiment(ExperimentArgs),
+    Rerun(RerunArgs),
     Cache(CacheArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),
@@ -89,8 +92,23 @@ impl Done {
     }
 }
 
+/// Returns the options of `decompose cp` that are typed; `None` for those of another command.
+///
+/// # Errors
+///
+/// Words that are no command line.
+pub(crate) fn parse_cp<'w>(
+    words: impl IntoIterator<Item = &'w str>,
+) -> Result<Option<CpArgs>, clap::Error> {
+    match Cli::try_parse_from(words)?.command {
+        Command::Cp(args) => Ok(Some(*args)),
+        _ => Ok(None),
+    }
+}
+
 /// Runs the command line of this process.
 pub(crate) fn main() -> ExitCode {
+    experiment::follow_parent();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(usage) => {
@@ -173,6 +191,8 @@ fn dispatch(command: Command) -> Result<Done, Failure> {
         Command::Einsum(args) => einsum::run(&args),
         Command::Plot(args) => plot::run(&args),
         Command::Bench(args) => bench::run(*args),
+        Command::Experiment(args) => experiment::run(&args),
+        Command::Rerun(args) => experiment::rerun(&args),
         Command::Cache(args) => cache::run(&args),
         Command::Completions(args) => manual::completions(&args),
         Command::Man(args) => manual::man(&args),

@@ -13,7 +13,7 @@ use decompose_core::error::CoreError;
 use decompose_formats::FormatError;
 use decompose_plot::PlotError;
 
-/// The exit code after a fault of this program.
+/// The exit code after a fault of this program, and where a run does not repeat.
 const INTERNAL: u8 = 1;
 /// The exit code after a bad input, option or place for the output.
 const INPUT: u8 = 2;
@@ -58,6 +58,16 @@ impl Failure {
             ),
             None => Failure::internal(text),
         }
+    }
+
+    /// Names a mistake in line `number`, counted from 1, of a text file, and shows the line.
+    pub(crate) fn in_line(message: impl Into<String>, number: u64, text: &str) -> Failure {
+        Failure { line: Some((number, text.to_owned())), ..Failure::input(message) }
+    }
+
+    /// Says that what should be the same is not.
+    pub(crate) fn differs(message: impl Into<String>) -> Failure {
+        Failure { code: INTERNAL, ..Failure::input(message) }
     }
 
     /// Adds what to do.

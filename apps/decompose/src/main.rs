@@ -8,6 +8,7 @@ mod convert;
 mod cp;
 mod einsum;
 mod evaluate;
+mod experiment;
 mod failure;
 mod generate;
 mod help;

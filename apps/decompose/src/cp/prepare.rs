@@ -78,7 +78,11 @@ pub(crate) fn prepare<V: Value>(
 }
 
 /// Checks the options that depend on the tensor's order.
-fn check<V: Value>(settings: &Settings, tensor: &Coo<V>) -> Result<(), Failure> {
+///
+/// # Errors
+///
+/// The option that does not suit it.
+pub(super) fn check<V: Value>(settings: &Settings, tensor: &Coo<V>) -> Result<(), Failure> {
     settings.config.check(tensor.order())?;
     check_trees(&settings.trees, tensor.extents())
 }

@@ -10,6 +10,7 @@ mod common;
 mod complete;
 mod einsum;
 mod evaluate;
+mod experiment;
 mod figures;
 mod files;
 mod folders;

@@ -1,0 +1,169 @@
+//! The figures of a report, each with the table of what it draws.
+
+mod bench;
+mod components;
+mod convergence;
+mod speed;
+mod tradeoff;
+mod trends;
+
+use std::fmt::Write;
+use std::path::Path;
+
+use decompose_plot::{Curves, CurvesWidth, Figure, PlotError, PlotFormat};
+
+use crate::experiment::report::configs::Config;
+use crate::experiment::report::results::Results;
+use crate::experiment::report::{Style, csv_field};
+
+/// Millimetres of a figure's point in a paper: two columns are 174 mm.
+const POINT: f64 = 174.0 / 814.0;
+
+/// A figure, drawn.
+pub(crate) struct Drawn {
+    /// The name of its files, without the ending.
+    pub(crate) stem: String,
+    pub(crate) title: String,
+    /// What is seen, and how it is read.
+    pub(crate) caption: String,
+    pub(crate) svg: String,
+    pub(crate) csv: String,
+}
+
+/// The figures drawn so far, and why others are missing.
+pub(crate) struct Sheet {
+    style: Style,
+    pub(crate) drawn: Vec<Drawn>,
+    pub(crate) warnings: Vec<String>,
+}
+
+/// Draws all figures that the results have something to show for.
+pub(crate) fn draw(
+    results: &Results,
+    configs: &[Config<'_>],
+    folder: &Path,
+    style: Style,
+) -> Sheet {
+    let mut sheet = Sheet { style, drawn: Vec::new(), warnings: Vec::new() };
+    trends::quality(configs, &mut sheet);
+    convergence::draw(configs, &mut sheet);
+    tradeoff::pareto(configs, &mut sheet);
+    trends::time_by_rank(configs, &mut sheet);
+    trends::time_by_size(configs, &mut sheet);
+    speed::phases(configs, &mut sheet);
+    speed::ratios(results, configs, &mut sheet);
+    tradeoff::memory(configs, &mut sheet);
+    components::draw(configs, folder, &mut sheet);
+    bench::inline(results, folder, &mut sheet);
+    sheet
+}
+
+impl Sheet {
+    /// Draws panels of curves: in one figure, or for a paper a column wide each.
+    fn curves(&mut self, stem: &str, figure: Curves, caption: &str) {
+        let csv = curves_csv(&figure);
+        if self.style == Style::Screen || figure.panels.len() < 2 {
+            let width = match self.style {
+                Style::Screen => CurvesWidth::Page,
+                Style::Paper => CurvesWidth::Column,
+            };
+            let figure = Curves { width, ..figure };
+            let title = figure.title.clone();
+            return self.add(stem, &title, caption, (&figure, csv));
+        }
+        let Curves { title, note, panels, .. } = figure;
+        let first = panels.first().cloned().unwrap_or_default();
+        for (panel, at) in panels.into_iter().zip('a'..='z') {
+            let (title, note) = (title.clone(), note.clone());
+            // Every figure stands alone: each has the names of its axis and of its curves.
+            let y_name = if panel.y_name.is_empty() { first.y_name.clone() } else { panel.y_name };
+            let panels = vec![decompose_plot::CurvePanel { y_name, ..panel }];
+            let part = Curves { title: title.clone(), note, panels, width: CurvesWidth::Column };
+            let csv = curves_csv(&part);
+            self.add(&format!("{stem}-{at}"), &title, caption, (&part, csv));
+        }
+    }
+
+    /// Draws a figure; one that cannot be drawn is a warning.
+    fn add(
+        &mut self,
+        stem: &str,
+        title: &str,
+        caption: &str,
+        (figure, csv): (&impl Figure, String),
+    ) {
+        match self.svg(figure, title) {
+            Ok(svg) => self.drawn.push(Drawn {
+                stem: self.free(stem),
+                title: title.to_owned(),
+                caption: caption.to_owned(),
+                svg,
+                csv,
+            }),
+            Err(error) => self.warnings.push(format!("the figure `{stem}` is left out: {error}")),
+        }
+    }
+
+    /// Returns a name that no figure has yet.
+    fn free(&self, stem: &str) -> String {
+        let taken = |name: &str| self.drawn.iter().any(|drawn| drawn.stem == name);
+        let numbered = (2..).map(|number| format!("{stem}-{number}"));
+        let mut names = std::iter::once(stem.to_owned()).chain(numbered);
+        names.find(|name| !taken(name)).unwrap_or_default()
+    }
+
+    fn svg(&self, figure: &impl Figure, title: &str) -> Result<String, PlotError> {
+        let (width, height) = figure.size();
+        let rendered = decompose_plot::render(figure, &[PlotFormat::Svg])?;
+        let svg = rendered.svg().unwrap_or_default().to_owned();
+        let points = format!("width=\"{width}\" height=\"{height}\"");
+        let size = match self.style {
+            Style::Screen => points.clone(),
+            Style::Paper => {
+                let [width, height] = [width, height].map(|points| f64::from(points) * POINT);
+                format!("width=\"{width:.2}mm\" height=\"{height:.2}mm\"")
+            }
+        };
+        let label = title.replace('&', "&amp;").replace('<', "&lt;").replace('"', "&quot;");
+        Ok(svg.replacen(&points, &format!("{size} role=\"img\" aria-label=\"{label}\""), 1))
+    }
+}
+
+/// Returns the table of what panels of curves show.
+fn curves_csv(figure: &Curves) -> String {
+    let mut csv = "panel,curve,x_name,y_name,x,y,low,high\n".to_owned();
+    for (panel, number) in figure.panels.iter().zip(1..) {
+        for curve in &panel.curves {
+            for &(x, y) in &curve.points {
+                let spread = curve.band.iter().chain(&curve.spread).find(|(at, _)| *at == x);
+                let (low, high) = spread.map_or((y, y), |(_, ends)| *ends);
+                let names = [&curve.name, &panel.x_name, &panel.y_name].map(|name| csv_field(name));
+                // Writing to a string cannot fail.
+                let _ = writeln!(csv, "{number},{},{x},{y},{low},{high}", names.join(","));
+            }
+        }
+    }
+    csv
+}
+
+/// Returns at most `most` of some values, spread evenly, the first and the last among them.
+fn evenly<T>(values: Vec<T>, most: usize) -> Vec<T> {
+    let count = values.len();
+    if count <= most {
+        return values;
+    }
+    let kept: Vec<usize> = (0..most).map(|at| at * (count - 1) / (most - 1).max(1)).collect();
+    let numbered = values.into_iter().enumerate();
+    numbered.filter(|(at, _)| kept.contains(at)).map(|(_, value)| value).collect()
+}
+
+/// Returns the tensors that configurations have, in their order.
+fn tensors<'a>(configs: &[Config<'a>]) -> Vec<&'a str> {
+    let mut tensors = Vec::new();
+    for config in configs {
+        if !tensors.contains(&config.tensor) {
+            tensors.push(config.tensor);
+        }
+    }
+    tensors
+}
