@@ -14,6 +14,7 @@ mod lanes;
 mod levels;
 mod machine;
 mod predicted;
+pub mod symbolic;
 mod threads;
 pub mod tree;
 

@@ -1,0 +1,225 @@
+//! Costs as polynomials: their values, and which is at least another one for all sizes.
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+use decompose_core::cost::symbolic::{
+    Answer, Assumption, Domain, Monomial, Polynomial, Range, Symbols,
+};
+use decompose_core::einsum::{Expr, Extents, Index, IndexSet, indices};
+use decompose_core::schedule::{Pattern, Problem, SparseOperand};
+use decompose_formats::PatternCounts;
+
+/// A small repeatable source of numbers (SplitMix64).
+struct Draw(u64);
+
+impl Draw {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        (z ^ (z >> 31)) % end
+    }
+}
+
+fn problem() -> Problem {
+    let expr: Expr = "A(l,m) = B(i,j,k) * C(i,l) * D(j,m) * E(k,l)".parse().expect("an expression");
+    let levels = expr.inputs[0].indices.clone();
+    let extents: Extents = indices("ijklm").into_iter().zip([40, 50, 60, 8, 9]).collect();
+    let pattern = Pattern::of(&PatternCounts::uniform(&[40, 50, 60], 700), &levels);
+    Problem::new(expr, extents, SparseOperand { input: 0, levels, fused: 1, pattern })
+}
+
+fn symbols() -> Symbols {
+    Symbols::of(&problem()).expect("few levels")
+}
+
+/// The iterations of loops over these letters, in this order.
+fn loops(order: &str) -> Polynomial {
+    symbols().iterations(&indices(order)).into()
+}
+
+fn domain(ranges: &[&str], assumptions: &[&str]) -> Domain {
+    let ranges: Vec<Range> = ranges.iter().map(|text| text.parse().expect("a range")).collect();
+    let assumed: Vec<Assumption> =
+        assumptions.iter().map(|text| text.parse().expect("an assumption")).collect();
+    Domain::of(&symbols(), &ranges, &assumed).expect("sizes").expect("few variables")
+}
+
+#[test]
+fn values_are_the_iterations_of_the_problem() {
+    let problem = problem();
+    for order in ["ijk", "ijkl", "lijm", "mkl", "ikl", "kj", "l"] {
+        let set: IndexSet = indices(order).into_iter().collect();
+        let (want, got) =
+            (problem.iterations(set) as f64, symbols().value(&loops(order), &problem));
+        assert!((got / want - 1.0).abs() < 1e-12, "{order}: {got} for {want}");
+    }
+    // Walked against its levels, `j` runs over its extent.
+    let got = symbols().value(&loops("ji"), &problem);
+    assert_eq!(
+        got,
+        50.0 * problem.iterations(IndexSet::EMPTY.with(Index::new('i').expect("a letter"))) as f64
+    );
+}
+
+#[test]
+fn costs_print_as_in_the_paper() {
+    let sum = loops("ijkl").plus(&loops("lmk")).plus(&loops("lmk"));
+    assert_eq!(symbols().text(&sum), "l*nnz(B_ijk) + 2*k*l*m");
+    assert_eq!(symbols().text(&Polynomial::default()), "0");
+    assert_eq!(symbols().text(&Monomial::default().into()), "1");
+    assert_eq!(symbols().text(&loops("ik")), "k*nnz(B_i)");
+}
+
+#[test]
+fn orders_that_hold_for_all_sizes_are_found() {
+    let all = domain(&[], &[]);
+    let at_least = |a: &Polynomial, b: &Polynomial| all.at_least(a, b);
+    assert_eq!(at_least(&loops("ijkl"), &loops("ijl")), Answer::Always);
+    assert_eq!(at_least(&loops("ijl"), &loops("ijkl")), Answer::NotAlways);
+    assert_eq!(at_least(&loops("jkl"), &loops("ijl")), Answer::NotAlways);
+    // The tree has at most as many nodes as cells.
+    assert_eq!(at_least(&loops("jikl"), &loops("ijkl")), Answer::Always);
+    // (x - 1)(y - 1) >= 0.
+    let (left, right) =
+        (loops("lm").plus(&Monomial::default().into()), loops("l").plus(&loops("m")));
+    assert_eq!(at_least(&left, &right), Answer::Always);
+    assert_eq!(at_least(&right, &left), Answer::NotAlways);
+}
+
+#[test]
+fn ranges_and_assumptions_decide_what_is_open_without_them() {
+    let (a, b) = (loops("lk"), loops("mk"));
+    assert_eq!(domain(&[], &[]).at_least(&a, &b), Answer::NotAlways);
+    assert_eq!(domain(&["l=20:30", "m=5:10"], &[]).at_least(&a, &b), Answer::Always);
+    assert_eq!(domain(&[], &["m <= l"]).at_least(&a, &b), Answer::Always);
+    assert_eq!(domain(&[], &["10*m < l"]).at_least(&a, &b.plus(&b)), Answer::Always);
+    assert_eq!(domain(&[], &["m = 2*l"]).at_least(&a, &b), Answer::NotAlways);
+    // Of so few non-zeros a loop over all cells takes more than twice as long.
+    let twice = loops("ijk").plus(&loops("ijk"));
+    assert_eq!(
+        domain(&["sparsity=0.001:0.4"], &[]).at_least(&loops("kji"), &twice),
+        Answer::NotAlways
+    );
+    let dense: Polynomial =
+        Monomial { extents: indices("ijk").into_iter().collect(), walked: 0 }.into();
+    assert_eq!(domain(&["sparsity=0.001:0.4"], &[]).at_least(&dense, &twice), Answer::Always);
+    assert_eq!(domain(&["sparsity=0.001:0.6"], &[]).at_least(&dense, &twice), Answer::NotAlways);
+    assert_eq!(
+        domain(&["nnz(B)=10:20", "l=30:40"], &[]).at_least(&loops("l"), &loops("ijk")),
+        Answer::Always
+    );
+}
+
+#[test]
+fn sizes_that_cannot_be_are_refused() {
+    let refused = |ranges: &[&str], assumed: &[&str]| {
+        let ranges: Vec<Range> = ranges.iter().map(|text| text.parse().expect("a range")).collect();
+        let assumed: Vec<Assumption> =
+            assumed.iter().map(|text| text.parse().expect("an assumption")).collect();
+        Domain::of(&symbols(), &ranges, &assumed).expect_err("refused")
+    };
+    assert!(refused(&["z=1:2"], &[]).contains("no index `z`; the indices are ijklm"));
+    assert!(
+        refused(&["nnz(C)=1:2"], &[]).contains("no sparse operand `C`; the sparse operands are B")
+    );
+    assert!(refused(&["l=1:2", "m=5:6"], &["m < l"]).contains("no sizes keep"));
+    assert!(refused(&["i=2:4", "nnz(B)=1000", "j=2:4", "k=2:4"], &[]).contains("no sizes keep"));
+}
+
+/// Random sums of loops.
+fn sum(draw: &mut Draw) -> Polynomial {
+    let orders = [
+        "ijk", "ijkl", "ijklm", "ij", "ijm", "ijlm", "il", "ilm", "klm", "jkl", "lm", "l", "m",
+        "kjl", "i",
+    ];
+    let count = 1 + draw.below(3);
+    let mut drawn = || loops(orders[draw.below(orders.len() as u64) as usize]);
+    (1..count).fold(drawn(), |all, _| all.plus(&drawn()))
+}
+
+#[test]
+fn answers_agree_with_sampled_points() {
+    let mut draw = Draw(5);
+    let domains = [
+        domain(&[], &[]),
+        domain(&["l=2:64", "m=4:8"], &[]),
+        domain(&["i=10:100", "sparsity=0.001:0.1"], &["10*l < k"]),
+    ];
+    let mut answers = [0; 3];
+    for case in 0..900 {
+        let domain = &domains[case % 3];
+        let (a, b) = (sum(&mut draw), sum(&mut draw));
+        let answer = domain.at_least(&a, &b);
+        answers[answer as usize] += 1;
+        let points = domain.points(200);
+        assert!(points.len() > 50);
+        let below = points.iter().any(|p| domain.value(&a, p) < domain.value(&b, p) * (1.0 - 1e-9));
+        assert!(!(below && answer == Answer::Always), "case {case}");
+    }
+    assert!(answers[0] > 100 && answers[1] > 300 && answers[2] < 50, "{answers:?}");
+}
+
+/// The same question for z3, in its own words: the variables and constraints as the paper states them.
+fn z3(a: &Polynomial, b: &Polynomial, z3: &str) -> Option<bool> {
+    let product = |(monomial, count): &(Monomial, u64)| {
+        let walked = |n: u32| monomial.walked >> n & 1 == 1;
+        let level = |index: Index| "ijk".find(index.letter()).map(|n| n as u32);
+        let factor = |index: Index| match level(index) {
+            Some(n) if walked(n) => format!("{index}_pos"),
+            _ => index.to_string(),
+        };
+        let factors: Vec<String> = monomial.extents.iter().map(factor).collect();
+        format!("(* {count} 1 {})", factors.join(" "))
+    };
+    let sum = |p: &Polynomial| {
+        format!("(+ 0 {})", p.terms().iter().map(product).collect::<Vec<_>>().join(" "))
+    };
+    let mut text = String::from("(set-option :timeout 10000)\n");
+    for name in ["l", "m", "i_pos", "j_pos", "k_pos"] {
+        text += &format!("(declare-const {name} Real)(assert (<= 1.0 {name} 4294967296.0))\n");
+    }
+    for name in ["i", "j", "k"] {
+        text += &format!("(declare-const {name} Real)(assert (<= {name}_pos {name}))\n");
+    }
+    text += &format!("(assert (< {} {}))\n(check-sat)\n", sum(a), sum(b));
+    let mut child =
+        Command::new(z3).arg("-in").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().ok()?;
+    child.stdin.take()?.write_all(text.as_bytes()).ok()?;
+    let answer = String::from_utf8(child.wait_with_output().ok()?.stdout).ok()?;
+    match answer.trim() {
+        "sat" => Some(false),
+        "unsat" => Some(true),
+        _ => None,
+    }
+}
+
+/// `DECOMPOSE_Z3` names the program, `DECOMPOSE_CASES` says how many pairs are compared.
+#[test]
+fn answers_agree_with_z3() {
+    let program = std::env::var("DECOMPOSE_Z3").unwrap_or_else(|_| "z3".into());
+    if Command::new(&program).arg("--version").stdout(Stdio::null()).status().is_err() {
+        eprintln!("skipped: there is no program {program}; `pip install z3-solver` brings one");
+        return;
+    }
+    let cases = std::env::var("DECOMPOSE_CASES").map_or(60, |n| n.parse().expect("a number"));
+    let mut draw = Draw(17);
+    let (all, mut told) = (domain(&[], &[]), 0);
+    let (mut ours, mut theirs) = (std::time::Duration::ZERO, std::time::Duration::ZERO);
+    for case in 0..cases {
+        let (a, b) = (sum(&mut draw), sum(&mut draw));
+        let start = std::time::Instant::now();
+        let answer = all.at_least(&a, &b);
+        ours += start.elapsed();
+        let start = std::time::Instant::now();
+        let want = z3(&a, &b, &program);
+        theirs += start.elapsed();
+        let Some(want) = want else { continue };
+        told += 1;
+        let want = if want { Answer::Always } else { Answer::NotAlways };
+        assert_eq!(answer, want, "case {case}: {} and {}", symbols().text(&a), symbols().text(&b));
+    }
+    eprintln!("z3 told {told} of {cases} pairs in {theirs:?}; here {ours:?}");
+}
