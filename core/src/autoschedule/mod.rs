@@ -15,6 +15,7 @@ mod paths;
 mod prefetch;
 mod scorch;
 mod sparse_outside;
+pub mod sparseauto;
 mod spttn;
 mod work;
 
@@ -102,8 +103,13 @@ pub trait Scheduler: Sync {
 }
 
 /// All schedulers; the first is the [`default_scheduler`].
-pub const SCHEDULERS: &[&dyn Scheduler] =
-    &[&spttn::Spttn, &exhaustive::Exhaustive, &scorch::Scorch, &constraints::Const];
+pub const SCHEDULERS: &[&dyn Scheduler] = &[
+    &spttn::Spttn,
+    &exhaustive::Exhaustive,
+    &scorch::Scorch,
+    &constraints::Const,
+    &sparseauto::SparseAuto,
+];
 
 /// What a search found.
 #[derive(Clone, Debug)]

@@ -63,7 +63,7 @@ pub(super) fn no_schedule(problem: &Problem) -> CoreError {
 }
 
 /// Returns `candidates`, and those that need no search on greedy paths, best first.
-fn with_sparse_outside(
+pub(super) fn with_sparse_outside(
     problem: &Problem,
     machine: &Machine,
     mut candidates: Vec<Candidate>,

@@ -5,6 +5,8 @@
 //! prefetches.  It is a plain value that prints, parses back, and is judged legal in one place,
 //! [`Schedule::verify`].  Searches make schedules; lowering never knows which one did.
 
+mod branched;
+mod directive;
 mod infer;
 mod legal;
 mod pattern;
@@ -15,6 +17,8 @@ use crate::einsum::Index;
 use crate::nest::{Forest, Node};
 use crate::path::Path;
 
+pub use branched::Branched;
+pub use directive::Directive;
 pub use infer::{Inferred, InferredLevel, LevelKind, infer};
 pub(crate) use legal::MOST_WORKSPACE_CELLS;
 pub use legal::Rule;

@@ -11,6 +11,8 @@
 //!
 //! An assembled output has a line `workspace dense` or `workspace list`.
 //!
+//! Lines `loopfuse ...` and `reorder ...` behind `nest` restructure it, one after the other ([`Directive`]).
+//!
 //! One line a decision; `layout` and `buffer` once for each sparse operand and intermediate, in
 //! order.  Several layouts name their operands, as `X: i j k`; the first is cut into tasks.  A level of a layout ends in `+` when it is fused with the next; `_` is the level of the
 //! numbers of blocks.  Operands are named by [`Expr::operand_names`], results of terms `T1`, `T2`, ...
@@ -19,10 +21,11 @@ use std::fmt::Write;
 
 use crate::einsum::{Expr, Index};
 use crate::error::CoreError;
+use crate::nest::Forest;
 use crate::path::{Path, Source, Term};
 use crate::schedule::{
-    BufferKind, Conflict, Fusion, Layout, LayoutLevel, Parallel, Prefetch, PrefetchOf, Schedule,
-    Space, Tile, Workspace,
+    Branched, BufferKind, Conflict, Directive, Fusion, Layout, LayoutLevel, Parallel, Prefetch,
+    PrefetchOf, Schedule, Space, Tile, Workspace,
 };
 
 impl Schedule {
@@ -79,7 +82,7 @@ impl Schedule {
     pub fn parse(text: &str, expr: &Expr) -> Result<Schedule, CoreError> {
         let mut schedule = Schedule {
             path: Path { terms: Vec::new() },
-            nest: crate::nest::Forest::default(),
+            nest: Forest::default(),
             layouts: Vec::new(),
             buffers: Vec::new(),
             workspace: None,
@@ -87,18 +90,46 @@ impl Schedule {
             parallel: None,
             prefetches: Vec::new(),
         };
+        // Branches keep their sides from one directive to the next.
+        let mut branched = None;
         for (number, line) in text.lines().enumerate() {
             let line = line.trim();
             if line.is_empty() || line.starts_with('#') {
                 continue;
             }
             let (key, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
-            decide(&mut schedule, key, rest.trim(), expr).map_err(|why| {
-                CoreError::ScheduleText { line: number + 1, text: line.to_owned(), why }
+            let decided = match key {
+                "loopfuse" | "reorder" => restructure(&mut schedule, &mut branched, line, expr),
+                _ => decide(&mut schedule, key, rest.trim(), expr),
+            };
+            decided.map_err(|why| CoreError::ScheduleText {
+                line: number + 1,
+                text: line.to_owned(),
+                why,
             })?;
         }
         Ok(schedule)
     }
+}
+
+/// Applies the directive of a line to the nest of the lines above.
+fn restructure(
+    schedule: &mut Schedule,
+    branched: &mut Option<Branched>,
+    line: &str,
+    expr: &Expr,
+) -> Result<(), String> {
+    let directive: Directive = line.parse()?;
+    let mut branches = match branched.take() {
+        Some(branches) => branches,
+        None if schedule.path.terms.is_empty() => return Err("there is no path above it".into()),
+        None => Branched::of(expr, &schedule.path, &schedule.nest)
+            .ok_or("the nest above it has no branches of a producer and its consumer")?,
+    };
+    branches.apply(&directive)?;
+    (schedule.path, schedule.nest) = branches.nest();
+    *branched = Some(branches);
+    Ok(())
 }
 
 fn decide(schedule: &mut Schedule, key: &str, rest: &str, expr: &Expr) -> Result<(), String> {

@@ -229,7 +229,7 @@ fn questions_that_make_no_sense() {
         (format!("mttkrp:3:1 {x} -r 2 --tree 2-1-1"), &["`2-1-1` is no tree"]),
         (
             format!("mttkrp:3:1 {x} -r 2 --scheduler magic"),
-            &["spttn, exhaustive, scorch, const or measured"],
+            &["spttn, exhaustive, scorch, const, sparseauto or measured"],
         ),
         (format!("mttkrp:3:1 {x} -r 2 --schedule absent"), &["cannot read absent"]),
         (format!("mttkrp:3:1 {x} -r 2 --budget soon --measure"), &["is no time"]),
