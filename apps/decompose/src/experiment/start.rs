@@ -28,6 +28,7 @@ use crate::stdout;
 /// tensor, its options and the version of the program, and is never repeated.  A run that fails is recorded, and
 /// the others go on.  `decompose experiment report DIR` makes tables and figures.
 #[derive(Args, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "one a switch, as typed")]
 pub(crate) struct StartArgs {
     /// The study, a TOML file.
     study: PathBuf,
@@ -46,6 +47,15 @@ pub(crate) struct StartArgs {
     /// The most runs at once of those whose seconds do not count (timed = false).
     #[arg(long, short, value_name = "N", default_value = "1", value_parser = parse_count)]
     jobs: usize,
+}
+
+/// What runs that failed count as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Failed {
+    /// Made.
+    Made,
+    /// Still to be made.
+    Pending,
 }
 
 /// What is known of the runs of a plan.
@@ -78,7 +88,8 @@ pub(crate) fn run(args: &StartArgs) -> Result<Done, Failure> {
     };
     let plan = Plan::of(&study, &tensors);
     folder.record(&study.text, &plan)?;
-    let known = Known::of(&plan, &folder.runs(), args.retry_failed);
+    let failed = if args.retry_failed { Failed::Pending } else { Failed::Made };
+    let known = Known::of(&plan, &folder.runs(), failed);
     let pending = known.pending(&plan);
     let mut clock = Clock::new(forecasts(&pending, &tensors));
     tell_plan(&plan, &known, &clock, args.jobs)?;
@@ -89,7 +100,7 @@ pub(crate) fn run(args: &StartArgs) -> Result<Done, Failure> {
     }
     let ended = make(&pending, &tensors, (&folder, args.jobs), &mut clock, &screen)?;
     folder.clear()?;
-    let after = Known::of(&plan, &folder.runs(), false);
+    let after = Known::of(&plan, &folder.runs(), Failed::Made);
     let count = |state| after.made.values().filter(|outcome| outcome.state == state).count();
     let (finished, failed) = (count(State::Finished), count(State::Failed));
     let all = plan.runs.iter().map(|run| &run.key).collect::<BTreeSet<_>>().len();
@@ -151,7 +162,7 @@ fn dry_run(study: &Study, path: &Path, jobs: usize) -> Result<Done, Failure> {
         return Ok(Done::Interrupted);
     };
     let plan = Plan::of(study, &tensors);
-    let known = Known::of(&plan, &path.join("runs"), false);
+    let known = Known::of(&plan, &path.join("runs"), Failed::Made);
     let pending = known.pending(&plan);
     let clock = Clock::new(forecasts(&pending, &tensors));
     tell_plan(&plan, &known, &clock, jobs)?;
@@ -199,12 +210,12 @@ fn tell_plan(plan: &Plan, known: &Known, clock: &Clock, jobs: usize) -> Result<(
 
 impl Known {
     /// Looks for the runs of a plan.
-    fn of(plan: &Plan, runs: &Path, retry_failed: bool) -> Known {
+    fn of(plan: &Plan, runs: &Path, failed: Failed) -> Known {
         let folders = by_key(runs);
         let outcome = |run: &PlannedRun| {
             let folder = runs.join(folders.get(&run.key)?);
             let outcome = Outcome::read(&folder)?;
-            let counts = outcome.state == State::Finished || !retry_failed;
+            let counts = outcome.state == State::Finished || failed == Failed::Made;
             counts.then(|| (run.key.clone(), outcome))
         };
         Known { made: plan.runs.iter().filter_map(outcome).collect() }

@@ -53,10 +53,10 @@ impl Config<'_> {
     /// Returns a name for it, without what `shared` says that all have.
     pub(crate) fn label(&self, shared: &Shared) -> String {
         let mut parts = Vec::new();
-        if !shared.group {
+        if shared.group == Part::Differs {
             parts.push(self.group.to_owned());
         }
-        if !shared.tensor {
+        if shared.tensor == Part::Differs {
             parts.push(self.tensor.to_owned());
         }
         parts.extend(self.settings.iter().map(|(option, value)| format!("{option} {value}")));
@@ -96,15 +96,26 @@ impl Config<'_> {
 /// What all configurations of a figure have in common.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shared {
-    group: bool,
-    tensor: bool,
+    group: Part,
+    tensor: Part,
+}
+
+/// Whether a part of a name tells configurations apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    Same,
+    Differs,
 }
 
 impl Shared {
     /// Looks at all of them.
     pub(crate) fn of(configs: &[&Config<'_>]) -> Shared {
-        let same = |of: fn(&Config<'_>) -> String| {
-            configs.windows(2).all(|pair| of(pair[0]) == of(pair[1]))
+        let same = |of: fn(&Config<'_>) -> String| match configs
+            .windows(2)
+            .all(|pair| of(pair[0]) == of(pair[1]))
+        {
+            true => Part::Same,
+            false => Part::Differs,
         };
         Shared {
             group: same(|config| config.group.to_owned()),

@@ -101,7 +101,7 @@ mod tests {
     use crate::experiment::plan::PlannedRun;
     use crate::experiment::work::foresee::Forecast;
 
-    fn run(key: &str, group: &str, timed: bool) -> PlannedRun {
+    fn run(key: &str, group: &str) -> PlannedRun {
         PlannedRun {
             name: String::new(),
             key: key.into(),
@@ -112,7 +112,7 @@ mod tests {
             seed: None,
             repeat: 1,
             threads: 1,
-            timed,
+            timed: group == "g",
             words: Vec::new(),
             expression: None,
         }
@@ -124,8 +124,8 @@ mod tests {
         let known = [("a", 1.0), ("b", 2.0), ("c", 3.0)];
         let known = known.map(|(key, seconds)| (key.to_owned(), forecast(seconds)));
         let mut clock = Clock::new(known.into_iter().collect());
-        let [a, b, c] = ["a", "b", "c"].map(|key| run(key, "g", true));
-        let [d, e] = ["d", "e"].map(|key| run(key, "h", false));
+        let [a, b, c] = ["a", "b", "c"].map(|key| run(key, "g"));
+        let [d, e] = ["d", "e"].map(|key| run(key, "h"));
         assert_eq!(clock.left([&a, &b, &c].into_iter(), 1), Some(6.0));
         assert_eq!(clock.left([&a, &d].into_iter(), 1), None);
         clock.learn(&a, 3.0);
