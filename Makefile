@@ -1,6 +1,6 @@
 # The daily commands. Everything that a change must pass is in .ci/run.
 
-.PHONY: test quick lint doc golden bench clean-cache
+.PHONY: test quick lint doc golden fuzz bench clean-cache
 
 # All tests.
 test:
@@ -23,6 +23,23 @@ doc:
 # Writes the C of the golden kernels anew: look at the difference before you commit it.
 golden:
 	UPDATE_GOLDEN=1 cargo test --workspace --test golden
+
+# Feeds the readers with random bytes, each for a minute; formats/fuzz/README.md says what to do with a find.
+FUZZ_SECONDS ?= 60
+HOST := $(shell rustc -vV | sed -n 's/^host: //p')
+FUZZ_TARGET_DIR := $(CURDIR)/target/fuzz
+fuzz: export CARGO_TARGET_DIR := $(FUZZ_TARGET_DIR)
+fuzz: export RUSTFLAGS := -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
+	-Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
+	-Cllvm-args=-sanitizer-coverage-trace-compares --cfg fuzzing -Ccodegen-units=1
+fuzz:
+	cargo build --release --manifest-path formats/fuzz/Cargo.toml --target $(HOST)
+	set -e; for name in text dtb table; do \
+		mkdir -p $(FUZZ_TARGET_DIR)/corpus/$$name formats/fuzz/seeds/$$name; \
+		$(FUZZ_TARGET_DIR)/$(HOST)/release/$$name -max_total_time=$(FUZZ_SECONDS) -max_len=4096 \
+			-artifact_prefix=$(FUZZ_TARGET_DIR)/$$name- -verbosity=0 -print_final_stats=1 \
+			$(FUZZ_TARGET_DIR)/corpus/$$name formats/fuzz/seeds/$$name; \
+	done
 
 # Times of reading, kernels and iterations on a synthetic tensor.
 bench:
