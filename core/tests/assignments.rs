@@ -72,6 +72,10 @@ impl Evaluator<f64> for Interpreter<'_> {
         }
     }
 
+    fn is_list(&self, name: &str) -> bool {
+        self.tensors[name].is_sparse()
+    }
+
     fn product(
         &mut self,
         known: &Known,
@@ -160,6 +164,31 @@ fn a_function_of_a_list_is_that_of_its_entries() {
     assert_eq!(of("softmax").iter().copied().collect::<Vec<_>>(), rows);
     assert_eq!(of("relu").sum(), 4.0);
     assert_eq!(of("exp")[[0, 0]], 0.0);
+}
+
+#[test]
+fn a_function_does_not_depend_on_the_order_or_the_form_of_operands() {
+    let list = |entries: &[(u32, f64)]| {
+        let (places, values): (Vec<u32>, Vec<f64>) = entries.iter().copied().unzip();
+        Tensor::Sparse(Coo::new(vec![4], vec![places.into()], values).unwrap())
+    };
+    let ones = Tensor::Dense(DenseTensor::from_elem(IxDyn(&[3]), 1.0));
+    // Both have an element at 1; a zero is listed at 3.
+    let (a, b) = (list(&[(0, 2.0), (1, 3.0), (3, 0.0)]), list(&[(1, 0.5), (2, 4.0), (3, 1.0)]));
+    let operands = [("A", a), ("B", b), ("D", ones)];
+    let of = |text: &str| -> Vec<f64> {
+        compute(text, &operands).unwrap().into_dense().iter().copied().collect()
+    };
+    let at_one = [0.0, 1.5f64.exp(), 0.0, 0.0];
+    for product in ["A(i) * B(i)", "B(i) * A(i)", "A(i) * B(i) + A(i) - A(i)"] {
+        assert_eq!(of(&format!("R(i) = exp({product})")), at_one, "{product}");
+    }
+    // The index of an array has no pattern: all elements count, though the product is zero in most rows.
+    let all: Vec<f64> =
+        (0..12).map(|cell| if cell / 3 == 1 { 1.5f64.exp() } else { 1.0 }).collect();
+    for product in ["A(i) * B(i) * D(k)", "D(k) * B(i) * A(i)"] {
+        assert_eq!(of(&format!("R(i,k) = exp({product})")), all, "{product}");
+    }
 }
 
 #[test]
@@ -265,6 +294,10 @@ impl Evaluator<f64> for Counted<'_> {
 
     fn operand(&mut self, name: &str) -> Result<Tensor<f64>, CoreError> {
         self.inner.operand(name)
+    }
+
+    fn is_list(&self, name: &str) -> bool {
+        self.inner.is_list(name)
     }
 
     fn product(

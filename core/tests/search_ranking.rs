@@ -90,6 +90,7 @@ fn machine() -> Machine {
         loop_overhead: 1.4e-9,
         loop_end: 0.0,
         find_row: 0.0,
+        greedy: Family::Neutral.machine().greedy,
     }
 }
 

@@ -29,9 +29,10 @@ use crate::schedule::ScheduleArgs;
 use crate::stats::StatsArgs;
 use crate::tt::TtArgs;
 use crate::tucker::TuckerArgs;
+use crate::tune::TuneArgs;
 use crate::{
     bench, cache, complete, convert, cp, einsum, evaluate, experiment, generate, manual, plot,
-    rank, schedule, stats, tt, tucker,
+    rank, schedule, stats, tt, tucker, tune,
 };
 
 /// Decomposes sparse tensors.
@@ -68,6 +69,7 @@ enum Command {
     Bench(Box<BenchArgs>),
     Experiment(ExperimentArgs),
     Rerun(RerunArgs),
+    Tune(TuneArgs),
     Cache(CacheArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),
@@ -174,7 +176,7 @@ fn warn_of_unknown_processor(command: &Command) {
 }
 
 fn dispatch(command: Command) -> Result<Done, Failure> {
-    Family::of_environment().map_err(Failure::input)?;
+    Machine::of_environment().map_err(Failure::input)?;
     warn_of_unknown_processor(&command);
     match command {
         Command::Cp(args) => cp::run(*args),
@@ -193,6 +195,7 @@ fn dispatch(command: Command) -> Result<Done, Failure> {
         Command::Bench(args) => bench::run(*args),
         Command::Experiment(args) => experiment::run(&args),
         Command::Rerun(args) => experiment::rerun(&args),
+        Command::Tune(args) => tune::run(&args),
         Command::Cache(args) => cache::run(&args),
         Command::Completions(args) => manual::completions(&args),
         Command::Man(args) => manual::man(&args),

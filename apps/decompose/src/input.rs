@@ -241,11 +241,16 @@ pub(crate) fn parse_base(text: &str) -> Result<Base, String> {
     }
 }
 
-/// Parses an extent of at least 1.
+/// The largest extent: that of a signed number, which other programs read.
+pub(crate) const MOST_EXTENT: u64 = i64::MAX as u64;
+
+/// Parses an extent.
 pub(crate) fn parse_extent(text: &str) -> Result<u64, String> {
     match text.trim().parse() {
-        Ok(0) | Err(_) => Err(format!("`{text}` is no extent; give one integer from 1 on a mode")),
-        Ok(extent) => Ok(extent),
+        Ok(extent @ 1..=MOST_EXTENT) => Ok(extent),
+        Ok(_) | Err(_) => {
+            Err(format!("`{text}` is no extent; give one integer from 1 to 2^63 - 1 a mode"))
+        }
     }
 }
 

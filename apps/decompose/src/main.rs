@@ -25,6 +25,7 @@ mod stats;
 mod stdout;
 mod tt;
 mod tucker;
+mod tune;
 
 use std::process::ExitCode;
 

@@ -18,7 +18,7 @@ use decompose_formats::{Coo, PatternCounts, Value};
 
 use crate::autoschedule::default_scheduler;
 use crate::contract::{ResultForm, count_join};
-use crate::einsum::{Access, Assignment, Expr, Extents};
+use crate::einsum::{Access, Assignment, Expr, Extents, Function};
 use crate::error::CoreError;
 use crate::runtime::Toolchain;
 use crate::schedule::{JoinCounts, Pattern};
@@ -78,6 +78,10 @@ impl<V: Value> Evaluator<V> for Kernels<'_, V> {
         sorted(tensor.clone())
     }
 
+    fn is_list(&self, name: &str) -> bool {
+        self.operands.iter().any(|(own, tensor)| *own == name && tensor.is_sparse())
+    }
+
     fn product(&mut self, known: &Known, tensors: Vec<Tensor<V>>) -> Result<Tensor<V>, CoreError> {
         product(known, tensors, default_scheduler(), &self.toolchain)
     }
@@ -106,6 +110,10 @@ pub trait Evaluator<V: Value> {
     ///
     /// If there is none.
     fn operand(&mut self, name: &str) -> Result<Tensor<V>, Self::Error>;
+
+    /// Tells whether the tensor called `name` is a list by what it is, whatever its form is now: an operand that was given
+    /// as one, or a result that [`Assignment::is_list`].
+    fn is_list(&self, name: &str) -> bool;
 
     /// Computes a product of `tensors`, of which all is `known`, with one kernel.
     ///
@@ -159,6 +167,7 @@ pub fn assign<V: Value, E: Evaluator<V>>(
     wanted: Wanted,
     evaluator: &mut E,
 ) -> Result<Tensor<V>, E::Error> {
+    let is_list = assignment.is_list(|name| evaluator.is_list(name));
     let mut sum: Option<Tensor<V>> = None;
     for (at, summand) in assignment.summands.iter().enumerate() {
         let mut tensors = Vec::with_capacity(summand.inputs.len());
@@ -174,9 +183,32 @@ pub fn assign<V: Value, E: Evaluator<V>>(
     }
     let sum = sum.ok_or_else(|| CoreError::Internal("a sum of nothing".into()))?;
     Ok(match assignment.function {
-        Some(function) => sum.map(function)?,
+        Some(function) if is_list => sum.map_non_zeros(function)?,
+        Some(function) => {
+            if sum.is_sparse() && !function.keeps_zero() {
+                check_cells(&sum, function, wanted.most_bytes)?;
+            }
+            sum.map(function)?
+        }
         None => sum,
     })
+}
+
+/// Refuses a function of all cells of a list that memory does not hold as an array.
+fn check_cells<V: Value>(
+    list: &Tensor<V>,
+    function: Function,
+    most_bytes: u64,
+) -> Result<(), CoreError> {
+    let bytes = list.extents().iter().fold(V::BYTES as u64, |n, &extent| n.saturating_mul(extent));
+    match bytes > most_bytes {
+        false => Ok(()),
+        true => Err(CoreError::Memory {
+            what: format!("`{function}`, which is not zero at zero, of all cells of the result"),
+            need: format!("{bytes} bytes"),
+            limit: format!("{most_bytes} bytes"),
+        }),
+    }
 }
 
 /// Checks an operand's order, and takes its diagonals.

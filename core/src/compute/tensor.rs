@@ -104,36 +104,41 @@ impl<V: Value> Tensor<V> {
         }
     }
 
-    /// Returns `function` of the elements, of a list of those that it lists: in double precision, rounded once.
+    /// Returns `function` of all elements: in double precision, rounded once.
+    ///
+    /// A list becomes an array unless the function is zero at zero.
+    ///
+    /// # Errors
+    ///
+    /// [`CoreError::Internal`] never, but for a fault of this program.
+    pub fn map(self, function: Function) -> Result<Tensor<V>, CoreError> {
+        match self {
+            Tensor::Sparse(list) if function.keeps_zero() => {
+                Ok(Tensor::Sparse(list.map_values(|value| of_element(function, value))))
+            }
+            tensor => map_rows(tensor.into_dense(), |row| of_row(function, row)),
+        }
+    }
+
+    /// Returns `function` of the elements that are not zero: in double precision, rounded once.  All others stay zero.
     ///
     /// # Errors
     ///
     /// [`CoreError::Format`] if a list cannot be sorted.
-    pub fn map(self, function: Function) -> Result<Tensor<V>, CoreError> {
-        let each = |value: V| {
-            let mut row = [value.to_f64()];
-            function.apply(&mut row);
-            V::from_f64(row[0])
-        };
+    pub fn map_non_zeros(self, function: Function) -> Result<Tensor<V>, CoreError> {
         match self {
-            Tensor::Dense(array) if !function.is_of_rows() => {
-                Ok(Tensor::Dense(array.mapv_into(each)))
-            }
-            Tensor::Sparse(list) if !function.is_of_rows() => {
-                Ok(Tensor::Sparse(list.map_values(each)))
-            }
-            Tensor::Dense(array) => {
-                let shape = array.raw_dim();
-                let row = array.shape().last().copied().unwrap_or(1);
-                let mut elements: Vec<V> = array.iter().copied().collect();
-                elements.chunks_mut(row.max(1)).for_each(|row| of_row(function, row));
-                let array = DenseTensor::from_shape_vec(shape, elements);
-                array.map(Tensor::Dense).map_err(|error| CoreError::Internal(error.to_string()))
-            }
             Tensor::Sparse(mut list) => {
                 list.sum_duplicates()?;
-                map_rows(list, function).map(Tensor::Sparse)
+                let list = Tensor::Sparse(list).non_zeros()?.into_owned();
+                map_list(list, function).map(Tensor::Sparse)
             }
+            Tensor::Dense(array) => map_rows(array, |row| {
+                let places: Vec<usize> =
+                    (0..row.len()).filter(|&at| row[at] != V::default()).collect();
+                let mut values: Vec<V> = places.iter().map(|&at| row[at]).collect();
+                of_row(function, &mut values);
+                places.into_iter().zip(values).for_each(|(at, value)| row[at] = value);
+            }),
         }
     }
 
@@ -234,14 +239,37 @@ fn dense_diagonal<V: Value>(
     }))
 }
 
+fn of_element<V: Value>(function: Function, value: V) -> V {
+    let mut row = [value.to_f64()];
+    function.apply(&mut row);
+    V::from_f64(row[0])
+}
+
+/// Applies `function` to a row, which may be empty.
 fn of_row<V: Value>(function: Function, row: &mut [V]) {
     let mut wide: Vec<f64> = row.iter().map(|value| value.to_f64()).collect();
     function.apply(&mut wide);
     row.iter_mut().zip(wide).for_each(|(value, wide)| *value = V::from_f64(wide));
 }
 
+/// Changes each row of `array`, elements that differ in the last mode only.
+fn map_rows<V: Value>(
+    array: DenseTensor<V>,
+    change: impl Fn(&mut [V]),
+) -> Result<Tensor<V>, CoreError> {
+    let shape = array.raw_dim();
+    let row = array.shape().last().copied().unwrap_or(1);
+    let mut elements: Vec<V> = array.iter().copied().collect();
+    elements.chunks_mut(row.max(1)).for_each(change);
+    let array = DenseTensor::from_shape_vec(shape, elements);
+    array.map(Tensor::Dense).map_err(|error| CoreError::Internal(error.to_string()))
+}
+
 /// Applies `function` to each run of entries that differ in the last mode only; the list is sorted.
-fn map_rows<V: Value>(list: Coo<V>, function: Function) -> Result<Coo<V>, CoreError> {
+fn map_list<V: Value>(list: Coo<V>, function: Function) -> Result<Coo<V>, CoreError> {
+    if !function.is_of_rows() {
+        return Ok(list.map_values(|value| of_element(function, value)));
+    }
     let outer = list.order() - 1;
     let same_row = |a: usize, b: usize| {
         (0..outer).all(|mode| list.coords(mode).get(a) == list.coords(mode).get(b))

@@ -21,6 +21,6 @@ pub mod tree;
 pub(crate) use caches::{GatheredTable, LINE_BYTES, l2_and_late};
 pub(crate) use coarse::{Coarse, VisitedTree};
 pub use estimate::estimate;
-pub use machine::{Family, MACHINE_VARIABLE, Machine};
+pub use machine::{Family, GreedyCosts, MACHINE_VARIABLE, Machine};
 pub use predicted::Cost;
 pub use threads::{ThreadedCost, on_threads};

@@ -64,6 +64,19 @@ impl Assignment {
         self.inputs().fold(self.output.set(), |set, access| set | access.set())
     }
 
+    /// Tells whether the result is a list: each of its indices stands, in every product, in a tensor that `is_list` says is one.
+    ///
+    /// This depends on nothing but the expression and its operands, whatever form a kernel gives the result.  A single
+    /// number is no list.
+    pub fn is_list(&self, is_list: impl Fn(&str) -> bool) -> bool {
+        let listed = |summand: &Summand| {
+            let lists = summand.inputs.iter().filter(|access| is_list(&access.tensor));
+            lists.fold(IndexSet::EMPTY, |set, access| set | access.set())
+        };
+        let output = self.output.set();
+        !output.is_empty() && self.summands.iter().all(|summand| output.is_subset(listed(summand)))
+    }
+
     /// Returns the one product that it is; `None` if it has a sum, a factor, a function or a diagonal.
     pub fn into_product(self) -> Option<Expr> {
         let [Summand { factor, inputs }] = self.summands.as_slice() else { return None };

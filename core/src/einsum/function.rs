@@ -4,7 +4,8 @@ use std::fmt;
 
 /// A function that is applied to a result once it is summed up.
 ///
-/// Of a sparse result it is applied to the elements that are stored; all others stay zero.
+/// Where all indices of a result are those of lists, it is applied to the elements that are not zero, and all others stay
+/// zero; else to all elements ([`Assignment::is_list`](crate::einsum::Assignment::is_list)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Function {
     /// `max(x, 0)`.
@@ -60,7 +61,8 @@ impl Function {
     /// Applies it to `row`, elements that differ in the last index only, in double precision.
     pub fn apply(self, row: &mut [f64]) {
         let of: fn(f64) -> f64 = match self {
-            Function::Relu => |x| x.max(0.0),
+            // What is no number stays so.
+            Function::Relu => |x| if x < 0.0 { 0.0 } else { x },
             Function::Abs => f64::abs,
             Function::Exp => f64::exp,
             Function::Log => f64::ln,
@@ -70,6 +72,11 @@ impl Function {
             Function::Softmax => return softmax(row),
         };
         row.iter_mut().for_each(|x| *x = of(*x));
+    }
+
+    /// Tells whether it is zero at zero.
+    pub fn keeps_zero(self) -> bool {
+        matches!(self, Function::Relu | Function::Abs | Function::Sqrt | Function::Tanh)
     }
 
     /// Tells whether elements of a row depend on each other.
@@ -112,6 +119,10 @@ mod tests {
             row[0]
         };
         assert_eq!(value(Function::Relu, -2.0), 0.0);
+        assert!(value(Function::Relu, f64::NAN).is_nan());
+        for function in Function::ALL {
+            assert_eq!(function.keeps_zero(), value(function, 0.0) == 0.0, "{function}");
+        }
         assert_eq!(value(Function::Abs, -2.0), 2.0);
         assert_eq!(value(Function::Sigmoid, 0.0), 0.5);
         assert!((value(Function::Log, std::f64::consts::E) - 1.0).abs() < 1e-15);

@@ -97,6 +97,7 @@ fn parse_output(text: &str) -> Result<OutputFile, String> {
         Some((name, file)) if word(name) && !file.is_empty() => {
             OutputFile { name: Some(name.to_owned()), file: file.into() }
         }
+        Some(("", _)) => return Err(format!("`{text}` names no result; write NAME=FILE or FILE")),
         _ => OutputFile { name: None, file: text.into() },
     })
 }

@@ -1,6 +1,6 @@
 //! One product by one kernel, told on the screen.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
 use decompose_common::memory::{self, left};
@@ -27,6 +27,8 @@ pub(crate) struct Kernels<'a, V: Value> {
     pub(crate) threads: usize,
     pub(crate) screen: &'a mut Screen,
     pub(crate) tensors: BTreeMap<String, Tensor<V>>,
+    /// The tensors that are lists by what they are, whatever their form is now.
+    pub(crate) lists: BTreeSet<String>,
     /// How often each tensor is still read; what is not is given up.
     pub(crate) reads: BTreeMap<String, usize>,
     /// The products of the assignment in the text, which need not be told again.
@@ -44,6 +46,10 @@ impl<V: Value> Evaluator<V> for Kernels<'_, V> {
             0 => self.tensors.remove(name).ok_or_else(missing),
             _ => self.tensors.get(name).cloned().ok_or_else(missing),
         }
+    }
+
+    fn is_list(&self, name: &str) -> bool {
+        self.lists.contains(name)
     }
 
     fn planning<T>(&mut self, work: impl FnOnce() -> T) -> T {

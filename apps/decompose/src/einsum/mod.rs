@@ -62,7 +62,9 @@ fn run_in<V: Value + WritableElement>(args: &EinsumArgs, threads: usize) -> Resu
     let tensors = files.read::<V>(known, &mut screen)?;
     let base = tensors.base;
     let (tensors, reads, written) = (tensors.by_name, program.reads(), Vec::new());
-    let mut kernels = Kernels { args, threads, screen: &mut screen, tensors, reads, written };
+    let lists = program.lists(|name| files.is_sparse(name));
+    let mut kernels =
+        Kernels { args, threads, screen: &mut screen, tensors, lists, reads, written };
     for assignment in &program.assignments {
         let result = compute(assignment, &outputs, &mut kernels)?;
         let name = &assignment.output.tensor;

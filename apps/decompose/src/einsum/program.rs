@@ -6,7 +6,7 @@
 //! Z(i,f) = relu(A(i,j) * H(j,f))
 //! ```
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::fs;
 use std::path::Path;
@@ -80,10 +80,12 @@ impl Program {
             let name = &assignment.output.tensor;
             let before = &self.assignments[..at];
             if before.iter().any(|other| other.output.tensor == *name) {
-                return Err(Failure::input(format!("{name} is assigned twice")));
+                return Err(Failure::input(format!("{name} is assigned twice"))
+                    .help("give each result a name of its own"));
             }
             if before.iter().any(|other| other.inputs().any(|access| access.tensor == *name)) {
-                return Err(Failure::input(format!("{name} is read before it is assigned")));
+                return Err(Failure::input(format!("{name} is read before it is assigned"))
+                    .help("put the assignments in the order in which they are computed"));
             }
         }
         Ok(())
@@ -109,6 +111,18 @@ impl Program {
             }
         }
         operands
+    }
+
+    /// Returns the names of the tensors that are lists, where `is_list` tells it of operands.
+    pub(crate) fn lists(&self, is_list: impl Fn(&str) -> bool) -> BTreeSet<String> {
+        let operands = self.operands().into_iter().map(|access| access.tensor.clone());
+        let mut lists: BTreeSet<String> = operands.filter(|name| is_list(name)).collect();
+        for assignment in &self.assignments {
+            if assignment.is_list(|name| lists.contains(name)) {
+                lists.insert(assignment.output.tensor.clone());
+            }
+        }
+        lists
     }
 
     /// Returns how often each tensor is read.

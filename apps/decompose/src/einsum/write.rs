@@ -44,11 +44,14 @@ impl<'a> Outputs<'a> {
                 return Err(Failure::input(format!("`{program}` does not compute `{name}`"))
                     .help(format!("it computes {}", have.join(", "))));
             };
-            if files.iter().any(|&(_, other)| other == file) {
-                let file = file.display();
-                return Err(Failure::input(format!("{file} is to hold two results")));
-            }
             check(assignment, operands, file, args)?;
+            if let Some((_, other)) = files.iter().find(|(_, other)| are_one(other, file)) {
+                let (file, other) = (file.display(), other.display());
+                return Err(Failure::input(format!(
+                    "{file} is to hold two results, and {other} is the same file"
+                ))
+                .help("give each result a file of its own"));
+            }
             files.push((name, file));
         }
         let outputs = Outputs { files, args };
@@ -182,6 +185,16 @@ fn check_array<V: Value>(result: &Tensor<V>, out: &Path) -> Result<(), Failure> 
             Err(Failure::input(why).help("write it to .tns, .mtx, .ttx or .dtb"))
         }
     }
+}
+
+/// Tells whether two paths name one file, which need not exist.
+fn are_one(a: &Path, b: &Path) -> bool {
+    let place = |path: &Path| {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let folder = folder.unwrap_or(Path::new(".")).canonicalize().ok();
+        path.canonicalize().ok().or_else(|| Some(folder?.join(path.file_name()?)))
+    };
+    a == b || place(a).is_some_and(|place_of_a| place(b) == Some(place_of_a))
 }
 
 fn overwrite(args: &OutputArgs) -> Overwrite {

@@ -26,4 +26,5 @@ mod schedule;
 mod traces;
 mod tt;
 mod tucker;
+mod tune;
 mod unknown;

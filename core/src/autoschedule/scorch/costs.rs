@@ -1,30 +1,16 @@
 //! What a loop order costs (Scorch, section III-C): from extents and numbers of non-zeros alone.
 //!
 //! Costs count iterations of a loop over a sparse level.  They compare orders of loops by how fast they grow and
-//! predict no seconds.  The constants of the paper are tuned and not printed; those here are round numbers.
+//! predict no seconds.  Their constants are those of the machine ([`GreedyCosts`]); the weights α, β and γ of the paper are in them.
 //!
 //! The workspace of an assembled result costs what the paper says.  A buffer between terms is an array here: it is
 //! cleared, and nothing is inserted or sorted.
 
 use crate::autoschedule::scorch::storage::{Lead, Stores};
+use crate::cost::GreedyCosts;
 use crate::einsum::{Index, IndexSet};
 use crate::path::{Path, Source, Term};
 use crate::schedule::{OutputForm, Problem};
-
-/// What an element costs that is inserted into a workspace, for each dimension of it.
-const INSERT: f64 = 1.0;
-
-/// What a comparison costs where a workspace is sorted.
-const SORT: f64 = 0.5;
-
-/// What it costs to transpose a tensor, for each non-zero.
-const TRANSPOSE: f64 = 4.0;
-
-/// What an iteration of an innermost loop over a whole extent costs, which vectors do several of at once.
-const LANE: f64 = 0.25;
-
-/// The weights α, β and γ of the three costs: all are in iterations.
-const WEIGHTS: [f64; 3] = [1.0, 1.0, 1.0];
 
 /// Up to this many levels, the nodes of all sets of levels are tabulated.
 const TABULATED: usize = 8;
@@ -43,10 +29,9 @@ pub(super) struct Price {
 }
 
 impl Price {
-    /// Returns the weighted sum of the costs.
+    /// Returns the sum of the costs.
     pub(super) fn total(&self) -> f64 {
-        let [computing, workspaces, transposing] = WEIGHTS;
-        computing * self.computing + workspaces * self.workspaces + transposing * self.transposing
+        self.computing + self.workspaces + self.transposing
     }
 
     /// Tells whether the cost to push is negative that leads from `before` to this: what keeps the bounds of the problem is
@@ -115,24 +100,29 @@ struct Visits {
 pub(super) struct Judge<'a> {
     pub(super) problem: &'a Problem,
     pub(super) stores: &'a Stores<'a>,
+    costs: GreedyCosts,
     operands: Vec<SparseFactor>,
 }
 
 impl<'a> Judge<'a> {
-    pub(super) fn new(problem: &'a Problem, stores: &'a Stores<'a>) -> Judge<'a> {
+    pub(super) fn new(
+        problem: &'a Problem,
+        stores: &'a Stores<'a>,
+        costs: GreedyCosts,
+    ) -> Judge<'a> {
         let operands = (0..problem.sparse.len()).map(|at| SparseFactor::of(problem, at)).collect();
-        Judge { problem, stores, operands }
+        Judge { problem, stores, costs, operands }
     }
 
     /// Returns the cost of transposing the sparse operand at `operand`.
     pub(super) fn transposition(&self, operand: usize) -> f64 {
-        TRANSPOSE * self.operands[operand].nonzeros
+        self.costs.transpose * self.operands[operand].nonzeros
     }
 
     /// Returns the cost of sorting the result, whose elements are estimated from the products of a join.
     pub(super) fn sorting_of_result(&self) -> f64 {
         let joined = self.joined(self.problem.expr.all());
-        TRANSPOSE * self.elements(joined)
+        self.costs.transpose * self.elements(joined)
     }
 
     /// Returns about how many combinations of `loops` the sparse operands leave, whatever the order of the loops.
@@ -184,7 +174,7 @@ impl<'a> Judge<'a> {
                     let stored = term.output - fused;
                     price.over_bound |= !self.problem.allows_buffer(stored);
                     let fillings = fused.len().checked_sub(1).map_or(1.0, |at| visits.reached[at]);
-                    price.workspaces += LANE * fillings * self.cells(stored);
+                    price.workspaces += self.costs.lane * fillings * self.cells(stored);
                 }
                 None if lead.form == OutputForm::Assembled => {
                     self.assemble(own, &visits, &mut price)
@@ -210,9 +200,10 @@ impl<'a> Judge<'a> {
         let elements = self.elements(inserted);
         let fillings = outside.checked_sub(1).map_or(1.0, |last| visits.reached[last].max(1.0));
         let compared = (1.0 + elements / fillings).log2();
-        price.workspaces += (INSERT * inserted + SORT * elements * compared) * dimensions;
+        price.workspaces +=
+            (self.costs.insert * inserted + self.costs.sort * elements * compared) * dimensions;
         if outside == 0 || output.get(..outside) != Some(&own[..outside]) {
-            price.transposing += TRANSPOSE * elements;
+            price.transposing += self.costs.transpose * elements;
         }
     }
 
@@ -240,7 +231,7 @@ impl<'a> Judge<'a> {
                 walked[at] |= 1 << position;
                 (fewest, common, sparse) = (fewest.min(share), common * share, true);
             }
-            let lane = if sparse || depth + 1 < order.len() { 1.0 } else { LANE };
+            let lane = if sparse || depth + 1 < order.len() { 1.0 } else { self.costs.lane };
             visits.tried.push(reached * extent * fewest * lane);
             reached *= extent * common;
             visits.reached.push(reached);

@@ -68,7 +68,7 @@ impl Scheduler for Scorch {
     ) -> Result<SearchOutcome, CoreError> {
         let start = Instant::now();
         let stores = Stores::given(problem);
-        let chosen = chosen(&Judge::new(problem, &stores), limits);
+        let chosen = chosen(&Judge::new(problem, &stores, machine.greedy), limits);
         let mut candidates = Vec::new();
         for one in &chosen {
             candidates.extend(candidate(problem, &one.path, &one.pushed.loops, machine)?);
@@ -94,7 +94,7 @@ impl Scheduler for Scorch {
     ) -> Result<OrdersFound, CoreError> {
         let start = Instant::now();
         let stores = Stores::any(problem, storages);
-        let judge = Judge::new(problem, &stores);
+        let judge = Judge::new(problem, &stores, machine.greedy);
         let chosen = chosen(&judge, limits);
         let mut candidates = Vec::new();
         for one in &chosen {

@@ -5,11 +5,11 @@ use raw_cpuid::{CacheType, CpuId};
 
 use crate::cost::machine::{Family, Machine};
 
-/// Describes the machine of the family that the environment names, or the processor that this runs on; what that does not
+/// Describes the machine that the environment names, or the processor that this runs on; what that does not
 /// tell is as in its family.
 pub(super) fn machine() -> Machine {
-    if let Ok(Some(family)) = Family::of_environment() {
-        return family.machine();
+    if let Ok(Some(machine)) = Machine::of_environment() {
+        return machine;
     }
     let known = Family::of_vendor(&vendor()).machine();
     let sizes = cache_sizes().unwrap_or((known.l1_bytes, known.l2_bytes, known.l3_bytes));

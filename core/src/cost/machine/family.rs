@@ -3,8 +3,8 @@
 //! A family is told by the vendor that the processor names.  Its constants stand in a file of `families`, with their units,
 //! what they were fitted to, and how to fit them anew.
 
-/// The environment variable that names the family to judge schedules for, whatever the processor: what tests that depend
-/// on it are run for on any machine.
+/// The environment variable that names the family, or the file of constants, to judge schedules for, whatever the
+/// processor.
 pub const MACHINE_VARIABLE: &str = "DECOMPOSE_MACHINE";
 
 /// Processors with about the same caches and speeds.
@@ -37,20 +37,8 @@ impl Family {
         }
     }
 
-    /// Returns the family that the environment variable [`MACHINE_VARIABLE`] names, in whose place no processor is asked;
-    /// `None` where it is not set.
-    ///
-    /// # Errors
-    ///
-    /// What it says, if that is no family.
-    pub fn of_environment() -> Result<Option<Family>, String> {
-        let Some(word) = std::env::var_os(MACHINE_VARIABLE).filter(|word| !word.is_empty()) else {
-            return Ok(None);
-        };
-        let word = word.to_string_lossy();
-        let named = FAMILIES.iter().find(|(_, name, _)| *name == word);
-        let names = FAMILIES.map(|(_, name, _)| name).join(", ");
-        let none = || format!("{MACHINE_VARIABLE}={word} names no family; there are {names}");
-        named.map(|&(family, ..)| Some(family)).ok_or_else(none)
+    /// Returns the family of this name.
+    pub fn named(name: &str) -> Option<Family> {
+        FAMILIES.iter().find(|(_, known, _)| *known == name).map(|&(family, ..)| family)
     }
 }

@@ -2,14 +2,14 @@
 //!
 //! Name and cache sizes are read from the processor (`detect`); the times are those of its [`Family`],
 //! so that the same processor, input, seed and threads always give the same schedules: nothing is
-//! timed.  The environment variable [`MACHINE_VARIABLE`] puts another family in its place.
+//! timed.  The environment variable [`MACHINE_VARIABLE`] puts another family, or a file of constants, in its place.
 
 mod detect;
 mod family;
 
 use std::sync::OnceLock;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::cost::machine::family::FAMILIES;
 pub use crate::cost::machine::family::{Family, MACHINE_VARIABLE};
@@ -18,7 +18,7 @@ pub use crate::cost::machine::family::{Family, MACHINE_VARIABLE};
 ///
 /// The times are throughputs with prefetching and some independent work in flight.  They rank
 /// schedules and are no promise of seconds.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Machine {
     /// The processor's name, as it reports itself.
@@ -89,6 +89,22 @@ pub struct Machine {
     pub loop_overhead: f64,
     /// Seconds that the end of such a loop takes beside that where it is mispredicted.
     pub loop_end: f64,
+    /// What the greedy scheduler counts.
+    pub greedy: GreedyCosts,
+}
+
+/// Costs of the greedy scheduler, in iterations of a loop over a sparse level (Scorch, section III-C).
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GreedyCosts {
+    /// An element that is inserted into a workspace, for each dimension of it.
+    pub insert: f64,
+    /// A comparison where a workspace is sorted.
+    pub sort: f64,
+    /// A non-zero of a tensor that is transposed.
+    pub transpose: f64,
+    /// An iteration of an innermost loop over a whole extent, which vectors do several of at once.
+    pub lane: f64,
 }
 
 impl Family {
@@ -113,8 +129,58 @@ impl Family {
 }
 
 impl Machine {
+    /// Returns the machine that the environment variable [`MACHINE_VARIABLE`] names: that of a family, or that of a file of
+    /// constants as `decompose tune` writes it; `None` where the variable is not set.
+    ///
+    /// # Errors
+    ///
+    /// What it says, if that is neither a family nor a file of constants.
+    pub fn of_environment() -> Result<Option<Machine>, String> {
+        let Some(word) = std::env::var_os(MACHINE_VARIABLE).filter(|word| !word.is_empty()) else {
+            return Ok(None);
+        };
+        let word = word.to_string_lossy();
+        if let Some(family) = Family::named(&word) {
+            return Ok(Some(family.machine()));
+        }
+        if !word.ends_with(".toml") {
+            let names = FAMILIES.map(|(_, name, _)| name).join(", ");
+            return Err(format!(
+                "{MACHINE_VARIABLE}={word} names no family; there are {names}, and files of constants (.toml)"
+            ));
+        }
+        let place = format!("{MACHINE_VARIABLE}={word}");
+        let text = std::fs::read_to_string(&*word).map_err(|error| format!("{place}: {error}"))?;
+        let constants: Machine =
+            toml::from_str(&text).map_err(|error| format!("{place}: {}", error.message()))?;
+        constants.check().map_err(|why| format!("{place}: {why}"))?;
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        Ok(Some(Machine { name: word.into_owned(), threads, ..constants }))
+    }
+
+    /// Returns the constants as a file that [`MACHINE_VARIABLE`] may name, without comments.
+    ///
+    /// # Panics
+    ///
+    /// Never: numbers can be written.
+    pub fn constants(&self) -> String {
+        toml::to_string(self).expect("numbers can be written")
+    }
+
+    /// Checks that all constants are finite and none is negative.
+    fn check(&self) -> Result<(), String> {
+        let values = toml::Table::try_from(self).map_err(|error| error.to_string())?;
+        let nested = values.values().filter_map(toml::Value::as_table).flatten();
+        let bad = nested.chain(&values).find(|(_, value)| {
+            value.as_float().is_some_and(|number| !(number.is_finite() && number >= 0.0))
+        });
+        bad.map_or(Ok(()), |(name, value)| {
+            Err(format!("`{name}` is {value}; it must be 0 or more"))
+        })
+    }
+
     /// Returns this machine, described once a process: its processor's name and cache sizes, the times
-    /// of its [`Family`]; or the machine of the family that [`MACHINE_VARIABLE`] names.
+    /// of its [`Family`]; or the machine that [`MACHINE_VARIABLE`] names.
     pub fn here() -> &'static Machine {
         static HERE: OnceLock<Machine> = OnceLock::new();
         HERE.get_or_init(detect::machine)
