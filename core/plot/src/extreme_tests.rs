@@ -19,6 +19,8 @@ use crate::CurveMark;
 use crate::CurvePanel;
 use crate::Curves;
 use crate::Figure;
+use crate::Frontier;
+use crate::FrontierMark;
 use crate::ModeLook;
 use crate::PlotError;
 use crate::PlotFormat;
@@ -227,6 +229,11 @@ fn numbers_of_any_size_draw_or_have_nothing_to_show() {
         let candidates: Vec<_> = chance.pairs(5).into_iter().map(candidate).collect();
         let chosen = (!candidates.is_empty()).then_some(0);
         count(check(&Race { title: NAME.to_owned(), candidates, chosen }));
+        let mark =
+            |(iterations, elements)| FrontierMark { label: NAME.to_owned(), elements, iterations };
+        let marks: Vec<_> = chance.pairs(5).into_iter().map(mark).collect();
+        let chosen = (!marks.is_empty()).then_some(0);
+        count(check(&Frontier { title: NAME.to_owned(), marks, chosen }));
         let names = vec![NAME.to_owned(); 3];
         count(check(&ScoreMatrix {
             title: NAME.to_owned(),
@@ -237,7 +244,7 @@ fn numbers_of_any_size_draw_or_have_nothing_to_show() {
             range: (0.0, 1.0),
         }));
     }
-    assert!(drawn > 700, "only {drawn} of 1200 figures had something to show");
+    assert!(drawn > 700, "only {drawn} of 1300 figures had something to show");
 }
 
 #[test]

@@ -14,6 +14,8 @@ use crate::Convergence;
 use crate::ConvergencePoint;
 use crate::ConvergenceRun;
 use crate::Figure;
+use crate::Frontier;
+use crate::FrontierMark;
 use crate::LoopKind;
 use crate::Marks;
 use crate::ModeLook;
@@ -338,6 +340,24 @@ fn races() {
     check(&figure(&[(1e-9, 1e9), (0.0, 1.0), (1.0, 0.5)], Some(0)));
     let many = |k: i32| (f64::from(k), f64::from(k * 17 % 499 + 1));
     check(&figure(&(1..500).map(many).collect::<Vec<_>>(), Some(0)));
+}
+
+#[test]
+fn frontiers() {
+    let mark = |(iterations, elements): (f64, f64)| FrontierMark {
+        label: LONG.to_owned(),
+        elements,
+        iterations,
+    };
+    let figure = |costs: &[(f64, f64)], chosen| Frontier {
+        title: LONG.to_owned(),
+        marks: costs.iter().copied().map(mark).collect(),
+        chosen,
+    };
+    check(&figure(&[(1.0, 0.0)], None));
+    check(&figure(&[(1.0, 1.0), (f64::NAN, 2.0)], Some(1)));
+    check(&figure(&[(2.0, 2.0); 20], Some(3)));
+    check(&figure(&[(1e3, 1e9), (1e9, 0.0), (1e15, 64.0)], Some(0)));
 }
 
 #[test]

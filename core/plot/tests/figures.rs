@@ -23,6 +23,8 @@ use decompose_plot::CurveMark;
 use decompose_plot::CurvePanel;
 use decompose_plot::Curves;
 use decompose_plot::Figure;
+use decompose_plot::Frontier;
+use decompose_plot::FrontierMark;
 use decompose_plot::LoopKind;
 use decompose_plot::Marks;
 use decompose_plot::ModeLook;
@@ -539,6 +541,33 @@ fn races_name_the_chosen_and_the_fastest() {
     let error = save(&race(&seconds, Some(4)), tempdir().unwrap().path(), "race").unwrap_err();
     assert!(error.to_string().contains("candidate 5 of 4 is chosen"), "{error}");
     let error = save(&race(&[], None), tempdir().unwrap().path(), "race").unwrap_err();
+    assert!(error.to_string().contains("give one or more"), "{error}");
+}
+
+#[test]
+fn frontiers_name_the_chosen_cost() {
+    let figure = |costs: &[(f64, f64)], chosen| {
+        let mark = |(at, &(iterations, elements)): (usize, &(f64, f64))| FrontierMark {
+            label: format!("nest {at}"),
+            elements,
+            iterations,
+        };
+        let marks = costs.iter().enumerate().map(mark).collect();
+        Frontier { title: "A(i,l)".to_owned(), marks, chosen }
+    };
+    let costs = [(1e6, 64.0), (4e6, 1.0), (9e6, 0.0), (f64::INFINITY, 2.0), (5.0, f64::NAN)];
+    let words = [
+        "3 pairs of time and memory, 2 left out without numbers; no buffer is drawn at 0.5",
+        "chosen: nest 1",
+        "1.00 elements",
+        "others of the frontier",
+    ];
+    check(&figure(&costs, Some(1)), &words);
+    check(&figure(&costs[..1], Some(0)), &["1 pair of time and memory"]);
+    let folder = tempdir().unwrap();
+    let error = save(&figure(&costs, Some(5)), folder.path(), "frontier").unwrap_err();
+    assert!(error.to_string().contains("cost 6 of 5 is chosen"), "{error}");
+    let error = save(&figure(&costs[3..], None), folder.path(), "frontier").unwrap_err();
     assert!(error.to_string().contains("give one or more"), "{error}");
 }
 

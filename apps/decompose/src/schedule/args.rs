@@ -6,6 +6,7 @@ use clap::{Args, ValueEnum};
 use decompose_common::machine::parse_size;
 use decompose_core::autoschedule::SCHEDULERS;
 use decompose_core::contract::ResultForm;
+use decompose_core::cost::symbolic::{Assumption, Range};
 use decompose_core::sweep::TreeLayout;
 
 use crate::input::parse_extent;
@@ -38,7 +39,31 @@ pub(crate) struct ScheduleArgs {
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = parse_seconds)]
     pub(crate) budget: f64,
     #[command(flatten)]
+    pub(crate) frontier: FrontierArgs,
+    #[command(flatten)]
     pub(crate) output: ShowArgs,
+}
+
+/// What the stages of `--scheduler sparseauto` are asked, and what is told of them.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "SparseAuto")]
+pub(crate) struct FrontierArgs {
+    /// List the time and memory, as polynomials, that no other nest beats.
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) frontier: bool,
+    /// List what is left after a stage: 1 memory depth, 2 depths, 3 time and memory, 4 iterations,
+    /// 5 accesses.
+    #[arg(long, value_name = "N", value_parser = parse_stage, conflicts_with = "json")]
+    pub(crate) stage: Option<usize>,
+    /// A range of sizes for stage 3, as i=1000:1000000, nnz(B)=1e4:1e6 or sparsity=0.001:0.01.
+    #[arg(long, value_name = "SIZE=FROM:TO")]
+    pub(crate) range: Vec<Range>,
+    /// A relation between sizes for stage 3, as `10*j<k`.
+    #[arg(long, value_name = "RELATION")]
+    pub(crate) assume: Vec<Assumption>,
+    /// Draw the memory of the frontier against its time: FILE.svg and FILE.png.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) plot_frontier: Option<PathBuf>,
 }
 
 /// What is known of the operands.
@@ -72,8 +97,8 @@ pub(crate) struct OperandArgs {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Search")]
 pub(crate) struct SearchArgs {
-    /// The search: spttn, exhaustive, scorch, const, or measured, which takes the choice of an earlier
-    /// --measure or measures now.  [default: spttn]
+    /// The search: spttn, exhaustive, scorch, const, sparseauto, or measured, which takes the choice of
+    /// an earlier --measure or measures now.  [default: spttn]
     #[arg(long, value_name = "NAME", value_parser = parse_scheduler)]
     pub(crate) scheduler: Option<Search>,
     /// How the only sparse operand is stored: auto, or its modes from the root, as 2-1-3, the last
@@ -213,6 +238,11 @@ fn parse_scheduler(text: &str) -> Result<Search, String> {
     let known = names.clone().collect::<Vec<_>>().join(", ");
     let found = names.find(|name| *name == text).map(Search::Named);
     found.ok_or_else(|| format!("`{text}` is no scheduler; use {known} or measured"))
+}
+
+fn parse_stage(text: &str) -> Result<usize, String> {
+    let stage = text.parse().ok().filter(|stage| (1..=5).contains(stage));
+    stage.ok_or_else(|| format!("`{text}` is no stage; they count from 1 to 5"))
 }
 
 fn parse_tree(text: &str) -> Result<Tree, String> {

@@ -2,21 +2,24 @@
 
 use std::path::{Path, PathBuf};
 
+use decompose_core::autoschedule::sparseauto::Staged;
 use decompose_formats::FormatError;
 use decompose_plot::{Figure, Race, RaceCandidate};
 
 use crate::failure::Failure;
-use crate::schedule::args::ShowArgs;
+use crate::schedule::args::ScheduleArgs;
 use crate::schedule::choose::{How, Selection};
+use crate::schedule::frontier;
 use crate::schedule::outline::nest_figure;
 use crate::schedule::table;
 
 /// Refuses, before any work, figures that exist and are to stay.
-pub(crate) fn check(args: &ShowArgs) -> Result<(), Failure> {
-    if args.overwrite {
+pub(crate) fn check(args: &ScheduleArgs) -> Result<(), Failure> {
+    if args.output.overwrite {
         return Ok(());
     }
-    for file in args.plot.iter().chain(&args.plot_race) {
+    let shown = args.output.plot.iter().chain(&args.output.plot_race);
+    for file in shown.chain(&args.frontier.plot_frontier) {
         let (folder, stem) = place(file)?;
         let files = ["svg", "png"].map(|ending| folder.join(format!("{stem}.{ending}")));
         if let Some(exists) = files.into_iter().find(|file| file.exists()) {
@@ -28,14 +31,21 @@ pub(crate) fn check(args: &ShowArgs) -> Result<(), Failure> {
 }
 
 /// Draws the figures that were asked for and returns their files.
-pub(crate) fn draw(args: &ShowArgs, plan: &Selection) -> Result<Vec<PathBuf>, Failure> {
+pub(crate) fn draw(
+    args: &ScheduleArgs,
+    plan: &Selection,
+    staged: Option<&Staged>,
+) -> Result<Vec<PathBuf>, Failure> {
     let mut files = Vec::new();
-    if let Some(file) = &args.plot {
+    if let Some(file) = &args.output.plot {
         let pick = plan.choice();
         save(&nest_figure(&pick.problem, &pick.schedule)?, file, &mut files)?;
     }
-    if let (Some(file), How::Measured(_)) = (&args.plot_race, &plan.how) {
+    if let (Some(file), How::Measured(_)) = (&args.output.plot_race, &plan.how) {
         save(&race(plan), file, &mut files)?;
+    }
+    if let (Some(file), Some(staged)) = (&args.frontier.plot_frontier, staged) {
+        save(&frontier::figure(staged, &plan.choice().problem), file, &mut files)?;
     }
     Ok(files)
 }

@@ -6,6 +6,7 @@ pub(crate) mod decide;
 pub(crate) mod expr;
 pub(crate) mod extents;
 mod figures;
+mod frontier;
 pub(crate) mod input;
 mod json;
 pub(crate) mod measure;
@@ -52,7 +53,8 @@ pub(crate) fn run(args: &ScheduleArgs) -> Result<Done, Failure> {
 }
 
 fn run_in<V: Value>(args: &ScheduleArgs, threads: usize) -> Result<Done, Failure> {
-    figures::check(&args.output)?;
+    figures::check(args)?;
+    frontier::check(&args.frontier, &args.search)?;
     let mut screen = Screen::new(Verbosity::Normal);
     let expr = expr::parse(&args.expr)?;
     if args.measure && args.input.tensor.is_empty() {
@@ -69,10 +71,17 @@ fn run_in<V: Value>(args: &ScheduleArgs, threads: usize) -> Result<Done, Failure
         budget_seconds: args.budget,
     };
     let plan = decide::plan(&chooser, &input.tensors, &effort, &mut screen)?;
-    for path in figures::draw(&args.output, &plan)? {
+    let staged = if frontier::is_asked(&args.search) {
+        Some(frontier::stages(&args.frontier, plan.choice(), &chooser.machine)?)
+    } else {
+        None
+    };
+    for path in figures::draw(args, &plan, staged.as_ref())? {
         screen.line(format!("figure   {}", path.display()));
     }
-    tell(args, &input, &plan, threads)?;
+    let staged = staged
+        .map(|staged| frontier::report(&args.frontier, &staged, plan.choice(), &chooser.machine));
+    tell(args, &input, (&plan, staged.as_deref()), threads)?;
     Ok(Done::Complete)
 }
 
@@ -80,7 +89,7 @@ fn run_in<V: Value>(args: &ScheduleArgs, threads: usize) -> Result<Done, Failure
 fn tell<V: Value>(
     args: &ScheduleArgs,
     input: &ScheduleInput<V>,
-    plan: &Selection,
+    (plan, stages): (&Selection, Option<&str>),
     threads: usize,
 ) -> Result<(), Failure> {
     let pick = plan.choice();
@@ -91,7 +100,7 @@ fn tell<V: Value>(
         Some(Emit::System) => system::explained(pick)?.system.to_string(),
         Some(Emit::Smt) => system::smt(pick)?,
         None if args.output.json => return stdout::json(&json::plan(input, plan, threads)?),
-        None => report(args, input, plan, threads)?,
+        None => report(args, input, plan, threads)? + stages.unwrap_or_default(),
     };
     stdout::line(text.trim_end())
 }

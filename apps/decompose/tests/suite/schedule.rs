@@ -200,6 +200,55 @@ fn a_measured_choice_is_kept() {
     assert!(!text.contains("measured earlier") && said.contains("measure  "), "{text}{said}");
 }
 
+/// The kernel of SparseAuto's figure 2 on an assumed pattern.
+const BRANCHED: &str = "A(l,m,n)=B(i,j,k)*C(i,l)*D(j,m)*E(k,n) --extents i=180,j=80,k=100 --nnz 9000 \
+                        --dense l=64,m=16,n=32 --tree 1-2-3 --scheduler sparseauto";
+
+#[test]
+fn the_stages_of_sparseauto_are_told_and_drawn() {
+    let dir = tempfile::tempdir().unwrap();
+    let (text, _) = schedule(dir.path(), &format!("{BRANCHED} --frontier --plot-frontier f.svg"));
+    for word in [
+        "search   sparseauto",
+        "stage            nests",
+        "5 accesses             1",
+        "stages choose",
+        "model chooses",
+        "l*m*n*nnz(B_ij)",
+        "i, ",
+        "<t",
+    ] {
+        assert!(text.contains(word), "{word}: {text}");
+    }
+    assert_eq!(names(dir.path()), ["f.png", "f.svg"]);
+    let stars = text.lines().filter(|line| line.starts_with('*')).count();
+    assert_eq!(stars, 1, "{text}");
+    // More is known, and less is left.
+    let points = |words: &str| {
+        let (text, _) = schedule(dir.path(), &format!("{BRANCHED} --frontier {words}"));
+        let line = text.lines().find(|line| line.starts_with("3 frontier")).unwrap().to_owned();
+        line.split_whitespace().nth(3).unwrap().parse::<usize>().unwrap()
+    };
+    let known =
+        "--range l=60:70 --range m=16 --range n=32 --range sparsity=0.001:0.01 --assume 10*n<k";
+    assert!(points(known) <= points(""), "{text}");
+    let (second, _) = schedule(dir.path(), &format!("{BRANCHED} --stage 2"));
+    assert!(second.contains("2 depths") && !second.contains("3 frontier"), "{second}");
+}
+
+#[test]
+fn the_nest_that_sparseauto_prints_comes_back_with_directives() {
+    let dir = tempfile::tempdir().unwrap();
+    let directives = "path B*C*D*E\nnest l{ m{ n{ i{ j{ k{ T1 } } } } } }\nloopfuse loc=2 pol=true\n\
+                      reorder path={1} order={m,k,n,j}\nloopfuse path={1} loc=2 pol=true\n\
+                      layout i j k\nbuffer dense\nbuffer dense\nparallel i position privatise\n";
+    fs::write(dir.path().join("s.txt"), directives).unwrap();
+    let words =
+        BRANCHED.replace("--tree 1-2-3 --scheduler sparseauto", "--schedule s.txt --emit nest");
+    let (text, _) = schedule(dir.path(), &words);
+    assert!(text.contains("nest     l{ i{ j{ k{ T1 } } } m{ k{ j{ T2 } n{ T3 } } } }"), "{text}");
+}
+
 #[test]
 fn questions_that_make_no_sense() {
     let dir = tempfile::tempdir().unwrap();
@@ -233,6 +282,19 @@ fn questions_that_make_no_sense() {
         ),
         (format!("mttkrp:3:1 {x} -r 2 --schedule absent"), &["cannot read absent"]),
         (format!("mttkrp:3:1 {x} -r 2 --budget soon --measure"), &["is no time"]),
+        ("spmv --extents i=3,j=3 --nnz 4 --frontier".into(), &["add --scheduler sparseauto"]),
+        (
+            "spmv --extents i=3,j=3 --nnz 4 --scheduler sparseauto --range q=1:2".into(),
+            &["no index `q`; the indices are ij"],
+        ),
+        (
+            "spmv --extents i=3,j=3 --nnz 4 --scheduler sparseauto --range i=2:1".into(),
+            &["ends before it begins"],
+        ),
+        (
+            "spmv --extents i=3,j=3 --nnz 4 --scheduler sparseauto --stage 6".into(),
+            &["`6` is no stage"],
+        ),
         ("spmv --extents i=3,j=3 --nnz 4 --measure".into(), &["--measure runs", "--tensor X=FILE"]),
     ];
     for (words, expected) in cases {
