@@ -19,15 +19,15 @@ use crate::error::CoreError;
 use crate::optimisation::{Optimisation, Optimisations};
 use crate::schedule::Pattern;
 use crate::sweep::blocked::count_blocks;
+use crate::sweep::merged_mttkrp::SweepPlan;
 use crate::sweep::options::{Merging, PlanOptions, Trees};
 use crate::sweep::panels::plan;
-use crate::sweep::plan::SweepPlan;
 
-/// Plans a sweep as [`plan`] does, with these `optimisations` only; trees that the options give stay.
+/// Plans a sweep as [`merged_mttkrp`] does, with these `optimisations` only; trees that the options give stay.
 ///
 /// # Errors
 ///
-/// As [`plan`].
+/// As [`merged_mttkrp`].
 pub fn plan_limited(
     extents: &[u64],
     pattern: &Pattern,

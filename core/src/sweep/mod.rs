@@ -1,6 +1,6 @@
 //! The kernels of one solver sweep, planned together.
 //!
-//! A sweep of CP-ALS needs one MTTKRP a mode.  [`plan`] decides which modes are merged so that
+//! A sweep of CP-ALS needs one MTTKRP a mode.  [`merged_mttkrp`] decides which modes are merged so that
 //! kernels share work, which trees (CSF mode orders) to keep and which kernel runs on which tree;
 //! [`Engine`] builds the trees, compiles the kernels meanwhile, and runs them.  Kernels of other solvers
 //! are planned by [`plan_kernels`], and those of a Tucker sweep may share work too: [`plan_ttmc_merges`].
@@ -13,12 +13,12 @@ mod entries;
 mod kernels;
 mod layout;
 mod limited;
+mod merged_mttkrp;
+mod merged_ttmc;
 mod mode_groups;
 mod options;
 mod panels;
-mod partials;
 mod partitions;
-mod plan;
 mod problems;
 mod prune;
 mod select_trees;
@@ -38,10 +38,10 @@ pub use kernels::BuildReport;
 pub(crate) use kernels::{executors, timed};
 pub use layout::TreeLayout;
 pub use limited::{plan_counted, plan_limited};
+pub use merged_mttkrp::{Merge, SweepPlan};
+pub use merged_ttmc::{TtmcMerge, TtmcSweep, plan_ttmc_merges};
 pub use options::{Merging, PlanOptions, Trees};
 pub use panels::{panel_columns, plan};
-pub use partials::{TtmcMerge, TtmcSweep, plan_ttmc_merges};
-pub use plan::{Merge, SweepPlan};
 pub use problems::posed;
 pub use tree_plan::{Step, TreePlan};
 pub use trees::{SearchedKernels, plan_kernels};

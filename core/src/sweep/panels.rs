@@ -8,9 +8,9 @@ use decompose_formats::panels::listed;
 use crate::cost::Machine;
 use crate::error::CoreError;
 use crate::schedule::Pattern;
+use crate::sweep::merged_mttkrp::SweepPlan;
 use crate::sweep::options::PlanOptions;
 use crate::sweep::partitions::{Partitions, Sweep};
-use crate::sweep::plan::SweepPlan;
 
 /// Bytes of a row of a panel: those that a gather brings in little more time than a single line, and that
 /// fill the registers of a kernel.

@@ -16,7 +16,7 @@ mod build;
 mod check;
 mod expand;
 mod many;
-mod merge;
+mod merged_modes;
 
 use crate::array::Array;
 use crate::coo::Coo;
@@ -27,7 +27,7 @@ use crate::value::Value;
 
 pub(crate) use crate::csf::build::node_counts;
 pub use crate::csf::many::Layout;
-pub use crate::csf::merge::Merged;
+pub use crate::csf::merged_modes::Merged;
 
 /// A sparse tensor as compressed sparse fibres.
 #[derive(Clone, Debug, PartialEq)]

@@ -3,6 +3,7 @@
 pub(crate) mod args;
 pub(crate) mod choose;
 pub(crate) mod decide;
+mod describe;
 pub(crate) mod expr;
 pub(crate) mod extents;
 mod figures;
@@ -11,7 +12,6 @@ pub(crate) mod input;
 mod json;
 pub(crate) mod measure;
 mod outline;
-mod show;
 mod system;
 pub(crate) mod table;
 
@@ -34,7 +34,7 @@ use crate::schedule::input::ScheduleInput;
 use crate::stdout;
 
 pub(crate) use crate::schedule::args::{ScheduleArgs, SearchArgs};
-pub(crate) use crate::schedule::show::how;
+pub(crate) use crate::schedule::describe::how;
 
 /// Candidates that are listed unless asked otherwise.
 const LISTED: usize = 20;
@@ -124,14 +124,14 @@ fn report<V: Value>(
         text +=
             &format!("{:<22}{access}: {extents}, {nnz} {entries}; {source}\n", "sparse operand");
     }
-    text += &show::result_line(request);
-    text += &show::path_table(pick);
+    text += &describe::result_line(request);
+    text += &describe::path_table(pick);
     let tree = if pick.trees.len() == 1 { "tree" } else { "trees" };
-    text += &format!("\nnest on {tree} {}\n{}", pick.trees_typed(), show::nest(pick)?);
+    text += &format!("\nnest on {tree} {}\n{}", pick.trees_typed(), describe::nest(pick)?);
     if plan.report.as_ref().is_some_and(|report| report.solved.is_some()) {
         text += &system::section(pick);
     }
-    text += &format!("\n{}{}\n", show::CostLines(pick, threads), show::how(plan));
+    text += &format!("\n{}{}\n", describe::CostLines(pick, threads), describe::how(plan));
     if args.all || args.measure {
         let top = args.top.unwrap_or(LISTED);
         text += &format!("\n{}", table::ranked(plan, top));

@@ -17,6 +17,7 @@ mod folders;
 mod full_disk;
 mod interrupt;
 mod memory;
+mod networks;
 mod numbers;
 mod options;
 mod ranks;

@@ -304,3 +304,24 @@ fn questions_that_make_no_sense() {
     let (text, _) = schedule(dir.path(), &format!("mttkrp:3:1 {x} -r 2 --extents i=25"));
     assert!(text.contains("25 x 73 x 48"), "{text}");
 }
+
+#[test]
+fn constraints_are_printed_with_their_solution() {
+    let dir = tempfile::tempdir().unwrap();
+    let words = format!("mttkrp:3:2 {} -r 16 --scheduler const", sun());
+    let (text, _) = schedule(dir.path(), &words);
+    for word in ["18 variables, ", " constraints; l = 1 solved in ", "the best "] {
+        assert!(text.contains(word), "{word}: {text}");
+    }
+    let (system, _) = schedule(dir.path(), &format!("{words} --emit system"));
+    for word in ["18 variables, ", ", l = 1\n", "ap0 < ap1\n", "0 <= dp_X_2 < 3\n"] {
+        assert!(system.contains(word), "{word}: {system}");
+    }
+    let (smt, _) = schedule(dir.path(), &format!("{words} --emit smt"));
+    assert_eq!(smt.matches("(declare-const ").count(), 18, "{smt}");
+    assert!(smt.contains("(assert (< |ap0| |ap1|))") && smt.contains("(check-sat)"), "{smt}");
+    let (json, _) = schedule(dir.path(), &format!("{words} --json"));
+    let json: Json = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["search"]["constraints"]["bound"], 1);
+    assert!(json["search"]["constraints"]["gain"].as_f64().unwrap() >= 1.0);
+}
