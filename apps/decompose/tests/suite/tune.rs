@@ -10,7 +10,10 @@ use crate::common::{decompose, names};
 /// Runs `decompose schedule mttkrp:3:1` by the constants in `machine`; returns whether it succeeded and what it said.
 fn schedule_by(folder: &Path, machine: &str) -> (Option<i32>, String) {
     let mut command = decompose(folder);
-    command.args(["schedule", "mttkrp:3:1", "--extents", "i=1000,j=900,k=800", "--nnz", "90000"]);
+    command.args([
+        "schedule", "mttkrp:3:1", "--extents", "i=1000,j=900,k=800", "--nnz", "90000", "--rank",
+        "16",
+    ]);
     let output = command.env("DECOMPOSE_MACHINE", machine).output().unwrap();
     let text = [output.stdout, output.stderr].concat();
     (output.status.code(), String::from_utf8(text).unwrap())

@@ -11,11 +11,16 @@ pub(super) fn machine() -> Machine {
     if let Ok(Some(machine)) = Machine::of_environment() {
         return machine;
     }
-    let known = Family::of_vendor(&vendor()).machine();
+    let known = family().machine();
     let sizes = cache_sizes().unwrap_or((known.l1_bytes, known.l2_bytes, known.l3_bytes));
     let (l1_bytes, l2_bytes, l3_bytes) = sizes;
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     Machine { name: processor_name(), l1_bytes, l2_bytes, l3_bytes, threads, ..known }
+}
+
+/// Returns the family of the processor that this runs on.
+pub(super) fn family() -> Family {
+    Family::of_vendor(&vendor())
 }
 
 #[cfg(target_arch = "x86_64")]

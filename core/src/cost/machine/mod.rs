@@ -155,7 +155,8 @@ impl Machine {
             toml::from_str(&text).map_err(|error| format!("{place}: {}", error.message()))?;
         constants.check().map_err(|why| format!("{place}: {why}"))?;
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        Ok(Some(Machine { name: word.into_owned(), threads, ..constants }))
+        let family = detect::family();
+        Ok(Some(Machine { name: word.into_owned(), family, threads, ..constants }))
     }
 
     /// Returns the constants as a file that [`MACHINE_VARIABLE`] may name, without comments.
@@ -164,7 +165,14 @@ impl Machine {
     ///
     /// Never: numbers can be written.
     pub fn constants(&self) -> String {
-        toml::to_string(self).expect("numbers can be written")
+        let text = toml::to_string(self).expect("numbers can be written");
+        let short = |line: &str| match line.split_once(" = ") {
+            Some((name, number)) if number.contains('.') => number
+                .parse::<f64>()
+                .map_or(line.to_owned(), |number| format!("{name} = {number:e}")),
+            _ => line.to_owned(),
+        };
+        text.lines().map(|line| short(line) + "\n").collect()
     }
 
     /// Checks that all constants are finite and none is negative.
