@@ -213,11 +213,6 @@ fn write_table(
 /// Refuses, before any work, an output whose name tells no format or that is to stay.
 pub(crate) fn check_output(out: &Path, overwrite: Overwrite) -> Result<(), Failure> {
     Format::of_path(out)?;
-    check_absent(out, overwrite)
-}
-
-/// Refuses, before any work, an output that is to stay, and one that cannot be a file.
-pub(crate) fn check_absent(out: &Path, overwrite: Overwrite) -> Result<(), Failure> {
     let folder = out.parent().filter(|folder| !folder.as_os_str().is_empty());
     if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
         let why =
@@ -228,6 +223,11 @@ pub(crate) fn check_absent(out: &Path, overwrite: Overwrite) -> Result<(), Failu
         let why = format!("cannot write {}: it is a folder", out.display());
         return Err(Failure::input(why).help("add the name of a file"));
     }
+    check_absent(out, overwrite)
+}
+
+/// Refuses, before any work, an output that is to stay.
+pub(crate) fn check_absent(out: &Path, overwrite: Overwrite) -> Result<(), Failure> {
     if overwrite == Overwrite::Refuse && out.exists() {
         let failure = Failure::from(FormatError::Exists(out.to_owned()));
         return Err(failure.help("choose another name, or replace it with --overwrite"));

@@ -23,11 +23,11 @@ use crate::sweep::merged_mttkrp::SweepPlan;
 use crate::sweep::options::{Merging, PlanOptions, Trees};
 use crate::sweep::panels::plan;
 
-/// Plans a sweep as [`merged_mttkrp`] does, with these `optimisations` only; trees that the options give stay.
+/// Plans a sweep as [`plan`] does, with these `optimisations` only; trees that the options give stay.
 ///
 /// # Errors
 ///
-/// As [`merged_mttkrp`].
+/// As [`plan`].
 pub fn plan_limited(
     extents: &[u64],
     pattern: &Pattern,

@@ -1,6 +1,6 @@
 //! The kernels of one solver sweep, planned together.
 //!
-//! A sweep of CP-ALS needs one MTTKRP a mode.  [`merged_mttkrp`] decides which modes are merged so that
+//! A sweep of CP-ALS needs one MTTKRP a mode.  [`plan`] decides which modes are merged so that
 //! kernels share work, which trees (CSF mode orders) to keep and which kernel runs on which tree;
 //! [`Engine`] builds the trees, compiles the kernels meanwhile, and runs them.  Kernels of other solvers
 //! are planned by [`plan_kernels`], and those of a Tucker sweep may share work too: [`plan_ttmc_merges`].
