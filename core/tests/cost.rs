@@ -61,7 +61,7 @@ fn farther_is_slower_in_every_family() {
 }
 
 #[test]
-fn short_rows_are_prefetched_where_they_come_late() {
+fn rows_that_come_late_are_prefetched_earlier() {
     let counts = [("i", 1000), ("ij", 1_000_000), ("k", 200_000), ("ijk", 4_000_000)];
     let distance = |machine: &Machine, rank: u64| {
         let problem = problem("tttp:3", [1000, 1000, 200_000], &counts, rank);
@@ -71,10 +71,11 @@ fn short_rows_are_prefetched_where_they_come_late() {
     };
     let slow = Family::Xeon.machine();
     let quick = Machine { quick_bytes: None, ..slow.clone() };
-    // 26 MB of rows in a last level of 480 MB.
-    assert_eq!(distance(&quick, 16), None);
+    // A row of one line is left to the processor unless it comes late.
+    assert_eq!(distance(&quick, 8), None);
+    assert_eq!(distance(&slow, 8), Some(128));
+    assert_eq!(distance(&quick, 16), Some(10));
     assert_eq!(distance(&slow, 16), Some(64));
-    assert_eq!(distance(&quick, 64), Some(16));
     assert_eq!(distance(&slow, 64), Some(16));
     assert_eq!(distance(&Family::Zen.machine(), 16), Some(128));
 }

@@ -12,7 +12,7 @@ use decompose_core::lower::{LevelStorage, Program, lower};
 use decompose_core::optimisation::{Optimisation, Optimisations};
 use decompose_core::path::{Arity, Path, enumerate};
 use decompose_core::schedule::{OutputForm, Pattern, Problem, SparseOperand};
-use decompose_formats::ints::Width;
+use decompose_formats::narrow_ints::Width;
 
 /// A machine that does not depend on where the test runs.
 fn machine() -> Machine {

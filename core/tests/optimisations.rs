@@ -15,7 +15,7 @@ use decompose_core::schedule::{Pattern, Prefetch, PrefetchOf, Problem, Schedule,
 use decompose_core::sweep::{
     Engine, Merging, MttkrpSweep, PlanOptions, SweepPlan, TreePlan, Trees, plan_limited,
 };
-use decompose_formats::ints::Width;
+use decompose_formats::narrow_ints::Width;
 
 /// Every optimisation left out by itself, and all of them.
 fn subsets() -> Vec<Optimisations> {

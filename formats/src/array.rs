@@ -13,7 +13,7 @@ use memmap2::MmapMut;
 use rayon::iter::{IndexedParallelIterator, ParallelIterator};
 use rayon::slice::{ParallelSlice, ParallelSliceMut};
 
-use crate::pages::{self, HUGE_PAGES_FROM};
+use crate::huge_pages::{self, HUGE_PAGES_FROM};
 
 /// Numbers that one task copies.
 const PART: usize = 1 << 16;
@@ -51,7 +51,7 @@ impl<T: Pod> Array<T> {
             return Some(Array::from(bytemuck::allocation::try_zeroed_vec(len).ok()?));
         }
         let memory = MmapMut::map_anon(bytes).ok()?;
-        pages::ask_in_order(&memory);
+        huge_pages::ask_in_order(&memory);
         Some(Array(Storage::Huge { memory, len }))
     }
 
@@ -59,7 +59,7 @@ impl<T: Pod> Array<T> {
     pub(crate) fn to_fill(len: usize) -> Array<T> {
         let array = Array::zeros(len);
         if let Storage::Huge { memory, .. } = &array.0 {
-            pages::take(memory);
+            huge_pages::take(memory);
         }
         array
     }

@@ -18,11 +18,11 @@ use rayon::slice::ParallelSliceMut;
 
 use crate::coo::Coo;
 use crate::error::FormatError;
-use crate::ints::{Int, Ints, Width, each_width};
+use crate::narrow_ints::{Int, Ints, Width, each_width};
+use crate::simd;
 use crate::sort::{Column, ColumnMut};
 use crate::stats::slice_counts;
 use crate::value::Value;
-use crate::wide;
 
 /// Which entries are a block.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -282,7 +282,7 @@ fn add<T: Int>(coords: &[T], part: &Part, numbers: &mut [u32]) {
         Part::Bits { low, moves } => {
             for &moves in moves {
                 let numbers = numbers.iter_mut().zip(coords);
-                wide::run(|| {
+                simd::run(|| {
                     numbers.for_each(|(number, &c)| *number |= moved(high(c, *low), moves));
                 });
             }

@@ -6,7 +6,7 @@ use memmap2::MmapMut;
 use ndarray::{ArrayD, ArrayView2, ArrayViewMut2, ShapeBuilder};
 
 use crate::error::FormatError;
-use crate::pages::{self, HUGE_PAGE};
+use crate::huge_pages::{self, HUGE_PAGE};
 use crate::value::Value;
 
 /// Bytes of a cache line.
@@ -40,12 +40,12 @@ impl<V: Value> Matrix<V> {
     ///
     /// [`FormatError::NotATensor`] if the system has no such memory.
     pub fn zeros(rows: usize, cols: usize) -> Result<Matrix<V>, FormatError> {
-        Matrix::with_pages(rows, cols, pages::ask)
+        Matrix::with_pages(rows, cols, huge_pages::ask)
     }
 
     /// As [`Matrix::zeros`], of a matrix that is written and read in order: no rows are gathered from it.
     pub(crate) fn in_order(rows: usize, cols: usize) -> Result<Matrix<V>, FormatError> {
-        Matrix::with_pages(rows, cols, pages::ask_in_order)
+        Matrix::with_pages(rows, cols, huge_pages::ask_in_order)
     }
 
     fn with_pages(rows: usize, cols: usize, ask: fn(&MmapMut)) -> Result<Matrix<V>, FormatError> {
@@ -99,7 +99,7 @@ impl<V: Value> Matrix<V> {
     pub(crate) fn release_rows(&mut self, rows: Range<usize>) {
         let byte = |row: usize| self.start + row * self.stride * V::BYTES;
         let bytes = byte(rows.start)..byte(rows.end);
-        pages::release(&mut self.memory, bytes);
+        huge_pages::release(&mut self.memory, bytes);
     }
 
     /// Returns row `i` without its padding.

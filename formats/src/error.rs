@@ -8,8 +8,8 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
+use crate::plural::counted;
 use crate::stats::bytes;
-use crate::words::counted;
 
 /// An error of this crate; the message quotes the input and says what to do.
 #[derive(Debug, Error)]

@@ -23,7 +23,7 @@ use decompose_formats::io::{is_temporary, temporary};
 use crate::checkpoint;
 use crate::error::{CommonError, FolderTrouble};
 use crate::files;
-use crate::output::Existing;
+use crate::overwrite::Existing;
 use crate::system;
 
 mod contents;

@@ -4,14 +4,14 @@ use decompose_common::SolverError;
 use decompose_core::runtime::Toolchain;
 use decompose_formats::Coo;
 
-use crate::alternate::Als;
+use crate::adam::Adam;
+use crate::als::Als;
+use crate::ccd::Ccd;
 use crate::config::{Algorithm, CompleteConfig, ModelKind};
-use crate::conjugate::AlsCg;
-use crate::coordinate::Ccd;
+use crate::conjugate_gradients::AlsCg;
+use crate::lbfgs::Lbfgs;
 use crate::method::Method;
-use crate::moments::Adam;
 use crate::objective::Objective;
-use crate::quasi_newton::Lbfgs;
 use crate::stochastic::Sgd;
 
 /// Makes the method of `config` for the training entries `tensor`.

@@ -5,7 +5,7 @@ use decompose_formats::Coo;
 use crate::config::Biases;
 use crate::loss::Loss;
 use crate::metrics::Scores;
-use crate::unit::EntryUnit;
+use crate::scaling::EntryUnit;
 
 /// A prediction from the training entries alone and its errors.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]

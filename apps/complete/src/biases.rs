@@ -9,7 +9,7 @@
 //! training entries (on the scale of the model) and becomes a component of ones when the fit is
 //! done.
 //!
-//! The entries of a fit have a spread of one about the offset ([`unit`](crate::unit)), and so have
+//! The entries of a fit have a spread of one about the offset ([`unit`](crate::scaling)), and so have
 //! biases and products of factors: a ridge means the same to both.
 
 use decompose_formats::Matrix;

@@ -25,9 +25,9 @@ use crate::outcome::{CompleteOutcome, Observer};
 use crate::problem::objective;
 use crate::rounds::Rounds;
 use crate::run::{Run, copies, seeded};
+use crate::scaling::EntryUnit;
 use crate::start;
 use crate::stop::Watch;
-use crate::unit::EntryUnit;
 
 /// Runs all rounds on entries as they are given.
 ///

@@ -21,40 +21,40 @@
 //! Review 62, 2020 (losses, gradients); Smith, Park, Karypis, "An exploration of optimization
 //! algorithms for high performance tensor completion", SC 2016 (ALS, CCD++, SGD for tensors).
 
+mod adam;
 mod algorithm;
-mod alternate;
+mod als;
 mod baseline;
 mod biases;
+mod ccd;
 mod checkpoint;
+mod choose_ridge;
 pub mod config;
-mod conjugate;
-mod coordinate;
+mod conjugate_gradients;
 mod data;
 mod entries;
 mod fit;
 mod kernel;
+mod lbfgs;
 pub mod loss;
 mod mean;
 mod memory;
 mod method;
 pub mod metrics;
-mod moments;
 pub mod network;
 mod objective;
 pub mod outcome;
 mod problem;
 mod quality;
-mod quasi_newton;
-mod refit;
 mod rounds;
 mod rows;
 mod run;
+mod scaling;
 mod solve;
 pub mod split;
 mod start;
 mod stochastic;
 mod stop;
-mod unit;
 
 pub use baseline::{Baseline, baselines};
 pub use checkpoint::{check_identity, saved_history, write_identity};

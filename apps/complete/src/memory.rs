@@ -8,7 +8,7 @@
 //! ```
 
 use decompose_formats::dense::matrix_bytes;
-use decompose_formats::ints::Width;
+use decompose_formats::narrow_ints::Width;
 
 use crate::config::{Algorithm, Biases, CompleteConfig, ModelKind};
 use crate::network::Network;

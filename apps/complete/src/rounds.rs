@@ -8,7 +8,7 @@
 //! ```
 //!
 //! with `c` the curvature of the loss: where a model's values are as large as the entries, which are
-//! measured in their [`unit`](crate::unit), an entry adds about `c/2` to the diagonal of the normal
+//! measured in their [`unit`](crate::scaling), an entry adds about `c/2` to the diagonal of the normal
 //! equations of its row, so the ridge weighs as much as `rho` entries.  `rho` falls by half powers of
 //! ten.  The path of a start ends early where [`WORSE`] ridges in a row were worse: what is too weak
 //! fits noise.  Source for paths with warm starts: Friedman, Hastie, Tibshirani, "Regularization

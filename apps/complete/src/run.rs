@@ -19,9 +19,9 @@ use crate::metrics::Scores;
 use crate::objective::Objective;
 use crate::outcome::{CompleteOutcome, EpochRecord, StartReport};
 use crate::rounds::{Round, Rounds};
+use crate::scaling::EntryUnit;
 use crate::start;
 use crate::stop::{Verdict, Watch};
-use crate::unit::EntryUnit;
 
 /// The training error, relative to the entries, that is rounding.
 const ROUNDING: f64 = 1e-14;

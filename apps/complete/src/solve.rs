@@ -3,11 +3,11 @@
 use decompose_common::SolverError;
 use decompose_core::runtime::Toolchain;
 
+use crate::choose_ridge::choose_and_refit;
 use crate::config::{CompleteConfig, Reg, Start};
 use crate::data::Data;
 use crate::fit::fit;
 use crate::outcome::{CompleteOutcome, Observer};
-use crate::refit::choose_and_refit;
 
 /// Fits a model to the training entries of `data` until its error on the validation entries
 /// settles, from every start, and keeps the one with the least.

@@ -1,12 +1,12 @@
 //! The decomposition: starts, restarts, the choice among them.
 
 use decompose_common::SolverError;
+use decompose_common::factor_match::factor_match_score;
 use decompose_common::history::{IterationRecord, Observer};
 use decompose_common::init;
 use decompose_common::linalg;
 use decompose_common::model::CpModel;
 use decompose_common::restarts::{self, RestartReport, seed_of};
-use decompose_common::score::factor_match_score;
 use decompose_common::standing::Clock;
 use decompose_common::stopping::StopReason;
 use decompose_core::sweep::MttkrpSweep;

@@ -20,7 +20,7 @@ use decompose_common::init::unfolding_gram_product;
 use decompose_common::linalg::{self, Guess, Leading, leading, leading_bytes, leading_of};
 use decompose_common::memory;
 use decompose_common::rng::MatrixRng;
-use decompose_formats::ints::Width;
+use decompose_formats::narrow_ints::Width;
 use decompose_formats::{Coo, Csf, Ints, Matrix, ModeOrder, Value};
 use ndarray::{Array2, ArrayView2};
 

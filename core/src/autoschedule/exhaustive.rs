@@ -4,9 +4,9 @@
 //! them (SpTTN, section 4.1): the number grows as the product of factorials, so it serves tests
 //! and small expressions; of larger ones it looks at as many as the limits allow.
 
+use crate::autoschedule::fallback_nest::sparse_outside;
 use crate::autoschedule::level_nesting::LevelNesting;
 use crate::autoschedule::paths::widening;
-use crate::autoschedule::sparse_outside::sparse_outside;
 use crate::autoschedule::{Scheduler, SearchLimits, SearchOutcome, StopReason, rank};
 use crate::cost::Machine;
 use crate::cost::tree::{Site, TreeCost};

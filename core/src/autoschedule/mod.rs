@@ -6,15 +6,15 @@
 
 pub mod constraints;
 mod exhaustive;
+mod fallback_nest;
 mod finish;
 mod level_nesting;
+mod level_orders;
 mod limits;
 mod measured;
-mod orders;
 mod paths;
 mod prefetch;
 mod scorch;
-mod sparse_outside;
 pub mod sparseauto;
 mod spttn;
 mod work;
@@ -29,14 +29,14 @@ use crate::schedule::{Problem, Schedule};
 
 pub use constraints::Solved;
 pub use exhaustive::{all_forests, price};
+pub(crate) use fallback_nest::along_tree;
 pub use finish::finish;
-pub use limits::{Breadth, SearchLimits};
-pub use measured::{HalvingConfig, HalvingReport, HalvingStop, Timing, successive_halving};
-use orders::search_each;
-pub use orders::{
+use level_orders::search_each;
+pub use level_orders::{
     LevelOrder, OrderedCandidate, OrdersFound, Storage, level_orders, storage_orders, storages,
 };
-pub(crate) use sparse_outside::along_tree;
+pub use limits::{Breadth, SearchLimits};
+pub use measured::{HalvingConfig, HalvingReport, HalvingStop, Timing, successive_halving};
 pub use spttn::cheapest_forest;
 
 /// A search for schedules.

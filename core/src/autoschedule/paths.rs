@@ -1,6 +1,6 @@
 //! The contraction paths worth a search.
 
-use crate::autoschedule::sparse_outside::sparse_outside;
+use crate::autoschedule::fallback_nest::sparse_outside;
 use crate::autoschedule::{
     Breadth, Candidate, SearchLimits, SearchOutcome, SearchReport, StopReason, rank,
 };

@@ -12,9 +12,9 @@
 //! Source: Kanakagiri, Solomonik, "Minimum Cost Loop Nests for Contraction of a Sparse Tensor with
 //! a Tensor Network", SPAA 2024, section 4.2.
 
+use crate::autoschedule::fallback_nest::sparse_outside;
 use crate::autoschedule::level_nesting::LevelNesting;
 use crate::autoschedule::paths::widening;
-use crate::autoschedule::sparse_outside::sparse_outside;
 use crate::autoschedule::work::Work;
 use crate::autoschedule::{Scheduler, SearchLimits, SearchOutcome, StopReason, price, rank};
 use crate::cost::Machine;

@@ -2,7 +2,7 @@
 
 use crate::codegen::sizes::named;
 use crate::codegen::writer::{Writer, int_type, numbered};
-use crate::codegen::{assembled, joined, vector};
+use crate::codegen::{assembled, intersection, vector};
 use crate::lower::{LevelParam, Program, TreeParam};
 use crate::schedule::{Conflict, Fusion};
 
@@ -67,7 +67,7 @@ impl Writer<'_> {
         self.line(
             "static inline uint64_t smaller(uint64_t a, uint64_t b) { return a < b ? a : b; }",
         );
-        joined::define_seek(self);
+        intersection::define_seek(self);
         assembled::define(self);
         self.line("");
     }

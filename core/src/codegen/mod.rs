@@ -5,7 +5,7 @@
 //! remainders.  Buffers of one index live in vector registers while they fit
 //! ([`REGISTER_BUDGET`]); larger ones are arrays, and a loop over a level that adds to such an array holds a
 //! tile of it in registers at a time.  A loop that adds scaled rows to one row does so in several
-//! partial sums (`rows`).  Loops over levels of several sparse operands are in `joined`, assembled outputs in `assembled`.
+//! partial sums (`vector_matrix`).  Loops over levels of several sparse operands are in `intersection`, assembled outputs in `assembled`.
 //!
 //! Which of this is left out, the program says ([`Optimisation`](crate::optimisation::Optimisation)).
 //!
@@ -13,16 +13,16 @@
 //! where the machine has narrower ones.
 
 mod assembled;
-mod batch;
-mod joined;
+mod intersection;
 mod kernel;
 mod levels;
+mod outer_products;
 mod registers;
-mod rows;
 mod sizes;
 mod statements;
 mod sums;
 mod vector;
+mod vector_matrix;
 mod writer;
 
 pub use kernel::{ENTRY, emit_c};

@@ -1,8 +1,8 @@
 //! Statements: each kind is handed to the file that writes it.
 
-use crate::codegen::batch::{Batch, row_of_few};
+use crate::codegen::outer_products::{Batch, row_of_few};
 use crate::codegen::writer::Writer;
-use crate::codegen::{assembled, joined, rows, sums, vector};
+use crate::codegen::{assembled, intersection, sums, vector, vector_matrix};
 use crate::lower::{Addressing, Place, Stmt, TreeLevel, Update};
 
 impl Writer<'_> {
@@ -16,10 +16,10 @@ impl Writer<'_> {
                     self.level_loop(*level, body);
                 }
                 Stmt::LevelLoop { lead, located, body } => {
-                    joined::level_loop(self, *lead, located, body)
+                    intersection::level_loop(self, *lead, located, body)
                 }
                 Stmt::DenseLoop { index, extent, body }
-                    if rows::summed_rows(self, (*index, *extent), body) => {}
+                    if vector_matrix::summed_rows(self, (*index, *extent), body) => {}
                 Stmt::DenseLoop { index, extent, body } => {
                     let end = self.extent(*index, *extent);
                     self.open(&format!(

@@ -10,7 +10,7 @@
 //!
 //! An addition waits for the one before on the same scalar, some four cycles where two could start in each.
 
-use crate::codegen::rows::in_pairs;
+use crate::codegen::vector_matrix::in_pairs;
 use crate::codegen::writer::Writer;
 use crate::lower::{Place, Stmt, Update};
 

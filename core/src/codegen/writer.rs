@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use decompose_formats::ints::Width;
+use decompose_formats::narrow_ints::Width;
 
 use crate::codegen::registers::{Kept, kept};
 use crate::einsum::Index;

@@ -1,6 +1,6 @@
 //! The parts of an assembled output as one list.
 
-use decompose_formats::ints::Width;
+use decompose_formats::narrow_ints::Width;
 use decompose_formats::{Coo, Ints, Value};
 use rayon::prelude::*;
 

@@ -6,20 +6,20 @@
 //! ```
 
 mod assembled;
-mod choices;
-mod join;
+mod join_counts;
+mod kernels;
+mod measure;
 mod pack;
 mod planned;
 mod preview;
-mod race;
 mod request;
-mod set;
+mod saved_choices;
 mod shared;
 
 use std::ops::Range;
 use std::sync::Arc;
 
-use decompose_formats::ints::Width;
+use decompose_formats::narrow_ints::Width;
 use decompose_formats::{Coo, Csf, DenseTensor, Ints, Matrix, Value};
 
 use ndarray::IxDyn;
@@ -34,15 +34,15 @@ use crate::schedule::{Problem, Schedule, SparseOperand};
 use crate::sweep::TreeLayout;
 pub use assembled::element_bytes;
 use assembled::joined;
-pub use join::count_join;
+pub use join_counts::count_join;
 use pack::{pack, unpack};
 
-pub use choices::{Choice, Choices, Fingerprint};
+pub use kernels::{build_all, build_merged};
+pub use measure::{Entrant, RaceReport, RaceTime, race, random_operands};
 pub use planned::{Planned, trees};
 pub use preview::preview;
-pub use race::{Entrant, RaceReport, RaceTime, race, random_operands};
 pub use request::{Request, ResultForm, SparseInput};
-pub use set::{build_all, build_merged};
+pub use saved_choices::{Choice, Choices, Fingerprint};
 pub use shared::{Roots, best_tree};
 
 /// A scheduled expression bound to its sparse operands.

@@ -1,6 +1,6 @@
 //! What a schedule will be, told before there is a tree to run it on.
 
-use decompose_formats::ints::Width;
+use decompose_formats::narrow_ints::Width;
 
 use crate::einsum::{Extents, Index};
 use crate::error::CoreError;

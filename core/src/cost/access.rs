@@ -21,9 +21,9 @@ use decompose_formats::stats::Coverage;
 
 use crate::cost::Machine;
 use crate::cost::caches::{GatheredTable, L1_BYTES, LINE_BYTES, gather_seconds};
-use crate::cost::lanes::row_bytes;
 use crate::cost::levels::loops_over_level;
 use crate::cost::predicted::Cost;
+use crate::cost::vector_loop::row_bytes;
 use crate::einsum::{Index, IndexSet};
 use crate::schedule::Problem;
 

@@ -8,7 +8,7 @@
 //! Where another operand has the index too, each coordinate of the leading one is located in it, which ends in a
 //! branch that no processor foresees.
 
-use decompose_formats::ints::Width;
+use decompose_formats::narrow_ints::Width;
 
 use crate::cost::Machine;
 use crate::cost::caches::{L1_BYTES, LINE_BYTES, Shares};

@@ -10,13 +10,13 @@ mod buffers;
 mod caches;
 mod coarse;
 mod estimate;
-mod lanes;
 mod levels;
 mod machine;
 mod predicted;
 pub mod symbolic;
 mod threads;
 pub mod tree;
+mod vector_loop;
 
 pub(crate) use caches::{GatheredTable, LINE_BYTES, l2_and_late};
 pub(crate) use coarse::{Coarse, VisitedTree};

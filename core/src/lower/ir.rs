@@ -17,7 +17,7 @@
 //! loops around them bind.
 
 use decompose_formats::dense::padded;
-use decompose_formats::ints::Width;
+use decompose_formats::narrow_ints::Width;
 
 use crate::einsum::Index;
 use crate::optimisation::{Optimisation, Optimisations};

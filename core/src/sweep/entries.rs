@@ -1,6 +1,6 @@
 //! From trees back to the list of a tensor.
 
-use decompose_formats::ints::Width;
+use decompose_formats::narrow_ints::Width;
 use decompose_formats::{Coo, Csf, Ints, ModeOrder, Value};
 
 use crate::error::CoreError;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use decompose_formats::csf::Layout;
-use decompose_formats::ints::Width;
+use decompose_formats::narrow_ints::Width;
 use decompose_formats::{Coo, Csf, Panels, Value};
 use rayon::prelude::{IntoParallelIterator, ParallelIterator};
 

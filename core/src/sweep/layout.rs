@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use decompose_formats::ints::Width;
+use decompose_formats::narrow_ints::Width;
 use decompose_formats::{Blocking, ModeOrder};
 
 use crate::einsum::{Index, IndexSet};

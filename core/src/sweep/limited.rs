@@ -19,7 +19,7 @@ use crate::error::CoreError;
 use crate::optimisation::{Optimisation, Optimisations};
 use crate::schedule::Pattern;
 use crate::sweep::blocked::count_blocks;
-use crate::sweep::merged_mttkrp::SweepPlan;
+use crate::sweep::mttkrp_merges::SweepPlan;
 use crate::sweep::options::{Merging, PlanOptions, Trees};
 use crate::sweep::panels::plan;
 

@@ -13,9 +13,8 @@ mod entries;
 mod kernels;
 mod layout;
 mod limited;
-mod merged_mttkrp;
-mod merged_ttmc;
 mod mode_groups;
+mod mttkrp_merges;
 mod options;
 mod panels;
 mod partitions;
@@ -25,6 +24,7 @@ mod select_trees;
 mod table;
 mod tree_plan;
 mod trees;
+mod ttmc_merges;
 
 use decompose_formats::{Coo, Panels, Value};
 
@@ -38,13 +38,13 @@ pub use kernels::BuildReport;
 pub(crate) use kernels::{executors, timed};
 pub use layout::TreeLayout;
 pub use limited::{plan_counted, plan_limited};
-pub use merged_mttkrp::{Merge, SweepPlan};
-pub use merged_ttmc::{TtmcMerge, TtmcSweep, plan_ttmc_merges};
+pub use mttkrp_merges::{Merge, SweepPlan};
 pub use options::{Merging, PlanOptions, Trees};
 pub use panels::{panel_columns, plan};
 pub use problems::posed;
 pub use tree_plan::{Step, TreePlan};
 pub use trees::{SearchedKernels, plan_kernels};
+pub use ttmc_merges::{TtmcMerge, TtmcSweep, plan_ttmc_merges};
 
 /// The MTTKRPs of one sparse tensor, one a mode: all that CP-ALS needs to know of the non-zeros.
 pub trait MttkrpSweep<V: Value>: Send {

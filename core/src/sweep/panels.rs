@@ -8,7 +8,7 @@ use decompose_formats::panels::listed;
 use crate::cost::Machine;
 use crate::error::CoreError;
 use crate::schedule::Pattern;
-use crate::sweep::merged_mttkrp::SweepPlan;
+use crate::sweep::mttkrp_merges::SweepPlan;
 use crate::sweep::options::PlanOptions;
 use crate::sweep::partitions::{Partitions, Sweep};
 

@@ -1,9 +1,9 @@
 //! Diagonals of lists.
 
 use crate::coo::Coo;
-use crate::dims::ModeOrder;
 use crate::error::FormatError;
-use crate::ints::Ints;
+use crate::modes::ModeOrder;
+use crate::narrow_ints::Ints;
 use crate::value::Value;
 
 impl<V: Value> Coo<V> {

@@ -5,8 +5,8 @@ use std::fmt;
 use crate::coo::Coo;
 use crate::coo::mask::Mask;
 use crate::coo::mask::heads;
-use crate::dims::ModeOrder;
 use crate::error::FormatError;
+use crate::modes::ModeOrder;
 use crate::value::Value;
 
 /// What becomes of several entries with the same coordinates.

@@ -6,7 +6,7 @@ use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, IntoParallelRef
 use rayon::iter::{IntoParallelRefMutIterator, ParallelIterator};
 
 use crate::array::Array;
-use crate::ints::{Ints, each_width};
+use crate::narrow_ints::{Ints, each_width};
 use crate::sort::Column;
 
 use bytemuck::Pod;

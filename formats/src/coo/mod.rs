@@ -10,9 +10,9 @@ use std::sync::OnceLock;
 
 use crate::array::Array;
 use crate::blocking::Blocking;
-use crate::dims::ModeOrder;
 use crate::error::FormatError;
-use crate::ints::{Ints, Width};
+use crate::modes::ModeOrder;
+use crate::narrow_ints::{Ints, Width};
 use crate::sort;
 use crate::sort::Column;
 use crate::sort::ColumnMut;

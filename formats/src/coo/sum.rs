@@ -6,9 +6,9 @@ use rayon::prelude::*;
 
 use crate::array::Array;
 use crate::coo::Coo;
-use crate::dims::ModeOrder;
 use crate::error::FormatError;
-use crate::ints::{Int, Ints, Width, each_width};
+use crate::modes::ModeOrder;
+use crate::narrow_ints::{Int, Ints, Width, each_width};
 use crate::value::Value;
 
 /// Entries of both lists that a task merges.

@@ -7,7 +7,7 @@ use rayon::slice::ParallelSlice;
 
 use crate::array::Array;
 use crate::coo::Coo;
-use crate::unit::Unit;
+use crate::scaling::Unit;
 use crate::value::Value;
 
 /// Values added up at a time: partial sums do not depend on the number of threads.

@@ -10,10 +10,10 @@ use std::ops::Range;
 use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
 
 use crate::csf::Level;
-use crate::ints::{Int, Ints, Width, each_width};
+use crate::narrow_ints::{Int, Ints, Width, each_width};
+use crate::simd;
 use crate::sort::Column;
 use crate::sort::ColumnMut;
-use crate::wide;
 
 /// Least entries of a chunk, a multiple of the bits of a word.
 const CHUNK: usize = 1 << 16;
@@ -79,7 +79,7 @@ fn marked(columns: &[Column<'_>], entries: Range<usize>) -> Chunk {
         bits.push(above.clone());
     }
     let ones = |bits: &[u64]| bits.iter().map(|word| word.count_ones() as usize).sum();
-    let count = |bits: &Vec<u64>| wide::run(|| ones(bits));
+    let count = |bits: &Vec<u64>| simd::run(|| ones(bits));
     let counts = bits.iter().map(count).collect();
     Chunk { start: entries.start, bits, counts }
 }
@@ -140,7 +140,7 @@ fn fill(columns: &[Column<'_>], chunk: &Chunk, pieces: Vec<Piece<'_>>, first: &[
 
 /// Writes the coordinates of the marked entries, cut to the width of `to`, which holds them.
 fn gather<T: Int, U: Int>(from: &[T], bits: &[u64], to: &mut [U]) {
-    wide::run(|| {
+    simd::run(|| {
         let mut slots = to.iter_mut();
         for (word, from) in bits.iter().zip(from.chunks(64)) {
             each_bit(*word, |bit| put(&mut slots, U::cut(from[bit as usize].wide())));
@@ -151,7 +151,7 @@ fn gather<T: Int, U: Int>(from: &[T], bits: &[u64], to: &mut [U]) {
 /// Writes for each marked entry how many children, of the bits `below` or all entries, were opened
 /// before it; `before` of them before the chunk.
 fn point<T: Int>(bits: &[u64], below: Option<&[u64]>, mut before: usize, to: &mut [T]) {
-    wide::run(|| {
+    simd::run(|| {
         let mut slots = to.iter_mut();
         for (index, &word) in bits.iter().enumerate() {
             let children = below.map_or(u64::MAX, |below| below[index]);

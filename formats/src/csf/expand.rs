@@ -7,7 +7,7 @@ use rayon::slice::ParallelSliceMut;
 
 use crate::array::Array;
 use crate::csf::Level;
-use crate::ints::{Int, Ints, each_width};
+use crate::narrow_ints::{Int, Ints, each_width};
 
 /// Entries that one task writes.
 const CHUNK: usize = 1 << 16;

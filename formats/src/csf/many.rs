@@ -7,8 +7,8 @@
 use crate::blocking::Blocking;
 use crate::coo::Coo;
 use crate::csf::{Csf, check_fused};
-use crate::dims::ModeOrder;
 use crate::error::FormatError;
+use crate::modes::ModeOrder;
 use crate::value::Value;
 
 /// How a tree is to be built.

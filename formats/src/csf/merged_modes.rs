@@ -16,7 +16,7 @@ use crate::array::Array;
 use crate::coo::Coo;
 use crate::csf::{Csf, Level, expand};
 use crate::error::FormatError;
-use crate::ints::{Int, Ints, Width, each_width};
+use crate::narrow_ints::{Int, Ints, Width, each_width};
 use crate::value::Value;
 
 /// A tensor in two parts.
@@ -92,7 +92,7 @@ fn numbers(count: usize) -> Ints {
 mod tests {
     use crate::coo::Coo;
     use crate::csf::Csf;
-    use crate::dims::ModeOrder;
+    use crate::modes::ModeOrder;
     use crate::synth::{Pattern, SynthConfig, Values, generate};
 
     fn tensor() -> Coo<f64> {

@@ -20,9 +20,9 @@ mod merged_modes;
 
 use crate::array::Array;
 use crate::coo::Coo;
-use crate::dims::ModeOrder;
 use crate::error::FormatError;
-use crate::ints::{Ints, Width};
+use crate::modes::ModeOrder;
+use crate::narrow_ints::{Ints, Width};
 use crate::value::Value;
 
 pub(crate) use crate::csf::build::node_counts;

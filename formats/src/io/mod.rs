@@ -19,16 +19,16 @@
 //! # Ok::<(), decompose_formats::FormatError>(())
 //! ```
 
+mod claimed_sizes;
+mod csv;
 mod dtb;
 mod hash;
-mod limit;
 mod map;
 mod npy;
 mod open;
 mod options;
 mod report;
 mod source;
-mod table;
 mod temporary;
 mod text;
 mod write;
@@ -45,6 +45,13 @@ use crate::io::open::Counted;
 use crate::io::open::Opened;
 use crate::value::Value;
 
+pub use crate::io::csv::ModeNames;
+pub use crate::io::csv::Table;
+pub use crate::io::csv::TableFile;
+pub use crate::io::csv::TableOptions;
+pub use crate::io::csv::read_table;
+pub use crate::io::csv::read_table_stream;
+pub use crate::io::csv::write_table;
 pub use crate::io::hash::file_hash;
 pub use crate::io::npy::AxisOrder;
 pub use crate::io::npy::Element;
@@ -62,19 +69,12 @@ pub use crate::io::report::TextReport;
 pub use crate::io::source::Compression;
 pub use crate::io::source::Format;
 pub use crate::io::source::Source;
-pub use crate::io::table::ModeNames;
-pub use crate::io::table::Table;
-pub use crate::io::table::TableFile;
-pub use crate::io::table::TableOptions;
-pub use crate::io::table::read_table;
-pub use crate::io::table::read_table_stream;
-pub use crate::io::table::write_table;
 pub use crate::io::temporary::is_temporary;
 pub use crate::io::temporary::temporary;
 pub use crate::io::write::Overwrite;
 pub use crate::io::write::WriteOptions;
 pub use crate::io::write::write;
-pub use limit::meets_refusal;
+pub use claimed_sizes::meets_refusal;
 
 /// The name of in-memory input in reports and errors.
 const MEMORY: &str = "memory";
@@ -153,7 +153,7 @@ pub fn read_stream<V: Value>(
         let text = open::decompress(whole, compression).map_err(refused)?;
         return text::read_blocks(text, compression, name, options);
     }
-    let bytes = limit::read_all(&mut whole, options.max_bytes, name)?;
+    let bytes = claimed_sizes::read_all(&mut whole, options.max_bytes, name)?;
     match format {
         Format::Npy => npy::read(&bytes, name, options),
         _ => dtb::from_bytes(&bytes, name, options),

@@ -3,9 +3,9 @@
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering;
 
-use crate::dims::ModeSet;
 use crate::error::FormatError;
 use crate::io::source::Format;
+use crate::modes::ModeSet;
 
 /// The number that the first index of every mode bears in a text file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize)]

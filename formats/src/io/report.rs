@@ -4,11 +4,11 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::dims::ModeOrder;
 use crate::io::options::Base;
 use crate::io::source::Compression;
 use crate::io::source::Format;
-use crate::words::counted;
+use crate::modes::ModeOrder;
+use crate::plural::counted;
 
 /// What was read and what was decided; its `Display` says it in words, a line each.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use crate::ints::{Int, Ints, each_width};
-use crate::wide;
+use crate::narrow_ints::{Int, Ints, each_width};
+use crate::simd;
 
 /// The coordinates of a run of entries in one mode.
 #[derive(Clone, Copy)]
@@ -52,7 +52,7 @@ impl<'a> Column<'a> {
     /// Adds to each word of `bits` those of the entries that differ from the entry before them; the
     /// first entry of all always does.  Word `w` is of the 64 entries from `start + 64 w` on.
     pub(crate) fn add_heads(&self, start: usize, bits: &mut [u64]) {
-        each_width!(Column, self, coords => wide::run(|| add_heads(coords, start, bits)));
+        each_width!(Column, self, coords => simd::run(|| add_heads(coords, start, bits)));
     }
 }
 
@@ -136,5 +136,5 @@ impl<'a> ColumnMut<'a> {
 }
 
 fn fill<T: Int>(slots: &mut [T], source: impl Iterator<Item = u64>) {
-    wide::run(|| slots.iter_mut().zip(source).for_each(|(slot, coord)| *slot = T::cut(coord)));
+    simd::run(|| slots.iter_mut().zip(source).for_each(|(slot, coord)| *slot = T::cut(coord)));
 }

@@ -7,8 +7,8 @@
 use rayon::iter::ParallelIterator;
 use rayon::slice::ParallelSlice;
 
+use crate::simd;
 use crate::value::Value;
-use crate::wide;
 
 /// The powers of ten that values are tried as multiples of one over, least first.
 const SCALES: [f64; 10] = [1.0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9];
@@ -83,7 +83,7 @@ fn range<V: Value>(values: &[V], scale: f64) -> Option<(f64, f64)> {
     // The bits of positive sums are ordered as they are; those of negative ones and of NaN, which are refused
     // below, come last.
     let (mut low, mut high, mut other) = (u64::MAX, 0, 0);
-    wide::run(|| {
+    simd::run(|| {
         for &value in values {
             let rounded = value.to_f64() * scale + ROUND;
             let back = V::from_f64((rounded - ROUND) / scale);

@@ -4,12 +4,12 @@ use std::ops::BitOrAssign;
 
 use bytemuck::Pod;
 
-use crate::dims::ModeOrder;
-use crate::ints::{Int, each_width};
+use crate::modes::ModeOrder;
+use crate::narrow_ints::{Int, each_width};
+use crate::simd;
 use crate::sort::column::Column;
 use crate::sort::decimals::Decimals;
 use crate::value::Value;
-use crate::wide;
 
 /// Where the coordinates of each mode lie in a key; the code of the value, if it stands there too, is lowest.
 #[derive(Clone, Debug)]
@@ -243,7 +243,7 @@ pub(crate) fn pack<W: Word>(layout: &Layout, columns: &[Column<'_>], start: usiz
 pub(crate) fn pack_values<W: Word, V: Value>(layout: &Layout, values: &[V], keys: &mut [W]) {
     let Some(decimals) = layout.decimals else { return };
     let entries = keys.iter_mut().zip(values);
-    wide::run(|| entries.for_each(|(key, &value)| *key |= W::place(decimals.code(value), 0)));
+    simd::run(|| entries.for_each(|(key, &value)| *key |= W::place(decimals.code(value), 0)));
 }
 
 /// Packs as [`pack`], but leaves out modes that lie wholly below bit `floor` of the key.
@@ -259,7 +259,7 @@ pub(crate) fn pack_above<W: Word>(
     for field in layout.fields.iter().filter(|field| field.shift + field.bits > floor) {
         each_width!(Column, columns[field.mode], coords => {
             let entries = keys.iter_mut().zip(&coords[start..end]);
-            wide::run(|| entries.for_each(|(key, &coord)| {
+            simd::run(|| entries.for_each(|(key, &coord)| {
                 *key |= W::place(coord.wide(), field.shift);
             }));
         });

@@ -22,13 +22,13 @@
 //! A list that is sorted already by another order needs only its leading modes sorted again: see
 //! [`Layout::resorting`].
 
+mod bucket;
 mod column;
 mod compare;
 mod decimals;
 mod key;
-mod leaf;
 mod radix;
-mod room;
+mod scratch;
 
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
@@ -40,7 +40,7 @@ use crate::value::Value;
 pub(crate) use crate::sort::column::{Column, ColumnMut};
 pub(crate) use crate::sort::decimals::Decimals;
 pub(crate) use crate::sort::key::Layout;
-pub(crate) use crate::sort::room::Room;
+pub(crate) use crate::sort::scratch::Room;
 
 /// Keys packed at a time: small enough for the first-level cache, large enough for vector code.
 pub(crate) const BLOCK: usize = 1024;

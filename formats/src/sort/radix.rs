@@ -2,12 +2,12 @@
 
 use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
 
+use crate::simd;
+use crate::sort::bucket;
 use crate::sort::column::Column;
 use crate::sort::key::{Layout, Word, pack, pack_above, pack_values};
-use crate::sort::leaf;
 use crate::sort::{BLOCK, Source, Target};
 use crate::value::Value;
-use crate::wide;
 
 /// Runs up to this many entries are sorted by one thread inside its cache.
 const LEAF: usize = 1 << 16;
@@ -72,7 +72,7 @@ fn finish<W: Word, V: Value>(
     scratch: &mut Vec<W::Entry>,
 ) {
     let Run { mut target, entries } = run;
-    let sorted = leaf::sort::<W>(entries, scratch, layout.settled()..top);
+    let sorted = bucket::sort::<W>(entries, scratch, layout.settled()..top);
     unpack::<W, V>(&mut target, sorted, layout);
 }
 
@@ -168,7 +168,7 @@ fn unpack<W: Word, V: Value>(target: &mut Target<'_, V>, entries: &[W::Entry], l
         None => values.for_each(|(slot, &entry)| {
             *slot = V::from_f64(f64::from_bits(W::value(entry)));
         }),
-        Some(decimals) => wide::run(|| {
+        Some(decimals) => simd::run(|| {
             values.for_each(|(slot, &entry)| *slot = decimals.value(W::value(entry)));
         }),
     }

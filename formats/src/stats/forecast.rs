@@ -1,7 +1,7 @@
 //! How much memory models and trees will take.
 
 use crate::dense::matrix_bytes;
-use crate::ints::Width;
+use crate::narrow_ints::Width;
 
 /// Returns the bytes of a tree with `counts[l]` nodes on level `l` of extent `extents[l]`, for
 /// values of `value_bytes` bytes.

@@ -4,21 +4,21 @@
 //! non-zeros take in these modes, nnz(X_ij) for the modes i and j.  A tree sorted by `i-j-k` has
 //! nnz(X_i), nnz(X_ij), nnz(X_ijk) nodes on its levels.
 
-mod cells;
+mod bitmap;
 mod coverage;
 mod forecast;
 mod patterns;
-mod show;
 mod sketch;
 mod slices;
 mod tensor;
+mod text;
 mod tuples;
 
 pub use crate::stats::coverage::Coverage;
 pub use crate::stats::forecast::{cp_bytes, csf_bytes, tucker_bytes};
 pub use crate::stats::patterns::{Certainty, Count, PatternCounts};
-pub(crate) use crate::stats::show::bytes;
-pub use crate::stats::show::grouped;
 pub use crate::stats::slices::SliceStats;
 pub(crate) use crate::stats::slices::slice_counts;
 pub use crate::stats::tensor::{TensorStats, ValueKind, ValueStats};
+pub(crate) use crate::stats::text::bytes;
+pub use crate::stats::text::grouped;

@@ -5,7 +5,7 @@
 //! Ertl, "New cardinality estimation algorithms for HyperLogLog sketches", 2017, which needs no
 //! tables and no correction for small or large counts.
 
-use crate::wide;
+use crate::simd;
 
 /// Hash bits, the lowest, that choose a register.
 const INDEX_BITS: u32 = 13;
@@ -55,15 +55,15 @@ impl Sketch {
         self.since += count;
         if self.since >= LOOK {
             self.since = 0;
-            self.least = wide::run(|| self.registers.iter().fold(u8::MAX, |a, &b| a.min(b)));
+            self.least = simd::run(|| self.registers.iter().fold(u8::MAX, |a, &b| a.min(b)));
         }
         if self.least < SIFT {
-            return wide::run(|| (0..count).for_each(|at| self.add(sum(&terms, at))));
+            return simd::run(|| (0..count).for_each(|at| self.add(sum(&terms, at))));
         }
         let bound = 1 << (u64::BITS - u32::from(self.least));
         for start in (0..count).step_by(SIFTED) {
             let terms = terms.map(|term| &term[start..count.min(start + SIFTED)]);
-            let mut longer = wide::run(|| sums_below(&terms, bound));
+            let mut longer = simd::run(|| sums_below(&terms, bound));
             while longer != 0 {
                 self.add(sum(&terms, longer.trailing_zeros() as usize));
                 longer &= longer - 1;

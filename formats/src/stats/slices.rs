@@ -6,7 +6,7 @@ use rayon::iter::{IntoParallelIterator, IntoParallelRefIterator, ParallelIterato
 use rayon::slice::{ParallelSlice, ParallelSliceMut};
 
 use crate::coo::Coo;
-use crate::ints::{Int, Ints, each_width};
+use crate::narrow_ints::{Int, Ints, each_width};
 use crate::stats::coverage::Coverage;
 use crate::value::Value;
 

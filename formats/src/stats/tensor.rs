@@ -4,8 +4,8 @@ use serde::Serialize;
 
 use crate::catalog;
 use crate::coo::Coo;
-use crate::dims::ModeOrder;
-use crate::dims::ModeSet;
+use crate::modes::ModeOrder;
+use crate::modes::ModeSet;
 use crate::stats::forecast::{cp_bytes, csf_bytes, tucker_bytes};
 use crate::stats::patterns::{Count, PatternCounts};
 use crate::stats::slices::SliceStats;

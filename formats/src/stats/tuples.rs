@@ -12,15 +12,15 @@ use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterato
 
 use crate::blocking::{Blocking, Numbering};
 use crate::coo::Coo;
-use crate::dims::ModeSet;
 use crate::error::FormatError;
-use crate::ints::{Int, each_width};
 use crate::mix::mix;
+use crate::modes::ModeSet;
+use crate::narrow_ints::{Int, each_width};
+use crate::simd;
 use crate::sort::Column;
-use crate::stats::cells::{Axis, BATCH, Grid, Marks};
+use crate::stats::bitmap::{Axis, BATCH, Grid, Marks};
 use crate::stats::sketch::Sketch;
 use crate::value::Value;
-use crate::wide;
 
 /// Entries that a worker takes at a time.
 const CHUNK: usize = 1 << 15;
@@ -263,7 +263,7 @@ impl Batch {
                 sums.copy_from_slice(of(one));
                 for mode in more {
                     let terms = sums.iter_mut().zip(of(mode));
-                    wide::run(|| terms.for_each(|(sum, &hash)| *sum = sum.wrapping_add(hash)));
+                    simd::run(|| terms.for_each(|(sum, &hash)| *sum = sum.wrapping_add(hash)));
                 }
                 sketch.add_sums([sums, of(other)]);
             }
@@ -274,13 +274,13 @@ impl Batch {
 /// Copies coordinates, cut to 32 bits.
 fn narrow<T: Int>(from: &[T], to: &mut [u32]) {
     let to = to.iter_mut().zip(from);
-    wide::run(|| to.for_each(|(to, from)| *to = from.wide() as u32));
+    simd::run(|| to.for_each(|(to, from)| *to = from.wide() as u32));
 }
 
 /// Hashes coordinates.
 fn hash_all<T: Int>(coords: &[T], salt: u64, hashes: &mut [u64]) {
     let hashes = hashes.iter_mut().zip(coords);
-    wide::run(|| hashes.for_each(|(to, coord)| *to = hash(coord.wide(), salt)));
+    simd::run(|| hashes.for_each(|(to, coord)| *to = hash(coord.wide(), salt)));
 }
 
 #[inline(always)]

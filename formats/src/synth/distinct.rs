@@ -4,9 +4,9 @@ use rayon::iter::{IntoParallelIterator, ParallelExtend, ParallelIterator};
 
 use crate::array::Array;
 use crate::coo::{Coo, Duplicates};
-use crate::dims::ModeOrder;
 use crate::error::FormatError;
-use crate::ints::{Int, Ints, Width, each_width};
+use crate::modes::ModeOrder;
+use crate::narrow_ints::{Int, Ints, Width, each_width};
 use crate::synth::random::Stream;
 
 /// Rounds of drawing before the rest is spread over the free cells.

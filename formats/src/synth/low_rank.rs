@@ -5,7 +5,7 @@ use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
 use crate::coo::Coo;
 use crate::error::FormatError;
-use crate::ints::Ints;
+use crate::narrow_ints::Ints;
 use crate::synth::SynthConfig;
 use crate::synth::random::Stream;
 use crate::value::Value;

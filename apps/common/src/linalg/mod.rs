@@ -13,16 +13,16 @@
 //! over the row blocks, and matrices of a few hundred rows gain nothing from threads.  Blocks of rows
 //! may also be handed in one by one: [`multiply`], [`add_gram`], [`add_cross_gram`].
 
+mod aligned;
 mod inverse;
 mod leading;
-mod lines;
 mod nonneg;
+mod normal_equations;
 mod orthonormal;
 mod prefetch;
 mod rows;
 #[cfg(not(feature = "lapack"))]
 mod space;
-mod spd;
 mod tiles;
 
 #[cfg(not(feature = "lapack"))]
@@ -42,6 +42,7 @@ pub use leading::{
     Guess, Leading, Product, leading, leading_bytes, leading_columns, leading_of, leading_of_flops,
 };
 pub use nonneg::NonNegative;
+pub use normal_equations::{descend_nonneg, solve_spd};
 pub(crate) use orthonormal::fill_centred;
 pub use orthonormal::{complete, orthonormalise};
 pub use rows::{
@@ -50,7 +51,6 @@ pub use rows::{
 };
 #[cfg(not(feature = "lapack"))]
 pub(crate) use space::is_inside as maps_buffer;
-pub use spd::{descend_nonneg, solve_spd};
 
 /// Tells whether what this thread asks for now is a buffer of dense algebra, in a limited address space: that of LAPACK
 /// is small.

@@ -20,8 +20,8 @@ use ndarray::{Array1, Array2, ArrayView2};
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::{IntoParallelIterator, ParallelIterator};
 
+use crate::linalg::aligned::Lines;
 use crate::linalg::backend;
-use crate::linalg::lines::Lines;
 use crate::linalg::nonneg::NonNegative;
 use crate::linalg::prefetch::prefetch;
 use crate::linalg::tiles::{self, LANES, Packed, ROWS};

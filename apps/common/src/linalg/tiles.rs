@@ -11,7 +11,7 @@
 use ndarray::{ArrayView2, s};
 use pulp::{Arch, Simd, WithSimd};
 
-use crate::linalg::lines::Lines;
+use crate::linalg::aligned::Lines;
 
 /// Values of the widest vectors.
 pub(super) const LANES: usize = 8;
@@ -261,7 +261,7 @@ mod tests {
 
     use super::{Pack, Packed, ROWS, add_gram, width_of};
     use crate::init;
-    use crate::linalg::lines::Lines;
+    use crate::linalg::aligned::Lines;
 
     /// A product and a Gram matrix by one kind of vectors.
     struct Both<'a> {

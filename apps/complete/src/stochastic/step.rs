@@ -3,7 +3,7 @@
 use decompose_core::error::CoreError;
 use decompose_core::kernels::MAX_ORDER;
 use decompose_core::runtime::{StepBlock, StepList, StepNumbers, Steps};
-use decompose_formats::{Matrix, wide};
+use decompose_formats::{Matrix, simd};
 
 /// Elements of a row that are handled together: a vector register of the widest kind.
 pub(super) const LANES: usize = 8;
@@ -91,7 +91,7 @@ fn visit_plain(
     let stride = free.first().map_or(LANES, |free| free.len());
     let order = task.factors.len();
     let task = &mut task;
-    wide::run(|| match order {
+    simd::run(|| match order {
         // The usual orders have loops of constant length.
         3 => steps::<3>(task, rule, free, stride, derivative),
         4 => steps::<4>(task, rule, free, stride, derivative),

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use decompose_common::score::factor_match_score;
+use decompose_common::factor_match::factor_match_score;
 use decompose_cp::{CpConfig, CpModel, CpOutcome, NonNegModes, Start, StopReason, solve};
 use decompose_formats::Matrix;
 use proptest::prelude::{ProptestConfig, prop_assert, proptest};

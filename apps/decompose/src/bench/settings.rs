@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::ValueEnum;
 use decompose_common::interrupt;
 use decompose_common::machine::hardware_threads;
-use decompose_common::output::Existing;
+use decompose_common::overwrite::Existing;
 use decompose_common::run_folder::{Contents, RunFolder};
 use decompose_core::cost::Machine;
 use decompose_core::optimisation::Optimisation;

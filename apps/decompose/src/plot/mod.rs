@@ -9,7 +9,7 @@ use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
 use decompose_common::interrupt;
-use decompose_common::output::Existing;
+use decompose_common::overwrite::Existing;
 use decompose_common::run_folder::{Contents, RunFolder};
 use decompose_plot::{ComponentOrder, Figure, PlotFormat};
 

@@ -2,10 +2,10 @@
 
 use std::ops::ControlFlow;
 
+use decompose_common::factor_match::factor_match_score;
 use decompose_common::interrupt;
 use decompose_common::memory;
 use decompose_common::model::{CpModel, Model};
-use decompose_common::score::factor_match_score;
 use decompose_complete::{
     CompleteOutcome, Data, ModelKind, Parts, Scores, Start, root_mean_square,
 };

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use decompose_common::output::Existing;
+use decompose_common::overwrite::Existing;
 use decompose_common::restarts::RestartReport;
 use decompose_common::run_folder::RunFolder;
 use decompose_plot::Timing;

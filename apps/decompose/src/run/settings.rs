@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use decompose_common::checkpoint::CheckpointRule;
 use decompose_common::machine::hardware_threads;
-use decompose_common::output::Existing;
+use decompose_common::overwrite::Existing;
 use decompose_common::progress::Verbosity;
 use decompose_common::run_folder::{RunFolder, resumable};
 use decompose_common::stopping::StopRule;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use decompose_common::interrupt;
 use decompose_common::model::{Link, Meaning, Model, Stored, TtModel};
-use decompose_common::output::Existing;
+use decompose_common::overwrite::Existing;
 use decompose_common::progress::{Screen, Verbosity};
 use decompose_common::run_folder::{Contents, RunFolder};
 use decompose_formats::stats::grouped;

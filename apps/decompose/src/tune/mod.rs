@@ -17,7 +17,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use decompose_common::interrupt;
-use decompose_common::output::Existing;
+use decompose_common::overwrite::Existing;
 use decompose_common::progress::{Screen, Verbosity};
 use decompose_common::run_folder::{Contents, RunFolder};
 use decompose_core::cost::Machine;

@@ -9,7 +9,7 @@ use crate::autoschedule::constraints::solve::End;
 use crate::autoschedule::constraints::system::Layouts;
 use crate::autoschedule::constraints::trees::trees;
 use crate::autoschedule::constraints::{NAME, Solution};
-use crate::autoschedule::orders::ordered;
+use crate::autoschedule::level_orders::ordered;
 use crate::autoschedule::paths::PathList;
 use crate::autoschedule::work::Work;
 use crate::autoschedule::{

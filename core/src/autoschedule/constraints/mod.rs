@@ -37,7 +37,7 @@ use std::fmt;
 
 use decompose_formats::counted;
 
-use crate::autoschedule::orders::search_each;
+use crate::autoschedule::level_orders::search_each;
 use crate::autoschedule::paths::widening;
 use crate::autoschedule::work::Work;
 use crate::autoschedule::{

@@ -33,9 +33,9 @@ mod tests;
 
 use std::time::Instant;
 
-use crate::autoschedule::orders::ordered;
+use crate::autoschedule::fallback_nest::sparse_outside;
+use crate::autoschedule::level_orders::ordered;
 use crate::autoschedule::paths::no_schedule;
-use crate::autoschedule::sparse_outside::sparse_outside;
 use crate::autoschedule::{
     Breadth, Candidate, OrdersFound, Scheduler, SearchLimits, SearchOutcome, SearchReport,
     StopReason, Storage, finish, rank,

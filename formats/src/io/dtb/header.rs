@@ -1,8 +1,8 @@
 //! The header of a `.dtb` file, and where the arrays lie.
 
-use crate::dims::ModeOrder;
 use crate::error::FormatError;
-use crate::ints::Width;
+use crate::modes::ModeOrder;
+use crate::narrow_ints::Width;
 
 /// The first bytes of every `.dtb` file.
 pub(in crate::io) const MAGIC: [u8; 8] = *b"\x89DTB\r\n\x1a\n";

@@ -10,8 +10,6 @@ use memmap2::Mmap;
 use crate::array::Array;
 use crate::coo::Coo;
 use crate::error::FormatError;
-use crate::ints::Ints;
-use crate::ints::Width;
 use crate::io::dtb::header;
 use crate::io::dtb::header::Header;
 use crate::io::dtb::header::Places;
@@ -21,6 +19,8 @@ use crate::io::report::ExtentsFrom;
 use crate::io::report::ReadReport;
 use crate::io::source::Compression;
 use crate::io::source::Format;
+use crate::narrow_ints::Ints;
+use crate::narrow_ints::Width;
 use crate::value::Value;
 
 /// Opens a non-empty file: the arrays stay in the file, unless its value type is another.

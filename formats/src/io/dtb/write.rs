@@ -4,8 +4,8 @@ use std::io;
 use std::io::Write;
 
 use crate::coo::Coo;
-use crate::ints::{Ints, Width, each_width};
 use crate::io::dtb::header::Header;
+use crate::narrow_ints::{Ints, Width, each_width};
 use crate::value::Value;
 
 /// Writes `coo` with its coordinate widths, at least four bytes, and the order in which it is known to be sorted.

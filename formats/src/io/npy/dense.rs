@@ -7,7 +7,7 @@ use ndarray::{ArrayD, IxDyn, ShapeBuilder};
 
 use crate::dense::DenseTensor;
 use crate::error::FormatError;
-use crate::io::limit;
+use crate::io::claimed_sizes;
 use crate::io::npy::header;
 use crate::io::npy::header::AxisOrder;
 use crate::io::npy::header::NpyHeader;
@@ -37,7 +37,7 @@ pub fn read_dense<V: Value>(
     while values.len() < count {
         let bytes = PIECE.min((count - values.len()) * size);
         reader.read_exact(&mut piece[..bytes]).map_err(|error| header::unreadable(error, file))?;
-        limit::grow(&mut values, bytes / size, file)?;
+        claimed_sizes::grow(&mut values, bytes / size, file)?;
         let elements = piece[..bytes].chunks_exact(size);
         values.extend(elements.map(|bytes| V::from_f64(header.element.number(bytes))));
     }

@@ -9,7 +9,7 @@ use std::io::Read;
 use std::path::PathBuf;
 
 use crate::error::FormatError;
-use crate::io::limit;
+use crate::io::claimed_sizes;
 
 /// The first bytes of every `.npy` file.
 pub(in crate::io) const MAGIC: &[u8] = b"\x93NUMPY";
@@ -128,7 +128,7 @@ impl NpyHeader {
     /// [`FormatError::TooLarge`] if they are not.
     pub fn admit(&self, each: usize, limit: u64, file: &str) -> Result<usize, FormatError> {
         let needs = self.count().and_then(|count| count.checked_mul(each));
-        limit::check(needs.map_or(u64::MAX, |needs| needs as u64), limit, file)?;
+        claimed_sizes::check(needs.map_or(u64::MAX, |needs| needs as u64), limit, file)?;
         Ok(self.count().unwrap_or(0))
     }
 }

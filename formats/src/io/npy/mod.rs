@@ -8,17 +8,17 @@ use std::num::NonZero;
 use rayon::prelude::*;
 
 use crate::coo::Coo;
-use crate::dims::ModeOrder;
 use crate::error::FormatError;
-use crate::ints::Ints;
-use crate::ints::Width;
-use crate::io::limit;
+use crate::io::claimed_sizes;
 use crate::io::options::Missing;
 use crate::io::options::ReadOptions;
 use crate::io::report::ExtentsFrom;
 use crate::io::report::ReadReport;
 use crate::io::source::Compression;
 use crate::io::source::Format;
+use crate::modes::ModeOrder;
+use crate::narrow_ints::Ints;
+use crate::narrow_ints::Width;
 use crate::value::Value;
 
 pub use crate::io::npy::dense::read_dense;
@@ -113,7 +113,7 @@ impl Cells<'_> {
         }
         let widths: usize = extents.iter().map(|&extent| Width::listed(extent).bytes()).sum();
         let needs = tally.entries as u64 * (size_of::<(usize, V)>() + widths + V::BYTES) as u64;
-        limit::check(needs, max_bytes.unwrap_or(u64::MAX), self.file)?;
+        claimed_sizes::check(needs, max_bytes.unwrap_or(u64::MAX), self.file)?;
         let size = self.header.element.bytes();
         let parts = self.bytes.par_chunks(PART * size).enumerate();
         let found: Vec<(usize, V)> = parts

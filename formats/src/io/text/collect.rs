@@ -8,8 +8,8 @@ use crate::error::LineFault;
 use crate::io::options::Base;
 use crate::io::report::BaseFrom;
 use crate::io::report::ExtentsFrom;
-use crate::io::text::look;
-use crate::io::text::look::RowOrder;
+use crate::io::text::column_ranges;
+use crate::io::text::column_ranges::RowOrder;
 use crate::io::text::row;
 use crate::io::text::row::Bad;
 use crate::io::text::row::Coordinate;
@@ -70,7 +70,8 @@ pub(super) fn piece<I: Coordinate, V: Value>(
     let (counts, stop) = row::parse(text, limits.layout, out);
     let columns: Vec<&[I]> = out.columns.iter().map(|column| &column[..counts.rows]).collect();
     // A second look at the columns, still in cache, is cheaper than checks between the digits.
-    let ranges: Vec<(u64, u64)> = columns.iter().map(|column| look::range(column)).collect();
+    let ranges: Vec<(u64, u64)> =
+        columns.iter().map(|column| column_ranges::range(column)).collect();
     let order = RowOrder::of(&columns);
     let sighting = Sighting { text, limits, columns: &columns, ranges: &ranges };
     let zero = sighting.first(|_, index| index == 0);

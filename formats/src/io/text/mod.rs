@@ -3,27 +3,27 @@
 //! | phase | in -> out | where |
 //! |---|---|---|
 //! | prelude | first bytes -> dialect, order, header | `prelude`, `market` |
-//! | array | elements of a dense matrix -> [`Coo`] | `array` |
+//! | array | elements of a dense matrix -> [`Coo`] | `market_array` |
 //! | parse | lines -> columns of indices as written, less one | `row`, `vector`, `number` |
-//! | look | columns in cache -> ranges, whether they ascend | `look` |
-//! | spread | whole text -> pieces parsed by all threads | `windows` (files), `blocks` (streams) |
+//! | look | columns in cache -> ranges, whether they ascend | `column_ranges` |
+//! | spread | whole text -> pieces parsed by all threads | `windows` (files), `stream` (streams) |
 //! | collect | pieces -> counts, largest indices, first bad line | `collect` |
 //! | finish | columns -> base decided, extents -> [`Coo`] | here |
 //!
 //! A row costs a few nanoseconds a number and no allocation.  The result, including the error of
 //! a bad file, does not depend on the number of threads or their timing.
 
-mod array;
-mod blocks;
+#[cfg(test)]
+mod agreement_tests;
 mod collect;
-mod look;
+mod column_ranges;
 mod market;
+mod market_array;
 pub(super) mod number;
 mod prelude;
 pub(super) mod row;
+mod stream;
 mod vector;
-#[cfg(test)]
-mod ways;
 mod windows;
 
 use std::io;
@@ -37,10 +37,8 @@ use crate::coo::Coo;
 use crate::error::FormatError;
 use crate::error::LineError;
 use crate::error::LineFault;
-use crate::ints::Ints;
-use crate::ints::Width;
+use crate::io::claimed_sizes;
 use crate::io::hash;
-use crate::io::limit;
 use crate::io::map::Bytes;
 use crate::io::options::Base;
 use crate::io::options::Progress;
@@ -52,7 +50,6 @@ use crate::io::report::ReadReport;
 use crate::io::report::TextReport;
 use crate::io::source::Compression;
 use crate::io::source::Format;
-use crate::io::text::blocks::Grown;
 use crate::io::text::collect::Collector;
 use crate::io::text::collect::End;
 use crate::io::text::collect::Limits;
@@ -62,8 +59,11 @@ use crate::io::text::prelude::Head;
 use crate::io::text::prelude::Prelude;
 use crate::io::text::row::Coordinate;
 use crate::io::text::row::Layout;
+use crate::io::text::stream::Grown;
 use crate::io::text::windows::Columns;
 use crate::io::text::windows::Lines;
+use crate::narrow_ints::Ints;
+use crate::narrow_ints::Width;
 use crate::value::Value;
 
 /// Bytes looked at first for the prelude; more if it is longer.
@@ -95,7 +95,7 @@ pub(super) fn read_windows<V: Value>(
     if prelude.form == Form::Array {
         let bytes = text.window(start..text.len()).map_err(refused)?;
         let stored = Stored { bytes: text.len(), compression: Compression::None };
-        return array::read(&bytes, stored, &prelude, &limits, file);
+        return market_array::read(&bytes, stored, &prelude, &limits, file);
     }
     let window = options.window.max(1) as u64;
     let hash = if options.hash { hash::Windows::new(text.len(), window) } else { None };
@@ -174,11 +174,11 @@ pub(super) fn read_blocks<V: Value>(
         let mut bytes = Vec::new();
         let most = options.max_bytes.unwrap_or(u64::MAX);
         body.by_ref().take(most.saturating_add(1)).read_to_end(&mut bytes).map_err(damaged)?;
-        limit::check(bytes.len() as u64, most, file)?;
+        claimed_sizes::check(bytes.len() as u64, most, file)?;
         let stored = Stored { bytes: (prelude.bytes + bytes.len()) as u64, compression };
-        return array::read(&bytes, stored, &prelude, &limits, file);
+        return market_array::read(&bytes, stored, &prelude, &limits, file);
     }
-    let (grown, bytes) = blocks::parse(body, options.window, &mut collector, &damaged)?;
+    let (grown, bytes) = stream::parse(body, options.window, &mut collector, &damaged)?;
     let stored = Stored { bytes: bytes + prelude.bytes as u64, compression };
     let finish = Finish { prelude: &prelude, stored };
     match grown {
@@ -197,7 +197,7 @@ fn check_head(bytes: u64, file: &str) -> Result<(), FormatError> {
     Err(FormatError::Unsupported { file: file.to_owned(), what, remedy })
 }
 
-fn arrays<I: Coordinate, V: Value>((columns, values): blocks::Columns<I, V>) -> Columns<I, V> {
+fn arrays<I: Coordinate, V: Value>((columns, values): stream::Columns<I, V>) -> Columns<I, V> {
     (columns.into_iter().map(Array::from).collect(), Array::from(values))
 }
 

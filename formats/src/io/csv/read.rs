@@ -15,8 +15,10 @@ use crate::coo::Coo;
 use crate::error::FormatError;
 use crate::error::LineError;
 use crate::error::LineFault;
-use crate::ints::Ints;
-use crate::io::limit;
+use crate::io::claimed_sizes;
+use crate::io::csv::ModeNames;
+use crate::io::csv::Table;
+use crate::io::csv::TableOptions;
 use crate::io::open;
 use crate::io::open::Counted;
 use crate::io::open::Opened;
@@ -24,11 +26,9 @@ use crate::io::options::Missing;
 use crate::io::options::Progress;
 use crate::io::source::Compression;
 use crate::io::source::Source;
-use crate::io::table::ModeNames;
-use crate::io::table::Table;
-use crate::io::table::TableOptions;
 use crate::io::text::number;
 use crate::io::text::row;
+use crate::narrow_ints::Ints;
 use crate::value::Value;
 
 /// Bytes of the longest row: a quote that is never closed would take the rest of the file.
@@ -154,7 +154,7 @@ impl<R: Read> Rows<'_, R> {
                 missing += 1;
                 continue;
             };
-            limit::grow(&mut values, 1, self.file)?;
+            claimed_sizes::grow(&mut values, 1, self.file)?;
             values.push(value);
             for (codes, &column) in codes.iter_mut().zip(&columns.modes) {
                 let label = record.get(column).unwrap_or_default();
@@ -250,7 +250,7 @@ impl<R: Read> Rows<'_, R> {
     fn check_memory<V: Value>(&self, codes: &[Codes], rows: usize) -> Result<(), FormatError> {
         let labels: usize = codes.iter().map(|codes| codes.bytes).sum();
         let needs = rows * (codes.len() * size_of::<u32>() + V::BYTES) + labels;
-        limit::check(needs as u64, self.options.max_bytes.unwrap_or(u64::MAX), self.file)
+        claimed_sizes::check(needs as u64, self.options.max_bytes.unwrap_or(u64::MAX), self.file)
     }
 
     fn bad(&self, record: &ByteRecord, fault: LineFault) -> FormatError {
@@ -305,7 +305,7 @@ impl Codes {
                 number
             }
         };
-        limit::grow(&mut self.column, 1, file)?;
+        claimed_sizes::grow(&mut self.column, 1, file)?;
         self.column.push(number);
         Ok(())
     }

@@ -4,7 +4,7 @@
 //! vectors.
 
 use crate::io::text::row::Coordinate;
-use crate::wide;
+use crate::simd;
 
 /// Rows compared at a time; what is known of them stays in registers and the first-level cache.
 const BLOCK: usize = 512;
@@ -17,7 +17,7 @@ pub(super) fn range<I: Coordinate>(column: &[I]) -> (u64, u64) {
         let index = index.zero_based();
         (index.min(least), index.max(most))
     };
-    let (least, most) = wide::run(|| column.iter().fold((first, first), ends));
+    let (least, most) = simd::run(|| column.iter().fold((first, first), ends));
     (least.number(), most.number())
 }
 
@@ -41,7 +41,7 @@ impl RowOrder {
         // Blocks overlap by one row, so that every neighbouring pair meets in one of them.
         let ascends = |start: usize| {
             let end = rows.min(start + BLOCK + 1);
-            wide::run(|| block_ascends(columns, start, end))
+            simd::run(|| block_ascends(columns, start, end))
         };
         match rows {
             0 => RowOrder::Empty,

@@ -1,4 +1,4 @@
-//! Normal equations of the rows of a factor, compiled as kernels are (`slices.c`).
+//! Normal equations of the rows of a factor, compiled as kernels are (`normal_equations.c`).
 //!
 //! ```text
 //! N(i) = sum over the entries of slice i of w w^T,   h(i) = sum of x w,
@@ -24,7 +24,7 @@ use crate::error::CoreError;
 use crate::runtime::compiler::Toolchain;
 use crate::runtime::kernel::{Entry, open};
 
-static SOURCE: &str = include_str!("slices.c");
+static SOURCE: &str = include_str!("normal_equations.c");
 
 /// How many entries ahead rows are asked for.
 const AHEAD: usize = 16;

@@ -5,9 +5,9 @@ use std::path::Path;
 
 use crate::coo::Coo;
 use crate::error::FormatError;
+use crate::io::csv::ModeNames;
+use crate::io::csv::TableFile;
 use crate::io::options::Base;
-use crate::io::table::ModeNames;
-use crate::io::table::TableFile;
 use crate::io::write::Overwrite;
 use crate::io::write::compressed_file;
 use crate::value::Value;

@@ -1,6 +1,6 @@
 //! Which modes to merge, so that TTMcs of a sweep share their work.
 //!
-//! As in [`plan`](crate::sweep::merged_mttkrp), few tuples of coordinates in some modes make these better taken as
+//! As in [`plan`](crate::sweep::mttkrp_merges), few tuples of coordinates in some modes make these better taken as
 //! one, with a number `n` for each tuple:
 //!
 //! ```text

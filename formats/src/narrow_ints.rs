@@ -7,7 +7,7 @@ use rayon::iter::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIter
 use rayon::slice::{ParallelSlice, ParallelSliceMut};
 
 use crate::array::Array;
-use crate::wide;
+use crate::simd;
 
 /// Numbers that one task copies.
 const PART: usize = 1 << 16;
@@ -201,7 +201,7 @@ fn recut<T: Int, U: Int>(from: &[T]) -> Array<U> {
     let parts = copy.make_mut().par_chunks_mut(PART).zip(from.par_chunks(PART));
     parts.for_each(|(to, from)| {
         let numbers = to.iter_mut().zip(from);
-        wide::run(|| numbers.for_each(|(to, from)| *to = U::cut(from.wide())));
+        simd::run(|| numbers.for_each(|(to, from)| *to = U::cut(from.wide())));
     });
     copy
 }

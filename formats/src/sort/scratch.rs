@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use memmap2::MmapMut;
 
 use crate::error::FormatError;
-use crate::ints::{Ints, Width};
-use crate::pages;
+use crate::huge_pages;
+use crate::narrow_ints::{Ints, Width};
 
 /// Memory that nobody needs now.
 ///
@@ -62,7 +62,7 @@ fn fresh(bytes: usize) -> Result<MmapMut, FormatError> {
     let Ok(memory) = MmapMut::map_anon(bytes.max(1)) else {
         return Err(FormatError::NotATensor(format!("no memory to sort it: {bytes} bytes")));
     };
-    pages::ask_in_order(&memory);
-    pages::take(&memory);
+    huge_pages::ask_in_order(&memory);
+    huge_pages::take(&memory);
     Ok(memory)
 }

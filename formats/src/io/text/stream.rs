@@ -12,7 +12,7 @@ use std::sync::mpsc::SyncSender;
 use rayon::prelude::*;
 
 use crate::error::FormatError;
-use crate::io::limit;
+use crate::io::claimed_sizes;
 use crate::io::text::LONGEST_LINE;
 use crate::io::text::collect;
 use crate::io::text::collect::Collector;
@@ -123,7 +123,7 @@ fn gather<V: Value>(
             match collector.add(piece) {
                 Ok(()) => {
                     all = all.append(columns, collector.file)?;
-                    limit::check(all.bytes(), limits.max_bytes, collector.file)?;
+                    claimed_sizes::check(all.bytes(), limits.max_bytes, collector.file)?;
                 }
                 Err(End::Error(error)) => return Err(error),
                 // Blocks of wide indices were parsed as such.
@@ -192,10 +192,10 @@ fn joined<I: Copy, V: Copy>(
     file: &str,
 ) -> Result<Columns<I, V>, FormatError> {
     for (all, block) in all.0.iter_mut().zip(&block.0) {
-        limit::grow(all, block.len(), file)?;
+        claimed_sizes::grow(all, block.len(), file)?;
         all.extend_from_slice(block);
     }
-    limit::grow(&mut all.1, block.1.len(), file)?;
+    claimed_sizes::grow(&mut all.1, block.1.len(), file)?;
     all.1.extend_from_slice(&block.1);
     Ok(all)
 }

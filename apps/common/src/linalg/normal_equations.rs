@@ -1,6 +1,6 @@
 //! One small symmetric system a row: the normal equations of row-wise least squares.
 
-use decompose_formats::wide;
+use decompose_formats::simd;
 use ndarray::ArrayView2;
 
 use crate::error::CommonError;
@@ -30,8 +30,8 @@ pub fn solve_spd(a: &[f64], b: &mut [f64], scratch: &mut Vec<f64>) -> Result<(),
     let n = b.len();
     scratch.clear();
     scratch.extend_from_slice(a);
-    match wide::run(|| factorise(scratch, a, n)) {
-        Pivots::Sound => wide::run(|| substitute(scratch, b)),
+    match simd::run(|| factorise(scratch, a, n)) {
+        Pivots::Sound => simd::run(|| substitute(scratch, b)),
         Pivots::Tiny => {
             let view = ArrayView2::from_shape((n, n), a);
             let view = view.map_err(|e| CommonError::NotAModel(e.to_string()))?;

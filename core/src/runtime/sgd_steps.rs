@@ -1,4 +1,4 @@
-//! Steps of stochastic gradient descent on squared distances, compiled as kernels are (`steps.c`).
+//! Steps of stochastic gradient descent on squared distances, compiled as kernels are (`sgd_steps.c`).
 #![expect(unsafe_code, reason = "calling compiled loops")]
 
 use std::ffi::c_void;
@@ -12,7 +12,7 @@ use crate::error::CoreError;
 use crate::runtime::compiler::Toolchain;
 use crate::runtime::kernel::{Entry, open};
 
-static SOURCE: &str = include_str!("steps.c");
+static SOURCE: &str = include_str!("sgd_steps.c");
 
 /// The loop for CP models of one order and rank.
 #[derive(Clone)]

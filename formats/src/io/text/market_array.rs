@@ -2,12 +2,9 @@
 //! then an element a line, first mode fastest; of symmetric ones the lower triangle only.
 
 use crate::coo::Coo;
-use crate::dims::ModeOrder;
 use crate::error::FormatError;
 use crate::error::LineError;
-use crate::ints::Ints;
-use crate::ints::Width;
-use crate::io::limit;
+use crate::io::claimed_sizes;
 use crate::io::options::Base;
 use crate::io::options::Missing;
 use crate::io::report::BaseFrom;
@@ -21,6 +18,9 @@ use crate::io::text::market::Symmetry;
 use crate::io::text::prelude::Prelude;
 use crate::io::text::row;
 use crate::io::text::row::Counts;
+use crate::modes::ModeOrder;
+use crate::narrow_ints::Ints;
+use crate::narrow_ints::Width;
 use crate::value::Value;
 
 /// Reads the elements behind the prelude; zeros are dropped unless NaN stands for what is unknown.
@@ -41,7 +41,7 @@ pub(super) fn read<V: Value>(
     let mut found = 0;
     let fits = |list: &List<V>| {
         let row = (extents.len() * size_of::<u64>() + V::BYTES) as u64;
-        limit::check(row * list.values.len() as u64, limits.max_bytes, file)
+        claimed_sizes::check(row * list.values.len() as u64, limits.max_bytes, file)
     };
     let mut at = 0;
     while at < text.len() {

@@ -14,9 +14,9 @@ use crate::io::options::Missing;
 use crate::io::source::Compression;
 use crate::value::Value;
 
-pub use crate::io::table::read::read_table;
-pub use crate::io::table::read::read_table_stream;
-pub use crate::io::table::write::write_table;
+pub use crate::io::csv::read::read_table;
+pub use crate::io::csv::read::read_table_stream;
+pub use crate::io::csv::write::write_table;
 
 /// What a table is to be read as.
 #[derive(Clone, Debug)]

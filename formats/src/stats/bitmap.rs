@@ -3,7 +3,7 @@
 //! The cells of a grid are those of a coarser one, or of one with fewer axes, taken apart: what is marked in the
 //! finer grid counts the cells of both.
 
-use crate::wide;
+use crate::simd;
 
 /// Entries looked at a time.
 pub(super) const BATCH: usize = 512;
@@ -76,7 +76,7 @@ impl Marks {
         for &Axis { column, shift, parts } in &self.grid.0 {
             let cells = cells.iter_mut().zip(&coords[column]);
             let next = |cell: u32, c: u32| cell.wrapping_mul(parts).wrapping_add(c >> shift);
-            wide::run(|| cells.for_each(|(cell, &coord)| *cell = next(*cell, coord)));
+            simd::run(|| cells.for_each(|(cell, &coord)| *cell = next(*cell, coord)));
         }
         for &cell in &*cells {
             set(&mut self.bits, cell);
