@@ -9,7 +9,7 @@
 //! | positions | each task holds the values at its own non-zeros |
 //! | assemble  | each task has a list of its own; the lists follow each other |
 //!
-//! Rows that are used at once are computed a few at a time: `windows`.
+//! Rows that are used at once are computed a few at a time: `root_slices`.
 //!
 //! How many tasks there are, [`Schedule::tasks_per_thread`](crate::schedule::Schedule) says.
 //! Which task does what depends on the number of threads only, and sums are taken in task order:
