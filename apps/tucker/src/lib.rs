@@ -30,5 +30,5 @@ pub use engine::Engine;
 pub use hosvd::{Hosvd, Target, Truncation, Unfolding, hosvd, working_bytes};
 pub use outcome::TuckerOutcome;
 pub use plan::{Forming, PlanRequest, TuckerPlan, plan, whole_bytes};
-pub use solve::{check_start, history_layout, solve, solve_above};
+pub use solve::{COMPARED_NNZ, check_start, history_layout, solve, solve_above};
 pub use steps::Role;

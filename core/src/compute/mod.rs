@@ -24,7 +24,7 @@ use crate::runtime::Toolchain;
 use crate::schedule::{JoinCounts, Pattern};
 
 pub use dense::{contract_dense, dense_bytes};
-pub use product::{Operands, product, run};
+pub use product::{Operands, plan_product, product, run, run_product};
 pub use steps::{Known, Step, first_step, suited_form};
 pub use tensor::Tensor;
 

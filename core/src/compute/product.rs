@@ -46,17 +46,44 @@ pub fn product<V: Value>(
     scheduler: &dyn Scheduler,
     toolchain: &Toolchain,
 ) -> Result<Tensor<V>, CoreError> {
-    let operands = Operands::of(tensors);
-    let Some(request) = known.request() else {
-        let arrays: Vec<&DenseTensor<V>> = operands.dense.iter().collect();
-        return contract_dense(&known.expr, &arrays).map(Tensor::Dense);
-    };
+    let planned = plan_product(known, scheduler)?;
+    run_product(known, planned.as_ref(), tensors, toolchain)
+}
+
+/// Finds the schedule of a product of which `known` tells all; `None` for dense operands alone.
+///
+/// # Errors
+///
+/// No schedule.
+pub fn plan_product(
+    known: &Known,
+    scheduler: &dyn Scheduler,
+) -> Result<Option<Planned>, CoreError> {
+    let Some(request) = known.request() else { return Ok(None) };
     let base = request.problem_on(&[]);
     let (machine, limits) = (Machine::here(), SearchLimits::default());
     let found = scheduler.search_storages(&base, &storages(&base), machine, &limits)?;
     let best = found.candidates.into_iter().next();
     let best = best.ok_or_else(|| CoreError::Internal("a search without a result".into()))?;
-    let planned = Planned::of(&request, &base, best);
+    Ok(Some(Planned::of(&request, &base, best)))
+}
+
+/// Computes a product of `tensors` as [`plan_product`] planned it.
+///
+/// # Errors
+///
+/// No memory.
+pub fn run_product<V: Value>(
+    known: &Known,
+    planned: Option<&Planned>,
+    tensors: Vec<Tensor<V>>,
+    toolchain: &Toolchain,
+) -> Result<Tensor<V>, CoreError> {
+    let operands = Operands::of(tensors);
+    let Some(planned) = planned else {
+        let arrays: Vec<&DenseTensor<V>> = operands.dense.iter().collect();
+        return contract_dense(&known.expr, &arrays).map(Tensor::Dense);
+    };
     let mut contraction = planned.build(operands.sparse, toolchain)?;
     let pack = |(at, array): (usize, &DenseTensor<V>)| contraction.pack(at, array);
     let packed = operands.dense.iter().enumerate().map(pack).collect::<Result<Vec<_>, _>>()?;

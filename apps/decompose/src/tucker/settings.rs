@@ -5,16 +5,12 @@ use std::path::PathBuf;
 
 use decompose_core::sweep::{Merging, Trees};
 use decompose_tucker::{
-    Method, Target, Truncation, TuckerConfig, check_order, check_ranks, saved_ranks,
+    COMPARED_NNZ, Method, Target, Truncation, TuckerConfig, check_order, check_ranks, saved_ranks,
 };
 
 use crate::failure::Failure;
 use crate::run::settings::{RunArgs, RunDefaults, RunSettings};
 use crate::tucker::args::{AboveHosvd, Init, MethodName, TuckerArgs};
-
-/// Non-zeros up to which a run is compared with a HOSVD: about a second at ranks of 16 on two cores.  With
-/// millions it takes seconds to minutes, in part longer than the iterations.
-const COMPARED_NNZ: usize = 500_000;
 
 /// All decisions about a run.
 #[derive(Clone, Debug)]

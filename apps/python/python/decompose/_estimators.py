@@ -1,0 +1,102 @@
+"""The solvers as estimators: options in the constructor, ``fit``, results with a trailing underscore."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, Callable, ClassVar
+
+from ._models import Model
+from ._solvers import complete, cp, tt, tucker
+
+
+class _Estimator:
+    """Options by name; ``fit`` hands them to a solver.
+
+    ``random_state`` is the solver's ``seed``.  ``model_`` holds the model after :meth:`fit`, and the attributes of the
+    model have names with a trailing underscore: ``factors_``, ``weights_``, ``fit_``, ``history_``.
+    """
+
+    _solver: ClassVar[Callable]
+
+    def __init__(self, *ranks: Any, random_state: int = 0, **options: Any) -> None:
+        names = list(inspect.signature(type(self)._solver).parameters)[1:]
+        rank = names[0]
+        if len(ranks) > 1:
+            raise TypeError(f"{type(self).__name__} takes {rank} and options by name")
+        if ranks:
+            options[rank] = ranks[0]
+        unknown = [name for name in options if name not in names or name == "seed"]
+        if unknown:
+            raise TypeError(f"no option {unknown[0]!r}; there are {[n for n in names if n != 'seed']}")
+        self._options = {"random_state": random_state, **options}
+
+    def get_params(self, deep: bool = True) -> dict:
+        """The options that were given."""
+        return dict(self._options)
+
+    def set_params(self, **options: Any) -> "_Estimator":
+        """Change options; return the estimator."""
+        changed = {**self._options, **options}
+        self.__init__(**changed)
+        return self
+
+    def fit(self, x: Any, y: Any = None) -> "_Estimator":
+        """Fit the model to a tensor; return the estimator."""
+        options = dict(self._options)
+        seed = options.pop("random_state")
+        self.model_: Model = type(self)._solver(x, seed=seed, **options)
+        return self
+
+    def fit_transform(self, x: Any, y: Any = None) -> Model:
+        """Fit the model and return it."""
+        return self.fit(x).model_
+
+    def predict(self, coords: Any) -> Any:
+        """The model's values at coordinates, one row per mode."""
+        return self.model_.predict(coords)
+
+    def score(self, x: Any, y: Any = None) -> float:
+        """The fit of the model to a tensor."""
+        return self.model_.score(x)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.endswith("_") and not name.endswith("__") and "model_" in self.__dict__:
+            return getattr(self.__dict__["model_"], name[:-1])
+        raise AttributeError(f"{type(self).__name__} has no attribute {name!r}; was it fitted?")
+
+    def __repr__(self) -> str:
+        options = ", ".join(f"{name}={value!r}" for name, value in self._options.items())
+        return f"{type(self).__name__}({options})"
+
+
+class CPDecomposition(_Estimator):
+    """CP-ALS with the options of :func:`decompose.cp`."""
+
+    _solver = staticmethod(cp)
+
+
+class TuckerDecomposition(_Estimator):
+    """Tucker with the options of :func:`decompose.tucker`."""
+
+    _solver = staticmethod(tucker)
+
+
+class TensorTrainDecomposition(_Estimator):
+    """Tensor trains with the options of :func:`decompose.tt`."""
+
+    _solver = staticmethod(tt)
+
+
+class TensorCompletion(_Estimator):
+    """Completion with the options of :func:`decompose.complete`."""
+
+    _solver = staticmethod(complete)
+
+    def score(self, x: Any, y: Any = None) -> float:
+        """Minus the root mean square error at the elements of a tensor: the larger, the better."""
+        import numpy as np
+
+        from ._tensor import observed
+
+        x = observed(x, duplicates="mean")
+        return -float(np.sqrt(np.mean((x.values - self.model_.predict(x.coords)) ** 2)))

@@ -1,0 +1,282 @@
+"""The solvers."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Callable, NamedTuple, Sequence, Union
+
+import numpy as np
+
+from . import _decompose
+from ._models import CP, Model, TensorTrain, Tucker, of_arrays
+from ._tensor import SparseTensor, observed, tensor
+
+
+class Progress(NamedTuple):
+    """What a callback hears of an iteration."""
+
+    restart: int
+    iteration: int
+    #: The fit; of a completion the error that decides.
+    value: float
+
+
+Callback = Union[Callable[[Progress], Any], bool, None]
+
+
+def cp(
+    x: Any,
+    rank: int,
+    *,
+    nonneg: bool | Sequence[int] = False,
+    reg: float = 0.0,
+    init: Any = "random",
+    seed: int = 0,
+    restarts: int = 1,
+    tol: float = 1e-5,
+    max_iters: int = 50,
+    max_time: float | None = None,
+    threads: int | None = None,
+    progress: Callback = None,
+) -> CP:
+    """Decompose a tensor into ``rank`` components by alternating least squares (CP-ALS).
+
+    Parameters
+    ----------
+    x
+        Anything that :func:`decompose.tensor` takes.
+    rank
+        The number of components.
+    nonneg
+        True for all modes, or a list of modes, from 0, whose factors have no negative entries.
+    reg
+        The weight of ``||A_n||^2`` in the objective.
+    init
+        ``"random"``, ``"nvecs"`` (leading singular vectors), or factors: a list of arrays ``(I_n, rank)`` or a CP model.
+    seed, restarts
+        Start k uses ``seed + k``; the best fit is kept.
+    tol, max_iters, max_time
+        Iterations end at a change of the fit below ``tol``, after ``max_iters``, or after ``max_time`` seconds.
+    threads
+        The number of threads; by default all.  The same input, options and number give the same bits.
+    progress
+        A function that hears :class:`Progress` after each iteration, or True for a bar (with tqdm).
+    """
+    x = _ready(x)
+    modes = list(range(x.ndim)) if nonneg is True else [] if nonneg is False else [int(m) for m in nonneg]
+    factors = None
+    if isinstance(init, CP):
+        init = init.factors
+    if not isinstance(init, str):
+        factors, init = [np.ascontiguousarray(factor, dtype=np.float64) for factor in init], "random"
+    options = {"rank": rank, "nonneg": modes, "reg": reg, "init": init, "factors": factors}
+    course = (seed, restarts, tol, max_iters, max_time, threads)
+    return _solve(_decompose.cp, "cp", (x,), options, course, progress)
+
+
+def tucker(
+    x: Any,
+    ranks: int | Sequence[int] | None = None,
+    *,
+    eps: float | None = None,
+    method: str = "hooi",
+    nonneg: bool = False,
+    init: str = "random",
+    seed: int = 0,
+    restarts: int = 1,
+    tol: float = 1e-5,
+    max_iters: int = 50,
+    max_time: float | None = None,
+    threads: int | None = None,
+    progress: Callback = None,
+) -> Tucker:
+    """Decompose a tensor into a small core and one factor per mode.
+
+    Parameters
+    ----------
+    ranks
+        One rank per mode, or one for all.
+    eps
+        In the place of ranks: the bound on the relative error, for which singular values find the ranks.
+    method
+        ``"hooi"`` (higher-order orthogonal iteration), ``"hosvd"`` or ``"st-hosvd"`` (no iterations).
+    nonneg
+        Factors and core without negative entries.
+    init
+        ``"random"`` or ``"hosvd"``.
+
+    The others are those of :func:`cp`.
+    """
+    options = {"ranks": _ranks(ranks, eps), "eps": eps, "method": method, "nonneg": nonneg, "init": init}
+    course = (seed, restarts, tol, max_iters, max_time, threads)
+    return _solve(_decompose.tucker, "tucker", (_ready(x),), options, course, progress)
+
+
+def tt(
+    x: Any,
+    ranks: int | Sequence[int] | None = None,
+    *,
+    eps: float | None = None,
+    max_rank: int | None = None,
+    method: str | None = None,
+    seed: int = 0,
+    restarts: int = 1,
+    tol: float = 1e-5,
+    max_iters: int = 50,
+    max_time: float | None = None,
+    threads: int | None = None,
+    progress: Callback = None,
+) -> TensorTrain:
+    """Decompose a tensor into a tensor train.
+
+    Parameters
+    ----------
+    ranks
+        One rank per bond, or one for all.
+    eps, max_rank
+        In the place of ranks: the bound on the relative error, and the most that a rank may be.
+    method
+        ``"als"`` (default with ranks), ``"svd"`` (default with ``eps``) or ``"dmrg"``.
+
+    The others are those of :func:`cp`.
+    """
+    options = {"ranks": _ranks(ranks, eps), "eps": eps, "max_rank": max_rank, "method": method}
+    course = (seed, restarts, tol, max_iters, max_time, threads)
+    return _solve(_decompose.tt, "tt", (_ready(x),), options, course, progress)
+
+
+def complete(
+    x: Any,
+    rank: int | Sequence[int],
+    *,
+    model: str = "cp",
+    val: Any = None,
+    test: Any = None,
+    split: Sequence[float] | None = (0.8, 0.1, 0.1),
+    time_mode: int | None = None,
+    algorithm: str | None = None,
+    loss: str = "gaussian",
+    huber_delta: float | None = None,
+    reg: float | Sequence[float] | str = 0.01,
+    nonneg: bool = False,
+    biases: bool = False,
+    patience: int = 20,
+    step: float | None = None,
+    seed: int = 0,
+    restarts: int = 1,
+    tol: float = 1e-4,
+    max_iters: int = 500,
+    max_time: float | None = None,
+    threads: int | None = None,
+    progress: Callback = None,
+) -> Model:
+    """Fit a model to observed elements, where one that is not listed is unknown, not zero.
+
+    Parameters
+    ----------
+    x
+        Anything that :func:`decompose.tensor` takes; of a dense array NaN is unknown and zeros are observed.
+        Elements that share their coordinates are averaged.
+    rank
+        The number of components; of ``model="tucker"`` or ``"tt"`` a rank or a list of them.
+    val, test
+        Held-out elements: those that end the fit, and those that judge it.
+    split
+        Without ``val`` and ``test``: the shares of training, validation and test elements; None fits all.
+    time_mode
+        Split by the index of this mode instead of at random: the last indices are the test.
+    algorithm
+        als, als-cg, ccd, sgd, adam or lbfgs; by default als for the gaussian loss and lbfgs for others.
+    loss, huber_delta
+        gaussian, poisson, bernoulli, huber or gamma; from where huber is linear.
+    reg
+        The ridge, one or one per factor; ``"auto"`` lets the validation error choose it.
+    biases
+        Add an offset and one per index (``model="cp"``).
+    patience
+        Epochs without an improvement by ``tol`` that end the fit.
+
+    The scores are in ``info``: ``info["test"]["rmse"]``; baselines in ``info["baselines"]``.
+    """
+    parts = [None if part is None else observed(part, duplicates="mean") for part in (val, test)]
+    x = _told(observed(x, duplicates="mean"))
+    options = {
+        "model": model,
+        "ranks": [rank] if isinstance(rank, (int, np.integer)) else [int(r) for r in rank],
+        "algorithm": algorithm,
+        "loss": loss,
+        "huber_delta": huber_delta,
+        "reg": [] if reg == "auto" else [float(reg)] if np.isscalar(reg) else [float(r) for r in reg],
+        "nonneg": nonneg,
+        "biases": biases,
+        "patience": patience,
+        "step": step,
+        "split": [] if split is None else [float(share) for share in split],
+        "time_mode": time_mode,
+    }
+    held_out = tuple(None if part is None else part._inner for part in parts)
+    course = (seed, restarts, tol, max_iters, max_time, threads)
+    return _solve(_decompose.complete, model, (x, held_out), options, course, progress)
+
+
+def _ranks(ranks: Any, eps: float | None) -> list:
+    if (ranks is None) == (eps is None):
+        raise ValueError("give either ranks or eps, the bound on the relative error")
+    if ranks is None:
+        return []
+    return [int(ranks)] if isinstance(ranks, (int, np.integer)) else [int(rank) for rank in ranks]
+
+
+def _ready(x: Any) -> SparseTensor:
+    return _told(tensor(x))
+
+
+def _told(x: SparseTensor) -> SparseTensor:
+    """Warn once where kernels are interpreted."""
+    why = _decompose.interpreted()
+    if why is not None:
+        warnings.warn(f"kernels are interpreted, many times slower: {why}", RuntimeWarning, stacklevel=4)
+    return x
+
+
+def _solve(
+    function: Callable, kind: str, inputs: tuple, options: dict, course: tuple, progress: Callback
+) -> Any:
+    """Run a solver, and make a model of what it returns."""
+    names = ("seed", "restarts", "tol", "max_iters", "max_time", "threads")
+    options = {**options, **dict(zip(names, course))}
+    x, rest = inputs[0], inputs[1:]
+    with _Listener(progress, options["max_iters"] * options["restarts"]) as listener:
+        found = function(x._inner, *rest, {**options, "callback": listener.callback})
+    warning = found.pop("warning", None)
+    if warning:
+        warnings.warn(warning, RuntimeWarning, stacklevel=3)
+    return of_arrays(kind, found, x.labels)
+
+
+class _Listener:
+    """Hands progress to a function, or to a bar of tqdm."""
+
+    def __init__(self, progress: Callback, total: int) -> None:
+        self.callback = None
+        self.bar = None
+        if progress is True:
+            try:
+                from tqdm.auto import tqdm
+            except ImportError:
+                return
+            self.bar = tqdm(total=total, unit="it")
+            self.callback = self._advance
+        elif progress:
+            self.callback = lambda *told: progress(Progress(*told))
+
+    def _advance(self, _restart: int, _iteration: int, value: float) -> None:
+        self.bar.update()
+        self.bar.set_postfix_str(f"{value:.6f}")
+
+    def __enter__(self) -> "_Listener":
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        if self.bar is not None:
+            self.bar.close()

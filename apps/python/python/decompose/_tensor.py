@@ -1,0 +1,218 @@
+"""Tensors from whatever holds non-zero elements."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from typing import Any, Sequence
+
+import numpy as np
+
+from . import _decompose
+
+
+@dataclass(frozen=True)
+class SparseTensor:
+    """A sparse tensor: its non-zero elements, sorted and without duplicates.
+
+    Attributes
+    ----------
+    labels : list of (array or None)
+        For each mode the names of its indices, if it has any.
+    modes : list of (str or None)
+        The name of each mode, if it has one.
+    """
+
+    _inner: Any
+    labels: Sequence[Any] = field(default=(), repr=False)
+    modes: Sequence[Any] = field(default=(), repr=False)
+
+    @property
+    def shape(self) -> tuple:
+        """The extents of the modes."""
+        return tuple(self._inner.shape)
+
+    @property
+    def ndim(self) -> int:
+        """The number of modes."""
+        return len(self.shape)
+
+    @property
+    def nnz(self) -> int:
+        """The number of elements that are listed."""
+        return self._inner.nnz
+
+    @property
+    def dtype(self) -> np.dtype:
+        """float64 or float32."""
+        return np.dtype(self._inner.dtype)
+
+    @property
+    def coords(self) -> list:
+        """An array of coordinates for each mode, counted from 0; copies."""
+        return self._inner.coords()
+
+    @property
+    def values(self) -> np.ndarray:
+        """The values; a copy."""
+        return self._inner.values()
+
+    def to_dense(self) -> np.ndarray:
+        """The tensor as an array of all its cells."""
+        dense = np.zeros(self.shape, dtype=self.dtype)
+        dense[tuple(self.coords)] = self.values
+        return dense
+
+    def to_scipy(self) -> Any:
+        """The tensor as a ``scipy.sparse.csr_array``; it has two modes."""
+        import scipy.sparse
+
+        if self.ndim != 2:
+            raise ValueError(f"a tensor of {self.ndim} modes is no matrix")
+        return scipy.sparse.coo_array((self.values, tuple(self.coords)), shape=self.shape).tocsr()
+
+    def to_sparse(self) -> Any:
+        """The tensor as a ``sparse.COO``."""
+        import sparse
+
+        return sparse.COO(np.stack(self.coords), self.values, shape=self.shape)
+
+    def __repr__(self) -> str:
+        extents = " x ".join(map(str, self.shape))
+        return f"<SparseTensor {extents}, {self.nnz} non-zeros, {self.dtype}>"
+
+
+def tensor(
+    x: Any,
+    shape: Sequence[int] | None = None,
+    *,
+    modes: Sequence[str] | None = None,
+    value: str | None = None,
+    dtype: Any = None,
+    duplicates: str = "sum",
+) -> SparseTensor:
+    """Take a sparse tensor from ``x``.
+
+    Parameters
+    ----------
+    x
+        A path of a tensor file; a SciPy sparse array; ``(coords, values)`` or ``(coords, values, shape)`` with one
+        row of ``coords`` per mode, counted from 0; a pandas or Polars frame; a ``sparse.COO``; a ``pyttb.sptensor``;
+        or a dense array, whose zeros are not listed.
+    shape
+        The extents; by default the largest coordinates decide.
+    modes, value
+        Of a frame: the columns that are modes, by default all but ``value``; and the column of values, without
+        which each row counts 1.  Columns that are no integers become categories with labels.
+    dtype
+        float64 or float32; by default that of the values, else float64.
+    duplicates
+        What becomes of elements that share their coordinates: sum, mean, first, last, min, max or error.
+    """
+    if isinstance(x, SparseTensor):
+        return x
+    if isinstance(x, (str, os.PathLike)):
+        name = np.dtype(dtype or np.float64).name
+        return SparseTensor(_decompose.Tensor.read(os.fspath(x), name, duplicates))
+    if hasattr(x, "columns") and hasattr(x, "__getitem__"):
+        return _of_frame(x, shape, modes, value, (dtype, duplicates))
+    coords, values, own = _parts(x)
+    inner = _make(coords, values, shape if shape is not None else own, (dtype, duplicates))
+    return SparseTensor(inner)
+
+
+def _parts(x: Any) -> tuple:
+    """Return coordinates, values and shape of ``x``."""
+    if isinstance(x, (tuple, list)):
+        if len(x) not in (2, 3):
+            raise ValueError(f"a tuple of {len(x)}: give (coords, values) or (coords, values, shape)")
+        return list(x[0]), x[1], x[2] if len(x) == 3 else None
+    if hasattr(x, "subs") and hasattr(x, "vals"):  # pyttb.sptensor
+        return list(np.asarray(x.subs).T), np.asarray(x.vals).reshape(-1), x.shape
+    if hasattr(x, "tocoo"):  # SciPy
+        coo = x.tocoo()
+        coords = coo.coords if hasattr(coo, "coords") else (coo.row, coo.col)
+        return list(coords), coo.data, coo.shape
+    if hasattr(x, "coords") and hasattr(x, "data"):  # sparse.COO
+        return list(x.coords), x.data, x.shape
+    dense = np.asarray(x)
+    if dense.dtype.kind not in "biuf" or dense.ndim == 0:
+        raise TypeError(f"no tensor: {type(x).__name__}")
+    if np.isnan(dense).any():
+        raise ValueError("the array holds NaN; only `complete` takes it, for cells that are unknown")
+    coords = np.nonzero(dense)
+    return list(coords), dense[coords], dense.shape
+
+
+def _of_frame(frame: Any, shape: Any, modes: Any, value: Any, rest: tuple) -> SparseTensor:
+    """Take the rows of a frame as elements."""
+    columns = list(frame.columns)
+    names = [name for name in columns if name != value] if modes is None else list(modes)
+    missing = [name for name in names + ([] if value is None else [value]) if name not in columns]
+    if missing:
+        raise ValueError(f"the frame has no column {missing[0]!r}; it has {columns}")
+    coords, labels = [], []
+    for name in names:
+        column = np.asarray(frame[name])
+        if column.dtype.kind in "iu":
+            coords.append(column)
+            labels.append(None)
+        else:
+            codes, uniques = _factorize(column)
+            coords.append(codes)
+            labels.append(uniques)
+    values = np.ones(len(frame)) if value is None else np.asarray(frame[value])
+    return SparseTensor(_make(coords, values, shape, rest), labels, names)
+
+
+def _factorize(column: np.ndarray) -> tuple:
+    """Number the categories of a column in the order of their names."""
+    try:
+        import pandas
+    except ImportError:
+        uniques, codes = np.unique(column.astype(str), return_inverse=True)
+        return codes, uniques
+    codes, uniques = pandas.factorize(column, sort=True)
+    if (codes < 0).any():
+        raise ValueError("a column of a mode has missing entries; drop these rows first")
+    return codes, np.asarray(uniques)
+
+
+def _make(coords: list, values: Any, shape: Any, rest: tuple) -> Any:
+    dtype, duplicates = rest
+    values = np.asarray(values).reshape(-1)
+    if values.dtype.kind not in "biuf":
+        raise TypeError(f"values are numbers, not {values.dtype}")
+    kind = np.dtype(dtype or (np.float32 if values.dtype == np.float32 else np.float64))
+    if kind not in (np.dtype(np.float64), np.dtype(np.float32)):
+        raise ValueError(f"dtype is {kind}; use float64 or float32")
+    values = np.ascontiguousarray(values, dtype=kind)
+    if not np.isfinite(values).all():
+        at = int(np.flatnonzero(~np.isfinite(values))[0])
+        raise ValueError(f"value {at} is {values[at]}; values are finite numbers")
+    arrays = [_coordinates(mode, column) for mode, column in enumerate(coords)]
+    if shape is None:
+        if len(values) == 0:
+            raise ValueError("a tensor without elements needs a shape")
+        shape = [int(column.max()) + 1 for column in arrays]
+    return _decompose.Tensor.of_coords(arrays, values, [int(extent) for extent in shape], duplicates)
+
+
+def _coordinates(mode: int, column: Any) -> np.ndarray:
+    """Check the coordinates of a mode, and store them in 32 bits where they fit."""
+    column = np.asarray(column)
+    if column.dtype.kind not in "iu":
+        raise TypeError(f"coordinates of mode {mode} are {column.dtype}; use integers, counted from 0")
+    if column.size and column.dtype.kind == "i" and column.min() < 0:
+        raise ValueError(f"a coordinate of mode {mode} is {column.min()}; they count from 0")
+    narrow = column.size == 0 or column.max() <= np.iinfo(np.uint32).max
+    return np.ascontiguousarray(column, dtype=np.uint32 if narrow else np.uint64)
+
+
+def observed(x: Any, **options: Any) -> SparseTensor:
+    """Take the observed elements of ``x``: of a dense array all but NaN, zeros included."""
+    if isinstance(x, np.ndarray):
+        dense = np.asarray(x, dtype=np.float64)
+        coords = np.nonzero(~np.isnan(dense))
+        return tensor((list(coords), dense[coords], dense.shape), **options)
+    return tensor(x, **options)

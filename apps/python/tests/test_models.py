@@ -1,0 +1,93 @@
+"""Models on disk, at cells, in other packages."""
+
+import numpy as np
+import pytest
+
+import decompose
+from conftest import planted, scattered
+
+
+def models(x):
+    return [decompose.cp(x, 2), decompose.tucker(x, (2, 3, 2)), decompose.tt(x, (2, 2))]
+
+
+def test_models_are_saved_and_loaded(rng, tmp_path):
+    dense, x = planted(rng, (7, 6, 5), 2)
+    for model in models(x):
+        folder = tmp_path / model.kind
+        assert model.save(folder).endswith("model.npz")
+        loaded = decompose.load(folder)
+        assert type(loaded) is type(model) and loaded.shape == dense.shape
+        np.testing.assert_array_equal(loaded.to_dense(), model.to_dense())
+        coords = rng.integers(0, 5, (3, 40))
+        np.testing.assert_allclose(loaded.predict(coords), model.to_dense()[tuple(coords)], atol=1e-12)
+        assert loaded.norm() == pytest.approx(np.linalg.norm(model.to_dense()))
+        with np.load(folder / "model.npz") as archive:
+            assert len(archive.files) >= 3
+
+
+def test_what_values_mean_is_saved(rng, tmp_path):
+    x = (rng.random((12, 9)) < 0.5).astype(float)
+    model = decompose.complete(x, 1, loss="bernoulli", max_iters=20)
+    model.save(tmp_path)
+    coords = np.indices(x.shape).reshape(2, -1)
+    np.testing.assert_array_equal(decompose.load(tmp_path).predict(coords), model.predict(coords))
+
+
+def test_scores_are_those_of_all_cells(rng):
+    dense, x = scattered(rng, (7, 6, 5), 60)
+    for model in models(x):
+        want = 1 - np.linalg.norm(dense - model.to_dense()) / np.linalg.norm(dense)
+        assert model.score(x) == pytest.approx(want, abs=1e-9)
+        assert model.fit == pytest.approx(want, abs=1e-9)
+
+
+def test_models_of_tensorly(rng):
+    tensorly = pytest.importorskip("tensorly")
+    _, x = planted(rng, (7, 6, 5), 2)
+    for model in models(x):
+        np.testing.assert_allclose(model.to_tensorly().to_tensor(), model.to_dense(), atol=1e-10)
+    assert tensorly.get_backend() == "numpy"
+
+
+def test_labels_are_kept():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"fruit": ["fig", "kiwi", "fig"], "day": ["mo", "mo", "tu"], "n": [5.0, 1.0, 4.0]})
+    model = decompose.cp(decompose.tensor(frame, value="n"), 1)
+    assert model.top(0, 0, 1)[0][0] == "fig"
+    assert len(model.history.to_pandas()) == len(model.history.fit)
+
+
+def test_coordinates_outside_are_told(rng):
+    _, x = planted(rng, (4, 3, 2), 1)
+    with pytest.raises(ValueError):
+        decompose.cp(x, 1).predict([[0], [0], [2]])
+
+
+def test_the_history_is_drawn(rng):
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    _, x = planted(rng, (6, 5, 4), 2)
+    axes = decompose.cp(x, 2, restarts=2).plot_convergence()
+    assert len(axes.lines) == 2 and axes.get_xlabel() == "iteration"
+    axes.figure.clear()
+    axes = decompose.complete(np.ones((6, 5)) * np.arange(5), 1).plot_convergence()
+    assert "rmse" in axes.get_ylabel()
+
+
+def test_estimators(rng):
+    _, x = planted(rng, (7, 6, 5), 2)
+    estimator = decompose.CPDecomposition(2, random_state=1, restarts=2)
+    assert estimator.get_params() == {"random_state": 1, "rank": 2, "restarts": 2}
+    assert estimator.fit(x) is estimator
+    assert estimator.weights_.shape == (2,) and estimator.score(x) > 0.9
+    np.testing.assert_array_equal(estimator.factors_[0], decompose.cp(x, 2, seed=1, restarts=2).factors[0])
+    assert decompose.TuckerDecomposition(ranks=2).fit_transform(x).ranks == (2, 2, 2)
+    assert decompose.TensorTrainDecomposition(eps=1e-3).fit(x).ranks_ == (2, 2)
+    completion = decompose.TensorCompletion(2, reg=1e-6).fit(x)
+    assert completion.score(x) > -0.1
+    assert completion.set_params(rank=1).fit(x).model_.rank == 1
+    with pytest.raises(TypeError, match="no option"):
+        decompose.CPDecomposition(2, components=3)
+    with pytest.raises(AttributeError, match="was it fitted"):
+        decompose.CPDecomposition(2).factors_
