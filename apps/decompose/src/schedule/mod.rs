@@ -34,7 +34,7 @@ use crate::schedule::input::ScheduleInput;
 use crate::stdout;
 
 pub(crate) use crate::schedule::args::{ScheduleArgs, SearchArgs};
-pub(crate) use crate::schedule::describe::how;
+pub(crate) use crate::schedule::describe::{how, workspace};
 
 /// Candidates that are listed unless asked otherwise.
 const LISTED: usize = 20;
