@@ -92,6 +92,20 @@ fn the_search_finds_fused_nests_of_the_networks() {
 }
 
 #[test]
+fn triangles_need_an_intermediate_of_two_indices() {
+    let problem = pose("R = X(i,j) * X(j,k) * X(k,i)", 3);
+    for path in &enumerate(&problem.expr, Arity::Binary).0 {
+        let one = System::new(&problem, path, Layouts::Shared, 1);
+        assert_eq!(one.solve(u64::MAX), (None, End::All), "{one}");
+        let two = one.bounded(2);
+        let (found, _) = two.solve(u64::MAX);
+        assert_eq!(two.check(&found.expect("a solution")), Ok(()));
+        let Some(smt) = solver("about triangles") else { continue };
+        assert_eq!(smt.ask(&one.smt(), Z3_SECONDS).expect("an answer"), Answer::Unsat);
+    }
+}
+
+#[test]
 fn seven_tensors_over_twelve_indices_are_solved() {
     let text =
         "R(a,d,l) = A(a,b,c) * B(b,d,e) * C(c,e,f) * D(f,g,h) * E(g,i,j) * F(h,i,k) * G(j,k,l)";
