@@ -1,15 +1,17 @@
 //! The constraint systems of sparse networks: those of the literature, and what `z3` says to random ones.
 
-use std::io::Write;
 use std::ops::ControlFlow;
-use std::process::{Command, Stdio};
 
 use decompose_core::autoschedule::constraints::{End, Layouts, System, explain};
+use decompose_core::autoschedule::smt::{self, Answer, Smt};
 use decompose_core::autoschedule::{SearchLimits, scheduler, storages};
 use decompose_core::cost::Family;
 use decompose_core::einsum::{Expr, IndexSet};
 use decompose_core::path::{Arity, PathSpace, Wanted, enumerate};
 use decompose_core::schedule::{OutputForm, Pattern, Problem, SparseOperand};
+
+/// Seconds for all questions of a test, of which they take a few.
+const Z3_SECONDS: f64 = 600.0;
 
 /// A problem whose first inputs are sparse, each with its levels as named, and with extents of 40.
 fn pose(text: &str, sparse: usize) -> Problem {
@@ -86,6 +88,20 @@ fn the_search_finds_fused_nests_of_the_networks() {
             let levels: Vec<_> = layout.iter().map(|&mode| modes[mode]).collect();
             assert_eq!(levels, order.levels, "{name}");
         }
+    }
+}
+
+#[test]
+fn triangles_need_an_intermediate_of_two_indices() {
+    let problem = pose("R = X(i,j) * X(j,k) * X(k,i)", 3);
+    for path in &enumerate(&problem.expr, Arity::Binary).0 {
+        let one = System::new(&problem, path, Layouts::Shared, 1);
+        assert_eq!(one.solve(u64::MAX), (None, End::All), "{one}");
+        let two = one.bounded(2);
+        let (found, _) = two.solve(u64::MAX);
+        assert_eq!(two.check(&found.expect("a solution")), Ok(()));
+        let Some(smt) = solver("about triangles") else { continue };
+        assert_eq!(smt.ask(&one.smt(), Z3_SECONDS).expect("an answer"), Answer::Unsat);
     }
 }
 
@@ -168,22 +184,13 @@ fn random_system(seed: u64) -> System {
     System::new(&problem, &paths[draw.below(paths.len())], layouts, draw.below(3))
 }
 
-/// Asks `z3` whether each system has a solution; `None` where there is no such program.
-fn ask(systems: &[System]) -> Option<Vec<bool>> {
-    let mut command = Command::new("z3");
-    let process = command.arg("-in").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
-    let mut process = process.ok()?;
-    let mut questions = String::from("(set-logic QF_LIA)\n");
-    for system in systems {
-        questions += &format!("(push)\n{}(check-sat)\n(pop)\n", system.smt());
+/// Returns the solver that is another program; says that `what` is skipped where there is none.
+fn solver(what: &str) -> Option<Smt> {
+    let found = smt::solver();
+    if found.is_none() {
+        eprintln!("skipped: no z3, which would be asked {what}");
     }
-    let mut input = process.stdin.take().expect("an input");
-    let writer = std::thread::spawn(move || input.write_all(questions.as_bytes()));
-    let output = process.wait_with_output().expect("answers");
-    writer.join().expect("a thread").expect("questions");
-    let text = String::from_utf8(output.stdout).expect("text");
-    assert!(!text.contains("error"), "{text}");
-    Some(text.lines().map(|line| line == "sat").collect())
+    found
 }
 
 #[test]
@@ -205,14 +212,52 @@ fn z3_agrees_on_random_systems() {
         satisfiable > systems.len() / 4 && satisfiable < systems.len() * 9 / 10,
         "{satisfiable}"
     );
-    let Some(answers) = ask(&systems) else {
-        eprintln!("skipped: no z3, which would be asked about {} systems", systems.len());
-        return;
-    };
-    assert_eq!(answers.len(), systems.len());
+    let Some(smt) = solver("about random systems") else { return };
+    let scripts: Vec<String> = systems.iter().map(System::smt).collect();
+    let answers = smt.ask_all(&scripts, Z3_SECONDS).expect("answers");
     for ((system, ours), theirs) in systems.iter().zip(found).zip(answers) {
-        assert_eq!(ours, theirs, "{system}");
+        match theirs {
+            Answer::Sat(model) => {
+                assert!(ours, "{system}");
+                system.solution_of(&model).unwrap_or_else(|why| panic!("{why}: {system}"));
+            }
+            Answer::Unsat => assert!(!ours, "{system}"),
+            Answer::Unknown => panic!("no answer to {system}"),
+        }
     }
+}
+
+#[test]
+fn z3_finds_schedules_with_the_least_bound() {
+    if solver("for schedules").is_none() {
+        return;
+    }
+    let [own, asking] = ["const", "const-z3"].map(|name| scheduler(name).expect("a scheduler"));
+    for (name, text, sparse) in NETWORKS {
+        let mut problem = pose(text, sparse);
+        if sparse > 1 && !problem.has_pattern_output() {
+            problem.output = OutputForm::Assembled;
+        }
+        let limits =
+            SearchLimits { max_work: 5_000, solver_seconds: Z3_SECONDS, ..SearchLimits::default() };
+        let [ours, theirs] = [own, asking].map(|one| {
+            let found = one.search_any_storage(&problem, &Family::Zen.machine(), &limits);
+            found.unwrap_or_else(|why| panic!("{name}: {why}"))
+        });
+        for found in &theirs.candidates {
+            let posed = found.storage.problem(&problem);
+            found.candidate.schedule.verify(&posed).expect("a legal schedule");
+        }
+        assert_eq!(theirs.report.scheduler, "const-z3");
+        assert_eq!(theirs.report.solved.expect("a solution").bound, 1, "{name}");
+        // All solutions of the same systems have none that is worse.
+        assert!(ours.candidates[0].seconds <= theirs.candidates[0].seconds * 1.001, "{name}");
+    }
+    let problem = pose(NETWORKS[0].1, 3);
+    let limits = SearchLimits { solver_seconds: 0.0, ..SearchLimits::default() };
+    let found = asking.search_any_storage(&problem, &Family::Zen.machine(), &limits);
+    let why = found.expect_err("no time").to_string();
+    assert!(why.contains("allow it more seconds"), "{why}");
 }
 
 #[test]

@@ -80,7 +80,9 @@ impl Model {
             "identity" => Link::Identity,
             "logit" => Link::Logit,
             other => {
-                return Err(Fault::Input(format!("link is `{other}`; use identity or logit")).into());
+                return Err(
+                    Fault::Input(format!("link is `{other}`; use identity or logit")).into()
+                );
             }
         };
         let meaning = Meaning { loss, link, biases };

@@ -216,6 +216,19 @@ impl Canvas {
         }
     }
 
+    /// Draws all of another canvas, its top left corner at `corner`.
+    pub(crate) fn place(&mut self, other: Canvas, corner: Point) {
+        let at = |(x, y): Point| (x + corner.0, y + corner.1);
+        let all = |points: Vec<Point>| points.into_iter().map(at).collect();
+        self.shapes.extend(other.shapes.into_iter().map(|shape| match shape {
+            Shape::Line(points, stroke) => Shape::Line(all(points), stroke),
+            Shape::Polygon(points, color) => Shape::Polygon(all(points), color),
+            Shape::Rect(from, to, color) => Shape::Rect(at(from), at(to), color),
+            Shape::Disc(centre, radius, color) => Shape::Disc(at(centre), radius, color),
+        }));
+        self.texts.extend(other.texts.into_iter().map(|text| Text { at: at(text.at), ..text }));
+    }
+
     /// Draws a dashed line between two points.
     pub(crate) fn dashes(&mut self, from: Point, to: Point, stroke: Stroke) {
         self.interrupted(from, to, Dash { on: 6.0, period: 10.0 }, stroke);

@@ -22,6 +22,10 @@ use crate::ModeLook;
 use crate::NestBuffer;
 use crate::NestFigure;
 use crate::NestNode;
+use crate::NetworkFigure;
+use crate::NetworkInput;
+use crate::NetworkTensor;
+use crate::NetworkTerm;
 use crate::Race;
 use crate::RaceCandidate;
 use crate::Ratios;
@@ -29,6 +33,7 @@ use crate::ScaleKind;
 use crate::ScoreMatrix;
 use crate::Spectra;
 use crate::Spectrum;
+use crate::TensorForm;
 use crate::Timing;
 use crate::TimingComponent;
 use crate::TimingPhase;
@@ -310,6 +315,42 @@ fn nests() {
                     check_lines(&figure);
                 }
             }
+        }
+    }
+}
+
+/// A network of `tensors` tensors in a ring, with an index of all of them and one that only the result has too.
+fn network(tensors: usize, words: &str) -> NetworkFigure {
+    let tensor = |at: usize| NetworkTensor {
+        name: format!("X{at}{words}"),
+        indices: vec![
+            format!("i{at}"),
+            format!("i{}", (at + 1) % tensors),
+            "r".to_owned(),
+            format!("k{at}"),
+        ],
+        form: if at % 2 == 0 { TensorForm::Sparse } else { TensorForm::Dense },
+    };
+    let term = |at: usize| NetworkTerm {
+        name: format!("T{at}(i,r){words}"),
+        inputs: match at {
+            0 => vec![NetworkInput::Tensor(0), NetworkInput::Tensor(1)],
+            _ => vec![NetworkInput::Term(at - 1), NetworkInput::Tensor(at + 1)],
+        },
+    };
+    NetworkFigure {
+        tensors: (0..tensors).map(tensor).collect(),
+        kept: vec!["r".to_owned(), "k0".to_owned(), "k1".to_owned()],
+        terms: (0..tensors - 1).map(term).collect(),
+        nest: nest(2, 3, 1, words),
+    }
+}
+
+#[test]
+fn networks() {
+    for words in ["", LONG] {
+        for tensors in 2..=25 {
+            check(&network(tensors, words));
         }
     }
 }

@@ -13,6 +13,7 @@
 //! | [`Race`] | predicted against measured seconds of the schedules a search has chosen from |
 //! | [`Frontier`] | the memory of loop nests against their time |
 //! | [`NestFigure`] | the loops around the terms of a kernel, and what is stored between them |
+//! | [`NetworkFigure`] | a tensor network and the tree of its contractions above their loops |
 //! | [`Spectra`] | singular values by number, and how many were kept |
 //! | [`ScoreMatrix`] | scores between restarts |
 //!
@@ -50,6 +51,8 @@ mod matrix;
 mod nest;
 mod nest_arrows;
 mod nest_layout;
+mod network;
+mod network_layout;
 mod number;
 mod png;
 mod profile;
@@ -102,6 +105,11 @@ pub use crate::nest::LoopKind;
 pub use crate::nest::NestBuffer;
 pub use crate::nest::NestFigure;
 pub use crate::nest::NestNode;
+pub use crate::network::NetworkFigure;
+pub use crate::network::NetworkInput;
+pub use crate::network::NetworkTensor;
+pub use crate::network::NetworkTerm;
+pub use crate::network::TensorForm;
 pub use crate::profile::Profile;
 pub use crate::profile::ProfileEntry;
 pub use crate::race::Race;

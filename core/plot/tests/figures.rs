@@ -31,6 +31,10 @@ use decompose_plot::ModeLook;
 use decompose_plot::NestBuffer;
 use decompose_plot::NestFigure;
 use decompose_plot::NestNode;
+use decompose_plot::NetworkFigure;
+use decompose_plot::NetworkInput;
+use decompose_plot::NetworkTensor;
+use decompose_plot::NetworkTerm;
 use decompose_plot::PlotError;
 use decompose_plot::PlotFormat;
 use decompose_plot::Race;
@@ -40,6 +44,7 @@ use decompose_plot::ScaleKind;
 use decompose_plot::ScoreMatrix;
 use decompose_plot::Spectra;
 use decompose_plot::Spectrum;
+use decompose_plot::TensorForm;
 use decompose_plot::Timing;
 use decompose_plot::TimingComponent;
 use decompose_plot::TimingPhase;
@@ -480,6 +485,56 @@ fn nests_show_loops_terms_and_buffers() {
         "T1: r, 50 elements, 400 B",
     ];
     check(&mttkrp(), &words);
+}
+
+/// The network of a transformed integral, with the loops of an MTTKRP.
+fn network() -> NetworkFigure {
+    let tensor = |name: &str, indices: &str, form| NetworkTensor {
+        name: name.to_owned(),
+        indices: indices.chars().map(String::from).collect(),
+        form,
+    };
+    let term = |name: &str, inputs: [NetworkInput; 2]| NetworkTerm {
+        name: name.to_owned(),
+        inputs: inputs.to_vec(),
+    };
+    let (of, made) = (NetworkInput::Tensor, NetworkInput::Term);
+    NetworkFigure {
+        tensors: vec![
+            tensor("Int", "uvK", TensorForm::Sparse),
+            tensor("C", "vi", TensorForm::Dense),
+            tensor("P", "um", TensorForm::Sparse),
+        ],
+        kept: ["K", "i", "m"].map(String::from).to_vec(),
+        terms: vec![term("T1(K,i,u)", [of(0), of(1)]), term("F(K,i,m)", [made(0), of(2)])],
+        nest: mttkrp(),
+    }
+}
+
+#[test]
+fn networks_show_tensors_indices_and_the_tree_above_the_nest() {
+    let words =
+        ["Network", "Contraction tree", "Int", "C", "P", "u", "v", "K", "T1(K,i,u)", "F(K,i,m)"];
+    check(&network(), &words);
+    check(
+        &network(),
+        &["MTTKRP", "sparse tensor", "dense tensor", "index of the result", "buffer"],
+    );
+}
+
+#[test]
+fn broken_networks_are_refused_with_a_remedy() {
+    let dir = tempfile::tempdir().unwrap();
+    let refuse = |figure: &NetworkFigure, words: &str| {
+        let error = save(figure, dir.path(), "network").unwrap_err().to_string();
+        assert!(error.contains(words), "{error}");
+    };
+    refuse(&NetworkFigure::default(), "give one or more of each");
+    for broken in [NetworkInput::Tensor(3), NetworkInput::Term(1)] {
+        let mut figure = network();
+        figure.terms[1].inputs[0] = broken;
+        refuse(&figure, "`F(K,i,m)` reads what is not there");
+    }
 }
 
 #[test]

@@ -56,6 +56,8 @@ pub struct SearchLimits {
     /// The most choices of a loop that are priced on the paths of one breadth; a whole nest counts as
     /// [`SearchLimits::NEST_CHOICES`].  Default: 50,000, some ten milliseconds.
     pub max_work: u64,
+    /// Seconds that a solver which is another program may take in all.  Default: 60.
+    pub solver_seconds: f64,
 }
 
 impl Default for SearchLimits {
@@ -66,6 +68,7 @@ impl Default for SearchLimits {
             max_paths: 1_024,
             max_nests: 32,
             max_work: 50_000,
+            solver_seconds: 60.0,
         }
     }
 }
@@ -115,6 +118,7 @@ impl SearchLimits {
             max_paths: 50_000,
             max_nests: 50_000,
             max_work: 1_000_000,
+            ..SearchLimits::default()
         }
     }
 }

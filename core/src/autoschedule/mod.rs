@@ -15,6 +15,7 @@ mod measured;
 mod paths;
 mod prefetch;
 mod scorch;
+pub mod smt;
 pub mod sparseauto;
 mod spttn;
 mod work;
@@ -107,9 +108,12 @@ pub const SCHEDULERS: &[&dyn Scheduler] = &[
     &spttn::Spttn,
     &exhaustive::Exhaustive,
     &scorch::Scorch,
-    &constraints::Const,
+    &constraints::OWN,
     &sparseauto::SparseAuto,
 ];
+
+/// Those that ask another program, which may be absent: found by their names only.
+const ASKING: &[&dyn Scheduler] = &[&constraints::ASKING];
 
 /// What a search found.
 #[derive(Clone, Debug)]
@@ -193,9 +197,18 @@ pub fn default_scheduler() -> &'static dyn Scheduler {
     SCHEDULERS[0]
 }
 
-/// Finds the scheduler called `name`.
+/// Finds the scheduler called `name`, be it one that asks another program.
 pub fn scheduler(name: &str) -> Option<&'static dyn Scheduler> {
-    SCHEDULERS.iter().copied().find(|scheduler| scheduler.name() == name)
+    named().find(|scheduler| scheduler.name() == name)
+}
+
+/// Returns the names of all schedulers, those that ask another program last.
+pub fn names() -> impl Iterator<Item = &'static str> + Clone {
+    named().map(Scheduler::name)
+}
+
+fn named() -> impl Iterator<Item = &'static dyn Scheduler> + Clone {
+    SCHEDULERS.iter().chain(ASKING).copied()
 }
 
 /// Completes, judges and sorts nests, leaving out those that break a rule: the common end of every

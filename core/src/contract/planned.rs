@@ -49,7 +49,7 @@ impl Planned {
         self.problem.sparse.iter().zip(&self.trees).map(one).collect::<Vec<_>>().join(", ")
     }
 
-    /// Builds the tree of each sparse operand.
+    /// Builds the tree of each sparse operand; references to a tensor that are laid out alike share one.
     ///
     /// # Errors
     ///
@@ -58,14 +58,35 @@ impl Planned {
         &self,
         mut lists: Vec<(usize, Coo<V>)>,
     ) -> Result<Vec<Arc<Csf<V>>>, CoreError> {
-        let mut trees = Vec::with_capacity(self.trees.len());
-        for (x, layout) in self.problem.sparse.iter().zip(&self.trees) {
+        let mut trees: Vec<Arc<Csf<V>>> = Vec::with_capacity(self.trees.len());
+        let shared: Vec<Option<usize>> =
+            (0..self.trees.len()).map(|at| self.shared(at, &lists)).collect();
+        for ((x, layout), shared) in self.problem.sparse.iter().zip(&self.trees).zip(shared) {
+            if let Some(earlier) = shared.and_then(|earlier| trees.get(earlier)) {
+                trees.push(earlier.clone());
+                lists.retain(|(input, _)| *input != x.input);
+                continue;
+            }
             let at = lists.iter().position(|(input, _)| *input == x.input);
             let at = at.ok_or_else(|| CoreError::Internal("an operand without a list".into()))?;
             let (_, list) = lists.swap_remove(at);
             trees.push(Arc::new(Csf::build(list, &layout.order)?.fuse(layout.fused)));
         }
         Ok(trees)
+    }
+
+    /// Returns the earlier sparse operand whose tree is that of operand `at`: the same list in the same layout.
+    fn shared<V: Value>(&self, at: usize, lists: &[(usize, Coo<V>)]) -> Option<usize> {
+        let tensor = |at: usize| &self.problem.expr.inputs[self.problem.sparse[at].input].tensor;
+        let list = |at: usize| {
+            let input = self.problem.sparse[at].input;
+            lists.iter().find(|(own, _)| *own == input).map(|(_, list)| list)
+        };
+        (0..at).find(|&earlier| {
+            self.trees[earlier] == self.trees[at]
+                && tensor(earlier) == tensor(at)
+                && list(earlier) == list(at)
+        })
     }
 
     /// Builds the trees of `lists`, by input, and the kernel.

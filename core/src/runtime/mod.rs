@@ -31,6 +31,7 @@ pub use normal_equations::{SliceEntries, SliceList, Slices};
 pub use partition::{Cut, Task, partition};
 pub use probe::{Probe, Probes, RowList};
 pub use process::end_compilers;
+pub(crate) use process::run as run_program;
 pub use root_slices::share_slices;
 pub use sgd_steps::{Columns, StepBlock, StepList, StepNumbers, StepShape, Steps, Values};
 pub use spin_wait::with_spin_wait;

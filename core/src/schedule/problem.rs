@@ -2,7 +2,7 @@
 
 use crate::einsum::{Access, Expr, Extents, Index, IndexSet};
 use crate::optimisation::Optimisations;
-use crate::schedule::Pattern;
+use crate::schedule::{Pattern, infer};
 
 /// An expression with the facts that a search may use.
 #[derive(Clone, Debug)]
@@ -207,8 +207,7 @@ impl Problem {
     }
 
     /// Returns about how many elements an assembled output has: of a single sparse operand as its counts say, of a join
-    /// as was counted.  Otherwise the products, as many as densities let expect, fall into the cells at random, but no
-    /// more than coordinates of the operands go together.
+    /// as was counted.  Otherwise as [`infer`] estimates, but no more than coordinates of the operands go together.
     pub fn assembled_elements(&self) -> u64 {
         let output = self.expr.output.set();
         let extents = |set: IndexSet| -> f64 {
@@ -224,9 +223,7 @@ impl Problem {
         if let Some(join) = self.join {
             return (join.elements as f64 * extents(output - walked)) as u64;
         }
-        let cells = extents(output);
-        let products = self.iterations(self.expr.all()) as f64;
-        (cells * -(-products / cells.max(1.0)).exp_m1()).min(most).ceil() as u64
+        infer(self).elements.min(most).ceil() as u64
     }
 
     /// Tells whether rows of the output are added to in another order than that of the root.

@@ -12,6 +12,7 @@ use decompose_core::compute::{
 use decompose_core::contract::Contraction;
 use decompose_core::error::CoreError;
 use decompose_core::runtime::Toolchain;
+use decompose_formats::stats::grouped;
 use decompose_formats::{DenseTensor, Matrix, Value};
 
 use crate::einsum::args::EinsumArgs;
@@ -140,6 +141,14 @@ impl<V: Value> Kernels<'_, V> {
         let (result, seconds) = self.screen.phase("run", compute);
         let result = result?;
         self.screen.line(format!("run      {seconds:.3e} s"));
+        if let (Tensor::Sparse(list), Some(workspace)) = (&result, crate::schedule::workspace(pick))
+        {
+            let (name, predicted) = (&pick.problem.expr.output, pick.problem.assembled_elements());
+            let (have, predicted) = (grouped(list.nnz() as u64), grouped(predicted));
+            let line =
+                format!("result   {name}: {have} elements, {predicted} predicted; {workspace}");
+            self.screen.line(line);
+        }
         Ok(result)
     }
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use decompose_common::machine::parse_size;
-use decompose_core::autoschedule::SCHEDULERS;
+use decompose_core::autoschedule::names;
 use decompose_core::contract::ResultForm;
 use decompose_core::cost::symbolic::{Assumption, Range};
 use decompose_core::sweep::TreeLayout;
@@ -35,7 +35,7 @@ pub(crate) struct ScheduleArgs {
     /// Run the best candidates on the tensor, keep the fastest for `--scheduler measured`.
     #[arg(long)]
     pub(crate) measure: bool,
-    /// The time for all measurements together (also 90s, 15m).
+    /// The time for all measurements together, and for the program that const-z3 asks (also 90s, 15m).
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = parse_seconds)]
     pub(crate) budget: f64,
     #[command(flatten)]
@@ -97,8 +97,8 @@ pub(crate) struct OperandArgs {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Search")]
 pub(crate) struct SearchArgs {
-    /// The search: spttn, exhaustive, scorch, const, sparseauto, or measured, which takes the choice of
-    /// an earlier --measure or measures now.  [default: spttn]
+    /// The search: spttn, exhaustive, scorch, const, sparseauto, const-z3, which asks the program z3, or
+    /// measured, which takes the choice of an earlier --measure or measures now.  [default: spttn]
     #[arg(long, value_name = "NAME", value_parser = parse_scheduler)]
     pub(crate) scheduler: Option<Search>,
     /// How the only sparse operand is stored: auto, or its modes from the root, as 2-1-3, the last
@@ -137,7 +137,8 @@ pub(crate) struct ShowArgs {
     /// Print one JSON object.
     #[arg(long)]
     pub(crate) json: bool,
-    /// Draw the loop nest: FILE.svg and FILE.png.
+    /// Draw the loop nest, and of three operands or more their network and the tree of its contractions:
+    /// FILE.svg and FILE.png.
     #[arg(long, value_name = "FILE")]
     pub(crate) plot: Option<PathBuf>,
     /// Draw predicted against measured seconds of all candidates: FILE.svg and FILE.png.
@@ -234,9 +235,8 @@ fn parse_scheduler(text: &str) -> Result<Search, String> {
     if text == "measured" {
         return Ok(Search::Measured);
     }
-    let mut names = SCHEDULERS.iter().map(|scheduler| scheduler.name());
-    let known = names.clone().collect::<Vec<_>>().join(", ");
-    let found = names.find(|name| *name == text).map(Search::Named);
+    let known = names().collect::<Vec<_>>().join(", ");
+    let found = names().find(|name| *name == text).map(Search::Named);
     found.ok_or_else(|| format!("`{text}` is no scheduler; use {known} or measured"))
 }
 

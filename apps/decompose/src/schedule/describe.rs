@@ -5,7 +5,7 @@ use std::fmt::{self, Write};
 use decompose_common::machine::size;
 use decompose_core::contract::Request;
 use decompose_core::path::{Source, term_text, unfactorised};
-use decompose_core::schedule::{Conflict, LevelKind, Problem, infer};
+use decompose_core::schedule::{Conflict, LevelKind, Problem, Workspace, infer};
 use decompose_formats::counted;
 use decompose_formats::stats::grouped;
 use decompose_plot::{LoopKind, NestFigure, NestNode};
@@ -129,6 +129,9 @@ fn write_buffers(figure: &NestFigure, pick: &Pick, text: &mut String) {
     if figure.buffers.is_empty() {
         let _ = writeln!(text, "buffer none");
     }
+    if let Some(workspace) = workspace(pick) {
+        let _ = writeln!(text, "workspace {workspace}");
+    }
     let tasks = pick.schedule.parallel.map(|parallel| match parallel.conflict {
         Conflict::Owner => "tasks own rows of the output",
         Conflict::Boundary => "tasks own rows of the output; shared ones are added at last",
@@ -141,6 +144,33 @@ fn write_buffers(figure: &NestFigure, pick: &Pick, text: &mut String) {
         bytes => format!("; private copies {}", size(bytes)),
     };
     let _ = writeln!(text, "output {}{copies}", tasks.unwrap_or("one task"));
+}
+
+/// Returns how the elements of an assembled result are summed up before they are appended: the size of its array, or
+/// about how many elements its list has at a time.
+pub(crate) fn workspace(pick: &Pick) -> Option<String> {
+    let Pick { problem, schedule, .. } = pick;
+    let orders = schedule.nest.orders(schedule.path.terms.len()).unwrap_or_default();
+    let last = orders.last()?;
+    match schedule.workspace? {
+        Workspace::Dense => {
+            let cells = problem.workspace_cells(last);
+            let bytes = size(cells.saturating_mul(problem.value_bytes as u64));
+            Some(format!(
+                "array: {} of {bytes} for each thread",
+                counted(cells as usize, "cell", "cells")
+            ))
+        }
+        Workspace::List => {
+            let outside = last[..problem.assembled_outside(last)].iter().copied().collect();
+            let elements =
+                problem.assembled_elements().div_ceil(problem.iterations(outside).max(1));
+            Some(format!(
+                "list: about {} at a time",
+                counted(elements as usize, "element", "elements")
+            ))
+        }
+    }
 }
 
 /// What is known of a cost, a line a column.

@@ -8,10 +8,13 @@ use decompose_plot::{Figure, Race, RaceCandidate};
 
 use crate::failure::Failure;
 use crate::schedule::args::ScheduleArgs;
-use crate::schedule::choose::{How, Selection};
+use crate::schedule::choose::{How, Pick, Selection};
 use crate::schedule::frontier;
-use crate::schedule::outline::nest_figure;
+use crate::schedule::outline::{nest_figure, network_figure};
 use crate::schedule::table;
+
+/// From so many operands on a product has a tree of contractions, which is drawn.
+const NETWORK: usize = 3;
 
 /// Refuses, before any work, figures that exist and are to stay.
 pub(crate) fn check(args: &ScheduleArgs) -> Result<(), Failure> {
@@ -39,7 +42,11 @@ pub(crate) fn draw(
     let mut files = Vec::new();
     if let Some(file) = &args.output.plot {
         let pick = plan.choice();
-        save(&nest_figure(&pick.problem, &pick.schedule)?, file, &mut files)?;
+        let Pick { problem, schedule, .. } = pick;
+        match problem.expr.inputs.len() {
+            0..NETWORK => save(&nest_figure(problem, schedule)?, file, &mut files)?,
+            _ => save(&network_figure(problem, schedule)?, file, &mut files)?,
+        }
     }
     if let (Some(file), How::Measured(_)) = (&args.output.plot_race, &plan.how) {
         save(&race(plan), file, &mut files)?;
@@ -62,7 +69,7 @@ fn race(plan: &Selection) -> Race {
         How::Measured(race) => race.times.as_slice(),
         _ => &[],
     };
-    let candidate = |(pick, time): (&crate::schedule::choose::Pick, &Option<_>)| RaceCandidate {
+    let candidate = |(pick, time): (&Pick, &Option<_>)| RaceCandidate {
         label: table::label(pick),
         predicted_seconds: pick.seconds,
         measured_seconds: time

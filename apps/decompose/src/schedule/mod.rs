@@ -34,7 +34,7 @@ use crate::schedule::input::ScheduleInput;
 use crate::stdout;
 
 pub(crate) use crate::schedule::args::{ScheduleArgs, SearchArgs};
-pub(crate) use crate::schedule::describe::how;
+pub(crate) use crate::schedule::describe::{how, workspace};
 
 /// Candidates that are listed unless asked otherwise.
 const LISTED: usize = 20;
@@ -64,8 +64,9 @@ fn run_in<V: Value>(args: &ScheduleArgs, threads: usize) -> Result<Done, Failure
     }
     let input = ScheduleInput::<V>::new(expr, &args.input, &mut screen)?;
     let chooser = Chooser::new(&input.request, &args.search, threads)?;
+    let limits = if args.all { SearchLimits::all() } else { SearchLimits::default() };
     let effort = Effort {
-        limits: if args.all { SearchLimits::all() } else { SearchLimits::default() },
+        limits: SearchLimits { solver_seconds: args.budget, ..limits },
         measure: if args.measure { When::Now } else { When::Asked },
         top: args.top.unwrap_or(decide::MEASURED),
         budget_seconds: args.budget,

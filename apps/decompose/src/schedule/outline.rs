@@ -5,10 +5,13 @@ use decompose_core::einsum::{Index, IndexSet};
 use decompose_core::error::CoreError;
 use decompose_core::lower::{Program, Stmt};
 use decompose_core::nest::{Buffer, Node, buffers};
-use decompose_core::path::term_text;
+use decompose_core::path::{Source, term_text};
 use decompose_core::schedule::{Problem, Schedule, SparseOperand};
 use decompose_formats::stats::grouped;
-use decompose_plot::{LoopKind, NestBuffer, NestFigure, NestNode};
+use decompose_plot::{
+    LoopKind, NestBuffer, NestFigure, NestNode, NetworkFigure, NetworkInput, NetworkTensor,
+    NetworkTerm, TensorForm,
+};
 
 /// Returns the loops of `schedule`, its terms, and what is stored between them.
 ///
@@ -23,6 +26,42 @@ pub(crate) fn nest_figure(problem: &Problem, schedule: &Schedule) -> Result<Nest
         subtitle: schedule.path.display(&problem.expr).to_string().replace('\n', "; "),
         roots: outline.nodes(&schedule.nest.roots, &mut Vec::new()),
         buffers: outline.buffers(),
+    })
+}
+
+/// Returns the network of the expression, the tree of the contractions of `schedule`, and its loops.
+///
+/// # Errors
+///
+/// As [`nest_figure`].
+pub(crate) fn network_figure(
+    problem: &Problem,
+    schedule: &Schedule,
+) -> Result<NetworkFigure, CoreError> {
+    let (expr, path) = (&problem.expr, &schedule.path);
+    let tensors = expr.operand_names().into_iter().zip(&expr.inputs).enumerate();
+    let tensors = tensors.map(|(input, (name, access))| NetworkTensor {
+        name,
+        indices: access.distinct().iter().map(ToString::to_string).collect(),
+        form: match problem.sparse_place(input) {
+            Some(_) => TensorForm::Sparse,
+            None => TensorForm::Dense,
+        },
+    });
+    let source = |source: &Source| match *source {
+        Source::Input(input) => NetworkInput::Tensor(input),
+        Source::Term(term) => NetworkInput::Term(term),
+    };
+    let terms = path.terms.iter().enumerate().map(|(at, term)| {
+        let text = term_text(path, expr, at);
+        let name = text.split_once(" = ").map_or(text.as_str(), |(name, _)| name).to_owned();
+        NetworkTerm { name, inputs: term.inputs.iter().map(source).collect() }
+    });
+    Ok(NetworkFigure {
+        tensors: tensors.collect(),
+        kept: expr.output.indices.iter().map(ToString::to_string).collect(),
+        terms: terms.collect(),
+        nest: nest_figure(problem, schedule)?,
     })
 }
 

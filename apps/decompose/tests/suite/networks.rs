@@ -72,6 +72,20 @@ fn integrals_of_quantum_chemistry_have_their_values() {
     let restricted = "X(k,i,m) = Int(u,v,k) * L(k,i) * C(v,i) * Phat(u,m)";
     let said = einsum(dir.path(), restricted, &given(&["Int", "L", "C", "Phat"]), "X.tns");
     holds("X", "X.tns", &said);
+    // The sum over pairs of equal orbitals is the square of the norm.
+    let pairs = "V(i,j,m,n) = F(k,i,m) * F(k,j,n)";
+    let said = einsum(dir.path(), pairs, &[("F", dir.path().join("F.tns"))], "V.npy");
+    assert!(said.contains("search   const"), "{said}");
+    let v: ArrayD<f64> = read_npy(dir.path().join("V.npy")).unwrap();
+    let diagonal = |(i, m): (usize, usize)| v[[i, i, m, m].as_slice()];
+    let trace: f64 = (0..12).flat_map(|i| (0..48).map(move |m| (i, m))).map(diagonal).sum();
+    let want = check["F_fro"].as_f64().unwrap().powi(2);
+    assert!((trace - want).abs() <= 1e-11 * want, "V: {trace} for {want}");
+    // Both references to the tensor have one layout.
+    let trees = said.lines().find(|line| line.contains(" on trees ")).unwrap();
+    let layouts: Vec<&str> = trees.split(" on trees ").nth(1).unwrap().split(", ").collect();
+    let order = |layout: &str| layout.split(' ').next_back().unwrap().to_owned();
+    assert_eq!(order(layouts[0]), order(layouts[1]), "{said}");
     let four = "R(i,m,j,n) = F(k,i,m) * D(k,l) * F(l,j,n)";
     let tensors = [("F", dir.path().join("F.tns")), ("D", file("D"))];
     let said = einsum(dir.path(), four, &tensors, "R.npy");

@@ -278,7 +278,7 @@ fn questions_that_make_no_sense() {
         (format!("mttkrp:3:1 {x} -r 2 --tree 2-1-1"), &["`2-1-1` is no tree"]),
         (
             format!("mttkrp:3:1 {x} -r 2 --scheduler magic"),
-            &["spttn, exhaustive, scorch, const, sparseauto or measured"],
+            &["spttn, exhaustive, scorch, const, sparseauto, const-z3 or measured"],
         ),
         (format!("mttkrp:3:1 {x} -r 2 --schedule absent"), &["cannot read absent"]),
         (format!("mttkrp:3:1 {x} -r 2 --budget soon --measure"), &["is no time"]),
@@ -303,6 +303,40 @@ fn questions_that_make_no_sense() {
     // The last slices of a file without a header may be empty.
     let (text, _) = schedule(dir.path(), &format!("mttkrp:3:1 {x} -r 2 --extents i=25"));
     assert!(text.contains("25 x 73 x 48"), "{text}");
+}
+
+#[test]
+fn a_solver_that_is_absent_is_named_with_the_remedy() {
+    let dir = tempfile::tempdir().unwrap();
+    let words = "mttkrp:3:1 --extents i=30,j=20,k=10 --nnz 900 -r 8 --scheduler const-z3";
+    let mut command = decompose(dir.path());
+    command.arg("schedule").args(words.split_whitespace()).env("PATH", "/no/such/folder");
+    let output = command.assert().code(2).get_output().clone();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    for word in ["z3 cannot be asked", "no such program in PATH", "apt-get install z3"] {
+        assert!(stderr.contains(word), "{word}: {stderr}");
+    }
+    if decompose_core::autoschedule::smt::solver().is_none() {
+        eprintln!("skipped: no z3, which would be asked for a schedule");
+        return;
+    }
+    let (text, _) = schedule(dir.path(), words);
+    for word in ["search   const-z3", "l = 1 solved in ", " constraints; l = 1"] {
+        assert!(text.contains(word), "{word}: {text}");
+    }
+}
+
+#[test]
+fn networks_are_drawn_with_their_tree() {
+    let dir = tempfile::tempdir().unwrap();
+    let words = "F(k,i,m)=I(u,v,k)*C(v,i)*P(u,m) --extents u=40,v=40,k=80,i=12,m=40 --nnz 9000 \
+                 --scheduler const --plot n.svg";
+    let (_, said) = schedule(dir.path(), words);
+    assert!(said.contains("n.svg") && said.contains("n.png"), "{said}");
+    let svg = fs::read_to_string(dir.path().join("n.svg")).unwrap();
+    for word in ["Network", "Contraction tree", "sparse tensor", "F(k,i,m)"] {
+        assert!(svg.contains(word), "{word}");
+    }
 }
 
 #[test]

@@ -3,14 +3,14 @@
 use std::collections::HashSet;
 use std::time::Instant;
 
-use crate::autoschedule::constraints::search::{Judged, judge_tree};
+use crate::autoschedule::constraints::search::{Judged, Tree, judge_tree};
 use crate::autoschedule::constraints::sizes::Sizes;
 use crate::autoschedule::constraints::solve::End;
+use crate::autoschedule::constraints::solver::Ready;
 use crate::autoschedule::constraints::system::Layouts;
 use crate::autoschedule::constraints::trees::trees;
-use crate::autoschedule::constraints::{NAME, Solution};
+use crate::autoschedule::constraints::{Const, Solution};
 use crate::autoschedule::level_orders::ordered;
-use crate::autoschedule::paths::PathList;
 use crate::autoschedule::work::Work;
 use crate::autoschedule::{
     Breadth, Candidate, LevelOrder, OrderedCandidate, OrdersFound, SearchLimits, SearchReport,
@@ -18,6 +18,7 @@ use crate::autoschedule::{
 };
 use crate::cost::{Machine, estimate};
 use crate::einsum::Index;
+use crate::error::CoreError;
 use crate::path::{Path, Source};
 use crate::schedule::{Problem, SparseOperand, has_pattern_of};
 
@@ -30,6 +31,7 @@ const FUSED: usize = 8;
 
 /// A search over layouts: what is asked, and which storages may be chosen.
 pub(super) struct Free<'a> {
+    pub(super) scheduler: &'a Const,
     pub(super) problem: &'a Problem,
     pub(super) machine: &'a Machine,
     pub(super) limits: &'a SearchLimits,
@@ -41,8 +43,13 @@ impl Free<'_> {
     /// Returns the best schedules of all solutions, best first; `None` if nothing is legal.
     ///
     /// One layout serves all references of a tensor, as in the paper; only if nothing comes of that, each has its own.
-    pub(super) fn search(&self) -> Option<OrdersFound> {
+    ///
+    /// # Errors
+    ///
+    /// What the solver's process says if it is absent or fails.
+    pub(super) fn search(&self) -> Result<Option<OrdersFound>, CoreError> {
         let start = Instant::now();
+        let solver = self.scheduler.solver.ready(self.limits)?;
         let (mut paths, mut pruned, mut stop) = (0, 0, StopReason::Complete);
         for layouts in [Layouts::Shared, Layouts::Own] {
             let mut judged = Judged::nothing();
@@ -51,7 +58,7 @@ impl Free<'_> {
                 let listed = trees(&posed, &sizes, self.limits);
                 (paths, stop) = (listed.all, stop.max(listed.stop));
                 pruned = listed.all.saturating_sub(listed.paths.len());
-                judged.add(self.judge(&posed, &sizes, listed, layouts));
+                judged.add(self.judge((&posed, &sizes, layouts), &listed.paths, &solver)?);
             }
             let Some(solved) = judged.report() else { continue };
             if judged.end == End::Cut {
@@ -60,7 +67,7 @@ impl Free<'_> {
             let explored = judged.solutions;
             let candidates = self.with_fused(judged.ranked(self.limits.max_nests));
             let report = SearchReport {
-                scheduler: NAME,
+                scheduler: self.scheduler.name,
                 breadth: Breadth::All,
                 paths,
                 pruned,
@@ -69,9 +76,10 @@ impl Free<'_> {
                 stop,
                 solved: Some(solved),
             };
-            return Some(OrdersFound { candidates, report });
+            return Ok(Some(OrdersFound { candidates, report }));
         }
-        None
+        solver.in_time()?;
+        Ok(None)
     }
 
     /// The problems with each operand first whose pattern the result can have; if there is none, the problem as it is.
@@ -99,24 +107,24 @@ impl Free<'_> {
     /// Judges the solutions of the trees, of which each may do half of the work that those before it left.
     fn judge(
         &self,
-        posed: &Problem,
-        sizes: &Sizes<'_>,
-        listed: PathList,
-        layouts: Layouts,
-    ) -> Judged<OrderedCandidate> {
+        (problem, sizes, layouts): (&Problem, &Sizes<'_>, Layouts),
+        paths: &[Path],
+        solver: &Ready,
+    ) -> Result<Judged<OrderedCandidate>, CoreError> {
         let mut all = Judged::nothing();
         let mut work = Work::new(self.limits.max_work.saturating_mul(MORE_WORK));
-        for path in &listed.paths {
+        for path in paths {
             if work.left() == 0 {
                 all.end = End::Cut;
                 break;
             }
             let mut part = work.take_half();
-            let mut judge = |solution: &Solution| self.candidates(posed, path, solution);
-            all.add(judge_tree(posed, (path, layouts), sizes, &mut part, &mut judge));
+            let mut judge = |solution: &Solution| self.candidates(problem, path, solution);
+            let tree = Tree { problem, path, layouts, sizes, solver };
+            all.add(judge_tree(&tree, &mut part, &mut judge)?);
             work.give_back(part);
         }
-        all
+        Ok(all)
     }
 
     /// Returns the legal schedules of a solution, one for each operand that may lead.

@@ -27,6 +27,7 @@ mod search;
 mod sizes;
 mod solution;
 mod solve;
+mod solver;
 mod system;
 #[cfg(test)]
 mod tests;
@@ -50,17 +51,15 @@ use crate::path::Path;
 use crate::schedule::Problem;
 
 use free::Free;
-use search::{Judged, judge_tree};
+use search::{Judged, Tree, judge_tree};
 use sizes::Sizes;
+use solver::Solver;
 
 pub use constraint::{Constraint, Part, Variable};
 pub use explain::{Explained, explain};
 pub use solution::Solution;
 pub use solve::End;
 pub use system::{Contraction, Layouts, Reference, System, Tensor};
-
-/// The name on the command line.
-const NAME: &str = "const";
 
 /// What the solver found.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -85,12 +84,21 @@ impl fmt::Display for Solved {
     }
 }
 
-/// The scheduler `const`: all solutions of the constraint systems of CoNST, judged by predicted seconds.
-pub(super) struct Const;
+/// A scheduler by the constraint systems of CoNST, whose solutions are judged by predicted seconds.
+pub(super) struct Const {
+    name: &'static str,
+    solver: Solver,
+}
+
+/// The scheduler `const`: all solutions of each system.
+pub(super) const OWN: Const = Const { name: "const", solver: Solver::Own };
+
+/// The scheduler `const-z3`: the one that a `z3` process finds of each system.
+pub(super) const ASKING: Const = Const { name: "const-z3", solver: Solver::Process };
 
 impl Scheduler for Const {
     fn name(&self) -> &'static str {
-        NAME
+        self.name
     }
 
     fn search_within(
@@ -99,7 +107,8 @@ impl Scheduler for Const {
         machine: &Machine,
         limits: &SearchLimits,
     ) -> Result<SearchOutcome, CoreError> {
-        widening(problem, machine, limits, NAME, |listed, mut report| {
+        let solver = self.solver.ready(limits)?;
+        widening(problem, machine, limits, self.name, |listed, mut report| {
             let sizes = Sizes::new(problem);
             let mut work = Work::new(limits.max_work);
             let mut all = Judged::nothing();
@@ -110,9 +119,18 @@ impl Scheduler for Const {
                 }
                 let mut part = work.take_half();
                 let mut judge = |solution: &Solution| candidate(problem, &path, solution, machine);
-                let tree = (&path, Layouts::Given);
-                all.add(judge_tree(problem, tree, &sizes, &mut part, &mut judge));
+                let tree = Tree {
+                    problem,
+                    path: &path,
+                    layouts: Layouts::Given,
+                    sizes: &sizes,
+                    solver: &solver,
+                };
+                all.add(judge_tree(&tree, &mut part, &mut judge)?);
                 work.give_back(part);
+            }
+            if all.legal.is_empty() {
+                solver.in_time()?;
             }
             if all.end == End::Cut {
                 report.stop = report.stop.max(StopReason::Work);
@@ -130,8 +148,8 @@ impl Scheduler for Const {
         limits: &SearchLimits,
     ) -> Result<OrdersFound, CoreError> {
         let allowed = Some(storages.iter().collect());
-        let free = Free { problem, machine, limits, allowed };
-        let found = if has_all_orders(problem, storages) { free.search() } else { None };
+        let free = Free { scheduler: self, problem, machine, limits, allowed };
+        let found = if has_all_orders(problem, storages) { free.search()? } else { None };
         found.map_or_else(|| search_each(self, problem, storages, machine, limits), Ok)
     }
 
@@ -141,7 +159,7 @@ impl Scheduler for Const {
         machine: &Machine,
         limits: &SearchLimits,
     ) -> Result<OrdersFound, CoreError> {
-        let found = Free { problem, machine, limits, allowed: None }.search();
+        let found = Free { scheduler: self, problem, machine, limits, allowed: None }.search()?;
         found.map_or_else(|| search_each(self, problem, &storages(problem), machine, limits), Ok)
     }
 }

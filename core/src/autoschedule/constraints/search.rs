@@ -7,9 +7,11 @@ use std::time::Instant;
 use crate::autoschedule::SearchLimits;
 use crate::autoschedule::constraints::sizes::Sizes;
 use crate::autoschedule::constraints::solve::End;
+use crate::autoschedule::constraints::solver::Ready;
 use crate::autoschedule::constraints::system::{Layouts, System};
 use crate::autoschedule::constraints::{Solution, Solved};
 use crate::autoschedule::work::Work;
+use crate::error::CoreError;
 use crate::path::Path;
 use crate::schedule::Problem;
 
@@ -61,35 +63,52 @@ impl<T> Judged<T> {
     }
 }
 
-/// Solves the systems of the tree of `path` and judges their solutions with `judge`.
+/// A contraction tree and who solves its systems.
+pub(super) struct Tree<'a> {
+    pub(super) problem: &'a Problem,
+    pub(super) path: &'a Path,
+    pub(super) layouts: Layouts,
+    pub(super) sizes: &'a Sizes<'a>,
+    pub(super) solver: &'a Ready,
+}
+
+/// Solves the systems of a tree and judges their solutions with `judge`.
 ///
 /// The bound on intermediates rises from one until there is a solution.  All solutions with this bound are judged, as
 /// far as half of `work` goes, and then those that the next bounds add, up to that of the problem: less fusion can
 /// be faster.  If nothing is legal, since the intermediates take too many bytes, only scalars may be left.
+///
+/// # Errors
+///
+/// What the solver's process says if it fails.
 pub(super) fn judge_tree<T>(
-    problem: &Problem,
-    (path, layouts): (&Path, Layouts),
-    sizes: &Sizes<'_>,
+    tree: &Tree<'_>,
     work: &mut Work,
     judge: &mut dyn FnMut(&Solution) -> Vec<(f64, T)>,
-) -> Judged<T> {
-    let rank = |loops, index| sizes.rank(loops, index);
-    let most = problem.max_buffer_dims;
+) -> Result<Judged<T>, CoreError> {
+    let rank = |loops, index| tree.sizes.rank(loops, index);
+    let most = tree.problem.max_buffer_dims;
     let start = Instant::now();
-    let system = System::new(problem, path, layouts, most.min(1));
+    let system = System::new(tree.problem, tree.path, tree.layouts, most.min(1));
     let mut judged = Judged::nothing();
     let last = system.largest().clamp(system.bound, most.max(system.bound));
     for bound in system.bound..=last {
-        match system.bounded(bound).first(&rank, work) {
-            (Some(_), _) => {
+        match tree.solver.first(&system.bounded(bound), &rank, work)? {
+            (Some(first), _) => {
                 judged.solved = Some((bound, start.elapsed().as_secs_f64()));
+                if !tree.solver.enumerates() {
+                    judged.solutions = 1;
+                    judged.legal = judge(&first);
+                }
                 break;
             }
             (None, End::Cut) => judged.end = End::Cut,
             (None, _) => {}
         }
     }
-    let Some((least, _)) = judged.solved else { return judged };
+    let Some((least, _)) = judged.solved.filter(|_| tree.solver.enumerates()) else {
+        return Ok(judged);
+    };
     let mut seen: HashSet<(Vec<usize>, Vec<Vec<_>>)> = HashSet::new();
     for bound in (least..=last).chain([0]) {
         if bound == 0 && !judged.legal.is_empty() {
@@ -110,5 +129,5 @@ pub(super) fn judge_tree<T>(
         }
         work.give_back(part);
     }
-    judged
+    Ok(judged)
 }
