@@ -12,6 +12,9 @@ use crate::failure::Failure;
 use crate::schedule::args::{FrontierArgs, Search, SearchArgs};
 use crate::schedule::choose::Pick;
 
+/// The stage that leaves the frontier.
+const FRONTIER: usize = 3;
+
 /// The last stage.
 const LAST: usize = 5;
 
@@ -72,7 +75,7 @@ pub(crate) fn report(
         let _ = writeln!(text, "{pairs} comparisons of polynomials were left open; both were kept");
     }
     if args.frontier || args.stage.is_some() {
-        text += &table(staged, &pick.problem, last);
+        text += &table(staged, &pick.problem, args.stage.unwrap_or(FRONTIER));
     }
     if last == LAST {
         text += &choices(staged, pick, machine);
@@ -80,9 +83,9 @@ pub(crate) fn report(
     text
 }
 
-/// The frontier as a table.
-fn table(staged: &Staged, problem: &Problem, last: usize) -> String {
-    let least = if last < 3 { 3 } else { last };
+/// The costs that a stage leaves, as a table; the frontier is what the third leaves.
+fn table(staged: &Staged, problem: &Problem, stage: usize) -> String {
+    let least = stage.max(FRONTIER);
     let mut rows = vec![
         ["", "loops", "dims", "nests", "iterations", "elements", "time", "memory", "nest"]
             .map(str::to_owned),
