@@ -52,6 +52,14 @@ pub enum CoreError {
         /// What stands in the way.
         why: String,
     },
+    /// A solver of constraints that is another program, and is absent or fails.
+    #[error("{solver} cannot be asked: {why}")]
+    Solver {
+        /// The program.
+        solver: String,
+        /// What stands in the way, and the remedy.
+        why: String,
+    },
     /// Operands that do not fit the kernel they are given to.
     #[error("operand {operand}: {why}")]
     Operand {

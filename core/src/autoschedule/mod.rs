@@ -14,6 +14,7 @@ mod orders;
 mod paths;
 mod prefetch;
 mod scorch;
+pub mod smt;
 mod sparse_outside;
 pub mod sparseauto;
 mod spttn;

@@ -30,6 +30,7 @@ pub use kernel::{Kernel, Origin};
 pub use partition::{Cut, Task, partition};
 pub use probe::{Probe, Probes, RowList};
 pub use process::end_compilers;
+pub(crate) use process::run as run_program;
 pub use slices::{SliceEntries, SliceList, Slices};
 pub use spin_wait::with_spin_wait;
 pub use steps::{Columns, StepBlock, StepList, StepNumbers, StepShape, Steps, Values};

@@ -16,10 +16,10 @@ const TIME_LIMIT: Duration = Duration::from_secs(120);
 const LONGEST_PAUSE: Duration = Duration::from_millis(5);
 
 /// What a program said, and how it ended.
-pub(super) struct Output {
-    pub(super) success: bool,
-    pub(super) out: String,
-    pub(super) err: String,
+pub(crate) struct Output {
+    pub(crate) success: bool,
+    pub(crate) out: String,
+    pub(crate) err: String,
 }
 
 /// Returns how long a compiler may run: `$DECOMPOSE_CC_SECONDS`, else two minutes.
@@ -83,7 +83,7 @@ impl Drop for Running {
 /// # Errors
 ///
 /// The system's, or [`io::ErrorKind::TimedOut`].
-pub(super) fn run(command: &mut Command, limit: Duration) -> io::Result<Output> {
+pub(crate) fn run(command: &mut Command, limit: Duration) -> io::Result<Output> {
     // Files instead of pipes: they never fill, so nothing has to be read meanwhile.
     let (mut out, mut err) = (tempfile::tempfile()?, tempfile::tempfile()?);
     command.stdin(Stdio::null()).stdout(out.try_clone()?).stderr(err.try_clone()?);
