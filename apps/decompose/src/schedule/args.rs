@@ -64,7 +64,8 @@ pub(crate) struct FrontierArgs {
     /// Put the comparisons of stage 3 to this solver too.
     #[arg(long, value_name = "SOLVER")]
     pub(crate) smt: Option<Solver>,
-    /// Draw the memory of the frontier against its time: FILE.svg and FILE.png.
+    /// Draw the memory of the frontier against its time: FILE.svg and FILE.png.  With --measure: that of
+    /// the measured nests against their seconds.
     #[arg(long, value_name = "FILE")]
     pub(crate) plot_frontier: Option<PathBuf>,
 }

@@ -44,7 +44,7 @@ pub(crate) fn draw(
         save(&race(plan), file, &mut files)?;
     }
     if let (Some(file), Some(stages)) = (&args.frontier.plot_frontier, stages) {
-        save(&stages.figure(), file, &mut files)?;
+        save(&stages.figure(plan), file, &mut files)?;
     }
     Ok(files)
 }

@@ -9,12 +9,12 @@ use decompose_core::autoschedule::sparseauto::{
 };
 use decompose_core::error::CoreError;
 use decompose_core::schedule::{Branched, Problem, Schedule};
-use decompose_plot::{Frontier, FrontierMark};
+use decompose_plot::{Frontier, FrontierMark, FrontierTime};
 use serde_json::{Value as Json, json};
 
 use crate::failure::Failure;
 use crate::schedule::args::{FrontierArgs, Search, SearchArgs, Solver};
-use crate::schedule::choose::{Chooser, Pick, Selection};
+use crate::schedule::choose::{Chooser, How, Pick, Selection};
 
 /// The last stage.
 const LAST: usize = 5;
@@ -82,18 +82,26 @@ impl Compared {
         self.pick.as_ref().ok()
     }
 
-    /// Returns the frontier as a figure.
-    pub(crate) fn figure(&self) -> Frontier {
+    /// Returns the frontier as a figure; of nests that were measured, their memory against their seconds.
+    pub(crate) fn figure(&self, plan: &Selection) -> Frontier {
+        let title = self.problem.expr.to_string();
+        if let How::Measured(_) = &plan.how {
+            let mark = |(at, pick): (usize, &Pick)| FrontierMark {
+                label: notation_of(&pick.problem, &pick.schedule),
+                elements: pick.cost.buffer_elements as f64,
+                time: plan.measured(at).unwrap_or(f64::NAN),
+            };
+            let marks = plan.picks.iter().enumerate().map(mark).collect();
+            return Frontier { title, time: FrontierTime::Seconds, marks, chosen: Some(0) };
+        }
         let mark = |point: &FrontierPoint| FrontierMark {
             label: notation(point, &self.problem),
             elements: point.elements,
-            iterations: point.iterations,
+            time: point.iterations,
         };
-        Frontier {
-            title: self.problem.expr.to_string(),
-            marks: self.staged.frontier.iter().map(mark).collect(),
-            chosen: Some(self.staged.chosen),
-        }
+        let marks = self.staged.frontier.iter().map(mark).collect();
+        let chosen = Some(self.staged.chosen);
+        Frontier { title, time: FrontierTime::Iterations, marks, chosen }
     }
 
     /// Returns the counts of the stages, the choices, and the frontier if that was asked for.
