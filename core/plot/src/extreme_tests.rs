@@ -229,11 +229,10 @@ fn numbers_of_any_size_draw_or_have_nothing_to_show() {
         let candidates: Vec<_> = chance.pairs(5).into_iter().map(candidate).collect();
         let chosen = (!candidates.is_empty()).then_some(0);
         count(check(&Race { title: NAME.to_owned(), candidates, chosen }));
-        let mark =
-            |(iterations, elements)| FrontierMark { label: NAME.to_owned(), elements, iterations };
+        let mark = |(time, elements)| FrontierMark { label: NAME.to_owned(), elements, time };
         let marks: Vec<_> = chance.pairs(5).into_iter().map(mark).collect();
         let chosen = (!marks.is_empty()).then_some(0);
-        count(check(&Frontier { title: NAME.to_owned(), marks, chosen }));
+        count(check(&Frontier { title: NAME.to_owned(), marks, chosen, ..Frontier::default() }));
         let names = vec![NAME.to_owned(); 3];
         count(check(&ScoreMatrix {
             title: NAME.to_owned(),

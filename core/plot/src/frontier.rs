@@ -1,7 +1,7 @@
-//! The memory of loop nests against their time.
+//! The memory of loop nests against their time: their iterations, or measured seconds.
 //!
-//! Both axes are logarithmic.  Each point is a pair that no other one beats in both; numbers count them from the fewest
-//! iterations on.  The chosen one is marked, and written out as the legend.
+//! Both axes are logarithmic.  Numbers count the nests from the least time on.  The chosen one is marked, and written out as
+//! the legend.
 
 use decompose_formats::counted;
 
@@ -16,6 +16,7 @@ use crate::legend::Entry;
 use crate::legend::Sign;
 use crate::legend::draw_legend;
 use crate::number::significant;
+use crate::number::time;
 use crate::save::Figure;
 use crate::scale::Scale;
 use crate::scale::ScaleKind;
@@ -34,13 +35,57 @@ const MARGIN: f64 = 14.0;
 /// Where nests without a buffer are drawn: a scalar one has one element.
 const NO_BUFFER: f64 = 0.5;
 
+/// What the time of a loop nest is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum FrontierTime {
+    /// The iterations of all terms; the points are those that no other one beats.
+    #[default]
+    Iterations,
+    /// Seconds as measured; the points are any nests.
+    Seconds,
+}
+
+impl FrontierTime {
+    fn axis(self) -> &'static str {
+        match self {
+            FrontierTime::Iterations => "iterations of all terms",
+            FrontierTime::Seconds => "measured time (s)",
+        }
+    }
+
+    fn write(self, value: f64) -> String {
+        match self {
+            FrontierTime::Iterations => format!("{} iterations", significant(value, 3)),
+            FrontierTime::Seconds => time(value),
+        }
+    }
+
+    fn others(self) -> &'static str {
+        match self {
+            FrontierTime::Iterations => "others of the frontier",
+            FrontierTime::Seconds => "other nests",
+        }
+    }
+
+    fn counted(self, count: usize) -> String {
+        match self {
+            FrontierTime::Iterations => {
+                counted(count, "pair of time and memory", "pairs of time and memory")
+            }
+            FrontierTime::Seconds => counted(count, "loop nest", "loop nests"),
+        }
+    }
+}
+
 /// Costs of loop nests.
 ///
-/// Points with a number that is not finite, or without iterations, are left out and counted.
+/// Points with a number that is not finite, or without time, are left out and counted.
 #[derive(Clone, Debug, Default)]
 pub struct Frontier {
     /// The title.
     pub title: String,
+    /// What their time is.
+    pub time: FrontierTime,
     /// The costs, in any order.
     pub marks: Vec<FrontierMark>,
     /// Which of them is chosen, by position.
@@ -54,14 +99,14 @@ pub struct FrontierMark {
     pub label: String,
     /// Elements of all buffers.
     pub elements: f64,
-    /// Iterations of all terms.
-    pub iterations: f64,
+    /// Its time.
+    pub time: f64,
 }
 
 impl FrontierMark {
     fn is_shown(&self) -> bool {
         self.elements.is_finite()
-            && ScaleKind::Log.shows(self.iterations)
+            && ScaleKind::Log.shows(self.time)
             && ScaleKind::Log.shows(self.height())
     }
 
@@ -81,9 +126,9 @@ impl Figure for Frontier {
             let values = shown.iter().map(move |at| value(&self.marks[*at]));
             Scale::around(ScaleKind::Log, values)
         };
-        let scales = of(|mark| mark.iterations).zip(of(FrontierMark::height));
+        let scales = of(|mark| mark.time).zip(of(FrontierMark::height));
         let Some((x, y)) = scales else {
-            let reason = "no cost has finite iterations above zero; give one or more";
+            let reason = "no cost has a finite time above zero; give one or more";
             return Err(PlotError::empty(FIGURE, reason));
         };
         let (width, height) = (f64::from(canvas.size.0), f64::from(canvas.size.1));
@@ -94,7 +139,7 @@ impl Figure for Frontier {
         canvas.text((MARGIN, 45.0), note.fit(&self.describe(&shown), room), note);
         let top = self.draw_names(canvas, room, &shown) + 10.0;
         let area = Area { left: MARGIN, top, width: room, height: height - top - MARGIN };
-        let x = Axis::new(x, 7, "iterations of all terms");
+        let x = Axis::new(x, 7, self.time.axis());
         let y = Axis::new(y, 7, "elements of all buffers");
         let panel = Panel::draw(canvas, area, &x, &y);
         self.draw_marks(canvas, &panel, &shown);
@@ -103,7 +148,7 @@ impl Figure for Frontier {
 }
 
 impl Frontier {
-    /// Returns the marks that can be shown, the fewest iterations first.
+    /// Returns the marks that can be shown, the least time first.
     fn ranked(&self) -> Result<Vec<usize>, PlotError> {
         let count = self.marks.len();
         if let Some(chosen) = self.chosen.filter(|chosen| *chosen >= count) {
@@ -111,8 +156,8 @@ impl Frontier {
             return Err(PlotError::mismatch(FIGURE, reason));
         }
         let mut shown: Vec<usize> = (0..count).filter(|at| self.marks[*at].is_shown()).collect();
-        let iterations = |at: &usize| self.marks[*at].iterations;
-        shown.sort_by(|a, b| iterations(a).total_cmp(&iterations(b)));
+        let time = |at: &usize| self.marks[*at].time;
+        shown.sort_by(|a, b| time(a).total_cmp(&time(b)));
         Ok(shown)
     }
 
@@ -125,7 +170,7 @@ impl Frontier {
 
     /// Returns the line below the title.
     fn describe(&self, shown: &[usize]) -> String {
-        let mut text = counted(shown.len(), "pair of time and memory", "pairs of time and memory");
+        let mut text = self.time.counted(shown.len());
         let left_out = self.marks.len() - shown.len();
         if left_out > 0 {
             text += &format!(", {left_out} left out without numbers");
@@ -144,12 +189,12 @@ impl Frontier {
         };
         let chosen = self.chosen.filter(|at| shown.contains(at)).map(|at| {
             let mark = &self.marks[at];
-            let (time, memory) = (significant(mark.iterations, 3), significant(mark.elements, 3));
-            let note = format!("{time} iterations, {memory} elements");
+            let (time, memory) = (self.time.write(mark.time), significant(mark.elements, 3));
+            let note = format!("{time}, {memory} elements");
             entry(at, format!("chosen: {}", mark.label), note)
         });
         let other = shown.iter().find(|at| self.chosen != Some(**at));
-        let other = other.map(|&at| entry(at, "others of the frontier".to_owned(), String::new()));
+        let other = other.map(|&at| entry(at, self.time.others().to_owned(), String::new()));
         let entries: Vec<Entry> = chosen.into_iter().chain(other).collect();
         draw_legend(canvas, (MARGIN, 58.0), width, &entries)
     }
@@ -157,7 +202,7 @@ impl Frontier {
     /// Draws the points, the chosen one above the others, and their numbers.
     fn draw_marks(&self, canvas: &mut Canvas, panel: &Panel, shown: &[usize]) {
         let mut places = PointLabels::new(panel.field);
-        let point = |at: usize| panel.point(self.marks[at].iterations, self.marks[at].height());
+        let point = |at: usize| panel.point(self.marks[at].time, self.marks[at].height());
         let mut order: Vec<(usize, usize)> = shown.iter().copied().enumerate().collect();
         order.sort_by_key(|(_, at)| self.chosen == Some(*at));
         for &(_, at) in &order {

@@ -16,6 +16,7 @@ use crate::ConvergenceRun;
 use crate::Figure;
 use crate::Frontier;
 use crate::FrontierMark;
+use crate::FrontierTime;
 use crate::LoopKind;
 use crate::Marks;
 use crate::ModeLook;
@@ -385,20 +386,20 @@ fn races() {
 
 #[test]
 fn frontiers() {
-    let mark = |(iterations, elements): (f64, f64)| FrontierMark {
-        label: LONG.to_owned(),
-        elements,
-        iterations,
-    };
+    let mark =
+        |(time, elements): (f64, f64)| FrontierMark { label: LONG.to_owned(), elements, time };
     let figure = |costs: &[(f64, f64)], chosen| Frontier {
         title: LONG.to_owned(),
         marks: costs.iter().copied().map(mark).collect(),
         chosen,
+        ..Frontier::default()
     };
     check(&figure(&[(1.0, 0.0)], None));
     check(&figure(&[(1.0, 1.0), (f64::NAN, 2.0)], Some(1)));
     check(&figure(&[(2.0, 2.0); 20], Some(3)));
     check(&figure(&[(1e3, 1e9), (1e9, 0.0), (1e15, 64.0)], Some(0)));
+    let seconds = figure(&[(1e-3, 1e9), (4e-2, 0.0), (1.5, 64.0)], Some(0));
+    check(&Frontier { time: FrontierTime::Seconds, ..seconds });
 }
 
 #[test]

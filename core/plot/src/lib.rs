@@ -11,7 +11,7 @@
 //! | [`Bars`] | measured values beside bounds and other programs, as bars or lines |
 //! | [`Ratios`] | ratios to one configuration, such as everything but one optimisation to everything |
 //! | [`Race`] | predicted against measured seconds of the schedules a search has chosen from |
-//! | [`Frontier`] | the memory of loop nests against their time |
+//! | [`Frontier`] | the memory of loop nests against their iterations or measured seconds |
 //! | [`NestFigure`] | the loops around the terms of a kernel, and what is stored between them |
 //! | [`NetworkFigure`] | a tensor network and the tree of its contractions above their loops |
 //! | [`Spectra`] | singular values by number, and how many were kept |
@@ -100,6 +100,7 @@ pub use crate::curves::CurvesWidth;
 pub use crate::error::PlotError;
 pub use crate::frontier::Frontier;
 pub use crate::frontier::FrontierMark;
+pub use crate::frontier::FrontierTime;
 pub use crate::matrix::ScoreMatrix;
 pub use crate::nest::LoopKind;
 pub use crate::nest::NestBuffer;

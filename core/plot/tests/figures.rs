@@ -25,6 +25,7 @@ use decompose_plot::Curves;
 use decompose_plot::Figure;
 use decompose_plot::Frontier;
 use decompose_plot::FrontierMark;
+use decompose_plot::FrontierTime;
 use decompose_plot::LoopKind;
 use decompose_plot::Marks;
 use decompose_plot::ModeLook;
@@ -602,13 +603,13 @@ fn races_name_the_chosen_and_the_fastest() {
 #[test]
 fn frontiers_name_the_chosen_cost() {
     let figure = |costs: &[(f64, f64)], chosen| {
-        let mark = |(at, &(iterations, elements)): (usize, &(f64, f64))| FrontierMark {
+        let mark = |(at, &(time, elements)): (usize, &(f64, f64))| FrontierMark {
             label: format!("nest {at}"),
             elements,
-            iterations,
+            time,
         };
         let marks = costs.iter().enumerate().map(mark).collect();
-        Frontier { title: "A(i,l)".to_owned(), marks, chosen }
+        Frontier { title: "A(i,l)".to_owned(), marks, chosen, ..Frontier::default() }
     };
     let costs = [(1e6, 64.0), (4e6, 1.0), (9e6, 0.0), (f64::INFINITY, 2.0), (5.0, f64::NAN)];
     let words = [
@@ -619,6 +620,8 @@ fn frontiers_name_the_chosen_cost() {
     ];
     check(&figure(&costs, Some(1)), &words);
     check(&figure(&costs[..1], Some(0)), &["1 pair of time and memory"]);
+    let measured = Frontier { time: FrontierTime::Seconds, ..figure(&costs, Some(1)) };
+    check(&measured, &["3 loop nests, 2 left out", "measured time (s)", "other nests"]);
     let folder = tempdir().unwrap();
     let error = save(&figure(&costs, Some(5)), folder.path(), "frontier").unwrap_err();
     assert!(error.to_string().contains("cost 6 of 5 is chosen"), "{error}");

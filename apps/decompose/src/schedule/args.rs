@@ -49,11 +49,11 @@ pub(crate) struct ScheduleArgs {
 #[command(next_help_heading = "SparseAuto")]
 pub(crate) struct FrontierArgs {
     /// List the time and memory, as polynomials, that no other nest beats.
-    #[arg(long, conflicts_with = "json")]
+    #[arg(long)]
     pub(crate) frontier: bool,
     /// List what is left after a stage: 1 memory depth, 2 depths, 3 time and memory, 4 iterations,
     /// 5 accesses.
-    #[arg(long, value_name = "N", value_parser = parse_stage, conflicts_with = "json")]
+    #[arg(long, value_name = "N", value_parser = parse_stage)]
     pub(crate) stage: Option<usize>,
     /// A range of sizes for stage 3, as i=1000:1000000, nnz(B)=1e4:1e6 or sparsity=0.001:0.01.
     #[arg(long, value_name = "SIZE=FROM:TO")]
@@ -61,7 +61,11 @@ pub(crate) struct FrontierArgs {
     /// A relation between sizes for stage 3, as `10*j<k`.
     #[arg(long, value_name = "RELATION")]
     pub(crate) assume: Vec<Assumption>,
-    /// Draw the memory of the frontier against its time: FILE.svg and FILE.png.
+    /// Put the comparisons of stage 3 to this solver too.
+    #[arg(long, value_name = "SOLVER")]
+    pub(crate) smt: Option<Solver>,
+    /// Draw the memory of the frontier against its time: FILE.svg and FILE.png.  With --measure: that of
+    /// the measured nests against their seconds.
     #[arg(long, value_name = "FILE")]
     pub(crate) plot_frontier: Option<PathBuf>,
 }
@@ -113,7 +117,7 @@ pub(crate) struct SearchArgs {
     /// dense indices of the result if that is more]
     #[arg(long, value_name = "D")]
     pub(crate) max_buffer_dims: Option<usize>,
-    /// The most memory of a buffer, as 64K or 1M.  [default: 256K]
+    /// The most memory of a buffer, as 64K or 1M.  [default: 256K; of sparseauto half of the last-level cache]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) max_buffer_bytes: Option<u64>,
     /// Threads.  [default: all]
@@ -181,6 +185,13 @@ pub(crate) enum Tree {
     Auto,
     /// This one.
     Given(TreeLayout),
+}
+
+/// A solver that is another program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Solver {
+    /// The program `z3`.
+    Z3,
 }
 
 /// What `--emit` prints.

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use decompose_core::autoschedule::sparseauto::buffer_bytes;
 use decompose_core::autoschedule::{
     LevelOrder, OrderedCandidate, SearchLimits, SearchReport, Storage, default_scheduler,
     scheduler, storages,
@@ -51,6 +52,32 @@ impl Selection {
     pub(crate) fn choice(&self) -> &Pick {
         &self.picks[self.chosen]
     }
+
+    /// Returns the place of a schedule on its trees.
+    pub(crate) fn place(&self, pick: &Pick) -> Option<usize> {
+        self.picks.iter().position(|one| one.schedule == pick.schedule && one.trees == pick.trees)
+    }
+
+    /// Tells whether a schedule is the one predicted to be the fastest.
+    pub(crate) fn is_first(&self, pick: Option<&Pick>) -> bool {
+        pick.is_some_and(|pick| self.place(pick) == Some(0))
+    }
+
+    /// Keeps the first `top` schedules, and puts `pick` behind them unless it is one of them.
+    pub(crate) fn enter(&mut self, pick: &Pick, top: usize) {
+        self.picks.truncate(top);
+        if self.place(pick).is_none() {
+            self.picks.push(pick.clone());
+        }
+    }
+
+    /// Returns the measured seconds of the schedule at a place.
+    pub(crate) fn measured(&self, at: usize) -> Option<f64> {
+        match &self.how {
+            How::Measured(race) => race.times.get(at).copied().flatten().map(|t| t.median_seconds),
+            _ => None,
+        }
+    }
 }
 
 /// The search that the options ask for, on a request.
@@ -72,12 +99,16 @@ impl<'a> Chooser<'a> {
     ) -> Result<Chooser<'a>, Failure> {
         let mut base = request.problem_on(&[]);
         base.max_buffer_dims = args.max_buffer_dims.unwrap_or(base.max_buffer_dims);
-        base.max_buffer_bytes = args.max_buffer_bytes.unwrap_or(base.max_buffer_bytes);
+        let machine = Machine { threads, ..Machine::here().clone() };
+        let room = match args.scheduler {
+            Some(Search::Named("sparseauto")) => buffer_bytes(&machine).max(base.max_buffer_bytes),
+            _ => base.max_buffer_bytes,
+        };
+        base.max_buffer_bytes = args.max_buffer_bytes.unwrap_or(room);
         let storages = match &args.tree {
             None | Some(Tree::Auto) => storages(&base),
             Some(Tree::Given(tree)) => vec![given(request, tree)?],
         };
-        let machine = Machine { threads, ..Machine::here().clone() };
         Ok(Chooser { request, args, machine, base, storages })
     }
 
@@ -105,8 +136,8 @@ impl<'a> Chooser<'a> {
     pub(crate) fn given(&self, file: &Path) -> Result<Selection, Failure> {
         let text = fs::read_to_string(file)
             .map_err(|e| Failure::input(format!("cannot read {}: {e}", file.display())))?;
-        let judged = Schedule::parse(&text, &self.request.expr)
-            .and_then(|schedule| self.judge(schedule, Bounds::Lifted));
+        let judged =
+            Schedule::parse(&text, &self.request.expr).and_then(|schedule| self.judged(schedule));
         let pick = judged.map_err(|error| {
             Failure::input(format!("{}: {error}", file.display()))
                 .help("`decompose schedule ... --emit nest` prints one that is legal")
@@ -139,6 +170,15 @@ impl<'a> Chooser<'a> {
 
     fn pick(&self, found: OrderedCandidate) -> Pick {
         Pick::of(self.request, &self.base, found)
+    }
+
+    /// Judges a schedule on the trees of its layouts, whatever its buffers take.
+    ///
+    /// # Errors
+    ///
+    /// If it breaks a rule.
+    pub(crate) fn judged(&self, schedule: Schedule) -> Result<Pick, CoreError> {
+        self.judge(schedule, Bounds::Lifted)
     }
 
     /// Judges a schedule on the trees of its layouts.

@@ -9,7 +9,7 @@ use decompose_formats::{Coo, Value};
 
 use crate::failure::Failure;
 use crate::schedule::args::Search;
-use crate::schedule::choose::{Chooser, Selection};
+use crate::schedule::choose::{Chooser, How, Selection};
 use crate::schedule::measure::measure;
 
 /// Candidates that are measured unless asked otherwise.
@@ -26,6 +26,20 @@ pub(crate) struct Effort {
     /// Candidates that are measured.
     pub(crate) top: usize,
     pub(crate) budget_seconds: f64,
+}
+
+impl Effort {
+    /// Tells whether the candidates of `plan` are to be measured.
+    pub(crate) fn measures<V: Value>(
+        &self,
+        plan: &Selection,
+        chooser: &Chooser<'_>,
+        tensors: &[(usize, Coo<V>)],
+    ) -> bool {
+        let asked = chooser.args.scheduler == Some(Search::Measured);
+        let kept = matches!(plan.how, How::Kept(..));
+        !tensors.is_empty() && !kept && (asked || self.measure == When::Now)
+    }
 }
 
 /// When candidates are measured.
@@ -48,6 +62,24 @@ pub(crate) fn plan<V: Value>(
     effort: &Effort,
     screen: &mut Screen,
 ) -> Result<Selection, Failure> {
+    let plan = searched(chooser, tensors, effort, screen)?;
+    match effort.measures(&plan, chooser, tensors) {
+        true => measure(plan, tensors, (effort.top, effort.budget_seconds), chooser, screen),
+        false => Ok(plan),
+    }
+}
+
+/// Finds schedules, without a measurement.
+///
+/// # Errors
+///
+/// As [`plan`].
+pub(crate) fn searched<V: Value>(
+    chooser: &Chooser<'_>,
+    tensors: &[(usize, Coo<V>)],
+    effort: &Effort,
+    screen: &mut Screen,
+) -> Result<Selection, Failure> {
     let measured = chooser.args.scheduler == Some(Search::Measured);
     if measured && effort.measure == When::Asked {
         if let Some(plan) = kept(chooser) {
@@ -59,14 +91,10 @@ pub(crate) fn plan<V: Value>(
                 .help(format!("give --tensor {name}=FILE, which is measured then")));
         }
     }
-    let plan = match &chooser.args.schedule {
-        Some(file) => chooser.given(file)?,
-        None => screen.phase("search", || chooser.search(&effort.limits)).0?,
-    };
-    if !tensors.is_empty() && (measured || effort.measure == When::Now) {
-        return measure(plan, tensors, (effort.top, effort.budget_seconds), chooser, screen);
+    match &chooser.args.schedule {
+        Some(file) => chooser.given(file),
+        None => screen.phase("search", || chooser.search(&effort.limits)).0,
     }
-    Ok(plan)
 }
 
 /// The choice of an earlier measurement.

@@ -2,14 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use decompose_core::autoschedule::sparseauto::Staged;
 use decompose_formats::FormatError;
 use decompose_plot::{Figure, Race, RaceCandidate};
 
 use crate::failure::Failure;
 use crate::schedule::args::ScheduleArgs;
 use crate::schedule::choose::{How, Pick, Selection};
-use crate::schedule::frontier;
+use crate::schedule::frontier::Compared;
 use crate::schedule::outline::{nest_figure, network_figure};
 use crate::schedule::table;
 
@@ -37,7 +36,7 @@ pub(crate) fn check(args: &ScheduleArgs) -> Result<(), Failure> {
 pub(crate) fn draw(
     args: &ScheduleArgs,
     plan: &Selection,
-    staged: Option<&Staged>,
+    stages: Option<&Compared>,
 ) -> Result<Vec<PathBuf>, Failure> {
     let mut files = Vec::new();
     if let Some(file) = &args.output.plot {
@@ -51,8 +50,8 @@ pub(crate) fn draw(
     if let (Some(file), How::Measured(_)) = (&args.output.plot_race, &plan.how) {
         save(&race(plan), file, &mut files)?;
     }
-    if let (Some(file), Some(staged)) = (&args.frontier.plot_frontier, staged) {
-        save(&frontier::figure(staged, &plan.choice().problem), file, &mut files)?;
+    if let (Some(file), Some(stages)) = (&args.frontier.plot_frontier, stages) {
+        save(&stages.figure(plan), file, &mut files)?;
     }
     Ok(files)
 }

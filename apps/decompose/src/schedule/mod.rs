@@ -23,6 +23,7 @@ use decompose_core::contract::preview;
 use decompose_formats::Value;
 use decompose_formats::stats::grouped;
 use rayon::ThreadPoolBuilder;
+use serde_json::json;
 
 use crate::cli::Done;
 use crate::failure::Failure;
@@ -30,6 +31,7 @@ use crate::run::args::Precision;
 use crate::schedule::args::Emit;
 use crate::schedule::choose::{Chooser, Selection};
 use crate::schedule::decide::{Effort, When};
+use crate::schedule::frontier::Compared;
 use crate::schedule::input::ScheduleInput;
 use crate::stdout;
 
@@ -71,18 +73,23 @@ fn run_in<V: Value>(args: &ScheduleArgs, threads: usize) -> Result<Done, Failure
         top: args.top.unwrap_or(decide::MEASURED),
         budget_seconds: args.budget,
     };
-    let plan = decide::plan(&chooser, &input.tensors, &effort, &mut screen)?;
-    let staged = if frontier::is_asked(&args.search) {
-        Some(frontier::stages(&args.frontier, plan.choice(), &chooser.machine)?)
-    } else {
-        None
+    let tensors = &input.tensors;
+    let mut plan = decide::searched(&chooser, tensors, &effort, &mut screen)?;
+    let stages = match frontier::is_asked(&args.search) {
+        true => Some(Compared::new(&args.frontier, &chooser, plan.choice())?),
+        false => None,
     };
-    for path in figures::draw(args, &plan, staged.as_ref())? {
+    if effort.measures(&plan, &chooser, tensors) {
+        if let Some(pick) = stages.as_ref().and_then(Compared::entrant) {
+            plan.enter(pick, effort.top);
+        }
+        let (top, budget) = (effort.top.max(plan.picks.len()), effort.budget_seconds);
+        plan = measure::measure(plan, tensors, (top, budget), &chooser, &mut screen)?;
+    }
+    for path in figures::draw(args, &plan, stages.as_ref())? {
         screen.line(format!("figure   {}", path.display()));
     }
-    let staged = staged
-        .map(|staged| frontier::report(&args.frontier, &staged, plan.choice(), &chooser.machine));
-    tell(args, &input, (&plan, staged.as_deref()), threads)?;
+    tell(args, &input, (&plan, stages.as_ref()), threads)?;
     Ok(Done::Complete)
 }
 
@@ -90,7 +97,7 @@ fn run_in<V: Value>(args: &ScheduleArgs, threads: usize) -> Result<Done, Failure
 fn tell<V: Value>(
     args: &ScheduleArgs,
     input: &ScheduleInput<V>,
-    (plan, stages): (&Selection, Option<&str>),
+    (plan, stages): (&Selection, Option<&Compared>),
     threads: usize,
 ) -> Result<(), Failure> {
     let pick = plan.choice();
@@ -100,8 +107,15 @@ fn tell<V: Value>(
         Some(Emit::C) => emit_c(&preview(&pick.problem, &pick.schedule)?),
         Some(Emit::System) => system::explained(pick)?.system.to_string(),
         Some(Emit::Smt) => system::smt(pick)?,
-        None if args.output.json => return stdout::json(&json::plan(input, plan, threads)?),
-        None => report(args, input, plan, threads)? + stages.unwrap_or_default(),
+        None if args.output.json => {
+            let mut object = json::plan(input, plan, threads)?;
+            object["stages"] = json!(stages.map(|stages| stages.json(plan)));
+            return stdout::json(&object);
+        }
+        None => {
+            let stages = stages.map(|stages| stages.report(&args.frontier, plan));
+            report(args, input, plan, threads)? + &stages.unwrap_or_default()
+        }
     };
     stdout::line(text.trim_end())
 }

@@ -237,6 +237,76 @@ fn the_stages_of_sparseauto_are_told_and_drawn() {
 }
 
 #[test]
+fn the_choice_of_the_stages_is_measured_beside_that_of_the_model() {
+    let dir = tempfile::tempdir().unwrap();
+    let facts = sun().replace("X=", "B=") + " --dense l=6,m=5,n=4 --threads 1";
+    let words = format!(
+        "A(l,m,n)=B(i,j,k)*C(i,l)*D(j,m)*E(k,n) {facts} --scheduler sparseauto --measure --top 1 \
+         --budget 0.05"
+    );
+    let (text, _) = schedule(dir.path(), &words);
+    let measured = text.lines().filter(|line| line.ends_with(" s measured")).count();
+    assert_eq!(measured, 2, "{text}");
+    assert!(text.contains(" right: 0.") || text.contains(" right: 1."), "{text}");
+    let (text, _) = schedule(dir.path(), &format!("{words} --json"));
+    let told: Json = serde_json::from_str(&text).unwrap();
+    let stages = &told["stages"];
+    assert_eq!(stages["stages"].as_array().unwrap().len(), 6);
+    assert!(stages["stages"][0]["nests"].as_u64().unwrap() > 1_000_000);
+    let frontier = stages["frontier"].as_array().unwrap();
+    assert_eq!(stages["stages"][3]["costs"], frontier.len());
+    for point in frontier {
+        for text in ["time", "memory", "nest"] {
+            assert!(!point[text].as_str().unwrap().is_empty(), "{point}");
+        }
+        assert!(point["iterations"].as_f64().unwrap() > 0.0, "{point}");
+    }
+    let chosen = stages["stages_choice"]["point"].as_u64().unwrap() as usize;
+    assert_eq!(frontier[chosen]["passed"], 5);
+    assert_eq!(stages["agree"], false);
+    for choice in ["stages_choice", "model_choice"] {
+        let own = &stages[choice];
+        assert!(own["measured_seconds"].as_f64().unwrap() > 0.0, "{own}");
+        let candidate = &told["candidates"][own["candidate"].as_u64().unwrap() as usize];
+        assert_eq!(own["measured_seconds"], candidate["measured_seconds"]);
+    }
+}
+
+#[test]
+fn all_nests_are_ranked_where_all_are_asked_for() {
+    let dir = tempfile::tempdir().unwrap();
+    let words = "A(i,l)=B(i,j)*C(j,k)*D(k,l) --extents i=40,j=50 --nnz 300 --dense k=8,l=8 --tree 1-2 \
+                 --scheduler sparseauto --json --max-buffer-dims 4 --max-buffer-bytes 1G";
+    let count = |words: &str| {
+        let told: Json = serde_json::from_str(&schedule(dir.path(), words).0).unwrap();
+        let all = told["stages"]["stages"][0]["nests"].as_u64().unwrap() as usize;
+        (told["candidates"].as_array().unwrap().len(), all)
+    };
+    let (some, all) = count(words);
+    assert!(some < all, "{some} of {all}");
+    assert_eq!(count(&format!("{words} --all")), (all, all));
+}
+
+#[test]
+fn a_solver_is_asked_the_comparisons_of_stage_3() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut command = decompose(dir.path());
+    command.arg("schedule").args(BRANCHED.split_whitespace()).args(["--smt", "z3"]);
+    let output = command.assert().get_output().clone();
+    let said = String::from_utf8(output.stderr).unwrap();
+    if said.contains("there is no such program") {
+        eprintln!("skipped: there is no program z3");
+        return;
+    }
+    let text = String::from_utf8(output.stdout).unwrap();
+    let line = text.lines().find(|line| line.contains("comparisons agree")).expect("a line");
+    let numbers = line.split([':', ' ']).filter_map(|word| word.parse::<usize>().ok());
+    let numbers: Vec<usize> = numbers.collect();
+    let [.., agreed, pairs, open] = numbers[..] else { panic!("{line}") };
+    assert!(agreed + open == pairs && agreed > 0, "{line}");
+}
+
+#[test]
 fn the_nest_that_sparseauto_prints_comes_back_with_directives() {
     let dir = tempfile::tempdir().unwrap();
     let directives = "path B*C*D*E\nnest l{ m{ n{ i{ j{ k{ T1 } } } } } }\nloopfuse loc=2 pol=true\n\
@@ -283,6 +353,7 @@ fn questions_that_make_no_sense() {
         (format!("mttkrp:3:1 {x} -r 2 --schedule absent"), &["cannot read absent"]),
         (format!("mttkrp:3:1 {x} -r 2 --budget soon --measure"), &["is no time"]),
         ("spmv --extents i=3,j=3 --nnz 4 --frontier".into(), &["add --scheduler sparseauto"]),
+        ("spmv --extents i=3,j=3 --nnz 4 --smt z3".into(), &["add --scheduler sparseauto"]),
         (
             "spmv --extents i=3,j=3 --nnz 4 --scheduler sparseauto --range q=1:2".into(),
             &["no index `q`; the indices are ij"],

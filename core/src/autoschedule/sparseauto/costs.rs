@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use crate::autoschedule::sparseauto::program::{Question, Solver};
-use crate::autoschedule::sparseauto::sections::{Around, ComponentPlan, SectionPlan};
+use crate::autoschedule::sparseauto::sections::{Around, ComponentPlan, Inner, SectionPlan};
 use crate::autoschedule::sparseauto::terms::{Terms, ZERO};
 use crate::cost::symbolic::{Monomial, Polynomial};
 use crate::einsum::IndexSet;
@@ -30,7 +30,12 @@ pub(super) enum Kept {
     Depths,
     /// Of the same depths, those that no other one beats in time and memory for all sizes.
     Undominated,
+    /// The same with the time of vectors: an iteration of an innermost loop over a level counts as [`LANES`].
+    UndominatedLanes,
 }
+
+/// Iterations that run together where the innermost loop is over a whole extent: 64 bytes of doubles.
+const LANES: usize = 8;
 
 /// What may be stored.
 pub(super) type MayStore<'a> = &'a dyn Fn(IndexSet) -> bool;
@@ -56,10 +61,19 @@ impl Question for Costs<'_> {
         costs.is_empty()
     }
 
-    fn term(&mut self, iterations: Monomial, loops: usize) -> CostList {
-        let time = match self.kept {
-            Kept::Depths => ZERO,
-            _ => self.terms.number(iterations.into()),
+    fn asks_inner(&self) -> bool {
+        self.kept == Kept::UndominatedLanes
+    }
+
+    fn term(&mut self, iterations: Monomial, loops: usize, inner: Inner) -> CostList {
+        let one = Polynomial::from(iterations);
+        let time = match (self.kept, inner) {
+            (Kept::Depths, _) => ZERO,
+            (_, Inner::Scalar) => {
+                let time = (1..LANES).fold(one.clone(), |sum, _| sum.plus(&one));
+                self.terms.number(time)
+            }
+            _ => self.terms.number(one),
         };
         Rc::new(vec![(NestCost { loops: loops as u8, dims: 0, time, memory: ZERO }, 1)])
     }
@@ -93,7 +107,8 @@ impl Question for Costs<'_> {
     }
 
     fn settle(&mut self, costs: &mut CostList) {
-        if self.kept == Kept::Undominated && costs.len() > 1 {
+        let prunes = matches!(self.kept, Kept::Undominated | Kept::UndominatedLanes);
+        if prunes && costs.len() > 1 {
             *costs = Rc::new(self.undominated(costs));
         }
     }
@@ -174,7 +189,7 @@ pub(super) fn frontier(terms: &mut Terms, costs: &[(NestCost, u128)]) -> Vec<(Ne
 impl Solver<'_, '_, Costs<'_>> {
     /// Returns plans with a cost, up to `most` of them; all answers must be known.
     pub(super) fn plans(&mut self, cost: &NestCost, most: usize) -> Vec<SectionPlan> {
-        self.section_plans(self.space.all(), Around::NOTHING, cost, most)
+        self.section_plans(self.space.all(), self.outside(), cost, most)
     }
 
     fn section_plans(
@@ -218,7 +233,7 @@ impl Solver<'_, '_, Costs<'_>> {
     /// Tells whether partition `number` was looked at and may be one.
     fn is_known(&self, sources: usize, number: usize, around: Around) -> bool {
         let partition = &self.space.lists[sources].partitions[number];
-        let key = |sources: usize| (sources, around.loops, around.walked);
+        let key = |sources: usize| (sources, around);
         self.components.contains_key(&key(partition.root))
             && partition.parts.iter().all(|part| {
                 around.loops.is_subset(part.result)
@@ -273,7 +288,7 @@ impl Solver<'_, '_, Costs<'_>> {
         let mut plans = Vec::new();
         for index in (indices - around.loops).iter() {
             let Some(inside) = space.inside(sources, around, index) else { continue };
-            let known = self.sections.get(&(sources, inside.loops, inside.walked));
+            let known = self.sections.get(&(sources, inside));
             if known.is_some_and(|costs| costs.binary_search_by_key(cost, |(one, _)| *one).is_ok())
             {
                 let left = most.saturating_sub(plans.len());

@@ -1,7 +1,7 @@
 //! How many nests there are, and each of them by number.
 
 use crate::autoschedule::sparseauto::program::{Question, Solver};
-use crate::autoschedule::sparseauto::sections::{Around, ComponentPlan, SectionPlan, Space};
+use crate::autoschedule::sparseauto::sections::{Around, ComponentPlan, Inner, SectionPlan, Space};
 use crate::autoschedule::work::Work;
 use crate::cost::symbolic::Monomial;
 use crate::einsum::IndexSet;
@@ -22,7 +22,7 @@ impl Question for Count {
         *count == 0
     }
 
-    fn term(&mut self, _: Monomial, _: usize) -> u128 {
+    fn term(&mut self, _: Monomial, _: usize, _: Inner) -> u128 {
         1
     }
 

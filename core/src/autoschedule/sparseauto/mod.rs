@@ -4,9 +4,11 @@
 //! - `count` counts them, and finds each by its number.
 //! - `costs` finds the costs of all, or those that no other one beats; `terms` holds the polynomials.
 //! - `stages` are the five stages of the paper, the last of which uses `accesses`.
+//! - `asked` puts the comparisons of stage 3 to a solver.
 //!
 //! The scheduler prices with the costs that no other one of the same depths beats for any sizes, and with the buffer bounds
-//! of the problem.  It ranks their nests by predicted seconds.
+//! of the problem.  It ranks their nests by predicted seconds.  Its time counts lanes: an iteration of an innermost loop over
+//! a level counts as eight.  Else a scalar buffer beats every row, and nothing runs in vectors.
 //!
 //! Where the paper leaves something open, or its rule does not fit here:
 //!
@@ -23,6 +25,7 @@
 //! Restructuring", OOPSLA 2024, sections 4 and 5.
 
 mod accesses;
+mod asked;
 mod costs;
 mod count;
 mod program;
@@ -46,9 +49,10 @@ use crate::path::{Arity, Path, PathSpace};
 use crate::schedule::Problem;
 
 pub use accesses::{Accesses, accesses};
+pub use asked::Asked;
 pub use count::Nests;
 pub use sections::{MOST_OPERANDS, Space};
-pub use stages::{FrontierPoint, Method, StageReport, Staged, Stages, staged};
+pub use stages::{FrontierPoint, Method, StageReport, Staged, Stages, buffer_bytes, staged};
 
 use costs::{Costs, Kept};
 use program::Solver;
@@ -111,12 +115,21 @@ struct Undominated {
 
 /// Returns nests of the costs that no other one of the same depths beats, those with the fewest iterations first; `None` for
 /// more operands than are tabulated.
+///
+/// Within limits that leave out no path these are all nests, unless they are more than `limits` allow.
 fn undominated(problem: &Problem, limits: &SearchLimits) -> Option<Undominated> {
     let space = Space::new(problem)?;
+    if limits.flops_factor.is_none() {
+        let nests = Nests::of(&space);
+        if nests.total() <= limits.max_nests as u128 {
+            let nests: Vec<(Path, Forest)> = nests.collect();
+            return Some(Undominated { solved: nests.len(), nests, cut: false });
+        }
+    }
     let domain = Domain::all(&space.symbols)?;
     let may_store = |stored: IndexSet| problem.allows_buffer(stored);
     let question =
-        Costs { terms: Terms::new(domain), kept: Kept::Undominated, may_store: &may_store };
+        Costs { terms: Terms::new(domain), kept: Kept::UndominatedLanes, may_store: &may_store };
     let mut solver = Solver::new(&space, question, Work::new(limits.max_work));
     let costs = solver.solve();
     let mut timed: Vec<(f64, costs::NestCost)> = costs

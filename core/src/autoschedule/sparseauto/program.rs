@@ -1,6 +1,6 @@
 //! The dynamic program over sections, for whatever is asked of the nests: their number, their costs, the best ones.
 
-use crate::autoschedule::sparseauto::sections::{Around, Space};
+use crate::autoschedule::sparseauto::sections::{Around, Inner, Space};
 use crate::autoschedule::work::Work;
 use crate::cost::symbolic::Monomial;
 use crate::einsum::IndexSet;
@@ -17,8 +17,13 @@ pub(super) trait Question {
     /// Tells whether the answer is that for no nest at all.
     fn is_none(&self, answer: &Self::Answer) -> bool;
 
+    /// Tells whether it matters how innermost loops run.
+    fn asks_inner(&self) -> bool {
+        false
+    }
+
     /// For a term that runs `iterations` times inside so many loops.
-    fn term(&mut self, iterations: Monomial, loops: usize) -> Self::Answer;
+    fn term(&mut self, iterations: Monomial, loops: usize, inner: Inner) -> Self::Answer;
 
     /// Tells whether a result may be stored over these indices.
     fn may_store(&self, stored: IndexSet) -> bool;
@@ -40,7 +45,7 @@ pub(super) trait Question {
 }
 
 /// A section or a component inside loops.
-pub(super) type Key = (usize, IndexSet, u64);
+pub(super) type Key = (usize, Around);
 
 /// The answers for all sections.
 pub(super) struct Solver<'s, 'a, Q: Question> {
@@ -59,7 +64,13 @@ impl<'s, 'a, Q: Question> Solver<'s, 'a, Q> {
 
     /// The answer for all nests; where the work ends first, for those that were looked at.
     pub(super) fn solve(&mut self) -> Q::Answer {
-        self.section(self.space.all(), Around::NOTHING)
+        self.section(self.space.all(), self.outside())
+    }
+
+    /// No loops, as the question sees them.
+    pub(super) fn outside(&self) -> Around {
+        let inner = if self.question.asks_inner() { Inner::Scalar } else { Inner::Any };
+        Around { inner, ..Around::NOTHING }
     }
 
     /// How many sections and components were answered.
@@ -69,7 +80,7 @@ impl<'s, 'a, Q: Question> Solver<'s, 'a, Q> {
 
     /// The answer for a section inside loops.
     pub(super) fn section(&mut self, sources: usize, around: Around) -> Q::Answer {
-        let key = (sources, around.loops, around.walked);
+        let key = (sources, around);
         if let Some(known) = self.sections.get(&key) {
             return known.clone();
         }
@@ -119,7 +130,7 @@ impl<'s, 'a, Q: Question> Solver<'s, 'a, Q> {
 
     /// The answer for a component inside loops.
     pub(super) fn component(&mut self, sources: usize, around: Around) -> Q::Answer {
-        let key = (sources, around.loops, around.walked);
+        let key = (sources, around);
         if let Some(known) = self.components.get(&key) {
             return known.clone();
         }
@@ -128,7 +139,7 @@ impl<'s, 'a, Q: Question> Solver<'s, 'a, Q> {
         let mut all = self.question.none();
         if indices == around.loops {
             let iterations = Monomial { extents: around.loops, walked: around.walked };
-            all = self.question.term(iterations, indices.len());
+            all = self.question.term(iterations, indices.len(), around.inner);
         }
         for index in (indices - around.loops).iter() {
             if !self.work.spend() && !self.question.is_none(&all) {

@@ -73,11 +73,25 @@ pub(super) struct Around {
     pub(super) loops: IndexSet,
     /// The levels, as [`Symbols`] number them.
     pub(super) walked: u64,
+    /// How the innermost loop runs.
+    pub(super) inner: Inner,
+}
+
+/// How the innermost loop around a term runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Inner {
+    /// Nobody asks.
+    Any,
+    /// Over a level, or not at all: one iteration after the other.
+    Scalar,
+    /// Over a whole extent, in lanes of vectors.
+    Lanes,
 }
 
 impl Around {
     /// No loops.
-    pub(super) const NOTHING: Around = Around { loops: IndexSet::EMPTY, walked: 0 };
+    pub(super) const NOTHING: Around =
+        Around { loops: IndexSet::EMPTY, walked: 0, inner: Inner::Any };
 }
 
 impl<'a> Space<'a> {
@@ -157,9 +171,14 @@ impl<'a> Space<'a> {
             let level = self.problem.sparse[place].levels.contains(&index);
             !level || self.symbols.next_level(place, around.walked) == Some(index)
         };
-        list.ordered.iter().all(walks).then(|| Around {
-            loops: around.loops.with(index),
-            walked: self.symbols.walk(around.walked, index),
+        list.ordered.iter().all(walks).then(|| {
+            let walked = self.symbols.walk(around.walked, index);
+            let inner = match around.inner {
+                Inner::Any => Inner::Any,
+                _ if walked == around.walked => Inner::Lanes,
+                _ => Inner::Scalar,
+            };
+            Around { loops: around.loops.with(index), walked, inner }
         })
     }
 

@@ -14,7 +14,9 @@
 use std::time::Instant;
 
 use crate::autoschedule::finish;
+use crate::autoschedule::smt::Smt;
 use crate::autoschedule::sparseauto::accesses::{Accesses, accesses};
+use crate::autoschedule::sparseauto::asked::{Asked, ask};
 use crate::autoschedule::sparseauto::costs::{Costs, Kept, NestCost, frontier};
 use crate::autoschedule::sparseauto::count::Nests;
 use crate::autoschedule::sparseauto::program::Solver;
@@ -50,6 +52,8 @@ pub struct Stages {
     pub assumptions: Vec<Assumption>,
     /// How stage 3 finds costs.
     pub method: Method,
+    /// A solver that is asked the comparisons of stage 3 too.
+    pub smt: Option<Smt>,
     /// The most choices that are priced.
     pub max_work: u64,
 }
@@ -62,6 +66,7 @@ impl Default for Stages {
             ranges: Vec::new(),
             assumptions: Vec::new(),
             method: Method::Searched,
+            smt: None,
             max_work: 20_000_000,
         }
     }
@@ -118,6 +123,8 @@ pub struct Staged {
     pub symbols: Symbols,
     /// Pairs of polynomials that could not be compared; both of a pair were kept.
     pub undecided: usize,
+    /// What the solver says of the comparisons, if one was asked.
+    pub asked: Option<Asked>,
     /// Whether the work ended before all nests were priced.
     pub cut: bool,
 }
@@ -129,7 +136,8 @@ const MOST_NESTS: usize = 512;
 ///
 /// # Errors
 ///
-/// [`CoreError::NoSchedule`] for more than six operands, for sizes that the problem lacks, and if nothing is left.
+/// [`CoreError::NoSchedule`] for more than six operands, for sizes that the problem lacks, and if nothing is left;
+/// [`CoreError::Solver`] if the solver fails.
 pub fn staged(problem: &Problem, machine: &Machine, asked: &Stages) -> Result<Staged, CoreError> {
     let refused = |why: String| CoreError::NoSchedule { expr: problem.expr.to_string(), why };
     let many =
@@ -169,7 +177,9 @@ pub fn staged(problem: &Problem, machine: &Machine, asked: &Stages) -> Result<St
     let costs = frontier(&mut found.solver.question.terms, &costs);
     let left = costs.iter().fold(0u128, |n, (_, nests)| n.saturating_add(*nests));
     stages.push(report(3, left, Some(pairs(&costs)), start));
-    let undecided = found.solver.question.terms.unknown;
+    let terms = &found.solver.question.terms;
+    let undecided = terms.unknown;
+    let answers = asked.smt.as_ref().map(|smt| ask(terms, smt)).transpose()?;
 
     let mut points = found.points(problem, machine, &costs);
     if points.is_empty() {
@@ -184,7 +194,7 @@ pub fn staged(problem: &Problem, machine: &Machine, asked: &Stages) -> Result<St
     let cut = found.solver.work.is_spent();
     drop(found);
     let symbols = space.symbols.clone();
-    Ok(Staged { stages, frontier: points, chosen, symbols, undecided, cut })
+    Ok(Staged { stages, frontier: points, chosen, symbols, undecided, asked: answers, cut })
 }
 
 fn report(stage: usize, nests: u128, costs: Option<usize>, start: Instant) -> StageReport {
@@ -292,8 +302,13 @@ impl Found<'_, '_, '_> {
     }
 }
 
-/// The part of the last-level cache that buffers may take.
-const CACHE_SHARE: f64 = 0.5;
+/// Buffers may take one part in this many of the last-level cache.
+const CACHE_PARTS: u64 = 2;
+
+/// Returns the memory that buffers may take on a machine: half of the last-level cache.
+pub fn buffer_bytes(machine: &Machine) -> u64 {
+    machine.l3_bytes / CACHE_PARTS
+}
 
 /// Iterations that differ by no more than they are rounded are the same.
 const SAME: f64 = 1.0 + 1e-9;
@@ -301,7 +316,7 @@ const SAME: f64 = 1.0 + 1e-9;
 /// Stage 4: marks those with the fewest iterations of those whose buffers fit half of the last-level cache; of all, those
 /// with the smallest buffers, if none does.
 fn stage_4(points: &mut [FrontierPoint], problem: &Problem, machine: &Machine) {
-    let room = machine.l3_bytes as f64 * CACHE_SHARE / problem.value_bytes as f64;
+    let room = buffer_bytes(machine) as f64 / problem.value_bytes as f64;
     let least = points.iter().map(|point| point.elements).fold(f64::INFINITY, f64::min);
     let room = room.max(least);
     let fit = |point: &FrontierPoint| point.elements <= room;

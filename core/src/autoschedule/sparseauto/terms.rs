@@ -11,13 +11,15 @@ const ROUNDED: f64 = 1e-9;
 
 /// All polynomials of a search.
 pub(super) struct Terms {
-    domain: Domain,
+    pub(super) domain: Domain,
     points: Vec<Vec<f64>>,
     known: Vec<Polynomial>,
     values: Vec<Vec<f64>>,
     numbers: SmallMap<Polynomial, u32>,
     sums: SmallMap<(u32, u32), u32>,
     proofs: SmallMap<(u32, u32), bool>,
+    /// The pairs that the domain was asked about.
+    pub(super) asked: Vec<(u32, u32)>,
     /// Pairs that could not be decided.
     pub(super) unknown: usize,
 }
@@ -36,6 +38,7 @@ impl Terms {
             numbers: SmallMap::default(),
             sums: SmallMap::default(),
             proofs: SmallMap::default(),
+            asked: Vec::new(),
             unknown: 0,
         };
         terms.number(Polynomial::default());
@@ -92,6 +95,7 @@ impl Terms {
         let answer = self.domain.at_least(self.get(a), self.get(b));
         self.unknown += usize::from(answer == Answer::Unknown);
         self.proofs.insert((a, b), answer == Answer::Always);
+        self.asked.push((a, b));
         answer == Answer::Always
     }
 }

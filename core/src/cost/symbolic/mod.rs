@@ -22,6 +22,7 @@ mod domain;
 mod exact;
 mod polynomial;
 mod range;
+mod smt;
 mod symbols;
 
 pub use compare::Answer;
