@@ -58,10 +58,9 @@ pub(crate) fn watched<T: Send>(
     threads: Option<usize>,
     work: impl FnOnce(&Watch<'_>) -> Result<T, Fault> + Send,
 ) -> PyResult<T> {
-    let stop = AtomicBool::new(false);
-    let (sender, receiver) = channel();
-    let stop = &stop;
     py.detach(|| {
+        let stop = &AtomicBool::new(false);
+        let (sender, receiver) = channel();
         std::thread::scope(|scope| {
             let worker = scope.spawn(move || {
                 let watch = Watch { stop, sender };

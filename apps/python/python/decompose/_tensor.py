@@ -195,6 +195,9 @@ def _make(coords: list, values: Any, shape: Any, rest: tuple) -> Any:
         if len(values) == 0:
             raise ValueError("a tensor without elements needs a shape")
         shape = [int(column.max()) + 1 for column in arrays]
+    for mode, (column, extent) in enumerate(zip(arrays, shape)):
+        if column.size and column.max() >= extent:
+            raise ValueError(f"coordinate {column.max()} of mode {mode} is not below its extent {extent}")
     return _decompose.Tensor.of_coords(arrays, values, [int(extent) for extent in shape], duplicates)
 
 
