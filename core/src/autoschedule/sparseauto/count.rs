@@ -1,9 +1,7 @@
 //! How many nests there are, and each of them by number.
 
 use crate::autoschedule::sparseauto::program::{Question, Solver};
-use crate::autoschedule::sparseauto::sections::{
-    Around, ComponentPlan, Inner, SectionPlan, Space,
-};
+use crate::autoschedule::sparseauto::sections::{Around, ComponentPlan, Inner, SectionPlan, Space};
 use crate::autoschedule::work::Work;
 use crate::cost::symbolic::Monomial;
 use crate::einsum::IndexSet;
