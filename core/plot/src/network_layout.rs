@@ -32,6 +32,8 @@ const MOST_WIDTH: f64 = 1600.0;
 const MOST_NODE: f64 = 90.0;
 /// What a box is wider than its text.
 const AROUND: f64 = 18.0;
+/// Distance of boxes of a level of the tree.
+const BETWEEN: f64 = 4.0;
 /// Height of a level of the tree.
 const LEVEL: f64 = 46.0;
 /// The least height of the panels, and what each tensor adds beyond four.
@@ -289,9 +291,9 @@ impl Place<'_> {
             NetworkInput::Term(term) => self.figure.terms.get(term).map(|one| &one.name),
         };
         let text = name.map_or(0.0, |name| CHIP_TEXT.width(name)) + AROUND;
-        // No box leaves its panel or the room of its leaves.
-        let side = (x - self.tree.left).min(self.tree.left + self.tree.width - x);
-        let room = (leaf * own - 4.0).min(2.0 * side).max(NODE / 2.0);
+        // No box leaves the room of its leaves, so that boxes of a level stand apart.
+        let side = (x - left).min(left + leaf * own - x);
+        let room = (2.0 * side - BETWEEN).max(NODE / 2.0);
         let width = text.min(room);
         self.boxes.push(TreeBox { input, centre, width, parent: None });
         self.boxes.len() - 1
