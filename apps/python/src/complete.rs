@@ -6,14 +6,14 @@ use decompose_complete::{
     Patience, Range, Reg, Scores, Share, SplitRule, Start, solve, split,
 };
 use decompose_core::runtime::Toolchain;
-use decompose_formats::Coo;
+use decompose_formats::{Coo, Value};
 use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::fault::Fault;
 use crate::model;
-use crate::options::Course;
+use crate::options::{Course, check_room};
 use crate::tensor::Tensor;
 use crate::watch::{Watch, watched};
 
@@ -29,8 +29,10 @@ struct Options {
     huber_delta: Option<f64>,
     /// Empty: chosen by the validation error.
     reg: Vec<f64>,
-    nonneg: bool,
-    biases: bool,
+    /// `all` or `nonnegative`.
+    sign: String,
+    /// `none` or `modes`.
+    biases: String,
     patience: usize,
     step: Option<f64>,
     /// The shares of training, validation and test elements; empty where they are given.
@@ -114,8 +116,8 @@ fn config(options: &Options, train: &Coo<f64>, course: &Course) -> Result<Comple
         algorithm,
         loss,
         reg: if options.reg.is_empty() { Reg::Chosen } else { Reg::Given(options.reg.clone()) },
-        sign: if options.nonneg { Range::NonNegative } else { Range::All },
-        biases: if options.biases { Biases::Modes } else { Biases::None },
+        sign: if options.sign == "all" { Range::All } else { Range::NonNegative },
+        biases: if options.biases == "none" { Biases::None } else { Biases::Modes },
         seed: course.seed,
         patience: Patience { tol: stop.tol, epochs: options.patience },
         max_epochs: stop.max_iters,
@@ -162,6 +164,11 @@ fn fit(
     watch: &Watch<'_>,
 ) -> Result<CompleteOutcome, Fault> {
     config.check(parts.train.extents())?;
+    let ranks = match &config.model {
+        ModelKind::Cp { rank } => vec![*rank],
+        ModelKind::Tucker { ranks } | ModelKind::Train { ranks } => ranks.clone(),
+    };
+    check_room(parts.train.extents(), &ranks, f64::BYTES)?;
     let Parts { train, val, test } = parts;
     let data = Data { train, val: val.as_ref(), test: test.as_ref() };
     let mut observer =
@@ -198,11 +205,10 @@ fn entry<'py>(py: Python<'py>, scores: &Scores) -> PyResult<Bound<'py, PyDict>> 
 /// The course of the fit as arrays; `NaN` where there are no elements to judge by.
 fn columns<'py>(py: Python<'py>, history: &[EpochRecord]) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
-    let counts: [(&str, fn(&EpochRecord) -> usize); 2] =
-        [("restart", |record| record.restart), ("epoch", |record| record.epoch)];
-    for (name, of) in counts {
-        dict.set_item(name, PyArray1::from_iter(py, history.iter().map(|r| of(r) as i64)))?;
-    }
+    let restarts = history.iter().map(|record| record.restart as i64);
+    dict.set_item("restart", PyArray1::from_iter(py, restarts))?;
+    let epochs = history.iter().map(|record| record.epoch as i64);
+    dict.set_item("epoch", PyArray1::from_iter(py, epochs))?;
     let rmse = |part: Option<&Scores>| part.map_or(f64::NAN, |scores| scores.rmse);
     let columns: [(&str, Vec<f64>); 6] = [
         ("objective", history.iter().map(|r| r.objective).collect()),

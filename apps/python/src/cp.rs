@@ -13,7 +13,7 @@ use pyo3::types::PyDict;
 use crate::fault::Fault;
 use crate::history;
 use crate::model;
-use crate::options::Course;
+use crate::options::{Course, check_room};
 use crate::tensor::{List, Number, Tensor};
 use crate::watch::{Watch, watched};
 
@@ -101,6 +101,7 @@ fn decompose<V: Value>(
     init: Init,
     watch: &Watch<'_>,
 ) -> Result<CpOutcome<V>, Fault> {
+    check_room(list.extents(), &[config.rank], V::BYTES)?;
     config.check(list.order())?;
     let unit = list.unit();
     let list = list.clone().divided_by(unit);

@@ -7,7 +7,6 @@ use decompose_core::compute::{
     Evaluator, Known, Tensor as Operand, Wanted, assign, plan_product, run_product,
 };
 use decompose_core::einsum::Assignment;
-use decompose_core::error::CoreError;
 use decompose_core::runtime::Toolchain;
 use numpy::{PyArray1, PyReadonlyArrayDyn, ToPyArray};
 use pyo3::prelude::*;
@@ -121,7 +120,6 @@ impl Evaluator<f64> for Kernels {
                 planned.seconds
             ),
         };
-        Ok(run_product::<f64>(known, planned.as_ref(), tensors, &self.toolchain)
-            .map_err(CoreError::from)?)
+        Ok(run_product(known, planned.as_ref(), tensors, &self.toolchain)?)
     }
 }

@@ -11,20 +11,19 @@ pub(crate) fn columns<'py>(
     history: &[IterationRecord],
 ) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
-    let counts: [(&str, fn(&IterationRecord) -> usize); 2] =
-        [("restart", |record| record.restart), ("iteration", |record| record.iteration)];
-    for (name, of) in counts {
-        dict.set_item(name, PyArray1::from_iter(py, history.iter().map(|r| of(r) as i64)))?;
-    }
-    let numbers: [(&str, fn(&IterationRecord) -> f64); 5] = [
-        ("fit", |record| record.fit),
-        ("change", |record| record.change),
-        ("relative_error", |record| record.relative_error),
-        ("seconds", |record| record.seconds),
-        ("total_seconds", |record| record.total_seconds),
+    let restarts = history.iter().map(|record| record.restart as i64);
+    dict.set_item("restart", PyArray1::from_iter(py, restarts))?;
+    let iterations = history.iter().map(|record| record.iteration as i64);
+    dict.set_item("iteration", PyArray1::from_iter(py, iterations))?;
+    let numbers: [(&str, Vec<f64>); 5] = [
+        ("fit", history.iter().map(|record| record.fit).collect()),
+        ("change", history.iter().map(|record| record.change).collect()),
+        ("relative_error", history.iter().map(|record| record.relative_error).collect()),
+        ("seconds", history.iter().map(|record| record.seconds).collect()),
+        ("total_seconds", history.iter().map(|record| record.total_seconds).collect()),
     ];
-    for (name, of) in numbers {
-        dict.set_item(name, PyArray1::from_iter(py, history.iter().map(of)))?;
+    for (name, values) in numbers {
+        dict.set_item(name, PyArray1::from_vec(py, values))?;
     }
     let Some(first) = history.first() else { return Ok(dict) };
     for (at, detail) in first.details.iter().enumerate() {

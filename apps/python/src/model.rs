@@ -17,6 +17,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::fault::Fault;
+use crate::options::check_process;
 use crate::tensor::{Number, ints};
 
 /// A model with what its values say.
@@ -125,6 +126,7 @@ impl Model {
         py: Python<'py>,
         coords: Vec<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        check_process()?;
         let coords = coords.iter().map(ints).collect::<PyResult<Vec<Ints>>>()?;
         let Stored { model, meaning } = &self.stored;
         let values = py.detach(|| {

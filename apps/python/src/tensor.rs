@@ -8,6 +8,7 @@ use numpy::{Element, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 
 use crate::fault::Fault;
+use crate::options::check_process;
 
 /// The numbers of both worlds.
 pub(crate) trait Number: Value + Element {}
@@ -58,6 +59,7 @@ impl Tensor {
     /// Reads a file: text (plain or compressed), Matrix Market, `.npy` or `.dtb`.
     #[staticmethod]
     fn read(py: Python<'_>, path: PathBuf, dtype: &str, duplicates: &str) -> PyResult<Tensor> {
+        check_process()?;
         let policy = policy(duplicates)?;
         let list = py.detach(|| match single(dtype)? {
             true => Ok::<_, Fault>(List::F32(read(&path, policy)?)),
@@ -75,6 +77,7 @@ impl Tensor {
         shape: Vec<u64>,
         duplicates: &str,
     ) -> PyResult<Tensor> {
+        check_process()?;
         let policy = policy(duplicates)?;
         let coords = coords.iter().map(ints).collect::<PyResult<Vec<Ints>>>()?;
         let list = if let Ok(values) = values.extract::<PyReadonlyArray1<'_, f32>>() {

@@ -13,7 +13,7 @@ use crate::cp::reports;
 use crate::fault::Fault;
 use crate::history;
 use crate::model;
-use crate::options::Course;
+use crate::options::{Course, check_room};
 use crate::tensor::{List, Number, Tensor};
 use crate::watch::{Watch, watched};
 
@@ -93,6 +93,7 @@ fn decompose<V: Value>(
 ) -> Result<TtOutcome, Fault> {
     let request = PlanRequest::new::<V>(config);
     request.check(list.extents())?;
+    check_room(list.extents(), &[], f64::BYTES)?;
     let unit = list.unit();
     let list = list.clone().divided_by(unit);
     let planner = Planner::new(&PatternCounts::of(&list), &request)?;

@@ -18,7 +18,7 @@ use crate::cp::reports;
 use crate::fault::Fault;
 use crate::history;
 use crate::model;
-use crate::options::Course;
+use crate::options::{Course, check_room};
 use crate::tensor::{List, Number, Tensor};
 use crate::watch::{Watch, watched};
 
@@ -126,6 +126,8 @@ fn decompose<V: Value>(
         }
         Target::Error(eps) => Target::Error(*eps),
     };
+    let ranks = if let Target::Ranks(ranks) = &target { &ranks[..] } else { &[] };
+    check_room(list.extents(), ranks, V::BYTES)?;
     let unit = list.unit();
     let mut list = list.clone().divided_by(unit);
     let found = match work.begin {

@@ -11,6 +11,7 @@ use pyo3::prelude::*;
 use rayon::ThreadPoolBuilder;
 
 use crate::fault::Fault;
+use crate::options::check_process;
 
 /// How often signals are looked at while nothing is told.
 const POLL: Duration = Duration::from_millis(50);
@@ -58,6 +59,7 @@ pub(crate) fn watched<T: Send>(
     threads: Option<usize>,
     work: impl FnOnce(&Watch<'_>) -> Result<T, Fault> + Send,
 ) -> PyResult<T> {
+    check_process()?;
     py.detach(|| {
         let stop = &AtomicBool::new(false);
         let (sender, receiver) = channel();

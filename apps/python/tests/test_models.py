@@ -78,7 +78,9 @@ def test_the_history_is_drawn(rng):
 def test_estimators(rng):
     _, x = planted(rng, (7, 6, 5), 2)
     estimator = decompose.CPDecomposition(2, random_state=1, restarts=2)
-    assert estimator.get_params() == {"random_state": 1, "rank": 2, "restarts": 2}
+    params = estimator.get_params()
+    assert (params["random_state"], params["rank"], params["restarts"], params["tol"]) == (1, 2, 2, 1e-5)
+    assert estimator.rank == 2
     assert estimator.fit(x) is estimator
     assert estimator.weights_.shape == (2,) and estimator.score(x) > 0.9
     np.testing.assert_array_equal(estimator.factors_[0], decompose.cp(x, 2, seed=1, restarts=2).factors[0])

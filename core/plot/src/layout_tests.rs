@@ -330,7 +330,7 @@ fn network(tensors: usize, words: &str) -> NetworkFigure {
             "r".to_owned(),
             format!("k{at}"),
         ],
-        form: if at % 2 == 0 { TensorForm::Sparse } else { TensorForm::Dense },
+        form: if at.is_multiple_of(2) { TensorForm::Sparse } else { TensorForm::Dense },
     };
     let term = |at: usize| NetworkTerm {
         name: format!("T{at}(i,r){words}"),

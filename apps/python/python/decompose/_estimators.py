@@ -19,19 +19,23 @@ class _Estimator:
     _solver: ClassVar[Callable]
 
     def __init__(self, *ranks: Any, random_state: int = 0, **options: Any) -> None:
-        names = list(inspect.signature(type(self)._solver).parameters)[1:]
+        parameters = list(inspect.signature(type(self)._solver).parameters.values())[1:]
+        names = [parameter.name for parameter in parameters]
         rank = names[0]
         if len(ranks) > 1:
             raise TypeError(f"{type(self).__name__} takes {rank} and options by name")
+        if ranks and rank in options:
+            raise TypeError(f"{rank} is given twice")
         if ranks:
             options[rank] = ranks[0]
         unknown = [name for name in options if name not in names or name == "seed"]
         if unknown:
             raise TypeError(f"no option {unknown[0]!r}; there are {[n for n in names if n != 'seed']}")
-        self._options = {"random_state": random_state, **options}
+        defaults = {p.name: p.default for p in parameters if p.default is not p.empty and p.name != "seed"}
+        self._options = {"random_state": random_state, **defaults, **options}
 
     def get_params(self, deep: bool = True) -> dict:
-        """The options that were given."""
+        """The options, defaults included."""
         return dict(self._options)
 
     def set_params(self, **options: Any) -> "_Estimator":
@@ -44,6 +48,7 @@ class _Estimator:
         """Fit the model to a tensor; return the estimator."""
         options = dict(self._options)
         seed = options.pop("random_state")
+        seed = 0 if seed is None else seed
         self.model_: Model = type(self)._solver(x, seed=seed, **options)
         return self
 
@@ -60,6 +65,8 @@ class _Estimator:
         return self.model_.score(x)
 
     def __getattr__(self, name: str) -> Any:
+        if name in self.__dict__.get("_options", {}):
+            return self._options[name]
         if name.endswith("_") and not name.endswith("__") and "model_" in self.__dict__:
             return getattr(self.__dict__["model_"], name[:-1])
         raise AttributeError(f"{type(self).__name__} has no attribute {name!r}; was it fitted?")

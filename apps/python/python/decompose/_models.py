@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Sequence
 import numpy as np
 
 from . import _decompose
-from ._tensor import _coordinates, tensor
+from ._tensor import _coordinates, same_labels, tensor
 
 
 class History(dict):
@@ -55,26 +55,39 @@ class Model:
     def predict(self, coords: Any) -> np.ndarray:
         """The model's values at coordinates, one row per mode, on the scale of the data."""
         columns = [_coordinates(mode, column) for mode, column in enumerate(list(coords))]
+        if len(columns) != len(self.shape):
+            raise ValueError(f"{len(columns)} rows of coordinates for a model of {len(self.shape)} modes")
+        for mode, (column, extent) in enumerate(zip(columns, self.shape)):
+            if column.size and column.max() >= extent:
+                raise ValueError(f"coordinate {column.max()} of mode {mode} is not below its extent {extent}")
         return self._inner().predict(columns)
 
     def score(self, x: Any) -> float:
         """The fit ``1 - ||X - M|| / ||X||`` of the model to a tensor, cells that are not listed being zero."""
+        if self.info.get("link") == "logit":
+            raise ValueError("a model of log-odds has no fit; compare predict(coords) with what was observed")
         x = tensor(x)
+        if x.ndim != len(self.shape) or any(have > own for have, own in zip(x.shape, self.shape)):
+            raise ValueError(f"a tensor of shape {x.shape} for a model of shape {self.shape}")
+        same_labels(self, x)
         values = x.values.astype(np.float64)
         at = self.predict(x.coords)
         norm = float(np.linalg.norm(values))
         if norm == 0.0:
             raise ValueError("every value of the tensor is zero: there is nothing to compare with")
         listed = float(np.sum((values - at) ** 2))
-        elsewhere = max(self._inner().norm() ** 2 - float(np.sum(at**2)), 0.0)
-        return 1.0 - np.sqrt(listed + elsewhere) / norm
+        elsewhere = max(float(np.square(self._inner().norm())) - float(np.sum(at**2)), 0.0)
+        return 1.0 - float(np.sqrt(listed + elsewhere)) / norm
 
     def norm(self) -> float:
         """The Frobenius norm over all cells."""
         return self._inner().norm()
 
     def save(self, folder: Any) -> str:
-        """Write ``model.npz`` into a folder, which ``decompose predict``, ``eval`` and ``plot`` read; return its path."""
+        """Write ``model.npz`` into a folder, which ``decompose predict`` and ``eval`` read; return its path.
+
+        The file has the arrays of the model, and no labels, fit or history.
+        """
         os.makedirs(folder, exist_ok=True)
         return str(self._inner().write(os.fspath(folder)))
 
@@ -82,6 +95,8 @@ class Model:
         """Draw the history with matplotlib; return the axes."""
         import matplotlib.pyplot as plt
 
+        if not self.history:
+            raise ValueError("this model has no history: it comes from a file")
         ax = plt.gca() if ax is None else ax
         measure = "fit" if "fit" in self.history else "val_rmse"
         if measure == "val_rmse" and np.isnan(self.history["val_rmse"]).all():
@@ -101,6 +116,18 @@ class Model:
         """The extents of the tensor that it models."""
         raise NotImplementedError
 
+    def _scaled(self, dense: np.ndarray) -> np.ndarray:
+        """Bring the model's values to the scale of the data."""
+        return 1.0 / (1.0 + np.exp(-dense)) if self.info.get("link") == "logit" else dense
+
+    def __repr__(self) -> str:
+        extents = " x ".join(map(str, self.shape))
+        fit = "" if self.fit is None else f", fit {self.fit:.6f}"
+        return f"<{type(self).__name__} {self._size()}, {extents}{fit}>"
+
+    def _size(self) -> str:
+        raise NotImplementedError
+
     def _meant(self, inner: Any) -> Any:
         """Tell the inner model what its values say."""
         loss = self.info.get("loss")
@@ -113,7 +140,7 @@ def _wide(array: Any) -> np.ndarray:
     return np.ascontiguousarray(array, dtype=np.float64)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class CP(Model):
     """A CP model ``sum_r weights[r] * factors[0][:, r] o factors[1][:, r] o ...``.
 
@@ -132,6 +159,9 @@ class CP(Model):
         factors = [_wide(factor) for factor in self.factors]
         return self._meant(_decompose.Model.cp(_wide(self.weights), factors))
 
+    def _size(self) -> str:
+        return f"rank {self.rank}"
+
     @property
     def rank(self) -> int:
         """The number of components."""
@@ -149,12 +179,13 @@ class CP(Model):
             for factor in self.factors:
                 term = np.multiply.outer(term, factor[:, component])
             dense += term
-        return dense
+        return self._scaled(dense)
 
     def top(self, component: int, mode: int, count: int = 10) -> list:
         """The indices of a mode with the largest entries in a component, as ``(label or index, entry)``."""
         column = np.asarray(self.factors[mode])[:, component]
         order = np.argsort(-np.abs(column), kind="stable")[:count]
+        mode = range(len(self.factors))[mode]
         names = self.labels[mode] if mode < len(self.labels) else None
         return [(names[i] if names is not None else int(i), float(column[i])) for i in order]
 
@@ -171,7 +202,7 @@ class CP(Model):
         return pyttb.ktensor([_wide(factor) for factor in self.factors], _wide(self.weights))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Tucker(Model):
     """A Tucker model: ``core`` of the shape ``(R_1, ..., R_N)`` times ``factors[n]`` of ``(I_n, R_n)`` in each mode."""
 
@@ -186,6 +217,9 @@ class Tucker(Model):
     def _inner(self) -> Any:
         factors = [_wide(factor) for factor in self.factors]
         return self._meant(_decompose.Model.tucker(_wide(self.core), factors))
+
+    def _size(self) -> str:
+        return "ranks " + " x ".join(map(str, self.ranks))
 
     @property
     def ranks(self) -> tuple:
@@ -202,7 +236,7 @@ class Tucker(Model):
         for factor in self.factors:
             # The first mode goes, its product comes last.
             dense = np.tensordot(dense, factor, axes=(0, 1))
-        return dense
+        return self._scaled(dense)
 
     def to_tensorly(self) -> Any:
         """The model as TensorLy has it: a ``TuckerTensor``."""
@@ -217,7 +251,7 @@ class Tucker(Model):
         return pyttb.ttensor(pyttb.tensor(_wide(self.core)), [_wide(f) for f in self.factors])
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class TensorTrain(Model):
     """A tensor train: ``cores[k]`` of the shape ``(r_k, I, r_{k+1})`` is that of mode ``order[k]``."""
 
@@ -232,6 +266,9 @@ class TensorTrain(Model):
     def _inner(self) -> Any:
         cores = [_wide(core) for core in self.cores]
         return self._meant(_decompose.Model.train(cores, [int(mode) for mode in self.order]))
+
+    def _size(self) -> str:
+        return "ranks " + ", ".join(map(str, self.ranks))
 
     @property
     def ranks(self) -> tuple:
@@ -250,7 +287,7 @@ class TensorTrain(Model):
         dense = np.ones((1,))
         for core in self.cores:
             dense = np.tensordot(dense, core, axes=(-1, 0))
-        return np.transpose(dense[..., 0], np.argsort(self.order))
+        return self._scaled(np.transpose(dense[..., 0], np.argsort(self.order)))
 
     def to_tensorly(self) -> Any:
         """The model as TensorLy has it: a ``TTTensor``; its modes stand in their own order."""

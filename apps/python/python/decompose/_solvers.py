@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import operator
 import warnings
 from typing import Any, Callable, NamedTuple, Sequence, Union
 
@@ -9,7 +11,7 @@ import numpy as np
 
 from . import _decompose
 from ._models import CP, Model, TensorTrain, Tucker, of_arrays
-from ._tensor import SparseTensor, observed, tensor
+from ._tensor import SparseTensor, observed, same_labels, tensor
 
 
 class Progress(NamedTuple):
@@ -63,13 +65,15 @@ def cp(
         A function that hears :class:`Progress` after each iteration, or True for a bar (with tqdm).
     """
     x = _ready(x)
-    modes = list(range(x.ndim)) if nonneg is True else [] if nonneg is False else [int(m) for m in nonneg]
+    modes = list(range(x.ndim)) if nonneg is True else [] if nonneg is False else [_mode(m, x.ndim) for m in nonneg]
     factors = None
     if isinstance(init, CP):
         init = init.factors
     if not isinstance(init, str):
         factors, init = [np.ascontiguousarray(factor, dtype=np.float64) for factor in init], "random"
-    options = {"rank": rank, "nonneg": modes, "reg": reg, "init": init, "factors": factors}
+        if not all(np.isfinite(factor).all() for factor in factors):
+            raise ValueError("init holds an infinite or undefined value")
+    options = {"rank": _count("rank", rank), "nonneg": modes, "reg": reg, "init": init, "factors": factors}
     course = (seed, restarts, tol, max_iters, max_time, threads)
     return _solve(_decompose.cp, "cp", (x,), options, course, progress)
 
@@ -200,19 +204,24 @@ def complete(
     """
     parts = [None if part is None else observed(part, duplicates="mean") for part in (val, test)]
     x = _told(observed(x, duplicates="mean"))
+    for part in parts:
+        if part is not None:
+            same_labels(x, part)
+    if not np.isscalar(reg) and len(reg) == 0:
+        raise ValueError("reg is empty; give a number, one per factor, or \"auto\"")
     options = {
         "model": model,
-        "ranks": [rank] if isinstance(rank, (int, np.integer)) else [int(r) for r in rank],
+        "ranks": _ranks(rank, None),
         "algorithm": algorithm,
         "loss": loss,
         "huber_delta": huber_delta,
         "reg": [] if reg == "auto" else [float(reg)] if np.isscalar(reg) else [float(r) for r in reg],
-        "nonneg": nonneg,
-        "biases": biases,
-        "patience": patience,
+        "sign": "nonnegative" if nonneg else "all",
+        "biases": "modes" if biases else "none",
+        "patience": _count("patience", patience),
         "step": step,
         "split": [] if split is None else [float(share) for share in split],
-        "time_mode": time_mode,
+        "time_mode": None if time_mode is None else _mode(time_mode, x.ndim),
     }
     held_out = tuple(None if part is None else part._inner for part in parts)
     course = (seed, restarts, tol, max_iters, max_time, threads)
@@ -224,7 +233,29 @@ def _ranks(ranks: Any, eps: float | None) -> list:
         raise ValueError("give either ranks or eps, the bound on the relative error")
     if ranks is None:
         return []
-    return [int(ranks)] if isinstance(ranks, (int, np.integer)) else [int(rank) for rank in ranks]
+    each = [ranks] if np.ndim(ranks) == 0 else ranks
+    return [_count("a rank", rank) for rank in each]
+
+
+def _count(name: str, number: Any, least: int = 1) -> int:
+    """Check a whole number."""
+    if isinstance(number, (bool, str)):
+        raise TypeError(f"{name} is {number!r}; use a whole number")
+    try:
+        number = operator.index(number)
+    except TypeError:
+        raise TypeError(f"{name} is {number!r}; use a whole number") from None
+    if not least <= number < 2**63:
+        raise ValueError(f"{name} is {number}; use a whole number from {least} on")
+    return number
+
+
+def _mode(mode: Any, order: int) -> int:
+    """Check a mode, counted from 0."""
+    mode = _count("a mode", mode, 0)
+    if mode >= order:
+        raise ValueError(f"there is no mode {mode}; the tensor has {order}, counted from 0")
+    return mode
 
 
 def _ready(x: Any) -> SparseTensor:
@@ -245,6 +276,12 @@ def _solve(
     """Run a solver, and make a model of what it returns."""
     names = ("seed", "restarts", "tol", "max_iters", "max_time", "threads")
     options = {**options, **dict(zip(names, course))}
+    for name, least in (("seed", 0), ("restarts", 1), ("max_iters", 1)):
+        options[name] = _count(name, options[name], least)
+    if options["threads"] is not None:
+        options["threads"] = _count("threads", options["threads"])
+    if options["max_time"] is not None:
+        options["max_time"] = None if math.isinf(options["max_time"]) else float(options["max_time"])
     x, rest = inputs[0], inputs[1:]
     with _Listener(progress, options["max_iters"] * options["restarts"]) as listener:
         found = function(x._inner, *rest, {**options, "callback": listener.callback})

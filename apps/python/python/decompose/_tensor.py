@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import os
 from dataclasses import dataclass, field
 from typing import Any, Sequence
@@ -11,7 +12,7 @@ import numpy as np
 from . import _decompose
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class SparseTensor:
     """A sparse tensor: its non-zero elements, sorted and without duplicates.
 
@@ -77,9 +78,17 @@ class SparseTensor:
 
         return sparse.COO(np.stack(self.coords), self.values, shape=self.shape)
 
+    def __reduce__(self) -> tuple:
+        return _rebuilt, (self.coords, self.values, self.shape, self.labels, self.modes)
+
     def __repr__(self) -> str:
         extents = " x ".join(map(str, self.shape))
         return f"<SparseTensor {extents}, {self.nnz} non-zeros, {self.dtype}>"
+
+
+def _rebuilt(coords: list, values: np.ndarray, shape: tuple, labels: Any, modes: Any) -> SparseTensor:
+    """Make a tensor of what a pickle holds."""
+    return SparseTensor(_make(coords, values, shape, (None, "error")), labels, modes)
 
 
 def tensor(
@@ -102,19 +111,26 @@ def tensor(
     shape
         The extents; by default the largest coordinates decide.
     modes, value
-        Of a frame: the columns that are modes, by default all but ``value``; and the column of values, without
-        which each row counts 1.  Columns that are no integers become categories with labels.
+        Of a frame, one of the two at least: the columns that are modes, by default all but ``value``; and the column
+        of values, without which each row counts 1.  Columns that hold no whole numbers become categories with labels.
     dtype
-        float64 or float32; by default that of the values, else float64.
+        float64 or float32; by default that of the values, of a file float64.
     duplicates
         What becomes of elements that share their coordinates: sum, mean, first, last, min, max or error.
     """
+    is_frame = hasattr(x, "columns") and hasattr(x, "__getitem__")
+    if not is_frame and (modes is not None or value is not None):
+        raise ValueError("modes and value name columns, and this is no frame")
     if isinstance(x, SparseTensor):
+        if shape is not None or dtype is not None:
+            raise ValueError("this tensor has a shape and a dtype; make it anew of its coords and values")
         return x
     if isinstance(x, (str, os.PathLike)):
+        if shape is not None:
+            raise ValueError("shape is for coordinates; a file has its own")
         name = np.dtype(dtype or np.float64).name
         return SparseTensor(_decompose.Tensor.read(os.fspath(x), name, duplicates))
-    if hasattr(x, "columns") and hasattr(x, "__getitem__"):
+    if is_frame:
         return _of_frame(x, shape, modes, value, (dtype, duplicates))
     coords, values, own = _parts(x)
     inner = _make(coords, values, shape if shape is not None else own, (dtype, duplicates))
@@ -134,10 +150,14 @@ def _parts(x: Any) -> tuple:
         coords = coo.coords if hasattr(coo, "coords") else (coo.row, coo.col)
         return list(coords), coo.data, coo.shape
     if hasattr(x, "coords") and hasattr(x, "data"):  # sparse.COO
+        if getattr(x, "fill_value", 0) != 0:
+            raise ValueError(f"the fill value is {x.fill_value}; elements that are not listed are zero here")
         return list(x.coords), x.data, x.shape
+    if np.ma.isMaskedArray(x):
+        raise ValueError("the array has a mask; only `complete` takes it, for cells that are unknown")
     dense = np.asarray(x)
     if dense.dtype.kind not in "biuf" or dense.ndim == 0:
-        raise TypeError(f"no tensor: {type(x).__name__}")
+        raise TypeError(f"no tensor of real numbers: {type(x).__name__} of {dense.dtype}")
     if np.isnan(dense).any():
         raise ValueError("the array holds NaN; only `complete` takes it, for cells that are unknown")
     coords = np.nonzero(dense)
@@ -147,6 +167,8 @@ def _parts(x: Any) -> tuple:
 def _of_frame(frame: Any, shape: Any, modes: Any, value: Any, rest: tuple) -> SparseTensor:
     """Take the rows of a frame as elements."""
     columns = list(frame.columns)
+    if modes is None and value is None:
+        raise ValueError("say which columns of the frame are modes, and which is the value: tensor(frame, value=...)")
     names = [name for name in columns if name != value] if modes is None else list(modes)
     missing = [name for name in names + ([] if value is None else [value]) if name not in columns]
     if missing:
@@ -154,28 +176,32 @@ def _of_frame(frame: Any, shape: Any, modes: Any, value: Any, rest: tuple) -> Sp
     coords, labels = [], []
     for name in names:
         column = np.asarray(frame[name])
+        if column.dtype.kind == "f" and np.isfinite(column).all() and (column == np.floor(column)).all():
+            column = column.astype(np.int64)
         if column.dtype.kind in "iu":
             coords.append(column)
             labels.append(None)
         else:
-            codes, uniques = _factorize(column)
+            codes, uniques = _factorize(name, frame[name])
             coords.append(codes)
             labels.append(uniques)
     values = np.ones(len(frame)) if value is None else np.asarray(frame[value])
     return SparseTensor(_make(coords, values, shape, rest), labels, names)
 
 
-def _factorize(column: np.ndarray) -> tuple:
-    """Number the categories of a column in the order of their names."""
-    try:
-        import pandas
-    except ImportError:
-        uniques, codes = np.unique(column.astype(str), return_inverse=True)
-        return codes, uniques
-    codes, uniques = pandas.factorize(column, sort=True)
+def _factorize(name: str, column: Any) -> tuple:
+    """Number the categories of a column, in their own order or in that of their names."""
+    if hasattr(column, "cat") and hasattr(column.cat, "codes"):  # pandas
+        codes, uniques = np.asarray(column.cat.codes), np.asarray(column.cat.categories)
+    else:
+        values = np.asarray(column)
+        absent = [value is None or value != value for value in values]
+        texts = np.where(absent, "", values.astype(str))
+        uniques, codes = np.unique(texts, return_inverse=True)
+        codes = np.where(absent, -1, codes)
     if (codes < 0).any():
-        raise ValueError("a column of a mode has missing entries; drop these rows first")
-    return codes, np.asarray(uniques)
+        raise ValueError(f"column {name!r} has missing entries; drop these rows first")
+    return codes, uniques
 
 
 def _make(coords: list, values: Any, shape: Any, rest: tuple) -> Any:
@@ -191,6 +217,12 @@ def _make(coords: list, values: Any, shape: Any, rest: tuple) -> Any:
         at = int(np.flatnonzero(~np.isfinite(values))[0])
         raise ValueError(f"value {at} is {values[at]}; values are finite numbers")
     arrays = [_coordinates(mode, column) for mode, column in enumerate(coords)]
+    for mode, column in enumerate(arrays):
+        if column.shape != values.shape:
+            why = f"mode {mode} has coordinates of shape {column.shape} for {len(values)} values"
+            raise ValueError(f"{why}; give one row of coordinates per mode")
+    if shape is not None and len(shape) != len(arrays):
+        raise ValueError(f"a shape of {len(shape)} extents for coordinates of {len(arrays)} modes")
     if shape is None:
         if len(values) == 0:
             raise ValueError("a tensor without elements needs a shape")
@@ -198,12 +230,15 @@ def _make(coords: list, values: Any, shape: Any, rest: tuple) -> Any:
     for mode, (column, extent) in enumerate(zip(arrays, shape)):
         if column.size and column.max() >= extent:
             raise ValueError(f"coordinate {column.max()} of mode {mode} is not below its extent {extent}")
-    return _decompose.Tensor.of_coords(arrays, values, [int(extent) for extent in shape], duplicates)
+    extents = [operator.index(extent) for extent in shape]
+    return _decompose.Tensor.of_coords(arrays, values, extents, duplicates)
 
 
 def _coordinates(mode: int, column: Any) -> np.ndarray:
     """Check the coordinates of a mode, and store them in 32 bits where they fit."""
     column = np.asarray(column)
+    if column.size == 0:
+        column = column.astype(np.uint32)
     if column.dtype.kind not in "iu":
         raise TypeError(f"coordinates of mode {mode} are {column.dtype}; use integers, counted from 0")
     if column.size and column.dtype.kind == "i" and column.min() < 0:
@@ -213,9 +248,20 @@ def _coordinates(mode: int, column: Any) -> np.ndarray:
 
 
 def observed(x: Any, **options: Any) -> SparseTensor:
-    """Take the observed elements of ``x``: of a dense array all but NaN, zeros included."""
+    """Take the observed elements of ``x``: of a dense array all but NaN and masked cells, zeros included."""
     if isinstance(x, np.ndarray):
-        dense = np.asarray(x, dtype=np.float64)
+        if x.dtype.kind not in "biuf":
+            raise TypeError(f"no tensor of real numbers: an array of {x.dtype}")
+        dense = np.asarray(np.ma.filled(x.astype(np.float64), np.nan))
         coords = np.nonzero(~np.isnan(dense))
         return tensor((list(coords), dense[coords], dense.shape), **options)
     return tensor(x, **options)
+
+
+def same_labels(a: SparseTensor, b: SparseTensor) -> None:
+    """Refuse two tensors whose indices have other names."""
+    for mode, (own, other) in enumerate(zip(a.labels, b.labels)):
+        if own is not None and other is not None and not np.array_equal(own, other):
+            raise ValueError(
+                f"the labels of mode {mode} differ; make categories of both frames with the same names first"
+            )
