@@ -1,6 +1,6 @@
 //! The extension module of the Python package `decompose`.
 //!
-//! Every function takes a [`Tensor`](tensor::Tensor) and a dictionary of options with all keys; the Python code beside it
+//! Every function takes a `Tensor` and a dictionary of options with all keys; the Python code beside it
 //! fills in defaults and turns results into arrays with names.  Work runs on a thread of its own without the
 //! interpreter's lock, so that signals and other Python threads are served meanwhile.
 
