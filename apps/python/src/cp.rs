@@ -1,17 +1,19 @@
 //! CP by alternating least squares.
 
+use decompose_common::memory::left;
 use decompose_common::model::Model as AnyModel;
-use decompose_common::restarts::RestartReport;
 use decompose_core::runtime::Toolchain;
 use decompose_core::sweep::Engine;
-use decompose_cp::{CpConfig, CpModel, CpOutcome, NonNegModes, Start, nvecs_start, plan, solve};
-use decompose_formats::{Coo, Matrix, Value};
+use decompose_cp::{
+    CpConfig, CpModel, CpOutcome, NonNegModes, PlanRequest, Planner, Start, nvecs_start, solve,
+};
+use decompose_formats::{Coo, Matrix, PatternCounts, Value};
 use numpy::{PyReadonlyArray2, ToPyArray};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::fault::Fault;
-use crate::history;
+use crate::history::Ended;
 use crate::model;
 use crate::options::{Course, check_room};
 use crate::tensor::{List, Number, Tensor};
@@ -86,12 +88,9 @@ fn run<'py, V: Number>(
     let CpOutcome { model, best, restarts, match_scores, history, gram, seconds } = outcome;
     let dict = model::arrays(py, &AnyModel::Cp(model))?;
     dict.set_item("fit", fit)?;
-    dict.set_item("history", history::columns(py, &history)?)?;
-    dict.set_item("restarts", reports(py, &restarts)?)?;
-    dict.set_item("best", best)?;
+    Ended { history: &history, restarts: &restarts, best, seconds }.add_to(&dict)?;
     dict.set_item("match_scores", match_scores.to_pyarray(py))?;
     dict.set_item("warning", gram.warning())?;
-    dict.set_item("seconds", seconds)?;
     Ok(dict)
 }
 
@@ -115,7 +114,10 @@ fn decompose<V: Value>(
         }
     };
     decompose_cp::check_start(&start, config, list.extents())?;
-    let plan = plan(&list, config)?;
+    let mut request = PlanRequest::new::<V>(config, list.order());
+    request.options.memory = left();
+    let counts = PatternCounts::of(&list);
+    let plan = Planner::new(&list, &counts, &request).plan(&request.options)?;
     let (mut engine, _) = Engine::build(list, &plan, &Toolchain::detect())?;
     let outcome = solve(&mut engine, start, config, &mut |record| watch.record(record))?;
     Ok(outcome.in_unit(unit)?)
@@ -127,21 +129,4 @@ fn matrix<V: Value>(array: &ndarray::Array2<f64>) -> Result<Matrix<V>, Fault> {
         matrix.row_mut(row).iter_mut().zip(from).for_each(|(to, &x)| *to = V::from_f64(x));
     }
     Ok(matrix)
-}
-
-/// Returns how each start ended.
-pub(crate) fn reports<'py>(
-    py: Python<'py>,
-    restarts: &[RestartReport],
-) -> PyResult<Vec<Bound<'py, PyDict>>> {
-    let report = |restart: &RestartReport| {
-        let dict = PyDict::new(py);
-        dict.set_item("seed", restart.seed)?;
-        dict.set_item("fit", restart.fit)?;
-        dict.set_item("relative_error", restart.relative_error)?;
-        dict.set_item("iterations", restart.iterations)?;
-        dict.set_item("stop", restart.stop.key())?;
-        Ok(dict)
-    };
-    restarts.iter().map(report).collect()
 }

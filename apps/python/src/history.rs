@@ -1,15 +1,47 @@
 //! The course of a run as arrays.
 
 use decompose_common::history::IterationRecord;
+use decompose_common::restarts::RestartReport;
 use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+/// The end of the iterations of any method.
+pub(crate) struct Ended<'a> {
+    pub(crate) history: &'a [IterationRecord],
+    pub(crate) restarts: &'a [RestartReport],
+    /// The start that gave the model, from 0.
+    pub(crate) best: usize,
+    pub(crate) seconds: f64,
+}
+
+impl Ended<'_> {
+    /// Adds `history`, `restarts`, `best` and `seconds`.
+    pub(crate) fn add_to(&self, dict: &Bound<'_, PyDict>) -> PyResult<()> {
+        let py = dict.py();
+        dict.set_item("history", columns(py, self.history)?)?;
+        dict.set_item("restarts", reports(py, self.restarts)?)?;
+        dict.set_item("best", self.best)?;
+        dict.set_item("seconds", self.seconds)
+    }
+}
+
+/// Returns how each start ended.
+fn reports<'py>(py: Python<'py>, restarts: &[RestartReport]) -> PyResult<Vec<Bound<'py, PyDict>>> {
+    let report = |restart: &RestartReport| {
+        let dict = PyDict::new(py);
+        dict.set_item("seed", restart.seed)?;
+        dict.set_item("fit", restart.fit)?;
+        dict.set_item("relative_error", restart.relative_error)?;
+        dict.set_item("iterations", restart.iterations)?;
+        dict.set_item("stop", restart.stop.key())?;
+        Ok(dict)
+    };
+    restarts.iter().map(report).collect()
+}
+
 /// Returns an array for each column of `history.csv`, in its order.
-pub(crate) fn columns<'py>(
-    py: Python<'py>,
-    history: &[IterationRecord],
-) -> PyResult<Bound<'py, PyDict>> {
+fn columns<'py>(py: Python<'py>, history: &[IterationRecord]) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     let restarts = history.iter().map(|record| record.restart as i64);
     dict.set_item("restart", PyArray1::from_iter(py, restarts))?;

@@ -1,5 +1,6 @@
 //! Tensor trains.
 
+use decompose_common::memory::left;
 use decompose_common::model::Model as AnyModel;
 use decompose_core::runtime::Toolchain;
 use decompose_formats::{Coo, PatternCounts, Value};
@@ -9,9 +10,8 @@ use decompose_tt::{
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::cp::reports;
 use crate::fault::Fault;
-use crate::history;
+use crate::history::Ended;
 use crate::model;
 use crate::options::{Course, check_room};
 use crate::tensor::{List, Number, Tensor};
@@ -79,10 +79,7 @@ fn run<'py, V: Number>(
     dict.set_item("keeps_bound", keeps_bound)?;
     let spectra = spectra.into_iter().map(|values| numpy::PyArray1::from_vec(py, values));
     dict.set_item("spectra", spectra.collect::<Vec<_>>())?;
-    dict.set_item("history", history::columns(py, &history)?)?;
-    dict.set_item("restarts", reports(py, &restarts)?)?;
-    dict.set_item("best", best)?;
-    dict.set_item("seconds", seconds)?;
+    Ended { history: &history, restarts: &restarts, best, seconds }.add_to(&dict)?;
     Ok(dict)
 }
 
@@ -91,9 +88,16 @@ fn decompose<V: Value>(
     config: &TtConfig,
     watch: &Watch<'_>,
 ) -> Result<TtOutcome, Fault> {
-    let request = PlanRequest::new::<V>(config);
+    let mut request = PlanRequest::new::<V>(config);
     request.check(list.extents())?;
-    check_room(list.extents(), &[], f64::BYTES)?;
+    let ranks = match &config.ranks {
+        Ranks::Error { .. } => Vec::new(),
+        given => given.largest(list.extents())?,
+    };
+    check_room(list.extents(), &ranks, f64::BYTES)?;
+    request.options.memory = left();
+    // The matrices of an unfolding, whose ranks show as the run goes on.
+    let config = &TtConfig { memory: left(), ..config.clone() };
     let unit = list.unit();
     let list = list.clone().divided_by(unit);
     let planner = Planner::new(&PatternCounts::of(&list), &request)?;

@@ -1,5 +1,6 @@
 //! Tucker by higher-order orthogonal iteration, by singular values alone, or without negative numbers.
 
+use decompose_common::memory::left;
 use decompose_common::model::Model as AnyModel;
 use decompose_core::cost::Machine;
 use decompose_core::kernels::mode_index;
@@ -14,13 +15,15 @@ use decompose_tucker::{
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::cp::reports;
 use crate::fault::Fault;
-use crate::history;
+use crate::history::Ended;
 use crate::model;
 use crate::options::{Course, check_room};
 use crate::tensor::{List, Number, Tensor};
 use crate::watch::{Watch, watched};
+
+/// A TTMc result formed whole takes one part in this many of the memory that is left, at most.
+const WHOLE_PARTS: u64 = 4;
 
 /// The options of `decompose.tucker`.
 #[derive(FromPyObject)]
@@ -105,10 +108,7 @@ fn run<'py, V: Number>(
     let TuckerOutcome { model, best, restarts, history, seconds, .. } = outcome;
     let dict = model::arrays(py, &AnyModel::Tucker(model))?;
     dict.set_item("fit", fit)?;
-    dict.set_item("history", history::columns(py, &history)?)?;
-    dict.set_item("restarts", reports(py, &restarts)?)?;
-    dict.set_item("best", best)?;
-    dict.set_item("seconds", seconds)?;
+    Ended { history: &history, restarts: &restarts, best, seconds }.add_to(&dict)?;
     Ok(dict)
 }
 
@@ -177,8 +177,8 @@ fn engine<V: Value>(mut list: Coo<V>, config: &TuckerConfig) -> Result<Engine<V>
         threads: rayon::current_num_threads(),
         trees: Trees::Choose,
         merging: Merging::Choose,
-        memory: None,
-        most_whole: None,
+        memory: left(),
+        most_whole: left().map(|bytes| bytes / WHOLE_PARTS),
     };
     let plan = plan(&request, Machine::here())?;
     Ok(Engine::build(list, &plan, &Toolchain::detect())?.0)

@@ -13,6 +13,10 @@ use rayon::ThreadPoolBuilder;
 use crate::fault::Fault;
 use crate::options::check_process;
 
+/// What is said of a panic; its place is on standard error.
+const PANIC: &str =
+    "a fault of decompose itself, whose place is told above; please report it with the call";
+
 /// How often signals are looked at while nothing is told.
 const POLL: Duration = Duration::from_millis(50);
 
@@ -75,7 +79,7 @@ pub(crate) fn watched<T: Send>(
             let ended = worker.join();
             match raised {
                 Some(error) => Err(error),
-                None => Ok(ended.map_err(|_| Fault::Internal("the work panicked".into()))??),
+                None => Ok(ended.map_err(|_| Fault::Internal(PANIC.into()))??),
             }
         })
     })

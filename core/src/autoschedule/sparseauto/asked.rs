@@ -24,15 +24,12 @@ pub struct Asked {
     pub solver_seconds: f64,
 }
 
-/// The most pairs that are asked.
-const MOST_PAIRS: usize = 1_000;
-
 /// Seconds for all of them.
 const SECONDS: f64 = 300.0;
 
 /// Asks `smt` what was asked of the domain: whether a polynomial is at least another one for all sizes.
 pub(super) fn ask(terms: &Terms, smt: &Smt) -> Result<Asked, CoreError> {
-    let pairs = &terms.asked[..terms.asked.len().min(MOST_PAIRS)];
+    let pairs = &terms.asked;
     let polynomials = || pairs.iter().map(|&(a, b)| (terms.get(a), terms.get(b)));
     let start = Instant::now();
     let own: Vec<Answer> = polynomials().map(|(a, b)| terms.domain.at_least(a, b)).collect();

@@ -9,6 +9,9 @@ const POINTS: usize = 24;
 /// More than the values at a point are rounded.
 const ROUNDED: f64 = 1e-9;
 
+/// The most pairs that are kept to be put to a solver.
+const MOST_ASKED: usize = 1_000;
+
 /// All polynomials of a search.
 pub(super) struct Terms {
     pub(super) domain: Domain,
@@ -18,7 +21,7 @@ pub(super) struct Terms {
     numbers: SmallMap<Polynomial, u32>,
     sums: SmallMap<(u32, u32), u32>,
     proofs: SmallMap<(u32, u32), bool>,
-    /// The pairs that the domain was asked about.
+    /// The first [`MOST_ASKED`] pairs that the domain was asked about.
     pub(super) asked: Vec<(u32, u32)>,
     /// Pairs that could not be decided.
     pub(super) unknown: usize,
@@ -95,7 +98,9 @@ impl Terms {
         let answer = self.domain.at_least(self.get(a), self.get(b));
         self.unknown += usize::from(answer == Answer::Unknown);
         self.proofs.insert((a, b), answer == Answer::Always);
-        self.asked.push((a, b));
+        if self.asked.len() < MOST_ASKED {
+            self.asked.push((a, b));
+        }
         answer == Answer::Always
     }
 }
