@@ -1,7 +1,7 @@
 //! Measures a network of sparse tensors fused by constraints beside other ways to compute it.
 //!
 //! ```text
-//! cargo run --release -p decompose-core --example const_times -- NAME THREADS ROUNDS EXPR X=FILE... [k=264]...
+//! cargo run --release -p decompose-core --example const_times -- NAME THREADS ROUNDS EXPR X=FILE... [k=264]... [lists] [no-n-ary]
 //! ```
 //!
 //! Operands without a file are dense and random; extents that no file tells are given.  The programs:
@@ -13,7 +13,8 @@
 //! - `lists` and `lists-stored`: the same with a list as each result in between.
 //!
 //! The last ones are the fastest of their kind: layouts, trees, lists or arrays in between are tried.  `const` is the choice of
-//! the scheduler.  Results of several sparse tensors are lists.  All run in turn; a first run of each does not count.
+//! the scheduler.  The result of several sparse tensors is stored as suits it, or as a list where `lists` is given.
+//! `no-n-ary` leaves out what would take hours.  All run in turn; a first run of each does not count.
 //! Prints `round,program,tensor,rank,threads,precision,quantity,value,unit`.
 
 use std::collections::BTreeMap;
@@ -22,7 +23,7 @@ use std::io::Write;
 use std::time::Instant;
 
 use decompose_core::autoschedule::{SearchLimits, scheduler};
-use decompose_core::compute::{Tensor, run};
+use decompose_core::compute::{Tensor, run, suited_form};
 use decompose_core::contract::{Contraction, Planned, Request, ResultForm, count_join};
 use decompose_core::cost::Machine;
 use decompose_core::einsum::{Access, Expr, Index, IndexSet};
@@ -42,6 +43,9 @@ const TRIED_PAIRS: usize = 2;
 
 /// Trees of contractions of two operands that are tried, those with the fewest flops.
 const TREES: usize = 3;
+
+/// The programs that compute the whole network in one kernel.
+const WHOLES: [&str; 3] = ["const", "spttn", "n-ary"];
 
 /// The most bytes of an array between two contractions.
 const MOST_BYTES: u64 = 2 << 30;
@@ -88,22 +92,31 @@ impl Variant {
 struct Network {
     expr: Expr,
     operands: Vec<Tensor<f64>>,
+    /// How the result is stored, if it is said.
+    form: Option<ResultForm>,
     machine: Machine,
     toolchain: Toolchain,
 }
 
 fn main() -> Result<(), Failed> {
     let words: Vec<String> = std::env::args().skip(1).collect();
+    let (flags, words): (Vec<String>, Vec<String>) =
+        words.into_iter().partition(|word| word == "lists" || word == "no-n-ary");
     let [name, threads, rounds, expr, given @ ..] = words.as_slice() else {
-        return Err("const_times NAME THREADS ROUNDS EXPR X=FILE... [k=264]...".into());
+        return Err(
+            "const_times NAME THREADS ROUNDS EXPR X=FILE... [k=264]... [lists] [no-n-ary]".into()
+        );
     };
     let (threads, rounds): (usize, usize) = (threads.parse()?, rounds.parse()?);
     rayon::ThreadPoolBuilder::new().num_threads(threads).build_global()?;
     let expr: Expr = expr.parse()?;
     let operands = operands(&expr, given)?;
     let machine = Machine { threads, ..Machine::here().clone() };
-    let network = Network { expr, operands, machine, toolchain: Toolchain::detect() };
-    let mut variants = network.variants()?;
+    let asked = |flag: &str| flags.iter().any(|own| own == flag);
+    let form = asked("lists").then_some(ResultForm::Sparse);
+    let wholes = if asked("no-n-ary") { &WHOLES[..2] } else { &WHOLES };
+    let network = Network { expr, operands, form, machine, toolchain: Toolchain::detect() };
+    let mut variants = network.variants(wholes)?;
     for one in &variants {
         eprintln!("{}: {}", one.program, one.note);
     }
@@ -182,15 +195,17 @@ fn operands(expr: &Expr, given: &[String]) -> Result<Vec<Tensor<f64>>, Failed> {
 
 impl Network {
     /// Makes all variants, and checks that they agree.
-    fn variants(&self) -> Result<Vec<Variant>, Failed> {
-        let several = self.operands.iter().filter(|x| x.is_sparse()).count() > 1;
-        let form = if several { ResultForm::Sparse } else { ResultForm::Dense };
+    fn variants(&self, wholes: &[&'static str]) -> Result<Vec<Variant>, Failed> {
+        let form = self.form()?;
+        eprintln!("result: {form:?}");
         let mut all = Vec::new();
-        for program in ["const", "spttn"] {
-            all.push(self.whole(program, program, (form, 1), &|_| true)?);
+        for &program in wholes {
+            let one = |planned: &Planned| planned.schedule.path.terms.len() == 1;
+            all.push(match program {
+                "n-ary" => self.whole(program, "const", (form, TRIED), &one)?,
+                _ => self.whole(program, program, (form, 1), &|_| true)?,
+            });
         }
-        let one = |planned: &Planned| planned.schedule.path.terms.len() == 1;
-        all.push(self.whole("n-ary", "const", (form, TRIED), &one)?);
         all.extend(self.pairs(form)?);
         let mut want: Option<f64> = None;
         for one in &mut all {
@@ -202,6 +217,15 @@ impl Network {
             }
         }
         Ok(all)
+    }
+
+    /// How the result is stored.
+    fn form(&self) -> Result<ResultForm, Failed> {
+        let inputs: Vec<&Tensor<f64>> = self.operands.iter().collect();
+        let several = inputs.iter().filter(|x| x.is_sparse()).count() > 1;
+        let suited =
+            suited_form(&self.request(&self.expr, &inputs, ResultForm::Sparse)?.problem_on(&[]));
+        Ok(if several { self.form.unwrap_or(suited) } else { ResultForm::Dense })
     }
 
     /// The whole network in one kernel: the fastest of those candidates that suit.
@@ -231,14 +255,13 @@ impl Network {
         Ok(Variant { program, kernels: vec![kernel], stored: 0.0, note })
     }
 
-    /// Poses a product and searches it with a scheduler.
-    fn candidates(
+    /// Poses a product.
+    fn request(
         &self,
         expr: &Expr,
         inputs: &[&Tensor<f64>],
         form: ResultForm,
-        (name, limits): (&str, &SearchLimits),
-    ) -> Result<(Request, Vec<Planned>), Failed> {
+    ) -> Result<Request, Failed> {
         let lists: Vec<(usize, &Coo<f64>)> = inputs
             .iter()
             .enumerate()
@@ -258,6 +281,18 @@ impl Network {
             let of = |at: usize| &expr.inputs[at];
             request.join = Some(count_join((of(*a), *first), (of(*b), *second), expr.output.set()));
         }
+        Ok(request)
+    }
+
+    /// Poses a product and searches it with a scheduler.
+    fn candidates(
+        &self,
+        expr: &Expr,
+        inputs: &[&Tensor<f64>],
+        form: ResultForm,
+        (name, limits): (&str, &SearchLimits),
+    ) -> Result<(Request, Vec<Planned>), Failed> {
+        let request = self.request(expr, inputs, form)?;
         let base = request.problem_on(&[]);
         let one = scheduler(name).ok_or("no such scheduler")?;
         let found = one.search_any_storage(&base, &self.machine, limits)?;

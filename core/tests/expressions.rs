@@ -9,13 +9,13 @@ mod random;
 use std::sync::Arc;
 
 use decompose_core::autoschedule::SCHEDULERS;
-use decompose_core::contract::{Contraction, Request};
-use decompose_core::einsum::oracle;
+use decompose_core::contract::{Contraction, Request, ResultForm};
+use decompose_core::einsum::{Expr, oracle};
 use decompose_core::optimisation::{Optimisation, Optimisations};
 use decompose_core::runtime::Toolchain;
-use decompose_core::schedule::Problem;
+use decompose_core::schedule::{Problem, Schedule};
 use decompose_core::sweep::TreeLayout;
-use decompose_formats::{Coo, Csf, DenseTensor, Matrix, PatternCounts};
+use decompose_formats::{Coo, Csf, DenseTensor, Matrix, ModeOrder, PatternCounts};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use random::Case;
@@ -184,5 +184,53 @@ fn compare(case: &Case, got: &DenseTensor<f64>, want: &DenseTensor<f64>, scale: 
     assert_eq!(got.shape(), want.shape(), "{case}");
     for ((got, want), scale) in got.iter().zip(want).zip(scale) {
         assert!((got - want).abs() <= TOLERANCE * scale, "{case}: {got} for {want}");
+    }
+}
+
+/// The coordinates of the entries of a matrix of eight rows and columns.
+fn matrix(entries: &[(u64, u64)]) -> Coo<f64> {
+    let rows: Vec<u64> = entries.iter().map(|entry| entry.0).collect();
+    let columns: Vec<u64> = entries.iter().map(|entry| entry.1).collect();
+    let values: Vec<f64> = (1..=entries.len()).map(|n| n as f64).collect();
+    Coo::new(vec![8, 8], vec![rows.into(), columns.into()], values).expect("a matrix")
+}
+
+/// Rows and columns that have no index in common give no element, whichever loop is inside.
+#[test]
+fn only_what_was_met_is_listed() {
+    let x = matrix(&[(0, 1), (0, 5), (2, 3), (3, 0), (3, 7), (6, 2)]);
+    let z = matrix(&[(0, 4), (1, 0), (1, 6), (4, 4), (5, 6), (6, 1), (7, 4), (7, 5)]);
+    let expr: Expr = "F(i,m) = X(i,j) * Z(j,m)".parse().expect("an expression");
+    let counts = [PatternCounts::of(&x), PatternCounts::of(&z)];
+    let counted = [(0, &counts[0]), (1, &counts[1])];
+    let mut request =
+        Request::joining(expr.clone(), &counted, &[vec![8, 8], vec![8, 8]]).expect("a request");
+    request.result = ResultForm::Sparse;
+    // 1 meets 0 and 6, 5 meets 6, 0 meets 4, 7 meets 4 and 5.
+    let want = vec![(0, 0), (0, 6), (3, 4), (3, 5)];
+    for (order, levels, loops) in
+        [([0, 1], "j m", "i{ j{ m{ T1 } } }"), ([1, 0], "m j", "i{ m{ j{ T1 } } }")]
+    {
+        let orders = [[0, 1], order].map(|modes| ModeOrder::new(modes.to_vec()).expect("an order"));
+        let layouts = orders.clone().map(|order| TreeLayout::new(order, 1));
+        let problem = request.problem_on(&layouts);
+        let text = format!(
+            "path     X*Z\nnest     {loops}\nlayout   X: i j\nlayout   Z: {levels}\nworkspace dense\nparallel i position assemble\n"
+        );
+        let schedule = Schedule::parse(&text, &expr).expect("a schedule");
+        let trees: Vec<Arc<Csf<f64>>> = [&x, &z]
+            .iter()
+            .zip(&orders)
+            .map(|(list, order)| Arc::new(Csf::build((*list).clone(), order).expect("a tree")))
+            .collect();
+        for toolchain in [Toolchain::detect(), Toolchain::Interpreter("asked for".into())] {
+            let mut contraction =
+                Contraction::joining(&problem, &schedule, trees.clone(), &toolchain)
+                    .expect("a kernel");
+            let list = contraction.assemble(&[], u64::MAX).expect("a list");
+            let at = |entry: usize| (list.coords(0).get(entry), list.coords(1).get(entry));
+            let met: Vec<(u64, u64)> = (0..list.nnz()).map(at).collect();
+            assert_eq!(met, want, "{loops}");
+        }
     }
 }

@@ -11,7 +11,7 @@ use decompose_core::kernels;
 use decompose_core::lower::{LevelStorage, Program, lower};
 use decompose_core::optimisation::{Optimisation, Optimisations};
 use decompose_core::path::{Arity, Path, enumerate};
-use decompose_core::schedule::{OutputForm, Pattern, Problem, SparseOperand};
+use decompose_core::schedule::{OutputForm, Pattern, Problem, Schedule, SparseOperand};
 use decompose_formats::narrow_ints::Width;
 
 /// A machine that does not depend on where the test runs.
@@ -158,6 +158,38 @@ fn a_product_of_sparse_matrices_is_assembled() {
     let full = vec![LevelStorage { full: true, ..level }, level];
     let stored = [vec![level; 2], full];
     compare("spgemm-full", &lower(&problem, schedule, &stored).expect("a program"));
+}
+
+/// A row of `r` is summed up in registers, and then added to the workspace as one.
+#[test]
+fn rows_of_an_assembled_output_are_met_together() {
+    let expr: Expr = "F(i,m,r) = X(i,j,k) * Z(k,m) * B(j,r)".parse().expect("an expression");
+    let extents: Extents = expr.all().iter().map(|index| (index, 24)).collect();
+    let operand = |input: usize, levels: &str| {
+        let levels = indices(levels);
+        let counts = (1..=levels.len()).map(|n| {
+            let set: IndexSet = levels[..n].iter().copied().collect();
+            (set, if n == 1 { 24 } else { 24 * 4_u64.pow(n as u32 - 1) })
+        });
+        let pattern = Pattern::from_iter(counts);
+        SparseOperand { input, levels, fused: 1, pattern }
+    };
+    let sparse = vec![operand(0, "ikj"), operand(1, "km")];
+    let mut problem = Problem::joining(expr.clone(), extents, sparse);
+    problem.output = OutputForm::Assembled;
+    let text = "\
+path     X*B T1*Z
+nest     i{ k{ j{ r{ T1 } } m{ r{ T2 } } } }
+layout   X: i k j
+layout   Z: k m
+buffer   dense
+workspace dense
+parallel i position assemble
+";
+    let schedule = Schedule::parse(text, &expr).expect("a schedule");
+    let level = LevelStorage { coords: Width::below(24), pointers: Width::W32, full: false };
+    let stored = vec![vec![level; 3], vec![level; 2]];
+    compare("rows-assembled", &lower(&problem, &schedule, &stored).expect("a program"));
 }
 
 /// The worked example of CoNST (Raje et al., 2024): the loops of its figure 5, from a solution of the constraints to C.

@@ -50,6 +50,16 @@ pub(super) fn declare(c: &mut Writer) {
     }
 }
 
+/// Marks and lists `cell`.
+const MEET: &str = "if (!met[cell]) { met[cell] = 1; list[listed++] = cell; }";
+
+/// Marks and lists the row over `lanes` of a dense workspace, whose cells are met together.
+pub(super) fn meet_row(c: &mut Writer, lanes: Index) {
+    let offset = c.offset(Place::Output, &c.program.output, Some(lanes));
+    c.line(&format!("const uint64_t cell = {offset};"));
+    c.line(MEET);
+}
+
 /// Adds a product to its cell.
 pub(super) fn add(c: &mut Writer, workspace: Workspace, product: &str) {
     let array = &c.program.output;
@@ -58,7 +68,7 @@ pub(super) fn add(c: &mut Writer, workspace: Workspace, product: &str) {
     c.line(&format!("const uint64_t cell = {offset};"));
     match workspace {
         Workspace::Dense => {
-            c.line("if (!met[cell]) { met[cell] = 1; list[listed++] = cell; }");
+            c.line(MEET);
             c.line(&format!("cells[cell] += {product};"));
         }
         Workspace::List => {

@@ -6,11 +6,12 @@
 
 use std::collections::BTreeSet;
 
+use crate::codegen::assembled;
 use crate::codegen::registers::lanes;
 use crate::codegen::sizes::common_row;
 use crate::codegen::writer::Writer;
 use crate::einsum::Index;
-use crate::lower::{Place, Program, Stmt, Update};
+use crate::lower::{Addressing, Place, Program, Stmt, Update};
 
 /// The most vectors of a row that are written out.
 pub(super) const UNROLLED: u64 = 32;
@@ -55,6 +56,9 @@ pub(super) fn product(
 ) {
     c.open("{");
     let shape = prepare(c, target, factors, index);
+    if target == Place::Output && c.program.is_assembled() && !shape.reduces {
+        assembled::meet_row(c, index);
+    }
     shape.bind_target(c);
     if let Place::Buffer(buffer) = target
         && c.memory.contains(&buffer)
@@ -105,8 +109,12 @@ fn reduce(c: &mut Writer, shape: &Shape, sign: &str) {
         let vectors = c.vectors(shape.index, shape.vectors);
         c.line(&format!("for (size_t v = 0; v < {vectors}; ++v) lanes += {text};"));
     }
-    let target = c.element(shape.target);
     let sum = halved(c, width);
+    if let (Place::Output, Addressing::Assembled(workspace)) = (shape.target, c.program.addressing)
+    {
+        return assembled::add(c, workspace, &sum);
+    }
+    let target = c.element(shape.target);
     c.line(&format!("{target} {sign} {sum};"));
 }
 

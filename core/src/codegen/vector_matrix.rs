@@ -29,6 +29,10 @@ pub(super) fn summed_rows(c: &mut Writer, (index, extent): (Index, u64), body: &
     if !c.program.optimisations.keeps_registers() {
         return false;
     }
+    // Rows of a workspace are marked as they are met.
+    if *target == Place::Output && c.program.is_assembled() {
+        return false;
+    }
     let Some(array) = c.program.array(*target) else { return false };
     if array.indices.contains(&index) || array.indices.last() != Some(over) {
         return false;

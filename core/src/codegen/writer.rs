@@ -82,6 +82,7 @@ impl Writer<'_> {
     pub(super) fn base(&self, place: Place) -> String {
         match self.program.array(place) {
             Some(array) if place != Place::Output => array.name.clone(),
+            _ if self.program.is_assembled() => "cells".to_owned(),
             _ if self.program.addressing == Addressing::Positions => "row".to_owned(),
             _ if self.program.root_row().is_some() => "row".to_owned(),
             _ => "out".to_owned(),

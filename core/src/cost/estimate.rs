@@ -14,7 +14,7 @@ use crate::cost::predicted::Cost;
 use crate::cost::vector_loop::lane;
 use crate::einsum::{Index, IndexSet};
 use crate::path::Source;
-use crate::schedule::{Conflict, OutputForm, Problem, Schedule};
+use crate::schedule::{Conflict, OutputForm, Problem, Schedule, Workspace};
 
 /// Judges `schedule`, which must be legal for `problem`, on `machine`.
 ///
@@ -90,7 +90,7 @@ fn add_term(
     });
     let assembled = problem.output == OutputForm::Assembled;
     if last && assembled {
-        cost.seconds += assembly_seconds(problem, order, machine);
+        cost.seconds += assembly_seconds(problem, schedule, order, machine);
     }
     let outputs = (last && !assembled).then_some(&problem.expr.output.indices);
     let inputs = inputs.map(|indices| (problem.operand_order(indices, order), 1.0, Role::Operand));
@@ -114,22 +114,38 @@ fn add_term(
 /// Seconds to add the products of the last term, in loops over `order`, to the workspace of an assembled output, and to
 /// append what was met.
 ///
-/// Each product looks up whether its cell was met.  Each element is put in order, which takes a comparison for each
-/// doubling of their number, and written once.
-fn assembly_seconds(problem: &Problem, order: &[Index], machine: &Machine) -> f64 {
+/// Each sum looks up whether its cell, or the row of lanes, was met; a product that is added to the cell of the one before waits
+/// for it in memory.  Each element is put in order, which takes a comparison for each doubling of their number, and
+/// written once.
+fn assembly_seconds(
+    problem: &Problem,
+    schedule: &Schedule,
+    order: &[Index],
+    machine: &Machine,
+) -> f64 {
     let cells = problem.workspace_cells(order) as f64;
     let value = problem.value_bytes as f64;
     let outside = order[..problem.assembled_outside(order)].iter().copied().collect();
     let parts = problem.iterations(outside).max(1) as f64;
-    let products = problem.iterations(order.iter().copied().collect()) as f64;
+    let workspace = schedule.workspace.unwrap_or(Workspace::Dense);
+    let lanes = problem.workspace_lanes(order, workspace);
+    let looped = order.len() - usize::from(lanes.is_some());
+    let sums = problem.workspace_sums(order, workspace);
+    let added = &order[..sums.unwrap_or(looped)];
+    let additions = problem.iterations(added.iter().copied().collect()) as f64;
+    let again = added.last().is_some_and(|&index| !problem.expr.output.set().contains(index));
+    let waits = if again { additions * IN_MEMORY * machine.scalar_pair } else { 0.0 };
     let elements = problem.assembled_elements() as f64;
     let met = (elements / parts).min(cells);
     let line = Shares::shared(machine, cells * (value + 1.0)).line(machine, machine.l2_line);
     let compared = (met.max(2.0)).log2() * machine.loop_overhead;
     let written = 2.0 * (value + COORDINATE_BYTES) / LINE_BYTES * machine.stream_line;
     let sorted = if problem.is_assembled_in_order(order) { 0.0 } else { SORT_PASSES * written };
-    products * line + parts * machine.loop_end + elements * (compared + written + sorted)
+    additions * line + waits + parts * machine.loop_end + elements * (compared + written + sorted)
 }
+
+/// How many times as long as in a register an addition takes in memory: what was stored is read again.
+const IN_MEMORY: f64 = 2.0;
 
 /// How often a list is written and read when it is sorted, beside the time in which it is appended.
 const SORT_PASSES: f64 = 4.0;

@@ -123,18 +123,22 @@ impl LevelCosts<'_> {
         cost.seconds += (fresh * stream + (visits - fresh) * again) * bytes / LINE_BYTES;
         // Fused levels have one loop.
         if level > 0 && level + self.x.fused <= self.x.levels.len() {
-            let loops = (self.problem.iterations(outside) as f64).max(1.0);
-            // A loop over one child ends as the processor expects.
-            let unforeseen = (visits / loops - 1.0).clamp(0.0, 1.0);
-            let each = self.machine.loop_overhead + unforeseen * self.machine.loop_end;
             let above = self.x.levels[..level].iter().copied().collect();
-            let first = match self.between(around) <= L1_BYTES {
-                true => loops.min(self.x.nodes(above, &self.problem.extents) as f64),
-                false => loops,
-            };
-            cost.seconds +=
-                first * each + (loops - first) * self.machine.loop_overhead * AGAIN_SHARE;
+            let parents = self.x.nodes(above, &self.problem.extents) as f64;
+            let near = self.between(around) <= L1_BYTES;
+            cost.seconds += self.loops(outside, visits, near.then_some(parents));
         }
+    }
+
+    /// Returns the seconds of the loops inside those over `outside`, which visit nodes; if `again` of them are different,
+    /// the others come near the first.
+    fn loops(&self, outside: IndexSet, visits: f64, again: Option<f64>) -> f64 {
+        let loops = (self.problem.iterations(outside) as f64).max(1.0);
+        // A loop over one child ends as the processor expects.
+        let unforeseen = (visits / loops - 1.0).clamp(0.0, 1.0);
+        let each = self.machine.loop_overhead + unforeseen * self.machine.loop_end;
+        let first = again.map_or(loops, |different| loops.min(different));
+        first * each + (loops - first) * self.machine.loop_overhead * AGAIN_SHARE
     }
 
     /// Adds the nodes of a level of another operand that the innermost of the loops `order` meets.
@@ -159,6 +163,11 @@ impl LevelCosts<'_> {
         };
         cost.streamed_bytes += visits * bytes;
         cost.seconds += lines * line + sought * self.machine.loop_end;
+        if level > 0 && !located {
+            let outside = order[..order.len() - 1].iter().copied().collect();
+            let near = nodes(x.levels.len()) * bytes <= L1_BYTES;
+            cost.seconds += self.loops(outside, visits, near.then_some(nodes(level)));
+        }
     }
 
     /// Bytes of the tree that are walked before a node comes again: what lies below the loops

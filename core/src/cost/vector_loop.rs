@@ -6,7 +6,7 @@ use crate::cost::levels::loops_over_level;
 use crate::einsum::Index;
 use crate::nest::Node;
 use crate::path::Source;
-use crate::schedule::{OutputForm, Problem, Schedule};
+use crate::schedule::{Problem, Schedule, Workspace};
 
 /// Returns the bytes of a row over `lane`, padded as dense operands are; of a single value without.
 pub(super) fn row_bytes(problem: &Problem, lane: Option<Index>) -> f64 {
@@ -42,8 +42,8 @@ pub(super) fn lane(
         Source::Term(term) => ends_buffer(term),
     });
     let last = position + 1 == terms.len();
-    // Each cell of a workspace is met by itself.
-    if last && problem.output == OutputForm::Assembled {
+    // A list of cells has no rows.
+    if last && schedule.workspace == Some(Workspace::List) {
         return None;
     }
     let output = match last {

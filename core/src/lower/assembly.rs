@@ -2,13 +2,16 @@
 //!
 //! Products are summed up in a workspace, cell by cell; what was met is appended to a list, sorted by cells, and
 //! the workspace is empty again.  The numbers of cells are offsets in the program's array of the output, and the
-//! coordinates of the loops outside are given with each part that is appended.
+//! coordinates of the loops outside are given with each part that is appended.  Where the innermost index of the
+//! workspace is one of lanes, the cells of a row are met together, and the first one stands for them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use decompose_formats::Value;
+use decompose_formats::{Matrix, Value};
 
+use crate::error::CoreError;
+use crate::lower::Program;
 use crate::schedule::Workspace;
 
 /// The elements that all tasks together may still append.
@@ -29,14 +32,15 @@ impl Room {
 }
 
 /// A workspace, and the list that it is appended to.
-#[derive(Debug)]
 pub struct Assembly<V: Value> {
     kind: Workspace,
     room: Arc<Room>,
     /// Whether there was too little room.
     full: bool,
+    /// Cells that are met together, beginning with one that is marked and listed.
+    together: usize,
     /// The values of all cells; of none where they are listed.
-    cells: Vec<V>,
+    cells: Matrix<V>,
     /// Whether a cell has been met, 0 or 1.
     met: Vec<u8>,
     /// Cells that have been met, in the order of the products.
@@ -135,28 +139,39 @@ const WORD: usize = 8;
 const SPARSE_PART: usize = 32;
 
 impl<V: Value> Assembly<V> {
-    /// Makes an empty workspace of `cells` cells, from which no more than `room` is appended.
-    pub fn new(kind: Workspace, cells: u64, room: Arc<Room>) -> Assembly<V> {
+    /// Makes an empty workspace for the output of `program`, from which no more than `room` is appended.
+    ///
+    /// # Errors
+    ///
+    /// If there is no memory for its cells.
+    pub fn new(
+        kind: Workspace,
+        program: &Program,
+        room: Arc<Room>,
+    ) -> Result<Assembly<V>, CoreError> {
+        let cells = program.output.len;
         let (cells, list, values) = match kind {
             Workspace::Dense => (cells as usize, cells as usize, 0),
             Workspace::List => (0, LISTED, LISTED),
         };
-        Assembly {
+        Ok(Assembly {
             kind,
             room,
             full: false,
-            cells: vec![V::default(); cells],
+            together: program.cells_met_together() as usize,
+            cells: Matrix::zeros(1, cells)?,
             met: vec![0; cells.next_multiple_of(WORD)],
             list: vec![0; list],
             values: vec![V::default(); values],
             listed: 0,
             assembled: Assembled::default(),
-        }
+        })
     }
 
     /// Tells whether the workspace is of this kind and has `cells` cells.
     pub(crate) fn is_for(&self, kind: Workspace, cells: u64) -> bool {
-        self.kind == kind && (kind == Workspace::List || self.cells.len() as u64 == cells)
+        let len = self.cells.as_slice().len() as u64;
+        self.kind == kind && (kind == Workspace::List || len >= cells)
     }
 
     /// Tells whether elements were left out since there was no room for them.
@@ -167,15 +182,7 @@ impl<V: Value> Assembly<V> {
     /// Adds `value` to `cell`.
     pub fn add(&mut self, cell: u64, value: V) {
         match self.kind {
-            Workspace::Dense => {
-                let at = cell as usize;
-                if self.met[at] == 0 {
-                    self.met[at] = 1;
-                    self.list[self.listed] = cell;
-                    self.listed += 1;
-                }
-                self.cells[at] += value;
-            }
+            Workspace::Dense => self.meet(cell)[0] += value,
             Workspace::List => {
                 if self.listed == self.list.len() {
                     self.lengthen();
@@ -185,6 +192,17 @@ impl<V: Value> Assembly<V> {
                 self.listed += 1;
             }
         }
+    }
+
+    /// Marks `cell` of a dense workspace as met; returns it and those behind it.
+    pub(crate) fn meet(&mut self, cell: u64) -> &mut [V] {
+        let at = cell as usize;
+        if self.met[at] == 0 {
+            self.met[at] = 1;
+            self.list[self.listed] = cell;
+            self.listed += 1;
+        }
+        &mut self.cells.as_mut_slice()[at..]
     }
 
     /// Sums up a full list, and makes it longer if that leaves little room.
@@ -224,7 +242,7 @@ impl<V: Value> Assembly<V> {
         if self.kind == Workspace::List {
             self.sum_list();
         }
-        if !self.room.take(self.listed as u64) {
+        if !self.room.take((self.listed * self.together) as u64) {
             self.full = true;
             return false;
         }
@@ -233,7 +251,7 @@ impl<V: Value> Assembly<V> {
     }
 
     fn append_listed(&mut self, outside: &[u64]) {
-        let block = self.assembled.part(outside, self.listed);
+        let block = self.assembled.part(outside, self.listed * self.together);
         let list = &mut self.list[..self.listed];
         self.listed = 0;
         if self.kind == Workspace::List {
@@ -241,9 +259,12 @@ impl<V: Value> Assembly<V> {
             return elements.for_each(|(&cell, &value)| block.push(cell, value));
         }
         let (low, values) = (&mut block.low, &mut block.values);
-        let mut take = |at: usize, met: &mut u8| {
-            low.push(at as u32);
-            values.push(std::mem::take(&mut self.cells[at]));
+        let (cells, together) = (self.cells.as_mut_slice(), self.together);
+        let mut take = |first: usize, met: &mut u8| {
+            let row = first..first + together;
+            low.extend(row.clone().map(|at| at as u32));
+            values.extend_from_slice(&cells[row.clone()]);
+            cells[row].fill(V::default());
             *met = 0;
         };
         if list.len() * SPARSE_PART < self.met.len() {
@@ -262,7 +283,7 @@ impl<V: Value> Assembly<V> {
     /// Returns the arrays, as compiled code works on them.
     pub(crate) fn arrays(&mut self) -> Arrays<'_, V> {
         let Assembly { cells, met, list, values, .. } = self;
-        Arrays { cells, met, list, values }
+        Arrays { cells: cells.as_mut_slice(), met, list, values }
     }
 
     /// Says how many are listed, where compiled code wrote to the arrays.

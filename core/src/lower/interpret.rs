@@ -252,6 +252,10 @@ impl<'a, V: Value> Interpreter<'a, V> {
         if let Place::Buffer(buffer) = place {
             return &mut self.buffers[buffer][offset..];
         }
+        if self.program.is_assembled() {
+            let assembly = self.operands.assembly.as_mut().expect("an assembled output");
+            return assembly.meet(offset as u64);
+        }
         let rows = match (boundary, &mut self.operands.boundary) {
             (true, Some(row)) => row,
             _ => &mut self.operands.output,
@@ -264,15 +268,20 @@ impl<'a, V: Value> Interpreter<'a, V> {
         for &factor in factors {
             product *= self.read(factor, None)[0];
         }
+        self.put(target, product, (update, None));
+    }
+
+    /// Adds a value to the current element of `target`, or assigns it.
+    fn put(&mut self, target: Place, value: V, (update, lanes): (Update, Option<Index>)) {
         if target == Place::Output && self.program.is_assembled() {
-            let cell = self.offset(target, None) as u64;
+            let cell = self.offset(target, lanes) as u64;
             if let Some(assembly) = &mut self.operands.assembly {
-                assembly.add(cell, product);
+                assembly.add(cell, value);
             }
             return;
         }
-        let target = &mut self.write(target, None)[0];
-        *target = if update == Update::Assign { product } else { *target + product };
+        let element = &mut self.write(target, lanes)[0];
+        *element = if update == Update::Assign { value } else { *element + value };
     }
 
     fn vector(&mut self, target: Place, factors: &[Place], update: Update, index: Index) {
@@ -309,8 +318,7 @@ impl<'a, V: Value> Interpreter<'a, V> {
             }
         }
         if !has(target) {
-            let element = &mut self.write(target, lanes)[0];
-            *element = if update == Update::Assign { sum } else { *element + sum };
+            self.put(target, sum, (update, lanes));
         }
     }
 }

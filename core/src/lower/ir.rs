@@ -335,6 +335,27 @@ impl Program {
         find(&self.body).unwrap_or_default()
     }
 
+    /// Returns how many cells of the workspace of an assembled output are met together: those of a row if a statement
+    /// over lanes writes it.
+    pub fn cells_met_together(&self) -> u64 {
+        fn over_lanes(stmts: &[Stmt], own: Index) -> bool {
+            stmts.iter().any(|stmt| match stmt {
+                Stmt::LevelLoop { body, .. } | Stmt::DenseLoop { body, .. } => {
+                    over_lanes(body, own)
+                }
+                Stmt::Product { target, lanes, .. } => {
+                    *target == Place::Output && *lanes == Some(own)
+                }
+                Stmt::Clear { .. } | Stmt::Append { .. } => false,
+            })
+        }
+        let last = self.output.indices.last().zip(self.output.extents.last());
+        match last {
+            Some((&index, &extent)) if over_lanes(&self.body, index) => extent,
+            _ => 1,
+        }
+    }
+
     /// Returns the array of `place`; `None` for the value of a sparse operand.
     pub fn array(&self, place: Place) -> Option<&Array> {
         match place {

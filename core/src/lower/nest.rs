@@ -17,7 +17,8 @@
 //!    is written once.  A coordinate that another operand lacks leaves its row as it was; so with several
 //!    sparse operands the output is cleared, and added to.
 //! 6. An assembled output is summed up in its workspace inside the outermost loops of the last term that are over
-//!    its indices, and appended where such an iteration ends.
+//!    its indices, and appended where such an iteration ends.  Sums that surely meet something are accumulated as in
+//!    5, inside all loops over indices of the output but lanes.
 
 use crate::einsum::{Expr, Index, IndexSet};
 use crate::error::CoreError;
@@ -28,7 +29,9 @@ use crate::lower::ir::{
 };
 use crate::nest::{Buffer, Node, buffers};
 use crate::path::{Source, Term};
-use crate::schedule::{Conflict, Prefetch, PrefetchOf, Problem, Schedule, SparseOperand};
+use crate::schedule::{
+    Conflict, Prefetch, PrefetchOf, Problem, Schedule, SparseOperand, Workspace,
+};
 
 /// Output blocks of up to this many bytes are accumulated in a buffer: half a first-level cache.
 const MAX_ACCUMULATOR_BYTES: u64 = 16 << 10;
@@ -174,15 +177,19 @@ impl Emitter<'_> {
 
     /// Decides where the output is accumulated, and adds the buffer.
     fn place_accumulator(&mut self, program: &mut Program) {
-        let Some(order) = self.orders.last().filter(|_| !program.is_assembled()) else { return };
+        let Some(order) = self.orders.last() else { return };
         let output = self.problem.expr.output.set();
-        let sparse = output & self.problem.sparse_indices();
-        let depth = order.iter().rposition(|&index| sparse.contains(index)).map_or(0, |at| at + 1);
-        let inner = &order[depth..];
-        let summed = inner.iter().any(|&index| !output.contains(index));
-        if depth == 0 || !summed {
-            return;
-        }
+        let depth = match self.schedule.workspace {
+            Some(workspace) => self.problem.workspace_sums(order, workspace),
+            None => {
+                let sparse = output & self.problem.sparse_indices();
+                let depth = order.iter().rposition(|&index| sparse.contains(index));
+                depth
+                    .map(|at| at + 1)
+                    .filter(|&depth| order[depth..].iter().any(|&index| !output.contains(index)))
+            }
+        };
+        let Some(depth) = depth else { return };
         let outside: IndexSet = order[..depth].iter().copied().collect();
         let dims: Vec<(Index, u64)> = program
             .output
@@ -194,7 +201,9 @@ impl Emitter<'_> {
             .collect();
         // Of a block over an index that is a level of another operand, few elements are met.
         let others = self.problem.sparse.iter().skip(1).flat_map(|x| &x.levels);
-        if others.into_iter().any(|level| dims.iter().any(|(index, _)| index == level)) {
+        if !program.is_assembled()
+            && others.into_iter().any(|level| dims.iter().any(|(index, _)| index == level))
+        {
             return;
         }
         let array = Array::new("sum", &dims, self.problem.value_bytes);
@@ -356,7 +365,7 @@ impl Emitter<'_> {
         let (target, factors) = (Place::Output, vec![Place::Buffer(buffer)]);
         // The output may store another index last, one outside the accumulator.
         let last = array.indices.last().copied();
-        let lanes = last.filter(|&last| ends_with(&program.output, last));
+        let lanes = last.filter(|&last| has_rows(program) && ends_with(&program.output, last));
         let mut stmt = Stmt::Product { target, factors, update, lanes };
         let outer = array.indices.len() - usize::from(lanes.is_some());
         for at in (0..outer).rev() {
@@ -388,12 +397,16 @@ fn c_names(expr: &Expr) -> Vec<String> {
 /// Tells whether every array of `product` that has `index` stores it contiguously.
 fn contiguous(product: &Stmt, index: Index, program: &Program) -> bool {
     let Stmt::Product { target, factors, .. } = product else { return false };
-    // Each cell of a workspace is met by itself.
-    if *target == Place::Output && program.is_assembled() {
+    if *target == Place::Output && !has_rows(program) {
         return false;
     }
     let mut arrays = factors.iter().chain([target]).filter_map(|&place| program.array(place));
     arrays.all(|array| !array.indices.contains(&index) || ends_with(array, index))
+}
+
+/// Tells whether the output has rows: a list of cells has none.
+fn has_rows(program: &Program) -> bool {
+    program.addressing != Addressing::Assembled(Workspace::List)
 }
 
 fn ends_with(array: &Array, index: Index) -> bool {

@@ -231,10 +231,10 @@ impl<V: Value> Executor<V> {
         let room = Arc::new(Room::new(most));
         let free: Mutex<Vec<Assembly<V>>> = Mutex::default();
         let pool = || free.lock().unwrap_or_else(PoisonError::into_inner);
-        let new = || Assembly::new(workspace, program.output.len, Arc::clone(&room));
+        let new = || Assembly::new(workspace, program, Arc::clone(&room));
         let run = |task: &Task| {
             let found = pool().pop();
-            let mut assembly = found.unwrap_or_else(new);
+            let mut assembly = found.map_or_else(new, Ok)?;
             let whole = Operands::whole(tree, tree.values(), dense, &mut [], &task.nodes);
             let operands = Operands { beside, assembly: Some(&mut assembly), ..whole };
             self.scratch.lend(|scratch| kernel.run(operands, scratch))?;

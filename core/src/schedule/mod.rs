@@ -12,6 +12,7 @@ mod legal;
 mod pattern;
 mod problem;
 mod text;
+mod workspace;
 
 use crate::einsum::Index;
 use crate::nest::{Forest, Node};
@@ -25,6 +26,7 @@ pub use legal::Rule;
 pub use pattern::Pattern;
 pub(crate) use pattern::spread_pairs;
 pub use problem::{JoinCounts, OutputForm, Packing, Problem, SparseOperand, has_pattern_of};
+pub use workspace::Workspace;
 
 /// All decisions about one kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -148,17 +150,6 @@ pub enum BufferKind {
     Dense,
     /// A hash map from the coordinates that occur (Scorch's sparse workspaces).
     Sparse,
-}
-
-/// Where the elements of an assembled output are summed up that share the coordinates of its outer loops
-/// ([`Problem::assembled_outside`]), before they are appended in order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Workspace {
-    /// An array of all cells, with a list of those that were met (Gustavson, "Two fast algorithms for sparse
-    /// matrices", ACM TOMS 4(3), 1978).
-    Dense,
-    /// A list of cells and values, which is sorted and summed up.
-    List,
 }
 
 /// A dense loop cut into tiles; the loop over the tiles stands outside the nest.

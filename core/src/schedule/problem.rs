@@ -180,32 +180,6 @@ impl Problem {
         self.output == OutputForm::Pattern
     }
 
-    /// Returns how many of the loops `last` around the last term are outside of what is summed up together of an
-    /// assembled output: the outermost ones over indices of the output, each of whose iterations comes once, but not
-    /// the innermost loop, each of whose iterations would be a part of one element.
-    pub fn assembled_outside(&self, last: &[Index]) -> usize {
-        let output = self.expr.output.set();
-        let outer = last.split_last().map_or(&[][..], |(_, outer)| outer);
-        outer.iter().take_while(|&&index| output.contains(index)).count()
-    }
-
-    /// Returns the cells of the workspace of an assembled output whose last term stands in the loops `last`; saturates.
-    pub fn workspace_cells(&self, last: &[Index]) -> u64 {
-        let outside: IndexSet = last[..self.assembled_outside(last)].iter().copied().collect();
-        let inside = self.expr.output.set() - outside;
-        inside.iter().map(|index| self.extents.of(index)).fold(1, u64::saturating_mul)
-    }
-
-    /// Tells whether tasks append the elements of an assembled output in its own order, so that the list need not be
-    /// sorted: its outer indices are the loops outside, the first of them over the root of the first sparse operand.
-    pub fn is_assembled_in_order(&self, last: &[Index]) -> bool {
-        let (outside, inside) = last.split_at(self.assembled_outside(last));
-        let output = &self.expr.output.indices;
-        let root = self.leader().and_then(|x| x.levels.first());
-        let Some((outer, inner)) = output.split_at_checked(outside.len()) else { return false };
-        outer == outside && outside.first() == root && self.output_order(inner, inside) == inner
-    }
-
     /// Returns about how many elements an assembled output has: of a single sparse operand as its counts say, of a join
     /// as was counted.  Otherwise as [`infer`] estimates, but no more than coordinates of the operands go together.
     pub fn assembled_elements(&self) -> u64 {
