@@ -73,8 +73,8 @@ print(model)
 pd.DataFrame(model.info["restarts"]).round(5)
 
 # %% [markdown]
-# The fit is `1 - ||X - M|| / ||X||`. A fit of 0.25 is usual for sparse events: the model has to say nothing about most
-# single events to describe the groups. The fit can be checked from its definition, over all cells.
+# The fit is `1 - ||X - M|| / ||X||`. Small fits are usual for sparse events: eight groups do not tell of each single
+# event. The fit can be checked from its definition, over all cells.
 
 # %%
 dense = x.to_dense()
@@ -134,12 +134,15 @@ fig.suptitle("Components: years in force, and weeks of the change")
 plt.show()
 
 # %% [markdown]
-# The components are regimes of daylight-saving time. Each has a direction, because clocks go forward and back in
-# different weeks. Neighbouring weeks belong together: the last Sunday of a month falls in one or the other.
+# The components are regimes of daylight-saving time. Component 0 is the spring change of the European Union. Components
+# 5, 4 and 6 are the spring changes of North America: until 1986, from 1987 to 2006, and from 2007. Each component has
+# one direction, because clocks go forward and back in different weeks. A gap between years is no gap in the rule: the
+# Sunday of the change then falls in the neighbouring week.
 #
 # ## Which zones share a regime
 #
-# The rows of the first factor describe the zones. Zones with the same shares of components have the same history.
+# The rows of the first factor describe the zones. Zones with the same shares of components have the same history. Each
+# row of the picture adds up to one.
 
 # %%
 share = model.factors[0] * model.weights

@@ -109,32 +109,32 @@ ax.set_xlabel("RMSE at test cells, in log10 of seconds: median and range over fi
 plt.show()
 
 # %% [markdown]
-# The baselines are off by factors of three or more. They do not combine what is known of a tensor with what is known of
-# a program. The models do.
+# The best baseline is off by a factor of 2.6, the other ones by more. A mean knows of one mode only. The models combine
+# what is known of a tensor with what is known of a rank and a program. Offsets help most at small ranks.
 #
 # ## Predictions beside measurements
+#
+# `info["test"]` holds the scores at the test cells. To draw single cells, the notebook hides some itself, and fits a
+# model to the others.
 
 # %%
 model = completed(0, 2, biases=True)
 print(model.info["test"])
-fig, (left, right) = plt.subplots(1, 2, figsize=(9, 4))
-model.plot_convergence(left)
-left.set_yscale("log")
-
 hidden = np.random.default_rng(0).random(x.nnz) < 0.1
 coords = np.array(x.coords)
 known = (coords[:, ~hidden], x.values[~hidden], x.shape)
 judged = decompose.complete(known, 2, seed=0, reg="auto", restarts=3, biases=True, split=(0.9, 0.1))
 at = judged.predict(coords[:, hidden])
 programs = np.array(x.labels[0])[coords[0, hidden]]
+fig, ax = plt.subplots(figsize=(5.5, 4))
 for program, marker in zip(x.labels[0], "osv"):
     of = programs == program
-    right.loglog(10 ** x.values[hidden][of], 10 ** at[of], marker, label=program, alpha=0.8)
+    ax.loglog(10 ** x.values[hidden][of], 10 ** at[of], marker, label=program, alpha=0.8)
 ends = np.array([x.values.min(), x.values.max()])
-right.loglog(10**ends, 10**ends, color="0.5", linewidth=1, zorder=0)
-right.set_xlabel("measured seconds of held-out cells")
-right.set_ylabel("predicted seconds")
-right.legend()
+ax.loglog(10**ends, 10**ends, color="0.5", linewidth=1, zorder=0)
+ax.set_xlabel("measured seconds of held-out cells")
+ax.set_ylabel("predicted seconds")
+ax.legend()
 plt.show()
 error = np.sqrt(np.mean((at - x.values[hidden]) ** 2))
 print(f"RMSE at the {hidden.sum()} cells that this notebook hid itself: {error:.3f}, a factor of {10**error:.2f}")

@@ -18,8 +18,13 @@
 # predicts its seconds, writes it as C and compiles it. This notebook looks at its choices.
 
 # %%
+import json
+import os
 import pathlib
 import re
+import shutil
+import subprocess
+import tempfile
 import time
 
 import decompose
@@ -37,7 +42,7 @@ print(x)
 # ## A nest
 #
 # The MTTKRP of mode 0 is the kernel of CP: `Y(i,r) = X(i,j,k,l) * A(j,r) * B(k,r) * C(l,r)`. `explain` computes it and
-# tells how.
+# tells how: a line for each product.
 
 # %%
 def matrices(rank, skip):
@@ -51,7 +56,8 @@ print(decompose.explain("ijkl,jr,kr,lr->ir", x, *matrices(16, 0)))
 #
 # - `j{ ... }` is a loop over index `j`. Loops over indices of the tensor visit non-zeros only.
 # - `T1`, `T2`, ... are the steps of the product, in the order in which they run. Each multiplies two operands.
-# - A step within fewer loops runs less often. What is shared by many non-zeros is computed once, in an outer loop.
+# - A step within fewer loops runs less often. What many non-zeros share is computed once, in an outer loop.
+# - A product of matrices alone may be computed first, as `P1` here.
 # - `trees` tells in which order of modes the tensor is stored. `+` joins levels that are stored as one.
 #
 # A textbook kernel multiplies three numbers for every non-zero and every `r`. The nest factors common parts out:
@@ -92,49 +98,75 @@ cases = {
     "sums of slices": ("ijkl->j", x),
     "two tensors": ("ijkl,mjkl->im", x, x),
 }
-pd.set_option("display.max_colwidth", None)
-pd.DataFrame({name: explained(*case) for name, case in cases.items()}).T
+table = pd.DataFrame({name: explained(*case) for name, case in cases.items()}).T
+table["predicted"] = (1e6 * table.predicted.astype(float)).round(1).astype(str) + " µs"
+table.style
 
 # %% [markdown]
-# - In the TTMc the dense loops `r`, `s`, `t` stand inside: the small core of a result row is a buffer.
-# - With two sparse tensors the loops over shared indices visit what both have.
+# - In the TTMc the dense loops `r`, `s`, `t` stand inside. A step multiplies in one matrix, and its sums stand in a small
+#   buffer.
+# - With two sparse tensors both are stored as trees. Loops over the shared indices visit what both have.
 #
+# ## What a call costs
+#
+# A prediction is of the kernel alone. A call of `einsum` also checks and sorts the tensor, searches, and looks up the
+# compiled kernel. For a small tensor this is nearly all of its time.
+
+# %%
+operands = matrices(16, 0)
+calls = []
+for _ in range(7):
+    begun = time.perf_counter()
+    decompose.einsum("ijkl,jr,kr,lr->ir", x, *operands)
+    calls.append(time.perf_counter() - begun)
+print(f"a call: {1e3 * np.median(calls):.0f} ms; its kernel, predicted: "
+      f"{1e3 * explained('ijkl,jr,kr,lr->ir', x, *operands)['predicted']:.3f} ms")
+
+# %% [markdown]
 # ## Predicted against measured, here
 #
-# A prediction is of the kernel alone. A call of `einsum` also sorts the tensor, searches, and looks up the compiled
-# kernel. For a small tensor this is most of its time. Solvers do it once and run the kernel in every iteration, so their
-# history shows the kernel itself: `mttkrp_1_seconds` and so on, counted from 1.
+# Solvers plan once and run their kernels in every iteration. `decompose cp` writes both times of each kernel to
+# `run.json`. This part needs the command, on the `PATH` or named by the variable `DECOMPOSE`.
 
 # %%
-ranks = [4, 8, 16, 32, 64, 128]
+program = os.environ.get("DECOMPOSE") or shutil.which("decompose")
+assert program, "install the command: cargo install --path apps/decompose"
+folder = pathlib.Path(tempfile.mkdtemp())
 rows = []
-for rank in ranks:
-    operands = matrices(rank, 0)
-    predicted = explained("ijkl,jr,kr,lr->ir", x, *operands)["predicted"]
-    calls = []
-    for _ in range(7):
-        begun = time.perf_counter()
-        decompose.einsum("ijkl,jr,kr,lr->ir", x, *operands)
-        calls.append(time.perf_counter() - begun)
-    history = decompose.cp(x, rank, tol=0, max_iters=30, seed=1).history
-    rows.append((rank, predicted, np.median(history.mttkrp_1_seconds[5:]), np.median(calls)))
-times = pd.DataFrame(rows, columns=["rank", "predicted", "kernel in cp", "call of einsum"]).set_index("rank")
-times.map(lambda seconds: f"{1e6 * seconds:.0f} µs")
-
-# %%
-fig, ax = plt.subplots(figsize=(6, 3.4))
-for name, style in (("predicted", "s--"), ("kernel in cp", "o-"), ("call of einsum", "^-")):
-    ax.loglog(times.index, times[name], style, label=name)
-ax.set_xticks(ranks, ranks)
-ax.minorticks_off()
-ax.set_xlabel("rank")
-ax.set_ylabel("seconds, mode 0")
-ax.legend()
-plt.show()
+for rank in (8, 16, 32, 64, 128):
+    words = ["cp", "--rank", str(rank), "--tol", "0", "--max-iters", "30", "--no-plots", "--quiet"]
+    out = folder / str(rank)
+    subprocess.run([program, *words, "--out", out, data / "tz-transitions.tns.gz"], check=True)
+    for step in json.loads((out / "run.json").read_text())["plan"]["steps"]:
+        nest = re.search(r"nest +(.*)", step["schedule"])
+        rows.append({"rank": rank, "kernel": step["name"], "nest": nest[1] if nest else "",
+                     "predicted": step["predicted_seconds"], "measured": step["measured_seconds"]})
+shutil.rmtree(folder)
+kernels = pd.DataFrame(rows)
+micro = kernels[kernels["rank"] == 16].assign(
+    **{f"{name}, µs": 1e6 * kernels[name] for name in ("predicted", "measured")}
+)
+micro[["kernel", "nest", "predicted, µs", "measured, µs"]].style.hide(axis="index").format(precision=1)
 
 # %% [markdown]
-# The plan of `cp` merges modes when kernels can share work. Its kernel of mode 0 need not be the one that `explain`
-# shows, and may be faster than the prediction for one kernel on its own.
+# The plan merges modes: a partial product of several modes is made once, and the kernels of single modes start from it.
+
+# %%
+fig, ax = plt.subplots(figsize=(5.5, 4))
+for (rank, of), marker in zip(kernels.groupby("rank"), "osv^D"):
+    ax.loglog(of.predicted, of.measured, marker, label=f"rank {rank}", alpha=0.8)
+ends = np.array([kernels.predicted.min(), kernels.predicted.max()])
+ax.loglog(ends, ends, color="0.5", linewidth=1, zorder=0)
+ax.set_xlabel("predicted seconds of a kernel")
+ax.set_ylabel("measured seconds")
+ax.legend()
+plt.show()
+ratio = kernels.measured / kernels.predicted
+print(f"measured over predicted: median {ratio.median():.2f}, from {ratio.min():.2f} to {ratio.max():.2f}")
+
+# %% [markdown]
+# All points lie above the line, most of them near a line of their own: the order of the kernels is right, their seconds
+# are too few. Kernels of microseconds also pay for starting two threads, which the prediction leaves out.
 #
 # ## Predicted against measured, in the records
 #
@@ -188,9 +220,9 @@ print(f"seconds of the choice over the best candidate: mean {np.exp(np.log(regre
 worst = regret.sort_values("regret", ascending=False).head(3)
 best = record.sort_values("measured").groupby(case, as_index=False).first()[[*case, "schedule"]]
 shown = worst.merge(best, on=case, suffixes=("", "_best"))
-shown["choice"] = shown.schedule.str.extract(r"nest (.*?) \|")
-shown["best candidate"] = shown.schedule_best.str.extract(r"nest (.*?) \|")
-shown[[*case, "regret", "choice", "best candidate"]].round({"regret": 2})
+shown["choice"] = shown.schedule.str.extract(r"nest (.*)")
+shown["best candidate"] = shown.schedule_best.str.extract(r"nest (.*)")
+shown[[*case, "regret", "choice", "best candidate"]].style.hide(axis="index").format({"regret": "{:.2f}"})
 
 # %% [markdown]
 # `decompose schedule EXPR --all` lists all candidates of an expression. `decompose schedule EXPR --measure` measures
