@@ -130,7 +130,11 @@ for (group, of), style in zip(runs.groupby("group"), ("o-", "s-", "^-")):
     left.fill_between(by.index / 8, by.least, by.most, color=line.get_color(), alpha=0.2)
     right.plot(by.seconds, by["median"], style, label=group)
 left.set_xscale("log")
+left.set_xticks([1000, 2000, 4000, 8000], ["1000", "2000", "4000", "8000"])
 right.set_xscale("log")
+right.set_xticks([0.005, 0.01, 0.02, 0.05, 0.1], ["0.005", "0.01", "0.02", "0.05", "0.1"])
+left.minorticks_off()
+right.minorticks_off()
 left.set_xlabel("numbers in the model")
 left.set_ylabel("fit")
 right.set_xlabel("seconds of the solver, median")
@@ -167,7 +171,7 @@ chosen = runs[(runs.group == "cp") & runs["rank"].isin([4, 16])]
 for rank, of in chosen.groupby("rank"):
     for at, where in enumerate(of.folder):
         history = pd.read_csv(folder / "study" / "runs" / where / "history.csv")
-        ax.plot(history.iteration, history.fit, color="C0" if rank == 4 else "C1", label=f"rank {rank}" if at == 0 else None)
+        ax.plot(history.iteration, history.fit, color="C0" if rank == 4 else "C1", label=f"rank {rank:.0f}" if at == 0 else None)
 ax.set_xlabel("iteration")
 ax.set_ylabel("fit")
 ax.legend()

@@ -85,7 +85,7 @@ def test_estimators_are_cloned(rng):
         decompose.CPDecomposition(rank=2, nonneg=[1], random_state=3, init=start),
         decompose.TuckerDecomposition((2, 2, 1)),
         decompose.TensorTrainDecomposition(eps=0.1),
-        decompose.TensorCompletion(2, test=([[0], [0], [0]], [1.0]), split=None),
+        decompose.TensorCompletion(2, test=([[0], [0], [0]], [1.0], (7, 6, 5)), split=None),
     ]
     for estimator in estimators:
         copy = base.clone(estimator)
