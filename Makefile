@@ -1,6 +1,6 @@
 # The daily commands. Everything that a change must pass is in .ci/run.
 
-.PHONY: test quick lint doc golden fuzz bench clean-cache
+.PHONY: test quick lint doc golden notebooks fuzz bench clean-cache
 
 # All tests.
 test:
@@ -23,6 +23,13 @@ doc:
 # Writes the C of the golden kernels anew: look at the difference before you commit it.
 golden:
 	UPDATE_GOLDEN=1 cargo test --workspace --test golden
+
+# Runs the notebooks anew, from their sources, by the package, the command and jupytext on the PATH: look at the pictures
+# before you commit them.
+notebooks:
+	for source in notebooks/*.py; do \
+		jupytext --quiet --to ipynb --update --execute "$$source" && notebooks/tidy "$${source%.py}.ipynb" || exit 1; \
+	done
 
 # Feeds the readers with random bytes, each for a minute; formats/fuzz/README.md says what to do with a find.
 FUZZ_SECONDS ?= 60

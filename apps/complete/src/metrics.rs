@@ -107,6 +107,14 @@ impl Scores {
     }
 }
 
+/// Returns an error in six digits, with an exponent where they would be zeros.
+pub fn six_digits(value: f64) -> String {
+    match value.abs() {
+        size if size != 0.0 && !(1e-4..1e7).contains(&size) => format!("{value:.5e}"),
+        size => format!("{value:.*}", 5_usize.saturating_sub(size.max(1.0).log10() as usize)),
+    }
+}
+
 /// Returns the area under the ROC curve by ranks, ties counted half (Mann and Whitney); `None` if
 /// all entries are alike.
 pub(crate) fn auc(observed: &[f64], means: &[f64]) -> Option<f64> {

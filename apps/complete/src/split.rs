@@ -17,6 +17,17 @@ pub struct Parts {
     pub test: Option<Coo<f64>>,
 }
 
+impl Parts {
+    /// Returns the value of all entries of all parts, if there are several and they have one.
+    pub fn only_value(&self) -> Option<f64> {
+        let all =
+            || [Some(&self.train), self.val.as_ref(), self.test.as_ref()].into_iter().flatten();
+        let (&first, entries) = (self.train.values().first()?, all().map(Coo::nnz).sum::<usize>());
+        let equal = all().all(|part| part.all_values(|value| value == first));
+        (equal && entries > 1).then_some(first)
+    }
+}
+
 /// The shares of entries that go to training, validation and test.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 pub struct Share {

@@ -11,7 +11,7 @@ use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::fault::Fault;
+use crate::fault::{Fault, from_zero};
 use crate::model;
 use crate::options::{Course, check_room};
 use crate::tensor::Tensor;
@@ -20,7 +20,7 @@ use crate::watch::{Watch, watched};
 /// The options of `decompose.complete`.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-struct Options {
+pub(crate) struct Options {
     /// `cp`, `tucker` or `tt`.
     model: String,
     ranks: Vec<usize>,
@@ -51,9 +51,6 @@ pub(crate) fn complete<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let course: Course = options.extract()?;
     let options: Options = options.extract()?;
-    let wide = |part: &Option<PyRef<'py, Tensor>>| {
-        part.as_ref().map(|tensor| tensor.list.wide()).transpose()
-    };
     let parts =
         Parts { train: tensor.list.wide()?, val: wide(&held_out.0)?, test: wide(&held_out.1)? };
     let parts = divide(parts, &options, course.seed)?;
@@ -82,14 +79,20 @@ pub(crate) fn complete<'py>(
     }
     let baselines = outcome.baselines.iter().map(|baseline| {
         let judged = baseline.test.as_ref().or(baseline.val.as_ref()).unwrap_or(&baseline.train);
-        Ok((baseline.name.clone(), entry(py, judged)?))
+        Ok((from_zero(&baseline.name), entry(py, judged)?))
     });
     dict.set_item("baselines", baselines.collect::<PyResult<Vec<_>>>()?)?;
     dict.set_item("history", columns(py, &outcome.history)?)?;
     Ok(dict)
 }
 
-fn divide(parts: Parts, options: &Options, seed: u64) -> Result<Parts, Fault> {
+/// Returns a part in double precision, if it is given.
+pub(crate) fn wide(part: &Option<PyRef<'_, Tensor>>) -> Result<Option<Coo<f64>>, Fault> {
+    part.as_ref().map(|tensor| tensor.list.wide()).transpose()
+}
+
+/// Divides the elements as the options say, unless parts are given.
+pub(crate) fn divide(parts: Parts, options: &Options, seed: u64) -> Result<Parts, Fault> {
     if options.split.is_empty() || parts.val.is_some() || parts.test.is_some() {
         return Ok(parts);
     }
@@ -100,7 +103,12 @@ fn divide(parts: Parts, options: &Options, seed: u64) -> Result<Parts, Fault> {
     Ok(split(&parts.train, Share::new(&options.split)?, rule)?)
 }
 
-fn config(options: &Options, train: &Coo<f64>, course: &Course) -> Result<CompleteConfig, Fault> {
+/// Makes the configuration of a fit to `train`.
+pub(crate) fn config(
+    options: &Options,
+    train: &Coo<f64>,
+    course: &Course,
+) -> Result<CompleteConfig, Fault> {
     let loss = loss(options, train)?;
     let default = if loss.is_quadratic() { Algorithm::Als } else { Algorithm::Lbfgs };
     let algorithm = match &options.algorithm {

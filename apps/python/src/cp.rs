@@ -33,7 +33,7 @@ struct Options<'py> {
 }
 
 /// Where the iterations begin.
-enum Init {
+pub(crate) enum Init {
     Random,
     Nvecs,
     /// Factors, a row after the other.
@@ -94,7 +94,12 @@ fn run<'py, V: Number>(
     Ok(dict)
 }
 
-fn decompose<V: Value>(
+/// Runs CP-ALS on the elements of `list`.
+///
+/// # Errors
+///
+/// Options that make no sense, too little memory, and the solver's errors.
+pub(crate) fn decompose<V: Value>(
     list: &Coo<V>,
     config: &CpConfig,
     init: Init,

@@ -1,4 +1,7 @@
 //! What goes wrong, as Python exceptions with the words of the command.
+//!
+//! The command counts from 1.  Messages about files stay as they are, for files count so too; in all others the
+//! numbers of modes, components, cores and bonds are those of Python.
 
 use decompose_common::SolverError;
 use decompose_common::error::CommonError;
@@ -56,21 +59,21 @@ impl From<Fault> for PyErr {
             Fault::Input(why) => PyValueError::new_err(why),
             Fault::Internal(why) => PyRuntimeError::new_err(why),
             Fault::Solver(error) => match error {
-                SolverError::Memory { .. } => PyMemoryError::new_err(error.to_string()),
+                SolverError::Memory { .. } => PyMemoryError::new_err(from_zero(&error.to_string())),
                 SolverError::Core(error) => Fault::Core(error).into(),
                 SolverError::Common(error) => Fault::Common(error).into(),
                 SolverError::Format(error) => Fault::Format(error).into(),
-                error => PyValueError::new_err(error.to_string()),
+                error => PyValueError::new_err(from_zero(&error.to_string())),
             },
             Fault::Common(error) => match &error {
                 CommonError::Io { source, .. } => of_io(source, error.to_string()),
                 _ => PyValueError::new_err(error.to_string()),
             },
             Fault::Core(error) => match error {
-                CoreError::Memory { .. } => PyMemoryError::new_err(error.to_string()),
+                CoreError::Memory { .. } => PyMemoryError::new_err(from_zero(&error.to_string())),
                 CoreError::Internal(_) => PyRuntimeError::new_err(error.to_string()),
                 CoreError::Format(error) => Fault::Format(error).into(),
-                error => PyValueError::new_err(error.to_string()),
+                error => PyValueError::new_err(from_zero(&error.to_string())),
             },
             Fault::Format(error) => match &error {
                 FormatError::Io { source, .. } => of_io(source, error.to_string()),
@@ -79,6 +82,29 @@ impl From<Fault> for PyErr {
             },
         }
     }
+}
+
+/// What is counted, before its number.
+const COUNTED: [&str; 4] = ["mode ", "component ", "core ", "bond "];
+
+/// Returns a message of the suite, which counts modes and parts of a model from 1, with numbers that count from 0.
+pub(crate) fn from_zero(message: &str) -> String {
+    let mut told = String::with_capacity(message.len());
+    let mut rest = message;
+    while let Some(number) = rest.find(|letter: char| letter.is_ascii_digit()) {
+        let (before, from) = rest.split_at(number);
+        let end = from.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(from.len());
+        let (digits, after) = from.split_at(end);
+        told.push_str(before);
+        let counted = COUNTED.iter().any(|word| before.ends_with(word));
+        match digits.parse::<u64>().ok().and_then(|number| number.checked_sub(1)) {
+            Some(lower) if counted => told.push_str(&lower.to_string()),
+            _ => told.push_str(digits),
+        }
+        rest = after;
+    }
+    told.push_str(rest);
+    told
 }
 
 /// The system's error with the words of ours.

@@ -11,6 +11,7 @@ mod fault;
 mod history;
 mod model;
 mod options;
+mod rank;
 mod tensor;
 mod tt;
 mod tucker;
@@ -28,6 +29,7 @@ fn _decompose(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(tucker::tucker, module)?)?;
     module.add_function(wrap_pyfunction!(tt::tt, module)?)?;
     module.add_function(wrap_pyfunction!(complete::complete, module)?)?;
+    module.add_function(wrap_pyfunction!(rank::rank, module)?)?;
     module.add_function(wrap_pyfunction!(einsum::einsum, module)?)?;
     module.add_function(wrap_pyfunction!(watch::interpreted, module)?)
 }

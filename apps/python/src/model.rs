@@ -176,7 +176,8 @@ fn matrix(array: &PyReadonlyArray2<'_, f64>) -> PyResult<Matrix<f64>> {
     Ok(matrix)
 }
 
-/// Returns the arrays of a model by name: `weights` and `factors`, `core` and `factors`, or `cores` and `order`.
+/// Returns the arrays of a model by name, in its precision: `weights` and `factors`, `core` and `factors`, or `cores`
+/// and `order`.
 pub(crate) fn arrays<'py, V: Number>(
     py: Python<'py>,
     model: &AnyModel<V>,
@@ -184,11 +185,12 @@ pub(crate) fn arrays<'py, V: Number>(
     let dict = PyDict::new(py);
     match model {
         AnyModel::Cp(model) => {
-            dict.set_item("weights", PyArray1::from_slice(py, model.weights()))?;
+            let weights = model.weights().iter().map(|&weight| V::from_f64(weight));
+            dict.set_item("weights", PyArray1::from_iter(py, weights))?;
             dict.set_item("factors", factors(py, model.factors()))?;
         }
         AnyModel::Tucker(model) => {
-            let core: Bound<'py, PyArrayDyn<f64>> = model.core().to_pyarray(py);
+            let core: Bound<'py, PyArrayDyn<V>> = model.core().mapv(V::from_f64).to_pyarray(py);
             dict.set_item("core", core)?;
             dict.set_item("factors", factors(py, model.factors()))?;
         }

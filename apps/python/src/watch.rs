@@ -31,18 +31,29 @@ pub(crate) struct Told {
 /// The end of the work from where it tells of itself.
 pub(crate) struct Watch<'a> {
     stop: &'a AtomicBool,
-    sender: Sender<Told>,
+    /// None for work that is not told of.
+    sender: Option<Sender<Told>>,
 }
 
 impl Watch<'_> {
     /// Tells of an iteration, and whether to go on.
     pub(crate) fn see(&self, restart: usize, iteration: usize, value: f64) -> ControlFlow<()> {
         // Nobody listens any more after a callback has failed.
-        let _ = self.sender.send(Told { restart, iteration, value });
-        match self.stop.load(Ordering::Relaxed) {
+        let _ = self.sender.as_ref().map(|to| to.send(Told { restart, iteration, value }));
+        match self.is_stopped() {
             true => ControlFlow::Break(()),
             false => ControlFlow::Continue(()),
         }
+    }
+
+    /// Tells whether the work is to end.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// Returns the end of a part of the work that tells nothing and ends with the whole.
+    pub(crate) fn silent(&self) -> Watch<'_> {
+        Watch { stop: self.stop, sender: None }
     }
 
     /// As [`Watch::see`], of a record of the shared history.
@@ -69,7 +80,7 @@ pub(crate) fn watched<T: Send>(
         let (sender, receiver) = channel();
         std::thread::scope(|scope| {
             let worker = scope.spawn(move || {
-                let watch = Watch { stop, sender };
+                let watch = Watch { stop, sender: Some(sender) };
                 match threads {
                     None => work(&watch),
                     Some(threads) => pool(threads)?.install(move || work(&watch)),

@@ -1,5 +1,7 @@
 """Models on disk, at cells, in other packages."""
 
+import inspect
+
 import numpy as np
 import pytest
 
@@ -73,6 +75,31 @@ def test_the_history_is_drawn(rng):
     axes.figure.clear()
     axes = decompose.complete(np.ones((6, 5)) * np.arange(5), 1).plot_convergence()
     assert "rmse" in axes.get_ylabel()
+
+
+def test_estimators_are_cloned(rng):
+    base = pytest.importorskip("sklearn.base", reason="scikit-learn is not installed")
+    _, x = planted(rng, (7, 6, 5), 2)
+    start = [rng.random((extent, 2)) for extent in (7, 6, 5)]
+    estimators = [
+        decompose.CPDecomposition(rank=2, nonneg=[1], random_state=3, init=start),
+        decompose.TuckerDecomposition((2, 2, 1)),
+        decompose.TensorTrainDecomposition(eps=0.1),
+        decompose.TensorCompletion(2, test=([[0], [0], [0]], [1.0], (7, 6, 5)), split=None),
+    ]
+    for estimator in estimators:
+        copy = base.clone(estimator)
+        assert type(copy) is type(estimator) and copy is not estimator
+        assert repr(copy) == repr(estimator)
+        assert not hasattr(base.clone(estimator.fit(x)), "model_")
+    copy = base.clone(estimators[0])
+    np.testing.assert_array_equal(copy.fit(x).factors_[0], estimators[0].factors_[0])
+
+
+def test_estimators_show_their_options():
+    shown = inspect.signature(decompose.CPDecomposition).parameters
+    assert list(shown)[:2] == ["rank", "random_state"] and shown["restarts"].default == 1
+    assert repr(decompose.CPDecomposition(3)).startswith("CPDecomposition(rank=3, random_state=0, nonneg=False")
 
 
 def test_estimators(rng):

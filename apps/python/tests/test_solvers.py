@@ -43,8 +43,19 @@ def test_cp_options(rng):
     assert decompose.cp(x, 2, nonneg=[1]).factors[1].min() >= 0
     again = [decompose.cp(x, 2, seed=3, threads=1) for _ in range(2)]
     np.testing.assert_array_equal(again[0].factors[0], again[1].factors[0])
-    single = decompose.cp(decompose.tensor(x, dtype=np.float32), 2)
-    assert single.factors[0].dtype == np.float32 and single.fit > 0.9
+
+
+def test_models_have_the_precision_of_the_tensor(rng):
+    _, x = planted(rng, (9, 8, 7), 2, np.float32)
+    x = decompose.tensor(x)
+    assert x.dtype == np.float32
+    model = decompose.cp(x, 2)
+    assert {part.dtype for part in (model.weights, *model.factors)} == {np.dtype(np.float32)} and model.fit > 0.9
+    model = decompose.tucker(x, 2)
+    assert {part.dtype for part in (model.core, *model.factors)} == {np.dtype(np.float32)}
+    assert {core.dtype for core in decompose.tt(x, 2).cores} == {np.dtype(np.float32)}
+    assert model.score(x) == pytest.approx(model.fit, abs=1e-6)
+    assert decompose.cp(x.to_dense().astype(np.float64), 2).weights.dtype == np.float64
 
 
 def test_tucker(rng):
@@ -74,7 +85,8 @@ def test_completion_predicts_what_it_has_not_seen(rng):
     model = decompose.complete(known, 2, reg=1e-6, seed=1)
     assert model.info["test"]["rmse"] < 1e-2
     np.testing.assert_allclose(model.predict(np.indices(dense.shape).reshape(3, -1)), dense.reshape(-1), atol=0.1)
-    assert [name for name, _ in model.info["baselines"]] != []
+    names = [name for name, _ in model.info["baselines"]]
+    assert "mean by mode 0" in names and "mean by mode 3" not in names
     assert {"epoch", "train_rmse", "val_rmse"} <= set(model.history)
 
 
@@ -100,6 +112,32 @@ def test_progress_is_heard_and_can_stop(rng):
 
     with pytest.raises(RuntimeError, match="enough at 1"):
         decompose.cp(x, 2, tol=0, max_iters=100000, progress=stop)
+
+
+def test_bars_end_where_the_iterations_end(rng, monkeypatch):
+    tqdm = pytest.importorskip("tqdm.auto")
+    bars = []
+
+    class Bar(tqdm.tqdm):
+        def close(self):
+            if not any(self is bar for bar in bars):
+                bars.append(self)
+            super().close()
+
+    monkeypatch.setattr(tqdm, "tqdm", Bar)
+    _, x = planted(rng, (9, 8, 7), 2)
+    model = decompose.cp(x, 2, restarts=3, max_iters=500, progress=True)
+    assert len(model.history.fit) < 1500 and bars[0].total == bars[0].n == len(model.history.fit)
+    decompose.rank(x, [1, 2], restarts=2, progress=True)
+    assert bars[1].total == bars[1].n == 4
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Bar, "set_postfix_str", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        decompose.cp(x, 2, tol=0, max_iters=100, progress=True)
+    assert bars[2].total == 100
 
 
 def test_ctrl_c_ends_the_iterations(rng):
@@ -134,7 +172,10 @@ def test_other_threads_run_meanwhile(rng):
         (lambda x: decompose.cp(x, 2, tol=-1), "tol"),
         (lambda x: decompose.cp(x, 2, threads=0), "threads is 0"),
         (lambda x: decompose.tucker(x), "either ranks or eps"),
-        (lambda x: decompose.tucker(x, 99), "above its extent"),
+        (lambda x: decompose.tucker(x, 99), "rank 99 of mode 0 is above its extent 5"),
+        (lambda x: decompose.tucker(x, (1, 1, 4)), "rank 4 of mode 2 is above"),
+        (lambda x: decompose.tt(x, (9, 1)), "rank 9 of bond 0"),
+        (lambda x: decompose.complete(x, (1, 9, 1), model="tucker"), "rank 9 of mode 1 exceeds its extent 4"),
         (lambda x: decompose.tucker(x, 2, method="als"), "hooi, hosvd or st-hosvd"),
         (lambda x: decompose.tt(x, [2]), None),
         (lambda x: decompose.tt(x, 2, method="qr"), "als, dmrg or svd"),

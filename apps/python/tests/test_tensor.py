@@ -55,6 +55,14 @@ def test_frames_have_labels():
     same(decompose.tensor(polars.DataFrame(columns), value="stars"), x.to_dense())
 
 
+def test_categories_of_numbers_have_labels():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"year": [1999, 2010, 1999], "week": [4, 2, 0], "n": [1.0, 2.0, 4.0]})
+    x = decompose.tensor(frame.astype({"year": "category"}), value="n")
+    assert x.shape == (2, 5) and list(x.labels[0]) == [1999, 2010] and x.labels[1] is None
+    assert x.to_dense()[0, 4] == 1.0 and x.to_dense()[1, 2] == 2.0
+
+
 def test_single_precision_stays():
     x = decompose.tensor(([[0, 1]], np.array([1, 2], dtype=np.float32)))
     assert x.dtype == np.float32

@@ -85,19 +85,10 @@ pub(crate) fn load(
     };
     console.phases.add("split", seconds);
     tell(settings, &parts, &facts.labels, console)?;
-    if let Some(value) = only_value(&parts) {
+    if let Some(value) = parts.only_value() {
         console.screen.warn(nothing_to_learn(value));
     }
     Ok(Loaded { parts, tensor: facts, forecast, whole })
-}
-
-/// Returns the value of all entries of all parts, if there are several and they have one.
-pub(crate) fn only_value(parts: &Parts) -> Option<f64> {
-    let all =
-        || [Some(&parts.train), parts.val.as_ref(), parts.test.as_ref()].into_iter().flatten();
-    let (&first, entries) = (parts.train.values().first()?, all().map(Coo::nnz).sum::<usize>());
-    let equal = all().all(|part| part.all_values(|value| value == first));
-    (equal && entries > 1).then_some(first)
 }
 
 /// Says why entries that all have this value are nothing to complete.

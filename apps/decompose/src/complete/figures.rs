@@ -1,5 +1,6 @@
 //! The figure of errors by epoch and time.
 
+pub(crate) use decompose_complete::six_digits as number;
 use decompose_complete::{EpochRecord, Scores};
 use decompose_plot::{Curve, CurveLook, CurvePanel, Curves, ScaleKind};
 
@@ -60,13 +61,5 @@ pub(crate) fn short(value: f64) -> String {
     match value.abs() {
         size if size != 0.0 && !(1e-4..1e15).contains(&size) => format!("{value:e}"),
         _ => value.to_string(),
-    }
-}
-
-/// Six digits, with an exponent where they would be zeros.
-pub(crate) fn number(value: f64) -> String {
-    match value.abs() {
-        size if size != 0.0 && !(1e-4..1e7).contains(&size) => format!("{value:.5e}"),
-        size => format!("{value:.*}", 5_usize.saturating_sub(size.max(1.0).log10() as usize)),
     }
 }

@@ -10,7 +10,7 @@ use decompose_tt::Train;
 use serde::Serialize;
 
 use crate::cli::Done;
-use crate::complete::data::{Loaded, only_value};
+use crate::complete::data::Loaded;
 use crate::complete::figures::{self, number, short};
 use crate::complete::predictions::Predictions;
 use crate::complete::settings::Settings;
@@ -164,7 +164,7 @@ impl Ended for Report<'_> {
         }
         let of = |b: &decompose_complete::Baseline| b.test.or(b.val).unwrap_or(b.train).error();
         let least = outcome.baselines.iter().map(of).fold(f64::INFINITY, f64::min);
-        if let Some(value) = only_value(&self.loaded.parts) {
+        if let Some(value) = self.loaded.parts.only_value() {
             let why = "zeros seem not to be listed, and there is nothing to learn";
             writeln!(f, "warning     every listed value is {}: {why}", short(value))?;
         } else if judged.error() >= least {

@@ -6,13 +6,14 @@ use decompose_common::CommonError;
 use decompose_common::checkpoint::{self, Identity};
 use decompose_common::model::CpModel;
 use decompose_common::npz::{self, NpzIn};
-use decompose_complete::{CompleteConfig, Data, SolverError, check_identity, write_identity};
+use decompose_complete::{
+    CompleteConfig, Data, RankFit, RankRow, SolverError, check_identity, write_identity,
+};
 use ndarray::Array2;
 
 use crate::complete::settings::Settings;
 use crate::failure::Failure;
 use crate::rank::args::ScanMethod;
-use crate::rank::scan::{Fitted, RankRow};
 
 /// The layout of the arrays; a reader refuses others.
 const VERSION: u64 = 2;
@@ -24,7 +25,7 @@ pub(crate) struct State {
     /// The rank of `fits`; 0 for none.
     pub(crate) rank: usize,
     /// Those of its first starts.
-    pub(crate) fits: Vec<Fitted>,
+    pub(crate) fits: Vec<RankFit>,
 }
 
 /// What a resumed scan must agree in with the one that was cut short.
@@ -55,7 +56,7 @@ impl<'a> Signature<'a> {
 /// If the file cannot be written.
 pub(crate) fn save(state: &State, signature: &Signature<'_>, folder: &Path) -> Result<(), Failure> {
     let rows: Vec<[f64; 11]> = state.rows.iter().map(RankRow::to_numbers).collect();
-    let fits: Vec<[f64; 6]> = state.fits.iter().map(Fitted::to_numbers).collect();
+    let fits: Vec<[f64; 6]> = state.fits.iter().map(RankFit::to_numbers).collect();
     let written = npz::write(&checkpoint::file(folder), |out| {
         out.numbers("version", &[VERSION])?;
         write_identity(out, signature.data, &signature.config)?;
@@ -94,7 +95,7 @@ pub(crate) fn load(folder: &Path, signature: &Signature<'_>) -> Result<State, Fa
         let weights = archive.numbers(&format!("weights_{at}"))?;
         let factors = (1..=order).map(|mode| archive.matrix(&format!("factor_{at}_{mode}")));
         let model = CpModel::new(weights, factors.collect::<Result<_, _>>()?)?;
-        fits.push(Fitted::from_numbers(numbers, model));
+        fits.push(RankFit::from_numbers(numbers, model));
     }
     Ok(State { rows, rank: rank as usize, fits })
 }

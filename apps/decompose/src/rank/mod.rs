@@ -2,7 +2,6 @@
 
 mod args;
 mod checkpoint;
-mod recommend;
 mod report;
 mod scan;
 
@@ -99,7 +98,7 @@ pub(crate) fn run(args: &RankArgs) -> Result<Done, Failure> {
         return Ok(Done::Interrupted);
     }
     let mut report = Report::new(scan, args.method, settings.input.name());
-    if data::only_value(&loaded.parts).is_some() {
+    if loaded.parts.only_value().is_some() {
         report.tell_none_apart();
     }
     let ending = Ending { report: &report, settings: &settings, loaded: &loaded };

@@ -6,6 +6,7 @@ use std::ops::ControlFlow;
 
 use decompose_common::files;
 use decompose_common::stopping::StopReason;
+use decompose_complete::{RankRow, Recommendation, recommend};
 use decompose_plot::{Curve, CurveLook, CurvePanel, Curves, ScaleKind};
 use serde::Serialize;
 use serde_json::{Value as Json, json};
@@ -17,8 +18,7 @@ use crate::complete::record;
 use crate::complete::settings::Settings;
 use crate::failure::Failure;
 use crate::rank::args::ScanMethod;
-use crate::rank::recommend::{Recommendation, recommend};
-use crate::rank::scan::{RankRow, Scan};
+use crate::rank::scan::Scan;
 use crate::run::figures::Sketches;
 use crate::run::record::Parts;
 use crate::run::{Desk, Ended, Phases, RunFacts, Written};
@@ -98,10 +98,7 @@ impl Report {
 
     /// Says that the entries, which have one value, tell no rank from another.
     pub(crate) fn tell_none_apart(&mut self) {
-        let why = "none: every entry has the same value, and no rank can be told from another";
-        self.recommended.why = vec![why.into()];
-        self.recommended.rank = 0;
-        self.recommended.for_prediction = 0;
+        self.recommended = Recommendation::none();
     }
 
     /// Returns what is recorded.
@@ -235,11 +232,12 @@ fn told(rank: usize) -> Option<usize> {
 mod tests {
     use std::ops::ControlFlow;
 
+    use decompose_complete::RankRow;
     use decompose_plot::{PlotFormat, render};
 
     use super::Report;
     use crate::rank::args::ScanMethod;
-    use crate::rank::scan::{RankRow, Scan};
+    use crate::rank::scan::Scan;
 
     #[test]
     fn ranks_without_errors_are_drawn() {

@@ -2,15 +2,11 @@
 
 use std::ops::ControlFlow;
 
-use decompose_common::factor_match::factor_match_score;
 use decompose_common::interrupt;
 use decompose_common::memory;
-use decompose_common::model::{CpModel, Model};
-use decompose_complete::{
-    CompleteOutcome, Data, ModelKind, Parts, Scores, Start, root_mean_square,
-};
+use decompose_complete::{Data, Parts, RankFit, RankRow, Scores, Start};
 use decompose_core::sweep::Engine;
-use decompose_cp::{CpConfig, PlanRequest, Planner, square_bytes};
+use decompose_cp::{CpConfig, CpOutcome, PlanRequest, Planner, square_bytes};
 use decompose_formats::{Coo, PatternCounts};
 
 use crate::complete::data;
@@ -20,125 +16,12 @@ use crate::rank::checkpoint::{self, Signature, State};
 use crate::run::console::Console;
 use crate::run::memory::Forecast;
 
-/// What was found at one rank: errors are those of the start with the least deciding error.
-#[derive(Clone, Debug, serde::Serialize)]
-pub(crate) struct RankRow {
-    pub(crate) rank: usize,
-    pub(crate) train: f64,
-    pub(crate) val: Option<f64>,
-    pub(crate) test: Option<f64>,
-    /// The deciding error of the worst start.
-    pub(crate) worst: f64,
-    /// The deciding error of the mean of all training entries.
-    pub(crate) mean_of_all: f64,
-    /// The best fit: `1 - ||X - M|| / ||X||`, over the training entries or, for cp, all entries.
-    pub(crate) fit: f64,
-    /// The mean factor match score between starts; none for one start.
-    pub(crate) matched: Option<f64>,
-    /// How many starts reached the least error, to 1% of what it gains.
-    pub(crate) reached: usize,
-    /// The mean factor match score between these; none for one.
-    pub(crate) agreement: Option<f64>,
-    /// Seconds of all starts.
-    pub(crate) seconds: f64,
-}
-
-impl RankRow {
-    /// Returns the error that decides.
-    pub(crate) fn deciding(&self) -> f64 {
-        self.val.unwrap_or(self.train)
-    }
-
-    /// Returns its numbers, for a checkpoint; what there is not is no number.
-    pub(crate) fn to_numbers(&self) -> [f64; 11] {
-        let optional = |value: Option<f64>| value.unwrap_or(f64::NAN);
-        let [val, test] = [self.val, self.test].map(optional);
-        let [matched, agreement] = [self.matched, self.agreement].map(optional);
-        let (rank, reached) = (self.rank as f64, self.reached as f64);
-        let RankRow { train, worst, mean_of_all, fit, seconds, .. } = *self;
-        [rank, train, val, test, worst, mean_of_all, fit, matched, reached, agreement, seconds]
-    }
-
-    /// Reads what [`RankRow::to_numbers`] made.
-    pub(crate) fn from_numbers(numbers: [f64; 11]) -> RankRow {
-        let [rank, train, val, test, worst, mean_of_all, fit, matched, reached, agreement, seconds] =
-            numbers;
-        let [val, test, matched, agreement] = [val, test, matched, agreement].map(known);
-        let (rank, reached) = (rank as usize, reached as usize);
-        RankRow {
-            rank,
-            train,
-            val,
-            test,
-            worst,
-            mean_of_all,
-            fit,
-            matched,
-            reached,
-            agreement,
-            seconds,
-        }
-    }
-}
-
-fn known(number: f64) -> Option<f64> {
-    Some(number).filter(|number| !number.is_nan())
-}
-
 /// The rows of a scan, and whether the user stopped it.
 pub(crate) struct Scan {
     pub(crate) rows: Vec<RankRow>,
     pub(crate) flow: ControlFlow<()>,
     /// The name of the errors.
     pub(crate) error_name: &'static str,
-}
-
-/// What a scan keeps of a fit.
-pub(crate) struct Fitted {
-    train: f64,
-    val: Option<f64>,
-    test: Option<f64>,
-    /// The RMSE on the training entries, whatever the loss.
-    rmse: f64,
-    mean_of_all: f64,
-    seconds: f64,
-    pub(crate) model: CpModel<f64>,
-}
-
-impl Fitted {
-    fn of(outcome: &CompleteOutcome, kind: &ModelKind, seconds: f64) -> Result<Fitted, Failure> {
-        let Model::Cp(model) = outcome.model(kind)? else {
-            return Err(Failure::internal("ranks are of CP models"));
-        };
-        let (best, plain) = (&outcome.best, &outcome.baselines[0]);
-        Ok(Fitted {
-            train: best.train.error(),
-            val: best.val.map(|scores| scores.error()),
-            test: best.test.map(|scores| scores.error()),
-            rmse: best.train.rmse,
-            mean_of_all: plain.val.unwrap_or(plain.train).error(),
-            seconds,
-            model,
-        })
-    }
-
-    /// Returns the error that decides.
-    fn deciding(&self) -> f64 {
-        self.val.unwrap_or(self.train)
-    }
-
-    /// Returns all but the model, for a checkpoint; what there is not is no number.
-    pub(crate) fn to_numbers(&self) -> [f64; 6] {
-        let optional = |value: Option<f64>| value.unwrap_or(f64::NAN);
-        let Fitted { train, val, test, rmse, mean_of_all, seconds, .. } = self;
-        [*train, optional(*val), optional(*test), *rmse, *mean_of_all, *seconds]
-    }
-
-    /// Reads what [`Fitted::to_numbers`] made.
-    pub(crate) fn from_numbers(numbers: [f64; 6], model: CpModel<f64>) -> Fitted {
-        let [train, val, test, rmse, mean_of_all, seconds] = numbers;
-        Fitted { train, val: known(val), test: known(test), rmse, mean_of_all, seconds, model }
-    }
 }
 
 /// A scan: its options and data, and where its state is saved.
@@ -176,11 +59,11 @@ pub(crate) fn scan(
             break;
         }
         let begun = std::time::Instant::now();
-        let mut row = row(rank, &state.fits, task.parts)?;
+        let mut row = RankRow::of(rank, &state.fits, &task.parts.train)?;
         if let Some(whole) = task.whole {
-            let starts = decomposition(settings, rank, whole)?;
-            (row.fit, row.matched) = (starts.fit, starts.matched);
-            (row.reached, row.agreement) = (starts.reached, starts.agreement);
+            let outcome = decomposition(settings, rank, whole)?;
+            let fits: Vec<f64> = outcome.restarts.iter().map(|start| start.fit).collect();
+            row.decomposed(&fits, &outcome.match_scores);
         }
         // An interrupt cut the decompositions short; the fits are kept.
         if interrupt::requested() && task.whole.is_some() {
@@ -235,7 +118,7 @@ impl ScanTask<'_> {
                     .screen
                     .warn(format!("kernels run in the interpreter, many times slower: {why}"));
             }
-            state.fits.push(Fitted::of(&outcome, &config.model, seconds)?);
+            state.fits.push(RankFit::of(&outcome, rank, seconds)?);
             let done = state.rows.len() * settings.restarts + state.fits.len();
             if let Some(rule) = settings.checkpoint().filter(|rule| done.is_multiple_of(rule.every))
                 && let Err(failure) = checkpoint::save(state, &self.signature, &rule.folder)
@@ -255,47 +138,12 @@ fn watch<T>(_: &T) -> ControlFlow<()> {
     }
 }
 
-fn row(rank: usize, fits: &[Fitted], parts: &Parts) -> Result<RankRow, Failure> {
-    let by_error = |a: &&Fitted, b: &&Fitted| a.deciding().total_cmp(&b.deciding());
-    let none = || Failure::internal("a rank without a start");
-    let best = fits.iter().min_by(by_error).ok_or_else(none)?;
-    let worst = fits.iter().max_by(by_error).ok_or_else(none)?;
-    let size = root_mean_square(parts.train.values());
-    let least = fits.iter().map(|fit| fit.rmse).fold(f64::INFINITY, f64::min);
-    let models: Vec<&CpModel<f64>> = fits.iter().map(|fit| &fit.model).collect();
-    let bound = nearly(best.deciding(), best.mean_of_all);
-    let reaching = fits.iter().filter(|fit| fit.deciding() <= bound);
-    let reaching: Vec<&CpModel<f64>> = reaching.map(|fit| &fit.model).collect();
-    Ok(RankRow {
-        rank,
-        train: best.train,
-        val: best.val,
-        test: best.test,
-        worst: worst.deciding(),
-        mean_of_all: best.mean_of_all,
-        fit: 1.0 - least / size.max(f64::MIN_POSITIVE),
-        matched: matched(&models),
-        reached: reaching.len(),
-        agreement: matched(&reaching),
-        seconds: fits.iter().map(|fit| fit.seconds).sum(),
-    })
-}
-
-/// Returns up to which error 99% of what `least` gains over `none` is gained.
-pub(crate) fn nearly(least: f64, none: f64) -> f64 {
-    least + 0.01 * (none - least).max(0.0)
-}
-
-/// The mean factor match score of all pairs.
-fn matched(models: &[&CpModel<f64>]) -> Option<f64> {
-    let pairs = (0..models.len()).flat_map(|a| (a + 1..models.len()).map(move |b| (a, b)));
-    let scores = pairs.filter_map(|(a, b)| factor_match_score(models[a], models[b]));
-    let scores: Vec<f64> = scores.collect();
-    (!scores.is_empty()).then(|| scores.iter().sum::<f64>() / scores.len() as f64)
-}
-
-/// Compares the starts of CP decompositions of `tensor`.
-fn decomposition(settings: &Settings, rank: usize, tensor: &Coo<f64>) -> Result<Starts, Failure> {
+/// Decomposes `tensor` from every start.
+fn decomposition(
+    settings: &Settings,
+    rank: usize,
+    tensor: &Coo<f64>,
+) -> Result<CpOutcome<f64>, Failure> {
     let counts = PatternCounts::of(tensor);
     let config =
         CpConfig { seed: settings.seed, restarts: settings.restarts, ..CpConfig::new(rank) };
@@ -312,31 +160,5 @@ fn decomposition(settings: &Settings, rank: usize, tensor: &Coo<f64>) -> Result<
     memory::foresee(building.max(fitted), what, "lower --ranks, or use --method complete")?;
     let (mut engine, _) = Engine::build(tensor.clone(), &plan, &settings.toolchain())?;
     let start = decompose_cp::Start::Random;
-    let outcome = decompose_cp::solve(&mut engine, start, &config, &mut watch)?;
-    let best = outcome.best().fit;
-    let bound = nearly(1.0 - best, 1.0);
-    let starts = outcome.restarts.iter().enumerate();
-    let reaching = starts.filter(|(_, start)| 1.0 - start.fit <= bound).map(|(at, _)| at);
-    let reaching: Vec<usize> = reaching.collect();
-    let all: Vec<usize> = (0..outcome.match_scores.nrows()).collect();
-    let mean = |starts: &[usize]| {
-        let pairs = starts.iter().flat_map(|&a| starts.iter().map(move |&b| (a, b)));
-        let scores = pairs.filter(|(a, b)| a < b).map(|pair| outcome.match_scores[pair]);
-        let scores: Vec<f64> = scores.collect();
-        (!scores.is_empty()).then(|| scores.iter().sum::<f64>() / scores.len() as f64)
-    };
-    Ok(Starts {
-        fit: best,
-        matched: mean(&all),
-        reached: reaching.len(),
-        agreement: mean(&reaching),
-    })
-}
-
-/// What the starts of CP decompositions of a tensor found, as in a [`RankRow`].
-struct Starts {
-    fit: f64,
-    matched: Option<f64>,
-    reached: usize,
-    agreement: Option<f64>,
+    Ok(decompose_cp::solve(&mut engine, start, &config, &mut watch)?)
 }

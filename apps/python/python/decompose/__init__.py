@@ -13,7 +13,8 @@ of them.
 
 from ._decompose import __version__
 from ._models import CP, History, Model, TensorTrain, Tucker, load
-from ._solvers import Progress, complete, cp, tt, tucker
+from ._rank import RankScan
+from ._solvers import Fitted, Progress, complete, cp, rank, tt, tucker
 from ._tensor import SparseTensor, tensor
 from ._einsum import einsum, explain
 from ._estimators import CPDecomposition, TensorCompletion, TensorTrainDecomposition, TuckerDecomposition
@@ -21,9 +22,11 @@ from ._estimators import CPDecomposition, TensorCompletion, TensorTrainDecomposi
 __all__ = [
     "CP",
     "CPDecomposition",
+    "Fitted",
     "History",
     "Model",
     "Progress",
+    "RankScan",
     "SparseTensor",
     "TensorCompletion",
     "TensorTrain",
@@ -36,6 +39,7 @@ __all__ = [
     "einsum",
     "explain",
     "load",
+    "rank",
     "tensor",
     "tt",
     "tucker",

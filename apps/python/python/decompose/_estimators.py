@@ -10,13 +10,20 @@ from ._solvers import complete, cp, tt, tucker
 
 
 class _Estimator:
-    """Options by name; ``fit`` hands them to a solver.
+    """Options by name; ``fit`` hands them to a solver.  ``sklearn.base.clone`` copies an estimator.
 
     ``random_state`` is the solver's ``seed``.  ``model_`` holds the model after :meth:`fit`, and the attributes of the
     model have names with a trailing underscore: ``factors_``, ``weights_``, ``fit_``, ``history_``.
     """
 
     _solver: ClassVar[Callable]
+
+    def __init_subclass__(cls) -> None:
+        """Show the options of the solver as those of the constructor."""
+        rank, *others = list(inspect.signature(cls._solver).parameters.values())[1:]
+        state = inspect.Parameter("random_state", inspect.Parameter.KEYWORD_ONLY, default=0)
+        others = [parameter for parameter in others if parameter.name != "seed"]
+        cls.__signature__ = inspect.Signature([rank, state, *others])
 
     def __init__(self, *ranks: Any, random_state: int = 0, **options: Any) -> None:
         parameters = list(inspect.signature(type(self)._solver).parameters.values())[1:]
@@ -32,7 +39,8 @@ class _Estimator:
         if unknown:
             raise TypeError(f"no option {unknown[0]!r}; there are {[n for n in names if n != 'seed']}")
         defaults = {p.name: p.default for p in parameters if p.default is not p.empty and p.name != "seed"}
-        self._options = {"random_state": random_state, **defaults, **options}
+        given = {**defaults, **options, "random_state": random_state}
+        self._options = {name: given[name] for name in (rank, "random_state", *names) if name in given}
 
     def get_params(self, deep: bool = True) -> dict:
         """The options, defaults included."""

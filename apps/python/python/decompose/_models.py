@@ -12,6 +12,10 @@ from . import _decompose
 from ._tensor import _coordinates, same_labels, tensor
 
 
+#: The most starts that a figure names.
+MOST_NAMED = 8
+
+
 class History(dict):
     """The course of a run: an array for each column of ``history.csv``, by name."""
 
@@ -107,7 +111,7 @@ class Model:
             ax.plot(self.history[step][rows], self.history[measure][rows], label=f"start {restart}")
         ax.set_xlabel(step)
         ax.set_ylabel(measure.replace("_", " "))
-        if len(np.unique(self.history["restart"])) > 1:
+        if 1 < len(np.unique(self.history["restart"])) <= MOST_NAMED:
             ax.legend()
         return ax
 

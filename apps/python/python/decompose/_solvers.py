@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import operator
 import warnings
-from typing import Any, Callable, NamedTuple, Sequence, Union
+from typing import Any, Callable, Iterable, NamedTuple, Sequence, Union
 
 import numpy as np
 
 from . import _decompose
-from ._models import CP, Model, TensorTrain, Tucker, of_arrays
+from ._models import CP, History, Model, TensorTrain, Tucker, of_arrays
+from ._rank import RankScan
 from ._tensor import SparseTensor, observed, same_labels, tensor
 
 
@@ -20,6 +21,15 @@ class Progress(NamedTuple):
     restart: int
     iteration: int
     #: The fit; of a completion the error that decides.
+    value: float
+
+
+class Fitted(NamedTuple):
+    """What a callback of :func:`rank` hears of a fit."""
+
+    rank: int
+    restart: int
+    #: The error that decides.
     value: float
 
 
@@ -202,16 +212,114 @@ def complete(
 
     The scores are in ``info``: ``info["test"]["rmse"]``; baselines in ``info["baselines"]``.
     """
+    x, held_out = _parts(_told(observed(x, duplicates="mean")), val, test)
+    fitted = (algorithm, loss, huber_delta, reg, nonneg, biases, patience, step)
+    options = {"model": model, "ranks": _ranks(rank, None), **_fit(*fitted), **_split(split, time_mode, x.ndim)}
+    course = (seed, restarts, tol, max_iters, max_time, threads)
+    return _solve(_decompose.complete, model, (x, held_out), options, course, progress)
+
+
+def rank(
+    x: Any,
+    ranks: Iterable[int],
+    *,
+    method: str = "complete",
+    val: Any = None,
+    test: Any = None,
+    split: Sequence[float] | None = (0.8, 0.1, 0.1),
+    time_mode: int | None = None,
+    algorithm: str | None = None,
+    loss: str = "gaussian",
+    huber_delta: float | None = None,
+    reg: float | Sequence[float] | str = 0.01,
+    nonneg: bool = False,
+    biases: bool = False,
+    patience: int = 20,
+    step: float | None = None,
+    seed: int = 0,
+    restarts: int = 1,
+    tol: float = 1e-4,
+    max_iters: int = 500,
+    max_time: float | None = None,
+    threads: int | None = None,
+    progress: Callable[[Fitted], Any] | bool | None = None,
+) -> RankScan:
+    """Compare ranks of CP models by held-out error, fit and stability, and recommend one.
+
+    A model is fitted at each rank from each of ``restarts`` starts, and judged on elements that it has not seen.  The
+    smallest rank is recommended that gains 99 % of what the best one gains over the mean of all elements, among ranks
+    at which the starts that reach the least error agree on the components.
+
+    Parameters
+    ----------
+    x
+        Anything that :func:`decompose.tensor` takes, of shape ``(I_0, ..., I_{N-1})``.
+    ranks
+        The ranks to compare, as ``range(1, 9)``.
+    method
+        What elements that are not listed are: ``"complete"`` unknown, ``"cp"`` zero.  With ``"cp"`` fit and match are
+        those of :func:`cp` on the whole tensor; errors are those of completions of the listed elements and as many
+        others, drawn at random, that are zero.
+    restarts
+        Starts at each rank, from ``seed``, ``seed + 1``, ...; one start tells nothing of stability.
+    progress
+        A function that hears :class:`Fitted` after each fit, or True for a bar (with tqdm).
+
+    The others are those of :func:`complete`.
+
+    Returns
+    -------
+    RankScan
+        ``table`` has an array of shape ``(len(ranks),)`` for each column; ``recommended`` is the rank to choose.
+    """
+    if method == "cp":
+        if val is not None or test is not None:
+            raise ValueError("method cp divides the tensor itself; use split")
+        x = _told(tensor(x))
+    else:
+        x = _told(observed(x, duplicates="mean"))
+    x, held_out = _parts(x, val, test)
+    fitted = (algorithm, loss, huber_delta, reg, nonneg, biases, patience, step)
+    compared = sorted({_count("a rank", one) for one in ([ranks] if np.ndim(ranks) == 0 else ranks)})
+    if not compared:
+        raise ValueError("ranks is empty; give the ranks to compare, as range(1, 9)")
+    options = {
+        "method": method,
+        "compared": compared,
+        "model": "cp",
+        "ranks": compared[:1],
+        **_fit(*fitted),
+        **_split(split, time_mode, x.ndim),
+        **_course(seed, restarts, tol, max_iters, max_time, threads),
+    }
+    with _Listener(progress, Fitted, (len(compared), options["restarts"])) as listener:
+        found = _decompose.rank(x._inner, held_out, {**options, "callback": listener.callback})
+    return RankScan(table=History(found.pop("table")), **found)
+
+
+def _parts(x: SparseTensor, val: Any, test: Any) -> tuple:
+    """Return the tensor and its held-out elements, if they are given."""
     parts = [None if part is None else observed(part, duplicates="mean") for part in (val, test)]
-    x = _told(observed(x, duplicates="mean"))
     for part in parts:
         if part is not None:
             same_labels(x, part)
+    return x, tuple(None if part is None else part._inner for part in parts)
+
+
+def _fit(
+    algorithm: str | None,
+    loss: str,
+    huber_delta: float | None,
+    reg: Any,
+    nonneg: bool,
+    biases: bool,
+    patience: int,
+    step: float | None,
+) -> dict:
+    """The options of a fit to observed elements."""
     if not np.isscalar(reg) and len(reg) == 0:
         raise ValueError("reg is empty; give a number, one per factor, or \"auto\"")
-    options = {
-        "model": model,
-        "ranks": _ranks(rank, None),
+    return {
         "algorithm": algorithm,
         "loss": loss,
         "huber_delta": huber_delta,
@@ -220,12 +328,15 @@ def complete(
         "biases": "modes" if biases else "none",
         "patience": _count("patience", patience),
         "step": step,
-        "split": [] if split is None else [float(share) for share in split],
-        "time_mode": None if time_mode is None else _mode(time_mode, x.ndim),
     }
-    held_out = tuple(None if part is None else part._inner for part in parts)
-    course = (seed, restarts, tol, max_iters, max_time, threads)
-    return _solve(_decompose.complete, model, (x, held_out), options, course, progress)
+
+
+def _split(split: Any, time_mode: Any, order: int) -> dict:
+    """The options that divide the elements."""
+    return {
+        "split": [] if split is None else [float(share) for share in split],
+        "time_mode": None if time_mode is None else _mode(time_mode, order),
+    }
 
 
 def _ranks(ranks: Any, eps: float | None) -> list:
@@ -274,16 +385,9 @@ def _solve(
     function: Callable, kind: str, inputs: tuple, options: dict, course: tuple, progress: Callback
 ) -> Any:
     """Run a solver, and make a model of what it returns."""
-    names = ("seed", "restarts", "tol", "max_iters", "max_time", "threads")
-    options = {**options, **dict(zip(names, course))}
-    for name, least in (("seed", 0), ("restarts", 1), ("max_iters", 1)):
-        options[name] = _count(name, options[name], least)
-    if options["threads"] is not None:
-        options["threads"] = _count("threads", options["threads"])
-    if options["max_time"] is not None:
-        options["max_time"] = None if math.isinf(options["max_time"]) else float(options["max_time"])
+    options = {**options, **_course(*course)}
     x, rest = inputs[0], inputs[1:]
-    with _Listener(progress, options["max_iters"] * options["restarts"]) as listener:
+    with _Listener(progress, Progress, (options["restarts"], options["max_iters"])) as listener:
         found = function(x._inner, *rest, {**options, "callback": listener.callback})
     warning = found.pop("warning", None)
     if warning:
@@ -291,29 +395,57 @@ def _solve(
     return of_arrays(kind, found, x.labels)
 
 
-class _Listener:
-    """Hands progress to a function, or to a bar of tqdm."""
+def _course(
+    seed: Any, restarts: Any, tol: float, max_iters: Any, max_time: float | None, threads: Any
+) -> dict:
+    """Check when iterations end, and what they run on."""
+    endless = max_time is None or math.isinf(max_time)
+    return {
+        "seed": _count("seed", seed, 0),
+        "restarts": _count("restarts", restarts),
+        "tol": tol,
+        "max_iters": _count("max_iters", max_iters),
+        "max_time": None if endless else float(max_time),
+        "threads": None if threads is None else _count("threads", threads),
+    }
 
-    def __init__(self, progress: Callback, total: int) -> None:
+
+class _Listener:
+    """Hands progress to a function, or to a bar of tqdm.
+
+    The work has ``runs`` parts of up to ``steps`` steps.  A part that ends early takes its other steps off the bar.
+    """
+
+    def __init__(self, progress: Any, kind: Callable, work: tuple) -> None:
         self.callback = None
         self.bar = None
+        self.runs, self.steps = work
+        self.run, self.done = None, 0
         if progress is True:
             try:
                 from tqdm.auto import tqdm
             except ImportError:
                 return
-            self.bar = tqdm(total=total, unit="it")
+            self.bar = tqdm(total=self.runs * self.steps, unit="fit" if kind is Fitted else "it")
             self.callback = self._advance
         elif progress:
-            self.callback = lambda *told: progress(Progress(*told))
+            self.callback = lambda *told: progress(kind(*told))
 
-    def _advance(self, _restart: int, _iteration: int, value: float) -> None:
+    def _advance(self, run: int, _step: int, value: float) -> None:
+        if run != self.run:
+            self.run, self.done = run, self.done + 1
+            self.bar.total = self.bar.n + (self.runs - self.done + 1) * self.steps
         self.bar.update()
         self.bar.set_postfix_str(f"{value:.6f}")
 
     def __enter__(self) -> "_Listener":
         return self
 
-    def __exit__(self, *_: Any) -> None:
-        if self.bar is not None:
-            self.bar.close()
+    def __exit__(self, kind: Any, *_: Any) -> None:
+        if self.bar is None:
+            return
+        if kind is None:
+            # The end came before the most iterations.
+            self.bar.total = self.bar.n
+            self.bar.refresh()
+        self.bar.close()

@@ -112,7 +112,8 @@ def tensor(
         The extents; by default the largest coordinates decide.
     modes, value
         Of a frame, one of the two at least: the columns that are modes, by default all but ``value``; and the column
-        of values, without which each row counts 1.  Columns that hold no whole numbers become categories with labels.
+        of values, without which each row counts 1.  Columns that hold no whole numbers become categories with labels, and so do
+        columns of the type ``category``, whose own order stays.
     dtype
         float64 or float32; by default that of the values, of a file float64.
     duplicates
@@ -175,11 +176,12 @@ def _of_frame(frame: Any, shape: Any, modes: Any, value: Any, rest: tuple) -> Sp
         raise ValueError(f"the frame has no column {missing[0]!r}; it has {columns}")
     coords, labels = [], []
     for name in names:
-        column = np.asarray(frame[name])
-        if column.dtype.kind == "f" and np.isfinite(column).all() and (column == np.floor(column)).all():
-            column = column.astype(np.int64)
-        if column.dtype.kind in "iu":
-            coords.append(column)
+        numbers = None if _is_category(frame[name]) else np.asarray(frame[name])
+        if numbers is not None and numbers.dtype.kind == "f":
+            whole = np.isfinite(numbers).all() and (numbers == np.floor(numbers)).all()
+            numbers = numbers.astype(np.int64) if whole else numbers
+        if numbers is not None and numbers.dtype.kind in "iu":
+            coords.append(numbers)
             labels.append(None)
         else:
             codes, uniques = _factorize(name, frame[name])
@@ -189,9 +191,14 @@ def _of_frame(frame: Any, shape: Any, modes: Any, value: Any, rest: tuple) -> Sp
     return SparseTensor(_make(coords, values, shape, rest), labels, names)
 
 
+def _is_category(column: Any) -> bool:
+    """Tell whether a column of pandas is a category, whatever the type of its names."""
+    return hasattr(column, "cat") and hasattr(column.cat, "codes")
+
+
 def _factorize(name: str, column: Any) -> tuple:
     """Number the categories of a column, in their own order or in that of their names."""
-    if hasattr(column, "cat") and hasattr(column.cat, "codes"):  # pandas
+    if _is_category(column):
         codes, uniques = np.asarray(column.cat.codes), np.asarray(column.cat.categories)
     else:
         values = np.asarray(column)

@@ -4,27 +4,36 @@
 //! entries: beyond it a model grows and its predictions hardly do.  Components, though, mean something
 //! only where starts that reach the least error find the same ones.  Ranks at which they differ - a mean
 //! factor match score below [`STABLE`] - are left out.  Where one start alone reached it, all starts are
-//! compared: what others do not find again is no finding.  A single start tells nothing of it and stays.  The bound is that of Lorenzo-Seva and ten Berge (Methodology 2, 2006) above which
-//! two components are fairly similar.
+//! compared: what others do not find again is no finding.  A single start tells nothing of it and stays.  The bound is
+//! that of Lorenzo-Seva and ten Berge (Methodology 2, 2006) above which two components are fairly similar.
 
-use crate::rank::scan::{RankRow, nearly};
+use crate::metrics::six_digits;
+use crate::rank::{RankRow, nearly};
 
 /// The mean factor match score from which starts agree.
-pub(crate) const STABLE: f64 = 0.85;
+pub const STABLE: f64 = 0.85;
 
-/// A rank and the reason, in one or two lines.
+/// A rank and the reason, in one or two lines.  Rank 0 stands for none.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Recommendation {
+pub struct Recommendation {
     /// The rank.
-    pub(crate) rank: usize,
+    pub rank: usize,
     /// The rank whose predictions are good enough, whatever its components are.
-    pub(crate) for_prediction: usize,
+    pub for_prediction: usize,
     /// Why.
-    pub(crate) why: Vec<String>,
+    pub why: Vec<String>,
+}
+
+impl Recommendation {
+    /// Says that the entries, which have one value, tell no rank from another.
+    pub fn none() -> Recommendation {
+        let why = "none: every entry has the same value, and no rank can be told from another";
+        Recommendation { rank: 0, for_prediction: 0, why: vec![why.into()] }
+    }
 }
 
 /// Chooses among the ranks of a scan, ascending.
-pub(crate) fn recommend(rows: &[RankRow]) -> Recommendation {
+pub fn recommend(rows: &[RankRow]) -> Recommendation {
     let by_error = smallest(rows.iter());
     let sound = |row: &&RankRow| found_again(row).is_none_or(|score| score >= STABLE);
     let chosen = smallest(rows.iter().filter(sound)).or(by_error);
@@ -36,9 +45,9 @@ pub(crate) fn recommend(rows: &[RankRow]) -> Recommendation {
         why.push(format!(
             "for predictions alone {}: its error is {}, at {} it is {}; {}",
             by_error.rank,
-            brief(by_error.deciding()),
+            six_digits(by_error.deciding()),
             chosen.rank,
-            brief(chosen.deciding()),
+            six_digits(chosen.deciding()),
             agreement(by_error),
         ));
     }
@@ -81,18 +90,14 @@ fn agreement(row: &RankRow) -> String {
                 "starts at {rank} differ (match {score:.2} of the {reached} with the least error)"
             )
         }
-        None => "one start was made: --restarts 5 tells whether others find the same".into(),
+        None => "one start was made: five restarts tell whether others find the same".into(),
     }
-}
-
-fn brief(error: f64) -> String {
-    crate::complete::figures::number(error)
 }
 
 #[cfg(test)]
 mod tests {
     use super::recommend;
-    use crate::rank::scan::RankRow;
+    use crate::rank::RankRow;
 
     fn row(rank: usize, val: f64, agreement: Option<f64>) -> RankRow {
         RankRow {
@@ -146,7 +151,7 @@ mod tests {
         // One start tells nothing of agreement, and is no reason against a rank.
         let found = recommend(&[row(1, 6.0, Some(1.0)), row(2, 1.0, None)]);
         assert_eq!(found.rank, 2);
-        assert!(found.why[0].contains("--restarts 5"), "{found:?}");
+        assert!(found.why[0].contains("five restarts"), "{found:?}");
         // One of several is, unless the others found the same components.
         let alone = |score| RankRow { matched: Some(score), ..row(2, 1.0, None) };
         let found = recommend(&[row(1, 6.0, Some(1.0)), alone(0.3)]);
