@@ -15,6 +15,9 @@ const TIME_LIMIT: Duration = Duration::from_secs(120);
 /// The longest pause between two looks at a program.
 const LONGEST_PAUSE: Duration = Duration::from_millis(5);
 
+/// The most bytes that a program may write.
+const MOST_BYTES: u64 = 256 << 20;
+
 /// What a program said, and how it ended.
 pub(crate) struct Output {
     pub(crate) success: bool,
@@ -78,11 +81,11 @@ impl Drop for Running {
     }
 }
 
-/// Runs `command` to its end, or kills it and all that it started after `limit`.
+/// Runs `command` to its end, or kills it and all that it started after `limit`, or when it has written too much.
 ///
 /// # Errors
 ///
-/// The system's, or [`io::ErrorKind::TimedOut`].
+/// The system's, [`io::ErrorKind::TimedOut`], or [`io::ErrorKind::FileTooLarge`].
 pub(crate) fn run(command: &mut Command, limit: Duration) -> io::Result<Output> {
     // Files instead of pipes: they never fill, so nothing has to be read meanwhile.
     let (mut out, mut err) = (tempfile::tempfile()?, tempfile::tempfile()?);
@@ -90,25 +93,34 @@ pub(crate) fn run(command: &mut Command, limit: Duration) -> io::Result<Output> 
     // A group of its own, so that what the compiler started ends with it.
     let mut child = command.process_group(0).spawn()?;
     let running = Running::new(&child);
-    let Some(status) = wait(&mut child, limit)? else {
-        running.kill();
-        child.wait()?;
-        let why = format!("it did not end within {} s", limit.as_secs());
-        return Err(io::Error::new(io::ErrorKind::TimedOut, why));
+    let status = match wait(&mut child, limit, &[&out, &err]) {
+        Ok(status) => status,
+        Err(error) => {
+            running.kill();
+            child.wait()?;
+            return Err(error);
+        }
     };
     Ok(Output { success: status.success(), out: text(&mut out)?, err: text(&mut err)? })
 }
 
-/// Waits for `child`; `None` if it runs on after `limit`.
-fn wait(child: &mut Child, limit: Duration) -> io::Result<Option<ExitStatus>> {
+/// Waits for `child`, which writes to `said`; an error if it runs on after `limit`, or writes too much.
+fn wait(child: &mut Child, limit: Duration, said: &[&File]) -> io::Result<ExitStatus> {
     let start = Instant::now();
     let mut pause = Duration::from_micros(100);
     loop {
         if let Some(status) = child.try_wait()? {
-            return Ok(Some(status));
+            return Ok(status);
         }
         if start.elapsed() > limit {
-            return Ok(None);
+            let why = format!("it did not end within {} s", limit.as_secs());
+            return Err(io::Error::new(io::ErrorKind::TimedOut, why));
+        }
+        for file in said {
+            if file.metadata()?.len() > MOST_BYTES {
+                let why = format!("it wrote more than {} MiB", MOST_BYTES >> 20);
+                return Err(io::Error::new(io::ErrorKind::FileTooLarge, why));
+            }
         }
         std::thread::sleep(pause);
         pause = (pause * 2).min(LONGEST_PAUSE);
@@ -146,6 +158,12 @@ mod tests {
         let output = run(&mut shell, Duration::from_secs(60)).unwrap();
         assert!(!output.success && output.out.len() == 300_000 && output.err == "err\n");
         assert!(run(&mut Command::new("/no/such/program"), Duration::from_secs(60)).is_err());
+    }
+
+    #[test]
+    fn a_program_that_writes_without_end_is_ended() {
+        let error = run(&mut Command::new("yes"), Duration::from_secs(60)).err().unwrap();
+        assert!(error.to_string().contains("more than 256 MiB"), "{error}");
     }
 
     #[test]

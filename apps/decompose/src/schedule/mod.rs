@@ -15,6 +15,7 @@ mod outline;
 mod system;
 pub(crate) mod table;
 
+use decompose_common::interrupt;
 use decompose_common::machine::hardware_threads;
 use decompose_common::progress::{Screen, Verbosity};
 use decompose_core::autoschedule::SearchLimits;
@@ -47,6 +48,8 @@ const LISTED: usize = 20;
 ///
 /// Bad options, an expression or operands that do not fit each other, an illegal schedule.
 pub(crate) fn run(args: &ScheduleArgs) -> Result<Done, Failure> {
+    // Compilers and solvers end with the process.
+    interrupt::announce();
     let threads = start_threads(&args.search)?;
     match args.search.precision {
         Precision::F64 => run_in::<f64>(args, threads),

@@ -25,7 +25,7 @@ pub struct Asked {
 }
 
 /// Seconds for all of them.
-const SECONDS: f64 = 300.0;
+const SECONDS: f64 = 60.0;
 
 /// Asks `smt` what was asked of the domain: whether a polynomial is at least another one for all sizes.
 pub(super) fn ask(terms: &Terms, smt: &Smt) -> Result<Asked, CoreError> {

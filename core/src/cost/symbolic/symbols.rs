@@ -118,7 +118,8 @@ impl Symbols {
             let walked = (0..MOST_LEVELS).filter(|n| monomial.walked >> n & 1 == 1);
             *count as f64 * extents.product::<f64>() * walked.map(|n| shares[n]).product::<f64>()
         };
-        polynomial.terms().iter().map(product).sum()
+        // The sum of no numbers is -0.
+        polynomial.terms().iter().map(product).fold(0.0, |sum, product| sum + product)
     }
 
     /// Returns the share of each level, by number.
@@ -127,7 +128,9 @@ impl Symbols {
         for (x, operand) in problem.sparse.iter().zip(&self.operands) {
             let mut above = 1.0;
             for (level, &index) in operand.levels.iter().enumerate() {
-                let nodes = x.nodes(x.levels[..=level].iter().copied().collect(), &problem.extents);
+                // Of a level inside a fused one too: the polynomials say how often each part of a nest runs.
+                let prefix = x.levels[..=level].iter().copied().collect();
+                let nodes = x.pattern.count(prefix, &problem.extents);
                 shares.push(nodes as f64 / (above * extent(problem, index).max(1.0)));
                 above = (nodes as f64).max(1.0);
             }
