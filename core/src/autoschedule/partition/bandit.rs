@@ -9,7 +9,8 @@
 //! few.  Templates begin with the belief of their split schedule.  Factors of a split schedule have beliefs of their own,
 //! which all its templates share: what a value adds to the time of a template.
 //!
-//! A prediction makes beliefs relative: they hold how much longer a schedule takes than predicted.
+//! A prediction makes beliefs relative: they hold how much longer a schedule takes than predicted.  Without one, the first
+//! tries of each split schedule are blind, and those of a poor one take long.
 //!
 //! Given the times, the choice is deterministic.  The source names Thompson sampling and searches by hand; the three
 //! levels, the priors and the end are decided here.
@@ -313,7 +314,7 @@ impl Sampler<'_> {
     fn choose(&mut self) -> Option<Point> {
         let first = Normal { mean: 0.0, variance: FIRST_VARIANCE };
         // A split schedule without measurements is like the others.
-        let prior = Normal { variance: FIRST_VARIANCE, ..self.all.after(first) };
+        let prior = self.all.after(first);
         let (arms, random) = (self.arms, &mut self.random);
         let expected = |split: usize, template: usize, settings: &[usize]| {
             let one =
