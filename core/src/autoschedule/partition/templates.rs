@@ -166,15 +166,17 @@ pub struct Counted {
 }
 
 /// Counts mappings, templates and schedules of each split schedule of `space`.
+///
+/// Any `choices` leave the same templates.
 pub fn count(
     space: &IterationSpace,
-    target: Target,
+    (target, choices): (Target, Choices),
     parameters: &Parameters,
     positions: PositionLoops,
 ) -> Vec<Counted> {
     let of = |split: SplitSchedule| {
         let scene = Scene::with(&split, parameters, positions);
-        let trimmed = trim(&scene, target, Choices::One, passes(target));
+        let trimmed = trim(&scene, target, choices, passes(target));
         let legal = trimmed.kept.iter().map(|one| settings(&split, one, parameters).len());
         let legal: Vec<usize> = legal.filter(|&settings| settings > 0).collect();
         let naive = naive(split.loops.len(), target);
@@ -188,8 +190,8 @@ pub fn count(
 mod tests {
     use super::{Template, count, templates};
     use crate::autoschedule::partition::{
-        Counted, IterationSpace, Mapping, Parameters, PartitionConfig, PositionLoops, Setting,
-        SplitSchedule, Target,
+        Choices, Counted, IterationSpace, Mapping, Parameters, PartitionConfig, PositionLoops,
+        Setting, SplitSchedule, Target,
     };
 
     fn counted(space: &IterationSpace, target: Target, positions: PositionLoops) -> Vec<Counted> {
@@ -197,7 +199,7 @@ mod tests {
             Target::Cpu => Parameters::cpu(),
             Target::Gpu => Parameters::gpu(),
         };
-        count(space, target, &parameters, positions)
+        count(space, (target, Choices::One), &parameters, positions)
     }
 
     fn numbers(counted: &[Counted]) -> (Vec<usize>, usize) {
@@ -222,6 +224,37 @@ mod tests {
         assert_eq!(numbers(&cpu[..9]), (vec![3, 13, 5, 19, 3, 21, 6, 31, 6], 777));
         // The tenth alone has more than all others.
         assert_eq!(cpu[9].schedules, 1_269);
+    }
+
+    #[test]
+    fn on_gpus_there_are_about_as_many() {
+        // Section 3.2: 1039 for SpMM without the tenth.  Section 3.1: 50 for SpMV, with more values than here are legal.
+        let of = |space: &IterationSpace| counted(space, Target::Gpu, PositionLoops::Both);
+        let spmm = of(&IterationSpace::spmm_by_columns());
+        assert_eq!(numbers(&spmm[..9]), (vec![2, 14, 18, 80, 4, 24, 2, 26, 4], 1004));
+        assert_eq!(numbers(&of(&IterationSpace::spmv())), (vec![0, 2, 0, 0, 0], 4));
+    }
+
+    #[test]
+    fn sets_of_parallel_loops_leave_no_other_templates() {
+        let space = IterationSpace::spmv();
+        for target in [Target::Cpu, Target::Gpu] {
+            let parameters = Parameters::gpu();
+            let of = |choices| count(&space, (target, choices), &parameters, PositionLoops::Both);
+            let (one, sets) = (of(Choices::One), of(Choices::Sets));
+            for (one, sets) in one.iter().zip(&sets) {
+                assert_eq!(one.trimmed.kept, sets.trimmed.kept);
+                assert!(sets.trimmed.all >= one.trimmed.all);
+            }
+        }
+    }
+
+    #[test]
+    fn precomputed_mttkrp_has_about_the_schedules_of_the_source() {
+        // Section 3.3: 27 templates and about 120 schedules.
+        let space = IterationSpace::mttkrp_precomputed();
+        let cpu = counted(&space, Target::Cpu, PositionLoops::Both);
+        assert_eq!(numbers(&cpu), (vec![3, 6, 3, 6, 6], 102));
     }
 
     #[test]
