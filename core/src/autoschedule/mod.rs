@@ -12,6 +12,7 @@ mod level_nesting;
 mod level_orders;
 mod limits;
 mod measured;
+pub mod partition;
 mod paths;
 mod prefetch;
 mod scorch;
