@@ -225,7 +225,7 @@ fn the_exhaustive_search_finds_the_best() {
 fn what_does_not_run_is_left_out_and_errors_end_a_search() {
     let landscape = Landscape::new(spmm(2), 4);
     let mut clock = |point: Point, runs: usize| {
-        let runs_at_all = point.template % 2 == 0;
+        let runs_at_all = point.template.is_multiple_of(2);
         Ok::<f64, ()>(if runs_at_all { landscape.seconds(point) * runs as f64 } else { f64::NAN })
     };
     let report = thompson(&landscape.arms, &BanditConfig::default(), &mut clock).unwrap();

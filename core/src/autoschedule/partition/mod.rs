@@ -64,5 +64,5 @@ pub use space::{IterationSpace, LevelFormat, StoredLevel, StoredTensor};
 pub use split_schedule::{Group, Loop, Notation, SplitSchedule};
 pub use strategies::{Chunks, Command, Known, Part, Strategy};
 pub use table::{Row, TemplateTable};
-pub use templates::{Counted, Template, count, templates};
+pub use templates::{Counted, Template, WithSettings, count, templates};
 pub use trimming::{Pass, PositionLoops, Scene, Trimmed, trim};

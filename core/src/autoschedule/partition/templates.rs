@@ -127,6 +127,9 @@ fn passes(target: Target) -> &'static [Pass] {
     }
 }
 
+/// A template with its legal settings.
+pub type WithSettings = (Template, Vec<Setting>);
+
 /// Returns the templates of each split schedule of `space` with their legal settings.
 ///
 /// Templates without a legal setting are left out.
@@ -135,7 +138,7 @@ pub fn templates(
     config: &PartitionConfig,
     target: Target,
     parameters: &Parameters,
-) -> Vec<(SplitSchedule, Vec<(Template, Vec<Setting>)>)> {
+) -> Vec<(SplitSchedule, Vec<WithSettings>)> {
     let of = |split: SplitSchedule| {
         let scene = Scene::new(&split, parameters);
         let kept = trim(&scene, target, Choices::One, passes(target)).kept;
