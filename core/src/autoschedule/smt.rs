@@ -74,7 +74,9 @@ pub fn require() -> Result<Smt, CoreError> {
     let output = run_program(Command::new(PROGRAM).arg("--version"), VERSION_LIMIT);
     let output = output.map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => absent("there is no such program in PATH".to_owned()),
-        _ => failed(&format!("{error} to say its version; put another `{PROGRAM}` first in PATH")),
+        _ => failed(&format!(
+            "asked for its version: {error}; put another `{PROGRAM}` first in PATH"
+        )),
     })?;
     let version = output.out.trim().to_owned();
     match output.success && !version.is_empty() {

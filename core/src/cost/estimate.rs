@@ -114,9 +114,9 @@ fn add_term(
 /// Seconds to add the products of the last term, in loops over `order`, to the workspace of an assembled output, and to
 /// append what was met.
 ///
-/// Each sum looks up whether its cell, or the row of lanes, was met; a product that is added to the cell of the one before waits
-/// for it in memory.  Each element is put in order, which takes a comparison for each doubling of their number, and
-/// written once.
+/// Each sum looks up whether its cell, or the row of lanes, was met.  A product that is added to the cell of the one before
+/// waits for it in memory.  Each element is put in order, which takes a comparison for each doubling of their number,
+/// and written once.
 fn assembly_seconds(
     problem: &Problem,
     schedule: &Schedule,

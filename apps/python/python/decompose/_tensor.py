@@ -112,8 +112,8 @@ def tensor(
         The extents; by default the largest coordinates decide.
     modes, value
         Of a frame, one of the two at least: the columns that are modes, by default all but ``value``; and the column
-        of values, without which each row counts 1.  Columns that hold no whole numbers become categories with labels, and so do
-        columns of the type ``category``, whose own order stays.
+        of values, without which each row counts 1.  Columns that hold no whole numbers become categories with labels,
+        and so do columns of the type ``category``, whose own order stays.
     dtype
         float64 or float32; by default that of the values, of a file float64.
     duplicates
