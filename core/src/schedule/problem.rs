@@ -111,6 +111,15 @@ impl SparseOperand {
         let all: IndexSet = self.levels.iter().copied().collect();
         self.pattern.count(if fused { all } else { walked }, extents)
     }
+
+    /// Returns the mean number of children of a node above `level`, or the nodes of the root level.
+    pub fn children(&self, level: usize, extents: &Extents) -> f64 {
+        let nodes = |depth: usize| {
+            self.nodes(self.levels[..depth].iter().copied().collect(), extents) as f64
+        };
+        let above = if level == 0 { 1.0 } else { nodes(level).max(1.0) };
+        nodes(level + 1) / above
+    }
 }
 
 /// The default bound on the stored indices of a buffer, as in the evaluation of SpTTN, where rows of the result do not
@@ -173,6 +182,26 @@ impl Problem {
     /// Returns the sparse operand that leads: its non-zeros are cut into tasks, and its levels give the order of rows.
     pub fn leader(&self) -> Option<&SparseOperand> {
         self.sparse.first()
+    }
+
+    /// Returns the levels that a loop over `index` inside loops `around` visits together, each as a place in
+    /// [`Problem::sparse`] and a level of that operand.
+    ///
+    /// The coordinates of the first are visited, and each is located in the others.  That is the first operand if it is
+    /// among them, whose levels are cut into tasks, or the one with the fewest children of a node.
+    pub fn visited_levels(&self, index: Index, around: &[Index]) -> Vec<(usize, usize)> {
+        let next = |(at, x): (usize, &SparseOperand)| {
+            let level = x.walked(around.iter().copied());
+            (x.levels.get(level) == Some(&index)).then_some((at, level))
+        };
+        let mut visited: Vec<(usize, usize)> =
+            self.sparse.iter().enumerate().filter_map(next).collect();
+        let children = |&(at, level): &(usize, usize)| match at {
+            0 => 0.0,
+            _ => self.sparse[at].children(level, &self.extents),
+        };
+        visited.sort_by(|a, b| children(a).total_cmp(&children(b)));
+        visited
     }
 
     /// Tells whether the output is stored at the positions of the leader.
