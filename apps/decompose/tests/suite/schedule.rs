@@ -392,7 +392,7 @@ fn a_solver_that_is_absent_is_named_with_the_remedy() {
         return;
     }
     let (text, _) = schedule(dir.path(), words);
-    for word in ["search   const-z3", "l = 1 solved in ", " constraints; l = 1"] {
+    for word in ["search   const-z3", "l = 1 solved in ", "l = 1: 18 variables, "] {
         assert!(text.contains(word), "{word}: {text}");
     }
 }
@@ -416,12 +416,14 @@ fn constraints_are_printed_with_their_solution() {
     let words = format!("mttkrp:3:2 {} -r 16", sun());
     let searched = format!("{words} --scheduler const");
     let (text, _) = schedule(dir.path(), &searched);
-    for word in [" variables, ", " constraints; l = ", " solved in ", "the best "] {
+    for word in ["l = 1: 18 variables, ", " constraints; solved in ", "assignment ", "the best "] {
         assert!(text.contains(word), "{word}: {text}");
     }
     let (json, _) = schedule(dir.path(), &format!("{searched} --json"));
     let json: Json = serde_json::from_str(&json).unwrap();
     assert!(json["search"]["constraints"]["gain"].as_f64().unwrap() >= 1.0);
+    assert_eq!(json["constraints"]["solved"]["variables"], 18);
+    assert_eq!(json["constraints"]["solution"].as_array().unwrap().len(), 2);
     // Which solution is the best depends on the processor; a given one has the same system everywhere.
     let given = "path X*A3 T1*A1\nnest i{ j{ k{ r{ T1 } } r{ T2 } } }\nlayout i j k\nbuffer dense\n\
                  parallel i position privatise\n";
@@ -430,6 +432,12 @@ fn constraints_are_printed_with_their_solution() {
     for word in ["18 variables, ", ", l = 1\n", "ap0 < ap1\n", "0 <= dp_X_2 < 3\n"] {
         assert!(system.contains(word), "{word}: {system}");
     }
+    let (json, _) = schedule(dir.path(), &format!("{words} --schedule given.txt --json"));
+    let json: Json = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["constraints"]["solved"]["bound"], 1);
+    assert_eq!(json["constraints"]["kept"]["bound"], 1);
+    let last = &json["constraints"]["solution"][1];
+    assert_eq!(last["loops"], serde_json::json!(["i", "j", "r"]));
     let (smt, _) = schedule(dir.path(), &format!("{words} --schedule given.txt --emit smt"));
     assert_eq!(smt.matches("(declare-const ").count(), 18, "{smt}");
     assert!(smt.contains("(assert (< |ap0| |ap1|))") && smt.contains("(check-sat)"), "{smt}");
