@@ -346,4 +346,18 @@ fn a_tensor_that_is_multiplied_with_itself_is_counted_once() {
     let time: Polynomial = symbols.iterations(&indices("ij")).into();
     assert_eq!(symbols.text(&time), "nnz(X_ij)");
     assert_eq!(symbols.value(&time, &same), 200.0);
+    // The order of the references, and of their levels, changes no count of all coordinates.
+    let of = |inputs: [usize; 2], orders: [&str; 2]| {
+        let mut problem = same.clone();
+        problem.sparse = inputs.map(|input| same.sparse[input].clone()).into();
+        problem.sparse.iter_mut().zip(orders).for_each(|(x, order)| x.levels = indices(order));
+        Symbols::of(&problem).expect("few levels")
+    };
+    let all = [of([0, 1], ["ij", "ij"]), of([1, 0], ["ji", "ji"]), of([0, 1], ["ij", "ji"])];
+    let trees = Trees::of(&all, Domain::all(&symbols).expect("few")).expect("few variables");
+    let time = |tree: usize, order: &str| {
+        trees.translated(tree, &all[tree].iterations(&indices(order)).into())
+    };
+    assert_eq!(time(0, "ij"), time(1, "ji"));
+    assert_eq!(trees.domain.at_least(&time(0, "ij"), &time(2, "ij")), Answer::Always);
 }

@@ -530,6 +530,10 @@ fn a_tensor_that_is_multiplied_with_itself_has_its_own_coordinates() {
         .map(|t| t["iterations"].as_u64().unwrap())
         .collect();
     assert!(all.contains(&500), "{all:?}");
+    let (text, _) = schedule(dir.path(), words.trim_end_matches(" --json"));
+    let line = text.lines().find(|line| line.starts_with("result")).unwrap();
+    let estimated: u64 = line.split_whitespace().nth(2).unwrap().parse().unwrap();
+    assert!((90..=100).contains(&estimated), "{line}");
 }
 
 #[test]

@@ -22,6 +22,8 @@ struct Operand {
     first: u32,
     /// Whether an earlier operand is the same tensor on the same tree, whose levels these are.
     again: bool,
+    /// The input that it is, in whatever order a tensor that is multiplied with itself is listed.
+    stands_for: usize,
 }
 
 /// A level by its number.
@@ -50,7 +52,13 @@ impl Symbols {
             let twin = earlier.find(|(y, _)| problem.is_again(x, y) && x.levels == y.levels);
             let twin = twin.map(|(_, y): (_, &Operand)| y.first);
             let (own, again) = (twin.unwrap_or(first), twin.is_some());
-            operands.push(Operand { input: x.input, name, levels, first: own, again });
+            let same = |input: &usize| problem.expr.inputs[*input] == problem.expr.inputs[x.input];
+            let inputs: Vec<usize> =
+                (0..problem.expr.inputs.len()).filter(|input| same(input)).collect();
+            let before = operands.iter().filter(|y: &&Operand| !y.again && same(&y.input)).count();
+            let stands_for = inputs.get(before).copied().unwrap_or(x.input);
+            let input = x.input;
+            operands.push(Operand { input, name, levels, first: own, again, stands_for });
             first += if again { 0 } else { x.levels.len() as u32 };
         }
         let all = problem.expr.all();
@@ -96,12 +104,12 @@ impl Symbols {
     /// Returns what is walked of each sparse operand: which input it is, and its first levels.
     pub(super) fn prefixes(&self, walked: u64) -> impl Iterator<Item = (usize, &[Index])> {
         let own = self.operands.iter().filter(|x| !x.again);
-        own.map(move |x| (x.input, &x.levels[..x.walked(walked)]))
+        own.map(move |x| (x.stands_for, &x.levels[..x.walked(walked)]))
     }
 
     /// Returns the bits of the first `count` levels of an operand that is input `input`.
     pub(super) fn first_levels(&self, input: usize, count: usize) -> u64 {
-        let x = self.operands.iter().find(|x| x.input == input);
+        let x = self.operands.iter().find(|x| !x.again && x.stands_for == input);
         x.map_or(0, |x| ((1u64 << count) - 1) << x.first)
     }
 

@@ -30,7 +30,8 @@ impl Trees {
         let mut prefixes: Vec<(usize, IndexSet)> = Vec::new();
         let chains: Vec<(usize, &[Index])> = first.prefixes(u64::MAX).collect();
         for (input, order) in symbols.iter().flat_map(|tree| tree.prefixes(u64::MAX)) {
-            let own = chains.iter().find(|(own, _)| *own == input)?.1;
+            let own = chains.iter().find(|(own, _)| *own == input);
+            let own: &[Index] = own.map_or(&[], |(_, levels)| levels);
             for count in 1..=order.len() {
                 let (set, same) = (set(&order[..count]), set(&own[..count.min(own.len())]));
                 if set != same && !prefixes.contains(&(input, set)) {
