@@ -3,12 +3,15 @@
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
-use decompose_core::autoschedule::finish;
-use decompose_core::autoschedule::sparseauto::{Method, Nests, Space, Staged, Stages, staged};
+use decompose_core::autoschedule::sparseauto::{
+    AskedNest, FrontierPoint, Method, Nests, Origin, Space, Staged, Stages, Standing, staged,
+};
+use decompose_core::autoschedule::{Storage, finish, storages};
 use decompose_core::contract::Contraction;
+use decompose_core::cost::symbolic::{Monomial, Polynomial};
 use decompose_core::cost::{Family, Machine};
 use decompose_core::einsum::{Access, Expr, Extents, Index, IndexSet, indices, oracle};
-use decompose_core::nest::{Forest, Node, places};
+use decompose_core::nest::{Buffer, Forest, Node, buffers, places};
 use decompose_core::path::{Arity, Path, Source, Term, enumerate};
 use decompose_core::runtime::Toolchain;
 use decompose_core::schedule::{Branched, Directive, Pattern, Problem, Schedule, SparseOperand};
@@ -470,7 +473,7 @@ fn the_search_leaves_what_the_list_leaves() {
                     .collect(),
                 ..Stages::default()
             };
-            let run = |method| staged(problem, &machine(), &asked(method));
+            let run = |method| staged(std::slice::from_ref(problem), &machine(), &asked(method));
             let (Ok(listed), Ok(searched)) = (run(Method::Listed), run(Method::Searched)) else {
                 // An index that the sizes name is missing.
                 assert!(run(Method::Listed).is_err() && run(Method::Searched).is_err());
@@ -481,9 +484,7 @@ fn the_search_leaves_what_the_list_leaves() {
                 let mut all: Vec<_> = staged
                     .frontier
                     .iter()
-                    .map(|p| {
-                        (staged.symbols.text(&p.time), staged.symbols.text(&p.memory), p.nests)
-                    })
+                    .map(|p| (staged.time(p), staged.memory(p), p.nests))
                     .collect();
                 all.sort();
                 all
@@ -495,6 +496,134 @@ fn the_search_leaves_what_the_list_leaves() {
     }
 }
 
+/// The problem with each order of the levels of each sparse operand.
+fn on_all_trees(problem: &Problem) -> Vec<Problem> {
+    let plain = |storage: &Storage| storage.operands.iter().all(|(_, order)| order.fused == 1);
+    let stored = storages(problem).into_iter().filter(plain);
+    stored.map(|storage| unbounded(storage.problem(problem))).collect()
+}
+
+#[test]
+fn the_search_leaves_what_the_list_leaves_on_all_trees() {
+    let mut posed: Vec<Problem> =
+        [SDDMM_SPMM, SPMM_GEMM, "A(i,l,m) = B(i,j,k) * C(j,l) * D(k,m)"].map(pose).into();
+    let mut draw = Draw(17);
+    posed.extend((0..25).map(|_| problem(&mut draw)));
+    let mut several = 0;
+    for problem in &posed {
+        let trees = on_all_trees(problem);
+        let run = |method| {
+            staged(&trees, &machine(), &Stages { method, ..Stages::default() }).expect("a frontier")
+        };
+        let (listed, searched) = (run(Method::Listed), run(Method::Searched));
+        assert!(!listed.cut && !searched.cut, "{}", problem.expr);
+        let rows = |staged: &Staged| {
+            let row = |p: &FrontierPoint| {
+                (
+                    p.tree,
+                    staged.time(p),
+                    staged.memory(p),
+                    p.standing == Standing::Frontier,
+                    p.nests,
+                )
+            };
+            let mut rows: Vec<_> = staged.frontier.iter().map(row).collect();
+            rows.sort();
+            rows
+        };
+        assert_eq!(rows(&listed), rows(&searched), "{}", problem.expr);
+        let met: BTreeSet<usize> = searched.frontier.iter().map(|point| point.tree).collect();
+        several += usize::from(met.len() > 1);
+    }
+    assert!(several >= 2, "{several} frontiers on several trees");
+}
+
+/// Prices every nest on every tree with the sizes of the problem, and looks for one that no point of the frontier equals.
+#[test]
+fn no_nest_on_any_tree_beats_the_frontier() {
+    let mut draw = Draw(23);
+    let mut posed: Vec<Problem> = (0..25).map(|_| problem(&mut draw)).collect();
+    posed.push(pose(SPMM_GEMM));
+    let mut nests = 0;
+    for problem in &posed {
+        let trees = on_all_trees(problem);
+        let asked = Stages::default();
+        let staged = staged(&trees, &machine(), &asked).expect("a frontier");
+        let frontier: Vec<&FrontierPoint> =
+            staged.frontier.iter().filter(|p| p.standing == Standing::Frontier).collect();
+        for tree in &trees {
+            let space = Space::new(tree).expect("few operands");
+            for (path, nest) in Nests::of(&space) {
+                let stored = buffers(&path, &nest).expect("buffers");
+                let depth = stored.iter().map(|b| b.stored.iter().count()).max().unwrap_or(0);
+                if depth >= asked.memory_depth {
+                    continue;
+                }
+                let value = |products: Vec<Monomial>| -> f64 {
+                    let value = |one| space.symbols.value(&Polynomial::from(one), tree);
+                    products.into_iter().map(value).sum()
+                };
+                let orders = nest.orders(path.terms.len()).expect("orders");
+                let time = value(orders.iter().map(|o| space.symbols.iterations(o)).collect());
+                let store = |b: &Buffer| Monomial { extents: b.stored, walked: 0 };
+                let memory = value(stored.iter().map(store).collect());
+                let covered = frontier.iter().any(|point| {
+                    point.iterations <= time * (1.0 + 1e-9) && point.elements <= memory + 1e-9
+                });
+                assert!(covered, "{}: {nest} takes {time} and {memory}", tree.expr);
+                nests += 1;
+            }
+        }
+    }
+    assert!(nests > 5_000, "{nests} nests");
+}
+
+#[test]
+fn a_nest_that_is_asked_for_is_a_row() {
+    let problem = pose(SPMM_GEMM);
+    let space = Space::new(&problem).expect("few operands");
+    let trees = std::slice::from_ref(&problem);
+    let mut standings = BTreeSet::new();
+    for (path, nest) in Nests::of(&space) {
+        let own = AskedNest { tree: 0, path, nest: nest.clone() };
+        let asked = Stages { nest: Some(own), ..Stages::default() };
+        let staged = staged(trees, &machine(), &asked).expect("a frontier");
+        let mut rows = staged.frontier.iter().filter(|point| point.origin == Origin::Asked);
+        let row = rows.next().expect("a row");
+        assert!(rows.next().is_none() && row.example.1 == nest);
+        let others = || staged.frontier.iter().filter(|p| p.origin == Origin::Searched);
+        let worse = |p: &&FrontierPoint| {
+            p.iterations <= row.iterations
+                && p.elements <= row.elements
+                && (p.iterations, p.elements) != (row.iterations, row.elements)
+        };
+        if row.standing == Standing::Beaten {
+            assert!(others().any(|point| worse(&point)), "{nest}");
+        }
+        standings.insert(row.standing == Standing::Beaten);
+    }
+    assert_eq!(standings.len(), 2, "some are beaten and some are not");
+}
+
+#[test]
+fn the_work_limit_holds_under_ranges() {
+    let problem = pose("Y(a,g) = A(a,b) * B(b,c) * C(c,d) * D(d,e) * E(e,f) * F(f,g)");
+    let trees = std::slice::from_ref(&problem);
+    let run = |ranges: &str, max_work| {
+        let ranges = ranges.split(' ').map(|range| range.parse().expect("a range")).collect();
+        staged(trees, &machine(), &Stages { ranges, max_work, ..Stages::default() }).expect("rows")
+    };
+    // Extents of one value leave nothing open, and non-zeros of one value in such extents.
+    let given = ["a=5:5", "c=7:7", "a=200 b=300 nnz(A)=5000", "a=200 b=300 sparsity=0.01:0.01"];
+    for ranges in given {
+        let staged = run(ranges, Stages::default().max_work);
+        assert_eq!((staged.undecided, staged.cut), (0, false), "{ranges}");
+    }
+    // A range of non-zeros needs boxes; with little work the best so far is told, and that it is cut.
+    let few = run("nnz(A)=1000:2000", 20_000);
+    assert!(few.cut && !few.frontier.is_empty());
+}
+
 #[test]
 fn the_stages_choose_as_the_paper_does() {
     let wanted = [
@@ -503,11 +632,12 @@ fn the_stages_choose_as_the_paper_does() {
     ];
     for (text, time, memory) in wanted {
         let problem = pose(text);
-        let staged = staged(&problem, &machine(), &Stages::default()).expect("a choice");
+        let trees = std::slice::from_ref(&problem);
+        let staged = staged(trees, &machine(), &Stages::default()).expect("a choice");
         let texts: Vec<(String, String)> = staged
             .frontier
             .iter()
-            .map(|point| (staged.symbols.text(&point.time), staged.symbols.text(&point.memory)))
+            .map(|point| (staged.time(point), staged.memory(point)))
             .collect();
         let has = texts.iter().any(|(t, m)| t == time && m == memory);
         assert!(has, "{text}: {texts:?}");

@@ -70,6 +70,13 @@ fn check(figure: &impl Figure, words: &[&str]) {
     assert_eq!(names(dir.path()), ["figure.png", "figure.svg"]);
 }
 
+/// Returns the texts of a figure.
+fn svg_words(figure: &impl Figure) -> Vec<String> {
+    let rendered = render(figure, &[PlotFormat::Svg]).unwrap();
+    let texts = rendered.svg().unwrap().split('>').filter_map(|part| part.split('<').next());
+    texts.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty()).collect()
+}
+
 /// Saves a figure and returns the paths of its SVG and its PNG file.
 fn saved(figure: &impl Figure, dir: &Path, stem: &str) -> [PathBuf; 2] {
     save(figure, dir, stem).unwrap().try_into().unwrap()
@@ -616,10 +623,18 @@ fn frontiers_name_the_chosen_cost() {
         "3 pairs of time and memory, 2 left out without numbers; no buffer is drawn at 0.5",
         "chosen: nest 1",
         "1.00 elements",
-        "others of the frontier",
+        "other nests",
     ];
     check(&figure(&costs, Some(1)), &words);
     check(&figure(&costs[..1], Some(0)), &["1 pair of time and memory"]);
+    // A single number of elements stands on an axis of whole numbers.
+    let alone = svg_words(&figure(&[(1e6, 1.0), (2e6, 1.0)], Some(0)));
+    assert!(alone.contains(&"10".to_owned()), "{alone:?}");
+    assert!(!alone.iter().any(|word| word.starts_with("0.")), "{alone:?}");
+    // A point has the number of its place, whatever is left out before it.
+    let places = [(9e6, 64.0), (f64::NAN, 1.0), (1e6, 300.0)];
+    let numbers = svg_words(&figure(&places, Some(0)));
+    assert!(numbers.contains(&"3".to_owned()), "{numbers:?}");
     let measured = Frontier { time: FrontierTime::Seconds, ..figure(&costs, Some(1)) };
     check(&measured, &["3 loop nests, 2 left out", "measured time (s)", "other nests"]);
     let folder = tempdir().unwrap();

@@ -219,8 +219,13 @@ impl Problem {
         let levels = |x: &SparseOperand| x.levels.iter().copied().collect::<IndexSet>();
         let walked = self.sparse.iter().fold(IndexSet::EMPTY, |set, x| set | levels(x));
         let own = |x: &SparseOperand| x.pattern.count(levels(x) & output, &self.extents) as f64;
-        let most = self.sparse.iter().map(own).product::<f64>() * extents(output - walked);
-        if self.sparse.len() == 1 {
+        let different =
+            self.sparse.iter().enumerate().filter(|(at, x)| {
+                !self.sparse[..*at].iter().any(|earlier| self.is_again(x, earlier))
+            });
+        let different: Vec<&SparseOperand> = different.map(|(_, x)| x).collect();
+        let most = different.iter().map(|x| own(x)).product::<f64>() * extents(output - walked);
+        if different.len() == 1 {
             return most.ceil() as u64;
         }
         if let Some(join) = self.join {
@@ -274,17 +279,29 @@ impl Problem {
     ///
     /// The longest prefix of each sparse operand's levels inside `loops` is walked as a tree;
     /// every other index runs over its extent.  A coordinate of the first operand is taken to occur in
-    /// another one as often as any: the densities of prefixes multiply (Scorch, section III-C).  Saturates.
+    /// another one as often as any: the densities of prefixes multiply (Scorch, section III-C).  A tensor that is
+    /// multiplied with itself has all of its own coordinates.  Saturates.
     pub fn iterations(&self, loops: IndexSet) -> u64 {
         let walked = self.walked(loops);
         let tree = self.leader().map_or(1, |x| x.nodes(walked, &self.extents));
         let dense = (loops - walked).iter().map(|index| self.extents.of(index));
         let cells = dense.fold(tree, u64::saturating_mul);
-        let others = self.sparse.iter().skip(1).map(|x| x.density(loops, &self.extents));
+        let met = |at: usize, x: &SparseOperand| {
+            self.sparse[..at].iter().any(|earlier| {
+                self.is_again(x, earlier) && x.prefix(loops).is_subset(earlier.prefix(loops))
+            })
+        };
+        let others = self.sparse.iter().enumerate().skip(1).filter(|(at, x)| !met(*at, x));
+        let others = others.map(|(_, x)| x.density(loops, &self.extents));
         match others.product::<f64>() {
             1.0 => cells,
             density => (cells as f64 * density).ceil() as u64,
         }
+    }
+
+    /// Tells whether sparse operand `x` is the same tensor with the same indices as `earlier`: its coordinates are the same.
+    pub fn is_again(&self, x: &SparseOperand, earlier: &SparseOperand) -> bool {
+        self.expr.inputs[x.input] == self.expr.inputs[earlier.input]
     }
 
     /// Returns the inputs that are dense, by position.
