@@ -582,7 +582,7 @@ fn a_solver_that_is_absent_is_named_with_the_remedy() {
         return;
     }
     let (text, _) = schedule(dir.path(), words);
-    for word in ["search   const-z3", "l = 1 solved in ", "l = 1: 18 variables, "] {
+    for word in ["search   const-z3", "l = 1 solved in ", "constraints           l = 1: "] {
         assert!(text.contains(word), "{word}: {text}");
     }
 }
@@ -606,14 +606,15 @@ fn constraints_are_printed_with_their_solution() {
     let words = format!("mttkrp:3:2 {} -r 16", sun());
     let searched = format!("{words} --scheduler const");
     let (text, _) = schedule(dir.path(), &searched);
-    for word in ["l = 1: 18 variables, ", " constraints; solved in ", "assignment ", "the best "] {
+    for word in
+        ["constraints           l = 1: ", " constraints; solved in ", "assignment ", "the best "]
+    {
         assert!(text.contains(word), "{word}: {text}");
     }
     let (json, _) = schedule(dir.path(), &format!("{searched} --json"));
     let json: Json = serde_json::from_str(&json).unwrap();
     assert!(json["search"]["constraints"]["gain"].as_f64().unwrap() >= 1.0);
-    assert_eq!(json["constraints"]["solved"]["variables"], 18);
-    assert_eq!(json["constraints"]["solution"].as_array().unwrap().len(), 2);
+    assert!(json["constraints"]["solved"]["variables"].as_u64().unwrap() > 0);
     // Which solution is the best depends on the processor; a given one has the same system everywhere.
     let given = "path X*A3 T1*A1\nnest i{ j{ k{ r{ T1 } } r{ T2 } } }\nlayout i j k\nbuffer dense\n\
                  parallel i position privatise\n";
@@ -624,7 +625,8 @@ fn constraints_are_printed_with_their_solution() {
     }
     let (json, _) = schedule(dir.path(), &format!("{words} --schedule given.txt --json"));
     let json: Json = serde_json::from_str(&json).unwrap();
-    assert_eq!(json["constraints"]["solved"]["bound"], 1);
+    let system = serde_json::json!({ "bound": 1, "variables": 18, "constraints": 46 });
+    assert_eq!(json["constraints"]["solved"], system);
     assert_eq!(json["constraints"]["kept"]["bound"], 1);
     let last = &json["constraints"]["solution"][1];
     assert_eq!(last["loops"], serde_json::json!(["i", "j", "r"]));
