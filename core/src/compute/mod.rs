@@ -124,13 +124,12 @@ pub trait Evaluator<V: Value> {
     -> Result<Tensor<V>, Self::Error>;
 
     /// Does `work`, the counting of operands and the choice of steps, which takes a while on long lists and holds about
-    /// `bytes` at its peak.
+    /// `_bytes` at its peak; by default whatever it holds.
     ///
     /// # Errors
     ///
     /// If there is no memory.
-    fn planning<T>(&mut self, bytes: u64, work: impl FnOnce() -> T) -> Result<T, Self::Error> {
-        let _ = bytes;
+    fn planning<T>(&mut self, _bytes: u64, work: impl FnOnce() -> T) -> Result<T, Self::Error> {
         Ok(work())
     }
 }

@@ -247,6 +247,26 @@ mod tests {
     }
 
     #[test]
+    fn cells_beyond_64_bits_are_told_apart() {
+        let extent = 1_u64 << 31;
+        let far = |at: u32| at * 1_000_003 % 2_147_483_647;
+        let list = |rows: &[u32]| {
+            let modes =
+                [1, 7, 31].map(|by| rows.iter().map(|&row| far(row * by)).collect::<Vec<_>>());
+            let [a, b, c] = modes.map(Into::into);
+            let keys: Vec<u32> = rows.iter().map(|row| row % 5).collect();
+            let values = vec![1.0; rows.len()];
+            Coo::new(vec![extent, extent, extent, 5], vec![a, b, c, keys.into()], values).unwrap()
+        };
+        let (left, right) = (list(&(0..40).collect::<Vec<_>>()), list(&[3, 4, 9]));
+        let expr: Expr = "abcx,defx->abcdef".parse().unwrap();
+        let [x, y] = expr.inputs.as_slice() else { panic!("two inputs") };
+        let counts = count_join((x, &left), (y, &right), expr.output.set());
+        // Eight rows of each key meet one right row of key 3 and two of key 4, each pair in another cell.
+        assert_eq!((counts.products, counts.elements), (24, 24));
+    }
+
+    #[test]
     fn a_number_is_one_element() {
         let x = matrix(30, 50, 4, |row, at| (row * 3 + at * 11) % 50);
         let expr: Expr = "ij,ij->".parse().unwrap();

@@ -90,7 +90,9 @@ impl LevelCosts<'_> {
                 Some(&other) => self.walk(cost, other, (*index, around)),
                 None => {}
             }
-            self.locate(cost, visited.get(1..).unwrap_or_default(), (*index, around));
+            if let [_, located @ ..] = visited.as_slice() {
+                self.locate(cost, located, (*index, around));
+            }
             around.push(*index);
             self.add(cost, body, around);
             around.pop();
@@ -160,10 +162,8 @@ impl LevelCosts<'_> {
         located: &[(usize, usize)],
         (index, around): (Index, &[Index]),
     ) {
-        let met = || {
-            let outside: IndexSet = around.iter().copied().collect();
-            self.problem.iterations(outside.with(index)) as f64
-        };
+        let outside: IndexSet = around.iter().copied().collect();
+        let met = self.problem.iterations(outside.with(index)) as f64;
         let extent = self.problem.extents.of(index).max(1) as f64;
         let share = |&(at, level): &(usize, usize)| {
             let children = self.problem.sparse[at].children(level, &self.problem.extents);
@@ -172,7 +172,7 @@ impl LevelCosts<'_> {
         // Of the coordinates that are visited, this share occurs in all of them.
         let occur: f64 = located.iter().map(share).product();
         for &(at, level) in located {
-            let (x, met) = (&self.problem.sparse[at], met());
+            let x = &self.problem.sparse[at];
             let is_full = level == 0 && share(&(at, level)) >= 1.0;
             let sought = if is_full { 0.0 } else { met / occur };
             cost.streamed_bytes += met * node_bytes(self.problem, x, level);
