@@ -41,12 +41,12 @@ pub(super) fn level_seconds(problem: &Problem, machine: &Machine, level: usize) 
 
 /// Tells whether the loop at a position of `order` is over a level of a tree.
 pub(super) fn loops_over_level(problem: &Problem, order: &[Index], at: usize) -> bool {
-    !problem.visited_levels(order[at], &order[..at]).is_empty()
+    problem.sparse.iter().any(|x| x.visited_level(order[at], &order[..at]).is_some())
 }
 
 /// Tells whether the loop at a position of `order` is over a level of the tree that is cut into tasks.
 pub(super) fn is_cut(problem: &Problem, order: &[Index], at: usize) -> bool {
-    problem.visited_levels(order[at], &order[..at]).first().is_some_and(|&(first, _)| first == 0)
+    problem.leader().is_some_and(|x| x.visited_level(order[at], &order[..at]).is_some())
 }
 
 /// Bytes of a level.

@@ -91,6 +91,12 @@ impl SparseOperand {
         around.into_iter().fold(0, next)
     }
 
+    /// Returns the level that a loop over `index` inside loops `around` visits; `None` if it is none of the next.
+    pub fn visited_level(&self, index: Index, around: &[Index]) -> Option<usize> {
+        let level = self.walked(around.iter().copied());
+        (self.levels.get(level) == Some(&index)).then_some(level)
+    }
+
     /// Returns the levels inside `loops` that loops over these indices can walk: a prefix.
     pub fn prefix(&self, loops: IndexSet) -> IndexSet {
         self.levels.iter().copied().take_while(|&index| loops.contains(index)).collect()
@@ -191,8 +197,7 @@ impl Problem {
     /// among them, whose levels are cut into tasks, or the one with the fewest children of a node.
     pub fn visited_levels(&self, index: Index, around: &[Index]) -> Vec<(usize, usize)> {
         let next = |(at, x): (usize, &SparseOperand)| {
-            let level = x.walked(around.iter().copied());
-            (x.levels.get(level) == Some(&index)).then_some((at, level))
+            x.visited_level(index, around).map(|level| (at, level))
         };
         let mut visited: Vec<(usize, usize)> =
             self.sparse.iter().enumerate().filter_map(next).collect();

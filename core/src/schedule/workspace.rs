@@ -46,7 +46,7 @@ impl Problem {
     /// of the workspace: it is dense, and over an index of the output.
     pub fn workspace_lanes(&self, last: &[Index], workspace: Workspace) -> Option<Index> {
         let (&innermost, outer) = last.split_last()?;
-        let dense = self.visited_levels(innermost, outer).is_empty();
+        let dense = self.sparse.iter().all(|x| x.visited_level(innermost, outer).is_none());
         let rows = workspace == Workspace::Dense && self.expr.output.set().contains(innermost);
         (dense && rows).then_some(innermost)
     }
