@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use decompose_core::autoschedule::{SCHEDULERS, Scheduler};
 use decompose_core::compute::{Evaluator, Known, Tensor, Wanted, assign, compute, product};
-use decompose_core::contract::ResultForm;
+use decompose_core::contract::{ResultForm, StoredTrees};
 use decompose_core::einsum::{Assignment, Index, oracle};
 use decompose_core::error::CoreError;
 use decompose_core::runtime::Toolchain;
@@ -80,8 +80,9 @@ impl Evaluator<f64> for Interpreter<'_> {
         &mut self,
         known: &Known,
         tensors: Vec<Tensor<f64>>,
+        stored: &mut StoredTrees<f64>,
     ) -> Result<Tensor<f64>, CoreError> {
-        product(known, tensors, self.scheduler, &Toolchain::Interpreter("asked for".into()))
+        product(known, tensors, stored, self.scheduler, &Toolchain::Interpreter("asked for".into()))
     }
 }
 
@@ -93,6 +94,16 @@ fn check(text: &str, sparse: &[(&str, f64)], seed: u64) {
     for index in assignment.all().iter() {
         extents.insert(index, 2 + (numbers.next() * 6.0) as usize);
     }
+    check_extents(text, sparse, (numbers, extents));
+}
+
+/// As [`check`] with indices of these extents.
+fn check_extents(
+    text: &str,
+    sparse: &[(&str, f64)],
+    (mut numbers, extents): (Numbers, BTreeMap<Index, usize>),
+) {
+    let assignment: Assignment = text.parse().expect(text);
     let mut arrays: BTreeMap<String, DenseTensor<f64>> = BTreeMap::new();
     for access in assignment.inputs() {
         let shape: Vec<usize> = access.indices.iter().map(|index| extents[index]).collect();
@@ -118,7 +129,7 @@ fn check(text: &str, sparse: &[(&str, f64)], seed: u64) {
         let mut interpreter = Interpreter { tensors: tensors.clone(), scheduler };
         for form in [None, Some(ResultForm::Dense), Some(ResultForm::Sparse)] {
             let wanted = Wanted { form, ..Wanted::default() };
-            let have = assign(&assignment, wanted, &mut interpreter);
+            let have = assign(&assignment, wanted, &mut StoredTrees::default(), &mut interpreter);
             let name = scheduler.name();
             let have = have.unwrap_or_else(|error| panic!("{text}, {name}: {error}")).into_dense();
             assert_eq!(have.shape(), want.shape(), "{text}");
@@ -275,18 +286,57 @@ fn results_in_between_keep_a_limit() {
     let assignment: Assignment = "R(i,l) = X(i,j) * Y(j,k) * Z(k,l)".parse().unwrap();
     let steps = |most_bytes: u64| {
         let inner = Interpreter { tensors: tensors(), scheduler: SCHEDULERS[0] };
-        let mut counted = Counted { inner, products: 0 };
+        let mut counted = Counted { inner, products: 0, trees_there: 0, later: &[] };
         let wanted = Wanted { most_bytes, form: Some(ResultForm::Sparse), ..Wanted::default() };
-        assign(&assignment, wanted, &mut counted).expect("a result");
+        assign(&assignment, wanted, &mut StoredTrees::default(), &mut counted).expect("a result");
         counted.products
     };
     assert_eq!((steps(u64::MAX), steps(1000)), (2, 1));
 }
 
-/// Counts the products that are asked for.
+#[test]
+fn diagonals_of_a_tensor_are_operands_of_their_own() {
+    let text =
+        "R(i,j) = X(i,j,i) * A(j,j) + X(i,i,j) * A(i,j) + X(j,j,i) * A(j,i) - X(i,j,j) * A(i,i)";
+    let assignment: Assignment = text.parse().expect(text);
+    let extents = assignment.all().iter().map(|index| (index, 6)).collect();
+    check_extents(text, &[("X", 0.3)], (Numbers(5), extents));
+}
+
+#[test]
+fn trees_are_built_once() {
+    let matrix = |n: usize| {
+        Tensor::Sparse(list(&DenseTensor::from_shape_fn(IxDyn(&[n, n]), |at| {
+            if (at[0] * 7 + at[1] * 3) % 5 == 0 { (at[0] + 2 * at[1]) as f64 } else { 0.0 }
+        })))
+    };
+    let dense =
+        |n: usize| Tensor::Dense(DenseTensor::from_shape_fn(IxDyn(&[n, 3]), |at| at[0] as f64));
+    let run = |text: &str, later: &'static [&'static str]| {
+        let assignment: Assignment = text.parse().unwrap();
+        let tensors = BTreeMap::from([("X", matrix(9)), ("B", dense(9)), ("C", dense(9))]);
+        let inner = Interpreter { tensors, scheduler: SCHEDULERS[0] };
+        let mut counted = Counted { inner, products: 0, trees_there: 0, later };
+        let mut stored = StoredTrees::default();
+        for _ in 0..2 {
+            assign(&assignment, Wanted::default(), &mut stored, &mut counted).expect("a result");
+        }
+        (counted.products, counted.trees_there, stored.is_empty())
+    };
+    let sum = "Y(i,r) = X(i,j) * B(j,r) + X(i,j) * C(j,r)";
+    assert_eq!(run(sum, &[]), (4, 2, true));
+    assert_eq!(run(sum, &["X"]), (4, 3, false));
+    assert_eq!(run("Y(i,r) = X(i,j) * B(j,r)", &[]), (2, 0, true));
+    // A diagonal is not the tensor.
+    assert_eq!(run("Y(i,r) = X(i,j) * B(j,r) + X(i,i) * C(i,r)", &[]), (4, 0, true));
+}
+
+/// Counts the products that are asked for, and the trees that are there already.
 struct Counted<'a> {
     inner: Interpreter<'a>,
     products: usize,
+    trees_there: usize,
+    later: &'static [&'static str],
 }
 
 impl Evaluator<f64> for Counted<'_> {
@@ -300,15 +350,21 @@ impl Evaluator<f64> for Counted<'_> {
         self.inner.is_list(name)
     }
 
+    fn is_read_later(&self, name: &str) -> bool {
+        self.later.contains(&name)
+    }
+
     fn product(
         &mut self,
         known: &Known,
         tensors: Vec<Tensor<f64>>,
+        stored: &mut StoredTrees<f64>,
     ) -> Result<Tensor<f64>, CoreError> {
         self.products += 1;
+        self.trees_there += known.trees.iter().map(Vec::len).sum::<usize>();
         // Only which products are asked for counts: a kernel of all three takes the interpreter a while.
         match tensors.len() {
-            2 => self.inner.product(known, tensors),
+            2 => self.inner.product(known, tensors, stored),
             _ => Ok(tensors.into_iter().next().expect("a tensor")),
         }
     }

@@ -1,10 +1,12 @@
 //! The cost model: families of processors, and what it must say about single kernels.
 
 use decompose_core::autoschedule::finish;
-use decompose_core::cost::{Family, Machine, estimate};
+use decompose_core::cost::{Family, Machine, estimate, storing_seconds};
 use decompose_core::einsum::{Expr, Extents, Index, IndexSet, indices};
 use decompose_core::kernels;
-use decompose_core::schedule::{Pattern, Prefetch, PrefetchOf, Problem, Schedule, SparseOperand};
+use decompose_core::schedule::{
+    Pattern, Prefetch, PrefetchOf, Problem, Schedule, SparseOperand, StoredTree, Storing,
+};
 use decompose_formats::Blocking;
 
 /// A kernel on a tensor of order 3 with these extents and these counts of `nnz(X_S)`.
@@ -251,4 +253,34 @@ fn nothing_is_sought_in_a_root_that_has_all_coordinates() {
         let sought = of(&machine, 999) - of(&machine, 1_000);
         assert!(sought > 0.9 * 100_000.0 * machine.loop_end, "{sought} s");
     }
+}
+
+#[test]
+fn trees_are_priced_where_they_are_built_for_one_run() {
+    let machine = Family::Xeon.machine();
+    let expr: Expr = "Z(i,k) = X(i,j) * X(k,j)".parse().expect("a product");
+    let extents: Extents = expr.all().iter().map(|index| (index, 1_000)).collect();
+    let problem = |layouts: [&str; 2], trees: Vec<StoredTree>| {
+        let operand = |input: usize| {
+            let levels = indices(layouts[input]);
+            let set = |n: usize| levels[..n].iter().copied().collect::<IndexSet>();
+            let pattern = Pattern::from_iter([(set(1), 1_000), (set(2), 50_000)]);
+            SparseOperand { input, levels, fused: 1, pattern }
+        };
+        let posed = Problem::joining(expr.clone(), extents.clone(), vec![operand(0), operand(1)]);
+        Problem { storing: Some(Storing { trees }), ..posed }
+    };
+    let of = |layouts, trees| storing_seconds(&problem(layouts, trees), &machine);
+    let (list, sorted) = (of(["ij", "kj"], vec![]), of(["ji", "jk"], vec![]));
+    assert!(
+        0.0 < list && list < 0.2 * sorted,
+        "{list} {sorted}: one tree, of a sorted list or not"
+    );
+    let both = of(["ij", "jk"], vec![]);
+    assert!((both - list - sorted).abs() < 1e-12, "{both}: two trees");
+    let tree = |input, levels| StoredTree { input, levels: indices(levels), fused: 1 };
+    let there = of(["ij", "jk"], vec![tree(1, "jk")]);
+    assert!((there - list).abs() < 1e-12, "{there}: the tree that is there costs nothing");
+    let never = Problem { storing: None, ..problem(["ji", "jk"], vec![]) };
+    assert!(storing_seconds(&never, &machine) == 0.0, "a kernel that runs often");
 }

@@ -6,6 +6,7 @@ use decompose_core::autoschedule::default_scheduler;
 use decompose_core::compute::{
     Evaluator, Known, Tensor as Operand, Wanted, assign, plan_product, run_product,
 };
+use decompose_core::contract::StoredTrees;
 use decompose_core::einsum::Assignment;
 use decompose_core::runtime::Toolchain;
 use numpy::{PyArray1, PyReadonlyArrayDyn, ToPyArray};
@@ -33,7 +34,8 @@ pub(crate) fn einsum<'py>(
     let (result, notes) = watched(py, None, threads, move |_| {
         let mut kernels =
             Kernels { operands, toolchain: Toolchain::detect(), notes: String::new() };
-        let result = assign(&assignment, Wanted::default(), &mut kernels)?;
+        let result =
+            assign(&assignment, Wanted::default(), &mut StoredTrees::default(), &mut kernels)?;
         Ok((result, kernels.notes))
     })?;
     let result = match result {
@@ -106,6 +108,7 @@ impl Evaluator<f64> for Kernels {
         &mut self,
         known: &Known,
         tensors: Vec<Operand<f64>>,
+        stored: &mut StoredTrees<f64>,
     ) -> Result<Operand<f64>, Fault> {
         let planned = plan_product(known, default_scheduler())?;
         // Writing to a string cannot fail.
@@ -120,6 +123,6 @@ impl Evaluator<f64> for Kernels {
                 planned.seconds
             ),
         };
-        Ok(run_product(known, planned.as_ref(), tensors, &self.toolchain)?)
+        Ok(run_product(known, planned.as_ref(), tensors, stored, &self.toolchain)?)
     }
 }

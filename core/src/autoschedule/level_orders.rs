@@ -12,7 +12,7 @@ use std::time::Instant;
 use rayon::prelude::{IntoParallelRefIterator, ParallelIterator};
 
 use crate::autoschedule::{Candidate, Scheduler, SearchLimits, SearchOutcome, SearchReport};
-use crate::cost::{Machine, on_threads};
+use crate::cost::{Machine, on_threads, storing_seconds};
 use crate::einsum::{Extents, Index, IndexSet};
 use crate::error::CoreError;
 use crate::schedule::{OutputForm, Pattern, Problem, SparseOperand, has_pattern_of};
@@ -120,8 +120,17 @@ pub struct OrderedCandidate {
     pub candidate: Candidate,
     /// Predicted seconds on the threads of the machine.
     pub seconds: f64,
+    /// Predicted seconds to build the trees, where they count ([`Problem::storing`]); zero otherwise.
+    pub storing: f64,
     /// Bytes of private copies of the output.
     pub side_bytes: u64,
+}
+
+impl OrderedCandidate {
+    /// Returns the seconds by which candidates are ranked: those of the kernel, and to build trees where these count.
+    pub fn total(&self) -> f64 {
+        self.seconds + self.storing
+    }
 }
 
 /// What a search over orders found.
@@ -211,7 +220,7 @@ pub(super) fn search_each<S: Scheduler + ?Sized>(
             Err(error) => return Err(error),
         }
     }
-    candidates.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
+    candidates.sort_by(|a, b| a.total().total_cmp(&b.total()));
     match (report, refused) {
         (Some(report), _) => {
             let seconds = start.elapsed().as_secs_f64();
@@ -246,7 +255,8 @@ pub(super) fn ordered(
     let (schedule, cost) = (&candidate.schedule, &candidate.cost);
     let threaded = on_threads(problem, schedule, cost, machine, machine.threads);
     let (seconds, side_bytes) = (threaded.seconds, threaded.side_bytes);
-    OrderedCandidate { storage: storage.clone(), candidate, seconds, side_bytes }
+    let (storage, storing) = (storage.clone(), storing_seconds(problem, machine));
+    OrderedCandidate { storage, candidate, seconds, storing, side_bytes }
 }
 
 /// Adds up the reports of two searches.

@@ -12,12 +12,12 @@ mod product;
 mod steps;
 mod tensor;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use decompose_formats::{Coo, PatternCounts, Value};
 
 use crate::autoschedule::default_scheduler;
-use crate::contract::{ResultForm, count_join, join_bytes};
+use crate::contract::{Operand, ResultForm, StoredTrees, count_join, join_bytes};
 use crate::einsum::{Access, Assignment, Expr, Extents, Function};
 use crate::error::CoreError;
 use crate::runtime::Toolchain;
@@ -58,7 +58,7 @@ pub fn compute<V: Value>(
 ) -> Result<Tensor<V>, CoreError> {
     let assignment: Assignment = text.parse()?;
     let mut kernels = Kernels { operands, toolchain: Toolchain::detect() };
-    assign(&assignment, Wanted::default(), &mut kernels)
+    assign(&assignment, Wanted::default(), &mut StoredTrees::default(), &mut kernels)
 }
 
 /// Operands by name, and kernels of the fastest schedules.
@@ -82,8 +82,13 @@ impl<V: Value> Evaluator<V> for Kernels<'_, V> {
         self.operands.iter().any(|(own, tensor)| *own == name && tensor.is_sparse())
     }
 
-    fn product(&mut self, known: &Known, tensors: Vec<Tensor<V>>) -> Result<Tensor<V>, CoreError> {
-        product(known, tensors, default_scheduler(), &self.toolchain)
+    fn product(
+        &mut self,
+        known: &Known,
+        tensors: Vec<Tensor<V>>,
+        stored: &mut StoredTrees<V>,
+    ) -> Result<Tensor<V>, CoreError> {
+        product(known, tensors, stored, default_scheduler(), &self.toolchain)
     }
 }
 
@@ -115,13 +120,22 @@ pub trait Evaluator<V: Value> {
     /// as one, or a result that [`Assignment::is_list`].
     fn is_list(&self, name: &str) -> bool;
 
-    /// Computes a product of `tensors`, of which all is `known`, with one kernel.
+    /// Tells whether the tensor called `name` is read by an assignment after this one: its trees are kept for that.
+    fn is_read_later(&self, _name: &str) -> bool {
+        false
+    }
+
+    /// Computes a product of `tensors`, of which all is `known`, with one kernel; trees that are `stored` need not be built.
     ///
     /// # Errors
     ///
     /// If there is no schedule, or no memory.
-    fn product(&mut self, known: &Known, tensors: Vec<Tensor<V>>)
-    -> Result<Tensor<V>, Self::Error>;
+    fn product(
+        &mut self,
+        known: &Known,
+        tensors: Vec<Tensor<V>>,
+        stored: &mut StoredTrees<V>,
+    ) -> Result<Tensor<V>, Self::Error>;
 
     /// Does `work`, the counting of operands and the choice of steps, which takes a while on long lists and holds about
     /// `_bytes` at its peak; by default whatever it holds.
@@ -164,12 +178,15 @@ pub enum Steps {
 
 /// Computes an assignment: each product in steps of one kernel, their sum, the function of it.
 ///
+/// The trees of tensors that are read again, here or later, are kept in `stored`.
+///
 /// # Errors
 ///
 /// Operands that do not fit the expression or each other, and what `evaluator` fails with.
 pub fn assign<V: Value, E: Evaluator<V>>(
     assignment: &Assignment,
     wanted: Wanted,
+    stored: &mut StoredTrees<V>,
     evaluator: &mut E,
 ) -> Result<Tensor<V>, E::Error> {
     let is_list = assignment.is_list(|name| evaluator.is_list(name));
@@ -179,7 +196,12 @@ pub fn assign<V: Value, E: Evaluator<V>>(
         for access in &summand.inputs {
             tensors.push(operand(access, evaluator.operand(&access.tensor)?)?);
         }
-        let term = in_steps(assignment.product(at), tensors, wanted, evaluator)?;
+        stored.want(read_again(assignment, (at, 1), evaluator));
+        let operands = summand.inputs.iter().map(|access| Some(Operand::of(access))).collect();
+        let product = Product { expr: assignment.product(at), operands, tensors };
+        let term = in_steps(product, wanted, stored, evaluator)?;
+        stored.want(read_again(assignment, (at + 1, 0), evaluator));
+        stored.give_up_unwanted();
         let term = term.scaled(summand.factor);
         sum = Some(match sum {
             Some(sum) => sum.plus(term)?,
@@ -197,6 +219,30 @@ pub fn assign<V: Value, E: Evaluator<V>>(
         }
         None => sum,
     })
+}
+
+/// Returns the tensors that the summands from the one at `from` on read more than `times` times, or a later assignment
+/// reads.
+fn read_again<V: Value, E: Evaluator<V>>(
+    assignment: &Assignment,
+    (from, times): (usize, usize),
+    evaluator: &E,
+) -> Vec<String> {
+    let reads = |name: &str| {
+        let rest = assignment.summands[from..].iter().flat_map(|summand| &summand.inputs);
+        rest.filter(|access| access.tensor == name).count()
+    };
+    let again = |name: &&str| reads(name) > times || evaluator.is_read_later(name);
+    let names: BTreeSet<&str> = assignment.inputs().map(|access| access.tensor.as_str()).collect();
+    names.into_iter().filter(again).map(str::to_owned).collect()
+}
+
+/// A product and its tensors.
+struct Product<V: Value> {
+    expr: Expr,
+    /// What each input is; `None` for the result of a step.
+    operands: Vec<Option<Operand>>,
+    tensors: Vec<Tensor<V>>,
 }
 
 /// Refuses a function of all cells of a list that memory does not hold as an array.
@@ -231,20 +277,20 @@ fn operand<V: Value>(access: &Access, tensor: Tensor<V>) -> Result<Tensor<V>, Co
 
 /// Computes a product, in several steps where that is predicted to be faster.
 fn in_steps<V: Value, E: Evaluator<V>>(
-    mut expr: Expr,
-    mut tensors: Vec<Tensor<V>>,
+    mut product: Product<V>,
     wanted: Wanted,
+    stored: &mut StoredTrees<V>,
     evaluator: &mut E,
 ) -> Result<Tensor<V>, E::Error> {
-    if let ([access], Steps::Fastest) = (expr.inputs.as_slice(), wanted.steps)
-        && let Some(modes) = permutation(access, &expr.output)
+    if let ([access], Steps::Fastest) = (product.expr.inputs.as_slice(), wanted.steps)
+        && let Some(modes) = permutation(access, &product.expr.output)
     {
-        return Ok(tensors.remove(0).permuted(&modes)?);
+        return Ok(product.tensors.remove(0).permuted(&modes)?);
     }
     loop {
-        let bytes = planning_bytes(&expr, &tensors);
+        let bytes = planning_bytes(&product.expr, &product.tensors);
         let (known, step) = evaluator.planning(bytes, || -> Result<_, CoreError> {
-            let known = known(&expr, &tensors, wanted)?;
+            let known = known(&product, wanted, stored)?;
             let step = match wanted.steps {
                 Steps::Fastest => first_step(&known),
                 Steps::One => None,
@@ -252,14 +298,15 @@ fn in_steps<V: Value, E: Evaluator<V>>(
             Ok((known, step))
         })??;
         let Some(step) = step else {
-            return evaluator.product(&known, tensors);
+            return evaluator.product(&known, product.tensors, stored);
         };
         let mut factors = Vec::with_capacity(step.inputs.len());
         for &input in step.inputs.iter().rev() {
-            factors.insert(0, tensors.remove(input));
+            factors.insert(0, product.tensors.remove(input));
         }
-        expr = known.after(&step).expr;
-        tensors.push(evaluator.product(&step.known, factors)?);
+        let rest = known.after(&step);
+        (product.expr, product.operands) = (rest.expr, rest.operands);
+        product.tensors.push(evaluator.product(&step.known, factors, stored)?);
     }
 }
 
@@ -271,7 +318,12 @@ fn permutation(input: &Access, output: &Access) -> Option<Vec<usize>> {
 }
 
 /// Counts what is to be known of the operands.
-fn known<V: Value>(expr: &Expr, tensors: &[Tensor<V>], wanted: Wanted) -> Result<Known, CoreError> {
+fn known<V: Value>(
+    product: &Product<V>,
+    wanted: Wanted,
+    stored: &StoredTrees<V>,
+) -> Result<Known, CoreError> {
+    let Product { expr, operands, tensors } = product;
     let mut extents = Extents::default();
     for (access, tensor) in expr.inputs.iter().zip(tensors) {
         for (&index, extent) in access.indices.iter().zip(tensor.extents()) {
@@ -288,7 +340,12 @@ fn known<V: Value>(expr: &Expr, tensors: &[Tensor<V>], wanted: Wanted) -> Result
     let patterns = expr.inputs.iter().zip(tensors).map(pattern).collect();
     let (expr, joins, form) = (expr.clone(), BTreeMap::new(), ResultForm::Dense);
     let (value_bytes, most_bytes) = (V::BYTES, wanted.most_bytes);
-    let mut known = Known { expr, extents, patterns, joins, value_bytes, form, most_bytes };
+    let layouts = |operand: &Option<Operand>| {
+        operand.as_ref().map_or_else(Vec::new, |operand| stored.layouts(operand))
+    };
+    let (trees, operands) = (operands.iter().map(layouts).collect(), operands.clone());
+    let mut known =
+        Known { expr, extents, patterns, operands, trees, joins, value_bytes, form, most_bytes };
     known.joins = joins_of(&known, tensors);
     let several = known.patterns.iter().flatten().count() > 1;
     known.form = match wanted.form {

@@ -6,7 +6,7 @@ use crate::autoschedule::{Scheduler, SearchLimits, storages};
 use crate::compute::dense::contract_dense;
 use crate::compute::steps::Known;
 use crate::compute::tensor::Tensor;
-use crate::contract::{Contraction, Planned};
+use crate::contract::{Contraction, Planned, StoredTrees};
 use crate::cost::Machine;
 use crate::error::CoreError;
 use crate::runtime::Toolchain;
@@ -43,11 +43,12 @@ impl<V: Value> Operands<V> {
 pub fn product<V: Value>(
     known: &Known,
     tensors: Vec<Tensor<V>>,
+    stored: &mut StoredTrees<V>,
     scheduler: &dyn Scheduler,
     toolchain: &Toolchain,
 ) -> Result<Tensor<V>, CoreError> {
     let planned = plan_product(known, scheduler)?;
-    run_product(known, planned.as_ref(), tensors, toolchain)
+    run_product(known, planned.as_ref(), tensors, stored, toolchain)
 }
 
 /// Finds the schedule of a product of which `known` tells all; `None` for dense operands alone.
@@ -68,7 +69,7 @@ pub fn plan_product(
     Ok(Some(Planned::of(&request, &base, best)))
 }
 
-/// Computes a product of `tensors` as [`plan_product`] planned it.
+/// Computes a product of `tensors` as [`plan_product`] planned it; trees that are stored are not built again.
 ///
 /// # Errors
 ///
@@ -77,6 +78,7 @@ pub fn run_product<V: Value>(
     known: &Known,
     planned: Option<&Planned>,
     tensors: Vec<Tensor<V>>,
+    stored: &mut StoredTrees<V>,
     toolchain: &Toolchain,
 ) -> Result<Tensor<V>, CoreError> {
     let operands = Operands::of(tensors);
@@ -84,7 +86,9 @@ pub fn run_product<V: Value>(
         let arrays: Vec<&DenseTensor<V>> = operands.dense.iter().collect();
         return contract_dense(&known.expr, &arrays).map(Tensor::Dense);
     };
-    let mut contraction = planned.build(operands.sparse, toolchain)?;
+    let trees = planned.build_trees(operands.sparse, &known.operands, stored)?;
+    let mut contraction =
+        Contraction::joining(&planned.problem, &planned.schedule, trees, toolchain)?;
     let pack = |(at, array): (usize, &DenseTensor<V>)| contraction.pack(at, array);
     let packed = operands.dense.iter().enumerate().map(pack).collect::<Result<Vec<_>, _>>()?;
     run(&mut contraction, &packed.iter().collect::<Vec<_>>(), u64::MAX)

@@ -8,11 +8,12 @@ use std::collections::BTreeMap;
 
 use decompose_formats::PatternCounts;
 
-use crate::autoschedule::{SearchLimits, default_scheduler, storages};
-use crate::contract::{Request, ResultForm, SparseInput, element_bytes};
+use crate::autoschedule::{OrderedCandidate, SearchLimits, default_scheduler, storages};
+use crate::contract::{Operand, Request, ResultForm, SparseInput, element_bytes};
 use crate::cost::Machine;
 use crate::einsum::{Access, Expr, Extents, Index, IndexSet};
-use crate::schedule::{JoinCounts, OutputForm, Pattern, Problem};
+use crate::schedule::{JoinCounts, OutputForm, Pattern, Problem, StoredTree, Storing};
+use crate::sweep::TreeLayout;
 
 /// A product whose result becomes an operand.
 #[derive(Clone, Debug)]
@@ -32,6 +33,10 @@ pub struct Known {
     pub extents: Extents,
     /// The pattern of each input; `None` for a dense one.
     pub patterns: Vec<Option<Pattern>>,
+    /// What each input is; `None` for the result of an earlier step.
+    pub operands: Vec<Option<Operand>>,
+    /// The trees of each input that there are.
+    pub trees: Vec<Vec<TreeLayout>>,
     /// Joins of two sparse inputs that were counted, over the indices that all else has: see [`Known::kept`].
     pub joins: BTreeMap<(usize, usize), JoinCounts>,
     /// Size of a value in bytes.
@@ -50,9 +55,6 @@ const MOST_SEARCHES: usize = 64;
 
 /// The share of the time of one kernel below which a way in steps is taken: predictions of both are not that exact.
 const WORTH: f64 = 0.7;
-
-/// Seconds to sort an entry of an intermediate list into the tree of the next step.
-const SORT_SECONDS: f64 = 2e-8;
 
 /// Returns the step that comes first, or `None` if one kernel is predicted to be the best.
 ///
@@ -81,7 +83,7 @@ impl Known {
             .filter_map(|pair| {
                 let part =
                     self.part(&pair).filter(|part| part.result_bytes() <= self.most_bytes)?;
-                let seconds = part.kernel_seconds(left)? + part.sort_seconds();
+                let seconds = part.kernel_seconds(left)?;
                 Some((seconds, Step { inputs: pair, known: part }))
             })
             .collect();
@@ -122,10 +124,12 @@ impl Known {
         let output = Access { tensor: self.name(), indices };
         let factors = inputs.iter().map(|&input| self.expr.inputs[input].clone()).collect();
         let patterns = inputs.iter().map(|&input| self.patterns[input].clone()).collect();
+        let operands = inputs.iter().map(|&input| self.operands[input].clone()).collect();
+        let trees = inputs.iter().map(|&input| self.trees[input].clone()).collect();
         let expr = Expr { output, inputs: factors };
         let joins = self.joins_of(|input| inputs.iter().position(|&own| own == input));
         let form = ResultForm::Dense;
-        let mut part = Known { expr, patterns, joins, form, ..self.clone() };
+        let mut part = Known { expr, patterns, operands, trees, joins, form, ..self.clone() };
         part.form = part.suited_form();
         Some(part)
     }
@@ -168,9 +172,13 @@ impl Known {
         for &input in step.inputs.iter().rev() {
             rest.expr.inputs.remove(input);
             rest.patterns.remove(input);
+            rest.operands.remove(input);
+            rest.trees.remove(input);
         }
         rest.expr.inputs.push(step.known.expr.output.clone());
         rest.patterns.push(step.known.result_pattern());
+        rest.operands.push(None);
+        rest.trees.push(Vec::new());
         rest
     }
 
@@ -213,14 +221,28 @@ impl Known {
             value_bytes: self.value_bytes,
             result: self.form,
             join,
+            storing: Some(self.storing()),
         })
+    }
+
+    /// Returns the trees that there are, by the indices of their levels.
+    fn storing(&self) -> Storing {
+        let of = |(input, layouts): (usize, &Vec<TreeLayout>)| {
+            let indices = &self.expr.inputs[input].indices;
+            let tree = |layout: &TreeLayout| {
+                let levels = layout.order.modes().iter().map(|&mode| indices[mode]).collect();
+                StoredTree { input, levels, fused: layout.fused }
+            };
+            layouts.iter().map(tree).collect::<Vec<_>>()
+        };
+        Storing { trees: self.trees.iter().enumerate().flat_map(of).collect() }
     }
 
     fn problem(&self) -> Option<Problem> {
         self.request().map(|request| request.problem_on(&[]))
     }
 
-    /// Returns the predicted seconds of one kernel; `None` if no more are to be searched, or there is none.
+    /// Returns the predicted seconds of one kernel and of the trees that it needs; `None` if no more are to be searched, or there is none.
     fn kernel_seconds(&self, left: &mut usize) -> Option<f64> {
         *left = left.checked_sub(1)?;
         let machine = Machine::here();
@@ -234,7 +256,7 @@ impl Known {
         let found = default_scheduler()
             .search_storages(&problem, &storages(&problem), machine, &limits)
             .ok()?;
-        found.candidates.first().map(|best| best.seconds)
+        found.candidates.first().map(OrderedCandidate::total)
     }
 
     /// Returns the bytes of the result while the next step is built from it: twice, as it is made and as it is read.
@@ -251,12 +273,6 @@ impl Known {
             }
         };
         once.saturating_mul(2)
-    }
-
-    /// Returns the seconds to build the tree of the result.
-    fn sort_seconds(&self) -> f64 {
-        let sorted = self.problem().filter(|problem| problem.output == OutputForm::Assembled);
-        sorted.map_or(0.0, |problem| problem.assembled_elements() as f64 * SORT_SECONDS)
     }
 
     /// Returns the form that suits the result: see [`suited_form`].

@@ -15,6 +15,7 @@ mod preview;
 mod request;
 mod saved_choices;
 mod shared;
+mod stored_trees;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -44,6 +45,7 @@ pub use preview::preview;
 pub use request::{Request, ResultForm, SparseInput};
 pub use saved_choices::{Choice, Choices, Fingerprint};
 pub use shared::{Roots, best_tree};
+pub use stored_trees::{Operand, StoredTrees};
 
 /// A scheduled expression bound to its sparse operands.
 ///

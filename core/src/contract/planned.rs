@@ -5,7 +5,7 @@ use std::sync::Arc;
 use decompose_formats::{Coo, Csf, ModeOrder, Value};
 
 use crate::autoschedule::OrderedCandidate;
-use crate::contract::{Contraction, Request};
+use crate::contract::{Contraction, Operand, Request, StoredTrees};
 use crate::cost::Cost;
 use crate::error::CoreError;
 use crate::runtime::Toolchain;
@@ -25,6 +25,8 @@ pub struct Planned {
     pub cost: Cost,
     /// Predicted seconds on all threads.
     pub seconds: f64,
+    /// Predicted seconds to build the trees, where they count ([`Problem::storing`]); zero otherwise.
+    pub storing: f64,
     /// Bytes of private copies of the output.
     pub side_bytes: u64,
 }
@@ -34,9 +36,9 @@ impl Planned {
     pub fn of(request: &Request, base: &Problem, found: OrderedCandidate) -> Planned {
         let problem = found.storage.problem(base);
         let trees = trees(request, &problem);
-        let OrderedCandidate { candidate, seconds, side_bytes, .. } = found;
+        let OrderedCandidate { candidate, seconds, storing, side_bytes, .. } = found;
         let (schedule, cost) = (candidate.schedule, candidate.cost);
-        Planned { trees, problem, schedule, cost, seconds, side_bytes }
+        Planned { trees, problem, schedule, cost, seconds, storing, side_bytes }
     }
 
     /// Returns the trees, with the names of their operands if there are several.
@@ -49,7 +51,9 @@ impl Planned {
         self.problem.sparse.iter().zip(&self.trees).map(one).collect::<Vec<_>>().join(", ")
     }
 
-    /// Builds the tree of each sparse operand; references to a tensor that are laid out alike share one.
+    /// Builds the tree of each sparse operand unless it is stored; references to a tensor that are laid out alike share one.
+    ///
+    /// `operands` says what each input is; `None` for a result in between, whose tree nothing else reads.
     ///
     /// # Errors
     ///
@@ -57,6 +61,8 @@ impl Planned {
     pub fn build_trees<V: Value>(
         &self,
         mut lists: Vec<(usize, Coo<V>)>,
+        operands: &[Option<Operand>],
+        stored: &mut StoredTrees<V>,
     ) -> Result<Vec<Arc<Csf<V>>>, CoreError> {
         let mut trees: Vec<Arc<Csf<V>>> = Vec::with_capacity(self.trees.len());
         let shared: Vec<Option<usize>> =
@@ -67,10 +73,18 @@ impl Planned {
                 lists.retain(|(input, _)| *input != x.input);
                 continue;
             }
+            let operand = operands.get(x.input).and_then(Option::as_ref);
             let at = lists.iter().position(|(input, _)| *input == x.input);
             let at = at.ok_or_else(|| CoreError::Internal("an operand without a list".into()))?;
             let (_, list) = lists.swap_remove(at);
-            trees.push(Arc::new(Csf::build(list, &layout.order)?.fuse(layout.fused)));
+            let tree = match operand.and_then(|operand| stored.get(operand, layout)) {
+                Some(tree) => tree,
+                None => Arc::new(Csf::build(list, &layout.order)?.fuse(layout.fused)),
+            };
+            if let Some(operand) = operand {
+                stored.put(operand, layout, &tree);
+            }
+            trees.push(tree);
         }
         Ok(trees)
     }
@@ -99,7 +113,7 @@ impl Planned {
         lists: Vec<(usize, Coo<V>)>,
         toolchain: &Toolchain,
     ) -> Result<Contraction<V>, CoreError> {
-        let trees = self.build_trees(lists)?;
+        let trees = self.build_trees(lists, &[], &mut StoredTrees::default())?;
         Contraction::joining(&self.problem, &self.schedule, trees, toolchain)
     }
 }

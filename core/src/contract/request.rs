@@ -5,7 +5,7 @@ use decompose_formats::stats::PatternCounts;
 use crate::contract::no_sparse;
 use crate::einsum::{Expr, Extents, Index};
 use crate::error::CoreError;
-use crate::schedule::{JoinCounts, OutputForm, Pattern, Problem, SparseOperand};
+use crate::schedule::{JoinCounts, OutputForm, Pattern, Problem, SparseOperand, Storing};
 use crate::sweep::TreeLayout;
 
 /// A sparse operand of a request.
@@ -32,6 +32,8 @@ pub struct Request {
     pub result: ResultForm,
     /// What the join of the sparse operands has, if it was counted.
     pub join: Option<JoinCounts>,
+    /// Which trees there are, where the time to build the others counts, as for a kernel that runs once.
+    pub storing: Option<Storing>,
 }
 
 /// How a result is wanted.
@@ -95,7 +97,8 @@ impl Request {
             pattern: Pattern::of(counts, &expr.inputs[input].indices),
         };
         let sparse = sparse.iter().map(pattern).collect();
-        Ok(Request { expr, extents, sparse, value_bytes: 8, result: ResultForm::Dense, join: None })
+        let (value_bytes, result) = (8, ResultForm::Dense);
+        Ok(Request { expr, extents, sparse, value_bytes, result, join: None, storing: None })
     }
 
     /// Returns the modes of a sparse input, named by their indices.
@@ -125,6 +128,7 @@ impl Request {
         let mut problem = Problem::joining(expr, extents, operands.collect());
         problem.value_bytes = self.value_bytes;
         problem.join = self.join;
+        problem.storing.clone_from(&self.storing);
         let number = self.expr.output.indices.is_empty();
         if self.result == ResultForm::Sparse && !problem.has_pattern_output() && !number {
             problem.output = OutputForm::Assembled;

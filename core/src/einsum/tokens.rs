@@ -31,19 +31,25 @@ pub(super) fn tokens(text: &str) -> Vec<Token> {
             _ if first.is_ascii_alphabetic() || first == '_' => {
                 begin + length(&text[begin..], |c| c.is_ascii_alphanumeric() || c == '_')
             }
-            _ if first.is_ascii_digit() => begin + number_length(&text[begin..]),
+            _ if begins_number(&text[begin..]) => begin + number_length(&text[begin..]),
             _ => begin + first.len_utf8(),
         };
         while rest.next_if(|&(at, _)| at < end).is_some() {}
         let word = &text[begin..end];
         let kind = match word.parse() {
-            Ok(number) if first.is_ascii_digit() => TokenKind::Number(number),
+            Ok(number) if begins_number(word) => TokenKind::Number(number),
             _ if first.is_ascii_alphabetic() || first == '_' => TokenKind::Word(word.to_owned()),
             _ => TokenKind::Sign(first),
         };
         found.push(Token { kind, begin, end });
     }
     found
+}
+
+/// Tells whether `text` begins with a digit, or with a point before one.
+fn begins_number(text: &str) -> bool {
+    text.trim_start_matches('.').starts_with(|c: char| c.is_ascii_digit())
+        && !text.starts_with("..")
 }
 
 /// Returns the bytes at the beginning of `text` that belong to a decimal number.
@@ -79,6 +85,8 @@ mod tests {
         assert_eq!(kinds("a1(i) "), [word("a1"), sign('('), word("i"), sign(')')]);
         assert_eq!(kinds("2.5e-3*x"), [number(2.5e-3), sign('*'), word("x")]);
         assert_eq!(kinds("1-2e"), [number(1.0), sign('-'), number(2.0), word("e")]);
+        assert_eq!(kinds(".5*x"), [number(0.5), sign('*'), word("x")]);
+        assert_eq!(kinds("..5"), [sign('.'), number(0.5)]);
         assert_eq!(kinds("é…"), [sign('é'), sign('…')]);
         assert_eq!(tokens(" ab").first().map(|token| (token.begin, token.end)), Some((1, 3)));
     }

@@ -25,7 +25,9 @@ pub(crate) use legal::MOST_WORKSPACE_CELLS;
 pub use legal::Rule;
 pub use pattern::Pattern;
 pub(crate) use pattern::spread_pairs;
-pub use problem::{JoinCounts, OutputForm, Packing, Problem, SparseOperand, has_pattern_of};
+pub use problem::{
+    JoinCounts, OutputForm, Packing, Problem, SparseOperand, StoredTree, Storing, has_pattern_of,
+};
 pub use workspace::Workspace;
 
 /// All decisions about one kernel.

@@ -27,6 +27,26 @@ pub struct Problem {
     pub optimisations: Optimisations,
     /// What the join of the sparse operands has, if it was counted.
     pub join: Option<JoinCounts>,
+    /// Which trees there are, where the time to build the others counts; `None`: it does not, since the kernel runs often.
+    pub storing: Option<Storing>,
+}
+
+/// What is stored already when a kernel runs once, for which the trees of its sparse operands are built.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Storing {
+    /// The trees that are there; lists are there too, sorted by their modes.
+    pub trees: Vec<StoredTree>,
+}
+
+/// A sparse operand as a tree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredTree {
+    /// Which input of the expression it is.
+    pub input: usize,
+    /// The indices of its levels, outermost first.
+    pub levels: Vec<Index>,
+    /// How many of the last levels are fused; 1 is plain CSF.
+    pub fused: usize,
 }
 
 /// What was counted of a join of sparse operands.
@@ -182,6 +202,7 @@ impl Problem {
             value_bytes: VALUE_BYTES,
             optimisations: Optimisations::default(),
             join: None,
+            storing: None,
         }
     }
 

@@ -212,7 +212,7 @@ impl<V: Value> Coo<V> {
     }
 
     /// Tells whether no other list, tree or file has arrays of this one.
-    pub(crate) fn is_own(&self) -> bool {
+    pub fn is_own(&self) -> bool {
         self.values.is_own() && self.coords.iter().all(Ints::is_own)
     }
 

@@ -55,7 +55,7 @@ pub(crate) fn measure<V: Value>(
 
 /// Foresees the sort of a list and the upper levels of its tree.
 fn foresee_tree<V: Value>(tensor: &Coo<V>) -> Result<(), Failure> {
-    let bytes = tree_of(tensor, &ModeOrder::natural(tensor.order()), 1);
+    let bytes = tree_of(tensor, &ModeOrder::natural(tensor.order()), 1, 0);
     Ok(memory::foresee(bytes, || "the sort and the tree".into(), "measure a smaller tensor")?)
 }
 

@@ -9,15 +9,16 @@ use decompose_core::autoschedule::SearchLimits;
 use decompose_core::compute::{
     Evaluator, Known, Operands, Tensor, contract_dense, dense_bytes, run,
 };
-use decompose_core::contract::Contraction;
+use decompose_core::contract::{Contraction, StoredTrees};
 use decompose_core::error::CoreError;
 use decompose_core::runtime::Toolchain;
 use decompose_formats::stats::grouped;
-use decompose_formats::{DenseTensor, Matrix, Value};
+use decompose_formats::{Coo, DenseTensor, Matrix, Value};
 
 use crate::einsum::args::EinsumArgs;
 use crate::einsum::memory::EinsumForecast;
 use crate::failure::Failure;
+use crate::run::memory::{list_bytes, tree_of};
 use crate::schedule::choose::{Chooser, Pick, Selection};
 use crate::schedule::decide::{self, Effort, When};
 use crate::schedule::table;
@@ -58,7 +59,16 @@ impl<V: Value> Evaluator<V> for Kernels<'_, V> {
         Ok(self.screen.phase("count", work).0)
     }
 
-    fn product(&mut self, known: &Known, tensors: Vec<Tensor<V>>) -> Result<Tensor<V>, Failure> {
+    fn is_read_later(&self, name: &str) -> bool {
+        self.reads.get(name).is_some_and(|&reads| reads > 0)
+    }
+
+    fn product(
+        &mut self,
+        known: &Known,
+        tensors: Vec<Tensor<V>>,
+        stored: &mut StoredTrees<V>,
+    ) -> Result<Tensor<V>, Failure> {
         let text = known.expr.to_string();
         if !self.written.contains(&text) {
             self.screen.line(format!("step     {text}"));
@@ -82,10 +92,18 @@ impl<V: Value> Evaluator<V> for Kernels<'_, V> {
         };
         let plan = decide::plan(&chooser, &operands.sparse, &effort, self.screen)?;
         self.tell_plan(&plan);
-        let limit = self.args.output.max_memory;
-        let forecast = EinsumForecast::new(plan.choice(), &operands.sparse, self.threads, limit);
+        let (pick, limit) = (plan.choice(), self.args.output.max_memory);
+        let foreseen = |stored: &StoredTrees<V>| {
+            let tree = self.tree_bytes((pick, known), &operands.sparse, stored);
+            EinsumForecast::new::<V>(pick, tree, self.threads, limit)
+        };
+        let mut forecast = foreseen(stored);
+        if !forecast.fits() && !stored.is_empty() {
+            stored.give_up_all();
+            forecast = foreseen(stored);
+        }
         forecast.check()?;
-        self.compute(plan.choice(), operands, forecast)
+        self.compute((pick, known), operands, stored, forecast)
     }
 }
 
@@ -103,14 +121,40 @@ impl<V: Value> Kernels<'_, V> {
         let (label, trees) = (table::label(pick), pick.trees_typed());
         self.screen.line(format!("schedule {label} on {tree} {trees}"));
         let how = crate::schedule::how(plan).replace('\n', "\n         ");
-        self.screen.line(format!("         {:.2e} s predicted\n{how}", pick.seconds));
+        let trees = match pick.storing {
+            0.0 => String::new(),
+            seconds => format!(", {seconds:.2e} s to build the {tree}"),
+        };
+        self.screen.line(format!("         {:.2e} s predicted{trees}\n{how}", pick.seconds));
+    }
+
+    /// Returns the bytes that the trees take which are built of `lists`, by input.
+    fn tree_bytes(
+        &self,
+        (pick, known): (&Pick, &Known),
+        lists: &[(usize, Coo<V>)],
+        stored: &StoredTrees<V>,
+    ) -> u64 {
+        let trees = pick.problem.sparse.iter().zip(&pick.trees).map(|(x, layout)| {
+            let operand = known.operands.get(x.input).and_then(Option::as_ref);
+            if operand.is_some_and(|operand| stored.get(operand, layout).is_some()) {
+                return 0;
+            }
+            let list = lists.iter().find(|(input, _)| *input == x.input).map(|(_, list)| list);
+            // A list that is read again stays mapped from its file.
+            let again = self.tensors.contains_key(&known.expr.inputs[x.input].tensor);
+            let bytes = |list: &Coo<V>| if again { 0 } else { list_bytes(list) };
+            list.map_or(0, |list| tree_of(list, &layout.order, layout.fused, bytes(list)))
+        });
+        trees.fold(0, u64::saturating_add)
     }
 
     /// Builds the trees and the kernel and runs it.
     fn compute(
         &mut self,
-        pick: &Pick,
+        (pick, known): (&Pick, &Known),
         operands: Operands<V>,
+        stored: &mut StoredTrees<V>,
         forecast: EinsumForecast,
     ) -> Result<Tensor<V>, Failure> {
         let toolchain = match self.args.output.no_codegen {
@@ -120,7 +164,7 @@ impl<V: Value> Kernels<'_, V> {
         let Operands { sparse, dense } = operands;
         forecast.build()?;
         let (built, seconds) = self.screen.phase("build", || -> Result<_, CoreError> {
-            let trees = pick.build_trees(sparse)?;
+            let trees = pick.build_trees(sparse, &known.operands, stored)?;
             let start = Instant::now();
             let made = Contraction::joining(&pick.problem, &pick.schedule, trees, &toolchain)?;
             Ok((made, start.elapsed().as_secs_f64()))

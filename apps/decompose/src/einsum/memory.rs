@@ -5,10 +5,9 @@ use std::fmt;
 use decompose_common::machine::{resident_bytes, size};
 use decompose_common::memory::{self, Limit};
 use decompose_core::schedule::{OutputForm, Problem, Workspace};
-use decompose_formats::{Coo, Value};
+use decompose_formats::Value;
 
 use crate::failure::Failure;
-use crate::run::memory::tree_of;
 use crate::schedule::choose::Pick;
 use crate::schedule::measure::output_bytes;
 
@@ -34,22 +33,18 @@ const REMEDY: &str = "use --precision f32 or fewer --threads";
 const REMEDY_LIST: &str = "write a list of non-zeros (--out to .tns, .mtx, .ttx or .dtb)";
 
 impl EinsumForecast {
-    /// Predicts the run of `pick` on `tensors`, by input, with `threads` threads.
+    /// Predicts the run of `pick` with `threads` threads; the building of its trees takes `tree` bytes beside what is held.
     pub(crate) fn new<V: Value>(
         pick: &Pick,
-        tensors: &[(usize, Coo<V>)],
+        tree: u64,
         threads: usize,
         max_memory: Option<u64>,
     ) -> EinsumForecast {
-        let trees = pick.problem.sparse.iter().zip(&pick.trees).map(|(x, tree)| {
-            let own = tensors.iter().find(|(input, _)| *input == x.input);
-            own.map_or(0, |(_, tensor)| tree_of(tensor, &tree.order, tree.fused))
-        });
         let held = resident_bytes().unwrap_or(0);
         let buffers = pick.cost.buffer_elements.saturating_mul((threads * V::BYTES) as u64);
         EinsumForecast {
             held,
-            tree: trees.fold(0, u64::saturating_add),
+            tree,
             packed: dense_inputs(&pick.problem),
             output: match pick.schedule.workspace {
                 Some(_) => output_bytes(&pick.problem),
@@ -72,9 +67,19 @@ impl EinsumForecast {
         parts.into_iter().fold(self.held, u64::saturating_add)
     }
 
+    /// Tells whether the run fits.
+    pub(crate) fn fits(&self) -> bool {
+        self.exceeded().is_none()
+    }
+
+    /// Returns the limit that the run exceeds, if it does.
+    fn exceeded(&self) -> Option<Limit> {
+        self.limit.filter(|limit| self.peak() > limit.bytes)
+    }
+
     /// Refuses a run that does not fit.
     pub(crate) fn check(&self) -> Result<(), Failure> {
-        match self.limit.filter(|limit| self.peak() > limit.bytes) {
+        match self.exceeded() {
             None => Ok(()),
             Some(Limit { bytes, source }) => {
                 let (need, limit) = (size(self.peak()), size(bytes));

@@ -11,6 +11,7 @@ mod write;
 use decompose_common::memory::{left, limit, set_limit};
 use decompose_common::progress::{Screen, Verbosity};
 use decompose_core::compute::{Steps, Tensor, Wanted, assign};
+use decompose_core::contract::StoredTrees;
 use decompose_core::einsum::Assignment;
 use decompose_formats::{Value, counted};
 use ndarray_npy::WritableElement;
@@ -65,8 +66,9 @@ fn run_in<V: Value + WritableElement>(args: &EinsumArgs, threads: usize) -> Resu
     let lists = program.lists(|name| files.is_sparse(name));
     let mut kernels =
         Kernels { args, threads, screen: &mut screen, tensors, lists, reads, written };
+    let mut stored = StoredTrees::default();
     for assignment in &program.assignments {
-        let result = compute(assignment, &outputs, &mut kernels)?;
+        let result = compute(assignment, &outputs, &mut stored, &mut kernels)?;
         let name = &assignment.output.tensor;
         warn_of_odd_values(assignment, &result, kernels.screen);
         tell_number(assignment, &result)?;
@@ -81,6 +83,7 @@ fn run_in<V: Value + WritableElement>(args: &EinsumArgs, threads: usize) -> Resu
 fn compute<V: Value>(
     assignment: &Assignment,
     outputs: &Outputs<'_>,
+    stored: &mut StoredTrees<V>,
     kernels: &mut Kernels<'_, V>,
 ) -> Result<Tensor<V>, Failure> {
     let products = 0..assignment.summands.len();
@@ -96,7 +99,7 @@ fn compute<V: Value>(
     let form = outputs.form(&assignment.output.tensor);
     // An intermediate result leaves room for those after it.
     let most_bytes = left().map_or(u64::MAX, |bytes| bytes / 2);
-    assign(assignment, Wanted { form, steps, most_bytes }, kernels)
+    assign(assignment, Wanted { form, steps, most_bytes }, stored, kernels)
 }
 
 /// Says which letters stand for which names.

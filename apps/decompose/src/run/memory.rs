@@ -75,9 +75,17 @@ pub(crate) fn sort_of<V: Value>(tensor: &Coo<V>) -> Result<(), Failure> {
     Ok(memory::foresee(tensor.sort_bytes(None), what, "raise --max-memory")?)
 }
 
-/// Returns the bytes in which a list becomes the tree of `order` with `tail` fused levels, beside its arrays: the
-/// memory of a sort unless it is sorted so, or the levels above the fused ones, each with a bit an entry.
-pub(crate) fn tree_of<V: Value>(tensor: &Coo<V>, order: &ModeOrder, tail: usize) -> u64 {
+/// Returns the bytes in which a list becomes the tree of `order` with `tail` fused levels, beside its arrays.
+///
+/// First its columns become narrow, one after another, or all arrays in memory of their own if they are mapped from a
+/// file, of which `released` bytes go then.  What follows is the memory of a sort unless it is sorted so, or the
+/// levels above the fused ones, each with a bit an entry.
+pub(crate) fn tree_of<V: Value>(
+    tensor: &Coo<V>,
+    order: &ModeOrder,
+    tail: usize,
+    released: u64,
+) -> u64 {
     let nnz = tensor.nnz() as u64;
     let pointer = Width::below(nnz + 1).bytes() as u64;
     let upper = order.modes().iter().take(tensor.order().saturating_sub(tail));
@@ -89,7 +97,28 @@ pub(crate) fn tree_of<V: Value>(tensor: &Coo<V>, order: &ModeOrder, tail: usize)
     });
     let levels: u64 = levels.sum();
     let sort = if tensor.is_sorted_by(order) { 0 } else { tensor.sort_bytes(None) };
-    sort.max(levels)
+    match tensor.is_own() {
+        true => widest_narrowed(tensor).max(sort.max(levels)),
+        false => {
+            let narrow = narrow_list(tensor);
+            narrow.max((narrow + sort.max(levels)).saturating_sub(released))
+        }
+    }
+}
+
+/// Returns the bytes of the arrays of a list.
+pub(crate) fn list_bytes<V: Value>(tensor: &Coo<V>) -> u64 {
+    let columns: u64 = (0..tensor.order()).map(|mode| tensor.coords(mode).bytes()).sum();
+    columns + (tensor.nnz() * V::BYTES) as u64
+}
+
+/// Returns the bytes of the widest column that becomes narrower in a tree.
+fn widest_narrowed<V: Value>(tensor: &Coo<V>) -> u64 {
+    let becomes = |mode: usize| match narrow_column(tensor, mode) {
+        bytes if bytes < tensor.coords(mode).bytes() => bytes,
+        _ => 0,
+    };
+    (0..tensor.order()).map(becomes).max().unwrap_or(0)
 }
 
 /// Says what was held at the peak, and what was expected.
@@ -234,12 +263,7 @@ impl Forecast {
 
     /// The bytes held while the columns of the list become as narrow as levels of trees.
     pub(crate) fn narrowing<V: Value>(&self, tensor: &Coo<V>) -> u64 {
-        let becomes = |mode: usize| match narrow_column(tensor, mode) {
-            bytes if bytes < tensor.coords(mode).bytes() => bytes,
-            _ => 0,
-        };
-        let widest = (0..tensor.order()).map(becomes).max().unwrap_or(0);
-        (self.list + widest).max(self.mapped + narrow_list(tensor))
+        (self.list + widest_narrowed(tensor)).max(self.mapped + narrow_list(tensor))
     }
 
     /// Adds `kept` bytes of trees and `copies` of outputs, for which memory of `building` bytes is

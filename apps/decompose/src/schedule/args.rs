@@ -32,6 +32,9 @@ pub(crate) struct ScheduleArgs {
     /// The most candidates that are listed or measured.  [default: 20 listed, 8 measured]
     #[arg(long, value_name = "K", value_parser = parse_count)]
     pub(crate) top: Option<usize>,
+    /// Count the time to build the trees too, as `decompose einsum` does: what is best for a kernel that runs once.
+    #[arg(long, conflicts_with = "measure")]
+    pub(crate) once: bool,
     /// Run the best candidates on the tensor, keep the fastest for `--scheduler measured`.
     #[arg(long)]
     pub(crate) measure: bool,

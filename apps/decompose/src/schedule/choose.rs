@@ -9,7 +9,7 @@ use decompose_core::autoschedule::{
     scheduler, storages,
 };
 use decompose_core::contract::{Choice, Choices, Fingerprint, RaceReport, Request, trees};
-use decompose_core::cost::{Machine, estimate, on_threads};
+use decompose_core::cost::{Machine, estimate, on_threads, storing_seconds};
 use decompose_core::error::CoreError;
 use decompose_core::schedule::{OutputForm, Problem, Schedule};
 use decompose_core::sweep::TreeLayout;
@@ -103,6 +103,10 @@ impl<'a> Chooser<'a> {
         threads: usize,
     ) -> Result<Chooser<'a>, Failure> {
         let mut base = request.problem_on(&[]);
+        if args.scheduler == Some(Search::Measured) {
+            // Kernels alone are measured.
+            base.storing = None;
+        }
         base.max_buffer_dims = args.max_buffer_dims.unwrap_or(base.max_buffer_dims);
         let machine = Machine { threads, ..Machine::here().clone() };
         let room = match args.scheduler {
@@ -225,7 +229,8 @@ impl<'a> Chooser<'a> {
         let threads = self.machine.threads;
         let threaded = on_threads(&problem, &schedule, &cost, &self.machine, threads);
         let (seconds, side_bytes) = (threaded.seconds, threaded.side_bytes);
-        Ok(Pick { trees, problem, schedule, cost, seconds, side_bytes })
+        let storing = storing_seconds(&problem, &self.machine);
+        Ok(Pick { trees, problem, schedule, cost, seconds, storing, side_bytes })
     }
 }
 

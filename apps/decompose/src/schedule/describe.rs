@@ -183,6 +183,9 @@ impl fmt::Display for CostLines<'_> {
         let threads = counted(*threads, "thread", "threads");
         writeln!(f, "{:<22}{:.3e} s on {threads}", "predicted", pick.seconds)?;
         writeln!(f, "{:<22}{:.3e} s on one core", "", cost.seconds)?;
+        if pick.storing > 0.0 {
+            writeln!(f, "{:<22}{:.3e} s to build the trees", "", pick.storing)?;
+        }
         writeln!(f, "{:<22}{:.3e}", "flops", cost.flops)?;
         writeln!(f, "{:<22}{:.3e} B", "gathered", cost.gathered_bytes)?;
         writeln!(f, "{:<22}{:.3e} B", "streamed", cost.streamed_bytes)?;

@@ -96,6 +96,7 @@ fn pick(pick: &Pick, time: Option<RaceTime>) -> Json {
         "schedule": pick.schedule.text(&pick.problem.expr),
         "predicted_seconds": pick.seconds,
         "core_seconds": cost.seconds,
+        "storing_seconds": pick.storing,
         "flops": cost.flops,
         "gathered_bytes": cost.gathered_bytes,
         "streamed_bytes": cost.streamed_bytes,

@@ -21,6 +21,7 @@ use decompose_common::progress::{Screen, Verbosity};
 use decompose_core::autoschedule::SearchLimits;
 use decompose_core::codegen::emit_c;
 use decompose_core::contract::preview;
+use decompose_core::schedule::Storing;
 use decompose_formats::Value;
 use decompose_formats::stats::grouped;
 use rayon::ThreadPoolBuilder;
@@ -67,7 +68,8 @@ fn run_in<V: Value>(args: &ScheduleArgs, threads: usize) -> Result<Done, Failure
         return Err(Failure::input("--measure runs candidates on a tensor, and there is none")
             .help(format!("give it with --tensor {name}=FILE")));
     }
-    let input = ScheduleInput::<V>::new((expr, names), &args.input, &mut screen)?;
+    let mut input = ScheduleInput::<V>::new((expr, names), &args.input, &mut screen)?;
+    input.request.storing = args.once.then(Storing::default);
     let chooser = Chooser::new(&input.request, &args.search, threads)?;
     let limits = if args.all { SearchLimits::all() } else { SearchLimits::default() };
     let effort = Effort {

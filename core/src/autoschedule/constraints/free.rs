@@ -152,7 +152,7 @@ impl Free<'_> {
                 let cost = estimate(&problem, &schedule, self.machine);
                 let candidate = Candidate { schedule, cost };
                 let one = ordered(&problem, &storage, candidate, self.machine);
-                found.push((one.seconds, one));
+                found.push((one.total(), one));
             }
         }
         found
@@ -193,7 +193,7 @@ impl Free<'_> {
             }
         }
         candidates.extend(fused);
-        candidates.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
+        candidates.sort_by(|a, b| a.total().total_cmp(&b.total()));
         candidates
     }
 }
