@@ -4,15 +4,20 @@
 //! cargo run --release -p decompose-core --example tree_times -- THREADS ROUNDS FILE...
 //! ```
 //!
-//! Prints `program,tensor,nnz,tree,threads,quantity,seconds`, a line a round; what the first round takes does not count.
-//! `predicted` is what a search over storages counts.
+//! Prints `round,program,tensor,rank,threads,precision,quantity,value,unit`; what the first round takes does not count.  The
+//! program `predicted` is what a search counts for a kernel that runs once.  Ranks are the orders of the levels.
 
 use std::error::Error;
 use std::io::Write;
+use std::path::Path;
 use std::time::Instant;
 
+use decompose_core::contract::Request;
+use decompose_core::cost::{Machine, storing_seconds};
+use decompose_core::schedule::{Problem, Storing};
+use decompose_core::sweep::TreeLayout;
 use decompose_formats::io::{self, Progress, ReadOptions, Source};
-use decompose_formats::{Coo, Csf, ModeOrder};
+use decompose_formats::{Coo, Csf, ModeOrder, PatternCounts};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -39,19 +44,33 @@ fn times(
     order: &ModeOrder,
     (threads, rounds): (usize, usize),
 ) -> Result<(), Box<dyn Error>> {
+    let tensor = Path::new(file).file_name().unwrap_or_default().to_string_lossy();
     let mut out = std::io::stdout().lock();
-    let nnz = list.nnz();
     for round in 0..=rounds {
         let own = list.clone();
         let start = Instant::now();
         let tree = Csf::build(own, order)?;
         let seconds = start.elapsed().as_secs_f64();
         if round > 0 {
-            writeln!(out, "decompose,{file},{nnz},{order},{threads},build,{seconds:.6}")?;
+            writeln!(
+                out,
+                "{round},decompose,{tensor},{order},{threads},f64,build,{seconds:.3e},s"
+            )?;
         }
         drop(tree);
     }
+    let seconds = predicted(list, order)?;
+    writeln!(out, "1,predicted,{tensor},{order},{threads},f64,build,{seconds:.3e},s")?;
     Ok(())
+}
+
+/// Returns the predicted seconds of the tree of `list`.
+fn predicted(list: &Coo<f64>, order: &ModeOrder) -> Result<f64, Box<dyn Error>> {
+    let letters: String = ('i'..).take(list.order()).collect();
+    let request = Request::new(format!("{letters}->i").parse()?, 0, &PatternCounts::of(list), &[])?;
+    let posed = request.problem(&TreeLayout::new(order.clone(), 1));
+    let problem = Problem { storing: Some(Storing::default()), ..posed };
+    Ok(storing_seconds(&problem, Machine::here()))
 }
 
 /// Returns all orders of the modes of a tensor.

@@ -59,8 +59,8 @@ pub(crate) struct FrontierArgs {
     /// 4 iterations and 5 accesses as rows of the frontier.
     #[arg(long, value_name = "N", value_parser = parse_stage)]
     pub(crate) stage: Option<usize>,
-    /// Emit row N of --frontier in the place of the model's choice; with --emit.
-    #[arg(long, value_name = "N", value_parser = parse_count, requires = "emit")]
+    /// Emit and draw row N of --frontier in the place of the model's choice; with --emit.
+    #[arg(long, value_name = "N", value_parser = parse_count, requires = "emit", conflicts_with = "json")]
     pub(crate) row: Option<usize>,
     /// A range of sizes for which nests are compared, as i=1000:1000000, nnz(B)=1e4:1e6 or sparsity=0.001:0.01.
     #[arg(long, value_name = "SIZE=FROM:TO")]

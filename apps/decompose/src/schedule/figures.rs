@@ -41,7 +41,7 @@ pub(crate) fn check(args: &ScheduleArgs) -> Result<(), Failure> {
 /// A figure that cannot be drawn or written is a warning: it never costs the answer.
 pub(crate) fn draw(
     args: &ScheduleArgs,
-    plan: &Selection,
+    (plan, pick): (&Selection, &Pick),
     stages: Option<&Compared>,
     screen: &Screen,
 ) -> Done {
@@ -56,7 +56,6 @@ pub(crate) fn draw(
         }
     };
     if let Some(file) = &args.output.plot {
-        let pick = plan.choice();
         let Pick { problem, schedule, .. } = pick;
         tell(match problem.expr.inputs.len() {
             0..NETWORK => nest_figure(problem, schedule)

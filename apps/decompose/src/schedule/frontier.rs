@@ -30,19 +30,23 @@ const NAMES: [&str; 6] =
 
 /// Refuses options that only `sparseauto` has, of another scheduler.
 pub(crate) fn check(args: &FrontierArgs, search: &SearchArgs) -> Result<(), Failure> {
-    let asked = args.frontier
-        || args.stage.is_some()
-        || args.plot_frontier.is_some()
-        || !args.range.is_empty()
-        || args.smt.is_some()
-        || args.row.is_some()
-        || !args.assume.is_empty();
-    if asked && !is_asked(search) {
+    if asks(args) && !is_asked(search) {
         let why = "--frontier, --plot-frontier, --stage, --row, --range, --assume and --smt are \
                    about sparseauto";
         return Err(Failure::input(why).help("add --scheduler sparseauto"));
     }
     Ok(())
+}
+
+/// Tells whether anything is asked of the stages or the frontier.
+pub(crate) fn asks(args: &FrontierArgs) -> bool {
+    args.frontier
+        || args.stage.is_some()
+        || args.plot_frontier.is_some()
+        || !args.range.is_empty()
+        || args.smt.is_some()
+        || args.row.is_some()
+        || !args.assume.is_empty()
 }
 
 /// Tells whether the scheduler is `sparseauto`.
@@ -72,8 +76,8 @@ impl Compared {
     ) -> Result<Compared, Failure> {
         let FrontierArgs { range, assume, smt, .. } = &args.frontier;
         let mut trees = chooser.problems();
-        let levels = |problem: &Problem| -> Vec<Vec<Index>> {
-            problem.sparse.iter().map(|x| x.levels.clone()).collect()
+        let levels = |problem: &Problem| -> Vec<(usize, Vec<Index>)> {
+            problem.sparse.iter().map(|x| (x.input, x.levels.clone())).collect()
         };
         let tree = trees.iter().position(|tree| levels(tree) == levels(&model.problem));
         let tree = tree.unwrap_or_else(|| {
@@ -310,7 +314,8 @@ impl Compared {
                 continue;
             }
             let mark = match (at == staged.chosen, point.origin) {
-                (true, _) => "*",
+                (true, Origin::Asked) => "*m",
+                (true, Origin::Searched) => "*",
                 (false, Origin::Asked) => "m",
                 (false, Origin::Searched) => "",
             };

@@ -39,7 +39,14 @@ impl<V: Value> ScheduleInput<V> {
         let options = args.extents.iter().chain(&args.dense);
         let mut known = Known::given(std::slice::from_ref(&assignment), options)?;
         let mut files: Vec<(usize, &Path)> = Vec::new();
-        for binding in &args.tensor {
+        for (at, binding) in args.tensor.iter().enumerate() {
+            let before = args.tensor[..at].iter().find(|before| before.name == binding.name);
+            if let Some(before) = before {
+                let (first, second) = (before.file.display(), binding.file.display());
+                let name = &binding.name;
+                let why = format!("operand `{name}` is given twice: {first} and {second}");
+                return Err(Failure::input(why));
+            }
             let inputs = expr::inputs_called(&expr, &binding.name)?.into_iter();
             files.extend(inputs.map(|input| (input, binding.file.as_path())));
         }

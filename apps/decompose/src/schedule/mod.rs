@@ -21,6 +21,7 @@ use decompose_common::progress::{Screen, Verbosity};
 use decompose_core::autoschedule::SearchLimits;
 use decompose_core::codegen::emit_c;
 use decompose_core::contract::preview;
+use decompose_core::einsum::Access;
 use decompose_core::schedule::Storing;
 use decompose_formats::Value;
 use decompose_formats::stats::grouped;
@@ -31,7 +32,7 @@ use crate::cli::Done;
 use crate::failure::Failure;
 use crate::run::args::Precision;
 use crate::schedule::args::Emit;
-use crate::schedule::choose::{Chooser, Selection};
+use crate::schedule::choose::{Chooser, Pick, Selection};
 use crate::schedule::decide::{Effort, When};
 use crate::schedule::frontier::Compared;
 use crate::schedule::input::ScheduleInput;
@@ -81,7 +82,14 @@ fn run_in<V: Value>(args: &ScheduleArgs, threads: usize) -> Result<Done, Failure
     let tensors = &input.tensors;
     let mut plan = decide::searched(&chooser, tensors, &effort, &mut screen)?;
     let stages = match frontier::is_asked(&args.search) {
-        true => Some(Compared::new(args, &chooser, plan.choice(), &input.names)?),
+        true => match Compared::new(args, &chooser, plan.choice(), &input.names) {
+            Ok(stages) => Some(stages),
+            Err(failure) if frontier::asks(&args.frontier) => return Err(failure),
+            Err(failure) => {
+                screen.warn(format!("without the stages: {}", failure.message()));
+                None
+            }
+        },
         false => None,
     };
     for warning in stages.iter().flat_map(Compared::warnings) {
@@ -98,9 +106,22 @@ fn run_in<V: Value>(args: &ScheduleArgs, threads: usize) -> Result<Done, Failure
         let (top, budget) = (plan.picks.len(), effort.budget_seconds);
         plan = measure::measure(plan, tensors, (top, budget), &chooser, &mut screen)?;
     }
-    let drawn = figures::draw(args, &plan, stages.as_ref(), &screen);
+    let pick = shown(args, &plan, stages.as_ref())?;
+    let drawn = figures::draw(args, (&plan, pick), stages.as_ref(), &screen);
     tell(args, &input, (&plan, stages.as_ref()), threads)?;
     Ok(if interrupt::requested() { Done::Interrupted } else { drawn })
+}
+
+/// Returns the schedule that is printed and drawn: the row of the frontier that was asked for, or the choice.
+fn shown<'a>(
+    args: &ScheduleArgs,
+    plan: &'a Selection,
+    stages: Option<&'a Compared>,
+) -> Result<&'a Pick, Failure> {
+    match (args.frontier.row, stages) {
+        (Some(row), Some(stages)) => stages.row(row),
+        _ => Ok(plan.choice()),
+    }
 }
 
 /// Prints what was asked for.
@@ -110,10 +131,7 @@ fn tell<V: Value>(
     (plan, stages): (&Selection, Option<&Compared>),
     threads: usize,
 ) -> Result<(), Failure> {
-    let pick = match (args.frontier.row, stages) {
-        (Some(row), Some(stages)) => stages.row(row)?,
-        _ => plan.choice(),
-    };
+    let pick = shown(args, plan, stages)?;
     let text = match args.output.emit {
         Some(Emit::Nest) => pick.schedule.text(&pick.problem.expr),
         Some(Emit::Ir) => preview(&pick.problem, &pick.schedule)?.to_string(),
@@ -148,8 +166,12 @@ fn report<V: Value>(
     if !names.is_empty() {
         text += &format!("{:<22}{}\n", "indices", names.join(", "));
     }
+    let operands = request.expr.operand_names();
     for (x, (nnz, source)) in request.sparse.iter().zip(&input.sources) {
-        let access = &request.expr.inputs[x.input];
+        let access = Access {
+            tensor: operands[x.input].clone(),
+            indices: request.expr.inputs[x.input].indices.clone(),
+        };
         let extents = access.indices.iter().map(|&index| request.extents.of(index).to_string());
         let extents = extents.collect::<Vec<_>>().join(" x ");
         let entries = if *nnz == 1 { "non-zero" } else { "non-zeros" };

@@ -57,9 +57,19 @@ pub struct Nests<'s, 'a> {
 impl<'s, 'a> Nests<'s, 'a> {
     /// Counts the nests of `space`.
     pub fn of(space: &'s Space<'a>) -> Nests<'s, 'a> {
-        let mut solver = Solver::new(space, Count, Work::new(u64::MAX));
+        Nests::within(space, u64::MAX)
+    }
+
+    /// Counts the nests of `space` in at most `work` choices, and some of them where these end.
+    pub fn within(space: &'s Space<'a>, work: u64) -> Nests<'s, 'a> {
+        let mut solver = Solver::new(space, Count, Work::new(work));
         let count = solver.solve();
         Nests { solver, count, next: 0 }
+    }
+
+    /// Tells whether the work ended before all nests were counted.
+    pub fn is_cut(&self) -> bool {
+        self.solver.work.is_spent()
     }
 
     /// Returns how many there are; saturates.

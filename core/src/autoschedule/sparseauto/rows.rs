@@ -178,9 +178,9 @@ impl Rows {
         (pairs.len(), left.fold(0u128, |n, row| n.saturating_add(row.nests)))
     }
 
-    /// Returns the pairs of different trees that could not be compared, and whether the work ended.
-    pub(super) fn open(&self) -> (usize, bool) {
-        self.joined.as_ref().map_or((0, false), |(_, terms)| (terms.unknown, terms.work.cut))
+    /// Returns the pairs of different trees that could not be compared.
+    pub(super) fn open(&self) -> usize {
+        self.joined.as_ref().map_or(0, |(_, terms)| terms.unknown)
     }
 
     /// Returns the points of the rows that have a legal nest, the fewest iterations first.
@@ -205,8 +205,24 @@ impl Rows {
         points
     }
 
+    /// Marks the point whose nest was asked for, or adds it.
+    pub(super) fn add_asked(
+        &mut self,
+        nest: &AskedNest,
+        points: &mut Vec<FrontierPoint>,
+        found: &mut [Found<'_, '_, '_>],
+    ) {
+        let same = |point: &&mut FrontierPoint| {
+            point.tree == nest.tree && point.example == (nest.path.clone(), nest.nest.clone())
+        };
+        match points.iter_mut().find(same) {
+            Some(point) => point.origin = Origin::Asked,
+            None => points.extend(self.asked(nest, found)),
+        }
+    }
+
     /// Returns the point of a nest, and whether one of the rows beats it; `None` if it is no nest of its tree.
-    pub(super) fn asked(
+    fn asked(
         &mut self,
         asked: &AskedNest,
         found: &mut [Found<'_, '_, '_>],

@@ -121,7 +121,7 @@ pub struct Staged {
     pub undecided: usize,
     /// What the solver says of the comparisons, if one was asked.
     pub asked: Option<Asked>,
-    /// Whether the work ended before all nests were priced.
+    /// Whether the work ended before all nests were counted and priced.
     pub cut: bool,
 }
 
@@ -160,17 +160,19 @@ pub fn staged(trees: &[Problem], machine: &Machine, asked: &Stages) -> Result<St
         spaces.iter().map(domain).collect::<Result<_, _>>().map_err(refused)?;
     let domains: Vec<Domain> = domains.into_iter().collect::<Option<_>>().ok_or_else(many)?;
     let first = domains.first().ok_or_else(|| refused("there is no tree".into()))?;
-    let generated = spaces.iter().map(|space| Nests::of(space).total());
-    let mut stages = vec![report(0, generated.fold(0, u128::saturating_add), None, start)];
+    let max_work = (asked.max_work / trees.len() as u64).max(1);
+    let (generated, mut uncounted) = count_all(&spaces, max_work);
+    let mut stages = vec![report(0, generated, None, start)];
 
     let few = |stored: IndexSet| stored.len() < asked.memory_depth;
-    let max_work = (asked.max_work / trees.len() as u64).max(1);
     let search = |kept: Kept| -> Vec<Found<'_, '_, '_>> {
         let pairs = spaces.iter().zip(&domains);
         pairs.map(|(space, domain)| solved(space, domain, (kept, &few), max_work)).collect()
     };
     let start = Instant::now();
-    let depths = stage_1(&spaces, &domains, &few);
+    let depths = stage_1(&spaces, &domains, &few, max_work);
+    uncounted |= depths.is_cut;
+    let depths = depths.nests;
     let left = depths.iter().map(|(_, nests)| nests).fold(0u128, |n, m| n.saturating_add(*m));
     let listed = (asked.method == Method::Listed).then(|| search(Kept::All));
     let costs = |is_left: &dyn Fn(&NestCost) -> bool| {
@@ -199,8 +201,9 @@ pub fn staged(trees: &[Problem], machine: &Machine, asked: &Stages) -> Result<St
             asked.memory_depth
         )));
     }
-    let own = asked.nest.as_ref().and_then(|nest| rows.asked(nest, &mut found));
-    points.extend(own);
+    if let Some(nest) = &asked.nest {
+        rows.add_asked(nest, &mut points, &mut found);
+    }
     sort(&mut points);
     let start = Instant::now();
     stage_4(&mut points, &trees[0], machine);
@@ -208,12 +211,10 @@ pub fn staged(trees: &[Problem], machine: &Machine, asked: &Stages) -> Result<St
     let start = Instant::now();
     let chosen = stage_5(&mut points);
     stages.push(passed(5, &points, start));
-    let (open, ended) = rows.open();
+    let open = rows.open();
     let terms = || found.iter().map(|found| &found.solver.question.terms);
     let undecided = open + terms().map(|terms| terms.unknown).sum::<usize>();
-    let cut = ended
-        || terms().any(|terms| terms.work.cut)
-        || found.iter().any(|found| found.solver.work.is_spent());
+    let cut = uncounted || found.iter().any(|found| found.solver.work.is_spent());
     drop(found);
     Ok(Staged {
         stages,
@@ -224,6 +225,14 @@ pub fn staged(trees: &[Problem], machine: &Machine, asked: &Stages) -> Result<St
         undecided,
         asked: answers,
         cut,
+    })
+}
+
+/// Counts the nests of all spaces, in at most `max_work` choices each; tells whether these ended.
+fn count_all(spaces: &[Space<'_>], max_work: u64) -> (u128, bool) {
+    let counts = spaces.iter().map(|space| Nests::within(space, max_work));
+    counts.fold((0, false), |(all, cut), nests| {
+        (nests.total().saturating_add(all), cut | nests.is_cut())
     })
 }
 
@@ -249,23 +258,35 @@ fn pairs(costs: &[(NestCost, u128)], is_left: &dyn Fn(&NestCost) -> bool) -> usi
 /// Depths of loops and memory.
 type Depths = (u8, u8);
 
-/// Stage 1: counts the nests that store results as `may_store` says, by the depths of their loops and memory.
+/// Nests by their depths.
+struct Counted {
+    nests: Vec<(Depths, u128)>,
+    /// Whether the work ended before all were counted.
+    is_cut: bool,
+}
+
+/// Stage 1: counts the nests that store results as `may_store` says, by the depths of their loops and memory, in at most
+/// `max_work` choices a tree.
 fn stage_1(
     spaces: &[Space<'_>],
     domains: &[Domain],
     may_store: &dyn Fn(IndexSet) -> bool,
-) -> Vec<(Depths, u128)> {
+    max_work: u64,
+) -> Counted {
     let mut all: BTreeMap<Depths, u128> = BTreeMap::new();
+    let mut is_cut = false;
     for (space, domain) in spaces.iter().zip(domains) {
         let terms = Terms::new(domain.clone(), u64::MAX);
         let question = Costs { terms, kept: Kept::Depths, may_store };
-        let counts = Solver::new(space, question, Work::new(u64::MAX)).solve();
+        let mut solver = Solver::new(space, question, Work::new(max_work));
+        let counts = solver.solve();
+        is_cut |= solver.work.is_spent();
         for (cost, nests) in counts.iter() {
             let all = all.entry((cost.loops, cost.dims)).or_default();
             *all = all.saturating_add(*nests);
         }
     }
-    all.into_iter().collect()
+    Counted { nests: all.into_iter().collect(), is_cut }
 }
 
 fn depth_reports(depths: &[(Depths, u128)], best: &[Depths]) -> Vec<DepthReport> {

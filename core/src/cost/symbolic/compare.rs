@@ -1,6 +1,7 @@
 //! Whether one cost is at least another one for all sizes of a domain.
 //!
-//! 1. Each product of the smaller cost may have a larger one of its own in the other cost; then nothing is to be computed.
+//! 1. Each product of the smaller cost may have a larger one of its own in the other cost, by its factors or by a chain of
+//!    constraints between products; then nothing is to be computed.
 //! 2. The difference is linear in each variable, since no product has one twice.  Its least value over a box stands at a
 //!    corner.  Corners are computed in floating point, and exactly where the sign is in doubt.
 //! 3. A constraint between two products bounds products that have one of them as factors: with `m <= l`, `k*m` is at most
@@ -35,6 +36,8 @@ const MOST_BOXES: usize = 512;
 #[derive(Clone, Debug)]
 pub struct Comparisons {
     left: u64,
+    /// The most that one comparison may do.
+    one: u64,
     /// Whether a comparison was left open for want of work.
     pub cut: bool,
 }
@@ -42,7 +45,7 @@ pub struct Comparisons {
 impl Comparisons {
     /// Allows `most` products to be evaluated.
     pub fn new(most: u64) -> Comparisons {
-        Comparisons { left: most, cut: false }
+        Comparisons { left: most, one: MOST_PRODUCTS.min(most.div_ceil(PARTS)), cut: false }
     }
 
     /// Takes off `products`; `false` where fewer are left.
@@ -56,12 +59,19 @@ impl Comparisons {
 
     /// Returns the work of a single comparison.
     fn one(&self) -> Comparisons {
-        Comparisons::new(self.left.min(MOST_PRODUCTS))
+        let left = self.left.min(self.one);
+        Comparisons { left, one: left, cut: false }
     }
 }
 
 /// The most products that one comparison evaluates.
 const MOST_PRODUCTS: u64 = 1 << 20;
+
+/// No comparison takes more than one part in this many of the work of all.
+const PARTS: u64 = 64;
+
+/// Products that are looked at, one bounded by the next, to find that one is at most another.
+const MOST_LINKS: usize = 128;
 
 /// Boxes have two corners to the power of this many variables at most.
 const MOST_CORNERS: u32 = 14;
@@ -102,14 +112,20 @@ impl Domain {
             p.terms().iter().map(|(monomial, count)| (*count, self.variables(monomial))).collect()
         };
         let (more, less) = (sum(&more), sum(&less));
-        if self.is_covered(&less, &more) {
+        if self.is_covered(&less, &more, |set, other| self.is_factor(set, other)) {
+            return Answer::Always;
+        }
+        let links = self.links();
+        if !links.is_empty()
+            && self.is_covered(&less, &more, |set, other| self.is_linked(set, other, &links))
+        {
             return Answer::Always;
         }
         let mut one = work.one();
         let (all, answer) = (one.left, self.decided(Difference::of(more, less), &mut one));
         let used = all - one.left;
         // A comparison that ends for want of its own work is open; the others go on.
-        if !work.spend(used) || one.cut && all < MOST_PRODUCTS {
+        if !work.spend(used) || one.cut && all < work.one {
             work.cut = true;
         }
         answer
@@ -140,19 +156,56 @@ impl Domain {
         })
     }
 
-    /// Tells whether each product of `less` has one of `more` to itself that is at least as large.
-    fn is_covered(&self, less: &Sum, more: &Sum) -> bool {
+    /// Tells whether each product of `less` has one of `more` to itself that is at least as large, as far as `is_below`
+    /// tells it.
+    fn is_covered(&self, less: &Sum, more: &Sum, is_below: impl Fn(u64, u64) -> bool) -> bool {
         let mut left: Vec<u64> = more.iter().map(|(count, _)| *count).collect();
         less.iter().all(|&(mut count, set)| {
             for (left, &(_, other)) in left.iter_mut().zip(more) {
-                let (added, gone) = (other & !set, set & !other);
-                if added & !self.above_one == 0 && gone & self.above_one == 0 {
+                if *left > 0 && count > 0 && is_below(set, other) {
                     let used = count.min(*left);
                     (count, *left) = (count - used, *left - used);
                 }
             }
             count == 0
         })
+    }
+
+    /// Tells whether a product is at most another one, since all that it lacks is at least one, and all that it has
+    /// besides at most one.
+    fn is_factor(&self, set: u64, other: u64) -> bool {
+        let (added, gone) = (other & !set, set & !other);
+        added & !self.above_one == 0 && gone & self.above_one == 0
+    }
+
+    /// Tells whether a product is at most another one by a chain of bounds, each of a constraint between two products.
+    fn is_linked(&self, set: u64, other: u64, links: &[(u64, u64)]) -> bool {
+        let mut above = vec![set];
+        let mut at = 0;
+        while let Some(&product) = above.get(at) {
+            if self.is_factor(product, other) {
+                return true;
+            }
+            for &(small, large) in links {
+                let next = product & !small | large;
+                let fits = product & small == small && product & !small & large == 0;
+                if fits && above.len() < MOST_LINKS && !above.contains(&next) {
+                    above.push(next);
+                }
+            }
+            at += 1;
+        }
+        false
+    }
+
+    /// Returns the products that are at most others by a constraint: the smaller one and the larger one.
+    fn links(&self) -> Vec<(u64, u64)> {
+        let link = |one: &Constraint| {
+            let ([more], [less]) = (one.more.as_slice(), one.less.as_slice()) else { return None };
+            let sets = (set_of(&less.1)?, set_of(&more.1)?);
+            (more.0 <= less.0).then_some(sets)
+        };
+        self.constraints.iter().filter_map(link).collect()
     }
 
     fn settle(&self, difference: &Difference, work: &mut Comparisons) -> Answer {

@@ -138,7 +138,11 @@ impl FromStr for Range {
             return Err(format!("`{text}` ends before it begins"));
         }
         let least = if matches!(size, Size::Sparsity(_)) { 0.0 } else { 1.0 };
-        let most = if matches!(size, Size::Sparsity(_)) { 1.0 } else { super::domain::MOST };
+        let most = match size {
+            Size::Sparsity(_) => 1.0,
+            Size::Extent(_) => super::domain::MOST,
+            Size::Nonzeros(_) => super::domain::MOST.powi(2),
+        };
         if low < least || high > most || high <= 0.0 {
             return Err(format!("`{text}` leaves the range {least}:{most}"));
         }

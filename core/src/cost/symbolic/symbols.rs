@@ -83,7 +83,7 @@ impl Symbols {
 
     /// Returns the names of the sparse operands.
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
-        self.operands.iter().map(|operand| operand.name.as_str())
+        self.operands.iter().filter(|operand| !operand.again).map(|operand| operand.name.as_str())
     }
 
     /// Returns all levels of all sparse operands.

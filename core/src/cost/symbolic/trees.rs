@@ -54,8 +54,7 @@ impl Trees {
         };
         let new: Vec<(IndexSet, IndexSet)> =
             prefixes.iter().map(|&(input, all)| (all & first_of(input), all)).collect();
-        let known = chains.iter().filter(|(input, own)| set(own).is_subset(first_of(*input)));
-        let known = known.map(|&(input, own)| {
+        let known = chains.iter().map(|&(input, own)| {
             let levels =
                 (0..=own.len()).map(|count| (set(&own[..count]), first.first_levels(input, count)));
             let others = prefixes.iter().enumerate().filter(|(_, (other, _))| *other == input);
