@@ -10,9 +10,10 @@ use decompose_core::autoschedule::sparseauto::{
 };
 use decompose_core::autoschedule::storages;
 use decompose_core::cost::symbolic::{Monomial, Polynomial};
-use decompose_core::einsum::Index;
+use decompose_core::einsum::{Expr, Extents, Index};
 use decompose_core::nest::{Buffer, buffers};
-use decompose_core::schedule::Problem;
+use decompose_core::schedule::{Pattern, Problem, SparseOperand};
+use decompose_formats::PatternCounts;
 
 use products::{Draw, SDDMM_SPMM, SPMM_GEMM, machine, pose, problem, unbounded};
 
@@ -171,6 +172,26 @@ fn the_work_limit_holds_under_ranges() {
     // A range of non-zeros needs boxes; with little work the best so far is told, and that it is cut.
     let few = run("nnz(A)=1000:2000", 20_000);
     assert!(few.cut && !few.frontier.is_empty());
+}
+
+#[test]
+fn prefixes_of_every_operand_have_bounds() {
+    // Both are sparse, and the second shares its indices with the first: fewer of its levels leave more to do.
+    let expr: Expr = "y = X(i,j,k) * B(k,i) * Z(i,j)".parse().expect("a product");
+    let extents: Extents = expr.all().iter().map(|index| (index, 50)).collect();
+    let operand = |input: usize| {
+        let levels = expr.inputs[input].indices.clone();
+        let shape = vec![50; levels.len()];
+        let pattern = Pattern::of(&PatternCounts::uniform(&shape, 400), &levels);
+        SparseOperand { input, levels, fused: 1, pattern }
+    };
+    let problem = Problem::joining(expr.clone(), extents, vec![operand(0), operand(2)]);
+    let staged = staged(&on_all_trees(&problem), &machine(), &Stages::default()).expect("rows");
+    for row in staged.frontier.iter().filter(|row| row.elements > 0.0) {
+        let time = staged.time(row);
+        let more = ["nnz(X_ijk)*density(Z_j)", "nnz(X_ijk)*density(Z_i)"];
+        assert!(!more.iter().any(|more| time.ends_with(more)), "{time} | {}", staged.memory(row));
+    }
 }
 
 #[test]

@@ -7,7 +7,7 @@ use ndarray_npy::write_npy;
 use serde_json::Value as Json;
 
 use crate::common::{decompose, names};
-use crate::schedule::{schedule, sun};
+use crate::schedule::{refuse, schedule, sun};
 
 /// The kernel of SparseAuto's figure 2 on an assumed pattern.
 pub(crate) const BRANCHED: &str = "A(l,m,n)=B(i,j,k)*C(i,l)*D(j,m)*E(k,n) --extents i=180,j=80,k=100 --nnz 9000 \
@@ -257,4 +257,50 @@ fn a_tensor_that_is_multiplied_with_itself_has_its_own_coordinates() {
     let line = text.lines().find(|line| line.starts_with("result")).unwrap();
     let estimated: u64 = line.split_whitespace().nth(2).unwrap().parse().unwrap();
     assert!((90..=100).contains(&estimated), "{line}");
+}
+
+#[test]
+fn the_row_of_the_model_is_on_its_own_tree() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("x.tns"), "1 2 1\n2 1 1\n3 2 1\n4 2 1\n").unwrap();
+    fs::write(dir.path().join("b.tns"), "1 1 1\n2 4 1\n").unwrap();
+    let words =
+        "Y(j)=X(i,j)*B(j,i)*C(j,i) --scheduler sparseauto --tensor X=x.tns --tensor B=b.tns --json";
+    let told: Json = serde_json::from_str(&schedule(dir.path(), words).0).unwrap();
+    let rows = told["stages"]["frontier"].as_array().unwrap();
+    let own: Vec<&Json> = rows.iter().filter(|row| row["model"] == true).collect();
+    let [row] = own[..] else { panic!("{rows:?}") };
+    let (tree, time) = (row["tree"].as_str().unwrap(), row["time"].as_str().unwrap());
+    // The levels of an operand begin with the mode that its tree names first.
+    for (operand, modes) in [("X", ["i", "j"]), ("B", ["j", "i"])] {
+        let place = tree.find(&format!("{operand} ")).unwrap() + operand.len() + 1;
+        let first = tree[place..].chars().next().unwrap().to_digit(10).unwrap() as usize;
+        let other = format!("{operand}_{}", modes[2 - first]);
+        assert!(!time.contains(&other), "{tree}: {time}");
+    }
+}
+
+#[test]
+fn a_row_is_drawn_in_the_place_of_the_choice() {
+    let dir = tempfile::tempdir().unwrap();
+    let figure = |words: &str| {
+        schedule(dir.path(), &format!("{BRANCHED} {words} --overwrite"));
+        fs::read(dir.path().join("p.svg")).unwrap()
+    };
+    let (text, _) = schedule(dir.path(), &format!("{BRANCHED} --frontier"));
+    let rows = text.lines().filter(|line| line.contains("nnz(B_i)")).count();
+    let drawn = (1..=rows.min(4)).map(|row| figure(&format!("--emit nest --row {row} --plot p")));
+    let choice = figure("--plot p");
+    assert!(drawn.into_iter().any(|row| row != choice));
+    refuse(dir.path(), &format!("{BRANCHED} --json --row 1"), &["--json", "--row"]);
+}
+
+#[test]
+fn more_operands_than_the_stages_take_are_scheduled_without_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let words = "Y(a,h)=A(a,b)*B(b,c)*C(c,d)*D(d,e)*E(e,f)*F(f,g)*G(g,h) --extents \
+                 a=9,b=9,c=9,d=9,e=9,f=9,g=9,h=9 --nnz 20 --scheduler sparseauto";
+    let (text, said) = schedule(dir.path(), words);
+    assert!(text.contains("search   sparseauto") && said.contains("without the stages"), "{said}");
+    refuse(dir.path(), &format!("{words} --frontier"), &["up to 6 operands"]);
 }

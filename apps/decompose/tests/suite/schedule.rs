@@ -314,3 +314,22 @@ fn no_more_candidates_are_measured_than_asked_for() {
         assert_eq!(told["candidates"].as_array().unwrap().len(), 2, "{scheduler}");
     }
 }
+
+#[test]
+fn an_operand_has_one_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let twice = sun() + " " + &sun();
+    refuse(dir.path(), &format!("Y(i)=X(i,j,k) {twice}"), &["`X` is given twice"]);
+}
+
+#[test]
+fn a_kernel_that_runs_once_pays_for_its_trees() {
+    let dir = tempfile::tempdir().unwrap();
+    let words = format!("mttkrp:3:2 {} --rank 8 --json", sun());
+    let of = |words: &str| {
+        let told: Json = serde_json::from_str(&schedule(dir.path(), words).0).unwrap();
+        told["candidates"][0]["storing_seconds"].as_f64().unwrap()
+    };
+    assert_eq!(of(&words), 0.0);
+    assert!(of(&format!("{words} --once")) > 0.0);
+}
