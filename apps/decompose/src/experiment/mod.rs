@@ -7,7 +7,7 @@
 //! ```
 
 mod plan;
-mod report;
+pub(crate) mod report;
 mod rerun;
 mod start;
 mod study;

@@ -15,6 +15,7 @@ use decompose_plot::{ComponentOrder, Figure, PlotFormat};
 
 use crate::cli::Done;
 use crate::failure::Failure;
+use crate::labels::LabelPlace;
 use crate::run::args::{FormatArgs, parse_modes};
 use crate::stdout;
 
@@ -58,9 +59,10 @@ pub(crate) struct PlotArgs {
         help_heading = "Components"
     )]
     bars: ModeList,
-    /// The folder of files mode-M-NAME.map with a name for each index.  [default: that of the run]
-    #[arg(long, value_name = "DIR", help_heading = "Components")]
-    labels: Option<PathBuf>,
+    /// The folder of files mode-M-NAME.map with a name for each index, or the file of a mode.  [default: those of the
+    /// model or of its run]
+    #[arg(long, value_name = "DIR|MODE=FILE", help_heading = "Components")]
+    labels: Vec<LabelPlace>,
     /// The folder of the figures.
     #[arg(long, short, value_name = "DIR", default_value = "decompose-plot")]
     out: PathBuf,

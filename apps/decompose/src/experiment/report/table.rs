@@ -4,7 +4,8 @@ use serde::Serialize;
 
 use crate::experiment::report::configs::{Config, Quartiles};
 use crate::experiment::report::csv_field;
-use crate::experiment::report::results::{End, Results, RunResult};
+use crate::experiment::report::peers::PeerConfig;
+use crate::experiment::report::results::{End, Measure, Results, RunResult};
 
 /// A table whose cells are shown short and kept whole.
 #[derive(Clone, Debug, Serialize)]
@@ -101,7 +102,11 @@ pub(crate) fn runs(results: &Results) -> Table {
 }
 
 /// Returns the table of medians and quartiles over the runs of each configuration.
-pub(crate) fn summary(results: &Results, configs: &[Config<'_>]) -> Table {
+pub(crate) fn summary(
+    results: &Results,
+    configs: &[Config<'_>],
+    peers: &[PeerConfig<'_>],
+) -> Table {
     let settings = settings(configs.iter().map(|config| config.settings));
     let mut columns = vec![text("group"), text("tensor")];
     columns.extend(settings.iter().map(|name| varied(name, results)));
@@ -136,7 +141,29 @@ pub(crate) fn summary(results: &Results, configs: &[Config<'_>]) -> Table {
         });
         cells
     };
-    Table { columns, rows: configs.iter().map(row).collect() }
+    let width = columns.len();
+    let of_peers = peers.iter().map(|peer| peer_row(peer, &settings, width));
+    let rows = configs.iter().map(row).chain(of_peers).collect();
+    Table { columns, rows }
+}
+
+/// Returns the row of another program's results in the table of medians, which is `width` cells wide.
+fn peer_row(peer: &PeerConfig<'_>, settings: &[String], width: usize) -> Vec<Cell> {
+    let of_setting = |name: &String| match name.as_str() {
+        "rank" => Cell::count(peer.rank.map(|rank| rank as u64)),
+        "threads" => Cell::count(Some(peer.threads as u64)),
+        _ => Cell::default(),
+    };
+    let mut cells = [peer.program, peer.tensor].map(Cell::text).to_vec();
+    cells.extend(settings.iter().map(of_setting));
+    cells.push(Cell::count(Some(peer.rows as u64)));
+    cells.push(Cell::text(peer.fit.map(|_| Measure::Fit.name()).unwrap_or_default()));
+    for of in [peer.fit, None, peer.iteration, peer.solve] {
+        let numbers = of.map_or([None; 3], |of| [of.median, of.low, of.high].map(Some));
+        cells.extend(numbers.map(Cell::number));
+    }
+    cells.resize(width, Cell::default());
+    cells
 }
 
 impl Table {

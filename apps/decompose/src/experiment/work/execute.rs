@@ -210,8 +210,8 @@ pub(crate) fn command_of(job: &Job<'_>) -> Vec<String> {
     command.extend(run.words.iter().cloned());
     let task = Task::of_command(&run.command);
     let is_solver = task.is_some_and(Task::is_solver);
-    if let (true, Some(labels)) = (is_solver, &tensor.labels) {
-        command.push(format!("--labels={}", labels.display()));
+    if is_solver {
+        command.extend(tensor.labels.iter().map(|place| format!("--labels={place}")));
     }
     match task {
         Some(Task::Schedule) => command.push("--json".to_owned()),
@@ -253,7 +253,7 @@ mod tests {
             name: "x".into(),
             path: "x.tns".into(),
             blake3: String::new(),
-            labels: None,
+            labels: Vec::new(),
         };
         let (timed, one, two) = (run(1, true), run(1, false), run(2, false));
         let job = |run, memory| Job { run, tensor: &tensor, memory };

@@ -3,6 +3,7 @@
 mod bench;
 mod components;
 mod convergence;
+mod ratios;
 mod speed;
 mod tradeoff;
 mod trends;
@@ -13,6 +14,7 @@ use std::path::Path;
 use decompose_plot::{Curves, CurvesWidth, Figure, PlotError, PlotFormat};
 
 use crate::experiment::report::configs::Config;
+use crate::experiment::report::peers::PeerConfig;
 use crate::experiment::report::results::Results;
 use crate::experiment::report::{Style, csv_field};
 
@@ -40,7 +42,7 @@ pub(crate) struct Sheet {
 /// Draws all figures that the results have something to show for.
 pub(crate) fn draw(
     results: &Results,
-    configs: &[Config<'_>],
+    (configs, peers): (&[Config<'_>], &[PeerConfig<'_>]),
     folder: &Path,
     style: Style,
 ) -> Sheet {
@@ -51,7 +53,7 @@ pub(crate) fn draw(
     trends::time_by_rank(configs, &mut sheet);
     trends::time_by_size(configs, &mut sheet);
     speed::phases(configs, &mut sheet);
-    speed::ratios(results, configs, &mut sheet);
+    ratios::draw(results, configs, peers, &mut sheet);
     tradeoff::memory(configs, &mut sheet);
     components::draw(configs, folder, &mut sheet);
     bench::inline(results, folder, &mut sheet);
