@@ -98,6 +98,9 @@ const KERNELS: [Kernel; 8] = [
 /// The kernels whose costs are too many to be listed in a moment.
 const LARGE: [usize; 2] = [1, 4];
 
+/// The stage whose costs are listed.
+const STAGE_3: usize = 3;
+
 fn main() -> Result<(), Box<dyn Error>> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let [rounds, ranges @ ..] = words.as_slice() else {
@@ -119,18 +122,18 @@ fn main() -> Result<(), Box<dyn Error>> {
         let asked = asked(&problem, ranges, machine)?;
         let mut runs = Vec::new();
         for _ in 0..rounds {
-            runs.push(staged(&problem, machine, &asked)?);
+            runs.push(staged(std::slice::from_ref(&problem), machine, &asked)?);
         }
         let listed = (!LARGE.contains(&at)).then(|| {
             let asked = Stages { method: Method::Listed, ..asked.clone() };
-            staged(&problem, machine, &asked)
+            staged(std::slice::from_ref(&problem), machine, &asked)
         });
         let listed = listed.transpose()?;
         let found = &runs[0];
-        for point in &found.frontier {
+        for point in found.frontier.iter().filter(|point| point.passed >= STAGE_3) {
             let (path, nest) = &point.example;
             let nest = Branched::of(&problem.expr, path, nest).map(|one| one.notation(&problem));
-            let [time, memory] = [&point.time, &point.memory].map(|cost| found.symbols.text(cost));
+            let (time, memory) = (found.time(point), found.memory(point));
             tables[0] += &format!(
                 "| {} | {time} | {memory} | {} |\n",
                 kernel.name,
@@ -186,7 +189,7 @@ fn asked(
     for text in ranges {
         let range: Range = text.parse()?;
         let alone = Stages { ranges: vec![range.clone()], ..Stages::default() };
-        if staged(problem, machine, &alone).is_ok() {
+        if staged(std::slice::from_ref(problem), machine, &alone).is_ok() {
             asked.ranges.push(range);
         }
     }

@@ -144,6 +144,18 @@ fn given_layouts_are_kept_and_no_storage_beyond_those_allowed_is_chosen() {
     assert!(found.candidates.iter().all(|found| ways.contains(&found.storage)));
 }
 
+#[test]
+fn an_operand_whose_pattern_the_result_has_is_referred_to_once() {
+    let problem = pose("Z(i,j) = S(i,j) * A(i,k) * B(k,j)", 1);
+    assert!(problem.has_pattern_output());
+    for path in &enumerate(&problem.expr, Arity::Binary).0 {
+        let system = System::new(&problem, path, Layouts::Shared, 1);
+        let last = system.contractions.last().expect("a contraction");
+        let names = last.references.iter().map(|one| system.tensors[one.tensor].name.as_str());
+        assert_eq!(names.filter(|name| *name == "S").count(), 1, "{system}");
+    }
+}
+
 /// A generator of numbers.
 struct Draw(u64);
 

@@ -2,7 +2,7 @@
 
 use decompose_core::autoschedule::finish;
 use decompose_core::cost::{Family, Machine, estimate};
-use decompose_core::einsum::{Extents, Index, IndexSet, indices};
+use decompose_core::einsum::{Expr, Extents, Index, IndexSet, indices};
 use decompose_core::kernels;
 use decompose_core::schedule::{Pattern, Prefetch, PrefetchOf, Problem, Schedule, SparseOperand};
 use decompose_formats::Blocking;
@@ -229,4 +229,26 @@ fn rows_of_a_mode_that_changes_with_every_block_cost_more() {
     };
     // The mode with the lowest bit of the numbers is the last of those with most bits.
     assert!(blocked([2, 2, 2]) > blocked([0, 0, 6]), "all of three modes change, or one");
+}
+
+#[test]
+fn nothing_is_sought_in_a_root_that_has_all_coordinates() {
+    let expr: Expr = "Z(i) = X(i,j) * w(j)".parse().expect("a product");
+    let extents: Extents = expr.all().iter().map(|index| (index, 1_000)).collect();
+    let of = |machine: &Machine, coordinates: u64| {
+        let operand = |input: usize, letters: &str, counts: &[(&str, u64)]| {
+            let set = |letters: &str| indices(letters).into_iter().collect::<IndexSet>();
+            let pattern = Pattern::from_iter(counts.iter().map(|&(letters, n)| (set(letters), n)));
+            SparseOperand { input, levels: indices(letters), fused: 1, pattern }
+        };
+        let x = operand(0, "ij", &[("i", 1_000), ("j", 1_000), ("ij", 100_000)]);
+        let w = operand(1, "j", &[("j", coordinates)]);
+        let problem = Problem::joining(expr.clone(), extents.clone(), vec![x, w]);
+        let one = schedule(&problem, "path X*w\nnest i{ j{ T1 } }", machine);
+        estimate(&problem, &one, machine).seconds
+    };
+    for machine in EVERY_FAMILY.map(Family::machine) {
+        let sought = of(&machine, 999) - of(&machine, 1_000);
+        assert!(sought > 0.9 * 100_000.0 * machine.loop_end, "{sought} s");
+    }
 }

@@ -1,73 +1,22 @@
-//! The nests of SparseAuto: their number, each of them, what they compute, and the costs that the stages leave.
+//! The nests of SparseAuto: their number, each of them, and what they compute.
+
+mod products;
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 use decompose_core::autoschedule::finish;
-use decompose_core::autoschedule::sparseauto::{Method, Nests, Space, Staged, Stages, staged};
+use decompose_core::autoschedule::sparseauto::{Nests, Space};
 use decompose_core::contract::Contraction;
-use decompose_core::cost::{Family, Machine};
-use decompose_core::einsum::{Access, Expr, Extents, Index, IndexSet, indices, oracle};
+use decompose_core::einsum::{Access, Expr, Index, oracle};
 use decompose_core::nest::{Forest, Node, places};
 use decompose_core::path::{Arity, Path, Source, Term, enumerate};
 use decompose_core::runtime::Toolchain;
-use decompose_core::schedule::{Branched, Directive, Pattern, Problem, Schedule, SparseOperand};
-use decompose_formats::{Coo, Csf, DenseTensor, Matrix, ModeOrder, PatternCounts};
+use decompose_core::schedule::{Branched, Directive, Problem, Schedule};
+use decompose_formats::{Coo, Csf, DenseTensor, Matrix, ModeOrder};
 use ndarray::IxDyn;
 
-fn machine() -> Machine {
-    Family::Zen.machine()
-}
-
-/// A small repeatable source of numbers (SplitMix64).
-struct Draw(u64);
-
-impl Draw {
-    fn below(&mut self, end: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        ((z ^ (z >> 31)) % end as u64) as usize
-    }
-
-    fn some(&mut self, letters: &str, count: usize) -> Vec<Index> {
-        let mut all = indices(letters);
-        for end in (1..all.len()).rev() {
-            all.swap(end, self.below(end + 1));
-        }
-        all.truncate(count);
-        all
-    }
-}
-
-/// A product of two to four tensors, the first one or two of which are sparse, over up to four indices.
-fn problem(draw: &mut Draw) -> Problem {
-    let count = 2 + draw.below(3);
-    let letters = &"ijkl"[..if count == 4 { 3 } else { 2 + draw.below(3) }];
-    let several = draw.below(3) == 0;
-    let mut inputs = Vec::new();
-    for at in 0..count {
-        let sparse = at == 0 || at == 1 && several;
-        let modes = if sparse { 1 + draw.below(3) } else { draw.below(3) };
-        let tensor = format!("{}{at}", if sparse { "X" } else { "B" });
-        inputs.push(Access { tensor, indices: draw.some(letters, modes.min(letters.len())) });
-    }
-    let used = inputs.iter().fold(IndexSet::EMPTY, |set, access| set | access.set());
-    let most = draw.below(4);
-    let kept = draw.some(letters, most).into_iter().filter(|&i| used.contains(i)).collect();
-    let expr = Expr { output: Access { tensor: "Y".into(), indices: kept }, inputs };
-    let extents: Extents = used.iter().map(|index| (index, 2 + draw.below(2) as u64)).collect();
-    let sparse = (0..1 + usize::from(several)).map(|input| {
-        let levels = expr.inputs[input].indices.clone();
-        SparseOperand { input, levels, fused: 1, pattern: Pattern::default() }
-    });
-    unbounded(Problem::joining(expr.clone(), extents, sparse.collect()))
-}
-
-fn unbounded(problem: Problem) -> Problem {
-    Problem { max_buffer_dims: usize::MAX, max_buffer_bytes: u64::MAX, ..problem }
-}
+use products::{Draw, TTMC, machine, pose, problem};
 
 /// What a nest is: for each term the operands that it contracts, the operands of each source, its loops, and how many of
 /// them it shares with the term that reads it.
@@ -420,97 +369,6 @@ fn nests_are_branches_of_producers_and_consumers() {
             let (path_back, back) = branched.nest();
             assert_eq!(key(&path_back, &back), key(&path, &nest), "{nest}");
         }
-    }
-}
-
-/// A kernel of the paper's table 2 whose operand B is sparse.
-fn pose(text: &str) -> Problem {
-    let expr: Expr = text.parse().expect("an expression");
-    let levels = expr.inputs[0].indices.clone();
-    let extent = |index: Index| match levels.iter().position(|&level| level == index) {
-        Some(mode) => 1_000 + 500 * mode as u64,
-        None => 16 + 8 * (index.number() as u64 % 3),
-    };
-    let extents: Extents = expr.all().iter().map(|index| (index, extent(index))).collect();
-    let shape: Vec<u64> = levels.iter().map(|&level| extents.of(level)).collect();
-    let pattern = Pattern::of(&PatternCounts::uniform(&shape, 20_000), &levels);
-    unbounded(Problem::new(expr, extents, SparseOperand { input: 0, levels, fused: 1, pattern }))
-}
-
-const SDDMM_SPMM: &str = "A(i,l) = B(i,j) * C(i,k) * D(j,k) * E(j,l)";
-const SPMM_GEMM: &str = "A(i,l) = B(i,j) * C(j,k) * D(k,l)";
-const TTMC: &str = "A(l,m,n) = B(i,j,k) * C(i,l) * D(j,m) * E(k,n)";
-
-#[test]
-fn the_search_leaves_what_the_list_leaves() {
-    let mut posed: Vec<Problem> =
-        [SDDMM_SPMM, SPMM_GEMM, "A(i,l,m) = B(i,j,k) * C(j,l) * D(k,m)"].map(pose).into();
-    let mut draw = Draw(11);
-    posed.extend((0..25).map(|_| problem(&mut draw)));
-    for problem in &posed {
-        for (ranges, assumptions) in
-            [(&[][..], &[][..]), (&["i=10:100000", "sparsity=0.001:0.01"], &["10*i<j"])]
-        {
-            let known = |text: &&&str| {
-                problem.expr.all().contains(Index::new('j').expect("a letter"))
-                    && problem.sparse[0].levels.len() == 2
-                    || text.is_empty()
-            };
-            let asked = |method| Stages {
-                method,
-                ranges: ranges
-                    .iter()
-                    .filter(known)
-                    .map(|text| text.parse().expect("a range"))
-                    .collect(),
-                assumptions: assumptions
-                    .iter()
-                    .filter(known)
-                    .map(|text| text.parse().expect("an assumption"))
-                    .collect(),
-                ..Stages::default()
-            };
-            let run = |method| staged(problem, &machine(), &asked(method));
-            let (Ok(listed), Ok(searched)) = (run(Method::Listed), run(Method::Searched)) else {
-                // An index that the sizes name is missing.
-                assert!(run(Method::Listed).is_err() && run(Method::Searched).is_err());
-                continue;
-            };
-            assert!(!listed.cut && !searched.cut);
-            let points = |staged: &Staged| {
-                let mut all: Vec<_> = staged
-                    .frontier
-                    .iter()
-                    .map(|p| {
-                        (staged.symbols.text(&p.time), staged.symbols.text(&p.memory), p.nests)
-                    })
-                    .collect();
-                all.sort();
-                all
-            };
-            assert_eq!(points(&listed), points(&searched), "{}", problem.expr);
-            let nests = |staged: &Staged| staged.stages.iter().map(|s| s.nests).collect::<Vec<_>>();
-            assert_eq!(nests(&listed), nests(&searched), "{}", problem.expr);
-        }
-    }
-}
-
-#[test]
-fn the_stages_choose_as_the_paper_does() {
-    let wanted = [
-        (SDDMM_SPMM, "k*nnz(B_ij) + l*nnz(B_ij)", "1"),
-        (SPMM_GEMM, "k*nnz(B_ij) + k*l*nnz(B_i)", "1"),
-    ];
-    for (text, time, memory) in wanted {
-        let problem = pose(text);
-        let staged = staged(&problem, &machine(), &Stages::default()).expect("a choice");
-        let texts: Vec<(String, String)> = staged
-            .frontier
-            .iter()
-            .map(|point| (staged.symbols.text(&point.time), staged.symbols.text(&point.memory)))
-            .collect();
-        let has = texts.iter().any(|(t, m)| t == time && m == memory);
-        assert!(has, "{text}: {texts:?}");
     }
 }
 

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use decompose_core::autoschedule::smt::{Answer as Said, solver};
 use decompose_core::cost::symbolic::{
-    Answer, Assumption, Domain, Monomial, Polynomial, Range, Symbols,
+    Answer, Assumption, Domain, Monomial, Polynomial, Range, Symbols, Trees,
 };
 use decompose_core::einsum::{Expr, Extents, Index, IndexSet, indices};
 use decompose_core::schedule::{Pattern, Problem, SparseOperand};
@@ -121,7 +121,7 @@ fn sizes_that_cannot_be_are_refused() {
             assumed.iter().map(|text| text.parse().expect("an assumption")).collect();
         Domain::of(&symbols(), &ranges, &assumed).expect_err("refused")
     };
-    assert!(refused(&["z=1:2"], &[]).contains("no index `z`; the indices are ijklm"));
+    assert!(refused(&["z=1:2"], &[]).contains("no index `z`; the indices are i, j, k, l, m"));
     assert!(
         refused(&["nnz(C)=1:2"], &[]).contains("no sparse operand `C`; the sparse operands are B")
     );
@@ -233,4 +233,131 @@ fn answers_agree_with_z3() {
         );
         eprintln!("domain {number}: {theirs:?} by z3, {ours:?} here");
     }
+}
+
+#[test]
+fn a_range_of_one_value_is_that_value() {
+    let decided = |range: &str, a: &Polynomial, b: &Polynomial| {
+        let domain = domain(&[range], &[]);
+        (domain.at_least(a, b), domain.at_least(b, a))
+    };
+    // j = 1: a loop over it is none.
+    let (with, without) = (loops("kjl"), loops("kl"));
+    assert_eq!(decided("j=1:1", &with, &without), (Answer::Always, Answer::Always));
+    // nnz(B_i) is at most i.
+    let (some, all) = (loops("ik"), loops("k"));
+    assert_eq!(decided("i=1", &some, &all), (Answer::Always, Answer::Always));
+    assert_eq!(decided("i=5:5", &some, &all), (Answer::Always, Answer::NotAlways));
+    // So many non-zeros are more than those of two levels, and at most those cells.
+    let (whole, two) = (loops("ijk"), loops("ij"));
+    assert_eq!(decided("nnz(B)=700:700", &whole, &two), (Answer::Always, Answer::NotAlways));
+    let cells: Polynomial =
+        Monomial { extents: indices("ijk").into_iter().collect(), walked: 0 }.into();
+    assert_eq!(decided("nnz(B)=700", &cells, &whole), (Answer::Always, Answer::NotAlways));
+    let twice = whole.plus(&whole);
+    assert_eq!(decided("sparsity=0.5", &cells, &twice), (Answer::Always, Answer::Always));
+    assert_eq!(decided("sparsity=0.6", &cells, &twice), (Answer::NotAlways, Answer::Always));
+    // Extents of one value leave no doubt.
+    let domain = domain(&["i=40", "j=50:50", "k=60:60"], &[]);
+    assert_eq!(domain.at_least(&whole, &twice), Answer::NotAlways);
+    let orders = ["i", "ij", "ijk", "ji", "kj", "ijl", "jkl", "il", "kl", "jl"].map(loops);
+    for (a, b) in orders.iter().flat_map(|a| orders.iter().map(move |b| (a, b))) {
+        assert_ne!(domain.at_least(a, b), Answer::Unknown);
+    }
+}
+
+#[test]
+fn contradictions_are_found() {
+    let of = |ranges: &[&str], assumptions: &[&str]| {
+        let ranges: Vec<Range> = ranges.iter().map(|text| text.parse().expect("a range")).collect();
+        let assumed = assumptions.iter().map(|text| text.parse().expect("an assumption"));
+        let assumed: Vec<Assumption> = assumed.collect();
+        Domain::of(&symbols(), &ranges, &assumed).map(|domain| domain.is_some())
+    };
+    for assumptions in [
+        &["l<m", "m<l"][..],
+        &["l<l"],
+        &["l<=m", "m<l"],
+        &["10*l<m", "m<5*l"],
+        &["l<m", "m<j", "j<l"],
+        &["l=2*m", "m=l"],
+        &["l + m <= l"],
+        &["nnz(B) < k", "k < l", "l*m < nnz(B)"],
+    ] {
+        let why = of(&[], assumptions).expect_err(&format!("{assumptions:?}"));
+        assert!(why.contains("no sizes keep all"), "{why}");
+    }
+    assert!(of(&["l=5", "m=5"], &["l<m"]).is_err() && of(&["l=5", "m=5"], &["l<=m"]).is_ok());
+    for assumptions in [&["l<=m", "m<=l"][..], &["l<m", "m<j", "l<j"], &["l + m < j"]] {
+        assert_eq!(of(&[], assumptions), Ok(true), "{assumptions:?}");
+    }
+}
+
+#[test]
+fn costs_on_several_trees_are_compared() {
+    let letters = ["ijk", "jik", "kji"];
+    let trees: Vec<Symbols> = letters
+        .iter()
+        .map(|order| {
+            let mut problem = problem();
+            problem.sparse[0].levels = indices(order);
+            Symbols::of(&problem).expect("few levels")
+        })
+        .collect();
+    let trees_of = |ranges: &[&str]| Trees::of(&trees, domain(ranges, &[])).expect("few variables");
+    let all = trees_of(&[]);
+    let loops = |tree: usize, order: &str| {
+        all.translated(tree, &trees[tree].iterations(&indices(order)).into())
+    };
+    // The non-zeros are the same on all trees; the first two levels are those of both orders.
+    assert_eq!(loops(0, "ijkl"), loops(1, "jikl"));
+    assert_eq!(loops(0, "ijk"), loops(2, "kji"));
+    assert_eq!(loops(0, "ijl"), loops(1, "jil"));
+    let at_least = |a: &Polynomial, b: &Polynomial| all.domain.at_least(a, b);
+    // nnz(B_j) <= nnz(B_ij) <= i*nnz(B_j), nnz(B_kj) <= nnz(B_ijk).
+    assert_eq!(at_least(&loops(0, "ijl"), &loops(1, "jl")), Answer::Always);
+    assert_eq!(at_least(&loops(1, "jil"), &loops(0, "ijl")), Answer::Always);
+    assert_eq!(at_least(&loops(0, "ijk"), &loops(2, "kj")), Answer::Always);
+    assert_eq!(at_least(&loops(2, "kj"), &loops(1, "j")), Answer::Always);
+    assert_eq!(at_least(&loops(0, "il"), &loops(1, "jl")), Answer::NotAlways);
+    assert_eq!(at_least(&loops(1, "jl"), &loops(0, "il")), Answer::NotAlways);
+}
+
+#[test]
+fn a_tensor_that_is_multiplied_with_itself_is_counted_once() {
+    let pose = |text: &str| {
+        let expr: Expr = text.parse().expect("an expression");
+        let extents: Extents = expr.all().iter().map(|index| (index, 40)).collect();
+        let sparse = (0..2).map(|input| {
+            let levels = expr.inputs[input].indices.clone();
+            let pattern = Pattern::of(&PatternCounts::uniform(&[40, 40], 200), &levels);
+            SparseOperand { input, levels, fused: 1, pattern }
+        });
+        let sparse = sparse.collect();
+        Problem::joining(expr, extents, sparse)
+    };
+    let all = |problem: &Problem| problem.iterations(problem.expr.all());
+    let same = pose("Y(i) = X(i,j) * X(i,j) * u(j)");
+    assert_eq!((all(&same), same.assembled_elements() > 30), (200, true));
+    // Two tensors, or one with its modes exchanged, share few coordinates.
+    assert!(all(&pose("Y(i) = X(i,j) * Z(i,j) * u(j)")) < 50);
+    assert!(all(&pose("Y(i) = X(i,j) * X(j,i) * u(j)")) < 50);
+    let symbols = Symbols::of(&same).expect("few levels");
+    let time: Polynomial = symbols.iterations(&indices("ij")).into();
+    assert_eq!(symbols.text(&time), "nnz(X_ij)");
+    assert_eq!(symbols.value(&time, &same), 200.0);
+    // The order of the references, and of their levels, changes no count of all coordinates.
+    let of = |inputs: [usize; 2], orders: [&str; 2]| {
+        let mut problem = same.clone();
+        problem.sparse = inputs.map(|input| same.sparse[input].clone()).into();
+        problem.sparse.iter_mut().zip(orders).for_each(|(x, order)| x.levels = indices(order));
+        Symbols::of(&problem).expect("few levels")
+    };
+    let all = [of([0, 1], ["ij", "ij"]), of([1, 0], ["ji", "ji"]), of([0, 1], ["ij", "ji"])];
+    let trees = Trees::of(&all, Domain::all(&symbols).expect("few")).expect("few variables");
+    let time = |tree: usize, order: &str| {
+        trees.translated(tree, &all[tree].iterations(&indices(order)).into())
+    };
+    assert_eq!(time(0, "ij"), time(1, "ji"));
+    assert_eq!(trees.domain.at_least(&time(0, "ij"), &time(2, "ij")), Answer::Always);
 }

@@ -1,7 +1,7 @@
 //! The memory of loop nests against their time: their iterations, or measured seconds.
 //!
-//! Both axes are logarithmic.  Numbers count the nests from the least time on.  The chosen one is marked, and written out as
-//! the legend.
+//! Both axes are logarithmic.  Numbers are the places of the nests in the list, from 1.  The chosen one is marked, and written
+//! out as the legend.
 
 use decompose_formats::counted;
 
@@ -35,10 +35,13 @@ const MARGIN: f64 = 14.0;
 /// Where nests without a buffer are drawn: a scalar one has one element.
 const NO_BUFFER: f64 = 0.5;
 
+/// The axis of elements spans this ratio at least.
+const DECADE: f64 = 10.0;
+
 /// What the time of a loop nest is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum FrontierTime {
-    /// The iterations of all terms; the points are those that no other one beats.
+    /// The iterations of all terms; the points are rows of a frontier.
     #[default]
     Iterations,
     /// Seconds as measured; the points are any nests.
@@ -57,13 +60,6 @@ impl FrontierTime {
         match self {
             FrontierTime::Iterations => format!("{} iterations", significant(value, 3)),
             FrontierTime::Seconds => time(value),
-        }
-    }
-
-    fn others(self) -> &'static str {
-        match self {
-            FrontierTime::Iterations => "others of the frontier",
-            FrontierTime::Seconds => "other nests",
         }
     }
 
@@ -86,7 +82,7 @@ pub struct Frontier {
     pub title: String,
     /// What their time is.
     pub time: FrontierTime,
-    /// The costs, in any order.
+    /// The costs, in the order of their numbers.
     pub marks: Vec<FrontierMark>,
     /// Which of them is chosen, by position.
     pub chosen: Option<usize>,
@@ -122,11 +118,12 @@ impl Figure for Frontier {
 
     fn draw(&self, canvas: &mut Canvas) -> Result<(), PlotError> {
         let shown = self.ranked()?;
-        let of = |value: fn(&FrontierMark) -> f64| {
-            let values = shown.iter().map(move |at| value(&self.marks[*at]));
-            Scale::around(ScaleKind::Log, values)
-        };
-        let scales = of(|mark| mark.time).zip(of(FrontierMark::height));
+        let times = shown.iter().map(|at| self.marks[*at].time);
+        let heights = || shown.iter().map(|at| self.marks[*at].height());
+        // Within a decade ticks would stand at fractions of elements.
+        let decade = heights().fold(f64::INFINITY, f64::min) * DECADE;
+        let scales = Scale::around(ScaleKind::Log, times)
+            .zip(Scale::around(ScaleKind::Log, heights().chain([decade])));
         let Some((x, y)) = scales else {
             let reason = "no cost has a finite time above zero; give one or more";
             return Err(PlotError::empty(FIGURE, reason));
@@ -194,7 +191,7 @@ impl Frontier {
             entry(at, format!("chosen: {}", mark.label), note)
         });
         let other = shown.iter().find(|at| self.chosen != Some(**at));
-        let other = other.map(|&at| entry(at, self.time.others().to_owned(), String::new()));
+        let other = other.map(|&at| entry(at, "other nests".to_owned(), String::new()));
         let entries: Vec<Entry> = chosen.into_iter().chain(other).collect();
         draw_legend(canvas, (MARGIN, 58.0), width, &entries)
     }
@@ -203,16 +200,16 @@ impl Frontier {
     fn draw_marks(&self, canvas: &mut Canvas, panel: &Panel, shown: &[usize]) {
         let mut places = PointLabels::new(panel.field);
         let point = |at: usize| panel.point(self.marks[at].time, self.marks[at].height());
-        let mut order: Vec<(usize, usize)> = shown.iter().copied().enumerate().collect();
-        order.sort_by_key(|(_, at)| self.chosen == Some(*at));
-        for &(_, at) in &order {
+        let mut order = shown.to_vec();
+        order.sort_by_key(|at| self.chosen == Some(*at));
+        for &at in &order {
             let (color, shape, radius) = self.look(at);
             draw_marker(canvas, point(at), Look { color, marker: Some(shape) }, radius);
             places.keep_clear(point(at), radius);
         }
         // The first labels find room.
-        for &(number, at) in order.iter().rev() {
-            places.write(canvas, (point(at), self.look(at).2), &(number + 1).to_string());
+        for &at in order.iter().rev() {
+            places.write(canvas, (point(at), self.look(at).2), &(at + 1).to_string());
         }
     }
 }

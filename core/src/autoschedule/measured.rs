@@ -79,6 +79,8 @@ pub enum HalvingStop {
     OneLeft,
     /// The time is spent.
     Budget,
+    /// The caller asked to stop.
+    Asked,
 }
 
 impl fmt::Display for HalvingReport {
@@ -87,6 +89,7 @@ impl fmt::Display for HalvingReport {
         let stop = match self.stop {
             HalvingStop::OneLeft => "one left",
             HalvingStop::Budget => "time spent",
+            HalvingStop::Asked => "stopped",
         };
         let all = counted(self.ranking.len(), "candidate", "candidates");
         let (rounds, ms) = (counted(self.rounds, "round", "rounds"), self.seconds * 1e3);
@@ -117,6 +120,20 @@ impl fmt::Display for HalvingReport {
 pub fn successive_halving<E>(
     candidates: usize,
     config: &HalvingConfig,
+    time: impl FnMut(usize, usize) -> Result<f64, E>,
+) -> Result<Option<HalvingReport>, E> {
+    successive_halving_until(candidates, config, &|| false, time)
+}
+
+/// Does what [`successive_halving`] does, but times no other candidate once `stopped` says so.
+///
+/// # Errors
+///
+/// The first error of `time`.
+pub fn successive_halving_until<E>(
+    candidates: usize,
+    config: &HalvingConfig,
+    stopped: &dyn Fn() -> bool,
     mut time: impl FnMut(usize, usize) -> Result<f64, E>,
 ) -> Result<Option<HalvingReport>, E> {
     if candidates == 0 {
@@ -131,6 +148,9 @@ pub fn successive_halving<E>(
         let repetitions = repetitions(&ranking[..left], round_seconds, config.max_repetitions);
         rounds += 1;
         for timing in &mut ranking[..left] {
+            if stopped() {
+                break 'rounds HalvingStop::Asked;
+            }
             // What it will take; in the first round nothing is known.
             let ahead = timing.seconds.unwrap_or(0.0) * repetitions as f64;
             if spent > 0.0 && spent + ahead >= config.budget_seconds {
@@ -175,7 +195,9 @@ fn sort(timings: &mut [Timing]) {
 
 #[cfg(test)]
 mod tests {
-    use super::{HalvingConfig, HalvingReport, HalvingStop, successive_halving};
+    use super::{
+        HalvingConfig, HalvingReport, HalvingStop, successive_halving, successive_halving_until,
+    };
 
     /// Measures candidates of constant `times`, and logs (candidate, repetitions).
     fn measure(times: &[f64], budget_seconds: f64) -> (HalvingReport, Vec<(usize, usize)>) {
@@ -190,6 +212,21 @@ mod tests {
 
     fn order(report: &HalvingReport) -> Vec<usize> {
         report.ranking.iter().map(|timing| timing.candidate).collect()
+    }
+
+    #[test]
+    fn what_was_timed_before_a_stop_is_kept() {
+        let timed = std::cell::Cell::new(0);
+        let timer = |candidate: usize, runs: usize| {
+            timed.set(timed.get() + 1);
+            Ok::<f64, ()>((3 - candidate) as f64 * 1e-3 * runs as f64)
+        };
+        let stopped = || timed.get() == 2;
+        let config = HalvingConfig::default();
+        let report = successive_halving_until(3, &config, &stopped, timer).unwrap().unwrap();
+        assert_eq!(report.stop, HalvingStop::Asked);
+        let timings: Vec<_> = report.ranking.iter().map(|t| (t.candidate, t.rounds)).collect();
+        assert_eq!(timings, [(1, 1), (0, 1), (2, 0)]);
     }
 
     #[test]

@@ -38,7 +38,9 @@ pub use level_orders::{
     LevelOrder, OrderedCandidate, OrdersFound, Storage, level_orders, storage_orders, storages,
 };
 pub use limits::{Breadth, SearchLimits};
-pub use measured::{HalvingConfig, HalvingReport, HalvingStop, Timing, successive_halving};
+pub use measured::{
+    HalvingConfig, HalvingReport, HalvingStop, Timing, successive_halving, successive_halving_until,
+};
 pub use spttn::cheapest_forest;
 
 /// A search for schedules.

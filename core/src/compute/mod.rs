@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use decompose_formats::{Coo, PatternCounts, Value};
 
 use crate::autoschedule::default_scheduler;
-use crate::contract::{ResultForm, count_join};
+use crate::contract::{ResultForm, count_join, join_bytes};
 use crate::einsum::{Access, Assignment, Expr, Extents, Function};
 use crate::error::CoreError;
 use crate::runtime::Toolchain;
@@ -123,9 +123,14 @@ pub trait Evaluator<V: Value> {
     fn product(&mut self, known: &Known, tensors: Vec<Tensor<V>>)
     -> Result<Tensor<V>, Self::Error>;
 
-    /// Does `work`, the counting of operands and the choice of steps, which takes a while on long lists.
-    fn planning<T>(&mut self, work: impl FnOnce() -> T) -> T {
-        work()
+    /// Does `work`, the counting of operands and the choice of steps, which takes a while on long lists and holds about
+    /// `_bytes` at its peak; by default whatever it holds.
+    ///
+    /// # Errors
+    ///
+    /// If there is no memory.
+    fn planning<T>(&mut self, _bytes: u64, work: impl FnOnce() -> T) -> Result<T, Self::Error> {
+        Ok(work())
     }
 }
 
@@ -237,14 +242,15 @@ fn in_steps<V: Value, E: Evaluator<V>>(
         return Ok(tensors.remove(0).permuted(&modes)?);
     }
     loop {
-        let (known, step) = evaluator.planning(|| -> Result<_, CoreError> {
+        let bytes = planning_bytes(&expr, &tensors);
+        let (known, step) = evaluator.planning(bytes, || -> Result<_, CoreError> {
             let known = known(&expr, &tensors, wanted)?;
             let step = match wanted.steps {
                 Steps::Fastest => first_step(&known),
                 Steps::One => None,
             };
             Ok((known, step))
-        })?;
+        })??;
         let Some(step) = step else {
             return evaluator.product(&known, tensors);
         };
@@ -299,24 +305,41 @@ fn joins_of<V: Value>(
     known: &Known,
     tensors: &[Tensor<V>],
 ) -> BTreeMap<(usize, usize), JoinCounts> {
-    let lists: Vec<(usize, &Access, &Coo<V>)> = tensors
-        .iter()
-        .enumerate()
-        .filter_map(|(input, tensor)| match tensor {
-            Tensor::Sparse(list) => Some((input, &known.expr.inputs[input], list)),
-            Tensor::Dense(_) => None,
-        })
-        .collect();
-    let mut joins = BTreeMap::new();
-    for (at, &(first, a, left)) in lists.iter().enumerate() {
-        for &(second, b, right) in &lists[at + 1..] {
-            if !(a.set() & b.set()).is_empty() {
-                let counts = count_join((a, left), (b, right), known.kept(&[first, second]));
-                joins.insert((first, second), counts);
-            }
-        }
-    }
-    joins
+    let count = |(a, b): (Listed<'_, V>, Listed<'_, V>)| {
+        let kept = known.kept(&[a.input, b.input]);
+        let counts = count_join((a.access, a.list), (b.access, b.list), kept);
+        ((a.input, b.input), counts)
+    };
+    joined(&known.expr, tensors).map(count).collect()
+}
+
+/// Returns about how many bytes the counting of the joins holds at its peak.
+fn planning_bytes<V: Value>(expr: &Expr, tensors: &[Tensor<V>]) -> u64 {
+    let bytes =
+        |(a, b): (Listed<'_, V>, Listed<'_, V>)| join_bytes((a.access, a.list), (b.access, b.list));
+    joined(expr, tensors).map(bytes).max().unwrap_or(0)
+}
+
+/// An input that is a list.
+struct Listed<'a, V: Value> {
+    input: usize,
+    access: &'a Access,
+    list: &'a Coo<V>,
+}
+
+/// Returns each pair of lists that share an index.
+fn joined<'a, V: Value>(
+    expr: &'a Expr,
+    tensors: &'a [Tensor<V>],
+) -> impl Iterator<Item = (Listed<'a, V>, Listed<'a, V>)> {
+    let listed = |input: usize| match &tensors[input] {
+        Tensor::Sparse(list) => Some(Listed { input, access: &expr.inputs[input], list }),
+        Tensor::Dense(_) => None,
+    };
+    let inputs = 0..tensors.len();
+    let pairs = inputs.flat_map(move |a| (a + 1..tensors.len()).map(move |b| (a, b)));
+    let pairs = pairs.filter_map(move |(a, b)| Some((listed(a)?, listed(b)?)));
+    pairs.filter(|(a, b)| !(a.access.set() & b.access.set()).is_empty())
 }
 
 fn pattern_of<V: Value>(list: &Coo<V>, access: &Access) -> Pattern {

@@ -1,6 +1,6 @@
 //! How many products and elements a join of two lists has.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use decompose_formats::mix::mix;
 use decompose_formats::{Coo, Value};
@@ -17,12 +17,39 @@ const CELLS_PER_ENTRY: u64 = 8;
 /// Up to so many cells are counted in an array in any case.
 const FEW_CELLS: u64 = 1 << 16;
 
+/// Cells of which the different ones are counted, at most: those of a sample, but for the partners of its last entry.
+const MOST_CELLS: u64 = 4 * SAMPLED;
+
+/// Bytes of a table of counts by coordinate, for each coordinate: key and count, of which up to half stay free.
+const TABLE_BYTES: u64 = 2 * (16 + 8);
+
+/// Bytes of the number of a cell, in a list that grows.
+const CELL_BYTES: u64 = 8 * 3 / 2;
+
+/// Bytes of an entry in the sample and in the list of partners.
+const SAMPLE_BYTES: u64 = 8;
+
+/// Returns about how many bytes [`count_join`] holds at its peak.
+pub fn join_bytes<V: Value>(first: (&Access, &Coo<V>), second: (&Access, &Coo<V>)) -> u64 {
+    let [first, second] = [first, second].map(|(access, list)| List { access, list });
+    let shared: Vec<Index> = (first.access.set() & second.access.set()).iter().collect();
+    let (nnz, other_nnz) = (first.list.nnz() as u64, second.list.nnz() as u64);
+    let cells = first.cells(&shared);
+    let counts = match first.counts_in_array(cells) {
+        true => cells.saturating_mul(4),
+        false => nnz.min(cells).saturating_mul(TABLE_BYTES),
+    };
+    let products = nnz.saturating_mul(other_nnz).min(SAMPLED);
+    let sampled = (nnz + other_nnz).min(SAMPLED);
+    counts.max(products * CELL_BYTES + sampled * SAMPLE_BYTES)
+}
+
 /// Counts the join of two operands, each with its list without duplicates: the products of non-zeros whose
 /// coordinates agree in the indices that both have, and about how many different coordinates these have in `output`.
 ///
 /// Products are exact.  Elements are counted for a sample of the coordinates of one index of the output, with about
 /// 262,144 products, and scaled by the share of products; they are exact where there are fewer.  Deterministic; time
-/// `O(nnz)`, memory a count for each coordinate that both have.
+/// `O(nnz)`, memory as [`join_bytes`] says.
 pub fn count_join<V: Value>(
     first: (&Access, &Coo<V>),
     second: (&Access, &Coo<V>),
@@ -112,18 +139,32 @@ impl<'a, V: Value> List<'a, V> {
         let rest: Vec<Index> =
             output.iter().copied().filter(|&index| self.mode(index).is_none()).collect();
         let (own_cell, other_cell) = (self.cell(output), other.cell(&rest));
-        let mut products = 0;
-        let mut cells: HashSet<(u128, u128)> = HashSet::new();
+        let width = u128::from(other.cells(&rest));
+        let cell = |own: u128, other: u128| folded(own.wrapping_mul(width).wrapping_add(other));
+        let mut cells: Vec<u64> = Vec::new();
         for &entry in sample {
+            let own = own_cell(entry);
             let partners = partners.get(&key(entry)).map_or(&[][..], Vec::as_slice);
-            products += partners.len() as u64;
-            cells.extend(partners.iter().map(|&partner| (own_cell(entry), other_cell(partner))));
-            if products > 4 * SAMPLED {
+            cells.extend(partners.iter().map(|&partner| cell(own, other_cell(partner))));
+            if cells.len() as u64 > MOST_CELLS {
                 break;
             }
         }
+        let products = cells.len() as u64;
+        cells.sort_unstable();
+        cells.dedup();
         (products, cells.len() as u64)
     }
+
+    /// Tells whether non-zeros are counted by `cells` in an array, not in a table.
+    fn counts_in_array(&self, cells: u64) -> bool {
+        cells <= (self.list.nnz() as u64).saturating_mul(CELLS_PER_ENTRY).max(FEW_CELLS)
+    }
+}
+
+/// Folds the number of a cell to 64 bits: different cells below 2^64 stay different, others almost surely.
+fn folded(cell: u128) -> u64 {
+    cell as u64 ^ mix((cell >> 64) as u64)
 }
 
 /// Counts the products of non-zeros that agree in the indices `shared`; saturates.
@@ -131,7 +172,7 @@ fn count_products<V: Value>(first: &List<'_, V>, second: &List<'_, V>, shared: &
     let (own, others) = (first.cell(shared), second.cell(shared));
     let (nnz, other_nnz) = (first.list.nnz(), second.list.nnz());
     let cells = first.cells(shared);
-    if cells <= (nnz as u64).saturating_mul(CELLS_PER_ENTRY).max(FEW_CELLS) {
+    if first.counts_in_array(cells) {
         let mut counts = vec![0_u32; cells as usize];
         (0..nnz).for_each(|entry| counts[own(entry) as usize] += 1);
         let met = |entry| u64::from(counts[others(entry) as usize]);
@@ -203,6 +244,26 @@ mod tests {
         }
         let wide = matrix(50, 40, 5, |row, at| (row * 5 + at * 7) % 40);
         square(&few, &wide, "ij,jk->ik", 1.0);
+    }
+
+    #[test]
+    fn cells_beyond_64_bits_are_told_apart() {
+        let extent = 1_u64 << 31;
+        let far = |at: u32| at * 1_000_003 % 2_147_483_647;
+        let list = |rows: &[u32]| {
+            let modes =
+                [1, 7, 31].map(|by| rows.iter().map(|&row| far(row * by)).collect::<Vec<_>>());
+            let [a, b, c] = modes.map(Into::into);
+            let keys: Vec<u32> = rows.iter().map(|row| row % 5).collect();
+            let values = vec![1.0; rows.len()];
+            Coo::new(vec![extent, extent, extent, 5], vec![a, b, c, keys.into()], values).unwrap()
+        };
+        let (left, right) = (list(&(0..40).collect::<Vec<_>>()), list(&[3, 4, 9]));
+        let expr: Expr = "abcx,defx->abcdef".parse().unwrap();
+        let [x, y] = expr.inputs.as_slice() else { panic!("two inputs") };
+        let counts = count_join((x, &left), (y, &right), expr.output.set());
+        // Eight rows of each key meet one right row of key 3 and two of key 4, each pair in another cell.
+        assert_eq!((counts.products, counts.elements), (24, 24));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::time::Instant;
 use decompose_formats::mix::mix;
 use decompose_formats::{Coo, Csf, Matrix, Value};
 
-use crate::autoschedule::{HalvingConfig, HalvingReport, successive_halving};
+use crate::autoschedule::{HalvingConfig, HalvingReport, successive_halving_until};
 use crate::contract::Contraction;
 use crate::error::CoreError;
 use crate::lower::{Array, Program};
@@ -47,11 +47,12 @@ pub struct RaceReport {
 }
 
 /// Runs candidates, given in the order of their prediction, on `tensors`, the sparse operands with their inputs, and
-/// random dense operands, always the same, and finds the fastest by successive halving, on the threads of the current pool: that with the
-/// least median of those in the last round.
+/// random dense operands, always the same, and finds the fastest by successive halving, on the threads of the current
+/// pool: that with the least median of those in the last round.
 ///
-/// Trees of all orders that occur are built first, so they must fit memory together.  Each timing is
-/// preceded by a run that does not count.  A candidate that finds no memory is out.
+/// No other run begins once `stopped` says so; what was timed before stays.  Trees of all orders that occur are built
+/// first, so they must fit memory together.  Each timing is preceded by a run that does not count.  A candidate that finds
+/// no memory is out.
 ///
 /// # Errors
 ///
@@ -61,39 +62,46 @@ pub fn race<V: Value>(
     entrants: &[Entrant<'_>],
     toolchain: &Toolchain,
     config: &HalvingConfig,
+    stopped: &dyn Fn() -> bool,
 ) -> Result<RaceReport, CoreError> {
     let none = || CoreError::Internal("a race without candidates".into());
     let trees = RaceTrees::build(tensors, entrants)?;
     let mut runs: Vec<Vec<f64>> = vec![Vec::new(); entrants.len()];
-    let halving = successive_halving(entrants.len(), config, |candidate, repetitions| {
-        let Entrant { problem, schedule, .. } = entrants[candidate];
-        let own = trees.of(&entrants[candidate])?;
-        let ready = Contraction::joining(problem, schedule, own, toolchain).and_then(|built| {
-            let dense = random_operands::<V>(built.kernel().program())?;
-            let output =
-                if built.is_assembled() { Matrix::zeros(0, 1)? } else { built.output()? };
-            Ok((output, dense, built))
-        });
-        let (mut output, dense, mut contraction) = match ready {
-            Err(CoreError::Format(_)) => return Ok(f64::INFINITY),
-            other => other?,
-        };
-        let dense: Vec<&Matrix<V>> = dense.iter().collect();
-        let mut run = || match contraction.is_assembled() {
-            true => contraction.assemble(&dense, u64::MAX).map(|_| ()),
-            false => contraction.run(&dense, &mut output),
-        };
-        run()?;
-        let mut all = 0.0;
-        for _ in 0..repetitions {
-            let start = Instant::now();
+    let halving =
+        successive_halving_until(entrants.len(), config, stopped, |candidate, repetitions| {
+            let Entrant { problem, schedule, .. } = entrants[candidate];
+            let own = trees.of(&entrants[candidate])?;
+            let ready = Contraction::joining(problem, schedule, own, toolchain).and_then(|built| {
+                let dense = random_operands::<V>(built.kernel().program())?;
+                let output =
+                    if built.is_assembled() { Matrix::zeros(0, 1)? } else { built.output()? };
+                Ok((output, dense, built))
+            });
+            let (mut output, dense, mut contraction) = match ready {
+                Err(CoreError::Format(_)) => return Ok(f64::INFINITY),
+                // The signal that asks to stop ends compilers too.
+                Err(_) if stopped() => return Ok(f64::INFINITY),
+                other => other?,
+            };
+            let dense: Vec<&Matrix<V>> = dense.iter().collect();
+            let mut run = || match contraction.is_assembled() {
+                true => contraction.assemble(&dense, u64::MAX).map(|_| ()),
+                false => contraction.run(&dense, &mut output),
+            };
             run()?;
-            let seconds = start.elapsed().as_secs_f64();
-            runs[candidate].push(seconds);
-            all += seconds;
-        }
-        Ok::<f64, CoreError>(all)
-    })?;
+            let mut all = 0.0;
+            for run_of in 0..repetitions {
+                if run_of > 0 && stopped() {
+                    return Ok(all * repetitions as f64 / run_of as f64);
+                }
+                let start = Instant::now();
+                run()?;
+                let seconds = start.elapsed().as_secs_f64();
+                runs[candidate].push(seconds);
+                all += seconds;
+            }
+            Ok::<f64, CoreError>(all)
+        })?;
     let halving = halving.ok_or_else(none)?;
     let times: Vec<Option<RaceTime>> = runs.into_iter().map(time).collect();
     Ok(RaceReport { winner: winner(&times, &halving).ok_or_else(none)?, times, halving })
@@ -216,7 +224,8 @@ mod tests {
         }
         let toolchain = Toolchain::Interpreter("a test".into());
         let config = HalvingConfig { budget_seconds: 0.05, ..HalvingConfig::default() };
-        let report = race(vec![(0, tensor)], &entrants, &toolchain, &config).unwrap();
+        let tensors = vec![(0, tensor)];
+        let report = race(tensors, &entrants, &toolchain, &config, &|| false).unwrap();
         assert_eq!(report.times.len(), entrants.len());
         assert!(report.times[report.winner].is_some_and(|time| time.median_seconds > 0.0));
     }

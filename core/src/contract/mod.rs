@@ -34,7 +34,7 @@ use crate::schedule::{Problem, Schedule, SparseOperand};
 use crate::sweep::TreeLayout;
 pub use assembled::element_bytes;
 use assembled::joined;
-pub use join_counts::count_join;
+pub use join_counts::{count_join, join_bytes};
 use pack::{pack, unpack};
 
 pub use kernels::{build_all, build_merged};

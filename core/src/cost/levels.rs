@@ -41,30 +41,23 @@ pub(super) fn level_seconds(problem: &Problem, machine: &Machine, level: usize) 
 
 /// Tells whether the loop at a position of `order` is over a level of a tree.
 pub(super) fn loops_over_level(problem: &Problem, order: &[Index], at: usize) -> bool {
-    problem.sparse.iter().any(|x| level_at(x, order, at).is_some())
+    problem.sparse.iter().any(|x| x.visited_level(order[at], &order[..at]).is_some())
 }
 
 /// Tells whether the loop at a position of `order` is over a level of the tree that is cut into tasks.
 pub(super) fn is_cut(problem: &Problem, order: &[Index], at: usize) -> bool {
-    problem.leader().is_some_and(|x| level_at(x, order, at).is_some())
-}
-
-/// Returns the level of `x` that the loop at a position of `order` is over, if it is.
-fn level_at(x: &SparseOperand, order: &[Index], at: usize) -> Option<usize> {
-    let walked = x.walked(order[..at].iter().copied());
-    (x.levels.get(walked) == Some(&order[at])).then_some(walked)
-}
-
-/// Tells whether the innermost of the loops `order` is over a level of another operand than `x` too.
-fn is_joined(problem: &Problem, x: &SparseOperand, order: &[Index]) -> bool {
-    let others = problem.sparse.iter().filter(|other| other.input != x.input);
-    others.into_iter().any(|other| level_at(other, order, order.len() - 1).is_some())
+    problem.leader().is_some_and(|x| x.visited_level(order[at], &order[..at]).is_some())
 }
 
 /// Bytes of a level.
 fn level_bytes(problem: &Problem, x: &SparseOperand, level: usize) -> f64 {
     let prefix = x.levels[..=level].iter().copied().collect();
     x.nodes(prefix, &problem.extents) as f64 * node_bytes(problem, x, level)
+}
+
+/// The nodes of the uppermost `depth` levels, at least one.
+fn nodes(problem: &Problem, x: &SparseOperand, depth: usize) -> f64 {
+    x.nodes(x.levels[..depth].iter().copied().collect(), &problem.extents).max(1) as f64
 }
 
 /// Bytes of a node: a coordinate, a value in the last level, a pointer above the fused levels.
@@ -91,16 +84,16 @@ impl LevelCosts<'_> {
     fn add(&mut self, cost: &mut Cost, nodes: &[Node], around: &mut Vec<Index>) {
         for node in nodes {
             let Node::Loop { index, body } = node else { continue };
-            let level = self.x.walked(around.iter().copied());
-            if self.x.levels.get(level) == Some(index) {
-                self.add_level(cost, level, around);
+            let visited = self.problem.visited_levels(*index, around);
+            match visited.first() {
+                Some(&(0, level)) => self.add_level(cost, level, around),
+                Some(&other) => self.walk(cost, other, (*index, around)),
+                None => {}
+            }
+            if let [_, located @ ..] = visited.as_slice() {
+                self.locate(cost, located, (*index, around));
             }
             around.push(*index);
-            for other in self.problem.sparse.iter().skip(1) {
-                if let Some(level) = level_at(other, around, around.len() - 1) {
-                    self.join(cost, (other, level), around);
-                }
-            }
             self.add(cost, body, around);
             around.pop();
         }
@@ -141,33 +134,56 @@ impl LevelCosts<'_> {
         first * each + (loops - first) * self.machine.loop_overhead * AGAIN_SHARE
     }
 
-    /// Adds the nodes of a level of another operand that the innermost of the loops `order` meets.
-    fn join(&self, cost: &mut Cost, (x, level): (&SparseOperand, usize), order: &[Index]) {
-        let extents = &self.problem.extents;
-        let nodes = |depth: usize| {
-            x.nodes(x.levels[..depth].iter().copied().collect(), extents).max(1) as f64
-        };
-        let visits = self.problem.iterations(order.iter().copied().collect()) as f64;
+    /// Adds a loop over `index` inside loops over `around` that visits a level of another operand than the leader.
+    fn walk(
+        &self,
+        cost: &mut Cost,
+        (at, level): (usize, usize),
+        (index, around): (Index, &[Index]),
+    ) {
+        let x = &self.problem.sparse[at];
+        let outside: IndexSet = around.iter().copied().collect();
+        let visits = self.problem.iterations(outside.with(index)) as f64;
         let bytes = node_bytes(self.problem, x, level);
-        let table = Shares::shared(self.machine, nodes(level + 1) * bytes);
-        let line = table.line(self.machine, self.machine.stream_line);
-        let located = is_joined(self.problem, x, order);
-        let (lines, sought) = match located {
-            // Of the coordinates that another operand has, this share occurs here.
-            true => {
-                let fibre = nodes(level + 1) / if level == 0 { 1.0 } else { nodes(level) };
-                let share = fibre / extents.of(x.levels[level]).max(1) as f64;
-                (visits, visits / share.clamp(f64::MIN_POSITIVE, 1.0))
-            }
-            false => (visits * bytes / LINE_BYTES, 0.0),
-        };
         cost.streamed_bytes += visits * bytes;
-        cost.seconds += lines * line + sought * self.machine.loop_end;
-        if level > 0 && !located {
-            let outside = order[..order.len() - 1].iter().copied().collect();
-            let near = nodes(x.levels.len()) * bytes <= L1_BYTES;
-            cost.seconds += self.loops(outside, visits, near.then_some(nodes(level)));
+        cost.seconds += visits * bytes / LINE_BYTES * self.line(x, level);
+        if level > 0 {
+            // Loops over the leader's levels come in between, so that no end is foreseen.
+            cost.seconds += self.loops(outside, visits, None);
         }
+    }
+
+    /// Adds the location of the coordinates that a loop over `index` inside loops over `around` visits, in other levels.
+    ///
+    /// In a root that has every coordinate there is nothing to seek.
+    fn locate(
+        &self,
+        cost: &mut Cost,
+        located: &[(usize, usize)],
+        (index, around): (Index, &[Index]),
+    ) {
+        let outside: IndexSet = around.iter().copied().collect();
+        let met = self.problem.iterations(outside.with(index)) as f64;
+        let extent = self.problem.extents.of(index).max(1) as f64;
+        let share = |&(at, level): &(usize, usize)| {
+            let children = self.problem.sparse[at].children(level, &self.problem.extents);
+            (children / extent).clamp(f64::MIN_POSITIVE, 1.0)
+        };
+        // Of the coordinates that are visited, this share occurs in all of them.
+        let occur: f64 = located.iter().map(share).product();
+        for &(at, level) in located {
+            let x = &self.problem.sparse[at];
+            let is_full = level == 0 && share(&(at, level)) >= 1.0;
+            let sought = if is_full { 0.0 } else { met / occur };
+            cost.streamed_bytes += met * node_bytes(self.problem, x, level);
+            cost.seconds += met * self.line(x, level) + sought * self.machine.loop_end;
+        }
+    }
+
+    /// Seconds of a line of a level of another operand than the leader.
+    fn line(&self, x: &SparseOperand, level: usize) -> f64 {
+        let bytes = nodes(self.problem, x, level + 1) * node_bytes(self.problem, x, level);
+        Shares::shared(self.machine, bytes).line(self.machine, self.machine.stream_line)
     }
 
     /// Bytes of the tree that are walked before a node comes again: what lies below the loops

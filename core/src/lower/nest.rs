@@ -29,9 +29,7 @@ use crate::lower::ir::{
 };
 use crate::nest::{Buffer, Node, buffers};
 use crate::path::{Source, Term};
-use crate::schedule::{
-    Conflict, Prefetch, PrefetchOf, Problem, Schedule, SparseOperand, Workspace,
-};
+use crate::schedule::{Conflict, Prefetch, PrefetchOf, Problem, Schedule, Workspace};
 
 /// Output blocks of up to this many bytes are accumulated in a buffer: half a first-level cache.
 const MAX_ACCUMULATOR_BYTES: u64 = 16 << 10;
@@ -259,7 +257,9 @@ impl Emitter<'_> {
         around: &mut Vec<Index>,
         program: &Program,
     ) -> Stmt {
-        let visited = self.visited(index, around);
+        let visited = self.problem.visited_levels(index, around);
+        let visited: Vec<TreeLevel> =
+            visited.into_iter().map(|(tree, level)| TreeLevel { tree, level }).collect();
         if let ([], [Node::Term(term)]) = (visited.as_slice(), body) {
             let product = self.product(*term, Some(index), program);
             if contiguous(&product, index, program) {
@@ -286,30 +286,6 @@ impl Emitter<'_> {
         }
     }
 
-    /// The levels that a loop over `index` inside loops `around` runs over, the leading one first.
-    fn visited(&self, index: Index, around: &[Index]) -> Vec<TreeLevel> {
-        let next = |(tree, x): (usize, &SparseOperand)| {
-            let level = x.walked(around.iter().copied());
-            (x.levels.get(level) == Some(&index)).then_some(TreeLevel { tree, level })
-        };
-        let mut visited: Vec<TreeLevel> =
-            self.problem.sparse.iter().enumerate().filter_map(next).collect();
-        visited.sort_by(|a, b| self.lead(*a).total_cmp(&self.lead(*b)));
-        visited
-    }
-
-    /// Returns by what levels that are joined are sorted: the children of a node, or nothing
-    /// for the first operand.
-    fn lead(&self, at: TreeLevel) -> f64 {
-        let (x, extents) = (&self.problem.sparse[at.tree], &self.problem.extents);
-        let nodes = |depth: usize| x.nodes(x.levels[..depth].iter().copied().collect(), extents);
-        match (at.tree, at.level) {
-            (0, _) => 0.0,
-            (_, 0) => nodes(1) as f64,
-            (_, level) => nodes(level + 1) as f64 / nodes(level).max(1) as f64,
-        }
-    }
-
     /// The buffers that are built inside `node` and rebuilt in each iteration of `around`.
     fn cleared_before(&self, node: &Node, around: &[Index]) -> Vec<usize> {
         let (first, end) = term_range(node);
@@ -327,7 +303,8 @@ impl Emitter<'_> {
         let order = &self.orders[term];
         let depth = buffer.fused.len();
         let own = |at: usize| {
-            buffer.stored.contains(order[at]) && self.visited(order[at], &order[..at]).is_empty()
+            buffer.stored.contains(order[at])
+                && self.problem.visited_levels(order[at], &order[..at]).is_empty()
         };
         if (depth..order.len()).all(own) { Update::Assign } else { Update::Add }
     }

@@ -91,6 +91,12 @@ impl SparseOperand {
         around.into_iter().fold(0, next)
     }
 
+    /// Returns the level that a loop over `index` inside loops `around` visits; `None` if it is none of the next.
+    pub fn visited_level(&self, index: Index, around: &[Index]) -> Option<usize> {
+        let level = self.walked(around.iter().copied());
+        (self.levels.get(level) == Some(&index)).then_some(level)
+    }
+
     /// Returns the levels inside `loops` that loops over these indices can walk: a prefix.
     pub fn prefix(&self, loops: IndexSet) -> IndexSet {
         self.levels.iter().copied().take_while(|&index| loops.contains(index)).collect()
@@ -110,6 +116,15 @@ impl SparseOperand {
         let fused = walked.len() > self.levels.len() - self.fused;
         let all: IndexSet = self.levels.iter().copied().collect();
         self.pattern.count(if fused { all } else { walked }, extents)
+    }
+
+    /// Returns the mean number of children of a node above `level`, or the nodes of the root level.
+    pub fn children(&self, level: usize, extents: &Extents) -> f64 {
+        let nodes = |depth: usize| {
+            self.nodes(self.levels[..depth].iter().copied().collect(), extents) as f64
+        };
+        let above = if level == 0 { 1.0 } else { nodes(level).max(1.0) };
+        nodes(level + 1) / above
     }
 }
 
@@ -175,6 +190,25 @@ impl Problem {
         self.sparse.first()
     }
 
+    /// Returns the levels that a loop over `index` inside loops `around` visits together, each as a place in
+    /// [`Problem::sparse`] and a level of that operand.
+    ///
+    /// The coordinates of the first are visited, and each is located in the others.  That is the first operand if it is
+    /// among them, whose levels are cut into tasks, or the one with the fewest children of a node.
+    pub fn visited_levels(&self, index: Index, around: &[Index]) -> Vec<(usize, usize)> {
+        let next = |(at, x): (usize, &SparseOperand)| {
+            x.visited_level(index, around).map(|level| (at, level))
+        };
+        let mut visited: Vec<(usize, usize)> =
+            self.sparse.iter().enumerate().filter_map(next).collect();
+        let children = |&(at, level): &(usize, usize)| match at {
+            0 => 0.0,
+            _ => self.sparse[at].children(level, &self.extents),
+        };
+        visited.sort_by(|a, b| children(a).total_cmp(&children(b)));
+        visited
+    }
+
     /// Tells whether the output is stored at the positions of the leader.
     pub fn has_pattern_output(&self) -> bool {
         self.output == OutputForm::Pattern
@@ -190,8 +224,13 @@ impl Problem {
         let levels = |x: &SparseOperand| x.levels.iter().copied().collect::<IndexSet>();
         let walked = self.sparse.iter().fold(IndexSet::EMPTY, |set, x| set | levels(x));
         let own = |x: &SparseOperand| x.pattern.count(levels(x) & output, &self.extents) as f64;
-        let most = self.sparse.iter().map(own).product::<f64>() * extents(output - walked);
-        if self.sparse.len() == 1 {
+        let different =
+            self.sparse.iter().enumerate().filter(|(at, x)| {
+                !self.sparse[..*at].iter().any(|earlier| self.is_again(x, earlier))
+            });
+        let different: Vec<&SparseOperand> = different.map(|(_, x)| x).collect();
+        let most = different.iter().map(|x| own(x)).product::<f64>() * extents(output - walked);
+        if different.len() == 1 {
             return most.ceil() as u64;
         }
         if let Some(join) = self.join {
@@ -245,17 +284,29 @@ impl Problem {
     ///
     /// The longest prefix of each sparse operand's levels inside `loops` is walked as a tree;
     /// every other index runs over its extent.  A coordinate of the first operand is taken to occur in
-    /// another one as often as any: the densities of prefixes multiply (Scorch, section III-C).  Saturates.
+    /// another one as often as any: the densities of prefixes multiply (Scorch, section III-C).  A tensor that is
+    /// multiplied with itself has all of its own coordinates.  Saturates.
     pub fn iterations(&self, loops: IndexSet) -> u64 {
         let walked = self.walked(loops);
         let tree = self.leader().map_or(1, |x| x.nodes(walked, &self.extents));
         let dense = (loops - walked).iter().map(|index| self.extents.of(index));
         let cells = dense.fold(tree, u64::saturating_mul);
-        let others = self.sparse.iter().skip(1).map(|x| x.density(loops, &self.extents));
+        let met = |at: usize, x: &SparseOperand| {
+            self.sparse[..at].iter().any(|earlier| {
+                self.is_again(x, earlier) && x.prefix(loops).is_subset(earlier.prefix(loops))
+            })
+        };
+        let others = self.sparse.iter().enumerate().skip(1).filter(|(at, x)| !met(*at, x));
+        let others = others.map(|(_, x)| x.density(loops, &self.extents));
         match others.product::<f64>() {
             1.0 => cells,
             density => (cells as f64 * density).ceil() as u64,
         }
+    }
+
+    /// Tells whether sparse operand `x` is the same tensor with the same indices as `earlier`: its coordinates are the same.
+    pub fn is_again(&self, x: &SparseOperand, earlier: &SparseOperand) -> bool {
+        self.expr.inputs[x.input] == self.expr.inputs[earlier.input]
     }
 
     /// Returns the inputs that are dense, by position.

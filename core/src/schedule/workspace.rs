@@ -2,7 +2,7 @@
 //! summed up in registers before they are added to it.
 
 use crate::einsum::{Index, IndexSet};
-use crate::schedule::{Problem, SparseOperand};
+use crate::schedule::Problem;
 
 /// Where the elements of an assembled output are summed up that share the coordinates of its outer loops
 /// ([`Problem::assembled_outside`]), before they are appended in order.
@@ -46,7 +46,7 @@ impl Problem {
     /// of the workspace: it is dense, and over an index of the output.
     pub fn workspace_lanes(&self, last: &[Index], workspace: Workspace) -> Option<Index> {
         let (&innermost, outer) = last.split_last()?;
-        let dense = self.looped_levels(innermost, outer).next().is_none();
+        let dense = self.sparse.iter().all(|x| x.visited_level(innermost, outer).is_none());
         let rows = workspace == Workspace::Dense && self.expr.output.set().contains(innermost);
         (dense && rows).then_some(innermost)
     }
@@ -60,24 +60,11 @@ impl Problem {
         let depth = last[..last.len() - lanes].iter().rposition(|&at| output.contains(at))? + 1;
         let summed = last[depth..].iter().any(|&index| !output.contains(index));
         let surely_meets = |at: usize| {
-            let mut levels = self.looped_levels(last[at], &last[..at]);
+            let mut levels = self.visited_levels(last[at], &last[..at]).into_iter();
             // Each node has a child.
-            let over_children = levels.next().is_none_or(|level| level > 0);
+            let over_children = levels.next().is_none_or(|(_, level)| level > 0);
             over_children && levels.next().is_none()
         };
         (summed && (depth..last.len()).all(surely_meets)).then_some(depth)
-    }
-
-    /// The levels that a loop over `index` inside loops `around` runs over, one of each operand that has it next.
-    fn looped_levels<'a>(
-        &'a self,
-        index: Index,
-        around: &'a [Index],
-    ) -> impl Iterator<Item = usize> + 'a {
-        let next = move |x: &SparseOperand| {
-            let level = x.walked(around.iter().copied());
-            (x.levels.get(level) == Some(&index)).then_some(level)
-        };
-        self.sparse.iter().filter_map(next)
     }
 }

@@ -53,8 +53,9 @@ impl<V: Value> Evaluator<V> for Kernels<'_, V> {
         self.lists.contains(name)
     }
 
-    fn planning<T>(&mut self, work: impl FnOnce() -> T) -> T {
-        self.screen.phase("count", work).0
+    fn planning<T>(&mut self, bytes: u64, work: impl FnOnce() -> T) -> Result<T, Failure> {
+        memory::foresee(bytes, || "the counting of joins".into(), "raise --max-memory")?;
+        Ok(self.screen.phase("count", work).0)
     }
 
     fn product(&mut self, known: &Known, tensors: Vec<Tensor<V>>) -> Result<Tensor<V>, Failure> {

@@ -48,17 +48,21 @@ pub(crate) struct ScheduleArgs {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "SparseAuto")]
 pub(crate) struct FrontierArgs {
-    /// List the time and memory, as polynomials, that no other nest beats.
+    /// List the time and memory, as polynomials, that no other nest beats for all sizes: on all trees or that
+    /// of --tree, of all paths, with results stored over 2 indices or as many as --max-buffer-dims says.
     #[arg(long)]
     pub(crate) frontier: bool,
-    /// List what is left after a stage: 1 memory depth, 2 depths, 3 time and memory, 4 iterations,
-    /// 5 accesses.
+    /// List what is left after a stage: 1 memory depth and 2 depths by their depths, 3 time and memory,
+    /// 4 iterations and 5 accesses as rows of the frontier.
     #[arg(long, value_name = "N", value_parser = parse_stage)]
     pub(crate) stage: Option<usize>,
-    /// A range of sizes for stage 3, as i=1000:1000000, nnz(B)=1e4:1e6 or sparsity=0.001:0.01.
+    /// Emit row N of --frontier in the place of the model's choice; with --emit.
+    #[arg(long, value_name = "N", value_parser = parse_count, requires = "emit")]
+    pub(crate) row: Option<usize>,
+    /// A range of sizes for which nests are compared, as i=1000:1000000, nnz(B)=1e4:1e6 or sparsity=0.001:0.01.
     #[arg(long, value_name = "SIZE=FROM:TO")]
     pub(crate) range: Vec<Range>,
-    /// A relation between sizes for stage 3, as `10*j<k`.
+    /// A relation between sizes for which nests are compared, as `10*j<k`.
     #[arg(long, value_name = "RELATION")]
     pub(crate) assume: Vec<Assumption>,
     /// Put the comparisons of stage 3 to this solver too.
@@ -75,7 +79,7 @@ pub(crate) struct FrontierArgs {
 #[command(next_help_heading = "Operands")]
 pub(crate) struct OperandArgs {
     /// A sparse operand and its file, as X=nell-2.tns; once for each.  Without any the first operand
-    /// is sparse and its non-zeros are taken to be spread evenly.
+    /// is sparse, wherever it stands, and its non-zeros are taken to be spread evenly.
     #[arg(long, value_name = "NAME=FILE", value_parser = parse_binding)]
     pub(crate) tensor: Vec<Binding>,
     /// Extents of indices, as i=1000,j=200,k=50.
@@ -93,7 +97,7 @@ pub(crate) struct OperandArgs {
     #[arg(long, value_name = "FORM", default_value = "auto", value_parser = parse_result)]
     pub(crate) result: Form,
     /// The number of non-zeros, where there is no file.
-    #[arg(long, value_name = "N", value_parser = parse_extent, conflicts_with = "tensor")]
+    #[arg(long, value_name = "N", value_parser = parse_nonzeros, conflicts_with = "tensor")]
     pub(crate) nnz: Option<u64>,
 }
 
@@ -230,6 +234,12 @@ pub(crate) fn parse_index_extent(text: &str) -> Result<(String, u64), String> {
         return Err(bad());
     }
     Ok((word.to_owned(), parse_extent(extent)?))
+}
+
+/// Parses a number of non-zeros.
+fn parse_nonzeros(text: &str) -> Result<u64, String> {
+    let count = text.trim().parse().ok().filter(|&count: &u64| count > 0);
+    count.ok_or_else(|| format!("`{text}` is no number of non-zeros; give an integer from 1 on"))
 }
 
 /// Parses `auto`, `dense` or `sparse`.

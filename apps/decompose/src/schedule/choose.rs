@@ -71,6 +71,11 @@ impl Selection {
         }
     }
 
+    /// Keeps the first `top` schedules.
+    pub(crate) fn keep_first(&mut self, top: usize) {
+        self.picks.truncate(top);
+    }
+
     /// Returns the measured seconds of the schedule at a place.
     pub(crate) fn measured(&self, at: usize) -> Option<f64> {
         match &self.how {
@@ -110,6 +115,15 @@ impl<'a> Chooser<'a> {
             Some(Tree::Given(tree)) => vec![given(request, tree)?],
         };
         Ok(Chooser { request, args, machine, base, storages })
+    }
+
+    /// Returns the problem on each tree that is searched, with no fused levels unless the user gave the tree.
+    pub(crate) fn problems(&self) -> Vec<Problem> {
+        let given = matches!(self.args.tree, Some(Tree::Given(_)));
+        let plain = |storage: &&Storage| {
+            given || storage.operands.iter().all(|(_, order)| order.fused == 1)
+        };
+        self.storages.iter().filter(plain).map(|storage| storage.problem(&self.base)).collect()
     }
 
     /// Searches within `limits`.

@@ -1,18 +1,19 @@
 //! Expressions and the names of their operands, as typed.
 
-use decompose_core::einsum::{Assignment, Expr};
+use decompose_core::einsum::{Assignment, Expr, IndexNames};
 use decompose_core::kernels;
 
 use crate::failure::Failure;
 
-/// Parses an expression in either notation, or a named kernel.
-pub(crate) fn parse(text: &str) -> Result<Expr, Failure> {
+/// Parses an expression in either notation, or a named kernel; returns the names of its indices too.
+pub(crate) fn parse(text: &str) -> Result<(Expr, IndexNames), Failure> {
     if !text.contains(['=', '>']) {
-        return Ok(kernels::parse(text)?);
+        return Ok((kernels::parse(text)?, IndexNames::default()));
     }
     // A text that is wrong says what is wrong with it; a sum is no fault of its own.
     let assignment: Assignment = text.parse()?;
-    assignment.into_product().ok_or_else(|| {
+    let names = assignment.names.clone();
+    assignment.into_product().map(|expr| (expr, names)).ok_or_else(|| {
         Failure::input(format!(
             "`{text}` is not a single product of tensors, and a schedule is about one"
         ))

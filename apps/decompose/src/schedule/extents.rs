@@ -36,7 +36,8 @@ impl Known {
                 let all: Vec<String> = assignments.iter().map(ToString::to_string).collect();
                 let all = all.join("`, `");
                 let why = format!("`{all}` has no index `{name}`, which is given extent {extent}");
-                return Err(Failure::input(why));
+                let names = known.groups.names.join(", ");
+                return Err(Failure::input(why).help(format!("its indices are {names}")));
             }
         }
         Ok(known)

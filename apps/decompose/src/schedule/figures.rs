@@ -2,9 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use decompose_formats::FormatError;
+use decompose_common::progress::Screen;
+use decompose_formats::io::Overwrite;
 use decompose_plot::{Figure, Race, RaceCandidate};
 
+use crate::cli::Done;
+use crate::convert::check_absent;
 use crate::failure::Failure;
 use crate::schedule::args::ScheduleArgs;
 use crate::schedule::choose::{How, Pick, Selection};
@@ -15,51 +18,67 @@ use crate::schedule::table;
 /// From so many operands on a product has a tree of contractions, which is drawn.
 const NETWORK: usize = 3;
 
-/// Refuses, before any work, figures that exist and are to stay.
+/// Refuses, before any work, figures without a folder, and those that exist and are to stay.
 pub(crate) fn check(args: &ScheduleArgs) -> Result<(), Failure> {
-    if args.output.overwrite {
-        return Ok(());
-    }
+    let overwrite = if args.output.overwrite { Overwrite::Replace } else { Overwrite::Refuse };
     let shown = args.output.plot.iter().chain(&args.output.plot_race);
     for file in shown.chain(&args.frontier.plot_frontier) {
         let (folder, stem) = place(file)?;
-        let files = ["svg", "png"].map(|ending| folder.join(format!("{stem}.{ending}")));
-        if let Some(exists) = files.into_iter().find(|file| file.exists()) {
-            return Err(Failure::from(FormatError::Exists(exists))
-                .help("choose another name, or replace it with --overwrite"));
+        if !folder.is_dir() {
+            let (file, folder) = (file.display(), folder.display());
+            let why = format!("cannot write {file}: there is no folder {folder}");
+            return Err(Failure::input(why).help("make the folder first, or choose another place"));
+        }
+        for ending in ["svg", "png"] {
+            check_absent(&folder.join(format!("{stem}.{ending}")), overwrite)?;
         }
     }
     Ok(())
 }
 
-/// Draws the figures that were asked for and returns their files.
+/// Draws the figures that were asked for and names their files.
+///
+/// A figure that cannot be drawn or written is a warning: it never costs the answer.
 pub(crate) fn draw(
     args: &ScheduleArgs,
     plan: &Selection,
     stages: Option<&Compared>,
-) -> Result<Vec<PathBuf>, Failure> {
-    let mut files = Vec::new();
+    screen: &Screen,
+) -> Done {
+    let mut done = Done::Complete;
+    let mut tell = |drawn: Result<Vec<PathBuf>, Failure>| match drawn {
+        Ok(files) => {
+            files.iter().for_each(|path| screen.line(format!("figure   {}", path.display())));
+        }
+        Err(failure) => {
+            screen.warn(format!("a figure is missing: {}", failure.message()));
+            done = Done::Partly;
+        }
+    };
     if let Some(file) = &args.output.plot {
         let pick = plan.choice();
         let Pick { problem, schedule, .. } = pick;
-        match problem.expr.inputs.len() {
-            0..NETWORK => save(&nest_figure(problem, schedule)?, file, &mut files)?,
-            _ => save(&network_figure(problem, schedule)?, file, &mut files)?,
-        }
+        tell(match problem.expr.inputs.len() {
+            0..NETWORK => nest_figure(problem, schedule)
+                .map_err(Failure::from)
+                .and_then(|figure| save(&figure, file)),
+            _ => network_figure(problem, schedule)
+                .map_err(Failure::from)
+                .and_then(|figure| save(&figure, file)),
+        });
     }
     if let (Some(file), How::Measured(_)) = (&args.output.plot_race, &plan.how) {
-        save(&race(plan), file, &mut files)?;
+        tell(save(&race(plan), file));
     }
     if let (Some(file), Some(stages)) = (&args.frontier.plot_frontier, stages) {
-        save(&stages.figure(plan), file, &mut files)?;
+        tell(save(&stages.figure(plan), file));
     }
-    Ok(files)
+    done
 }
 
-fn save(figure: &impl Figure, file: &Path, files: &mut Vec<PathBuf>) -> Result<(), Failure> {
+fn save(figure: &impl Figure, file: &Path) -> Result<Vec<PathBuf>, Failure> {
     let (folder, stem) = place(file)?;
-    files.extend(decompose_plot::save(figure, &folder, &stem)?);
-    Ok(())
+    Ok(decompose_plot::save(figure, &folder, &stem)?)
 }
 
 /// The candidates that were measured; the one chosen is the one predicted to be the fastest.

@@ -5,7 +5,7 @@ use std::path::Path;
 use decompose_common::progress::Screen;
 use decompose_core::compute::suited_form;
 use decompose_core::contract::{Request, ResultForm, count_join};
-use decompose_core::einsum::{Access, Assignment, Expr, Index};
+use decompose_core::einsum::{Access, Assignment, Expr, Index, IndexNames};
 use decompose_core::kernels::MAX_ORDER;
 use decompose_formats::io::{ExtentsFrom, ReadReport};
 use decompose_formats::stats::grouped;
@@ -24,16 +24,18 @@ pub(crate) struct ScheduleInput<V: Value> {
     pub(crate) tensors: Vec<(usize, Coo<V>)>,
     /// Non-zeros of each sparse operand, and where it comes from, for people.
     pub(crate) sources: Vec<(u64, String)>,
+    /// The names of indices.
+    pub(crate) names: IndexNames,
 }
 
 impl<V: Value> ScheduleInput<V> {
     /// Reads the tensors that are given, and gives every index its extent.
     pub(crate) fn new(
-        expr: Expr,
+        (expr, names): (Expr, IndexNames),
         args: &OperandArgs,
         screen: &mut Screen,
     ) -> Result<ScheduleInput<V>, Failure> {
-        let assignment = Assignment::from(expr.clone());
+        let assignment = Assignment { names: names.clone(), ..Assignment::from(expr.clone()) };
         let options = args.extents.iter().chain(&args.dense);
         let mut known = Known::given(std::slice::from_ref(&assignment), options)?;
         let mut files: Vec<(usize, &Path)> = Vec::new();
@@ -42,7 +44,7 @@ impl<V: Value> ScheduleInput<V> {
             files.extend(inputs.map(|input| (input, binding.file.as_path())));
         }
         let sparse: Vec<usize> = match files.is_empty() {
-            true => vec![0],
+            true => expr::inputs_called(&expr, &expr.inputs[0].tensor)?,
             false => files.iter().map(|(input, _)| *input).collect(),
         };
         check_orders(&expr, &sparse)?;
@@ -58,8 +60,9 @@ impl<V: Value> ScheduleInput<V> {
                     "pattern  no file is given for {}: its non-zeros are taken to be spread evenly",
                     expr.inputs[0].tensor
                 ));
-                let sources = vec![(counts.nnz(), "spread evenly".to_owned())];
-                (vec![(0, counts)], sources)
+                let source = (counts.nnz(), "spread evenly".to_owned());
+                let all = sparse.iter().map(|&input| (input, counts.clone()));
+                (all.collect(), vec![source; sparse.len()])
             }
             false => {
                 let count = |(input, list): &(usize, Input<V>)| {
@@ -76,7 +79,7 @@ impl<V: Value> ScheduleInput<V> {
         };
         let shapes = expr.inputs.iter().enumerate().map(|(input, access)| {
             let modes = access.indices.iter().enumerate();
-            let of = |(mode, index)| dense_extent((access, mode, index), &expr, &known, args);
+            let of = |(mode, _)| dense_extent((access, mode), &expr, &known, args);
             match sparse.contains(&input) {
                 true => Ok(Vec::new()),
                 false => modes.map(of).collect(),
@@ -101,7 +104,7 @@ impl<V: Value> ScheduleInput<V> {
             Form::Auto if request.sparse.len() > 1 => suited_form(&request.problem_on(&[])),
             Form::Auto => ResultForm::Dense,
         };
-        Ok(ScheduleInput { request, tensors, sources })
+        Ok(ScheduleInput { request, tensors, sources, names })
     }
 }
 
@@ -112,7 +115,8 @@ fn check_orders(expr: &Expr, sparse: &[usize]) -> Result<(), Failure> {
     let (name, modes) = (&expr.inputs[input].tensor, expr.inputs[input].indices.len());
     Err(Failure::input(format!(
         "the sparse operand {name} has {modes} modes; tensors of up to {MAX_ORDER} are supported"
-    )))
+    ))
+    .help("take indices together that always go together, or give another operand with --tensor"))
 }
 
 /// Reads lists of non-zeros, each the tensor that is given with its number of modes, and sorts them.
@@ -189,6 +193,7 @@ fn extend<V: Value>(
     report: &ReadReport,
 ) -> Result<Coo<V>, Failure> {
     let (mut extents, coords, values) = tensor.into_parts();
+    let shape = extents.clone();
     for (mode, extent) in extents.iter_mut().enumerate() {
         let Some(wanted) = known.get((name, mode)).filter(|wanted| wanted != extent) else {
             continue;
@@ -199,11 +204,12 @@ fn extend<V: Value>(
             let source = known.source((name, mode));
             let why =
                 format!("index `{index}` runs to {extent} in {file} but to {wanted} in {source}");
-            return Err(Failure::input(why).help(if open {
-                "the file lists a larger index than that"
-            } else {
-                "the file itself says how long its modes are"
-            }));
+            let have = if open { "the file lists indices up to" } else { "the file says it has" };
+            let all = shape.iter().map(u64::to_string).collect::<Vec<_>>().join(" x ");
+            let indices = (0..shape.len()).map(|mode| known.index((name, mode)));
+            let indices = indices.collect::<Vec<_>>().join(", ");
+            return Err(Failure::input(why)
+                .help(format!("{have} {all} for {indices}; give each index its own extent")));
         }
         *extent = wanted;
     }
@@ -226,8 +232,9 @@ fn assumed(expr: &Expr, given: &Known, args: &OperandArgs) -> Result<PatternCoun
     let missing = |what: String| {
         Failure::input(what).help(format!("give --tensor {name}=FILE, or --extents and --nnz"))
     };
-    let extent = |(mode, index): (usize, &Index)| {
+    let extent = |(mode, _): (usize, &Index)| {
         let known = given.get((name, mode));
+        let index = given.index((name, mode));
         known.ok_or_else(|| missing(format!("index `{index}` has no extent")))
     };
     let extents: Vec<u64> = indices.iter().enumerate().map(extent).collect::<Result<_, _>>()?;
@@ -238,19 +245,23 @@ fn assumed(expr: &Expr, given: &Known, args: &OperandArgs) -> Result<PatternCoun
     let cells = extents.iter().fold(1_u64, |cells, &extent| cells.saturating_mul(extent));
     if nnz > cells {
         let (nnz, cells) = (grouped(nnz), grouped(cells));
-        return Err(Failure::input(format!("{name} has {cells} cells, not {nnz} non-zeros")));
+        let why = format!("{name} has {cells} cells, not {nnz} non-zeros");
+        return Err(
+            Failure::input(why).help(format!("give --nnz {cells} at most, or larger --extents"))
+        );
     }
     Ok(PatternCounts::uniform(&extents, nnz))
 }
 
 /// The extent of an index of a dense operand.
 fn dense_extent(
-    (access, mode, index): (&Access, usize, &Index),
+    (access, mode): (&Access, usize),
     expr: &Expr,
     known: &Known,
     args: &OperandArgs,
 ) -> Result<u64, Failure> {
     known.get((&access.tensor, mode)).or(args.rank).ok_or_else(|| {
+        let index = known.index((&access.tensor, mode));
         Failure::input(format!("index `{index}` of `{expr}` has no extent"))
             .help(format!("give it with --dense {index}=16, or all such indices with --rank 16"))
     })

@@ -11,6 +11,7 @@ use crate::failure::Failure;
 use crate::schedule::choose::{How, Pick, Selection};
 use crate::schedule::input::ScheduleInput;
 use crate::schedule::outline::nest_figure;
+use crate::schedule::system;
 
 /// Returns everything that `decompose schedule` tells as one object.
 pub(crate) fn plan<V: Value>(
@@ -74,6 +75,7 @@ pub(crate) fn plan<V: Value>(
         "terms": terms(plan.choice()),
         "buffers": buffers(plan.choice())?,
         "candidates": candidates,
+        "constraints": system::json(plan.choice()),
     }))
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use decompose_common::interrupt;
 use decompose_common::machine::size;
 use decompose_common::memory::left;
 use decompose_common::progress::Screen;
@@ -18,6 +19,8 @@ use crate::schedule::choose::{Chooser, How, Pick, Selection};
 
 /// Measures the first `top` candidates of `plan` on `tensor`, marks the fastest as chosen and keeps
 /// it for later runs; the others are dropped.
+///
+/// An interrupt that is deferred ends the measurement with what was timed, and then nothing is kept.
 pub(crate) fn measure<V: Value>(
     mut plan: Selection,
     tensors: &[(usize, Coo<V>)],
@@ -42,13 +45,13 @@ pub(crate) fn measure<V: Value>(
         .collect();
     let config = HalvingConfig { budget_seconds, ..HalvingConfig::default() };
     let toolchain = Toolchain::Native(compiler);
-    let run = || race(tensors.to_vec(), &entrants, &toolchain, &config);
+    let run = || race(tensors.to_vec(), &entrants, &toolchain, &config, &interrupt::requested);
     let (report, seconds) = screen.phase("measure", run);
     let report = report?;
     screen.line(format!("measure  {}; {seconds:.2} s in all", report.halving));
     plan.chosen = report.winner;
     // A schedule that the user gave was compared with no other.
-    let searched = plan.report.is_some();
+    let searched = plan.report.is_some() && !interrupt::requested();
     if let Some(time) = report.times[report.winner].filter(|_| searched) {
         match chooser.keep(&choices, plan.choice(), time.median_seconds) {
             Ok(path) => screen.line(format!("keep     {}", path.display())),

@@ -61,13 +61,13 @@ fn run_in<V: Value>(args: &ScheduleArgs, threads: usize) -> Result<Done, Failure
     figures::check(args)?;
     frontier::check(&args.frontier, &args.search)?;
     let mut screen = Screen::new(Verbosity::Normal);
-    let expr = expr::parse(&args.expr)?;
+    let (expr, names) = expr::parse(&args.expr)?;
     if args.measure && args.input.tensor.is_empty() {
         let name = &expr.inputs[0].tensor;
         return Err(Failure::input("--measure runs candidates on a tensor, and there is none")
             .help(format!("give it with --tensor {name}=FILE")));
     }
-    let input = ScheduleInput::<V>::new(expr, &args.input, &mut screen)?;
+    let input = ScheduleInput::<V>::new((expr, names), &args.input, &mut screen)?;
     let chooser = Chooser::new(&input.request, &args.search, threads)?;
     let limits = if args.all { SearchLimits::all() } else { SearchLimits::default() };
     let effort = Effort {
@@ -79,21 +79,26 @@ fn run_in<V: Value>(args: &ScheduleArgs, threads: usize) -> Result<Done, Failure
     let tensors = &input.tensors;
     let mut plan = decide::searched(&chooser, tensors, &effort, &mut screen)?;
     let stages = match frontier::is_asked(&args.search) {
-        true => Some(Compared::new(&args.frontier, &chooser, plan.choice())?),
+        true => Some(Compared::new(args, &chooser, plan.choice(), &input.names)?),
         false => None,
     };
+    for warning in stages.iter().flat_map(Compared::warnings) {
+        screen.warn(warning);
+    }
     if effort.measures(&plan, &chooser, tensors) {
-        if let Some(pick) = stages.as_ref().and_then(Compared::entrant) {
-            plan.enter(pick, effort.top);
+        match stages.as_ref().and_then(Compared::entrant) {
+            Some(pick) => plan.enter(pick, effort.top),
+            None => plan.keep_first(effort.top),
         }
-        let (top, budget) = (effort.top.max(plan.picks.len()), effort.budget_seconds);
+        interrupt::install_saying(
+            "stopping: what is measured so far is printed; once more ends at once",
+        );
+        let (top, budget) = (plan.picks.len(), effort.budget_seconds);
         plan = measure::measure(plan, tensors, (top, budget), &chooser, &mut screen)?;
     }
-    for path in figures::draw(args, &plan, stages.as_ref())? {
-        screen.line(format!("figure   {}", path.display()));
-    }
+    let drawn = figures::draw(args, &plan, stages.as_ref(), &screen);
     tell(args, &input, (&plan, stages.as_ref()), threads)?;
-    Ok(Done::Complete)
+    Ok(if interrupt::requested() { Done::Interrupted } else { drawn })
 }
 
 /// Prints what was asked for.
@@ -103,7 +108,10 @@ fn tell<V: Value>(
     (plan, stages): (&Selection, Option<&Compared>),
     threads: usize,
 ) -> Result<(), Failure> {
-    let pick = plan.choice();
+    let pick = match (args.frontier.row, stages) {
+        (Some(row), Some(stages)) => stages.row(row)?,
+        _ => plan.choice(),
+    };
     let text = match args.output.emit {
         Some(Emit::Nest) => pick.schedule.text(&pick.problem.expr),
         Some(Emit::Ir) => preview(&pick.problem, &pick.schedule)?.to_string(),
@@ -133,6 +141,11 @@ fn report<V: Value>(
     let pick = plan.choice();
     let request = &input.request;
     let mut text = format!("{:<22}{}\n", "expression", request.expr);
+    let names: Vec<String> =
+        input.names.iter().map(|(index, name)| format!("{index} = {name}")).collect();
+    if !names.is_empty() {
+        text += &format!("{:<22}{}\n", "indices", names.join(", "));
+    }
     for (x, (nnz, source)) in request.sparse.iter().zip(&input.sources) {
         let access = &request.expr.inputs[x.input];
         let extents = access.indices.iter().map(|&index| request.extents.of(index).to_string());

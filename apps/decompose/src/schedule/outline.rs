@@ -113,16 +113,15 @@ impl Outline<'_> {
     /// How a loop over `index` inside loops `around` runs.
     fn kind(&self, index: Index, body: &[Node], around: &[Index]) -> (LoopKind, String) {
         let extent = grouped(self.problem.extents.of(index));
-        let walked = |x: &SparseOperand| {
-            let level = x.walked(around.iter().copied());
-            (x.levels.get(level) == Some(&index)).then(|| {
-                let name = &self.problem.expr.operand_names()[x.input];
-                let fused = level + x.fused >= x.levels.len() && level + 1 < x.levels.len();
-                let fused = if fused { ", fused with the next" } else { "" };
-                format!("level {} of {name}{fused}", level + 1)
-            })
+        let walked = |(at, level): (usize, usize)| {
+            let x = &self.problem.sparse[at];
+            let name = &self.problem.expr.operand_names()[x.input];
+            let fused = level + x.fused >= x.levels.len() && level + 1 < x.levels.len();
+            let fused = if fused { ", fused with the next" } else { "" };
+            format!("level {} of {name}{fused}", level + 1)
         };
-        let levels: Vec<String> = self.problem.sparse.iter().filter_map(walked).collect();
+        let levels = self.problem.visited_levels(index, around).into_iter();
+        let levels: Vec<String> = levels.map(walked).collect();
         if !levels.is_empty() {
             return (LoopKind::Sparse, levels.join(" and "));
         }

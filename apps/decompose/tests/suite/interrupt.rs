@@ -7,6 +7,8 @@ use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use decompose_core::runtime::Toolchain;
+
 use crate::common::{data, decompose, json, without_family};
 
 #[test]
@@ -25,6 +27,45 @@ fn an_interrupted_completion_writes_everything() {
     let options = "-r 8 --patience 100000000 --max-iters 100000000 -q -o run";
     // The start is a line of its own.
     interrupt("complete", options, "predictions.svg", 1);
+}
+
+#[test]
+fn an_interrupted_measurement_prints_what_was_measured() {
+    if Toolchain::detect().compiler().is_err() {
+        eprintln!("skipped: no compiler, and nothing is measured");
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let cache = dir.path().join("cache");
+    let mut run = Command::new(assert_cmd::cargo::cargo_bin("decompose"));
+    run.args(["schedule", "mttkrp:3:1", "-r", "8", "--measure", "--budget", "3600", "--json"]);
+    run.arg("--tensor").arg(format!("X={}", data("sun-elevation.tns.gz").display()));
+    run.env("DECOMPOSE_CACHE", &cache).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let run = run.spawn().unwrap();
+    let begun = Instant::now();
+    let built = || -> usize {
+        let Ok(folder) = fs::read_dir(&cache) else { return 0 };
+        let library =
+            |path: &std::path::Path| path.extension().is_some_and(|ending| ending == "so");
+        folder.flatten().filter(|file| library(&file.path())).count()
+    };
+    // The second kernel is built after the first one was timed.
+    while built() < 2 {
+        assert!(begun.elapsed() < Duration::from_secs(120), "no kernels within two minutes");
+        sleep(Duration::from_millis(5));
+    }
+    let killed = Command::new("kill").args(["-INT", &run.id().to_string()]).status().unwrap();
+    assert!(killed.success());
+    let output = run.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130));
+    let told: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let candidates = told["candidates"].as_array().unwrap();
+    assert!(candidates.iter().any(|one| one["measured_seconds"].as_f64() > Some(0.0)), "{told}");
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        said.contains("stopping: what is measured so far") && !said.contains("keep "),
+        "{said}"
+    );
 }
 
 #[test]

@@ -57,7 +57,7 @@ use solver::Solver;
 
 pub use constraint::{Constraint, Part, Variable};
 pub use explain::{Explained, explain};
-pub use solution::Solution;
+pub use solution::{Row, Solution};
 pub use solve::End;
 pub use system::{Contraction, Layouts, Reference, System, Tensor};
 

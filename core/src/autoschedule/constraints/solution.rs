@@ -73,22 +73,30 @@ impl Solution {
         Forest::fused(&orders)
     }
 
-    /// Returns the references with their modes as they are laid out, and the loops, a line an assignment:
-    /// `X = A[p,q,i] * B[r,j,p]   r j p q i`.
-    pub fn text(&self, system: &System) -> String {
-        let mut text = String::new();
-        for &at in &self.sequence {
+    /// Returns the assignments in their order.
+    pub fn rows(&self, system: &System) -> Vec<Row> {
+        let row = |&at: &usize| {
             let one = &system.contractions[at];
-            let loops: Vec<String> = self.loops[at].iter().map(ToString::to_string).collect();
             let laid = one.references.iter().map(|reference| {
                 let layout = self.layouts[reference.tensor].iter();
                 let indices = layout.map(|&mode| reference.indices[mode].to_string());
                 let name = &system.tensors[reference.tensor].name;
                 format!("{name}[{}]", indices.collect::<Vec<_>>().join(","))
             });
-            let laid = laid.collect::<Vec<_>>().join(" ");
-            text += &format!("{:<44}  {:<24}  {laid}\n", one.text, loops.join(" "));
-        }
-        text
+            let loops = self.loops[at].iter().map(ToString::to_string).collect();
+            Row { assignment: one.text.clone(), loops, layouts: laid.collect() }
+        };
+        self.sequence.iter().map(row).collect()
     }
+}
+
+/// An assignment of a solution.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Row {
+    /// As `X(i,q) = A(i,p) * B(p,q)`.
+    pub assignment: String,
+    /// The loops around it, outermost first.
+    pub loops: Vec<String>,
+    /// The tensors that it refers to with their modes from the root, as `A[p,i]`.
+    pub layouts: Vec<String>,
 }

@@ -68,7 +68,7 @@ impl System {
     /// Poses the system of the tree of `path` for `problem`, with intermediates of `bound` indices at most.
     ///
     /// A result that has the pattern of the leader is written as that is laid out: the last contraction refers to it
-    /// once more.
+    /// too.
     pub fn new(problem: &Problem, path: &Path, layouts: Layouts, bound: usize) -> System {
         let expr = &problem.expr;
         let mut tensors: Vec<Tensor> = Vec::new();
@@ -107,10 +107,12 @@ impl System {
                 let indices = expr.output.indices.clone();
                 references.push(Reference { tensor: result, indices });
                 let leader = problem.leader().filter(|_| problem.has_pattern_output());
-                references.extend(leader.map(|x| {
+                let led = leader.map(|x| {
                     let indices = modes(problem, x.input);
                     Reference { tensor: of_input[x.input], indices }
-                }));
+                });
+                let led = led.filter(|own| !references.contains(own));
+                references.extend(led);
             }
             Contraction {
                 text: term_text(path, expr, at),

@@ -24,6 +24,20 @@ pub struct Asked {
     pub solver_seconds: f64,
 }
 
+impl Asked {
+    /// Adds up the comparisons of both.
+    pub(super) fn and(self, other: &Asked) -> Asked {
+        Asked {
+            solver: self.solver,
+            pairs: self.pairs + other.pairs,
+            agreed: self.agreed + other.agreed,
+            open: self.open + other.open,
+            own_seconds: self.own_seconds + other.own_seconds,
+            solver_seconds: self.solver_seconds + other.solver_seconds,
+        }
+    }
+}
+
 /// Seconds for all of them.
 const SECONDS: f64 = 60.0;
 

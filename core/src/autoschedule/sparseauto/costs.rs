@@ -113,6 +113,12 @@ impl Question for Costs<'_> {
         }
     }
 
+    fn one(&self, costs: &CostList) -> CostList {
+        let size = |cost: &NestCost| self.terms.size(cost.time);
+        let least = costs.iter().min_by(|(a, _), (b, _)| size(a).total_cmp(&size(b)));
+        Rc::new(least.copied().into_iter().collect())
+    }
+
     fn work(&self, a: &CostList, b: &CostList) -> u64 {
         (a.len() * b.len()) as u64
     }
@@ -164,26 +170,35 @@ impl Costs<'_> {
 /// Returns those of `costs` that no other one beats: it takes at least the time and at least the memory of another one, for
 /// all sizes.  In ascending order.
 pub(super) fn frontier(terms: &mut Terms, costs: &[(NestCost, u128)]) -> Vec<(NestCost, u128)> {
-    if let [one] = costs {
-        return vec![*one];
+    let alone: Vec<NestCost> = costs.iter().map(|(cost, _)| *cost).collect();
+    let kept = unbeaten(terms, &alone);
+    let mut kept: Vec<(NestCost, u128)> = kept.into_iter().map(|at| costs[at]).collect();
+    kept.sort_unstable_by_key(|(cost, _)| *cost);
+    kept
+}
+
+/// Returns the positions of those of `costs` that no other one beats; of equal ones the first.
+pub(super) fn unbeaten(terms: &mut Terms, costs: &[NestCost]) -> Vec<usize> {
+    if costs.len() == 1 {
+        return vec![0];
     }
     // Whoever beats another one comes before it.
     let size = |cost: &NestCost| (terms.size(cost.time), terms.size(cost.memory));
     let mut order: Vec<((f64, f64), usize)> =
-        costs.iter().enumerate().map(|(at, (cost, _))| (size(cost), at)).collect();
+        costs.iter().enumerate().map(|(at, cost)| (size(cost), at)).collect();
     order.sort_by(|((t, m), at), ((u, n), b)| t.total_cmp(u).then(m.total_cmp(n)).then(at.cmp(b)));
-    let mut kept: Vec<(NestCost, u128)> = Vec::new();
+    let mut kept: Vec<usize> = Vec::new();
     for (_, at) in order {
-        let (cost, _) = costs[at];
-        let beats = |terms: &mut Terms, other: &NestCost| {
-            terms.at_least(cost.memory, other.memory) && terms.at_least(cost.time, other.time)
-        };
-        if !kept.iter().any(|(other, _)| beats(terms, other)) {
-            kept.push(costs[at]);
+        if !kept.iter().any(|&other| beats(terms, &costs[other], &costs[at])) {
+            kept.push(at);
         }
     }
-    kept.sort_unstable_by_key(|(cost, _)| *cost);
     kept
+}
+
+/// Tells whether `other` takes at most the time and at most the memory of `cost` for all sizes.
+pub(super) fn beats(terms: &mut Terms, other: &NestCost, cost: &NestCost) -> bool {
+    terms.at_least(cost.memory, other.memory) && terms.at_least(cost.time, other.time)
 }
 
 impl Solver<'_, '_, Costs<'_>> {

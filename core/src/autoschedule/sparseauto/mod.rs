@@ -3,7 +3,7 @@
 //! - `sections` says what nests there are, `program` is the dynamic program over them.
 //! - `count` counts them, and finds each by its number.
 //! - `costs` finds the costs of all, or those that no other one beats; `terms` holds the polynomials.
-//! - `stages` are the five stages of the paper, the last of which uses `accesses`.
+//! - `rows` compares the costs on all trees; `stages` are the five stages of the paper, the last of which uses `accesses`.
 //! - `asked` puts the comparisons of stage 3 to a solver.
 //!
 //! The scheduler prices with the costs that no other one of the same depths beats for any sizes, and with the buffer bounds
@@ -29,6 +29,7 @@ mod asked;
 mod costs;
 mod count;
 mod program;
+mod rows;
 mod sections;
 mod stages;
 mod terms;
@@ -51,8 +52,9 @@ use crate::schedule::Problem;
 pub use accesses::{Accesses, accesses};
 pub use asked::Asked;
 pub use count::Nests;
+pub use rows::{AskedNest, FrontierPoint, Origin, Standing};
 pub use sections::{MOST_OPERANDS, Space};
-pub use stages::{FrontierPoint, Method, StageReport, Staged, Stages, buffer_bytes, staged};
+pub use stages::{DepthReport, Method, StageReport, Staged, Stages, buffer_bytes, staged};
 
 use costs::{Costs, Kept};
 use program::Solver;
@@ -128,8 +130,11 @@ fn undominated(problem: &Problem, limits: &SearchLimits) -> Option<Undominated> 
     }
     let domain = Domain::all(&space.symbols)?;
     let may_store = |stored: IndexSet| problem.allows_buffer(stored);
-    let question =
-        Costs { terms: Terms::new(domain), kept: Kept::UndominatedLanes, may_store: &may_store };
+    let question = Costs {
+        terms: Terms::new(domain, limits.max_work),
+        kept: Kept::UndominatedLanes,
+        may_store: &may_store,
+    };
     let mut solver = Solver::new(&space, question, Work::new(limits.max_work));
     let costs = solver.solve();
     let mut timed: Vec<(f64, costs::NestCost)> = costs

@@ -40,6 +40,11 @@ pub(super) trait Question {
     /// Keeps what later answers need.
     fn settle(&mut self, _: &mut Self::Answer) {}
 
+    /// One of the nests, where no work is left for all.
+    fn one(&self, answer: &Self::Answer) -> Self::Answer {
+        answer.clone()
+    }
+
     /// How many choices it takes to put each of the ones beside each of the others.
     fn work(&self, a: &Self::Answer, b: &Self::Answer) -> u64;
 }
@@ -121,8 +126,10 @@ impl<'s, 'a, Q: Question> Solver<'s, 'a, Q> {
                 return None;
             }
             let made = self.section(part.sources, around);
-            let made = self.question.stored(&made, part.result - around.loops);
-            self.work.spend_all(self.question.work(&found, &made));
+            let mut made = self.question.stored(&made, part.result - around.loops);
+            if !self.work.spend_all(self.question.work(&found, &made)) {
+                (found, made) = (self.question.one(&found), self.question.one(&made));
+            }
             found = self.question.both(&found, &made);
         }
         (!self.question.is_none(&found)).then_some(found)

@@ -1,6 +1,6 @@
 //! Polynomials by number: sums are looked up, and values at a few points tell most pairs apart.
 
-use crate::cost::symbolic::{Answer, Domain, Polynomial};
+use crate::cost::symbolic::{Answer, Comparisons, Domain, Polynomial};
 use crate::small_map::SmallMap;
 
 /// Points at which polynomials are evaluated.
@@ -25,13 +25,16 @@ pub(super) struct Terms {
     pub(super) asked: Vec<(u32, u32)>,
     /// Pairs that could not be decided.
     pub(super) unknown: usize,
+    /// The work that comparisons may do.
+    pub(super) work: Comparisons,
 }
 
 /// The number of the sum of nothing.
 pub(super) const ZERO: u32 = 0;
 
 impl Terms {
-    pub(super) fn new(domain: Domain) -> Terms {
+    /// Compares within `max_work` products at corners.
+    pub(super) fn new(domain: Domain, max_work: u64) -> Terms {
         let points = domain.points(POINTS);
         let mut terms = Terms {
             domain,
@@ -43,6 +46,7 @@ impl Terms {
             proofs: SmallMap::default(),
             asked: Vec::new(),
             unknown: 0,
+            work: Comparisons::new(max_work),
         };
         terms.number(Polynomial::default());
         terms
@@ -95,7 +99,8 @@ impl Terms {
         if let Some(&known) = self.proofs.get(&(a, b)) {
             return known;
         }
-        let answer = self.domain.at_least(self.get(a), self.get(b));
+        let (more, less) = (&self.known[a as usize], &self.known[b as usize]);
+        let answer = self.domain.at_least_within(more, less, &mut self.work);
         self.unknown += usize::from(answer == Answer::Unknown);
         self.proofs.insert((a, b), answer == Answer::Always);
         if self.asked.len() < MOST_ASKED {

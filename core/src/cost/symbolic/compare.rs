@@ -29,6 +29,40 @@ pub enum Answer {
 /// Boxes that are looked at.
 const MOST_BOXES: usize = 512;
 
+/// The work that comparisons may do: products that are evaluated at corners.
+///
+/// It is counted and not timed, so that the same comparisons end at the same place on any machine.
+#[derive(Clone, Debug)]
+pub struct Comparisons {
+    left: u64,
+    /// Whether a comparison was left open for want of work.
+    pub cut: bool,
+}
+
+impl Comparisons {
+    /// Allows `most` products to be evaluated.
+    pub fn new(most: u64) -> Comparisons {
+        Comparisons { left: most, cut: false }
+    }
+
+    /// Takes off `products`; `false` where fewer are left.
+    fn spend(&mut self, products: u64) -> bool {
+        match self.left.checked_sub(products) {
+            Some(left) => self.left = left,
+            None => self.cut = true,
+        }
+        !self.cut
+    }
+
+    /// Returns the work of a single comparison.
+    fn one(&self) -> Comparisons {
+        Comparisons::new(self.left.min(MOST_PRODUCTS))
+    }
+}
+
+/// The most products that one comparison evaluates.
+const MOST_PRODUCTS: u64 = 1 << 20;
+
 /// Boxes have two corners to the power of this many variables at most.
 const MOST_CORNERS: u32 = 14;
 
@@ -53,6 +87,16 @@ impl Domain {
     ///
     /// Time: `O(2^v t)` a box for `v` variables and `t` products that differ, and one box without constraints.
     pub fn at_least(&self, a: &Polynomial, b: &Polynomial) -> Answer {
+        self.at_least_within(a, b, &mut Comparisons::new(u64::MAX))
+    }
+
+    /// Tells the same within `work`; [`Answer::Unknown`] where that ends.
+    pub fn at_least_within(
+        &self,
+        a: &Polynomial,
+        b: &Polynomial,
+        work: &mut Comparisons,
+    ) -> Answer {
         let (more, less) = a.difference(b);
         let sum = |p: &Polynomial| -> Sum {
             p.terms().iter().map(|(monomial, count)| (*count, self.variables(monomial))).collect()
@@ -61,26 +105,38 @@ impl Domain {
         if self.is_covered(&less, &more) {
             return Answer::Always;
         }
-        let difference = Difference::of(more, less);
-        if difference.variables.len() as u32 > MOST_CORNERS {
+        let mut one = work.one();
+        let (all, answer) = (one.left, self.decided(Difference::of(more, less), &mut one));
+        let used = all - one.left;
+        // A comparison that ends for want of its own work is open; the others go on.
+        if !work.spend(used) || one.cut && all < MOST_PRODUCTS {
+            work.cut = true;
+        }
+        answer
+    }
+
+    fn decided(&self, difference: Difference, work: &mut Comparisons) -> Answer {
+        let free = |v: &&usize| self.bounds[**v].0 < self.bounds[**v].1;
+        if difference.variables.iter().filter(free).count() as u32 > MOST_CORNERS {
             return Answer::Unknown;
         }
         if !self.constraints.is_empty()
-            && difference.negative_corner(&self.bounds).is_some()
-            && self.is_bounded(&difference, MOST_BOUNDS)
+            && difference.negative_corner(&self.bounds, work).is_some()
+            && self.is_bounded(&difference, MOST_BOUNDS, work)
         {
             return Answer::Always;
         }
-        self.settle(&difference)
+        self.settle(&difference, work)
     }
 
     /// Tells whether the difference is nowhere below zero with products replaced by bounds, by so many constraints at most.
-    fn is_bounded(&self, difference: &Difference, most: usize) -> bool {
+    fn is_bounded(&self, difference: &Difference, most: usize, work: &mut Comparisons) -> bool {
         let bounded = self.constraints.iter().flat_map(|one| difference.bounded(one));
         bounded.into_iter().any(|difference| {
-            let few = difference.variables.len() as u32 <= MOST_CORNERS;
-            few && difference.negative_corner(&self.bounds).is_none()
-                || most > 1 && self.is_bounded(&difference, most - 1)
+            let few = difference.variables.len() as u32 <= MOST_CORNERS && !work.cut;
+            let never =
+                few && difference.negative_corner(&self.bounds, work).is_none() && !work.cut;
+            never || most > 1 && few && self.is_bounded(&difference, most - 1, work)
         })
     }
 
@@ -99,7 +155,7 @@ impl Domain {
         })
     }
 
-    fn settle(&self, difference: &Difference) -> Answer {
+    fn settle(&self, difference: &Difference, work: &mut Comparisons) -> Answer {
         let mut open = vec![self.bounds.clone()];
         let mut boxes = 0;
         let mut doubt = false;
@@ -108,7 +164,11 @@ impl Domain {
             if boxes > MOST_BOXES {
                 return Answer::Unknown;
             }
-            let Some(corner) = difference.negative_corner(&bounds) else { continue };
+            let corner = difference.negative_corner(&bounds, work);
+            if work.cut {
+                return Answer::Unknown;
+            }
+            let Some(corner) = corner else { continue };
             if self.constraints.iter().all(|constraint| constraint.holds(&corner)) {
                 return Answer::NotAlways;
             }
@@ -178,11 +238,17 @@ impl Difference {
         added.into_iter().chain(taken).collect()
     }
 
-    /// Returns a corner of the box at which the difference is below zero, if there is one.
-    fn negative_corner(&self, bounds: &Bounds) -> Option<Vec<f64>> {
+    /// Returns a corner of the box at which the difference is below zero, if there is one and `work` does not end before.
+    fn negative_corner(&self, bounds: &Bounds, work: &mut Comparisons) -> Option<Vec<f64>> {
         let mut point: Vec<f64> = bounds.iter().map(|&(low, _)| low).collect();
-        for corner in 0..1u32 << self.variables.len() {
-            for (at, &v) in self.variables.iter().enumerate() {
+        let free = |v: &usize| bounds[*v].0 < bounds[*v].1;
+        let free: Vec<usize> = self.variables.iter().copied().filter(free).collect();
+        let products = (self.more.len() + self.less.len()) as u64;
+        for corner in 0..1u64 << free.len() {
+            if !work.spend(products) {
+                return None;
+            }
+            for (at, &v) in free.iter().enumerate() {
                 point[v] = if corner >> at & 1 == 1 { bounds[v].1 } else { bounds[v].0 };
             }
             if self.sign(&point) == Ordering::Less {

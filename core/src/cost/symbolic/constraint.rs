@@ -33,6 +33,18 @@ impl Constraint {
         least(&self.more, &at) >= least(&self.less, &at)
     }
 
+    /// Tells whether all points of the box keep it.
+    pub(super) fn is_implied(&self, bounds: &Bounds) -> bool {
+        least(&self.more, bounds) >= most(&self.less, bounds)
+    }
+
+    /// Tells whether it bounds one variable at most, since all others have one value: a box that is tightened keeps it.
+    pub(super) fn is_bound(&self, bounds: &Bounds) -> bool {
+        let ([more], [less]) = (self.more.as_slice(), self.less.as_slice()) else { return false };
+        let free = |v: &&usize| bounds[**v].0 < bounds[**v].1;
+        more.1.iter().chain(&less.1).filter(free).count() <= 1
+    }
+
     /// Tells whether some point of the box may keep it.
     pub(super) fn may_hold(&self, bounds: &Bounds) -> bool {
         most(&self.more, bounds) * (1.0 + ROUNDED) >= least(&self.less, bounds)

@@ -37,6 +37,12 @@ impl Polynomial {
         Polynomial(sum)
     }
 
+    /// Returns the sum of other products in the places of these.
+    pub(super) fn mapped(&self, map: impl Fn(&Monomial) -> Monomial) -> Polynomial {
+        let one = |(product, count): &(Monomial, u64)| Polynomial(vec![(map(product), *count)]);
+        self.0.iter().map(one).fold(Polynomial::default(), |sum, product| sum.plus(&product))
+    }
+
     /// Returns the products with their coefficients.
     pub fn terms(&self) -> &[(Monomial, u64)] {
         &self.0

@@ -1,12 +1,15 @@
 //! What a user says of the sizes: ranges, and relations between sizes.
 
+use std::fmt;
 use std::str::FromStr;
+
+use crate::einsum::IndexNames;
 
 /// A size that is an extent, a number of non-zeros or a sparsity, as typed.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Size {
-    /// The extent of the index with this letter.
-    Extent(char),
+    /// The extent of the index with this name.
+    Extent(String),
     /// The non-zeros of an operand; of the first sparse one without a name.
     Nonzeros(Option<String>),
     /// Its share of non-zeros.
@@ -19,6 +22,7 @@ pub struct Range {
     pub(super) size: Size,
     pub(super) low: f64,
     pub(super) high: f64,
+    typed: String,
 }
 
 /// A product of a number and sizes.
@@ -34,14 +38,65 @@ pub struct Assumption {
     pub(super) left: Vec<Factors>,
     pub(super) relation: Relation,
     pub(super) right: Vec<Factors>,
+    typed: String,
 }
 
-/// How the sides of an assumption relate; ranges are closed, so `<` is taken for `<=`.
+impl fmt::Display for Range {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.typed)
+    }
+}
+
+impl fmt::Display for Assumption {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.typed)
+    }
+}
+
+/// How the sides of an assumption relate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Relation {
+    Below,
+    Above,
     AtMost,
     AtLeast,
     Equal,
+}
+
+impl Size {
+    /// Returns the name of the operand that it is about.
+    pub(super) fn operand(&self) -> Option<&str> {
+        match self {
+            Size::Extent(_) => None,
+            Size::Nonzeros(name) | Size::Sparsity(name) => name.as_deref(),
+        }
+    }
+
+    /// Writes the letter of an index for its name.
+    fn lettered(&mut self, names: &IndexNames) {
+        if let Size::Extent(name) = self
+            && let Some(index) = names.find(name)
+        {
+            *name = index.to_string();
+        }
+    }
+}
+
+impl Range {
+    /// Returns the range with the letter of an index for its name.
+    pub fn lettered(mut self, names: &IndexNames) -> Range {
+        self.size.lettered(names);
+        self
+    }
+}
+
+impl Assumption {
+    /// Returns the relation with the letters of indices for their names.
+    pub fn lettered(mut self, names: &IndexNames) -> Assumption {
+        let factors = self.left.iter_mut().chain(&mut self.right);
+        factors.flat_map(|one| &mut one.sizes).for_each(|size| size.lettered(names));
+        self
+    }
 }
 
 impl FromStr for Size {
@@ -57,16 +112,13 @@ impl FromStr for Size {
             }
             None => (text, None),
         };
-        let mut letters = word.chars();
-        match (word, letters.next(), letters.next(), &operand) {
-            ("nnz", ..) => Ok(Size::Nonzeros(operand)),
-            ("sparsity", ..) => Ok(Size::Sparsity(operand)),
-            (_, Some(letter), None, None) if letter.is_ascii_alphabetic() => {
-                Ok(Size::Extent(letter))
-            }
-            _ => Err(format!(
-                "`{text}` is no size; use the letter of an index, nnz(B) or sparsity(B)"
-            )),
+        let named = word.starts_with(|c: char| c.is_ascii_alphabetic())
+            && word.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+        match (word, &operand) {
+            ("nnz", _) => Ok(Size::Nonzeros(operand)),
+            ("sparsity", _) => Ok(Size::Sparsity(operand)),
+            (_, None) if named => Ok(Size::Extent(word.to_owned())),
+            _ => Err(format!("`{text}` is no size; use an index, nnz(B) or sparsity(B)")),
         }
     }
 }
@@ -90,7 +142,7 @@ impl FromStr for Range {
         if low < least || high > most || high <= 0.0 {
             return Err(format!("`{text}` leaves the range {least}:{most}"));
         }
-        Ok(Range { size, low, high })
+        Ok(Range { size, low, high, typed: text.to_owned() })
     }
 }
 
@@ -103,14 +155,14 @@ impl FromStr for Assumption {
             ("<=", Relation::AtMost),
             (">=", Relation::AtLeast),
             ("==", Relation::Equal),
-            ("<", Relation::AtMost),
-            (">", Relation::AtLeast),
+            ("<", Relation::Below),
+            (">", Relation::Above),
             ("=", Relation::Equal),
         ];
         let found =
             signs.iter().find_map(|&(sign, relation)| Some((text.split_once(sign)?, relation)));
         let ((left, right), relation) = found.ok_or_else(bad)?;
-        Ok(Assumption { left: sum(left)?, relation, right: sum(right)? })
+        Ok(Assumption { left: sum(left)?, relation, right: sum(right)?, typed: text.to_owned() })
     }
 }
 
@@ -147,7 +199,7 @@ mod tests {
         assert_eq!(range.size, Size::Nonzeros(Some("B".into())));
         assert_eq!((range.low, range.high), (1e3, 1e3));
         let assumed: Assumption = "10*j + 2 < k*nnz(B)".parse().unwrap();
-        assert_eq!((assumed.left.len(), assumed.relation), (2, Relation::AtMost));
+        assert_eq!((assumed.left.len(), assumed.relation), (2, Relation::Below));
         assert_eq!(assumed.left[0].count, 10.0);
         assert_eq!(assumed.right[0].sizes.len(), 2);
     }
@@ -156,7 +208,7 @@ mod tests {
     fn mistakes_are_named() {
         let range = |text: &str| text.parse::<Range>().unwrap_err();
         assert!(range("i").contains("is no range"));
-        assert!(range("ij=1:2").contains("is no size"));
+        assert!(range("i-j=1:2").contains("is no size"));
         assert!(range("i=5:2").contains("ends before"));
         assert!(range("sparsity=0:2").contains("leaves the range"));
         let assumed = |text: &str| text.parse::<Assumption>().unwrap_err();

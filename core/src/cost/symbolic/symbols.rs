@@ -20,6 +20,10 @@ struct Operand {
     levels: Vec<Index>,
     /// The number of the first level.
     first: u32,
+    /// Whether an earlier operand is the same tensor on the same tree, whose levels these are.
+    again: bool,
+    /// The input that it is, in whatever order a tensor that is multiplied with itself is listed.
+    stands_for: usize,
 }
 
 /// A level by its number.
@@ -42,10 +46,20 @@ impl Symbols {
         let names = problem.expr.operand_names();
         let mut first = 0;
         let mut operands = Vec::new();
-        for x in &problem.sparse {
+        for (at, x) in problem.sparse.iter().enumerate() {
             let (name, levels) = (names[x.input].clone(), x.levels.clone());
-            operands.push(Operand { input: x.input, name, levels, first });
-            first += x.levels.len() as u32;
+            let mut earlier = problem.sparse[..at].iter().zip(&operands);
+            let twin = earlier.find(|(y, _)| problem.is_again(x, y) && x.levels == y.levels);
+            let twin = twin.map(|(_, y): (_, &Operand)| y.first);
+            let (own, again) = (twin.unwrap_or(first), twin.is_some());
+            let same = |input: &usize| problem.expr.inputs[*input] == problem.expr.inputs[x.input];
+            let inputs: Vec<usize> =
+                (0..problem.expr.inputs.len()).filter(|input| same(input)).collect();
+            let before = operands.iter().filter(|y: &&Operand| !y.again && same(&y.input)).count();
+            let stands_for = inputs.get(before).copied().unwrap_or(x.input);
+            let input = x.input;
+            operands.push(Operand { input, name, levels, first: own, again, stands_for });
+            first += if again { 0 } else { x.levels.len() as u32 };
         }
         let all = problem.expr.all();
         let indices =
@@ -60,7 +74,7 @@ impl Symbols {
 
     /// Returns the place of the sparse operand called `name`.
     pub(super) fn operand(&self, name: &str) -> Option<usize> {
-        self.operands.iter().position(|operand| operand.name == name)
+        self.operands.iter().position(|operand| operand.name == name && !operand.again)
     }
 
     pub(super) fn operands(&self) -> usize {
@@ -79,11 +93,24 @@ impl Symbols {
             let (first, levels) = (x.first, x.levels.clone());
             levels.into_iter().zip(first..).map(move |(index, number)| (operand, index, number))
         };
-        self.operands.iter().enumerate().flat_map(of).map(move |(operand, index, number)| {
+        let own = self.operands.iter().enumerate().filter(|(_, x)| !x.again);
+        own.flat_map(of).map(move |(operand, index, number)| {
             let first = !seen.contains(index);
             seen = seen.with(index);
             Level { operand, number, index, first }
         })
+    }
+
+    /// Returns what is walked of each sparse operand: which input it is, and its first levels.
+    pub(super) fn prefixes(&self, walked: u64) -> impl Iterator<Item = (usize, &[Index])> {
+        let own = self.operands.iter().filter(|x| !x.again);
+        own.map(move |x| (x.stands_for, &x.levels[..x.walked(walked)]))
+    }
+
+    /// Returns the bits of the first `count` levels of an operand that is input `input`.
+    pub(super) fn first_levels(&self, input: usize, count: usize) -> u64 {
+        let x = self.operands.iter().find(|x| !x.again && x.stands_for == input);
+        x.map_or(0, |x| ((1u64 << count) - 1) << x.first)
     }
 
     /// Returns the index of the next level of a sparse operand, of which `walked` are walked; `None` behind the last.
@@ -125,7 +152,7 @@ impl Symbols {
     /// Returns the share of each level, by number.
     fn shares(&self, problem: &Problem) -> Vec<f64> {
         let mut shares = Vec::new();
-        for (x, operand) in problem.sparse.iter().zip(&self.operands) {
+        for (x, operand) in problem.sparse.iter().zip(&self.operands).filter(|(_, x)| !x.again) {
             let mut above = 1.0;
             for (level, &index) in operand.levels.iter().enumerate() {
                 // Of a level inside a fused one too: the polynomials say how often each part of a nest runs.
@@ -155,7 +182,7 @@ impl Symbols {
     fn factors(&self, monomial: &Monomial) -> Vec<String> {
         let mut open = monomial.extents;
         let mut counts = Vec::new();
-        for x in &self.operands {
+        for x in self.operands.iter().filter(|x| !x.again) {
             let walked = &x.levels[..x.walked(monomial.walked)];
             let set: IndexSet = walked.iter().copied().collect();
             let letters: String = walked.iter().map(|index| index.letter()).collect();

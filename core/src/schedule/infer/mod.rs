@@ -9,8 +9,8 @@
 //! counted (equation 4).
 //!
 //! Patterns are taken to be independent of each other.  Of a band, or of communities, the products fall on fewer elements than
-//! estimated: a product of two bands of width `w` has about `w/2` times fewer.  Operands with the same pattern meet more
-//! often than estimated.
+//! estimated: a product of two bands of width `w` has about `w/2` times fewer.  Different operands with the same pattern
+//! meet more often than estimated.
 //!
 //! Source: Yan et al., "Fast Autoscheduling for Sparse ML Frameworks" (Scorch), section V.
 
@@ -74,7 +74,12 @@ fn factors(problem: &Problem) -> Vec<Factor> {
         Some(place) => Factor::sparse(&problem.sparse[place], &problem.extents),
         None => Factor::dense(problem.expr.inputs[input].set(), &problem.extents),
     };
-    (0..problem.expr.inputs.len()).map(factor).collect()
+    // A tensor that is multiplied with itself is one factor.
+    let is_again = |input: usize| {
+        let earlier = &problem.expr.inputs[..input];
+        problem.sparse_place(input).is_some() && earlier.contains(&problem.expr.inputs[input])
+    };
+    (0..problem.expr.inputs.len()).filter(|&input| !is_again(input)).map(factor).collect()
 }
 
 /// Eliminates all indices but those of `output` (lines 3 to 11).
