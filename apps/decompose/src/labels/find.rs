@@ -138,13 +138,19 @@ fn given(asked: &[LabelPlace], name: &str, order: usize) -> Result<Vec<Vec<Map>>
         match place {
             LabelPlace::Folder(folder) => {
                 let both = list(folder, MapPlace::Either(name));
-                let fail =
-                    |error| Failure::input(format!("cannot read {}: {error}", folder.display()));
+                let fail = |error| {
+                    let why = format!("cannot read {}: {error}", folder.display());
+                    Failure::input(why).help("give a folder, or the file of a mode as 2=cities.map")
+                };
                 folders.get_or_insert_default().extend(both.map_err(fail)?);
             }
             LabelPlace::File { mode, .. } if *mode > order => {
                 let why = format!("--labels {place}: the tensor has {order} modes");
                 return Err(Failure::input(why).help("modes count from 1"));
+            }
+            LabelPlace::File { mode, .. } if files.iter().any(|map: &Map| map.mode == *mode) => {
+                let why = format!("--labels {place}: mode {mode} has two files of labels");
+                return Err(Failure::input(why).help("give one file for each mode"));
             }
             LabelPlace::File { mode, path } => {
                 files.push(Map { mode: *mode, name: told(path), path: path.clone(), rank: 0 });

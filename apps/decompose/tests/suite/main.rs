@@ -18,6 +18,7 @@ mod folders;
 mod frontier;
 mod full_disk;
 mod interrupt;
+mod labels;
 mod memory;
 mod networks;
 mod numbers;
