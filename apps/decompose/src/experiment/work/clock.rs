@@ -33,12 +33,11 @@ impl Taken {
         }
     }
 
-    /// Expects of a run what these took, in proportion to what was foreseen where that is known.
+    /// Expects of a run that is foreseen what these took beside their forecasts, and of another their mean.
     fn expect(&self, forecast: Option<Forecast>) -> Option<f64> {
         match forecast.and_then(|forecast| forecast.seconds) {
-            Some(foreseen) if self.known.1 > 0.0 => Some(foreseen * self.known.0 / self.known.1),
-            _ if self.runs > 0.0 => Some(self.seconds / self.runs),
-            _ => None,
+            Some(foreseen) => (self.known.1 > 0.0).then(|| foreseen * self.known.0 / self.known.1),
+            None => (self.runs > 0.0).then(|| self.seconds / self.runs),
         }
     }
 }
