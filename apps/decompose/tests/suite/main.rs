@@ -27,6 +27,7 @@ mod ranks;
 mod resume;
 mod run;
 mod schedule;
+mod studies;
 mod traces;
 mod tt;
 mod tucker;

@@ -117,6 +117,7 @@ pub(crate) fn summary(
         ("iteration_seconds", "iteration (s)"),
         ("solve_seconds", "solve (s)"),
         ("peak_bytes", "peak (MiB)"),
+        ("wall_seconds", "wall (s)"),
     ] {
         columns.push(number(key, name));
         columns.push(number(&format!("{key}_low"), "lower quartile"));
@@ -139,6 +140,9 @@ pub(crate) fn summary(
         spread(config.spread(|run| run.peak.map(|bytes| bytes as f64)), |bytes| {
             Cell::bytes(bytes.map(|bytes| bytes as u64))
         });
+        // Of commands that do not iterate this is all that is known.
+        let whole = |run: &RunResult| run.wall.filter(|_| run.solve.is_none());
+        spread(config.seconds(whole), Cell::number);
         cells
     };
     let width = columns.len();
