@@ -6,7 +6,7 @@
 //! report   tables and figures          rerun    a run once more, compared
 //! ```
 
-mod plan;
+pub(crate) mod plan;
 pub(crate) mod report;
 mod rerun;
 mod start;

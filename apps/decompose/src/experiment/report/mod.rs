@@ -6,11 +6,11 @@
 //! page     HTML, Markdown, LaTeX            peers    results of other programs
 //! ```
 
-mod configs;
-mod figures;
+pub(crate) mod configs;
+pub(crate) mod figures;
 mod page;
 pub(crate) mod peers;
-mod results;
+pub(crate) mod results;
 mod table;
 
 use std::fs;
@@ -66,7 +66,7 @@ pub(crate) enum Style {
 /// A folder that holds no study, or files that cannot be written.
 pub(crate) fn run(args: &ReportArgs) -> Result<Done, Failure> {
     let results = Results::read(&args.dir)?;
-    let configs = configs::configs(&results);
+    let configs = configs::configs(results.finished());
     let peers = peers::configs(&results.plan.peers);
     let sheet = figures::draw(&results, (&configs, &peers), &args.dir, args.style);
     let tables =

@@ -166,6 +166,12 @@ impl RunResult {
         }
     }
 
+    /// Returns what the folder of a run holds that belongs to no study.
+    pub(crate) fn of_folder(run: &PlannedRun, record: &Json, folder: &Path) -> RunResult {
+        let finished = RunResult { end: End::Finished, ..RunResult::missing(run) };
+        finished.with_record(record, folder)
+    }
+
     fn read(run: &PlannedRun, name: &str, folder: &Path) -> RunResult {
         let nothing = RunResult { folder: name.to_owned(), ..RunResult::missing(run) };
         let Some(outcome) = Outcome::read(folder) else { return nothing };
