@@ -156,7 +156,7 @@ fn make_start<V: Value>(
     tensor: &mut Coo<V>,
     console: &mut Console,
 ) -> Result<Made<V>, Failure> {
-    let StartFrom::Hosvd(truncation) = settings.start else {
+    let Some(truncation) = settings.start.truncation() else {
         let start = match (&settings.start, given) {
             (StartFrom::Checkpoint(folder), _) => Start::Checkpoint(folder.clone()),
             (_, Some(model)) => Start::Given(model),
