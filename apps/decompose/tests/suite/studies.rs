@@ -120,6 +120,9 @@ fn every_command_is_planned_run_and_reported() {
     for group in ["einsum", "norm", "schedule"] {
         assert!(of(group).iter().all(|row| row["state"] == "finished"), "{group}");
     }
+    let predicted = schedule["candidates"][0]["predicted_seconds"].as_f64().unwrap();
+    let told = of("schedule").into_iter().find(|row| row["rank"] == "8").unwrap();
+    assert_eq!(told["predicted_seconds"].parse::<f64>().unwrap(), predicted);
     for stem in ["fit-by-rank-made", "test-rmse-by-rank-made", "convergence-made", "memory"] {
         assert!(report.join(format!("{stem}.svg")).is_file(), "{stem}: {:?}", names(&report));
     }

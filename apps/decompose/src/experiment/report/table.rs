@@ -70,6 +70,7 @@ pub(crate) fn runs(results: &Results) -> Table {
         number("solve_seconds", "solve (s)"),
         number("iteration_seconds", "iteration (s)"),
         number("wall_seconds", "wall (s)"),
+        number("predicted_seconds", "predicted (s)"),
         number("peak_bytes", "peak (MiB)"),
         number("foreseen_bytes", "foreseen (MiB)"),
         number("model_bytes", "model (MiB)"),
@@ -94,6 +95,7 @@ pub(crate) fn runs(results: &Results) -> Table {
         // Seconds of runs that shared the machine say nothing.
         let seconds = |value: Option<f64>| Cell::number(value.filter(|_| planned.timed));
         cells.extend([seconds(run.solve), seconds(run.per_iteration), seconds(run.wall)]);
+        cells.push(Cell::number(run.predicted));
         cells.extend([run.peak, run.foreseen, run.model_bytes].map(Cell::bytes));
         cells.push(Cell::text(run.folder.clone()));
         cells
@@ -118,6 +120,7 @@ pub(crate) fn summary(
         ("solve_seconds", "solve (s)"),
         ("peak_bytes", "peak (MiB)"),
         ("wall_seconds", "wall (s)"),
+        ("predicted_seconds", "predicted (s)"),
     ] {
         columns.push(number(key, name));
         columns.push(number(&format!("{key}_low"), "lower quartile"));
@@ -143,6 +146,7 @@ pub(crate) fn summary(
         // Of commands that do not iterate this is all that is known.
         let whole = |run: &RunResult| run.wall.filter(|_| run.solve.is_none());
         spread(config.seconds(whole), Cell::number);
+        spread(config.spread(|run| run.predicted), Cell::number);
         cells
     };
     let width = columns.len();
