@@ -94,18 +94,29 @@ impl Done {
     }
 }
 
-/// Returns the options of `decompose cp` that are typed; `None` for those of another command.
+/// Returns the options of a solver that are typed; `None` for those of another command.
 ///
 /// # Errors
 ///
 /// Words that are no command line.
-pub(crate) fn parse_cp<'w>(
+pub(crate) fn parse_solver<'w>(
     words: impl IntoIterator<Item = &'w str>,
-) -> Result<Option<CpArgs>, clap::Error> {
-    match Cli::try_parse_from(words)?.command {
-        Command::Cp(args) => Ok(Some(*args)),
-        _ => Ok(None),
-    }
+) -> Result<Option<SolverArgs>, clap::Error> {
+    Ok(match Cli::try_parse_from(words)?.command {
+        Command::Cp(args) => Some(SolverArgs::Cp(args)),
+        Command::Tucker(args) => Some(SolverArgs::Tucker(args)),
+        Command::Tt(args) => Some(SolverArgs::Tt(args)),
+        Command::Complete(args) => Some(SolverArgs::Complete(args)),
+        _ => None,
+    })
+}
+
+/// What was typed after the name of a solver.
+pub(crate) enum SolverArgs {
+    Cp(Box<CpArgs>),
+    Tucker(Box<TuckerArgs>),
+    Tt(Box<TtArgs>),
+    Complete(Box<CompleteArgs>),
 }
 
 /// Runs the command line of this process.

@@ -14,7 +14,7 @@ use decompose_formats::{Coo, FormatError, ModeOrder, counted};
 use crate::cli::Done;
 use crate::failure::Failure;
 use crate::input::{InputArgs, MissingArgs, name_of};
-use crate::labels;
+use crate::labels::{self, LabelPlace};
 use crate::listing::ListArgs;
 use crate::run::memory::{self, MemoryArgs};
 
@@ -62,10 +62,10 @@ struct TableArgs {
     /// The column of values.  [default: none; rows are counted]
     #[arg(long, value_name = "COLUMN")]
     value: Option<String>,
-    /// The folder of files mode-K-NAME.map with a name for each index, for a table that is written.
-    /// [default: NAME/ beside the tensor, or its folder]
-    #[arg(long, value_name = "DIR")]
-    labels: Option<PathBuf>,
+    /// The folder of files mode-K-NAME.map with a name for each index, or the file of a mode, for a table that is
+    /// written.  [default: NAME/ beside the tensor, or its folder]
+    #[arg(long, value_name = "DIR|MODE=FILE")]
+    labels: Vec<LabelPlace>,
 }
 
 /// A tensor to be written.
@@ -194,11 +194,11 @@ fn write_table(
     let modes = match &content.modes {
         Some(modes) => modes.clone(),
         None => {
-            let (input, folder) = (&args.input, args.table.labels.as_deref());
+            let (input, asked) = (&args.input, &args.table.labels);
             let extents = content.tensor.extents();
-            let (found, warnings) = labels::find(&input.file, &input.name(), folder, extents)?;
+            let (found, warnings) = labels::find(&input.file, &input.name(), asked, extents)?;
             warnings.iter().for_each(|warning| screen.warn(warning));
-            labels::told(&found, folder).into_iter().for_each(|line| screen.line(line));
+            labels::told(&found, asked).into_iter().for_each(|line| screen.line(line));
             let (names, warnings) = labels::distinct(labels::names(&found));
             warnings.iter().for_each(|warning| screen.warn(warning));
             names

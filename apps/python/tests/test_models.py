@@ -60,6 +60,22 @@ def test_labels_are_kept():
     assert len(model.history.to_pandas()) == len(model.history.fit)
 
 
+def test_saved_models_keep_their_labels(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    fruit = ["fig", "kiwi", "fig", "new\nline"]
+    frame = pandas.DataFrame({"fruit/kind": fruit, "day": [0, 0, 1, 2], "n": [5.0, 1.0, 4.0, 2.0]})
+    model = decompose.cp(decompose.tensor(frame, value="n"), 1)
+    (tmp_path / "mode-2-old.map").write_text("a\nb\nc\n")
+    model.save(tmp_path)
+    assert (tmp_path / "mode-1-fruit_kind.map").read_text() == "fig\nkiwi\nnew line\n"
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["mode-1-fruit_kind.map", "model.npz"]
+    again = decompose.load(tmp_path)
+    assert list(again.labels[0]) == ["fig", "kiwi", "new line"] and again.labels[1] is None
+    assert again.modes == ["fruit_kind", None]
+    assert again.top(0, 0, 1)[0][0] == "fig"
+    assert decompose.load(tmp_path / "model.npz").labels[0] == again.labels[0]
+
+
 def test_coordinates_outside_are_told(rng):
     _, x = planted(rng, (4, 3, 2), 1)
     with pytest.raises(ValueError):

@@ -18,6 +18,7 @@ use crate::checkpoint;
 use crate::config::{Method, Start, TuckerConfig};
 use crate::engine::Engine;
 use crate::hooi::{self, SweepSeconds};
+use crate::hosvd::Truncation;
 use crate::nonneg;
 use crate::outcome::TuckerOutcome;
 use crate::state::State;
@@ -25,6 +26,28 @@ use crate::state::State;
 /// Non-zeros up to which a run is compared with a HOSVD ([`solve_above`]) unless the user says otherwise: about a second at
 /// ranks of 16 on two cores.  With millions it takes seconds to minutes, in part longer than the iterations.
 pub const COMPARED_NNZ: usize = 500_000;
+
+/// Tells whether a run may end below a HOSVD of its ranks: one by HOOI that does not `begin` from a HOSVD.
+pub fn may_end_below_hosvd(method: Method, begin: Option<Truncation>) -> bool {
+    // From a HOSVD the fit rises anyway.
+    method == Method::Hooi && begin.is_none()
+}
+
+/// Tells whether a run on `nnz` non-zeros is compared with a HOSVD by [`solve_above`] where its user does not say.
+///
+/// # Example
+///
+/// ```
+/// use decompose_tucker::{Method, Truncation, is_compared};
+///
+/// assert!(is_compared(Method::Hooi, None, 1000));
+/// assert!(!is_compared(Method::Hooi, Some(Truncation::AtOnce), 1000));
+/// assert!(!is_compared(Method::Nonnegative, None, 1000));
+/// assert!(!is_compared(Method::Hooi, None, 5_000_000));
+/// ```
+pub fn is_compared(method: Method, begin: Option<Truncation>, nnz: usize) -> bool {
+    may_end_below_hosvd(method, begin) && nnz <= COMPARED_NNZ
+}
 
 /// A run in progress.
 pub(crate) struct Run<V> {

@@ -3,7 +3,7 @@
 /// Names of files that runs write, whatever the command.
 const RESULTS: &[&str] = &[
     "model.npz", "model.ktensor", "lambda.mat", "weights.csv", "checkpoint.npz", "history.csv",
-    "run.json", "restarts.csv", "spectra.csv", "predictions.csv", "rank.csv",
+    "run.json", "restarts.csv", "spectra.csv", "predictions.csv", "components.csv", "rank.csv",
 ];
 /// Names of figures, each an `.svg` and a `.png`.
 const FIGURES: &[&str] =

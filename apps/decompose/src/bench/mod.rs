@@ -7,7 +7,7 @@ mod files;
 mod ingest;
 mod kernels;
 mod names;
-mod peers;
+pub(crate) mod peers;
 mod record;
 mod roofline;
 mod settings;

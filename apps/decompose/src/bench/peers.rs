@@ -22,6 +22,9 @@ pub(crate) struct Peer {
     /// The most.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) highest: Option<f64>,
+    /// The fit of the model, where one is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) fit: Option<f64>,
 }
 
 /// The results of one program for the same work, in all rows.
@@ -78,7 +81,7 @@ impl Peer {
 /// A file that cannot be read, a missing column, a value that is no time.
 pub(crate) fn read(path: &Path) -> Result<Vec<Peer>, Failure> {
     let help = "list recorded results with the columns program,tensor,rank,threads,quantity,value; \
-                values are seconds; lowest and highest may follow";
+                values are seconds; lowest, highest and fit may follow";
     let fail = |why: String| Failure::input(format!("{}: {why}", path.display())).help(help);
     let mut reader = csv::Reader::from_path(path).map_err(|error| fail(error.to_string()))?;
     let mut peers = Vec::new();
@@ -118,6 +121,7 @@ mod tests {
             value,
             lowest,
             highest,
+            fit: None,
         };
         let peers = [
             row("a", 8, 3.0, None, None),

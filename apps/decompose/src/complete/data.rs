@@ -42,9 +42,7 @@ pub(crate) fn load(
     prepare: impl FnOnce(Coo<f64>) -> Result<(Coo<f64>, Option<Coo<f64>>), Failure>,
 ) -> Result<Loaded, Failure> {
     let admit = |tensor: &Coo<f64>, format: Format| {
-        settings.config(tensor.order(), 0).check(tensor.extents())?;
-        let needs = needs(settings, times, tensor);
-        let forecast = Forecast::before_plan(tensor, format, settings, needs);
+        let forecast = forecast(settings, times, tensor, format)?;
         forecast.check(REMEDY)?;
         forecast.sort(REMEDY)?;
         Ok((forecast, format))
@@ -89,6 +87,22 @@ pub(crate) fn load(
         console.screen.warn(nothing_to_learn(value));
     }
     Ok(Loaded { parts, tensor: facts, forecast, whole })
+}
+
+/// Checks the options that depend on the tensor, and foresees a run on `times` its entries.
+///
+/// # Errors
+///
+/// The option that does not suit it.
+pub(super) fn forecast(
+    settings: &Settings,
+    times: usize,
+    tensor: &Coo<f64>,
+    format: Format,
+) -> Result<Forecast, Failure> {
+    settings.config(tensor.order(), 0).check(tensor.extents())?;
+    let needs = needs(settings, times, tensor);
+    Ok(Forecast::before_plan(tensor, format, settings, needs))
 }
 
 /// Says why entries that all have this value are nothing to complete.

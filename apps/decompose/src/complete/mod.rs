@@ -14,7 +14,8 @@ mod solve;
 
 use decompose_common::run_folder::RunFolder;
 use decompose_complete::Loss;
-use decompose_formats::counted;
+use decompose_formats::io::Format;
+use decompose_formats::{Coo, counted};
 use serde_json::json;
 
 use crate::cli::Done;
@@ -25,6 +26,7 @@ use crate::complete::solve::Solved;
 use crate::failure::Failure;
 use crate::run;
 use crate::run::console::Console;
+use crate::run::memory::Foreseen;
 use crate::run::settings::Task;
 
 pub(crate) use crate::complete::args::CompleteArgs;
@@ -59,6 +61,17 @@ pub(crate) fn run(args: &CompleteArgs) -> Result<Done, Failure> {
     }
     let solved = solve::solve(&settings, &loaded.parts, folder.as_ref(), &mut console)?;
     finish(&settings, &solved, &loaded, folder, &mut console)
+}
+
+/// Returns what a run on a sorted list is foreseen to take.  The seconds of a completion are not known.
+///
+/// # Errors
+///
+/// Bad options.
+pub(crate) fn foresee(args: &CompleteArgs, tensor: &Coo<f64>) -> Result<Foreseen, Failure> {
+    let settings = Settings::new(args)?;
+    let forecast = data::forecast(&settings, 1, tensor, Format::Tns)?;
+    Ok(Foreseen { peak: forecast.peak, seconds: None })
 }
 
 /// Prints the expressions of the kernels; `decompose schedule` explains each.

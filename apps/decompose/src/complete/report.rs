@@ -22,6 +22,7 @@ use crate::run::components::{self, Modes, TrainVectors};
 use crate::run::console::Console;
 use crate::run::figures::Sketches;
 use crate::run::record::Parts;
+use crate::run::strongest;
 use crate::run::{Desk, Ended, Phases, RunFacts, Written};
 
 /// A run that has ended.
@@ -93,6 +94,13 @@ impl Ended for Report<'_> {
 
     fn write(&self, desk: &Desk<'_>) -> Result<Written, Failure> {
         let mut written = desk.model(self.stored.write(desk.folder).map(|path| vec![path]))?;
+        let labels = &self.loaded.tensor.labels;
+        let table = |weights, factors| strongest::write(weights, factors, labels, desk.folder);
+        match &self.stored.model {
+            Model::Cp(cp) => written.add(table(Some(cp.weights()), cp.factors()).map(Some)),
+            Model::Tucker(tucker) => written.add(table(None, tucker.factors()).map(Some)),
+            Model::Tt(_) => {}
+        }
         if let Some(predictions) = &self.predictions {
             written.add(predictions.write(desk.folder, &self.loaded.tensor.labels).map(Some));
         }

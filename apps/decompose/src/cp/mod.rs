@@ -23,7 +23,7 @@ use crate::failure::Failure;
 use crate::run;
 use crate::run::args::Precision;
 use crate::run::console::Console;
-use crate::run::memory::Forecast;
+use crate::run::memory::{Forecast, Foreseen};
 use crate::run::settings::Task;
 
 pub(crate) use crate::cp::args::CpArgs;
@@ -41,15 +41,6 @@ pub(crate) fn run(args: CpArgs) -> Result<Done, Failure> {
         Precision::F64 => run_in::<f64>(&settings, folder),
         Precision::F32 => run_in::<f32>(&settings, folder),
     }
-}
-
-/// What a run is foreseen to take.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Foreseen {
-    /// Bytes held at the peak.
-    pub(crate) peak: u64,
-    /// Seconds of all kernels, if every start makes all iterations it may make.
-    pub(crate) seconds: f64,
 }
 
 /// Plans a run on a sorted tensor, and returns what it is foreseen to take; `None` if it plans no run of double
@@ -72,7 +63,7 @@ pub(crate) fn foresee(
     let before = Forecast::before_plan(tensor, Format::Tns, &settings, needs);
     let (plan, forecast) = memory::plan(tensor, counts, before, &settings)?;
     let sweeps = (settings.stop.max_iters * settings.config.restarts) as f64;
-    Ok(Some(Foreseen { peak: forecast.peak, seconds: plan.seconds() * sweeps }))
+    Ok(Some(Foreseen { peak: forecast.peak, seconds: Some(plan.seconds() * sweeps) }))
 }
 
 fn run_in<V: Value + Into<f64>>(

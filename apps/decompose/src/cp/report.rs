@@ -15,6 +15,7 @@ use crate::failure::Failure;
 use crate::run::components::{self, Modes};
 use crate::run::figures::{self, Sketches};
 use crate::run::record::Parts;
+use crate::run::strongest;
 use crate::run::{Desk, Ended, Phases, RunFacts, Written};
 
 /// A factor match score from which two models count as the same: 0.99 in each of three modes.
@@ -51,6 +52,9 @@ impl<V: Value + Into<f64>> Ended for Report<'_, V> {
                 _ => model::write(&outcome.model, desk.folder, format),
             });
         });
+        let (weights, factors) = (outcome.model.weights(), outcome.model.factors());
+        let labels = &self.facts.tensor.labels;
+        written.add(strongest::write(Some(weights), factors, labels, desk.folder).map(Some));
         written.add_restarts(&outcome.restarts, Some(&outcome.match_scores), desk);
         Ok(written)
     }

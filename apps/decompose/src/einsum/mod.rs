@@ -29,6 +29,7 @@ use crate::schedule::start_threads;
 use crate::stdout;
 
 pub(crate) use crate::einsum::args::EinsumArgs;
+pub(crate) use crate::einsum::program::parse;
 
 /// Runs the command.
 ///

@@ -27,8 +27,7 @@ impl Program {
     pub(crate) fn of(args: &EinsumArgs) -> Result<Program, Failure> {
         match (&args.expr, &args.program) {
             (_, Some(file)) => Program::read(file),
-            (Some(text), None) if text.contains(['=', '>']) => Program::new(vec![text.parse()?]),
-            (Some(text), None) => Program::new(vec![kernels::parse(text)?.into()]),
+            (Some(text), None) => Program::new(vec![parse(text)?]),
             (None, None) => Err(Failure::internal("neither an expression nor a program")),
         }
     }
@@ -137,6 +136,18 @@ impl Program {
     /// Returns how many products there are.
     pub(crate) fn products(&self) -> usize {
         self.assignments.iter().map(|assignment| assignment.summands.len()).sum()
+    }
+}
+
+/// Reads an assignment, or the name of a kernel.
+///
+/// # Errors
+///
+/// A text that is neither.
+pub(crate) fn parse(text: &str) -> Result<Assignment, Failure> {
+    match text.contains(['=', '>']) {
+        true => Ok(text.parse()?),
+        false => Ok(kernels::parse(text)?.into()),
     }
 }
 

@@ -19,7 +19,7 @@ use crate::evaluate::coords;
 use crate::evaluate::{ComputeArgs, ModelArg, foresee, read_model};
 use crate::failure::Failure;
 use crate::input::InputArgs;
-use crate::labels;
+use crate::labels::{self, LabelPlace};
 use crate::listing::ListArgs;
 use crate::run::memory;
 
@@ -46,10 +46,10 @@ pub(crate) struct PredictArgs {
     out: PathBuf,
     #[command(flatten)]
     list: ListArgs,
-    /// The folder of files mode-K-NAME.map with a name for each index, for .csv and .tsv.
-    /// [default: those beside FILE]
-    #[arg(long, value_name = "DIR", help_heading = "Output")]
-    labels: Option<PathBuf>,
+    /// The folder of files mode-K-NAME.map with a name for each index, or the file of a mode, for .csv and .tsv.
+    /// [default: those beside FILE, or those of the model]
+    #[arg(long, value_name = "DIR|MODE=FILE", help_heading = "Output")]
+    labels: Vec<LabelPlace>,
     /// What an index outside of the model is: an error, or mean: the mean of the mode's other indices
     /// stands for it, so that the value is the model's mean over that mode.
     #[arg(long, value_name = "WHAT", default_value = "error")]
@@ -86,6 +86,7 @@ pub(crate) fn run(args: &PredictArgs) -> Result<Done, Failure> {
     let Stored { model, meaning } = read_model(&args.model.model, &screen)?;
     let input = args.input.read::<f64>(&mut screen)?;
     let (extents, base) = (model.extents(), input.base());
+    let known = extents.clone();
     let coords = coords::of_list(input.tensor, &input.report, &extents, args.unknown)?;
     let copy: u64 = coords.iter().map(Ints::bytes).sum();
     foresee(&model, coords.first().map_or(0, Ints::len), copy)?;
@@ -117,7 +118,8 @@ pub(crate) fn run(args: &PredictArgs) -> Result<Done, Failure> {
     let needed =
         |(column, extent): (&Ints, u64)| column.max().map_or(extent, |m| extent.max(m + 1));
     let extents: Vec<u64> = coords.iter().zip(extents).map(needed).collect();
-    write(args, Coo::new(extents, coords, values)?, base, overwrite, &screen)?;
+    let list = Coo::new(extents, coords, values)?;
+    write(args, list, base, (overwrite, &known), &screen)?;
     screen.line(format!("write    {}", args.out.display()));
     memory::tell_peak(&screen);
     Ok(Done::Complete)
@@ -127,7 +129,7 @@ fn write(
     args: &PredictArgs,
     list: Coo<f64>,
     base: Option<Base>,
-    overwrite: Overwrite,
+    (overwrite, known): (Overwrite, &[u64]),
     screen: &Screen,
 ) -> Result<(), Failure> {
     let out = &args.out;
@@ -139,10 +141,16 @@ fn write(
     if TableFile::of_path(out).is_none() {
         return Ok(write_list(&list, out, &args.list.options(out, base, overwrite))?);
     }
-    let (input, folder) = (&args.input, args.labels.as_deref());
-    let (found, warnings) = labels::find(&input.file, &input.name(), folder, list.extents())?;
+    let (input, asked) = (&args.input, &args.labels);
+    let (mut found, warnings) = labels::find(&input.file, &input.name(), asked, list.extents())?;
     warnings.iter().for_each(|warning| screen.warn(warning));
-    labels::told(&found, folder).into_iter().for_each(|line| screen.line(line));
+    let (of_model, _) = labels::of_model(&args.model.model, &[], known)?;
+    for (mode, of_model) in found.iter_mut().zip(of_model) {
+        if mode.file.is_none() {
+            *mode = of_model;
+        }
+    }
+    labels::told(&found, asked).into_iter().for_each(|line| screen.line(line));
     let base = args.list.table_base(base);
     Ok(write_table(&list, &labels::names(&found), out, base, overwrite)?)
 }

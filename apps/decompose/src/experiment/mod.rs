@@ -6,8 +6,8 @@
 //! report   tables and figures          rerun    a run once more, compared
 //! ```
 
-mod plan;
-mod report;
+pub(crate) mod plan;
+pub(crate) mod report;
 mod rerun;
 mod start;
 mod study;

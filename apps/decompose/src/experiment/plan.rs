@@ -3,6 +3,7 @@
 use decompose_common::machine::hardware_threads;
 use serde::{Deserialize, Serialize};
 
+use crate::bench::peers::Peer;
 use crate::experiment::study::Study;
 use crate::experiment::study::group::{Group, Task, shown};
 use crate::experiment::study::options::{Settings, words};
@@ -20,8 +21,11 @@ pub(crate) struct Plan {
     pub(crate) title: String,
     /// The version of the program.
     pub(crate) version: String,
-    /// The group that speed-ups are measured against.
+    /// The group or program that speed-ups are measured against.
     pub(crate) baseline: Option<String>,
+    /// Results of other programs.
+    #[serde(default)]
+    pub(crate) peers: Vec<Peer>,
     pub(crate) tensors: Vec<PlannedTensor>,
     /// In the order of the file.
     pub(crate) runs: Vec<PlannedRun>,
@@ -70,6 +74,7 @@ impl Plan {
             title: study.title.clone(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             baseline: study.baseline.clone(),
+            peers: study.peers.clone(),
             tensors: tensors.iter().map(planned).collect(),
             runs: study.groups.iter().flat_map(|group| runs(group, tensors)).collect(),
         }

@@ -15,7 +15,7 @@ use crate::experiment::study::Study;
 use crate::experiment::work::clock::{Clock, duration};
 use crate::experiment::work::execute::{Job, Limits, execute};
 use crate::experiment::work::folder::{Begin, StudyFolder, by_key};
-use crate::experiment::work::foresee::forecasts;
+use crate::experiment::work::foresee::{Forecast, forecasts};
 use crate::experiment::work::outcome::{Outcome, State};
 use crate::experiment::work::tensors::{self, ReadyTensor};
 use crate::failure::Failure;
@@ -91,13 +91,8 @@ pub(crate) fn run(args: &StartArgs) -> Result<Done, Failure> {
     let failed = if args.retry_failed { Failed::Pending } else { Failed::Made };
     let known = Known::of(&plan, &folder.runs(), failed);
     let pending = known.pending(&plan);
-    let mut clock = Clock::new(forecasts(&pending, &tensors));
+    let mut clock = known.clock(&plan, forecasts(&pending, &tensors));
     tell_plan(&plan, &known, &clock, args.jobs)?;
-    for run in &plan.runs {
-        if let Some(outcome) = known.made.get(&run.key).filter(|o| o.state == State::Finished) {
-            clock.learn(run, outcome.seconds);
-        }
-    }
     let ended = make(&pending, &tensors, (&folder, args.jobs), &mut clock, &screen)?;
     folder.clear()?;
     let after = Known::of(&plan, &folder.runs(), Failed::Made);
@@ -164,7 +159,7 @@ fn dry_run(study: &Study, path: &Path, jobs: usize) -> Result<Done, Failure> {
     let plan = Plan::of(study, &tensors);
     let known = Known::of(&plan, &path.join("runs"), Failed::Made);
     let pending = known.pending(&plan);
-    let clock = Clock::new(forecasts(&pending, &tensors));
+    let clock = known.clock(&plan, forecasts(&pending, &tensors));
     tell_plan(&plan, &known, &clock, jobs)?;
     for run in pending {
         stdout::line(format!("{}  {}", run.name, run.words.join(" ")))?;
@@ -200,12 +195,31 @@ fn tell_plan(plan: &Plan, known: &Known, clock: &Clock, jobs: usize) -> Result<(
         ))?;
     }
     let pending = known.pending(plan);
+    for line in not_foreseen(&pending, clock) {
+        stdout::line(line)?;
+    }
     let time = match clock.left(pending.iter().copied(), jobs) {
         Some(_) if pending.is_empty() => "nothing is left to do".to_owned(),
         Some(seconds) => format!("at most about {} of kernels and reading", duration(seconds)),
         None => "no forecast before the first of each group has ended".to_owned(),
     };
     stdout::line(format!("{} to make; {time}", counted(pending.len(), "run", "runs")))
+}
+
+/// Says of which groups the seconds or the memory are not foreseen.
+fn not_foreseen(pending: &[&PlannedRun], clock: &Clock) -> Vec<String> {
+    let groups = |lacks: &dyn Fn(Option<Forecast>) -> bool| {
+        let lacking = pending.iter().filter(|run| lacks(clock.forecast(run)));
+        let names: BTreeSet<&str> = lacking.map(|run| run.group.as_str()).collect();
+        names.into_iter().collect::<Vec<_>>().join(", ")
+    };
+    let neither = groups(&|forecast| forecast.is_none());
+    let untimed = groups(&|forecast| forecast.is_some_and(|of| of.seconds.is_none()));
+    [("no forecast for runs of", neither), ("no forecast of seconds for runs of", untimed)]
+        .into_iter()
+        .filter(|(_, names)| !names.is_empty())
+        .map(|(what, names)| format!("{what} {names}"))
+        .collect()
 }
 
 impl Known {
@@ -219,6 +233,17 @@ impl Known {
             counts.then(|| (run.key.clone(), outcome))
         };
         Known { made: plan.runs.iter().filter_map(outcome).collect() }
+    }
+
+    /// Returns a clock that has learned what the finished runs took.
+    fn clock(&self, plan: &Plan, forecasts: BTreeMap<String, Forecast>) -> Clock {
+        let mut clock = Clock::new(forecasts);
+        for run in &plan.runs {
+            if let Some(outcome) = self.made.get(&run.key).filter(|o| o.state == State::Finished) {
+                clock.learn(run, outcome.seconds);
+            }
+        }
+        clock
     }
 
     /// Returns the runs that are to be made, each once.

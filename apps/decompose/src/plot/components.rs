@@ -1,18 +1,16 @@
 //! The components of a model in a file.
 
-use std::fs;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use decompose_common::model::{Model, Stored};
 use decompose_common::progress::{Screen, Verbosity};
 use decompose_plot::{ComponentChoice, Components, ModeLook, PlotError};
 use decompose_tt::Train;
-use serde_json::Value as Json;
 
 use crate::failure::Failure;
 use crate::input::InputArgs;
-use crate::labels::{self, ModeLabels};
+use crate::labels;
 use crate::plot::{Count, PlotArgs, Sheet};
 use crate::run::components::{self, Modes, TrainVectors};
 
@@ -27,8 +25,10 @@ const PAGE: usize = 40;
 /// A file that is no model, a mode that it lacks, no component to show.
 pub(super) fn draw(args: &PlotArgs, path: &Path, sheet: &Sheet<'_>) -> Result<(), Failure> {
     let model = Stored::<f64>::read(path)?.model;
-    let source = source(path);
-    let labels = find_labels(args, &model, source.as_deref())?;
+    let source = labels::source(path);
+    let (labels, warnings) = labels::of_model(path, &args.labels, &model.extents())?;
+    let screen = Screen::new(Verbosity::Normal);
+    warnings.iter().for_each(|warning| screen.warn(warning));
     let mut modes = Modes::new(&labels);
     modes.force(&args.lines.0, ModeLook::Lines)?;
     modes.force(&args.bars.0, ModeLook::Bars)?;
@@ -64,27 +64,6 @@ pub(super) fn draw(args: &PlotArgs, path: &Path, sheet: &Sheet<'_>) -> Result<()
         sheet.save(&page(places)?, &format!("components-{number}"))?;
     }
     Ok(())
-}
-
-/// Returns the tensor that a run in the same folder has read, if that is recorded.
-fn source(path: &Path) -> Option<PathBuf> {
-    let folder = if path.is_dir() { path } else { path.parent()? };
-    let record: Json = serde_json::from_slice(&fs::read(folder.join("run.json")).ok()?).ok()?;
-    record["input"]["path"].as_str().map(PathBuf::from)
-}
-
-/// Returns the labels of the modes: from the folder that was named, or beside the tensor of the run.
-fn find_labels(
-    args: &PlotArgs,
-    model: &Model<f64>,
-    source: Option<&Path>,
-) -> Result<Vec<ModeLabels>, Failure> {
-    let file = source.unwrap_or(Path::new("tensor"));
-    let name = InputArgs::of_file(file).name();
-    let (labels, warnings) = labels::find(file, &name, args.labels.as_deref(), &model.extents())?;
-    let screen = Screen::new(Verbosity::Normal);
-    warnings.iter().for_each(|warning| screen.warn(warning));
-    Ok(labels)
 }
 
 /// Names the model by its tensor, or by itself.

@@ -1,6 +1,7 @@
 //! `decompose plot`: earlier runs side by side, or the components of a model.
 
 mod components;
+mod overlays;
 mod runs;
 
 use std::cell::RefCell;
@@ -11,18 +12,20 @@ use clap::{Args, ValueEnum};
 use decompose_common::interrupt;
 use decompose_common::overwrite::Existing;
 use decompose_common::run_folder::{Contents, RunFolder};
-use decompose_plot::{ComponentOrder, Figure, PlotFormat};
+use decompose_plot::{ComponentOrder, Figure, PlotFormat, Rendered};
 
 use crate::cli::Done;
 use crate::failure::Failure;
+use crate::labels::LabelPlace;
 use crate::run::args::{FormatArgs, parse_modes};
 use crate::stdout;
 
 /// Draws earlier runs side by side, or the components of a model.
 ///
 /// Of runs it reads run.json and history.csv.  Runs of different tensors, or measured differently, never
-/// share an axis: each of them has figures of its own.  Completions are compared by held-out error.  Of a
-/// model file, or with --components of a folder, it draws the components.
+/// share an axis: each of them has figures of its own.  Completions are compared by held-out error.  Runs that differ
+/// by the seed alone are also drawn as medians with bands, and runs of several ranks or tensors as trends.  Of a model
+/// file, or with --components of a folder, it draws the components.
 #[derive(Args, Debug)]
 pub(crate) struct PlotArgs {
     /// Folders of runs; or one model: .npz, ktensor, or the folder of a run with --components.
@@ -58,9 +61,10 @@ pub(crate) struct PlotArgs {
         help_heading = "Components"
     )]
     bars: ModeList,
-    /// The folder of files mode-M-NAME.map with a name for each index.  [default: that of the run]
-    #[arg(long, value_name = "DIR", help_heading = "Components")]
-    labels: Option<PathBuf>,
+    /// The folder of files mode-M-NAME.map with a name for each index, or the file of a mode.  [default: those of the
+    /// model or of its run]
+    #[arg(long, value_name = "DIR|MODE=FILE", help_heading = "Components")]
+    labels: Vec<LabelPlace>,
     /// The folder of the figures.
     #[arg(long, short, value_name = "DIR", default_value = "decompose-plot")]
     out: PathBuf,
@@ -168,8 +172,17 @@ struct Sheet<'a> {
 impl Sheet<'_> {
     /// Writes a figure.
     fn save(&self, figure: &impl Figure, stem: &str) -> Result<(), Failure> {
-        let paths =
-            decompose_plot::render(figure, &self.formats)?.write(self.folder.work(), stem)?;
+        self.save_rendered(&decompose_plot::render(figure, &self.formats)?, stem)
+    }
+
+    /// Tells whether a figure has this name.
+    fn has(&self, stem: &str) -> bool {
+        self.saved.borrow().iter().any(|path| path.file_stem().is_some_and(|other| other == stem))
+    }
+
+    /// Writes a figure that is drawn.
+    fn save_rendered(&self, rendered: &Rendered, stem: &str) -> Result<(), Failure> {
+        let paths = rendered.write(self.folder.work(), stem)?;
         self.saved.borrow_mut().extend(paths.iter().map(|path| self.folder.will_be(path)));
         Ok(())
     }

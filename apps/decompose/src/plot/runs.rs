@@ -14,13 +14,15 @@ use serde_json::Value as Json;
 use crate::complete::figures::number;
 use crate::failure::Failure;
 use crate::input::InputArgs;
-use crate::plot::{PlotArgs, Sheet};
+use crate::plot::overlays::Axes;
+use crate::plot::{PlotArgs, Sheet, overlays};
 use crate::run::figures::step_name;
 
 /// A run as its files tell.
-struct PlottedRun {
-    name: String,
-    record: Json,
+pub(super) struct PlottedRun {
+    pub(super) name: String,
+    pub(super) folder: PathBuf,
+    pub(super) record: Json,
     history_file: PathBuf,
     columns: Vec<String>,
     /// One row an iteration.
@@ -37,8 +39,11 @@ pub(super) fn draw(args: &PlotArgs, paths: &[PathBuf], sheet: &Sheet<'_>) -> Res
     let runs = paths.iter().zip(&names).map(|(path, name)| PlottedRun::read(path, name));
     let runs = runs.collect::<Result<Vec<PlottedRun>, _>>()?;
     let mut groups: BTreeMap<Group, Vec<&PlottedRun>> = BTreeMap::new();
+    let mut axes = Vec::new();
     for run in &runs {
-        groups.entry(run.group(args)?).or_default().push(run);
+        let group = run.group(args)?;
+        axes.push(group.axes());
+        groups.entry(group).or_default().push(run);
     }
     let one = groups.len() == 1;
     for ((group, runs), number) in groups.iter().zip(1..) {
@@ -61,7 +66,13 @@ pub(super) fn draw(args: &PlotArgs, paths: &[PathBuf], sheet: &Sheet<'_>) -> Res
         _ => format!("{} ({})", run.name, run.tensor_name()),
     };
     let timing = Timing { title, runs: runs.iter().map(|run| run.timing(name(run))).collect() };
-    sheet.save(&timing, "timing")
+    sheet.save(&timing, "timing")?;
+    // Another column than that of the quality is compared run by run.
+    if args.metric.is_none() && runs.len() > 1 {
+        overlays::draw(&runs, &axes, sheet)
+    } else {
+        Ok(())
+    }
 }
 
 /// What runs share that are drawn on the same axes.
@@ -76,6 +87,15 @@ struct Group {
 }
 
 impl Group {
+    /// Names what its runs have in common, which no other group's runs have.
+    fn axes(&self) -> Axes {
+        let with_option = |text: &str| match &self.option {
+            Some(option) => format!("{text}, {option}"),
+            None => text.to_owned(),
+        };
+        Axes { name: with_option(&self.tensor_name), key: with_option(&self.tensor) }
+    }
+
     fn title(&self) -> String {
         let option = self.option.as_ref().map(|option| format!(", {option}")).unwrap_or_default();
         format!("{}{option}: comparison by {}", self.tensor_name, words(&self.metric))
@@ -191,7 +211,8 @@ impl PlottedRun {
         let mut reader = csv::Reader::from_path(&history_file).map_err(bad)?;
         let columns = reader.headers().map_err(bad)?.iter().map(str::to_owned).collect();
         let history = reader.deserialize().collect::<Result<_, _>>().map_err(bad)?;
-        Ok(PlottedRun { name: name.to_owned(), record: parsed, history_file, columns, history })
+        let (name, folder) = (name.to_owned(), folder.to_owned());
+        Ok(PlottedRun { name, folder, record: parsed, history_file, columns, history })
     }
 
     /// Returns what this run has in common with those on the same axes.

@@ -10,6 +10,8 @@ use decompose_core::optimisation::Optimisation;
 use decompose_formats::{ModeOrder, counted};
 use decompose_plot::PlotFormat;
 
+use crate::labels::LabelPlace;
+
 /// When to stop, and how often to start.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct CourseArgs {
@@ -66,10 +68,11 @@ pub(crate) struct OutputArgs {
         value_name = "DIR"
     )]
     pub(crate) out: Option<PathBuf>,
-    /// The folder of files mode-K-NAME.map, mode-K.map or K.map with a name for each index.
+    /// The folder of files mode-K-NAME.map, mode-K.map or K.map with a name for each index; or the file of one mode,
+    /// as 2=cities.map.  May be repeated.
     /// [default: NAME/ beside the tensor, or NAME.K.map and K.map in its folder]
-    #[arg(long, value_name = "DIR")]
-    pub(crate) labels: Option<PathBuf>,
+    #[arg(long, value_name = "DIR|MODE=FILE")]
+    pub(crate) labels: Vec<LabelPlace>,
     /// Print every N-th iteration; 0 prints none.
     #[arg(long, visible_alias = "printitn", value_name = "N", default_value = "1")]
     pub(crate) print_every: usize,

@@ -166,6 +166,15 @@ pub(crate) struct Forecast {
     pub(crate) limit: Option<Limit>,
 }
 
+/// What a run is foreseen to take, before it begins.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Foreseen {
+    /// Bytes held at the peak.
+    pub(crate) peak: u64,
+    /// Seconds of all kernels, if every start makes all iterations it may make; `None` where they are not known.
+    pub(crate) seconds: Option<f64>,
+}
+
 /// What a solver needs beside the list, known before there is a plan.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Needs {

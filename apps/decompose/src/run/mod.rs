@@ -8,6 +8,7 @@
 //! kernels   their C, their runs    components  of any model, as a figure
 //! plan      trees and merges       finish    all files and the result
 //! reading   the size of a list     summary   the last lines
+//! strongest components.csv
 //! ```
 //!
 //! A command adds its own options, its plan, its solver and its model files.
@@ -25,6 +26,7 @@ pub(crate) mod plan;
 pub(crate) mod reading;
 pub(crate) mod record;
 pub(crate) mod settings;
+pub(crate) mod strongest;
 mod summary;
 pub(crate) mod tensor;
 

@@ -17,6 +17,7 @@ use decompose_plot::PlotFormat;
 
 use crate::failure::Failure;
 use crate::input::InputArgs;
+use crate::labels::LabelPlace;
 use crate::run::args::{ComputeArgs, CourseArgs, OutputArgs, Precision, Seed, Switches};
 
 /// The shared decisions about a run.
@@ -40,7 +41,7 @@ pub(crate) struct RunSettings {
     /// Where files are written until the run ends; `folder` before it is claimed.
     pub(crate) work: PathBuf,
     pub(crate) existing: Existing,
-    pub(crate) labels: Option<PathBuf>,
+    pub(crate) labels: Vec<LabelPlace>,
     /// The formats of figures; none for no figures.
     pub(crate) plots: Vec<PlotFormat>,
     pub(crate) print_every: usize,

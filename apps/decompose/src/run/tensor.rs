@@ -89,13 +89,10 @@ fn labels<V: Value>(
     console: &Console,
 ) -> Result<Vec<ModeLabels>, Failure> {
     let (file, name) = (&settings.input.file, settings.input.name());
-    let (labels, warnings) =
-        labels::find(file, &name, settings.labels.as_deref(), tensor.extents())?;
+    let (labels, warnings) = labels::find(file, &name, &settings.labels, tensor.extents())?;
     for warning in &warnings {
         console.screen.warn(warning);
     }
-    labels::told(&labels, settings.labels.as_deref())
-        .into_iter()
-        .for_each(|line| console.screen.line(line));
+    labels::told(&labels, &settings.labels).into_iter().for_each(|line| console.screen.line(line));
     Ok(labels)
 }

@@ -13,13 +13,16 @@ mod solve;
 mod spectra;
 
 use decompose_common::run_folder::RunFolder;
-use decompose_formats::Value;
+use decompose_formats::io::Format;
+use decompose_formats::{Coo, PatternCounts, Value};
+use decompose_tt::Planner;
 
 use crate::cli::Done;
 use crate::failure::Failure;
 use crate::run;
 use crate::run::args::Precision;
 use crate::run::console::Console;
+use crate::run::memory::{Forecast, Foreseen, Needs};
 use crate::run::settings::Task;
 use crate::tt::prepare::Prepared;
 use crate::tt::report::Report;
@@ -46,6 +49,33 @@ pub(crate) fn run(args: &TtArgs) -> Result<Done, Failure> {
         Precision::F64 => run_in::<f64>(&settings, folder),
         Precision::F32 => run_in::<f32>(&settings, folder),
     }
+}
+
+/// Plans a run on a sorted tensor, and returns what it is foreseen to take; `None` if it plans no run of double
+/// precision.  The seconds of a truncation are not known.
+///
+/// # Errors
+///
+/// Bad options, or a run that does not fit.
+pub(crate) fn foresee(
+    args: &TtArgs,
+    tensor: &Coo<f64>,
+    counts: &PatternCounts,
+) -> Result<Option<Foreseen>, Failure> {
+    let settings = Settings::new(args)?;
+    if settings.precision != Precision::F64 {
+        return Ok(None);
+    }
+    let given = prepare::given(&settings.init)?;
+    let request = prepare::request::<f64>(&settings, given.as_ref(), tensor.order());
+    request.check(tensor.extents())?;
+    let before = Forecast::before_plan(tensor, Format::Tns, &settings, Needs::default());
+    let planner = Planner::new(counts, &request)?;
+    let tensor = tensor.clone().permute_modes(&planner.ordering().order)?;
+    let (plan, forecast) = memory::plan(&tensor, &planner, request.options, before, &settings)?;
+    let sweeps = (settings.stop.max_iters * settings.restarts) as f64;
+    let seconds = plan.seconds.map(|seconds| seconds * sweeps);
+    Ok(Some(Foreseen { peak: forecast.peak, seconds }))
 }
 
 fn run_in<V: Value>(settings: &Settings, folder: Option<RunFolder>) -> Result<Done, Failure> {

@@ -95,7 +95,7 @@ pub(crate) fn prepare<V: Value>(
 
 /// What is asked for of a tensor of `order` modes: the order of the modes as typed, else that of the train to start
 /// from if it has as many.
-fn request<'a, V: Value>(
+pub(super) fn request<'a, V: Value>(
     settings: &'a Settings,
     given: Option<&(Train, ModeOrder)>,
     order: usize,
@@ -112,7 +112,7 @@ fn request<'a, V: Value>(
 }
 
 /// Reads the train that `--init` names.
-fn given(init: &Init) -> Result<Option<(Train, ModeOrder)>, Failure> {
+pub(super) fn given(init: &Init) -> Result<Option<(Train, ModeOrder)>, Failure> {
     let Init::File(path) = init else { return Ok(None) };
     match Model::<f64>::read(path)? {
         Model::Tt(model) => Ok(Some((Train::of_model(&model), model.order().clone()))),

@@ -10,13 +10,17 @@ mod settings;
 mod solve;
 
 use decompose_common::run_folder::RunFolder;
-use decompose_formats::Value;
+use decompose_formats::io::Format;
+use decompose_formats::{Coo, PatternCounts, Value};
+use decompose_tucker::Target;
 
 use crate::cli::Done;
 use crate::failure::Failure;
+use crate::pattern;
 use crate::run;
 use crate::run::args::Precision;
 use crate::run::console::Console;
+use crate::run::memory::Foreseen;
 use crate::run::settings::Task;
 use crate::tucker::prepare::Prepared;
 use crate::tucker::report::Report;
@@ -37,6 +41,35 @@ pub(crate) fn run(args: TuckerArgs) -> Result<Done, Failure> {
         Precision::F64 => run_in::<f64>(&settings, folder),
         Precision::F32 => run_in::<f32>(&settings, folder),
     }
+}
+
+/// Plans a run on a sorted tensor, and returns what it is foreseen to take; `None` if it plans no run of double
+/// precision.  Of ranks that a HOSVD finds the seconds are not known.
+///
+/// # Errors
+///
+/// Bad options, or a run that does not fit.
+pub(crate) fn foresee(
+    args: TuckerArgs,
+    tensor: &Coo<f64>,
+    counts: &PatternCounts,
+) -> Result<Option<Foreseen>, Failure> {
+    let settings = Settings::new(args)?;
+    if settings.precision != Precision::F64 {
+        return Ok(None);
+    }
+    let (target, floor, before) = prepare::admit(&settings, tensor, Format::Tns)?;
+    let Target::Ranks(ranks) = target else {
+        return Ok(Some(Foreseen { peak: before.peak, seconds: None }));
+    };
+    let most = before.peak;
+    let before = before.without_start();
+    memory::check_core(tensor, &ranks, before, &settings, floor)?;
+    let pattern = pattern::of(counts);
+    let (plan, forecast) = memory::plan(tensor, &pattern, &ranks, before, &settings, floor)?;
+    let sweeps = (settings.stop.max_iters * settings.restarts) as f64;
+    let seconds = Some(plan.seconds() * sweeps);
+    Ok(Some(Foreseen { peak: forecast.peak.max(most), seconds }))
 }
 
 fn run_in<V: Value + Into<f64>>(

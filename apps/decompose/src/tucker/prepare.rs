@@ -2,6 +2,7 @@
 
 use decompose_common::model::Model;
 use decompose_core::sweep::BuildReport;
+use decompose_formats::io::Format;
 use decompose_formats::{Coo, Matrix, PatternCounts, Unit, Value, counted};
 use decompose_tucker::{
     Engine, Hosvd, Start, Target, Truncation, TuckerModel, TuckerPlan, Unfolding, check_start,
@@ -59,22 +60,10 @@ pub(crate) fn prepare<V: Value>(
 ) -> Result<Prepared<V>, Failure> {
     let (given, remedy) = (given(settings)?, remedy(settings));
     let loaded = tensor::load(settings, console, |tensor: &Coo<V>, format| {
-        let target = settings.target(tensor.extents())?;
-        check_trees(&settings.trees, tensor.extents())?;
-        refuse_blocks(&settings.trees)?;
-        let forecast = |floor| {
-            let needs = memory::needs(tensor, &target, settings, floor);
-            Forecast::before_plan(tensor, format, settings, needs)
-        };
-        let mut floor = settings.floor(tensor.nnz());
-        let mut before = forecast(floor);
-        if !before.fits() && settings.above_hosvd == AboveHosvd::Auto {
-            floor = Floor::None;
-            before = forecast(floor);
-        }
-        before.without_start().check(remedy)?;
-        before.sort(remedy)?;
-        Ok((target, floor, before))
+        let admitted = admit(settings, tensor, format)?;
+        admitted.2.without_start().check(remedy)?;
+        admitted.2.sort(remedy)?;
+        Ok(admitted)
     });
     let (tensor, facts, (target, floor, before)) = loaded?;
     let (mut tensor, unit) = tensor::in_unit(tensor, &facts.report.file, console)?;
@@ -111,6 +100,33 @@ pub(crate) fn prepare<V: Value>(
     Ok(Prepared { engine, from: Beginning { start, floor: factors }, facts })
 }
 
+/// Checks the options that depend on the tensor; returns the ranks, whether a HOSVD is compared, and what is foreseen
+/// before the plan.
+///
+/// # Errors
+///
+/// The option that does not suit it.
+pub(super) fn admit<V: Value>(
+    settings: &Settings,
+    tensor: &Coo<V>,
+    format: Format,
+) -> Result<(Target, Floor, Forecast), Failure> {
+    let target = settings.target(tensor.extents())?;
+    check_trees(&settings.trees, tensor.extents())?;
+    refuse_blocks(&settings.trees)?;
+    let forecast = |floor| {
+        let needs = memory::needs(tensor, &target, settings, floor);
+        Forecast::before_plan(tensor, format, settings, needs)
+    };
+    let mut floor = settings.floor(tensor.nnz());
+    let mut before = forecast(floor);
+    if !before.fits() && settings.above_hosvd == AboveHosvd::Auto {
+        floor = Floor::None;
+        before = forecast(floor);
+    }
+    Ok((target, floor, before))
+}
+
 /// Reads the model that `--init` names.
 fn given<V: Value>(settings: &Settings) -> Result<Option<TuckerModel<V>>, Failure> {
     let StartFrom::File(path) = &settings.start else { return Ok(None) };
@@ -140,7 +156,7 @@ fn make_start<V: Value>(
     tensor: &mut Coo<V>,
     console: &mut Console,
 ) -> Result<Made<V>, Failure> {
-    let StartFrom::Hosvd(truncation) = settings.start else {
+    let Some(truncation) = settings.start.truncation() else {
         let start = match (&settings.start, given) {
             (StartFrom::Checkpoint(folder), _) => Start::Checkpoint(folder.clone()),
             (_, Some(model)) => Start::Given(model),

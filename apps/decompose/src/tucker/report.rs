@@ -14,6 +14,7 @@ use crate::failure::Failure;
 use crate::run::components::{self, Modes};
 use crate::run::figures::{self, Sketches};
 use crate::run::record::Parts;
+use crate::run::strongest;
 use crate::run::{Desk, Ended, Phases, RunFacts, Written};
 use crate::tucker::prepare::Facts;
 use crate::tucker::record;
@@ -48,6 +49,8 @@ impl<V: Value + Into<f64>> Ended for Report<'_, V> {
     fn write(&self, desk: &Desk<'_>) -> Result<Written, Failure> {
         let outcome = &self.solved.outcome;
         let mut written = desk.model(outcome.model.write(desk.folder).map(|path| vec![path]))?;
+        let (factors, labels) = (outcome.model.factors(), &self.facts.tensor.labels);
+        written.add(strongest::write(None, factors, labels, desk.folder).map(Some));
         written.add(self.write_spectra(desk).map(Some));
         written.add_restarts(&outcome.restarts, None, desk);
         Ok(written)

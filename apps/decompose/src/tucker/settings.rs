@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use decompose_core::sweep::{Merging, Trees};
 use decompose_tucker::{
-    COMPARED_NNZ, Method, Target, Truncation, TuckerConfig, check_order, check_ranks, saved_ranks,
+    Method, Target, Truncation, TuckerConfig, check_order, check_ranks, is_compared,
+    may_end_below_hosvd, saved_ranks,
 };
 
 use crate::failure::Failure;
@@ -47,6 +48,16 @@ pub(crate) enum StartFrom {
     File(PathBuf),
     /// From the checkpoint in this folder.
     Checkpoint(PathBuf),
+}
+
+impl StartFrom {
+    /// Returns how the HOSVD is truncated that a run starts from.
+    pub(crate) fn truncation(&self) -> Option<Truncation> {
+        match self {
+            StartFrom::Hosvd(truncation) => Some(*truncation),
+            StartFrom::Random | StartFrom::File(_) | StartFrom::Checkpoint(_) => None,
+        }
+    }
 }
 
 /// Below what a run does not end.
@@ -149,14 +160,13 @@ impl Settings {
 
     /// Tells whether a HOSVD is wanted beside the start of a run on `nnz` non-zeros.
     pub(crate) fn floor(&self, nnz: usize) -> Floor {
-        let wanted = match self.above_hosvd {
-            AboveHosvd::Auto => nnz <= COMPARED_NNZ,
-            AboveHosvd::Yes => true,
+        let (method, begin) = (self.solver(), self.start.truncation());
+        let compared = match self.above_hosvd {
+            AboveHosvd::Auto => is_compared(method, begin, nnz),
+            AboveHosvd::Yes => may_end_below_hosvd(method, begin),
             AboveHosvd::No => false,
         };
-        // From a HOSVD the fit rises anyway.
-        let below = self.solver() == Method::Hooi && !matches!(self.start, StartFrom::Hosvd(_));
-        if wanted && below { Floor::Hosvd } else { Floor::None }
+        if compared { Floor::Hosvd } else { Floor::None }
     }
 
     /// Returns the name of the method for people.

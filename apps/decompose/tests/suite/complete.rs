@@ -36,9 +36,9 @@ fn a_twentieth_of_the_sun_is_enough() {
     assert_eq!(
         names(&folder),
         [
-            "components.png", "components.svg", "convergence.png", "convergence.svg",
-            "history.csv", "model.npz", "predictions.csv", "predictions.png", "predictions.svg",
-            "run.json", "timing.png", "timing.svg",
+            "components.csv", "components.png", "components.svg", "convergence.png",
+            "convergence.svg", "history.csv", "model.npz", "predictions.csv", "predictions.png",
+            "predictions.svg", "run.json", "timing.png", "timing.svg",
         ]
     );
     let record = json(&folder.join("run.json"));

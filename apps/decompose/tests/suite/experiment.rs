@@ -44,14 +44,14 @@ fn study(folder: &Path, text: &str) -> &'static str {
 }
 
 /// Runs the program; returns exit code, standard output and standard error.
-fn run(folder: &Path, words: &str) -> (i32, String, String) {
+pub(crate) fn run(folder: &Path, words: &str) -> (i32, String, String) {
     let output = decompose(folder).args(words.split_whitespace()).output().unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
     (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
 }
 
 /// Reads a table: by the name of the column, row by row.
-fn table(path: &Path) -> Vec<BTreeMap<String, String>> {
+pub(crate) fn table(path: &Path) -> Vec<BTreeMap<String, String>> {
     let text = fs::read_to_string(path).unwrap();
     let cells = |line: &str| -> Vec<String> {
         let (mut cells, mut quoted) = (vec![String::new()], false);
@@ -70,7 +70,7 @@ fn table(path: &Path) -> Vec<BTreeMap<String, String>> {
 }
 
 /// Returns what a report says, but for seconds and memory.
-fn timeless(report: &Path) -> Vec<Vec<String>> {
+pub(crate) fn timeless(report: &Path) -> Vec<Vec<String>> {
     let kept = |name: &str| !name.ends_with("_seconds") && !name.ends_with("_bytes");
     let row = |row: BTreeMap<String, String>| {
         row.into_iter().filter(|(name, _)| kept(name)).map(|(_, value)| value).collect()

@@ -47,7 +47,7 @@ fn figures_are_chosen_by_format_or_left_out() {
     let dir = tempfile::tempdir().unwrap();
     let sun = "sun-elevation.tns.gz";
     cp(dir.path(), sun, "-r 1 -i 1 --out none --no-plots");
-    let results = ["history.csv", "model.npz", "run.json"];
+    let results = ["components.csv", "history.csv", "model.npz", "run.json"];
     assert_eq!(names(&dir.path().join("none")), results);
     cp(dir.path(), sun, "-r 1 -i 1 --out svg --plot-format svg");
     let mut expected: Vec<String> = results.map(str::to_owned).to_vec();
@@ -158,7 +158,8 @@ fn runs_that_cannot_be_compared_share_no_axis() {
         figures
     };
     let figures = drawn("sun sun2 tz half other");
-    assert_eq!(figures.len(), 3);
+    // The completions differ by the seed alone: they are drawn as one, too.
+    assert_eq!(figures.len(), 4);
     let with = |words: &[&str]| {
         figures.iter().filter(|figure| words.iter().all(|word| figure.contains(word))).count()
     };
@@ -228,4 +229,46 @@ fn predictions_of_zeros_and_ones_are_judged_as_such() {
     for word in ["RMSE", "area under the curve", "share of ones", "ones predicted above"] {
         assert!(figure.contains(word), "{word}");
     }
+}
+
+#[test]
+fn runs_of_several_seeds_and_ranks_are_laid_over_each_other() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut runs = Vec::new();
+    for rank in [1, 2, 3] {
+        for seed in [1, 2, 3] {
+            let out = format!("r{rank}s{seed}");
+            let options = format!("-r {rank} -i 6 --tol 0 --seed {seed} --no-plots --out {out}");
+            cp(dir.path(), "tz-transitions.tns.gz", &options);
+            runs.push(out);
+        }
+    }
+    run(dir.path(), &format!("plot {} --out all --plot-format svg", runs.join(" ")));
+    let folder = dir.path().join("all");
+    let expected = [
+        "convergence-tz-transitions.svg",
+        "convergence.svg",
+        "fit-by-rank-tz-transitions.svg",
+        "time-by-rank-tz-transitions.svg",
+        "timing.svg",
+    ];
+    assert_eq!(names(&folder), expected);
+    let figure = |name: &str| fs::read_to_string(folder.join(name)).unwrap();
+    let bands = figure("convergence-tz-transitions.svg");
+    for word in ["rank 1", "rank 2", "rank 3", "lines are medians, bands lie between the quartiles"]
+    {
+        assert!(bands.contains(word), "{word}");
+    }
+    assert!(!bands.contains("seed"));
+    // Of one seed there are no bands; runs that another option tells apart have figures of their own.
+    run(dir.path(), "plot r1s1 r2s1 --out ranks --plot-format png");
+    let ranks = names(&dir.path().join("ranks"));
+    assert!(!ranks.contains(&"convergence-tz-transitions.png".to_owned()), "{ranks:?}");
+    assert!(ranks.contains(&"fit-by-rank-tz-transitions.png".to_owned()), "{ranks:?}");
+    run(dir.path(), "plot r1s1 r1s2 r2s1 --by rank --out by --plot-format svg");
+    let by = names(&dir.path().join("by"));
+    assert!(by.contains(&"convergence-tz-transitions-rank-1.svg".to_owned()), "{by:?}");
+    // Another column is compared run by run.
+    run(dir.path(), "plot r1s1 r1s2 --metric change --out metric --plot-format svg");
+    assert_eq!(names(&dir.path().join("metric")), ["convergence.svg", "timing.svg"]);
 }

@@ -15,8 +15,8 @@ fn the_sun_has_rank_two() {
     assert_eq!(
         names(&folder),
         [
-            "components.png", "components.svg", "convergence.png", "convergence.svg",
-            "history.csv", "model.npz", "run.json", "timing.png", "timing.svg",
+            "components.csv", "components.png", "components.svg", "convergence.png",
+            "convergence.svg", "history.csv", "model.npz", "run.json", "timing.png", "timing.svg",
         ]
     );
     let model = model::read::<f64>(&folder.join("model.npz")).unwrap();

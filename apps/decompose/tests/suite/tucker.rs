@@ -38,9 +38,9 @@ fn a_run_leaves_model_history_record_and_figures() {
     assert_eq!(
         names(&folder),
         [
-            "components.png", "components.svg", "convergence.png", "convergence.svg",
-            "history.csv", "model.npz", "run.json", "spectra.csv", "spectra.png", "spectra.svg",
-            "timing.png", "timing.svg",
+            "components.csv", "components.png", "components.svg", "convergence.png",
+            "convergence.svg", "history.csv", "model.npz", "run.json", "spectra.csv",
+            "spectra.png", "spectra.svg", "timing.png", "timing.svg",
         ]
     );
     assert!(fit(&folder) > 0.99, "{stdout}");

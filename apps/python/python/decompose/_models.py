@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Sequence
 
 import numpy as np
 
 from . import _decompose
+from ._labels import read_labels, write_labels
 from ._tensor import _coordinates, same_labels, tensor
 
 
@@ -45,6 +46,8 @@ class Model:
         What else the solver tells: restarts, seconds, scores.
     labels : sequence
         For each mode the names of its indices, or None.
+    modes : sequence
+        For each mode its own name, or None.
     """
 
     kind: ClassVar[str] = ""
@@ -52,6 +55,7 @@ class Model:
     history: History
     info: dict
     labels: Sequence[Any]
+    modes: Sequence[Any]
 
     def _inner(self) -> Any:
         raise NotImplementedError
@@ -88,12 +92,15 @@ class Model:
         return self._inner().norm()
 
     def save(self, folder: Any) -> str:
-        """Write ``model.npz`` into a folder, which ``decompose predict`` and ``eval`` read; return its path.
+        """Write ``model.npz`` into a folder, which ``decompose predict``, ``eval`` and ``plot`` read; return its path.
 
-        The file has the arrays of the model, and no labels, fit or history.
+        The file has the arrays of the model, and no fit or history.  The labels of mode K, counted from 1, are in
+        ``mode-K-NAME.map`` beside it; such files of an earlier model are removed.
         """
         os.makedirs(folder, exist_ok=True)
-        return str(self._inner().write(os.fspath(folder)))
+        path = str(self._inner().write(os.fspath(folder)))
+        write_labels(folder, self.labels, self.modes)
+        return path
 
     def plot_convergence(self, ax: Any = None) -> Any:
         """Draw the history with matplotlib; return the axes."""
@@ -157,6 +164,7 @@ class CP(Model):
     history: History = field(default_factory=History, repr=False)
     info: dict = field(default_factory=dict, repr=False)
     labels: Sequence[Any] = field(default=(), repr=False)
+    modes: Sequence[Any] = field(default=(), repr=False)
     kind: ClassVar[str] = "cp"
 
     def _inner(self) -> Any:
@@ -216,6 +224,7 @@ class Tucker(Model):
     history: History = field(default_factory=History, repr=False)
     info: dict = field(default_factory=dict, repr=False)
     labels: Sequence[Any] = field(default=(), repr=False)
+    modes: Sequence[Any] = field(default=(), repr=False)
     kind: ClassVar[str] = "tucker"
 
     def _inner(self) -> Any:
@@ -265,6 +274,7 @@ class TensorTrain(Model):
     history: History = field(default_factory=History, repr=False)
     info: dict = field(default_factory=dict, repr=False)
     labels: Sequence[Any] = field(default=(), repr=False)
+    modes: Sequence[Any] = field(default=(), repr=False)
     kind: ClassVar[str] = "tt"
 
     def _inner(self) -> Any:
@@ -303,16 +313,22 @@ class TensorTrain(Model):
 
 
 def load(path: Any) -> Model:
-    """Read a model from the folder of a run, a ``model.npz``, or a ktensor of the Tensor Toolbox."""
+    """Read a model from the folder of a run, a ``model.npz``, or a ktensor of the Tensor Toolbox.
+
+    Labels are those that ``save`` has written beside it.
+    """
     inner = _decompose.Model.read(os.fspath(path))
-    return of_arrays(inner.kind, inner.arrays())
+    model = of_arrays(inner.kind, inner.arrays())
+    folder = path if os.path.isdir(path) else os.path.dirname(os.fspath(path))
+    labels, modes = read_labels(folder or ".", model.shape)
+    return replace(model, labels=labels, modes=modes)
 
 
-def of_arrays(kind: str, arrays: dict, labels: Sequence[Any] = ()) -> Model:
+def of_arrays(kind: str, arrays: dict, labels: Sequence[Any] = (), modes: Sequence[Any] = ()) -> Model:
     """Make a model of what the extension returns."""
     rest = dict(arrays)
     history = History(rest.pop("history", {}))
-    common = {"fit": rest.pop("fit", None), "history": history, "labels": labels}
+    common = {"fit": rest.pop("fit", None), "history": history, "labels": labels, "modes": modes}
     if kind == "cp":
         return CP(rest.pop("weights"), rest.pop("factors"), info=rest, **common)
     if kind == "tucker":

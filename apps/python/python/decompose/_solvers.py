@@ -392,7 +392,7 @@ def _solve(
     warning = found.pop("warning", None)
     if warning:
         warnings.warn(warning, RuntimeWarning, stacklevel=3)
-    return of_arrays(kind, found, x.labels)
+    return of_arrays(kind, found, x.labels, x.modes)
 
 
 def _course(

@@ -1,6 +1,6 @@
 //! Runs that differ by seed and repeat alone, and what is said of several numbers.
 
-use crate::experiment::report::results::{Measure, Results, RunResult};
+use crate::experiment::report::results::{Measure, RunResult};
 
 /// The finished runs of one group on one tensor with the same options.
 pub(crate) struct Config<'a> {
@@ -33,10 +33,10 @@ impl Quartiles {
     }
 }
 
-/// Returns the configurations of a study, in the order of its file.
-pub(crate) fn configs(results: &Results) -> Vec<Config<'_>> {
-    let mut configs: Vec<Config<'_>> = Vec::new();
-    for run in results.finished() {
+/// Gathers finished runs, in their order.
+pub(crate) fn configs<'r>(runs: impl Iterator<Item = &'r RunResult>) -> Vec<Config<'r>> {
+    let mut configs: Vec<Config<'r>> = Vec::new();
+    for run in runs {
         let (group, tensor, settings) = (&run.run.group, &run.run.tensor, &run.run.settings);
         let same = configs.iter_mut().find(|config| {
             config.group == group && config.tensor == tensor && config.settings == settings

@@ -3,13 +3,14 @@
 //! ```text
 //! results  what runs have left     configs  runs that differ by seed and repeat alone
 //! table    all runs, and medians   figures  each with the table that it draws
-//! page     HTML, Markdown, LaTeX
+//! page     HTML, Markdown, LaTeX            peers    results of other programs
 //! ```
 
-mod configs;
-mod figures;
+pub(crate) mod configs;
+pub(crate) mod figures;
 mod page;
-mod results;
+pub(crate) mod peers;
+pub(crate) mod results;
 mod table;
 
 use std::fs;
@@ -65,10 +66,11 @@ pub(crate) enum Style {
 /// A folder that holds no study, or files that cannot be written.
 pub(crate) fn run(args: &ReportArgs) -> Result<Done, Failure> {
     let results = Results::read(&args.dir)?;
-    let configs = configs::configs(&results);
-    let sheet = figures::draw(&results, &configs, &args.dir, args.style);
+    let configs = configs::configs(results.finished());
+    let peers = peers::configs(&results.plan.peers);
+    let sheet = figures::draw(&results, (&configs, &peers), &args.dir, args.style);
     let tables =
-        Tables { runs: table::runs(&results), summary: table::summary(&results, &configs) };
+        Tables { runs: table::runs(&results), summary: table::summary(&results, &configs, &peers) };
     let page = page::page(&results, &tables, &sheet, (args.format, args.style))?;
     let latex = page::latex(&results.plan.title, &tables.summary)?;
     let screen = Screen::new(Verbosity::Normal);

@@ -32,6 +32,8 @@ pub(crate) struct RunResult {
     /// Seconds of the iterations.
     pub(crate) solve: Option<f64>,
     pub(crate) per_iteration: Option<f64>,
+    /// Seconds that `schedule` predicts for its choice.
+    pub(crate) predicted: Option<f64>,
     pub(crate) phases: Vec<(String, f64)>,
     /// Bytes held at the peak, and what was foreseen.
     pub(crate) peak: Option<u64>,
@@ -157,6 +159,7 @@ impl RunResult {
             stop: None,
             solve: None,
             per_iteration: None,
+            predicted: None,
             phases: Vec::new(),
             peak: None,
             foreseen: None,
@@ -164,6 +167,12 @@ impl RunResult {
             nnz: None,
             course: Vec::new(),
         }
+    }
+
+    /// Returns what the folder of a run holds that belongs to no study.
+    pub(crate) fn of_folder(run: &PlannedRun, record: &Json, folder: &Path) -> RunResult {
+        let finished = RunResult { end: End::Finished, ..RunResult::missing(run) };
+        finished.with_record(record, folder)
     }
 
     fn read(run: &PlannedRun, name: &str, folder: &Path) -> RunResult {
@@ -174,10 +183,18 @@ impl RunResult {
             State::Failed => End::Failed(outcome.message.unwrap_or_default()),
         };
         let read = RunResult { end, wall: Some(outcome.seconds), ..nothing };
-        let record = fs::read(folder.join("run.json")).ok();
-        match record.and_then(|text| serde_json::from_slice::<Json>(&text).ok()) {
-            Some(record) => read.with_record(&record, folder),
-            None => read,
+        let json = |name: &str| {
+            let text = fs::read(folder.join(name)).ok()?;
+            serde_json::from_slice::<Json>(&text).ok()
+        };
+        match (json("run.json"), json("schedule.json")) {
+            (Some(record), _) => read.with_record(&record, folder),
+            (None, Some(schedule)) => {
+                // The first is the best.
+                let predicted = schedule["candidates"][0]["predicted_seconds"].as_f64();
+                RunResult { predicted, ..read }
+            }
+            (None, None) => read,
         }
     }
 

@@ -4,7 +4,8 @@ use serde::Serialize;
 
 use crate::experiment::report::configs::{Config, Quartiles};
 use crate::experiment::report::csv_field;
-use crate::experiment::report::results::{End, Results, RunResult};
+use crate::experiment::report::peers::PeerConfig;
+use crate::experiment::report::results::{End, Measure, Results, RunResult};
 
 /// A table whose cells are shown short and kept whole.
 #[derive(Clone, Debug, Serialize)]
@@ -69,6 +70,7 @@ pub(crate) fn runs(results: &Results) -> Table {
         number("solve_seconds", "solve (s)"),
         number("iteration_seconds", "iteration (s)"),
         number("wall_seconds", "wall (s)"),
+        number("predicted_seconds", "predicted (s)"),
         number("peak_bytes", "peak (MiB)"),
         number("foreseen_bytes", "foreseen (MiB)"),
         number("model_bytes", "model (MiB)"),
@@ -93,6 +95,7 @@ pub(crate) fn runs(results: &Results) -> Table {
         // Seconds of runs that shared the machine say nothing.
         let seconds = |value: Option<f64>| Cell::number(value.filter(|_| planned.timed));
         cells.extend([seconds(run.solve), seconds(run.per_iteration), seconds(run.wall)]);
+        cells.push(Cell::number(run.predicted));
         cells.extend([run.peak, run.foreseen, run.model_bytes].map(Cell::bytes));
         cells.push(Cell::text(run.folder.clone()));
         cells
@@ -101,7 +104,11 @@ pub(crate) fn runs(results: &Results) -> Table {
 }
 
 /// Returns the table of medians and quartiles over the runs of each configuration.
-pub(crate) fn summary(results: &Results, configs: &[Config<'_>]) -> Table {
+pub(crate) fn summary(
+    results: &Results,
+    configs: &[Config<'_>],
+    peers: &[PeerConfig<'_>],
+) -> Table {
     let settings = settings(configs.iter().map(|config| config.settings));
     let mut columns = vec![text("group"), text("tensor")];
     columns.extend(settings.iter().map(|name| varied(name, results)));
@@ -112,6 +119,8 @@ pub(crate) fn summary(results: &Results, configs: &[Config<'_>]) -> Table {
         ("iteration_seconds", "iteration (s)"),
         ("solve_seconds", "solve (s)"),
         ("peak_bytes", "peak (MiB)"),
+        ("wall_seconds", "wall (s)"),
+        ("predicted_seconds", "predicted (s)"),
     ] {
         columns.push(number(key, name));
         columns.push(number(&format!("{key}_low"), "lower quartile"));
@@ -134,9 +143,35 @@ pub(crate) fn summary(results: &Results, configs: &[Config<'_>]) -> Table {
         spread(config.spread(|run| run.peak.map(|bytes| bytes as f64)), |bytes| {
             Cell::bytes(bytes.map(|bytes| bytes as u64))
         });
+        // Of commands that do not iterate this is all that is known.
+        let whole = |run: &RunResult| run.wall.filter(|_| run.solve.is_none());
+        spread(config.seconds(whole), Cell::number);
+        spread(config.spread(|run| run.predicted), Cell::number);
         cells
     };
-    Table { columns, rows: configs.iter().map(row).collect() }
+    let width = columns.len();
+    let of_peers = peers.iter().map(|peer| peer_row(peer, &settings, width));
+    let rows = configs.iter().map(row).chain(of_peers).collect();
+    Table { columns, rows }
+}
+
+/// Returns the row of another program's results in the table of medians, which is `width` cells wide.
+fn peer_row(peer: &PeerConfig<'_>, settings: &[String], width: usize) -> Vec<Cell> {
+    let of_setting = |name: &String| match name.as_str() {
+        "rank" => Cell::count(peer.rank.map(|rank| rank as u64)),
+        "threads" => Cell::count(Some(peer.threads as u64)),
+        _ => Cell::default(),
+    };
+    let mut cells = [peer.program, peer.tensor].map(Cell::text).to_vec();
+    cells.extend(settings.iter().map(of_setting));
+    cells.push(Cell::count(Some(peer.rows as u64)));
+    cells.push(Cell::text(peer.fit.map(|_| Measure::Fit.name()).unwrap_or_default()));
+    for of in [peer.fit, None, peer.iteration, peer.solve] {
+        let numbers = of.map_or([None; 3], |of| [of.median, of.low, of.high].map(Some));
+        cells.extend(numbers.map(Cell::number));
+    }
+    cells.resize(width, Cell::default());
+    cells
 }
 
 impl Table {

@@ -2,12 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::einsum;
 use crate::experiment::study::from_folder;
 use crate::experiment::study::grid::{self, Axis, product};
 use crate::experiment::study::options::{Catalogue, Known, Settings, check, check_kind, words};
 use crate::experiment::study::source::{Entry, Section, Setting, nearest};
 use crate::experiment::study::tensors::{NAME_HELP, TensorSpec, is_name};
 use crate::failure::Failure;
+use crate::schedule;
 
 /// The most runs of a study.
 const MOST_RUNS: usize = 100_000;
@@ -329,7 +331,16 @@ fn expression(
     if !task.has_expression() {
         return Ok(None);
     }
-    let text = section.need("expression", "what is computed, as \"mttkrp:3:1\"")?.text()?;
+    let entry = section.need("expression", "what is computed, as \"mttkrp:3:1\"")?;
+    let text = entry.text()?;
+    let parsed = match task {
+        Task::Schedule => schedule::expr::parse(&text).map(drop),
+        _ => einsum::parse(&text).map(drop),
+    };
+    if let Err(failure) = parsed {
+        let help = "write it as \"mttkrp:3:1\" or \"Y(i,j) = X(i,k) * B(k,j)\"";
+        return Err(entry.fault(failure.message()).help(help));
+    }
     let tensor = match section.take("operand") {
         None => vec!["X".to_owned()],
         Some(entry) if entry.is_list() => entry.words()?,

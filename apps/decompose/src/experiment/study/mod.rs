@@ -15,8 +15,10 @@ pub(crate) mod tensors;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::bench::peers::{self, Peer, programs};
+use crate::experiment::report::peers::{ITERATION, SOLVE};
 use crate::experiment::study::group::{Common, Group};
-use crate::experiment::study::source::Source;
+use crate::experiment::study::source::{Entry, Source};
 use crate::experiment::study::tensors::TensorSpec;
 use crate::failure::Failure;
 
@@ -26,15 +28,18 @@ pub(crate) struct Study {
     /// Its name, for the folder.
     pub(crate) name: String,
     pub(crate) title: String,
-    /// The group that speed-ups are measured against.
+    /// The group or program that speed-ups are measured against.
     pub(crate) baseline: Option<String>,
+    /// Results of other programs.
+    pub(crate) peers: Vec<Peer>,
     pub(crate) tensors: Vec<TensorSpec>,
     pub(crate) groups: Vec<Group>,
     /// The file as it is.
     pub(crate) text: String,
 }
 
-const KEYS: &[&str] = &["title", "seeds", "repeats", "timed", "baseline", "tensors", "runs"];
+const KEYS: &[&str] =
+    &["title", "seeds", "repeats", "timed", "baseline", "peers", "tensors", "runs"];
 
 impl Study {
     /// Reads a study file.
@@ -66,19 +71,45 @@ impl Study {
         for section in runs.sections("[[runs]]")? {
             groups.push(Group::read(section, &common, &tensors, (&folder, &groups))?);
         }
+        let peers = root.take("peers").map(|entry| read_peers(&entry, &folder, &tensors));
+        let peers = peers.transpose()?.unwrap_or_default();
         let baseline = root.take("baseline");
         let named = baseline.as_ref().map(|entry| entry.text()).transpose()?;
         if let (Some(entry), Some(name)) = (&baseline, &named)
             && !groups.iter().any(|group| group.name == *name)
+            && !peers.iter().any(|peer| peer.program == *name)
         {
-            let known: Vec<&str> = groups.iter().map(|group| group.name.as_str()).collect();
-            let why = format!("no group of runs is called `{name}`");
-            return Err(entry.fault(why).help(format!("the groups are {}", known.join(", "))));
+            let mut known: Vec<&str> = groups.iter().map(|group| group.name.as_str()).collect();
+            known.extend(programs(&peers));
+            let why = format!("no group of runs and no program of the peers is called `{name}`");
+            return Err(entry.fault(why).help(format!("there are {}", known.join(", "))));
         }
         root.finish(KEYS)?;
         let (name, title) = (stem.clone(), title.unwrap_or(stem));
-        Ok(Study { name, title, baseline: named, tensors, groups, text })
+        Ok(Study { name, title, baseline: named, peers, tensors, groups, text })
     }
+}
+
+/// Reads the results of other programs on the tensors of a study, of which the seconds of an iteration or of all count.
+fn read_peers(
+    entry: &Entry<'_>,
+    folder: &Path,
+    tensors: &[TensorSpec],
+) -> Result<Vec<Peer>, Failure> {
+    let mut peers = peers::read(&from_folder(folder, &entry.text()?))?;
+    let is_shown = |quantity: &str| [ITERATION, SOLVE].contains(&quantity);
+    peers.retain(|peer| is_shown(&peer.quantity));
+    if peers.is_empty() {
+        let why = format!("no row has the quantity `{ITERATION}` or `{SOLVE}`");
+        return Err(entry.fault(why).help("the others are for `decompose bench --peer`"));
+    }
+    let unknown = |peer: &&Peer| tensors.iter().all(|tensor| tensor.name != peer.tensor);
+    if let Some(peer) = peers.iter().find(unknown) {
+        let known: Vec<&str> = tensors.iter().map(|tensor| tensor.name.as_str()).collect();
+        let why = format!("there is no [tensors.{}]", peer.tensor);
+        return Err(entry.fault(why).help(format!("the tensors are {}", known.join(", "))));
+    }
+    Ok(peers)
 }
 
 /// Returns a path in the file as it is from `folder`, that of the file, absolute.

@@ -6,14 +6,15 @@ use crate::experiment::study::from_folder;
 use crate::experiment::study::options::{Catalogue, Settings, check, check_kind, words};
 use crate::experiment::study::source::{Entry, Setting};
 use crate::failure::Failure;
+use crate::labels::LabelPlace;
 
 /// A tensor.
 #[derive(Clone, Debug)]
 pub(crate) struct TensorSpec {
     pub(crate) name: String,
     pub(crate) origin: Origin,
-    /// The folder of its labels, if they do not lie beside it.
-    pub(crate) labels: Option<PathBuf>,
+    /// Where its labels are, if they do not lie beside it.
+    pub(crate) labels: Vec<LabelPlace>,
 }
 
 /// Where a tensor comes from.
@@ -40,8 +41,8 @@ impl TensorSpec {
         let mut section = entry.section(format!("[tensors.{name}]"))?;
         let file = section.take("file");
         let labels = section.take("labels");
-        let labels = labels.map(|entry| entry.text()).transpose()?;
-        let labels = labels.map(|path| from_folder(folder, &path));
+        let labels = labels.map(|entry| read_labels(&entry, folder)).transpose()?;
+        let labels = labels.unwrap_or_default();
         let (kind, like) = (section.take("generate"), section.take("like"));
         if let Some(file) = file {
             if let Some(other) = kind.or(like) {
@@ -89,6 +90,16 @@ impl TensorSpec {
         check(&line, &entries, kind.as_ref().unwrap_or(entry))?;
         Ok(TensorSpec { name, origin: Origin::Recipe(recipe), labels })
     }
+}
+
+/// Reads where labels are: a folder, `MODE=FILE`, or a list of these.
+fn read_labels(entry: &Entry<'_>, folder: &Path) -> Result<Vec<LabelPlace>, Failure> {
+    let words = if entry.is_list() { entry.words()? } else { vec![entry.text()?] };
+    let place = |word: &String| match word.parse::<LabelPlace>() {
+        Ok(place) => Ok(place.with_path(|path| from_folder(folder, &path.to_string_lossy()))),
+        Err(why) => Err(entry.fault(why).help("give a folder, or files as [\"2=cities.map\"]")),
+    };
+    words.iter().map(place).collect()
 }
 
 /// Checks that a name may be a part of a file's name.

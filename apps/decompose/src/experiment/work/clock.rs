@@ -27,20 +27,17 @@ impl Taken {
     fn add(&mut self, seconds: f64, forecast: Option<Forecast>) {
         self.runs += 1.0;
         self.seconds += seconds;
-        if let Some(forecast) = forecast {
+        if let Some(foreseen) = forecast.and_then(|forecast| forecast.seconds) {
             self.known.0 += seconds;
-            self.known.1 += forecast.seconds;
+            self.known.1 += foreseen;
         }
     }
 
-    /// Expects of a run what these took, in proportion to what was foreseen where that is known.
+    /// Expects of a run that is foreseen what these took beside their forecasts, and of another their mean.
     fn expect(&self, forecast: Option<Forecast>) -> Option<f64> {
-        match forecast {
-            Some(forecast) if self.known.1 > 0.0 => {
-                Some(forecast.seconds * self.known.0 / self.known.1)
-            }
-            _ if self.runs > 0.0 => Some(self.seconds / self.runs),
-            _ => None,
+        match forecast.and_then(|forecast| forecast.seconds) {
+            Some(foreseen) => (self.known.1 > 0.0).then(|| foreseen * self.known.0 / self.known.1),
+            None => (self.runs > 0.0).then(|| self.seconds / self.runs),
         }
     }
 }
@@ -69,7 +66,9 @@ impl Clock {
         let forecast = self.forecast(run);
         let place = (run.group.clone(), run.tensor.clone());
         let alike = self.taken.get(&place).and_then(|taken| taken.expect(forecast));
-        alike.or_else(|| self.all.expect(forecast)).or(forecast.map(|forecast| forecast.seconds))
+        alike
+            .or_else(|| self.all.expect(forecast))
+            .or(forecast.and_then(|forecast| forecast.seconds))
     }
 
     /// Returns the seconds that runs are expected to take, `jobs` of those that are not timed at once; `None` if
@@ -120,7 +119,7 @@ mod tests {
 
     #[test]
     fn forecasts_are_corrected_by_what_runs_took() {
-        let forecast = |seconds| Forecast { peak: 1, seconds };
+        let forecast = |seconds| Forecast { peak: 1, seconds: Some(seconds) };
         let known = [("a", 1.0), ("b", 2.0), ("c", 3.0)];
         let known = known.map(|(key, seconds)| (key.to_owned(), forecast(seconds)));
         let mut clock = Clock::new(known.into_iter().collect());

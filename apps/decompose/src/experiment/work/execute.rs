@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use decompose_common::interrupt;
 use decompose_common::machine::hardware_threads;
 
+use crate::einsum;
 use crate::experiment::plan::PlannedRun;
 use crate::experiment::study::group::Task;
 use crate::experiment::work::child;
@@ -210,11 +211,13 @@ pub(crate) fn command_of(job: &Job<'_>) -> Vec<String> {
     command.extend(run.words.iter().cloned());
     let task = Task::of_command(&run.command);
     let is_solver = task.is_some_and(Task::is_solver);
-    if let (true, Some(labels)) = (is_solver, &tensor.labels) {
-        command.push(format!("--labels={}", labels.display()));
+    if is_solver {
+        command.extend(tensor.labels.iter().map(|place| format!("--labels={place}")));
     }
     match task {
         Some(Task::Schedule) => command.push("--json".to_owned()),
+        // It prints a number.
+        Some(Task::Einsum) if is_number(run) => {}
         Some(Task::Einsum) => {
             let file: PathBuf = [run.name.as_str(), "result.dtb"].iter().collect();
             command.push(format!("--out={}", file.display()));
@@ -225,6 +228,12 @@ pub(crate) fn command_of(job: &Job<'_>) -> Vec<String> {
         command.push("--quiet".to_owned());
     }
     command
+}
+
+/// Tells whether the result of a run is a single number.
+fn is_number(run: &PlannedRun) -> bool {
+    let parsed = run.expression.as_ref().map(|(text, _)| einsum::parse(text));
+    parsed.is_some_and(|parsed| parsed.is_ok_and(|parsed| parsed.output.indices.is_empty()))
 }
 
 #[cfg(test)]
@@ -253,7 +262,7 @@ mod tests {
             name: "x".into(),
             path: "x.tns".into(),
             blake3: String::new(),
-            labels: None,
+            labels: Vec::new(),
         };
         let (timed, one, two) = (run(1, true), run(1, false), run(2, false));
         let job = |run, memory| Job { run, tensor: &tensor, memory };

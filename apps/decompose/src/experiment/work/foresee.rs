@@ -1,6 +1,6 @@
 //! What runs will take, foreseen before the first begins.
 //!
-//! The planner of `decompose cp` tells it from a tensor that is read once for all of its runs.  That is done in a
+//! The planners of the solvers tell it from a tensor that is read once for all of its runs.  That is done in a
 //! process of its own, since forecasts count what the process holds.
 
 use std::collections::BTreeMap;
@@ -14,19 +14,23 @@ use decompose_common::progress::{Screen, Verbosity};
 use decompose_formats::PatternCounts;
 use serde::{Deserialize, Serialize};
 
-use crate::cli::{self, Done};
+use crate::cli::{self, Done, SolverArgs};
+use crate::complete;
 use crate::cp;
 use crate::experiment::plan::PlannedRun;
+use crate::experiment::study::group::Task;
 use crate::experiment::work::child;
 use crate::experiment::work::tensors::ReadyTensor;
 use crate::failure::Failure;
 use crate::input::InputArgs;
 use crate::stdout;
+use crate::tt;
+use crate::tucker;
 
 /// How long the runs on one tensor are planned at most; the others are not foreseen.
 const MOST_TIME: Duration = Duration::from_secs(10);
 
-/// Tells what runs of `decompose cp` will take, for `decompose experiment`.
+/// Tells what runs of solvers will take, for `decompose experiment`.
 #[derive(Args, Debug)]
 pub(crate) struct ForeseeArgs {
     /// The tensor.
@@ -38,11 +42,11 @@ pub(crate) struct ForeseeArgs {
 pub(crate) struct Forecast {
     /// Bytes held at the peak.
     pub(crate) peak: u64,
-    /// Seconds.
-    pub(crate) seconds: f64,
+    /// Seconds; `None` where they cannot be foreseen.
+    pub(crate) seconds: Option<f64>,
 }
 
-/// Answers the word lists on standard input, a JSON array, with a JSON array of forecasts.
+/// Answers the word lists on standard input, a JSON array, each beginning with a command, with a JSON array of forecasts.
 ///
 /// # Errors
 ///
@@ -62,10 +66,17 @@ pub(crate) fn answer(args: &ForeseeArgs) -> Result<Done, Failure> {
         if begun.elapsed() > MOST_TIME {
             return None;
         }
-        let line = ["decompose", "cp", &*file].into_iter().chain(words.iter().map(String::as_str));
-        let parsed = cli::parse_cp(line).ok()??;
-        let found = cp::foresee(parsed, &read.tensor, &counts).ok()??;
-        Some(Forecast { peak: found.peak, seconds: before + found.seconds })
+        let (command, options) = words.split_first()?;
+        let options = options.iter().map(String::as_str);
+        let line = ["decompose", command, &*file].into_iter().chain(options);
+        let found = match cli::parse_solver(line).ok()?? {
+            SolverArgs::Cp(args) => cp::foresee(*args, &read.tensor, &counts).ok()??,
+            SolverArgs::Tucker(args) => tucker::foresee(*args, &read.tensor, &counts).ok()??,
+            SolverArgs::Tt(args) => tt::foresee(&args, &read.tensor, &counts).ok()??,
+            SolverArgs::Complete(args) => complete::foresee(&args, &read.tensor).ok()?,
+        };
+        let seconds = found.seconds.map(|seconds| before + seconds);
+        Some(Forecast { peak: found.peak, seconds })
     };
     let answers: Vec<Option<Forecast>> = asked.iter().map(forecast).collect();
     stdout::json(&answers)?;
@@ -79,12 +90,15 @@ pub(crate) fn forecasts(
 ) -> BTreeMap<String, Forecast> {
     let mut found = BTreeMap::new();
     for tensor in tensors {
-        let of_tensor = runs.iter().filter(|run| run.tensor == tensor.name && run.command == "cp");
+        let is_solver =
+            |run: &PlannedRun| Task::of_command(&run.command).is_some_and(Task::is_solver);
+        let of_tensor = runs.iter().filter(|run| run.tensor == tensor.name && is_solver(run));
         // Runs that differ by the seed alone take the same.
         let mut asked: BTreeMap<Vec<String>, Vec<&str>> = BTreeMap::new();
         for run in of_tensor {
             let words = run.words.iter().filter(|word| !word.starts_with("--seed=")).cloned();
-            asked.entry(words.collect()).or_default().push(&run.key);
+            let line = std::iter::once(run.command.clone()).chain(words);
+            asked.entry(line.collect()).or_default().push(&run.key);
         }
         let lists: Vec<&Vec<String>> = asked.keys().collect();
         let Some(answers) = ask(tensor, &lists) else { continue };

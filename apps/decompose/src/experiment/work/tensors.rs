@@ -9,6 +9,7 @@ use crate::experiment::study::tensors::{Origin, TensorSpec};
 use crate::experiment::work::child;
 use crate::experiment::work::outcome::reason;
 use crate::failure::Failure;
+use crate::labels::LabelPlace;
 
 /// A tensor that is there.
 #[derive(Clone, Debug)]
@@ -17,7 +18,7 @@ pub(crate) struct ReadyTensor {
     /// Absolute.
     pub(crate) path: PathBuf,
     pub(crate) blake3: String,
-    pub(crate) labels: Option<PathBuf>,
+    pub(crate) labels: Vec<LabelPlace>,
 }
 
 /// Makes those that are missing in `folder`, and hashes all; `None` if the user wanted to stop.

@@ -24,6 +24,7 @@ pub(super) fn inline(results: &Results, folder: &Path, sheet: &mut Sheet) {
             "Times of `decompose bench` beside the bound of the machine; runs/{}.",
             run.folder
         );
-        sheet.drawn.push(Drawn { stem, title, caption, svg: svg[start..].to_owned(), csv });
+        let (svg, rendered) = (svg[start..].to_owned(), None);
+        sheet.drawn.push(Drawn { stem, title, caption, svg, rendered, csv });
     }
 }

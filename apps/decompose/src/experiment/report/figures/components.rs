@@ -1,19 +1,17 @@
 //! The components of the best model of each group and tensor, with their labels.
 
-use std::fmt::Write;
 use std::path::Path;
 
 use decompose_common::model::{Model, Stored};
 use decompose_plot::{ComponentChoice, Components};
 
 use crate::experiment::report::configs::Config;
-use crate::experiment::report::csv_field;
 use crate::experiment::report::figures::Sheet;
 use crate::experiment::report::results::RunResult;
 use crate::failure::Failure;
-use crate::input::name_of;
 use crate::labels;
 use crate::run::components::{Modes, of_cp, of_tucker};
+use crate::run::strongest::{Line, to_csv};
 
 /// Components of a figure.
 const SHOWN: usize = 6;
@@ -73,12 +71,7 @@ fn figure(run: &RunResult, folder: &Path) -> Result<Option<Components>, Failure>
         return Ok(None);
     }
     let model = Stored::<f64>::read(&file)?.model;
-    let tensor = tensor_of(&folder);
-    let given = run_labels(&folder);
-    let name = name_of(&tensor);
-    let found = labels::find(&tensor, &name, given.as_deref(), &model.extents());
-    // Labels that are gone are no reason to leave components out.
-    let found = found.or_else(|_| labels::find("x".as_ref(), "x", None, &model.extents()))?.0;
+    let (found, _) = labels::of_model(&folder, &[], &model.extents())?;
     let modes = Modes::new(&found);
     let choice = ComponentChoice { places: 0..SHOWN, ..ComponentChoice::default() };
     let settings = run.run.settings.iter().map(|(option, value)| format!(", {option} {value}"));
@@ -90,35 +83,26 @@ fn figure(run: &RunResult, folder: &Path) -> Result<Option<Components>, Failure>
     }
 }
 
-/// Returns the tensor that a run has read.
-fn tensor_of(folder: &Path) -> std::path::PathBuf {
-    let record = std::fs::read(folder.join("run.json")).ok();
-    let record = record.and_then(|text| serde_json::from_slice::<serde_json::Value>(&text).ok());
-    let path = record.and_then(|record| record["input"]["path"].as_str().map(Into::into));
-    path.unwrap_or_else(|| "tensor".into())
-}
-
-/// Returns the folder of labels that a run was given.
-fn run_labels(folder: &Path) -> Option<std::path::PathBuf> {
-    let outcome = crate::experiment::work::outcome::Outcome::read(folder)?;
-    outcome.command.iter().find_map(|word| word.strip_prefix("--labels=").map(Into::into))
-}
-
 /// Returns the strongest entries of the components.
 fn csv(figure: &Components) -> String {
-    let mut csv = "component,weight,mode,place,index,label,value\n".to_owned();
+    let mut lines = Vec::new();
     for row in &figure.rows {
-        for (mode, profile) in figure.modes.iter().zip(&row.profiles) {
+        for ((mode, profile), number) in figure.modes.iter().zip(&row.profiles).zip(1..) {
             let largest = profile.iter().flat_map(|profile| &profile.largest);
-            for (entry, place) in largest.zip(1..) {
-                let number = row.component + 1;
-                let weight = row.weight.map(|weight| weight.to_string()).unwrap_or_default();
-                let label = csv_field(entry.label.as_deref().unwrap_or_default());
-                let (name, index, value) = (csv_field(&mode.name), entry.index + 1, entry.value);
-                // Writing to a string cannot fail.
-                let _ = writeln!(csv, "{number},{weight},{name},{place},{index},{label},{value}");
-            }
+            lines.extend(largest.zip(1..).map(|(entry, place)| Line {
+                component: row.component + 1,
+                weight: row.weight,
+                mode: number,
+                name: &mode.name,
+                place,
+                index: entry.index + 1,
+                label: entry.label.as_deref().unwrap_or_default(),
+                value: entry.value,
+            }));
         }
     }
-    csv
+    let mut csv = Vec::new();
+    // Writing to a list cannot fail.
+    let _ = to_csv(&lines, &mut csv);
+    String::from_utf8_lossy(&csv).into_owned()
 }

@@ -11,8 +11,8 @@ use crate::experiment::report::results::{Measure, Moment};
 /// Most curves of a figure: as many as there are colours.
 const MOST: usize = 7;
 
-/// Draws a figure for each tensor and measure.
-pub(super) fn draw(configs: &[Config<'_>], sheet: &mut Sheet) {
+/// Draws a figure for each tensor and measure of which a configuration has `least` runs.
+pub(super) fn draw(configs: &[Config<'_>], least: usize, sheet: &mut Sheet) {
     for tensor in tensors(configs) {
         let of_tensor = || configs.iter().filter(|config| config.tensor == tensor);
         let measures: BTreeSet<Measure> = of_tensor().filter_map(Config::measure).collect();
@@ -21,7 +21,7 @@ pub(super) fn draw(configs: &[Config<'_>], sheet: &mut Sheet) {
             // What ends after one step has no course.
             let shown = shown.filter(|config| config.runs.iter().any(|run| run.course.len() > 1));
             let shown: Vec<&Config<'_>> = shown.collect();
-            if !shown.is_empty() {
+            if shown.iter().any(|config| config.runs.len() >= least) {
                 figure(tensor, measure, shown, sheet);
             }
         }

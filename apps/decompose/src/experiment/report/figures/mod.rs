@@ -3,6 +3,7 @@
 mod bench;
 mod components;
 mod convergence;
+mod ratios;
 mod speed;
 mod tradeoff;
 mod trends;
@@ -10,9 +11,10 @@ mod trends;
 use std::fmt::Write;
 use std::path::Path;
 
-use decompose_plot::{Curves, CurvesWidth, Figure, PlotError, PlotFormat};
+use decompose_plot::{Curves, CurvesWidth, Figure, PlotFormat, Rendered};
 
 use crate::experiment::report::configs::Config;
+use crate::experiment::report::peers::PeerConfig;
 use crate::experiment::report::results::Results;
 use crate::experiment::report::{Style, csv_field};
 
@@ -26,13 +28,19 @@ pub(crate) struct Drawn {
     pub(crate) title: String,
     /// What is seen, and how it is read.
     pub(crate) caption: String,
+    /// For a page.
     pub(crate) svg: String,
+    /// Its files; `None` of a figure that another command drew.
+    pub(crate) rendered: Option<Rendered>,
     pub(crate) csv: String,
 }
 
 /// The figures drawn so far, and why others are missing.
 pub(crate) struct Sheet {
     style: Style,
+    formats: Vec<PlotFormat>,
+    /// What is said in every figure of curves, where no caption stands beside it.
+    note: &'static str,
     pub(crate) drawn: Vec<Drawn>,
     pub(crate) warnings: Vec<String>,
 }
@@ -40,27 +48,50 @@ pub(crate) struct Sheet {
 /// Draws all figures that the results have something to show for.
 pub(crate) fn draw(
     results: &Results,
-    configs: &[Config<'_>],
+    (configs, peers): (&[Config<'_>], &[PeerConfig<'_>]),
     folder: &Path,
     style: Style,
 ) -> Sheet {
-    let mut sheet = Sheet { style, drawn: Vec::new(), warnings: Vec::new() };
+    let mut sheet = Sheet::new(style, &[PlotFormat::Svg]);
     trends::quality(configs, &mut sheet);
-    convergence::draw(configs, &mut sheet);
+    convergence::draw(configs, 1, &mut sheet);
     tradeoff::pareto(configs, &mut sheet);
     trends::time_by_rank(configs, &mut sheet);
     trends::time_by_size(configs, &mut sheet);
     speed::phases(configs, &mut sheet);
-    speed::ratios(results, configs, &mut sheet);
+    ratios::draw(results, configs, peers, &mut sheet);
     tradeoff::memory(configs, &mut sheet);
     components::draw(configs, folder, &mut sheet);
     bench::inline(results, folder, &mut sheet);
     sheet
 }
 
+/// Draws what runs of no study have to show together, in these formats.
+pub(crate) fn overlays(configs: &[Config<'_>], formats: &[PlotFormat]) -> Sheet {
+    let note = match configs.iter().any(|config| config.runs.len() > 1) {
+        true => "lines are medians, bands lie between the quartiles",
+        false => "",
+    };
+    let mut sheet = Sheet { note, ..Sheet::new(Style::Screen, formats) };
+    trends::quality(configs, &mut sheet);
+    // Of one run there is no band.
+    convergence::draw(configs, 2, &mut sheet);
+    trends::time_by_rank(configs, &mut sheet);
+    trends::time_by_size(configs, &mut sheet);
+    sheet
+}
+
 impl Sheet {
+    fn new(style: Style, formats: &[PlotFormat]) -> Sheet {
+        let formats = formats.to_vec();
+        Sheet { style, formats, note: "", drawn: Vec::new(), warnings: Vec::new() }
+    }
+
     /// Draws panels of curves: in one figure, or for a paper a column wide each.
     fn curves(&mut self, stem: &str, figure: Curves, caption: &str) {
+        let notes = [figure.note.as_str(), self.note];
+        let note = notes.into_iter().filter(|note| !note.is_empty()).collect::<Vec<_>>().join("; ");
+        let figure = Curves { note, ..figure };
         let csv = curves_csv(&figure);
         if self.style == Style::Screen || figure.panels.len() < 2 {
             let width = match self.style {
@@ -92,12 +123,13 @@ impl Sheet {
         caption: &str,
         (figure, csv): (&impl Figure, String),
     ) {
-        match self.svg(figure, title) {
-            Ok(svg) => self.drawn.push(Drawn {
+        match decompose_plot::render(figure, &self.formats) {
+            Ok(rendered) => self.drawn.push(Drawn {
                 stem: self.free(stem),
                 title: title.to_owned(),
                 caption: caption.to_owned(),
-                svg,
+                svg: self.svg(&rendered, figure.size(), title),
+                rendered: Some(rendered),
                 csv,
             }),
             Err(error) => self.warnings.push(format!("the figure `{stem}` is left out: {error}")),
@@ -112,9 +144,8 @@ impl Sheet {
         names.find(|name| !taken(name)).unwrap_or_default()
     }
 
-    fn svg(&self, figure: &impl Figure, title: &str) -> Result<String, PlotError> {
-        let (width, height) = figure.size();
-        let rendered = decompose_plot::render(figure, &[PlotFormat::Svg])?;
+    /// Returns a figure as a part of a page, with its name for those who do not see it.
+    fn svg(&self, rendered: &Rendered, (width, height): (u32, u32), title: &str) -> String {
         let svg = rendered.svg().unwrap_or_default().to_owned();
         let points = format!("width=\"{width}\" height=\"{height}\"");
         let size = match self.style {
@@ -125,7 +156,7 @@ impl Sheet {
             }
         };
         let label = title.replace('&', "&amp;").replace('<', "&lt;").replace('"', "&quot;");
-        Ok(svg.replacen(&points, &format!("{size} role=\"img\" aria-label=\"{label}\""), 1))
+        svg.replacen(&points, &format!("{size} role=\"img\" aria-label=\"{label}\""), 1)
     }
 }
 

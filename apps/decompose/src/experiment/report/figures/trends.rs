@@ -57,10 +57,11 @@ fn lines<'c, 'a: 'c>(
     lines
 }
 
-/// Tells whether lines have a direction: two places or more.
+/// Tells whether a line has a direction: two places or more.
 fn is_trend(lines: &[Line]) -> bool {
-    let places = lines.iter().flat_map(|line| &line.points).map(|(x, _)| x.to_bits());
-    places.collect::<BTreeSet<_>>().len() > 1
+    let places =
+        |line: &Line| line.points.iter().map(|(x, _)| x.to_bits()).collect::<BTreeSet<_>>();
+    lines.iter().any(|line| places(line).len() > 1)
 }
 
 /// Draws quality against rank, for each tensor and measure.

@@ -9,31 +9,28 @@
 //! K.map                   in the folder of the tensor
 //! ```
 //!
-//! A file holds a line for each index.
+//! A file holds a line for each index.  A model has such files in its own folder, or those of its run.
+
+mod find;
+mod read;
 
 use std::collections::HashMap;
-use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use decompose_common::files;
 use decompose_common::printable::printable;
-use decompose_formats::counted;
 use decompose_formats::io::ModeNames;
 use decompose_plot::ModeLook;
-use flate2::read::MultiGzDecoder;
 use serde::Serialize;
 
 use crate::failure::Failure;
 
+pub(crate) use crate::labels::find::{LabelPlace, find, of_model, source};
+
 /// Characters of a label that are kept.
 const LONGEST: usize = 200;
-
-/// Bytes of a line that are looked at: those characters and one more, of four bytes each.
-const LINE: usize = 4 * (LONGEST + 1);
-
-/// The most bytes that the labels of a mode may take.
-const MOST_BYTES: usize = 1 << 30;
 
 /// The name of one mode and what its indices stand for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -55,6 +52,11 @@ pub(crate) struct LabelRecord<'a> {
 }
 
 impl ModeLabels {
+    /// Returns a mode without labels, which counts from 1.
+    fn unknown(mode: usize) -> ModeLabels {
+        ModeLabels { name: format!("mode {mode}"), ..ModeLabels::default() }
+    }
+
     /// Returns how its profiles are drawn: as lines where labels count or date the indices, as bars where they
     /// name them.
     pub(crate) fn look(&self) -> ModeLook {
@@ -171,7 +173,7 @@ pub(crate) fn records(labels: &[ModeLabels]) -> Vec<LabelRecord<'_>> {
 }
 
 /// Says in a line which modes have labels; `None` if none has and none was asked for.
-pub(crate) fn told(labels: &[ModeLabels], folder: Option<&Path>) -> Option<String> {
+pub(crate) fn told(labels: &[ModeLabels], asked: &[LabelPlace]) -> Option<String> {
     let found: Vec<String> = (1..)
         .zip(labels)
         .filter(|(_, labels)| labels.file.is_some())
@@ -180,48 +182,14 @@ pub(crate) fn told(labels: &[ModeLabels], folder: Option<&Path>) -> Option<Strin
             format!("mode {mode}: {count} of {name}")
         })
         .collect();
-    match (found.is_empty(), folder) {
+    match (found.is_empty(), asked.first()) {
         (false, _) => Some(format!("labels   {}", found.join(", "))),
         (true, None) => None,
-        (true, Some(folder)) => Some(format!(
+        (true, Some(place)) => Some(format!(
             "labels   none in {}: no mode-K.map, mode-K-NAME.map or K.map",
-            printable(&folder.display().to_string())
+            printable(&place.to_string())
         )),
     }
-}
-
-/// Returns the labels of every mode of `extents`; `folder` overrides the places beside `file`.
-///
-/// Without a file a mode is called `mode M`; a file of another length than the mode is passed
-/// over with a warning.
-pub(crate) fn find(
-    file: &Path,
-    name: &str,
-    folder: Option<&Path>,
-    extents: &[u64],
-) -> Result<(Vec<ModeLabels>, Vec<String>), Failure> {
-    let maps = match folder {
-        Some(folder) => {
-            let both = list(folder, MapPlace::Either(name));
-            both.map_err(|e| Failure::input(format!("cannot read {}: {e}", folder.display())))?
-        }
-        None if file.as_os_str() == "-" => Vec::new(),
-        None => {
-            let parent = file.parent().filter(|parent| !parent.as_os_str().is_empty());
-            let beside = parent.unwrap_or(Path::new("."));
-            let mut maps = list(&file.with_file_name(name), MapPlace::Own).unwrap_or_default();
-            maps.extend(list(beside, MapPlace::Shared(name)).unwrap_or_default());
-            maps
-        }
-    };
-    let mut warnings = Vec::new();
-    let labels = extents.iter().zip(1..).map(|(&extent, mode)| {
-        let unknown = ModeLabels { name: format!("mode {mode}"), ..ModeLabels::default() };
-        let found = maps.iter().filter(|map| map.mode == mode).min_by_key(|map| map.rank);
-        found.map_or(unknown.clone(), |map| map.read(extent, &mut warnings).unwrap_or(unknown))
-    });
-    let labels = labels.collect();
-    Ok((labels, warnings))
 }
 
 /// Writes the labels of a tensor that is written to `file`, in the folder of its name, where [`find`]
@@ -255,161 +223,13 @@ pub(crate) fn paths(folder: &Path, modes: &[ModeNames]) -> Vec<PathBuf> {
     (1..).zip(modes).map(path).collect()
 }
 
-/// A file of labels.
-struct Map {
-    mode: usize,
-    name: Option<String>,
-    path: PathBuf,
-    /// The lowest of a mode counts.
-    rank: usize,
-}
-
-/// Which files of a folder are looked for.
-#[derive(Clone, Copy)]
-enum MapPlace<'a> {
-    /// The tensor's own folder: `mode-K-WHAT.map` and `mode-K.map`.
-    Own,
-    /// The folder that the tensor of this name is in: `NAME.K.map` and `K.map`.
-    Shared(&'a str),
-    /// All of them.
-    Either(&'a str),
-}
-
-fn list(folder: &Path, place: MapPlace<'_>) -> io::Result<Vec<Map>> {
-    let mut paths = Vec::new();
-    for entry in fs::read_dir(folder)? {
-        paths.push(entry?.path());
-    }
-    // The order in a folder is chance.
-    paths.sort();
-    Ok(paths.into_iter().filter_map(|path| parse(path, place)).collect())
-}
-
-fn parse(path: PathBuf, place: MapPlace<'_>) -> Option<Map> {
-    let file = path.file_name()?.to_str()?;
-    let stem = file.strip_suffix(".gz").unwrap_or(file).strip_suffix(".map")?;
-    let own = || {
-        let stem = stem.strip_prefix("mode-")?;
-        Some(match stem.split_once('-') {
-            Some((mode, name)) => (mode.parse().ok()?, Some(name.to_owned()), 0),
-            None => (stem.parse().ok()?, None, 1),
-        })
-    };
-    let shared = |name: &str| {
-        let named = stem.strip_prefix(name).and_then(|rest| rest.strip_prefix('.')?.parse().ok());
-        match named {
-            Some(mode) => Some((mode, None, 2)),
-            None => Some((stem.parse().ok()?, None, 3)),
-        }
-    };
-    let (mode, name, rank) = match place {
-        MapPlace::Own => own()?,
-        MapPlace::Shared(name) => shared(name)?,
-        MapPlace::Either(name) => own().or_else(|| shared(name))?,
-    };
-    Some(Map { mode, name, path, rank })
-}
-
-impl Map {
-    /// Reads the labels; `None`, with a warning, if they do not fit the mode.
-    fn read(&self, extent: u64, warnings: &mut Vec<String>) -> Option<ModeLabels> {
-        let (path, mode) = (printable(&self.path.display().to_string()).into_owned(), self.mode);
-        let Lines { lines, more, replaced } = match lines(&self.path, extent) {
-            Ok(lines) => lines,
-            Err(error) => {
-                warnings.push(format!("{path}: {error}; its labels are not used"));
-                return None;
-            }
-        };
-        if more || lines.len() as u64 != extent {
-            let count = lines.len();
-            let count = counted(count, "line", "lines");
-            let count = if more { format!("more than {count}") } else { count };
-            let extent = counted(extent, "index", "indices");
-            warnings.push(format!(
-                "{path} has {count} for {extent} of mode {mode}; its labels are not used"
-            ));
-            return None;
-        }
-        if replaced > 0 {
-            warnings
-                .push(format!("{path} is not UTF-8; letters that are not are shown as \u{fffd}"));
-        }
-        let name = self.name.as_deref().map(cut).unwrap_or_else(|| format!("mode {mode}"));
-        Some(ModeLabels { name, indices: lines, file: Some(self.path.clone()) })
-    }
-}
-
-/// The lines of a file of labels.
-struct Lines {
-    lines: Vec<String>,
-    /// Whether there are more.
-    more: bool,
-    /// How many were not UTF-8.
-    replaced: usize,
-}
-
-/// Reads up to `most` lines, each cut to [`LONGEST`] characters.
-fn lines(path: &Path, most: u64) -> io::Result<Lines> {
-    let file = File::open(path)?;
-    let file: Box<dyn Read> = match path.extension().is_some_and(|extension| extension == "gz") {
-        true => Box::new(MultiGzDecoder::new(file)),
-        false => Box::new(file),
-    };
-    let mut file = BufReader::new(file);
-    let mut found = Lines { lines: Vec::new(), more: false, replaced: 0 };
-    let mut bytes = 0;
-    while let Some(line) = short_line(&mut file)? {
-        if found.lines.len() as u64 == most {
-            found.more = true;
-            break;
-        }
-        let text = String::from_utf8_lossy(&line);
-        // A character may have been cut in the middle.
-        let whole = line.len() < LINE;
-        found.replaced += usize::from(whole && matches!(text, std::borrow::Cow::Owned(_)));
-        let label = cut(text.trim_end_matches('\r'));
-        bytes += label.len() + size_of::<String>();
-        if bytes > MOST_BYTES {
-            return Err(io::Error::other("its labels take more than 1 GiB"));
-        }
-        found.lines.push(label);
-    }
-    Ok(found)
-}
-
-/// Reads a line and returns its first [`LINE`] bytes; `None` at the end.
-fn short_line(reader: &mut impl BufRead) -> io::Result<Option<Vec<u8>>> {
-    let mut line = Vec::new();
-    let mut begun = false;
-    loop {
-        let buffer = reader.fill_buf()?;
-        if buffer.is_empty() {
-            return Ok(begun.then_some(line));
-        }
-        begun = true;
-        let end = buffer.iter().position(|&byte| byte == b'\n');
-        let part = &buffer[..end.unwrap_or(buffer.len())];
-        line.extend_from_slice(&part[..part.len().min(LINE - line.len())]);
-        let used = end.map_or(buffer.len(), |end| end + 1);
-        reader.consume(used);
-        if end.is_some() {
-            return Ok(Some(line));
-        }
-    }
-}
-
-/// Cuts a label that is too long to be shown.
-fn cut(label: &str) -> String {
-    match label.char_indices().nth(LONGEST) {
-        None => label.to_owned(),
-        Some((end, _)) => format!("{}\u{2026}", &label[..end]),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn folder(path: &Path) -> LabelPlace {
+        LabelPlace::Folder(path.to_owned())
+    }
 
     #[test]
     fn files_beside_the_tensor_name_its_modes() {
@@ -419,7 +239,7 @@ mod tests {
         fs::write(maps.join("mode-2-city-name.map"), "Rome\nOslo\n").unwrap();
         fs::write(maps.join("mode-3-day.map"), "1\n").unwrap();
         fs::write(maps.join("README.md"), "").unwrap();
-        let (labels, warnings) = find(&dir.path().join("x.tns"), "x", None, &[4, 2, 3]).unwrap();
+        let (labels, warnings) = find(&dir.path().join("x.tns"), "x", &[], &[4, 2, 3]).unwrap();
         assert_eq!(labels[0], ModeLabels { name: "mode 1".into(), ..ModeLabels::default() });
         assert_eq!(labels[1].name, "city-name");
         assert_eq!(labels[1].indices, ["Rome", "Oslo"]);
@@ -428,7 +248,9 @@ mod tests {
         // Without a label, and beyond the modes that have any.
         assert_eq!(cell(&labels[..2], [0, 7, u64::MAX - 1]), format!("1 8 {}", u64::MAX));
         assert!(labels[2].indices.is_empty() && warnings.len() == 1, "{warnings:?}");
-        assert!(find(Path::new("x.tns"), "x", Some(Path::new("/none")), &[1]).is_err());
+        assert!(
+            find(Path::new("x.tns"), "x", &[LabelPlace::Folder("/none".into())], &[1]).is_err()
+        );
     }
 
     #[test]
@@ -446,19 +268,19 @@ mod tests {
         put("y.3.map", b"of another tensor\n");
         put("3.map", b"e\nf");
         let extents = [2, 2, 2];
-        let (labels, warnings) = find(&file, "x", None, &extents).unwrap();
+        let (labels, warnings) = find(&file, "x", &[], &extents).unwrap();
         let found: Vec<_> = labels.iter().map(|mode| mode.indices.join(" ")).collect();
         assert_eq!((found, warnings.len()), (vec!["a b".into(), "c d".into(), "e f".into()], 0));
         assert_eq!(records(&labels).len(), 3);
-        let (labels, _) = find(&file, "x", Some(dir.path()), &extents).unwrap();
+        let (labels, _) = find(&file, "x", &[folder(dir.path())], &extents).unwrap();
         assert_eq!(labels[0].indices, ["wrong", "wrong"]);
-        let line = told(&labels, Some(dir.path())).unwrap();
+        let line = told(&labels, &[folder(dir.path())]).unwrap();
         assert!(line.contains("mode 3: 2 of mode 3"), "{line}");
         put("empty/README", b"");
         let empty = dir.path().join("empty");
-        let (labels, _) = find(&file, "x", Some(&empty), &extents).unwrap();
-        assert!(told(&labels, Some(&empty)).unwrap().contains("none in"));
-        assert_eq!(told(&labels, None), None);
+        let (labels, _) = find(&file, "x", &[folder(&empty)], &extents).unwrap();
+        assert!(told(&labels, &[folder(&empty)]).unwrap().contains("none in"));
+        assert_eq!(told(&labels, &[]), None);
     }
 
     #[test]
@@ -467,11 +289,11 @@ mod tests {
         let path = dir.path().join("1.map");
         let long = "\u{e9}".repeat(50_000);
         fs::write(&path, [long.as_bytes(), b"\ncaf\xe9\n"].concat()).unwrap();
-        let (labels, warnings) = find(&dir.path().join("x.tns"), "x", None, &[2]).unwrap();
+        let (labels, warnings) = find(&dir.path().join("x.tns"), "x", &[], &[2]).unwrap();
         assert_eq!(labels[0].indices[0], format!("{}\u{2026}", "\u{e9}".repeat(LONGEST)));
         assert_eq!(labels[0].indices[1], "caf\u{fffd}");
         assert!(warnings.len() == 1 && warnings[0].contains("not UTF-8"), "{warnings:?}");
-        let (_, warnings) = find(&dir.path().join("x.tns"), "x", None, &[1]).unwrap();
+        let (_, warnings) = find(&dir.path().join("x.tns"), "x", &[], &[1]).unwrap();
         assert!(warnings[0].contains("more than 1 line for 1 index"), "{warnings:?}");
     }
 

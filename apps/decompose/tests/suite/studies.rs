@@ -1,0 +1,241 @@
+//! Studies of every command: their plans, their runs and their reports.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
+
+use crate::common::{json, names};
+use crate::experiment::{run, table, timeless};
+
+/// A study of all commands that fit no CP model.
+const COMMANDS: &str = r#"
+seeds = [1, 2]
+timed = false
+
+[tensors.made]
+generate = "low-rank"
+dims = [12, 10, 8]
+nnz = 300
+rank = 2
+seed = 4
+
+[tensors.flat]
+generate = "uniform"
+dims = [30, 20]
+nnz = 200
+
+[[runs]]
+command = "complete"
+tensors = ["made"]
+options = { max-iters = 5, threads = 1, no-plots = true, split = "0.8,0.1,0.1" }
+grid = { rank = [1, 2], reg = [0.01, 0.1] }
+
+[[runs]]
+command = "tucker"
+tensors = ["made"]
+options = { max-iters = 5, threads = 1, no-plots = true }
+grid = { ranks = ["2,2,2", "3,3,3"], method = ["hooi", "hosvd"] }
+
+[[runs]]
+command = "tt"
+tensors = ["made"]
+options = { max-iters = 5, threads = 1, no-plots = true }
+grid = { ranks = ["2,2", "3,3"] }
+
+[[runs]]
+command = "einsum"
+tensors = ["flat"]
+expression = "Y(i,j) = X(i,k) * B(j,k)"
+operands = { B = "b.tns" }
+grid = { scheduler = ["spttn", "scorch"], precision = ["f64", "f32"] }
+
+[[runs]]
+name = "norm"
+command = "einsum"
+tensors = ["flat"]
+expression = "s() = X(i,k) * X(i,k)"
+
+[[runs]]
+command = "schedule"
+tensors = ["made"]
+expression = "mttkrp:3:1"
+zip = [{ rank = [4, 8], top = [1, 2] }]
+"#;
+
+/// Writes the study and the other operand of its products.
+fn write(folder: &Path) {
+    fs::write(folder.join("study.toml"), COMMANDS).unwrap();
+    fs::write(folder.join("b.tns"), "1 1 2\n7 20 3\n").unwrap();
+}
+
+/// Reads the record of the run whose folder's name begins with `begin`.
+fn folder_of(runs: &Path, begin: &str) -> std::path::PathBuf {
+    let found: Vec<String> =
+        names(runs).into_iter().filter(|name| name.starts_with(begin)).collect();
+    assert_eq!(found.len(), 1, "{begin}: {found:?}");
+    runs.join(&found[0])
+}
+
+#[test]
+fn every_command_is_planned_run_and_reported() {
+    let dir = tempfile::tempdir().unwrap();
+    write(dir.path());
+    let (code, said, told) = run(dir.path(), "experiment run study.toml --dry-run");
+    assert_eq!(code, 0, "{told}");
+    let line = |group: &str| said.lines().find(|line| line.starts_with(group)).unwrap();
+    for group in ["complete ", "tucker ", "tt "] {
+        assert!(line(group).contains("MiB"), "{group}: {said}");
+    }
+    assert!(line("complete ").contains('?') && !line("tt ").contains('?'), "{said}");
+    assert!(line("einsum ").matches('?').count() == 2, "{said}");
+    assert!(said.contains("no forecast for runs of einsum, norm, schedule"), "{said}");
+    assert!(said.contains("no forecast of seconds for runs of complete"), "{said}");
+    let (code, said, told) = run(dir.path(), "experiment run study.toml --out s --jobs 2");
+    assert!(code == 0 && said.contains("27 of 27 runs finished, 0 failed"), "{said}{told}");
+    let runs = dir.path().join("s/runs");
+    // What the plan foresees is what the run foresees when it has read the tensor.
+    let told: f64 = line("tt ").split_whitespace().nth_back(1).unwrap().parse().unwrap();
+    let record = json(&folder_of(&runs, "tt-made-ranks3x3-seed1").join("run.json"));
+    let foreseen = record["memory"]["predicted_peak"].as_f64().unwrap() / f64::from(1 << 20);
+    assert!((told / foreseen - 1.0).abs() < 0.2, "{told} MiB in the plan, {foreseen} in the run");
+    let product = folder_of(&runs, "einsum-flat-schedulerspttn-precisionf64");
+    assert_eq!(names(&product), ["log.txt", "outcome.json", "result.dtb"]);
+    let norms: Vec<String> =
+        names(&runs).into_iter().filter(|name| name.starts_with("einsum-flat-")).collect();
+    let norm = norms.iter().find(|name| !name.contains("scheduler")).unwrap();
+    let printed = fs::read_to_string(runs.join(norm).join("output.txt")).unwrap();
+    assert!(printed.starts_with("s() = "), "{printed}");
+    let schedule = json(&folder_of(&runs, "schedule-made-rank8-top2").join("schedule.json"));
+    assert!(schedule["candidates"].as_array().is_some_and(|all| !all.is_empty()));
+    assert_eq!(run(dir.path(), "experiment report s").0, 0);
+    let report = dir.path().join("s/report");
+    let rows = table(&report.join("runs.csv"));
+    assert_eq!(rows.len(), 27);
+    let of = |group: &str| rows.iter().filter(|row| row["group"] == group).collect::<Vec<_>>();
+    for row in of("complete") {
+        assert!(row["measure"] == "test RMSE" && !row["quality"].is_empty(), "{row:?}");
+    }
+    for group in ["einsum", "norm", "schedule"] {
+        assert!(of(group).iter().all(|row| row["state"] == "finished"), "{group}");
+    }
+    let predicted = schedule["candidates"][0]["predicted_seconds"].as_f64().unwrap();
+    let told = of("schedule").into_iter().find(|row| row["rank"] == "8").unwrap();
+    assert_eq!(told["predicted_seconds"].parse::<f64>().unwrap(), predicted);
+    for stem in ["fit-by-rank-made", "test-rmse-by-rank-made", "convergence-made", "memory"] {
+        assert!(report.join(format!("{stem}.svg")).is_file(), "{stem}: {:?}", names(&report));
+    }
+}
+
+#[test]
+fn a_killed_study_of_any_command_goes_on_to_the_same_report() {
+    let dir = tempfile::tempdir().unwrap();
+    write(dir.path());
+    assert_eq!(run(dir.path(), "experiment run study.toml -o whole --jobs 2").0, 0);
+    let begun = || dir.path().join("part/study.json").exists();
+    for wait in [50, 300, 150, 500, 80, 400] {
+        let resume = begun().then_some("--resume");
+        let mut killed = Command::new(assert_cmd::cargo::cargo_bin("decompose"))
+            .args(["experiment", "run", "study.toml", "-o", "part"])
+            .args(resume)
+            .current_dir(dir.path())
+            .env("DECOMPOSE_CACHE", dir.path().join("cache"))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        sleep(Duration::from_millis(wait));
+        killed.kill().unwrap();
+        killed.wait().unwrap();
+    }
+    let resume = if begun() { "--resume" } else { "" };
+    let (code, _, told) = run(dir.path(), &format!("experiment run study.toml -o part {resume}"));
+    assert_eq!(code, 0, "{told}");
+    assert_eq!(names(&dir.path().join("part/runs")), names(&dir.path().join("whole/runs")));
+    for study in ["whole", "part"] {
+        assert_eq!(run(dir.path(), &format!("experiment report {study}")).0, 0);
+    }
+    let report = |study: &str| dir.path().join(study).join("report");
+    assert_eq!(timeless(&report("whole")), timeless(&report("part")));
+    let result = |study: &str| {
+        let runs = dir.path().join(study).join("runs");
+        fs::read(folder_of(&runs, "einsum-flat-schedulerscorch-precisionf32").join("result.dtb"))
+    };
+    assert!(result("whole").unwrap() == result("part").unwrap());
+}
+
+#[test]
+fn measurements_are_a_part_of_a_report() {
+    let dir = tempfile::tempdir().unwrap();
+    let study = "[tensors.made]\ngenerate = \"uniform\"\ndims = [12, 10, 8]\nnnz = 300\n\
+                 [[runs]]\ncommand = \"bench\"\n\
+                 options = { what = \"ingest\", patience = 0.1 }\n\
+                 grid = { threads = [1, 2] }\n";
+    fs::write(dir.path().join("study.toml"), study).unwrap();
+    let (code, said, told) = run(dir.path(), "experiment run study.toml --out s");
+    assert!(code == 0 && said.contains("no forecast for runs of bench"), "{said}{told}");
+    assert_eq!(run(dir.path(), "experiment report s").0, 0);
+    let report = dir.path().join("s/report");
+    let page = fs::read_to_string(report.join("report.html")).unwrap();
+    for stem in ["bench-bench-made", "bench-bench-made-2"] {
+        assert!(page.contains(&format!("id=\"{stem}\"")), "{stem}");
+        let csv = fs::read_to_string(report.join(format!("{stem}.csv"))).unwrap();
+        assert!(csv.contains(",read,"), "{csv}");
+    }
+    // A mistake stands where it is made.
+    fs::write(dir.path().join("study.toml"), study.replace("[1, 2]", "[1, 0]")).unwrap();
+    let (code, _, told) = run(dir.path(), "experiment run study.toml --out other");
+    assert!(code == 2 && told.contains("study.toml:8"), "{told}");
+}
+
+#[test]
+fn results_of_other_programs_stand_beside_the_runs() {
+    let dir = tempfile::tempdir().unwrap();
+    let study = "baseline = \"other\"\npeers = \"peers.csv\"\nrepeats = 3\n\
+                 [tensors.made]\ngenerate = \"low-rank\"\ndims = [12, 10, 8]\nnnz = 300\nrank = 2\n\
+                 [[runs]]\ncommand = \"cp\"\n\
+                 options = { max-iters = 4, tol = 0, threads = 1, no-plots = true }\n\
+                 grid = { rank = [2, 3] }\n";
+    let peers = "program,tensor,rank,threads,quantity,value,lowest,highest,fit\n\
+                 other,made,2,1,iteration,0.5,0.25,1,0.75\n\
+                 other,made,3,1,iteration,0.5,,,\n\
+                 slow,made,2,1,iteration,2,1,4,\n\
+                 slow,made,2,1,mttkrp,9,,,\n";
+    fs::write(dir.path().join("study.toml"), study).unwrap();
+    fs::write(dir.path().join("peers.csv"), peers).unwrap();
+    let (code, _, told) = run(dir.path(), "experiment run study.toml --out s");
+    assert_eq!(code, 0, "{told}");
+    assert_eq!(run(dir.path(), "experiment report s").0, 0);
+    let report = dir.path().join("s/report");
+    let rows = table(&report.join("speed-up.csv"));
+    let slow: Vec<_> = rows.iter().filter(|row| row["group"] == "slow").collect();
+    let numbers = ["speed_up", "low", "high"].map(|name| slow[0][name].parse::<f64>().unwrap());
+    assert_eq!((slow.len(), numbers), (1, [0.25, 0.125, 0.5]));
+    // Each run against the other program, by medians and quartiles.
+    let of_runs: Vec<_> = rows.iter().filter(|row| row["group"] == "cp").collect();
+    assert_eq!(of_runs.len(), 2);
+    let summary = table(&report.join("summary.csv"));
+    for row in of_runs {
+        let rank = row["settings"].strip_prefix("rank ").unwrap();
+        let own = summary.iter().find(|of| of["group"] == "cp" && of["rank"] == rank).unwrap();
+        let seconds = own["iteration_seconds"].parse::<f64>().unwrap();
+        let speed_up = row["speed_up"].parse::<f64>().unwrap();
+        assert!((speed_up * seconds / 0.5 - 1.0).abs() < 1e-9, "{row:?} {own:?}");
+    }
+    let other = summary.iter().find(|row| row["group"] == "other" && row["rank"] == "2").unwrap();
+    assert_eq!((other["quality"].as_str(), other["runs"].as_str()), ("0.75", "1"));
+    let cases = [
+        (study.replace("\"other\"", "\"none\""), peers.to_owned(), "is called `none`"),
+        (study.to_owned(), peers.replace("made", "maid"), "there is no [tensors.maid]"),
+        (study.to_owned(), peers.replace("iteration", "spmv"), "no row has the quantity"),
+        (study.to_owned(), peers.replace("0.5", "fast"), "peers.csv: "),
+        (study.replace("peers.csv", "none.csv"), peers.to_owned(), "none.csv: "),
+    ];
+    for (study, peers, what) in cases {
+        fs::write(dir.path().join("study.toml"), study).unwrap();
+        fs::write(dir.path().join("peers.csv"), peers).unwrap();
+        let (code, _, told) = run(dir.path(), "experiment run study.toml --out t");
+        assert!(code == 2 && told.contains(what), "{what}: {told}");
+    }
+}
