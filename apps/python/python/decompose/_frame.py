@@ -84,7 +84,7 @@ def _of_pandas(pandas: Any, column: Any) -> tuple:
         whole = _whole(np.asarray(column))
         if whole is not None:
             return whole, None
-    if getattr(column.dtype, "storage", "python") == "python" and column.dtype.kind == "O":
+    if column.dtype == object or getattr(column.dtype, "storage", None) == "python":
         entries = np.ascontiguousarray(np.asarray(column, dtype=object))
         if _is_shared(entries):
             return _in_order(*_by_address(pandas, entries))
@@ -167,10 +167,12 @@ def _whole(numbers: np.ndarray) -> np.ndarray | None:
 
 def _in_order(codes: np.ndarray, different: Any) -> tuple:
     """Renumber codes in the order of what they stand for: numbers and times by value, all else by its text."""
-    texts = np.array([str(entry) for entry in different.astype(str)], dtype=object)
+    kind = different.dtype.kind
+    texts = different if kind == "O" else different.astype(str)
+    texts = np.array([str(entry) for entry in texts], dtype=object)
     if len(texts) == 0:
         return codes, texts
-    by_value = np.asarray(different) if different.dtype.kind in "fmM" else texts
+    by_value = np.asarray(different) if kind in "fmM" else texts
     _, first, place = np.unique(by_value, return_index=True, return_inverse=True)
     # A missing entry, -1, is the last of the places.
     return np.append(place, -1).astype(np.int32)[codes], texts[first]
