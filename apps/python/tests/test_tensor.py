@@ -23,6 +23,8 @@ def test_sources_of_all_kinds_are_the_same_tensor(rng, tmp_path):
     same(decompose.tensor(sparse.COO(coords, values, shape=shape)), dense)
     pyttb = pytest.importorskip("pyttb")
     same(decompose.tensor(pyttb.sptensor(coords.T, values[:, None], shape)), dense)
+    same(decompose.tensor(pyttb.sptensor(shape=shape)), np.zeros(shape))
+    same(decompose.tensor(sparse.DOK.from_numpy(dense)), dense)
 
 
 def test_a_file_is_read(tmp_path):
@@ -81,6 +83,12 @@ def test_single_precision_stays():
         (([[0, 1], [0]], [1.0, 2.0]), "mode"),
         (np.array([[1.0, np.nan]]), "NaN"),
         (([[0, 1]],), "tuple of 1"),
+        (([[0, 1]], np.ma.array([1.0, 2.0], mask=[0, 1])), "masked"),
+        ((np.ma.array([[0, 1]], mask=[[0, 1]]), [1.0, 2.0]), "masked"),
+        (([[0, 1]], [1j, 2]), "not complex"),
+        (([[0, 1]], ["1", "2"]), "are numbers"),
+        ((np.zeros((2, 3), dtype=int), [1.0, 2.0]), "one row of coordinates per mode"),
+        (([], []), "needs a shape"),
     ],
 )
 def test_bad_input_is_told(x, words):
@@ -258,3 +266,6 @@ def test_frames_that_are_no_tensor():
         with pytest.raises(kind, match=words):
             call()
     assert decompose.tensor(empty, value="v", shape=(3,)).nnz == 0
+    methods = pandas.DataFrame({"collect": ["x", "y"], "columns": [1, 0], "coords": [0, 0]})
+    assert decompose.tensor(methods, modes=list(methods.columns)).shape == (2, 2, 1)
+    assert decompose.tensor(methods, modes="collect").modes == ["collect"]

@@ -27,7 +27,7 @@ def is_frame(x: Any) -> bool:
 
 def columns_of(frame: Any, modes: Sequence[str] | None, value: str | None) -> tuple:
     """Return names, coordinates and labels of the modes, and the values."""
-    if hasattr(frame, "collect"):
+    if hasattr(type(frame), "collect"):
         raise TypeError(f"a {type(frame).__name__} has no rows yet; collect() it first")
     columns = list(frame.columns)
     if modes is None and value is None:
