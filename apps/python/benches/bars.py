@@ -1,10 +1,10 @@
 """Times the package beside the command: import, frames as tensors, CP-ALS.
 
-    python bars.py TENSOR.dtb OUT [--command decompose] [--rounds 5]
+    python bars.py TENSOR.dtb OUT [--command decompose] [--rounds 5] [--more 0]
 
 Each round runs the package and the command in turn, each part in a process of its own.  Writes ``raw.csv`` and
 ``summary.csv`` as data/records/README.md has them into OUT.  The entries of the tensor are shuffled first; frames have
-a row for each, and text columns have a name for each index.
+a row for each, and text columns have a name for each index.  ``--more`` rounds follow with CP-ALS alone.
 """
 
 import argparse
@@ -110,6 +110,7 @@ def main():
     parser.add_argument("out", type=pathlib.Path)
     parser.add_argument("--command", default="decompose")
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--more", type=int, default=0)
     options = parser.parse_args()
     name = pathlib.Path(options.tensor).stem
     frames = [(package, kind) for package in ("pandas", "polars") for kind in ("integers", "text", "categories")]
@@ -124,11 +125,13 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         file = pathlib.Path(folder, "arrays.npz")
         shuffle(options.tensor, file)
-        for number in range(1, options.rounds + 1):
+        for number in range(1, options.rounds + options.more + 1):
             own, other = run_part(file, "arrays"), run_command(options.command, options.tensor)
             note(number, "decompose-python", RANK, own)
             note(number, "decompose-cp", RANK, other)
-            note(number, "decompose-python", RANK, {"ratio": own["solve"] / other["solve"]})
+            note(number, "python/cp", RANK, {"ratio": own["solve"] / other["solve"]})
+            if number > options.rounds:
+                continue
             for module in ("numpy", "decompose"):
                 note(number, f"import-{module}", "", run_part(file, "import", module))
             for package, kind in frames:
