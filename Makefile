@@ -28,7 +28,7 @@ golden:
 # before you commit them.
 notebooks:
 	for source in notebooks/*.py; do \
-		jupytext --quiet --to ipynb --update --execute "$$source" && notebooks/tidy "$${source%.py}.ipynb" || exit 1; \
+		jupytext --quiet --to ipynb --execute "$$source" && notebooks/tidy "$${source%.py}.ipynb" || exit 1; \
 	done
 
 # Feeds the readers with random bytes, each for a minute; formats/fuzz/README.md says what to do with a find.

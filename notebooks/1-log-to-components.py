@@ -20,6 +20,7 @@
 # A CP model finds groups: zones that change their clocks in the same years, weeks and directions.
 
 # %%
+import os
 import pathlib
 import tempfile
 
@@ -161,14 +162,24 @@ plt.show()
 # %% [markdown]
 # ## Keeping the model
 #
-# `save` writes a folder that `decompose predict` and `decompose eval` read, and `load` reads it again. The labels stay
-# with the log.
+# `save` writes a folder that `decompose predict` and `decompose eval` read, with a file of labels for each mode. `load`
+# reads both again.
 
 # %%
 with tempfile.TemporaryDirectory() as folder:
     model.save(folder)
+    print(*sorted(os.listdir(folder)))
     again = decompose.load(folder)
-berlin, year, week = (list(labels).index(of) for labels, of in zip(x.labels, ("Europe/Berlin", 2010, 13)))
-at = [[berlin], [year], [week], [list(x.labels[3]).index("forward")]]
+berlin, year, week, way = (
+    labels.index(of) for labels, of in zip(again.labels, ("Europe/Berlin", "2010", "13", "forward"))
+)
+at = [[berlin], [year], [week], [way]]
 assert again.predict(at) == model.predict(at)
 print(f"Berlin, week 13 of 2010, forward: the model says {again.predict(at)[0]:.2f} days")
+
+# %% [markdown]
+# `components` lists the strongest entries of each component and mode, as `components.csv` of the command does.
+
+# %%
+table = again.components(2).to_pandas()
+table[table["component"] == 0].style.hide(axis="index").format({"weight": "{:.1f}", "value": "{:.2f}"})

@@ -5,8 +5,10 @@
 use std::collections::BTreeMap;
 
 use decompose_core::autoschedule::{SCHEDULERS, Scheduler};
-use decompose_core::compute::{Evaluator, Known, Tensor, Wanted, assign, compute, product};
-use decompose_core::contract::{ResultForm, StoredTrees};
+use decompose_core::compute::{
+    Evaluator, Known, Tensor, Wanted, assign, compute, compute_seen, product,
+};
+use decompose_core::contract::{Planned, ResultForm, StoredTrees};
 use decompose_core::einsum::{Assignment, Index, oracle};
 use decompose_core::error::CoreError;
 use decompose_core::runtime::Toolchain;
@@ -292,6 +294,22 @@ fn results_in_between_keep_a_limit() {
         counted.products
     };
     assert_eq!((steps(u64::MAX), steps(1000)), (2, 1));
+}
+
+#[test]
+fn every_kernel_is_told() {
+    let mut numbers = Numbers(5);
+    let dense = array(&mut numbers, &[6, 6], 1.0);
+    let x = Tensor::Sparse(list(&array(&mut numbers, &[6, 6], 0.3)));
+    let operands = [("X", x), ("A", Tensor::Dense(dense.clone())), ("B", Tensor::Dense(dense))];
+    let text = "R(i,k) = X(i,j) * A(j,k) - 2 * A(i,j) * B(j,k)";
+    let mut told = Vec::new();
+    let see = |known: &Known, planned: Option<&Planned>| {
+        told.push((known.expr.inputs.len(), planned.is_some()));
+    };
+    let have = compute_seen(text, &operands, see).unwrap().into_dense();
+    assert_eq!(told, [(2, true), (2, false)]);
+    assert_eq!(have, compute(text, &operands).unwrap().into_dense());
 }
 
 #[test]

@@ -13,7 +13,7 @@ use pyo3::types::PyDict;
 
 use crate::fault::{Fault, from_zero};
 use crate::model;
-use crate::options::{Course, check_room};
+use crate::options::{Course, check_process, check_room};
 use crate::tensor::Tensor;
 use crate::watch::{Watch, watched};
 
@@ -51,10 +51,14 @@ pub(crate) fn complete<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let course: Course = options.extract()?;
     let options: Options = options.extract()?;
-    let parts =
-        Parts { train: tensor.list.wide()?, val: wide(&held_out.0)?, test: wide(&held_out.1)? };
-    let parts = divide(parts, &options, course.seed)?;
-    let config = config(&options, &parts.train, &course)?;
+    check_process()?;
+    let (val, test) = (wide(&held_out.0)?, wide(&held_out.1)?);
+    let (parts, config) = py.detach(|| {
+        let parts = Parts { train: tensor.list.wide()?, val, test };
+        let parts = divide(parts, &options, course.seed)?;
+        let config = config(&options, &parts.train, &course)?;
+        Ok::<_, Fault>((parts, config))
+    })?;
     let kind = config.model.clone();
     let outcome =
         watched(py, course.callback.as_ref(), course.threads, |watch| fit(&parts, &config, watch))?;

@@ -1,14 +1,8 @@
 //! Expressions of tensors.
 
-use std::fmt::Write;
-
-use decompose_core::autoschedule::default_scheduler;
-use decompose_core::compute::{
-    Evaluator, Known, Tensor as Operand, Wanted, assign, plan_product, run_product,
-};
-use decompose_core::contract::StoredTrees;
+use decompose_core::compute::{Known, Tensor as Operand, compute_seen};
+use decompose_core::contract::Planned;
 use decompose_core::einsum::Assignment;
-use decompose_core::runtime::Toolchain;
 use numpy::{PyArray1, PyReadonlyArrayDyn, ToPyArray};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -29,14 +23,14 @@ pub(crate) fn einsum<'py>(
 ) -> PyResult<(Bound<'py, PyAny>, String)> {
     let assignment: Assignment = text.parse().map_err(Fault::from)?;
     let named = names(&assignment, operands)?;
-    let operands = named.into_iter().map(|(name, value)| Ok((name, operand(&value)?)));
+    let operands = named.iter().map(|(name, value)| Ok((name.as_str(), operand(value)?)));
     let operands = operands.collect::<PyResult<Vec<_>>>()?;
     let (result, notes) = watched(py, None, threads, move |_| {
-        let mut kernels =
-            Kernels { operands, toolchain: Toolchain::detect(), notes: String::new() };
-        let result =
-            assign(&assignment, Wanted::default(), &mut StoredTrees::default(), &mut kernels)?;
-        Ok((result, kernels.notes))
+        let mut notes = String::new();
+        let result = compute_seen(text, &operands, |known, planned| {
+            notes.push_str(&note(known, planned));
+        })?;
+        Ok((result, notes))
     })?;
     let result = match result {
         Operand::Dense(array) => array.to_pyarray(py).into_any(),
@@ -84,45 +78,16 @@ fn operand(value: &Bound<'_, PyAny>) -> PyResult<Operand<f64>> {
     Ok(Operand::Dense(array.as_array().as_standard_layout().into_owned()))
 }
 
-/// Runs kernels of the default scheduler, and keeps a line on each.
-struct Kernels {
-    operands: Vec<(String, Operand<f64>)>,
-    toolchain: Toolchain,
-    notes: String,
-}
-
-impl Evaluator<f64> for Kernels {
-    type Error = Fault;
-
-    fn operand(&mut self, name: &str) -> Result<Operand<f64>, Fault> {
-        let found = self.operands.iter().find(|(own, _)| own == name);
-        let why = || Fault::Input(format!("operand `{name}` of the expression is not given"));
-        found.map(|(_, tensor)| tensor.clone()).ok_or_else(why)
-    }
-
-    fn is_list(&self, name: &str) -> bool {
-        self.operands.iter().any(|(own, tensor)| own == name && tensor.is_sparse())
-    }
-
-    fn product(
-        &mut self,
-        known: &Known,
-        tensors: Vec<Operand<f64>>,
-        stored: &mut StoredTrees<f64>,
-    ) -> Result<Operand<f64>, Fault> {
-        let planned = plan_product(known, default_scheduler())?;
-        // Writing to a string cannot fail.
-        let _ = match &planned {
-            None => writeln!(self.notes, "{}: products of dense matrices", known.expr),
-            Some(planned) => writeln!(
-                self.notes,
-                "{}: nest {}, trees {}, {:.2e} s predicted",
-                known.expr,
-                planned.schedule.nest,
-                planned.trees_typed(),
-                planned.seconds
-            ),
-        };
-        Ok(run_product(known, planned.as_ref(), tensors, stored, &self.toolchain)?)
+/// A line on a kernel.
+fn note(known: &Known, planned: Option<&Planned>) -> String {
+    match planned {
+        None => format!("{}: products of dense matrices\n", known.expr),
+        Some(planned) => format!(
+            "{}: nest {}, trees {}, {:.2e} s predicted\n",
+            known.expr,
+            planned.schedule.nest,
+            planned.trees_typed(),
+            planned.seconds
+        ),
     }
 }

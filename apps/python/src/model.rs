@@ -7,7 +7,7 @@ use decompose_common::model::{
     CpModel, Link, Meaning, Model as AnyModel, Stored, TtModel, TuckerModel,
 };
 use decompose_core::runtime::Toolchain;
-use decompose_formats::{Ints, Matrix, ModeOrder};
+use decompose_formats::{Matrix, ModeOrder};
 use ndarray::{Array2, Ix3};
 use numpy::{
     PyArray1, PyArray2, PyArray3, PyArrayDyn, PyReadonlyArray1, PyReadonlyArray2,
@@ -18,7 +18,7 @@ use pyo3::types::PyDict;
 
 use crate::fault::Fault;
 use crate::options::check_process;
-use crate::tensor::{Number, ints};
+use crate::tensor::{Number, columns};
 
 /// A model with what its values say.
 #[pyclass(frozen, module = "decompose._decompose")]
@@ -127,7 +127,8 @@ impl Model {
         coords: Vec<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyArray1<f64>>> {
         check_process()?;
-        let coords = coords.iter().map(ints).collect::<PyResult<Vec<Ints>>>()?;
+        let extents = self.stored.model.extents().into_iter().map(Some).collect::<Vec<_>>();
+        let (coords, _) = columns(&coords, &extents)?;
         let Stored { model, meaning } = &self.stored;
         let values = py.detach(|| {
             let mut values = values_at(model, coords, &Toolchain::detect())?;

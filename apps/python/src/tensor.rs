@@ -3,9 +3,11 @@
 use std::path::PathBuf;
 
 use decompose_formats::io::{self, Progress, ReadOptions, Source};
-use decompose_formats::{Coo, Duplicates, Ints, Value};
+use decompose_formats::{Coo, Duplicates, Ints, Value, Width};
+use ndarray::{ArrayView1, Zip};
 use numpy::{Element, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
+use rayon::prelude::*;
 
 use crate::fault::Fault;
 use crate::options::check_process;
@@ -68,23 +70,24 @@ impl Tensor {
         Ok(Tensor { list })
     }
 
-    /// Makes a tensor of one array of `uint32` or `uint64` coordinates a mode and `float64` or `float32` values.
+    /// Makes a tensor of one array of integers a mode and `float64` or `float32` values; where a mode has no extent, its
+    /// largest coordinate decides.
     #[staticmethod]
     fn of_coords(
         py: Python<'_>,
         coords: Vec<Bound<'_, PyAny>>,
         values: &Bound<'_, PyAny>,
-        shape: Vec<u64>,
+        shape: Vec<Option<u64>>,
         duplicates: &str,
     ) -> PyResult<Tensor> {
         check_process()?;
         let policy = policy(duplicates)?;
-        let coords = coords.iter().map(ints).collect::<PyResult<Vec<Ints>>>()?;
+        let (coords, shape) = columns(&coords, &shape)?;
         let list = if let Ok(values) = values.extract::<PyReadonlyArray1<'_, f32>>() {
-            let values = values.as_slice()?.to_vec();
+            let values = copied(&values);
             py.detach(|| Ok::<_, Fault>(List::F32(list(shape, coords, values, policy)?)))?
         } else {
-            let values = values.extract::<PyReadonlyArray1<'_, f64>>()?.as_slice()?.to_vec();
+            let values = copied(&values.extract::<PyReadonlyArray1<'_, f64>>()?);
             py.detach(|| Ok::<_, Fault>(List::F64(list(shape, coords, values, policy)?)))?
         };
         Ok(Tensor { list })
@@ -165,12 +168,80 @@ fn policy(name: &str) -> Result<Duplicates, Fault> {
     })
 }
 
-/// Copies an array of coordinates.
-pub(crate) fn ints(array: &Bound<'_, PyAny>) -> PyResult<Ints> {
-    if let Ok(narrow) = array.extract::<PyReadonlyArray1<'_, u32>>() {
-        return Ok(narrow.as_slice()?.to_vec().into());
+/// Copies the coordinates of each mode, checks them, and returns them with the extents.
+///
+/// # Errors
+///
+/// A coordinate that is negative, or not below the extent of its mode in `shape`.
+pub(crate) fn columns(
+    arrays: &[Bound<'_, PyAny>],
+    shape: &[Option<u64>],
+) -> PyResult<(Vec<Ints>, Vec<u64>)> {
+    let both = arrays.iter().zip(shape).enumerate();
+    let both = both.map(|(mode, (array, &extent))| column(mode, array, extent));
+    let both = both.collect::<PyResult<Vec<_>>>()?;
+    Ok(both.into_iter().unzip())
+}
+
+/// Copies the coordinates of one mode from an array of any integers.
+fn column(mode: usize, array: &Bound<'_, PyAny>, extent: Option<u64>) -> PyResult<(Ints, u64)> {
+    macro_rules! of_any {
+        ($($integer:ty),*) => {
+            $(if let Ok(array) = array.extract::<PyReadonlyArray1<'_, $integer>>() {
+                return Ok(narrowed(mode, array.as_array(), extent)?);
+            })*
+        };
     }
-    Ok(array.extract::<PyReadonlyArray1<'_, u64>>()?.as_slice()?.to_vec().into())
+    of_any!(i64, i32, u32, u64, i16, u16, i8, u8);
+    Err(Fault::Input(format!("the coordinates of mode {mode} are no array of integers")).into())
+}
+
+/// Copies coordinates in 32 bits where the extent allows, with all threads.
+fn narrowed<T: Copy + Ord + Send + Sync + Into<i128>>(
+    mode: usize,
+    numbers: ArrayView1<'_, T>,
+    extent: Option<u64>,
+) -> Result<(Ints, u64), Fault> {
+    let bounds = numbers.first().map(|&first| {
+        let both = |(least, most): (T, T), &number: &T| (least.min(number), most.max(number));
+        let merge = |(a, b): (T, T), (c, d): (T, T)| (a.min(c), b.max(d));
+        Zip::from(&numbers).par_fold(|| (first, first), both, merge)
+    });
+    let (least, most) = bounds.map_or((0, -1), |(least, most)| (least.into(), most.into()));
+    if least < 0 {
+        let why = format!("a coordinate of mode {mode} is {least}; they count from 0");
+        return Err(Fault::Input(why));
+    }
+    let above = |most: i128| format!("coordinate {most} of mode {mode} is not below");
+    let extent = match extent {
+        Some(extent) if most < i128::from(extent) => extent,
+        Some(extent) => {
+            return Err(Fault::Input(format!("{} its extent {extent}", above(most))));
+        }
+        None => u64::try_from(most + 1)
+            .map_err(|_| Fault::Input(format!("{} 2^64 - 1, the largest extent", above(most))))?,
+    };
+    let ints = match Width::listed(extent) {
+        Width::W64 => taken(numbers, |&number| number.into() as u64).into(),
+        Width::W16 | Width::W32 => taken(numbers, |&number| number.into() as u32).into(),
+    };
+    Ok((ints, extent))
+}
+
+/// Copies values with all threads.
+fn copied<V: Number>(values: &PyReadonlyArray1<'_, V>) -> Vec<V> {
+    taken(values.as_array(), |value| *value)
+}
+
+/// Copies an array, with all threads unless it has strides.
+fn taken<T: Sync, U: Send>(
+    array: ArrayView1<'_, T>,
+    cut: impl Fn(&T) -> U + Send + Sync,
+) -> Vec<U> {
+    match array.as_slice() {
+        Some(numbers) => numbers.par_iter().map(cut).collect(),
+        None => array.iter().map(cut).collect(),
+    }
 }
 
 /// Returns the coordinates of each mode, as `uint64` where 32 bits do not hold them.

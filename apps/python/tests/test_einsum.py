@@ -51,6 +51,10 @@ def test_kernels_are_explained(rng):
     b = rng.standard_normal((7, 4))
     text = decompose.explain("ijk,jr->ikr", x, b)
     assert "nest" in text and "trees" in text and "predicted" in text
+    sums = decompose.explain("Z(i,k) = X(i,j) * Y(j,k) - 2 * W(i,k) * V(k,l)", X=b, Y=b.T, W=b @ b.T, V=b)
+    assert len(sums.splitlines()) == 2 and "products of dense matrices" in sums
+    with pytest.raises(ValueError, match="W"):
+        decompose.einsum("Z(i,k) = X(i,j) * W(j,k)", X=b, Y=b.T)
 
 
 @pytest.mark.parametrize(

@@ -71,6 +71,14 @@ def test_options_that_are_no_numbers(rng):
     ):
         refuse(TypeError, "whole number", call)
     for call in (
+        lambda: decompose.cp(x, 1, tol="small"),
+        lambda: decompose.cp(x, 1, reg="auto"),
+        lambda: decompose.cp(x, 1, max_time="1h"),
+        lambda: decompose.tt(x, 1, tol=[1e-3]),
+    ):
+        refuse(TypeError, "use a number", call)
+    refuse(TypeError, "progress is 3", lambda: decompose.cp(x, 1, progress=3))
+    for call in (
         lambda: decompose.cp(x, -1),
         lambda: decompose.cp(x, 1, seed=-1),
         lambda: decompose.einsum("ij->i", np.ones((2, 2)), threads=-1),

@@ -1,6 +1,8 @@
 """Models on disk, at cells, in other packages."""
 
+import gzip
 import inspect
+import json
 
 import numpy as np
 import pytest
@@ -64,22 +66,93 @@ def test_saved_models_keep_their_labels(tmp_path):
     pandas = pytest.importorskip("pandas")
     fruit = ["fig", "kiwi", "fig", "new\nline"]
     frame = pandas.DataFrame({"fruit/kind": fruit, "day": [0, 0, 1, 2], "n": [5.0, 1.0, 4.0, 2.0]})
-    model = decompose.cp(decompose.tensor(frame, value="n"), 1)
-    (tmp_path / "mode-2-old.map").write_text("a\nb\nc\n")
+    x = decompose.tensor(frame, value="n")
+    for solved in (decompose.cp(x, 1), decompose.tucker(x, 1), decompose.tt(x, 1), decompose.complete(x, 1, split=None)):
+        folder = tmp_path / solved.kind
+        solved.save(folder)
+        (folder / "mode-2-old.map").write_text("a\nb\nc\n")
+        solved.save(folder)
+        assert (folder / "mode-1-fruit_kind.map").read_text() == "fig\nkiwi\nnew line\n"
+        assert sorted(file.name for file in folder.iterdir()) == ["mode-1-fruit_kind.map", "model.npz"]
+        again = decompose.load(folder)
+        assert list(again.labels[0]) == ["fig", "kiwi", "new line"] and again.labels[1] is None
+        assert again.modes == ["fruit_kind", None] and solved.modes == ["fruit/kind", "day"]
+        assert decompose.load(folder / "model.npz").labels[0] == again.labels[0]
+    assert decompose.load(tmp_path / "cp").top(0, 0, 1)[0][0] == "fig"
+
+
+def test_labels_of_a_tensor_are_left_alone(tmp_path):
+    (tmp_path / "mode-1-city.map").write_text("Rome\nOslo\n")
+    model = decompose.cp(np.ones((2, 3)), 1)
+    with pytest.raises(FileExistsError, match="another folder"):
+        model.save(tmp_path)
+    assert [file.name for file in tmp_path.iterdir()] == ["mode-1-city.map"]
+
+
+def test_labels_that_a_run_has_read_are_found(tmp_path):
+    run, data = tmp_path / "run", tmp_path / "data"
+    decompose.cp(np.ones((2, 3)), 1).save(run)
+    data.mkdir()
+    with gzip.open(data / "mode-1-city.map.gz", "wt") as out:
+        out.write("Rome\r\nOslo\r\n")
+    (data / "2.map").write_text("too\nshort\n")
+    labels = [{"mode": 1, "name": "city", "file": str(data / "mode-1-city.map.gz"), "labels": 2}]
+    labels.append({"mode": 2, "name": "mode 2", "file": str(data / "2.map"), "labels": 2})
+    (run / "run.json").write_text(json.dumps({"input": {"labels": labels}}))
+    model = decompose.load(run)
+    assert model.labels == [["Rome", "Oslo"], None] and model.modes == ["city", None]
+    for other in ("{}", "[]", '{"input": {"labels": 3}}', "no json"):
+        (run / "run.json").write_text(other)
+        assert decompose.load(run).labels == [None, None]
+
+
+def test_labels_that_were_written_are_those_of_the_frame(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"year": [1999, 2010], "v": [1.0, 2.0]}).astype({"year": "category"})
+    x = decompose.tensor(frame, value="v", shape=(3,))
+    model = decompose.CP(np.ones(1), [np.ones((3, 1))], labels=x.labels, modes=x.modes)
     model.save(tmp_path)
-    assert (tmp_path / "mode-1-fruit_kind.map").read_text() == "fig\nkiwi\nnew line\n"
-    assert sorted(file.name for file in tmp_path.iterdir()) == ["mode-1-fruit_kind.map", "model.npz"]
-    again = decompose.load(tmp_path)
-    assert list(again.labels[0]) == ["fig", "kiwi", "new line"] and again.labels[1] is None
-    assert again.modes == ["fruit_kind", None]
-    assert again.top(0, 0, 1)[0][0] == "fig"
-    assert decompose.load(tmp_path / "model.npz").labels[0] == again.labels[0]
+    assert (tmp_path / "mode-1-year.map").read_text() == "1999\n2010\n\n"
+    decompose.CP(np.ones(1), [np.ones((2, 1))], labels=x.labels).save(tmp_path)
+    assert decompose.load(tmp_path).score(decompose.tensor(frame, value="v")) < 1
+    assert model.top(0, 0, 3) == [(1999, 1.0), (2010, 1.0), (2, 1.0)]
+
+
+def test_components_are_a_table():
+    factors = [np.array([[0.1, 1], [0.9, 1], [-0.95, 1]]), np.array([[0.5, 0], [0.5, -2]])]
+    model = decompose.CP(np.array([1.0, 3.0]), factors, labels=[["a", "b", "c"], None], modes=["letter", None])
+    table = model.components(2)
+    assert list(table) == ["component", "weight", "mode", "name", "place", "index", "label", "value"]
+    # The second modes of both components: all equal, and one entry that is not 0.
+    assert [list(row) for row in zip(*table.values())] == [
+        [1, 3.0, 1, None, 0, 1, None, -2.0],
+        [0, 1.0, 0, "letter", 0, 2, "c", -0.95],
+        [0, 1.0, 0, "letter", 1, 1, "b", 0.9],
+    ]
+    pandas = pytest.importorskip("pandas")
+    assert isinstance(table.to_pandas(), pandas.DataFrame) and len(table.to_pandas()) == 3
+    assert len(decompose.CP(np.zeros(1), [np.ones((2, 1))]).components()["value"]) == 0
+    tucker = decompose.Tucker(np.ones((1, 2)), [np.eye(3)[:, :1], np.eye(2)]).components()
+    assert list(tucker["component"]) == [0, 0, 1] and list(tucker["mode"]) == [0, 1, 1]
+    assert np.isnan(tucker["weight"]).all()
 
 
 def test_coordinates_outside_are_told(rng):
     _, x = planted(rng, (4, 3, 2), 1)
     with pytest.raises(ValueError):
         decompose.cp(x, 1).predict([[0], [0], [2]])
+    model = decompose.cp(x, 1)
+    for coords, words in (
+        ([[0, 1], [0, 1]], "2 rows"),
+        ([[0, 1], [0], [0, 1]], "shapes"),
+        ([0, 0, 0], "shapes"),
+        ([[0], [-1], [0]], "coordinate of mode 1 is -1"),
+        ([[0], [0], [2]], "coordinate 2 of mode 2 is not below its extent 2"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            model.predict(coords)
+    with pytest.raises(TypeError, match="use integers"):
+        model.predict([[0.5], [0], [0]])
 
 
 def test_the_history_is_drawn(rng):

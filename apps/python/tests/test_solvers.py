@@ -91,6 +91,15 @@ def test_completion_predicts_what_it_has_not_seen(rng):
     assert {"epoch", "train_rmse", "val_rmse"} <= set(model.history)
 
 
+def test_held_out_elements_have_the_shape_of_the_tensor(rng):
+    _, x = planted(rng, (8, 7, 6), 1)
+    held = ([[0, 1], [2, 0], [1, 1]], [1.0, 2.0])
+    model = decompose.complete(x, 1, val=held, test=held)
+    assert model.info["test"]["entries"] == 2
+    with pytest.raises(ValueError, match="not below its extent 8"):
+        decompose.complete(x, 1, val=([[8], [0], [0]], [1.0]))
+
+
 def test_completion_of_ones_and_zeros_gives_probabilities(rng):
     a, b = rng.standard_normal((30, 1)), rng.standard_normal((20, 1))
     odds = 3 * a @ b.T

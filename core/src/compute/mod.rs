@@ -5,7 +5,8 @@
 //!            -> sum of their results -> function of each element
 //! ```
 //!
-//! [`compute`] is the front door for one expression; [`assign`] lets the caller run the kernels.
+//! [`compute`] is the front door for one expression, [`compute_seen`] tells of its kernels too; [`assign`] lets the
+//! caller run the kernels.
 
 mod dense;
 mod product;
@@ -17,14 +18,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use decompose_formats::{Coo, PatternCounts, Value};
 
 use crate::autoschedule::default_scheduler;
-use crate::contract::{Operand, ResultForm, StoredTrees, count_join, join_bytes};
+use crate::contract::{Operand, Planned, ResultForm, StoredTrees, count_join, join_bytes};
 use crate::einsum::{Access, Assignment, Expr, Extents, Function};
 use crate::error::CoreError;
 use crate::runtime::Toolchain;
 use crate::schedule::{JoinCounts, Pattern};
 
 pub use dense::{contract_dense, dense_bytes};
-pub use product::{Operands, plan_product, product, run, run_product};
+use product::{plan_product, run_product};
+
+pub use product::{Operands, product, run};
 pub use steps::{Known, Step, first_step, suited_form};
 pub use tensor::Tensor;
 
@@ -56,18 +59,34 @@ pub fn compute<V: Value>(
     text: &str,
     operands: &[(&str, Tensor<V>)],
 ) -> Result<Tensor<V>, CoreError> {
+    compute_seen(text, operands, |_, _| ())
+}
+
+/// As [`compute`]; `see` hears of each kernel before it runs: its product, and its schedule unless that is one of
+/// dense matrices.
+///
+/// # Errors
+///
+/// As [`compute`].
+pub fn compute_seen<V: Value>(
+    text: &str,
+    operands: &[(&str, Tensor<V>)],
+    see: impl FnMut(&Known, Option<&Planned>),
+) -> Result<Tensor<V>, CoreError> {
     let assignment: Assignment = text.parse()?;
-    let mut kernels = Kernels { operands, toolchain: Toolchain::detect() };
+    let mut kernels = Kernels { operands, see, toolchain: Toolchain::detect() };
     assign(&assignment, Wanted::default(), &mut StoredTrees::default(), &mut kernels)
 }
 
 /// Operands by name, and kernels of the fastest schedules.
-struct Kernels<'a, V: Value> {
+struct Kernels<'a, V: Value, See> {
     operands: &'a [(&'a str, Tensor<V>)],
+    /// Hears of each kernel.
+    see: See,
     toolchain: Toolchain,
 }
 
-impl<V: Value> Evaluator<V> for Kernels<'_, V> {
+impl<V: Value, See: FnMut(&Known, Option<&Planned>)> Evaluator<V> for Kernels<'_, V, See> {
     type Error = CoreError;
 
     fn operand(&mut self, name: &str) -> Result<Tensor<V>, CoreError> {
@@ -88,7 +107,9 @@ impl<V: Value> Evaluator<V> for Kernels<'_, V> {
         tensors: Vec<Tensor<V>>,
         stored: &mut StoredTrees<V>,
     ) -> Result<Tensor<V>, CoreError> {
-        product(known, tensors, stored, default_scheduler(), &self.toolchain)
+        let planned = plan_product(known, default_scheduler())?;
+        (self.see)(known, planned.as_ref());
+        run_product(known, planned.as_ref(), tensors, stored, &self.toolchain)
     }
 }
 

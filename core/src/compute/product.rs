@@ -56,7 +56,7 @@ pub fn product<V: Value>(
 /// # Errors
 ///
 /// No schedule.
-pub fn plan_product(
+pub(super) fn plan_product(
     known: &Known,
     scheduler: &dyn Scheduler,
 ) -> Result<Option<Planned>, CoreError> {
@@ -74,7 +74,7 @@ pub fn plan_product(
 /// # Errors
 ///
 /// No memory.
-pub fn run_product<V: Value>(
+pub(super) fn run_product<V: Value>(
     known: &Known,
     planned: Option<&Planned>,
     tensors: Vec<Tensor<V>>,

@@ -12,7 +12,7 @@ of them.
 """
 
 from ._decompose import __version__
-from ._models import CP, History, Model, TensorTrain, Tucker, load
+from ._models import CP, History, Model, Table, TensorTrain, Tucker, load
 from ._rank import RankScan
 from ._solvers import Fitted, Progress, complete, cp, rank, tt, tucker
 from ._tensor import SparseTensor, tensor
@@ -28,6 +28,7 @@ __all__ = [
     "Progress",
     "RankScan",
     "SparseTensor",
+    "Table",
     "TensorCompletion",
     "TensorTrain",
     "TensorTrainDecomposition",

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Sequence
+from typing import Any, Callable, ClassVar, Sequence
 
 import numpy as np
 
 from . import _decompose
-from ._labels import read_labels, write_labels
-from ._tensor import _coordinates, same_labels, tensor
+from ._labels import check_folder, read_labels, write_labels
+from ._tensor import coordinates, same_labels, tensor
 
 
 #: The most starts that a figure names.
 MOST_NAMED = 8
 
 
-class History(dict):
-    """The course of a run: an array for each column of ``history.csv``, by name."""
+class Table(dict):
+    """An array for each column, by name."""
 
     def __getattr__(self, name: str) -> np.ndarray:
         try:
@@ -27,10 +27,14 @@ class History(dict):
             raise AttributeError(f"no column {name!r}; there are {list(self)}") from None
 
     def to_pandas(self) -> Any:
-        """The columns as a ``pandas.DataFrame``, a row per iteration."""
+        """The columns as a ``pandas.DataFrame``."""
         import pandas
 
         return pandas.DataFrame(dict(self))
+
+
+class History(Table):
+    """The course of a run: an array for each column of ``history.csv``, a row per iteration."""
 
 
 class Model:
@@ -62,12 +66,12 @@ class Model:
 
     def predict(self, coords: Any) -> np.ndarray:
         """The model's values at coordinates, one row per mode, on the scale of the data."""
-        columns = [_coordinates(mode, column) for mode, column in enumerate(list(coords))]
-        if len(columns) != len(self.shape):
-            raise ValueError(f"{len(columns)} rows of coordinates for a model of {len(self.shape)} modes")
-        for mode, (column, extent) in enumerate(zip(columns, self.shape)):
-            if column.size and column.max() >= extent:
-                raise ValueError(f"coordinate {column.max()} of mode {mode} is not below its extent {extent}")
+        coords = list(coords)
+        if len(coords) != len(self.shape):
+            raise ValueError(f"{len(coords)} rows of coordinates for a model of {len(self.shape)} modes")
+        columns = [coordinates(mode, column) for mode, column in enumerate(coords)]
+        if any(column.ndim != 1 or column.shape != columns[0].shape for column in columns):
+            raise ValueError(f"rows of coordinates of shapes {[column.shape for column in columns]}")
         return self._inner().predict(columns)
 
     def score(self, x: Any) -> float:
@@ -97,9 +101,10 @@ class Model:
         The file has the arrays of the model, and no fit or history.  The labels of mode K, counted from 1, are in
         ``mode-K-NAME.map`` beside it; such files of an earlier model are removed.
         """
+        check_folder(folder)
         os.makedirs(folder, exist_ok=True)
         path = str(self._inner().write(os.fspath(folder)))
-        write_labels(folder, self.labels, self.modes)
+        write_labels(folder, self.labels, self.modes, self.shape)
         return path
 
     def plot_convergence(self, ax: Any = None) -> Any:
@@ -139,12 +144,43 @@ class Model:
     def _size(self) -> str:
         raise NotImplementedError
 
+    def _labeller(self, mode: int) -> Callable[[int], Any]:
+        """Return what names an index of a mode; None where it has no name."""
+        names = self.labels[mode] if mode < len(self.labels) else None
+        return lambda index: names[index] if names is not None and index < len(names) else None
+
+    def _strongest(self, order: Sequence[int], weights: np.ndarray, count: int) -> Table:
+        """Make the table of the strongest entries of the columns of ``factors``."""
+        heads = ("component", "weight", "mode", "name", "place", "index", "label", "value")
+        kinds = (np.int64, np.float64, np.int64, object, np.int64, np.int64, object, np.float64)
+        rows = []
+        for component in order:
+            for mode, factor in enumerate(self.factors):
+                if component >= factor.shape[1]:
+                    continue
+                column, label = np.asarray(factor)[:, component], self._labeller(mode)
+                if len(column) > 1 and (column == column[0]).all():
+                    continue
+                name = self.modes[mode] if mode < len(self.modes) else None
+                strongest = [i for i in _largest(column, count) if column[i] != 0]
+                rows += [
+                    (component, weights[component], mode, name, place, i, label(i), column[i])
+                    for place, i in enumerate(strongest)
+                ]
+        columns = zip(*rows) if rows else [()] * len(heads)
+        return Table((head, np.array(column, dtype=kind)) for head, kind, column in zip(heads, kinds, columns))
+
     def _meant(self, inner: Any) -> Any:
         """Tell the inner model what its values say."""
         loss = self.info.get("loss")
         if loss is None:
             return inner
         return inner.meaning(loss, self.info.get("link", "identity"), int(self.info.get("biases", 0)))
+
+
+def _largest(column: np.ndarray, count: int) -> np.ndarray:
+    """Return where the entries of largest magnitude are, of equal ones the first."""
+    return np.argsort(-np.abs(column), kind="stable")[: max(count, 0)]
 
 
 def _wide(array: Any) -> np.ndarray:
@@ -196,10 +232,20 @@ class CP(Model):
     def top(self, component: int, mode: int, count: int = 10) -> list:
         """The indices of a mode with the largest entries in a component, as ``(label or index, entry)``."""
         column = np.asarray(self.factors[mode])[:, component]
-        order = np.argsort(-np.abs(column), kind="stable")[:count]
         mode = range(len(self.factors))[mode]
-        names = self.labels[mode] if mode < len(self.labels) else None
-        return [(names[i] if names is not None else int(i), float(column[i])) for i in order]
+        label = self._labeller(mode)
+        return [(int(i) if label(i) is None else label(i), float(column[i])) for i in _largest(column, count)]
+
+    def components(self, count: int = 10) -> Table:
+        """The strongest entries of each component and mode, ``count`` at most, as ``components.csv`` has them.
+
+        Columns: ``component``, ``weight``, ``mode``, ``name`` of the mode, ``place`` (0 is the strongest), ``index``,
+        ``label`` (None without one) and ``value``.  Components stand in the order of falling weights; one of weight 0
+        is left out, and so are entries of 0 and columns whose entries are all equal.
+        """
+        weights = np.asarray(self.weights)
+        order = [r for r in np.argsort(-np.abs(weights), kind="stable") if weights[r] != 0]
+        return self._strongest(order, weights, count)
 
     def to_tensorly(self) -> Any:
         """The model as TensorLy has it: a ``CPTensor``."""
@@ -250,6 +296,11 @@ class Tucker(Model):
             # The first mode goes, its product comes last.
             dense = np.tensordot(dense, factor, axes=(0, 1))
         return self._scaled(dense)
+
+    def components(self, count: int = 10) -> Table:
+        """The strongest entries of each column of the factors, as :meth:`CP.components`; weights are NaN."""
+        most = max(self.ranks)
+        return self._strongest(range(most), np.full(most, np.nan), count)
 
     def to_tensorly(self) -> Any:
         """The model as TensorLy has it: a ``TuckerTensor``."""
@@ -315,12 +366,12 @@ class TensorTrain(Model):
 def load(path: Any) -> Model:
     """Read a model from the folder of a run, a ``model.npz``, or a ktensor of the Tensor Toolbox.
 
-    Labels are those that ``save`` has written beside it.
+    Labels are those that :meth:`Model.save` has written beside it, or that the run has read.
     """
-    inner = _decompose.Model.read(os.fspath(path))
+    path = os.fspath(path)
+    inner = _decompose.Model.read(path)
     model = of_arrays(inner.kind, inner.arrays())
-    folder = path if os.path.isdir(path) else os.path.dirname(os.fspath(path))
-    labels, modes = read_labels(folder or ".", model.shape)
+    labels, modes = read_labels((path if os.path.isdir(path) else os.path.dirname(path)) or ".", model.shape)
     return replace(model, labels=labels, modes=modes)
 
 

@@ -7,7 +7,7 @@ from typing import Any, Sequence
 
 import numpy as np
 
-from ._models import History
+from ._models import Table
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -16,7 +16,7 @@ class RankScan:
 
     Attributes
     ----------
-    table : History
+    table : Table
         An array of shape ``(K,)`` for each column, a row for each of K ranks, ascending.  ``rank``; ``train``, ``val``
         and ``test``, the errors of the best start; ``worst``, that of the worst start; ``fit``; ``match``, the mean
         factor match score between starts; ``reached``, how many starts reach the least error; ``agreement``, the
@@ -31,7 +31,7 @@ class RankScan:
         The name of the errors, as RMSE.
     """
 
-    table: History
+    table: Table
     recommended: int | None
     for_prediction: int | None
     why: Sequence[str]

@@ -10,7 +10,7 @@ from typing import Any, Callable, Iterable, NamedTuple, Sequence, Union
 import numpy as np
 
 from . import _decompose
-from ._models import CP, History, Model, TensorTrain, Tucker, of_arrays
+from ._models import CP, Model, Table, TensorTrain, Tucker, of_arrays
 from ._rank import RankScan
 from ._tensor import SparseTensor, observed, same_labels, tensor
 
@@ -83,7 +83,7 @@ def cp(
         factors, init = [np.ascontiguousarray(factor, dtype=np.float64) for factor in init], "random"
         if not all(np.isfinite(factor).all() for factor in factors):
             raise ValueError("init holds an infinite or undefined value")
-    options = {"rank": _count("rank", rank), "nonneg": modes, "reg": reg, "init": init, "factors": factors}
+    options = {"rank": _count("rank", rank), "nonneg": modes, "reg": _number("reg", reg), "init": init, "factors": factors}
     course = (seed, restarts, tol, max_iters, max_time, threads)
     return _solve(_decompose.cp, "cp", (x,), options, course, progress)
 
@@ -280,7 +280,7 @@ def rank(
         x = _told(observed(x, duplicates="mean"))
     x, held_out = _parts(x, val, test)
     fitted = (algorithm, loss, huber_delta, reg, nonneg, biases, patience, step)
-    compared = sorted({_count("a rank", one) for one in ([ranks] if np.ndim(ranks) == 0 else ranks)})
+    compared = sorted({_count("a rank", one) for one in (ranks if np.iterable(ranks) else [ranks])})
     if not compared:
         raise ValueError("ranks is empty; give the ranks to compare, as range(1, 9)")
     options = {
@@ -294,12 +294,17 @@ def rank(
     }
     with _Listener(progress, Fitted, (len(compared), options["restarts"])) as listener:
         found = _decompose.rank(x._inner, held_out, {**options, "callback": listener.callback})
-    return RankScan(table=History(found.pop("table")), **found)
+    return RankScan(table=Table(found.pop("table")), **found)
 
 
 def _parts(x: SparseTensor, val: Any, test: Any) -> tuple:
     """Return the tensor and its held-out elements, if they are given."""
-    parts = [None if part is None else observed(part, duplicates="mean") for part in (val, test)]
+    def part_of(part: Any) -> Any:
+        # Coordinates alone say nothing of the last indices.
+        shape = x.shape if isinstance(part, (tuple, list)) and len(part) == 2 else None
+        return None if part is None else observed(part, shape=shape, duplicates="mean")
+
+    parts = [part_of(part) for part in (val, test)]
     for part in parts:
         if part is not None:
             same_labels(x, part)
@@ -361,6 +366,16 @@ def _count(name: str, number: Any, least: int = 1) -> int:
     return number
 
 
+def _number(name: str, number: Any) -> float:
+    """Check a number."""
+    if isinstance(number, (bool, str)) or np.ndim(number) > 0:
+        raise TypeError(f"{name} is {number!r}; use a number")
+    try:
+        return float(number)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} is {number!r}; use a number") from None
+
+
 def _mode(mode: Any, order: int) -> int:
     """Check a mode, counted from 0."""
     mode = _count("a mode", mode, 0)
@@ -399,11 +414,11 @@ def _course(
     seed: Any, restarts: Any, tol: float, max_iters: Any, max_time: float | None, threads: Any
 ) -> dict:
     """Check when iterations end, and what they run on."""
-    endless = max_time is None or math.isinf(max_time)
+    endless = max_time is None or _number("max_time", max_time) == math.inf
     return {
         "seed": _count("seed", seed, 0),
         "restarts": _count("restarts", restarts),
-        "tol": tol,
+        "tol": _number("tol", tol),
         "max_iters": _count("max_iters", max_iters),
         "max_time": None if endless else float(max_time),
         "threads": None if threads is None else _count("threads", threads),
@@ -428,6 +443,8 @@ class _Listener:
                 return
             self.bar = tqdm(total=self.runs * self.steps, unit="fit" if kind is Fitted else "it")
             self.callback = self._advance
+        elif progress and not callable(progress):
+            raise TypeError(f"progress is {progress!r}; use a function, or True for a bar")
         elif progress:
             self.callback = lambda *told: progress(kind(*told))
 

@@ -10,6 +10,7 @@ from typing import Any, Sequence
 import numpy as np
 
 from . import _decompose
+from ._frame import columns_of, is_frame
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -113,14 +114,15 @@ def tensor(
     modes, value
         Of a frame, one of the two at least: the columns that are modes, by default all but ``value``; and the column
         of values, without which each row counts 1.  Columns that hold no whole numbers become categories with labels,
-        and so do columns of the type ``category``, whose own order stays.
+        in the order of their values if these are numbers or times, and of their text otherwise.  So do the types
+        ``category`` of pandas and ``Enum`` of Polars, whose own order stays.
     dtype
         float64 or float32; by default that of the values, of a file float64.
     duplicates
         What becomes of elements that share their coordinates: sum, mean, first, last, min, max or error.
     """
-    is_frame = hasattr(x, "columns") and hasattr(x, "__getitem__")
-    if not is_frame and (modes is not None or value is not None):
+    framed = is_frame(x)
+    if not framed and (modes is not None or value is not None):
         raise ValueError("modes and value name columns, and this is no frame")
     if isinstance(x, SparseTensor):
         if shape is not None or dtype is not None:
@@ -131,7 +133,7 @@ def tensor(
             raise ValueError("shape is for coordinates; a file has its own")
         name = np.dtype(dtype or np.float64).name
         return SparseTensor(_decompose.Tensor.read(os.fspath(x), name, duplicates))
-    if is_frame:
+    if framed:
         return _of_frame(x, shape, modes, value, (dtype, duplicates))
     coords, values, own = _parts(x)
     inner = _make(coords, values, shape if shape is not None else own, (dtype, duplicates))
@@ -145,11 +147,13 @@ def _parts(x: Any) -> tuple:
             raise ValueError(f"a tuple of {len(x)}: give (coords, values) or (coords, values, shape)")
         return list(x[0]), x[1], x[2] if len(x) == 3 else None
     if hasattr(x, "subs") and hasattr(x, "vals"):  # pyttb.sptensor
-        return list(np.asarray(x.subs).T), np.asarray(x.vals).reshape(-1), x.shape
+        return list(np.reshape(x.subs, (-1, len(x.shape))).T), np.asarray(x.vals).reshape(-1), x.shape
     if hasattr(x, "tocoo"):  # SciPy
         coo = x.tocoo()
         coords = coo.coords if hasattr(coo, "coords") else (coo.row, coo.col)
         return list(coords), coo.data, coo.shape
+    if hasattr(x, "to_coo"):  # sparse.DOK
+        x = x.to_coo()
     if hasattr(x, "coords") and hasattr(x, "data"):  # sparse.COO
         if getattr(x, "fill_value", 0) != 0:
             raise ValueError(f"the fill value is {x.fill_value}; elements that are not listed are zero here")
@@ -167,91 +171,68 @@ def _parts(x: Any) -> tuple:
 
 def _of_frame(frame: Any, shape: Any, modes: Any, value: Any, rest: tuple) -> SparseTensor:
     """Take the rows of a frame as elements."""
-    columns = list(frame.columns)
-    if modes is None and value is None:
-        raise ValueError("say which columns of the frame are modes, and which is the value: tensor(frame, value=...)")
-    names = [name for name in columns if name != value] if modes is None else list(modes)
-    missing = [name for name in names + ([] if value is None else [value]) if name not in columns]
-    if missing:
-        raise ValueError(f"the frame has no column {missing[0]!r}; it has {columns}")
-    coords, labels = [], []
-    for name in names:
-        numbers = None if _is_category(frame[name]) else np.asarray(frame[name])
-        if numbers is not None and numbers.dtype.kind == "f":
-            whole = np.isfinite(numbers).all() and (numbers == np.floor(numbers)).all()
-            numbers = numbers.astype(np.int64) if whole else numbers
-        if numbers is not None and numbers.dtype.kind in "iu":
-            coords.append(numbers)
-            labels.append(None)
-        else:
-            codes, uniques = _factorize(name, frame[name])
-            coords.append(codes)
-            labels.append(uniques)
-    values = np.ones(len(frame)) if value is None else np.asarray(frame[value])
-    return SparseTensor(_make(coords, values, shape, rest), labels, names)
-
-
-def _is_category(column: Any) -> bool:
-    """Tell whether a column of pandas is a category, whatever the type of its names."""
-    return hasattr(column, "cat") and hasattr(column.cat, "codes")
-
-
-def _factorize(name: str, column: Any) -> tuple:
-    """Number the categories of a column, in their own order or in that of their names."""
-    if _is_category(column):
-        codes, uniques = np.asarray(column.cat.codes), np.asarray(column.cat.categories)
-    else:
-        values = np.asarray(column)
-        absent = [value is None or value != value for value in values]
-        texts = np.where(absent, "", values.astype(str))
-        uniques, codes = np.unique(texts, return_inverse=True)
-        codes = np.where(absent, -1, codes)
-    if (codes < 0).any():
-        raise ValueError(f"column {name!r} has missing entries; drop these rows first")
-    return codes, uniques
+    names, coords, labels, values = columns_of(frame, modes, value)
+    if shape is None and len(values) > 0:
+        # Categories that no row has keep their places.
+        shape = [None if own is None else len(own) for own in labels]
+    inner = _make(coords, values, shape, rest)
+    labels = [None if own is None else own[:extent] for own, extent in zip(labels, inner.shape)]
+    return SparseTensor(inner, labels, names)
 
 
 def _make(coords: list, values: Any, shape: Any, rest: tuple) -> Any:
     dtype, duplicates = rest
+    if any(np.ma.is_masked(array) for array in (values, *coords)):
+        raise ValueError("values or coordinates are masked; leave these elements out")
     values = np.asarray(values).reshape(-1)
     if values.dtype.kind not in "biuf":
         raise TypeError(f"values are numbers, not {values.dtype}")
     kind = np.dtype(dtype or (np.float32 if values.dtype == np.float32 else np.float64))
     if kind not in (np.dtype(np.float64), np.dtype(np.float32)):
         raise ValueError(f"dtype is {kind}; use float64 or float32")
-    values = np.ascontiguousarray(values, dtype=kind)
+    with np.errstate(over="ignore"):
+        values = _plain(values, kind)
     if not np.isfinite(values).all():
         at = int(np.flatnonzero(~np.isfinite(values))[0])
         raise ValueError(f"value {at} is {values[at]}; values are finite numbers")
-    arrays = [_coordinates(mode, column) for mode, column in enumerate(coords)]
-    for mode, column in enumerate(arrays):
+    if shape is not None and len(shape) != len(coords):
+        raise ValueError(f"a shape of {len(shape)} extents for coordinates of {len(coords)} modes")
+    arrays = []
+    for mode, column in enumerate(coords):
+        column = coordinates(mode, column)
         if column.shape != values.shape:
             why = f"mode {mode} has coordinates of shape {column.shape} for {len(values)} values"
             raise ValueError(f"{why}; give one row of coordinates per mode")
-    if shape is not None and len(shape) != len(arrays):
-        raise ValueError(f"a shape of {len(shape)} extents for coordinates of {len(arrays)} modes")
-    if shape is None:
-        if len(values) == 0:
-            raise ValueError("a tensor without elements needs a shape")
-        shape = [int(column.max()) + 1 for column in arrays]
-    for mode, (column, extent) in enumerate(zip(arrays, shape)):
-        if column.size and column.max() >= extent:
-            raise ValueError(f"coordinate {column.max()} of mode {mode} is not below its extent {extent}")
-    extents = [operator.index(extent) for extent in shape]
+        arrays.append(column)
+    if shape is None and len(values) == 0:
+        raise ValueError("a tensor without elements needs a shape")
+    extents = [None] * len(arrays) if shape is None else [_extent(extent) for extent in shape]
     return _decompose.Tensor.of_coords(arrays, values, extents, duplicates)
 
 
-def _coordinates(mode: int, column: Any) -> np.ndarray:
-    """Check the coordinates of a mode, and store them in 32 bits where they fit."""
+def _extent(extent: Any) -> int | None:
+    """Check an extent; without one the largest coordinate decides."""
+    if extent is None:
+        return None
+    extent = operator.index(extent)
+    if not 0 < extent < 2**64:
+        raise ValueError(f"an extent is {extent}; use whole numbers from 1 on")
+    return extent
+
+
+def _plain(array: np.ndarray, kind: np.dtype) -> np.ndarray:
+    """Return the array itself if it has the type in the machine's form, and a copy otherwise."""
+    return np.require(array, dtype=kind, requirements=["ALIGNED"])
+
+
+def coordinates(mode: int, column: Any) -> np.ndarray:
+    """Check that coordinates are integers; where they lie does not matter."""
     column = np.asarray(column)
     if column.size == 0:
         column = column.astype(np.uint32)
     if column.dtype.kind not in "iu":
         raise TypeError(f"coordinates of mode {mode} are {column.dtype}; use integers, counted from 0")
-    if column.size and column.dtype.kind == "i" and column.min() < 0:
-        raise ValueError(f"a coordinate of mode {mode} is {column.min()}; they count from 0")
-    narrow = column.size == 0 or column.max() <= np.iinfo(np.uint32).max
-    return np.ascontiguousarray(column, dtype=np.uint32 if narrow else np.uint64)
+    return _plain(column, column.dtype.newbyteorder("="))
 
 
 def observed(x: Any, **options: Any) -> SparseTensor:
@@ -268,7 +249,10 @@ def observed(x: Any, **options: Any) -> SparseTensor:
 def same_labels(a: SparseTensor, b: SparseTensor) -> None:
     """Refuse two tensors whose indices have other names."""
     for mode, (own, other) in enumerate(zip(a.labels, b.labels)):
-        if own is not None and other is not None and not np.array_equal(own, other):
+        if own is None or other is None or np.array_equal(own, other):
+            continue
+        # Labels from files are texts, whatever they were.
+        if list(map(str, own)) != list(map(str, other)):
             raise ValueError(
                 f"the labels of mode {mode} differ; make categories of both frames with the same names first"
             )
