@@ -9,8 +9,8 @@ use decompose_core::schedule::Pattern;
 use decompose_core::sweep::{Merging, Trees};
 use decompose_formats::{Coo, Matrix, ModeOrder, PatternCounts, Value};
 use decompose_tucker::{
-    COMPARED_NNZ, Engine, Method, PlanRequest, Start, Target, Truncation, TuckerConfig,
-    TuckerOutcome, check_ranks, check_start, hosvd, plan, solve, solve_above,
+    Engine, Method, PlanRequest, Start, Target, Truncation, TuckerConfig, TuckerOutcome,
+    check_ranks, check_start, hosvd, is_compared, plan, solve, solve_above,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -138,12 +138,12 @@ fn decompose<V: Value>(
         (Target::Ranks(ranks), _) => ranks.clone(),
         (Target::Error(_), found) => found.iter().flatten().map(Matrix::cols).collect(),
     };
-    let floor = match (&found, work.method) {
-        (None, Method::Hooi) if list.nnz() <= COMPARED_NNZ => {
+    let floor = match is_compared(work.method, work.begin, list.nnz()) {
+        true => {
             let target = Target::Ranks(ranks.clone());
             Some(hosvd(&mut list, &target, Truncation::AtOnce, course.seed)?.factors)
         }
-        _ => None,
+        false => None,
     };
     let start = found.map_or(Start::Random, Start::Factors);
     let config = TuckerConfig {

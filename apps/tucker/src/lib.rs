@@ -31,6 +31,6 @@ pub use hosvd::{Hosvd, Target, Truncation, Unfolding, hosvd, working_bytes};
 pub use outcome::TuckerOutcome;
 pub use plan::{Forming, PlanRequest, TuckerPlan, plan, whole_bytes};
 pub use solve::{
-    COMPARED_NNZ, check_start, history_layout, is_compared, may_end_below_hosvd, solve, solve_above,
+    check_start, history_layout, is_compared, may_end_below_hosvd, solve, solve_above,
 };
 pub use steps::Role;

@@ -25,7 +25,7 @@ use crate::state::State;
 
 /// Non-zeros up to which a run is compared with a HOSVD ([`solve_above`]) unless the user says otherwise: about a second at
 /// ranks of 16 on two cores.  With millions it takes seconds to minutes, in part longer than the iterations.
-pub const COMPARED_NNZ: usize = 500_000;
+const COMPARED_NNZ: usize = 500_000;
 
 /// Tells whether a run may end below a HOSVD of its ranks: one by HOOI that does not `begin` from a HOSVD.
 pub fn may_end_below_hosvd(method: Method, begin: Option<Truncation>) -> bool {
