@@ -59,18 +59,20 @@ fn times(
         }
         drop(tree);
     }
-    let seconds = predicted(list, order)?;
+    let seconds = predicted(list, order, threads)?;
     writeln!(out, "1,predicted,{tensor},{order},{threads},f64,build,{seconds:.3e},s")?;
     Ok(())
 }
 
 /// Returns the predicted seconds of the tree of `list`.
-fn predicted(list: &Coo<f64>, order: &ModeOrder) -> Result<f64, Box<dyn Error>> {
+fn predicted(list: &Coo<f64>, order: &ModeOrder, threads: usize) -> Result<f64, Box<dyn Error>> {
     let letters: String = ('i'..).take(list.order()).collect();
-    let request = Request::new(format!("{letters}->i").parse()?, 0, &PatternCounts::of(list), &[])?;
+    let request =
+        Request::new(format!("{letters}->i").parse()?, 0, &PatternCounts::of(list), &[Vec::new()])?;
     let posed = request.problem(&TreeLayout::new(order.clone(), 1));
     let problem = Problem { storing: Some(Storing::default()), ..posed };
-    Ok(storing_seconds(&problem, Machine::here()))
+    let machine = Machine { threads, ..Machine::here().clone() };
+    Ok(storing_seconds(&problem, &machine))
 }
 
 /// Returns all orders of the modes of a tensor.

@@ -4,11 +4,14 @@ use crate::cost::Machine;
 use crate::einsum::Index;
 use crate::schedule::{Problem, SparseOperand};
 
-/// Seconds to sort a non-zero into another order of the modes, in a cache and beyond it.
-const SORT: (f64, f64) = (1.5e-8, 4e-8);
+/// Seconds to sort a non-zero into another order of the modes, in the second-level cache and beyond it.
+const SORT: (f64, f64) = (1.4e-8, 3e-8);
 
-/// Seconds to visit a non-zero for a level of a tree, in a cache and beyond it.
-const LEVEL: (f64, f64) = (4e-10, 4e-9);
+/// Seconds to visit a non-zero for a level of a tree, in the second-level cache and beyond it.
+const LEVEL: (f64, f64) = (6e-10, 4e-9);
+
+/// Threads from which on more do not build a tree faster: they share the bandwidth of memory.
+const MOST_THREADS: usize = 8;
 
 /// Bytes of a coordinate of a non-zero in a tree.
 const COORDINATE_BYTES: usize = 4;
@@ -49,8 +52,10 @@ fn tree_seconds(problem: &Problem, x: &SparseOperand, modes: &[usize], machine: 
     let all = x.levels.iter().copied().collect();
     let non_zeros = x.pattern.count(all, &problem.extents) as f64;
     let element = COORDINATE_BYTES * modes.len() + problem.value_bytes;
-    let cached = non_zeros * element as f64 <= machine.l3_bytes as f64 * machine.l3_share;
-    let of = |(cache, beyond): (f64, f64)| if cached { cache } else { beyond };
+    let cached = non_zeros * element as f64 <= machine.l2_bytes as f64;
+    // A list in a cache is sorted by one thread.
+    let threads = machine.threads.clamp(1, MOST_THREADS) as f64;
+    let of = |(cache, beyond): (f64, f64)| if cached { cache } else { beyond / threads };
     let sort = if modes.is_sorted() { 0.0 } else { of(SORT) };
     non_zeros * (sort + of(LEVEL) * modes.len() as f64)
 }
