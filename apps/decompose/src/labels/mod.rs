@@ -192,7 +192,7 @@ pub(crate) fn told(labels: &[ModeLabels], asked: &[LabelPlace]) -> Option<String
     }
 }
 
-/// Writes the labels of a tensor that is written to `file`, in the folder of its name, where [`find`]
+/// Writes the labels of a tensor that is written to `file`, in the folder of its name, where [`find()`]
 /// looks first; returns the files.
 pub(crate) fn write(file: &Path, name: &str, modes: &[ModeNames]) -> Result<Vec<PathBuf>, Failure> {
     let folder = file.with_file_name(name);
