@@ -301,6 +301,28 @@ fn a_run_is_repeated_bit_by_bit() {
     assert!(code == 2 && told.contains("folder of a run"), "{told}");
 }
 
+#[test]
+fn a_report_replaces_a_report_only() {
+    let dir = tempfile::tempdir().unwrap();
+    study(
+        dir.path(),
+        "title = \"One\"\n[tensors.sun]\nfile = \"SUN\"\n[[runs]]\ncommand = \"cp\"\n\
+         options = { rank = 2, max-iters = 3, no-plots = true }\n",
+    );
+    run(dir.path(), "experiment run study.toml -o s");
+    fs::create_dir(dir.path().join("mine")).unwrap();
+    fs::write(dir.path().join("mine/runs.csv"), "precious").unwrap();
+    let (code, _, told) = run(dir.path(), "experiment report s -o mine --format md");
+    assert!(code == 2 && told.contains("holds no report"), "{told}");
+    assert_eq!(fs::read_to_string(dir.path().join("mine/runs.csv")).unwrap(), "precious");
+    for _ in 0..2 {
+        assert_eq!(run(dir.path(), "experiment report s -o new --format md").0, 0);
+    }
+    // A single run is told with its numbers.
+    let page = fs::read_to_string(dir.path().join("new/report.md")).unwrap();
+    assert!(page.contains("iterations") && page.contains("peak (MiB)"), "{page}");
+}
+
 /// Returns Chromium, where it is installed.
 fn chromium() -> Option<&'static str> {
     ["chromium", "chromium-browser", "google-chrome"].into_iter().find(|name| {

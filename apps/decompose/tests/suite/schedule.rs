@@ -225,7 +225,7 @@ fn questions_that_make_no_sense() {
         (format!("mttkrp:3:1 {x} -r 2 --extents i=73,j=19"), &["up to 19 x 73 x 48 for i, j, k"]),
         (
             "Y(i)=X(i,j)*a(j)*b(j)*c(j)*d(j)*e(j)*f(j) --extents i=3,j=3 --nnz 4 \
-             --scheduler sparseauto"
+             --scheduler sparseauto --frontier"
                 .into(),
             &["up to 6 operands", "`const` schedule more"],
         ),

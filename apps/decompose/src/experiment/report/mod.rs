@@ -63,7 +63,7 @@ pub(crate) enum Style {
 ///
 /// # Errors
 ///
-/// A folder that holds no study, or files that cannot be written.
+/// A folder that holds no study, a folder of other files to write to, or files that cannot be written.
 pub(crate) fn run(args: &ReportArgs) -> Result<Done, Failure> {
     let results = Results::read(&args.dir)?;
     let configs = configs::configs(results.finished());
@@ -76,6 +76,9 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Done, Failure> {
     let screen = Screen::new(Verbosity::Normal);
     sheet.warnings.iter().for_each(|warning| screen.warn(warning));
     let folder = args.out.clone().unwrap_or_else(|| args.dir.join("report"));
+    if args.out.is_some() {
+        check_folder(&folder)?;
+    }
     fs::create_dir_all(&folder).map_err(|error| {
         Failure::input(format!("cannot make {}: {error}", folder.display())).while_writing()
     })?;
@@ -95,6 +98,19 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Done, Failure> {
     write(name, &page)?;
     stdout::line(folder.join(name).display())?;
     Ok(Done::Complete)
+}
+
+/// Refuses a folder that holds files and no report.
+fn check_folder(folder: &Path) -> Result<(), Failure> {
+    let has_report = ["report.html", "report.md", "summary.tex"]
+        .into_iter()
+        .any(|file| folder.join(file).is_file());
+    let is_empty = fs::read_dir(folder).map_or(true, |mut files| files.next().is_none());
+    match has_report || is_empty {
+        true => Ok(()),
+        false => Err(Failure::input(format!("{} exists and holds no report", folder.display()))
+            .help("choose another folder with --out; files of an earlier report are replaced")),
+    }
 }
 
 fn write(path: &Path, text: &str) -> Result<(), Failure> {

@@ -183,12 +183,18 @@ impl Table {
         heads + &self.rows.iter().map(row).collect::<String>()
     }
 
-    /// Returns it without columns in which every row says the same or nothing; `kept` stay.
+    /// Returns it without columns in which every row says the same or nothing; `kept` stay, and the numbers of a single row
+    /// but for its quartiles.
     pub(crate) fn telling(&self, kept: &[&str]) -> Table {
+        let single = |column: &Column| {
+            let spread = column.key.ends_with("_low") || column.key.ends_with("_high");
+            self.rows.len() == 1 && column.is_number && !spread
+        };
         let tells = |at: usize| {
             let filled = self.rows.iter().any(|row| !row[at].value.is_empty());
             let differs = self.rows.windows(2).any(|pair| pair[0][at] != pair[1][at]);
-            filled && (differs || kept.contains(&self.columns[at].key.as_str()))
+            let column = &self.columns[at];
+            filled && (differs || single(column) || kept.contains(&column.key.as_str()))
         };
         let telling: Vec<usize> = (0..self.columns.len()).filter(|&at| tells(at)).collect();
         let of = |row: &Vec<Cell>| telling.iter().map(|&at| row[at].clone()).collect();

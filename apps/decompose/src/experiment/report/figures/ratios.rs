@@ -33,7 +33,9 @@ impl Contender<'_, '_> {
     fn did(&self, work: &Work<'_>) -> bool {
         match self {
             Contender::Group(config) => {
-                config.tensor == work.tensor && config.settings == work.settings
+                config.tensor == work.tensor
+                    && config.settings == work.settings
+                    && threads(config) == Some(work.threads)
             }
             Contender::Peer(peer) => {
                 peer.tensor == work.tensor
@@ -84,11 +86,15 @@ pub(super) fn draw(
     // Writing to a list cannot fail.
     let _ =
         table.write_record(["tensor", "settings", "group", "baseline", "speed_up", "low", "high"]);
-    for work in works(configs) {
-        let of = |name: &str| all.iter().find(|other| other.name() == name && other.did(&work));
+    let works = works(configs);
+    let same = works.iter().all(|work| work.threads == works[0].threads);
+    for work in &works {
+        let of = |name: &str| all.iter().find(|other| other.name() == name && other.did(work));
         let Some(base) = of(baseline) else { continue };
         let settings = work.settings.iter().map(|(name, value)| format!("{name} {value}"));
-        let settings = settings.collect::<Vec<_>>().join(", ");
+        let own = (!same && !work.settings.iter().any(|(name, _)| name == "threads"))
+            .then(|| format!("threads {}", work.threads));
+        let settings = settings.chain(own).collect::<Vec<_>>().join(", ");
         let found: Vec<Option<Quartiles>> =
             series.iter().map(|name| speed_up(base, of(name)?)).collect();
         for (name, of) in series.iter().zip(&found) {
@@ -129,12 +135,20 @@ pub(super) fn draw(
     sheet.add("speed-up", &title, caption, (&figure, csv));
 }
 
+/// Returns the threads of the runs of a configuration.
+fn threads(config: &Config<'_>) -> Option<usize> {
+    config.runs.first().map(|run| run.run.threads)
+}
+
 /// Returns what was done, each once.
 fn works<'c>(configs: &'c [Config<'_>]) -> Vec<Work<'c>> {
     let mut works: Vec<Work<'c>> = Vec::new();
     for config in configs {
-        let known =
-            |work: &Work<'_>| work.tensor == config.tensor && work.settings == config.settings;
+        let known = |work: &Work<'_>| {
+            work.tensor == config.tensor
+                && work.settings == config.settings
+                && threads(config) == Some(work.threads)
+        };
         let Some(run) = config.runs.first().filter(|_| !works.iter().any(known)) else { continue };
         works.push(Work {
             tensor: config.tensor,
