@@ -2,7 +2,7 @@
 
 use decompose_formats::{DenseTensor, Value};
 use ndarray::linalg::general_mat_mul;
-use ndarray::{Array2, ArrayD, Axis, IxDyn};
+use ndarray::{ArrayD, ArrayView2, ArrayViewMut2, Axis, IxDyn};
 use rayon::prelude::*;
 
 use crate::einsum::{Access, Expr, Extents, Index, IndexSet};
@@ -10,6 +10,9 @@ use crate::error::CoreError;
 
 /// Rows of a matrix product that a task computes.
 const ROWS: usize = 256;
+
+/// Products of two numbers that a task computes at least.
+const FEW: usize = 1 << 12;
 
 /// An array with the index of each axis.
 struct Factor {
@@ -124,19 +127,53 @@ impl Factor {
     }
 
     /// Returns the matrices for each value of the `outer` indices, with the `rows` and the `cols` flattened.
-    fn matrices(self, outer: &[Index], rows: &[Index], cols: &[Index]) -> Vec<Array2<f64>> {
+    fn matrices(self, outer: &[Index], rows: &[Index], cols: &[Index]) -> Matrices {
         let size = |indices: &[Index]| -> usize {
             indices.iter().filter_map(|&index| self.extent(index)).product()
         };
-        let (count, height, width) = (size(outer), size(rows), size(cols));
+        let (height, width) = (size(rows), size(cols));
         let order: Vec<Index> = [outer, rows, cols].concat();
-        let ordered = self.ordered(&order).array;
-        let elements: Vec<f64> = ordered.iter().copied().collect();
-        let cut = |at: usize| {
-            let own = elements[at * height * width..(at + 1) * height * width].to_vec();
-            Array2::from_shape_vec((height, width), own)
+        let elements = self.ordered(&order).array.iter().copied().collect();
+        Matrices { elements, height, width }
+    }
+}
+
+/// Matrices of one shape, one behind the other.
+struct Matrices {
+    elements: Vec<f64>,
+    height: usize,
+    width: usize,
+}
+
+impl Matrices {
+    /// Returns each matrix.
+    fn each(&self) -> impl IndexedParallelIterator<Item = &[f64]> {
+        self.elements.par_chunks((self.height * self.width).max(1))
+    }
+
+    /// Multiplies each of these matrices with one of `right`.
+    fn times(&self, right: &Matrices) -> Result<Vec<f64>, CoreError> {
+        let (rows, inner, cols) = (self.height, self.width, right.width);
+        let each = (rows * inner).max(1);
+        let mut products = vec![0.0; self.elements.len() / each * rows * cols];
+        let pairs = self.each().zip(right.each());
+        if rows * cols == 1 {
+            let few = products.par_iter_mut().with_min_len(FEW);
+            few.zip(pairs).for_each(|(product, (left, right))| {
+                *product = left.iter().zip(right).map(|(left, right)| left * right).sum();
+            });
+            return Ok(products);
+        }
+        let view = |shape, elements| {
+            ArrayView2::from_shape(shape, elements)
+                .map_err(|error| CoreError::Internal(error.to_string()))
         };
-        (0..count).filter_map(|at| cut(at).ok()).collect()
+        let blocks = products.par_chunks_mut((rows * cols).max(1));
+        blocks.zip(pairs).try_for_each(|(block, (left, right))| {
+            multiply(&view((rows, inner), left)?, &view((inner, cols), right)?, block);
+            Ok::<(), CoreError>(())
+        })?;
+        Ok(products)
     }
 }
 
@@ -155,22 +192,20 @@ fn product(a: Factor, b: Factor, keep: IndexSet) -> Result<Factor, CoreError> {
         .collect();
     let indices = [outer.as_slice(), &rows, &cols].concat();
     let left = a.matrices(&outer, &rows, &inner);
-    let right = b.matrices(&outer, &inner, &cols);
-    let elements: Vec<f64> =
-        left.iter().zip(&right).flat_map(|(left, right)| multiply(left, right)).collect();
+    let elements = left.times(&b.matrices(&outer, &inner, &cols))?;
     let array = ArrayD::from_shape_vec(IxDyn(&shape), elements);
     let array = array.map_err(|error| CoreError::Internal(error.to_string()))?;
     Ok(Factor { indices, array })
 }
 
-/// Multiplies two matrices, some rows a task.
-fn multiply(left: &Array2<f64>, right: &Array2<f64>) -> Vec<f64> {
-    let (rows, cols) = (left.nrows(), right.ncols());
-    let mut product = Array2::zeros((rows, cols));
-    let blocks = product.axis_chunks_iter_mut(Axis(0), ROWS);
-    let pairs: Vec<_> = left.axis_chunks_iter(Axis(0), ROWS).zip(blocks).collect();
-    pairs.into_par_iter().for_each(|(left, mut block)| {
-        general_mat_mul(1.0, &left, right, 0.0, &mut block);
+/// Multiplies two matrices into `product`, some rows a task.
+fn multiply(left: &ArrayView2<'_, f64>, right: &ArrayView2<'_, f64>, product: &mut [f64]) {
+    let blocks = product.par_chunks_mut(ROWS * right.ncols());
+    let pairs: Vec<_> =
+        left.axis_chunks_iter(Axis(0), ROWS).zip(blocks.collect::<Vec<_>>()).collect();
+    pairs.into_par_iter().for_each(|(left, block)| {
+        if let Ok(mut block) = ArrayViewMut2::from_shape((left.nrows(), right.ncols()), block) {
+            general_mat_mul(1.0, &left, right, 0.0, &mut block);
+        }
     });
-    product.into_raw_vec_and_offset().0
 }
