@@ -29,6 +29,7 @@ pub mod run_folder;
 mod solver_error;
 pub mod standing;
 pub mod stopping;
+pub mod strongest;
 pub mod system;
 
 pub use error::CommonError;

@@ -6,6 +6,7 @@ use decompose_common::evaluate::values_at;
 use decompose_common::model::{
     CpModel, Link, Meaning, Model as AnyModel, Stored, TtModel, TuckerModel,
 };
+use decompose_common::strongest::{Strong, strongest};
 use decompose_core::runtime::Toolchain;
 use decompose_formats::{Matrix, ModeOrder};
 use ndarray::{Array2, Ix3};
@@ -118,6 +119,18 @@ impl Model {
         dict.set_item("link", meaning.link.name())?;
         dict.set_item("biases", meaning.biases)?;
         Ok(dict)
+    }
+
+    /// The strongest entries of each column of each factor, `count` at most: pairs of index and value; none of a train.
+    fn strongest(&self, py: Python<'_>, count: usize) -> Vec<Vec<Vec<(usize, f64)>>> {
+        let factors = match &self.stored.model {
+            AnyModel::Cp(model) => model.factors(),
+            AnyModel::Tucker(model) => model.factors(),
+            AnyModel::Tt(_) => &[],
+        };
+        let pairs = |column: Vec<Strong>| column.iter().map(|of| (of.index, of.value)).collect();
+        let of = |factor| strongest(factor, count).into_iter().map(pairs).collect();
+        py.detach(|| factors.iter().map(of).collect())
     }
 
     /// The values at coordinates, one array a mode, on the scale of the data.

@@ -2,7 +2,7 @@
 
 use decompose_formats::{DenseTensor, Value};
 use ndarray::linalg::general_mat_mul;
-use ndarray::{ArrayD, ArrayView2, ArrayViewMut2, Axis, IxDyn};
+use ndarray::{ArrayD, ArrayView2, ArrayViewMut2, Axis, IxDyn, ShapeError};
 use rayon::prelude::*;
 
 use crate::einsum::{Access, Expr, Extents, Index, IndexSet};
@@ -58,7 +58,12 @@ pub fn contract_dense<V: Value>(
     }
     let last = factors.pop().ok_or_else(|| CoreError::Internal("a product of nothing".into()))?;
     let last = last.summed(expr.output.set()).ordered(&expr.output.indices);
-    Ok(last.array.mapv(V::from_f64).as_standard_layout().into_owned())
+    let rounded = last.array.mapv(V::from_f64);
+    drop(last);
+    match rounded.is_standard_layout() {
+        true => Ok(rounded),
+        false => Ok(rounded.as_standard_layout().into_owned()),
+    }
 }
 
 /// Returns the most bytes that [`contract_dense`] takes beside its operands.
@@ -72,14 +77,15 @@ pub fn dense_bytes(expr: &Expr, extents: &Extents) -> u64 {
         let held = sets.iter().map(|&set| elements(set)).fold(0, u64::saturating_add);
         let keep = sets.iter().fold(expr.output.set(), |set, &own| set | own);
         let product = (first | second) & keep;
-        // Both factors as they are and as matrices, the product as they are written and as one array.
-        let pair =
-            elements(first).saturating_add(elements(second)).saturating_add(elements(product));
-        most = most.max(held.saturating_add(pair.saturating_mul(2)));
+        // A factor is given up as soon as it stands as matrices, and both when they are multiplied.
+        let (first, second) = (elements(first), elements(second));
+        let more = first.max(second).max(elements(product));
+        let pair = first.saturating_add(second).saturating_add(more);
+        most = most.max(held.saturating_add(pair));
         sets.push(product);
     }
-    // The result is ordered and rounded into another array.
-    most.max(elements(expr.output.set()).saturating_mul(3)).saturating_mul(size_of::<f64>() as u64)
+    // The result is rounded into another array, and ordered into one.
+    most.max(elements(expr.output.set()).saturating_mul(2)).saturating_mul(size_of::<f64>() as u64)
 }
 
 /// Returns the number of cells of an array over `indices`; saturates.
@@ -164,13 +170,13 @@ impl Matrices {
             });
             return Ok(products);
         }
-        let view = |shape, elements| {
-            ArrayView2::from_shape(shape, elements)
-                .map_err(|error| CoreError::Internal(error.to_string()))
-        };
         let blocks = products.par_chunks_mut((rows * cols).max(1));
+        let fits = |error: ShapeError| CoreError::Internal(error.to_string());
         blocks.zip(pairs).try_for_each(|(block, (left, right))| {
-            multiply(&view((rows, inner), left)?, &view((inner, cols), right)?, block);
+            let left = ArrayView2::from_shape((rows, inner), left).map_err(fits)?;
+            let right = ArrayView2::from_shape((inner, cols), right).map_err(fits)?;
+            let block = ArrayViewMut2::from_shape((rows, cols), block).map_err(fits)?;
+            multiply(&left, &right, block);
             Ok::<(), CoreError>(())
         })?;
         Ok(products)
@@ -199,13 +205,14 @@ fn product(a: Factor, b: Factor, keep: IndexSet) -> Result<Factor, CoreError> {
 }
 
 /// Multiplies two matrices into `product`, some rows a task.
-fn multiply(left: &ArrayView2<'_, f64>, right: &ArrayView2<'_, f64>, product: &mut [f64]) {
-    let blocks = product.par_chunks_mut(ROWS * right.ncols());
-    let pairs: Vec<_> =
-        left.axis_chunks_iter(Axis(0), ROWS).zip(blocks.collect::<Vec<_>>()).collect();
-    pairs.into_par_iter().for_each(|(left, block)| {
-        if let Ok(mut block) = ArrayViewMut2::from_shape((left.nrows(), right.ncols()), block) {
-            general_mat_mul(1.0, &left, right, 0.0, &mut block);
-        }
+fn multiply(
+    left: &ArrayView2<'_, f64>,
+    right: &ArrayView2<'_, f64>,
+    mut product: ArrayViewMut2<'_, f64>,
+) {
+    let blocks = product.axis_chunks_iter_mut(Axis(0), ROWS);
+    let pairs: Vec<_> = left.axis_chunks_iter(Axis(0), ROWS).zip(blocks).collect();
+    pairs.into_par_iter().for_each(|(left, mut block)| {
+        general_mat_mul(1.0, &left, right, 0.0, &mut block);
     });
 }

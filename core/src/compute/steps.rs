@@ -242,7 +242,8 @@ impl Known {
         self.request().map(|request| request.problem_on(&[]))
     }
 
-    /// Returns the predicted seconds of one kernel and of the trees that it needs; `None` if no more are to be searched, or there is none.
+    /// Returns the predicted seconds of one kernel and of the trees that it needs; `None` if no more are to be searched,
+    /// or there is none.
     fn kernel_seconds(&self, left: &mut usize) -> Option<f64> {
         *left = left.checked_sub(1)?;
         let machine = Machine::here();

@@ -51,7 +51,8 @@ impl Planned {
         self.problem.sparse.iter().zip(&self.trees).map(one).collect::<Vec<_>>().join(", ")
     }
 
-    /// Builds the tree of each sparse operand unless it is stored; references to a tensor that are laid out alike share one.
+    /// Builds the tree of each sparse operand unless it is stored; references of an operand that are laid out alike share
+    /// one.
     ///
     /// `operands` says what each input is; `None` for a result in between, whose tree nothing else reads.
     ///
@@ -64,46 +65,31 @@ impl Planned {
         operands: &[Option<Operand>],
         stored: &mut StoredTrees<V>,
     ) -> Result<Vec<Arc<Csf<V>>>, CoreError> {
+        let operand = |input: usize| operands.get(input).and_then(Option::as_ref);
         let mut trees: Vec<Arc<Csf<V>>> = Vec::with_capacity(self.trees.len());
-        let shared: Vec<Option<usize>> =
-            (0..self.trees.len()).map(|at| self.shared(at, &lists)).collect();
-        for ((x, layout), shared) in self.problem.sparse.iter().zip(&self.trees).zip(shared) {
-            if let Some(earlier) = shared.and_then(|earlier| trees.get(earlier)) {
-                trees.push(earlier.clone());
-                lists.retain(|(input, _)| *input != x.input);
-                continue;
-            }
-            let operand = operands.get(x.input).and_then(Option::as_ref);
+        for (x, layout) in self.problem.sparse.iter().zip(&self.trees) {
             let at = lists.iter().position(|(input, _)| *input == x.input);
             let at = at.ok_or_else(|| CoreError::Internal("an operand without a list".into()))?;
             let (_, list) = lists.swap_remove(at);
-            let tree = match operand.and_then(|operand| stored.get(operand, layout)) {
-                Some(tree) => tree,
-                None => Arc::new(Csf::build(list, &layout.order)?.fuse(layout.fused)),
+            let Some(own) = operand(x.input) else {
+                trees.push(build_tree(list, layout)?);
+                continue;
             };
-            if let Some(operand) = operand {
-                stored.put(operand, layout, &tree);
-            }
+            let mut before = self.problem.sparse.iter().zip(&self.trees).zip(&trees);
+            let same =
+                before.find(|((y, other), _)| operand(y.input) == Some(own) && *other == layout);
+            let tree =
+                match same.map(|(_, tree)| Arc::clone(tree)).or_else(|| stored.get(own, layout)) {
+                    Some(tree) => tree,
+                    None => build_tree(list, layout)?,
+                };
+            stored.put(own, layout, &tree);
             trees.push(tree);
         }
         Ok(trees)
     }
 
-    /// Returns the earlier sparse operand whose tree is that of operand `at`: the same list in the same layout.
-    fn shared<V: Value>(&self, at: usize, lists: &[(usize, Coo<V>)]) -> Option<usize> {
-        let tensor = |at: usize| &self.problem.expr.inputs[self.problem.sparse[at].input].tensor;
-        let list = |at: usize| {
-            let input = self.problem.sparse[at].input;
-            lists.iter().find(|(own, _)| *own == input).map(|(_, list)| list)
-        };
-        (0..at).find(|&earlier| {
-            self.trees[earlier] == self.trees[at]
-                && tensor(earlier) == tensor(at)
-                && list(earlier) == list(at)
-        })
-    }
-
-    /// Builds the trees of `lists`, by input, and the kernel.
+    /// Builds the trees of `lists`, by input, and the kernel; inputs of one name are one tensor.
     ///
     /// # Errors
     ///
@@ -113,9 +99,15 @@ impl Planned {
         lists: Vec<(usize, Coo<V>)>,
         toolchain: &Toolchain,
     ) -> Result<Contraction<V>, CoreError> {
-        let trees = self.build_trees(lists, &[], &mut StoredTrees::default())?;
+        let inputs = self.problem.expr.inputs.iter();
+        let operands: Vec<Option<Operand>> = inputs.map(|x| Some(Operand::of(x))).collect();
+        let trees = self.build_trees(lists, &operands, &mut StoredTrees::default())?;
         Contraction::joining(&self.problem, &self.schedule, trees, toolchain)
     }
+}
+
+fn build_tree<V: Value>(list: Coo<V>, layout: &TreeLayout) -> Result<Arc<Csf<V>>, CoreError> {
+    Ok(Arc::new(Csf::build(list, &layout.order)?.fuse(layout.fused)))
 }
 
 /// Returns the trees of the sparse operands of `problem`, whose levels are the modes of their inputs in `request`.

@@ -10,7 +10,7 @@ const SORT: (f64, f64) = (1.4e-8, 3e-8);
 /// Seconds to visit a non-zero for a level of a tree, in the second-level cache and beyond it.
 const LEVEL: (f64, f64) = (6e-10, 4e-9);
 
-/// Threads from which on more do not build a tree faster: they share the bandwidth of memory.
+/// The most threads that are taken to build a tree faster than fewer; more than two were not measured.
 const MOST_THREADS: usize = 8;
 
 /// Bytes of a coordinate of a non-zero in a tree.

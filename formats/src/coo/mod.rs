@@ -211,6 +211,16 @@ impl<V: Value> Coo<V> {
         }
     }
 
+    /// Returns the bytes of the coordinates.
+    pub fn coordinate_bytes(&self) -> u64 {
+        self.coords.iter().map(Ints::bytes).sum()
+    }
+
+    /// Returns the bytes of the coordinates and the values.
+    pub fn bytes(&self) -> u64 {
+        self.coordinate_bytes() + (self.nnz() * V::BYTES) as u64
+    }
+
     /// Tells whether no other list, tree or file has arrays of this one.
     pub fn is_own(&self) -> bool {
         self.values.is_own() && self.coords.iter().all(Ints::is_own)

@@ -90,12 +90,11 @@ impl TensorStats {
         let prefix = |len: usize| patterns.count(ModeSet::of(&natural.modes()[..len]));
         let prefix_counts: Vec<Count> = (1..=order).map(prefix).collect();
         let counts: Vec<u64> = prefix_counts.iter().map(|count| count.value).collect();
-        let indices: u64 = (0..order).map(|mode| coo.coords(mode).bytes()).sum();
         TensorStats {
             density: nnz as f64 / extents.iter().map(|&extent| extent as f64).product::<f64>(),
             frostt_name: catalog::matches(&extents, nnz).map(|preset| preset.name),
             csf_bytes: csf_bytes(&extents, &counts, V::BYTES),
-            coo_bytes: indices + nnz * V::BYTES as u64,
+            coo_bytes: coo.bytes(),
             value_bytes: V::BYTES,
             values: value_stats(coo),
             extents,

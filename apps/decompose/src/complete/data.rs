@@ -64,7 +64,7 @@ pub(crate) fn load(
     let (parts, seconds) = match &settings.held_out {
         HeldOut::Split(share, rule) => {
             // A byte an entry tells where it goes.
-            let bytes = list_bytes(&tensor) + tensor.nnz() as u64;
+            let bytes = tensor.bytes() + tensor.nnz() as u64;
             memory::foresee(bytes, || "the entries, divided,".into(), REMEDY)?;
             let (parts, seconds) = console.screen.phase("split", || split(&tensor, *share, *rule));
             drop(tensor);
@@ -206,17 +206,11 @@ fn needs(settings: &Settings, times: usize, tensor: &Coo<f64>) -> Needs {
     };
     let config = settings.config(tensor.order(), 0);
     let fit = fit_bytes(tensor.extents(), entries, &config, settings.threads);
-    let list = list_bytes(tensor).saturating_mul(times as u64);
-    let kept = if times > 1 { list_bytes(tensor) } else { 0 };
+    let list = tensor.bytes().saturating_mul(times as u64);
+    let kept = if times > 1 { tensor.bytes() } else { 0 };
     // Training entries divided once more, to choose a ridge by.
     let divided = if unheld && settings.reg == Reg::Chosen { list } else { 0 };
     let work = list.saturating_add(fit.saturating_add(divided).max(list)).saturating_add(kept);
     let figures = figure_bytes(tensor.order(), settings);
     Needs { start: 0, factors: 0, work, figures }
-}
-
-/// Returns the bytes of a list.
-pub(crate) fn list_bytes(tensor: &Coo<f64>) -> u64 {
-    let indices: u64 = (0..tensor.order()).map(|mode| tensor.coords(mode).bytes()).sum();
-    indices + (tensor.nnz() * size_of::<f64>()) as u64
 }

@@ -107,8 +107,7 @@ fn start_bytes<V: Value>(tensor: &Coo<V>, settings: &Settings) -> u64 {
     if settings.start != StartFrom::Init(Init::Nvecs) {
         return 0;
     }
-    let indices: u64 = (0..tensor.order()).map(|mode| tensor.coords(mode).bytes()).sum();
-    let list = indices + (tensor.nnz() * V::BYTES) as u64;
+    let list = tensor.bytes();
     let longest = tensor.extents().iter().copied().max().unwrap_or(0);
     let columns = (settings.config.rank as u64).saturating_add(NVECS_COLUMNS);
     let matrices = longest.saturating_mul(columns).saturating_mul(8 * NVECS_MATRICES);

@@ -18,7 +18,7 @@ use decompose_formats::{Coo, DenseTensor, Matrix, Value};
 use crate::einsum::args::EinsumArgs;
 use crate::einsum::memory::EinsumForecast;
 use crate::failure::Failure;
-use crate::run::memory::{list_bytes, tree_of};
+use crate::run::memory::tree_of;
 use crate::schedule::choose::{Chooser, Pick, Selection};
 use crate::schedule::decide::{self, Effort, When};
 use crate::schedule::table;
@@ -143,8 +143,8 @@ impl<V: Value> Kernels<'_, V> {
             let list = lists.iter().find(|(input, _)| *input == x.input).map(|(_, list)| list);
             // A list that is read again stays mapped from its file.
             let again = self.tensors.contains_key(&known.expr.inputs[x.input].tensor);
-            let bytes = |list: &Coo<V>| if again { 0 } else { list_bytes(list) };
-            list.map_or(0, |list| tree_of(list, &layout.order, layout.fused, bytes(list)))
+            let released = |list: &Coo<V>| if again { 0 } else { list.bytes() };
+            list.map_or(0, |list| tree_of(list, &layout.order, layout.fused, released(list)))
         });
         trees.fold(0, u64::saturating_add)
     }

@@ -15,7 +15,7 @@ use crate::einsum::args::OperandArgs;
 use crate::einsum::dense::{self, FileKind};
 use crate::einsum::program::Program;
 use crate::failure::Failure;
-use crate::schedule::args::Binding;
+use crate::schedule::args::{Binding, check_given_once};
 use crate::schedule::extents::Known;
 use crate::schedule::input::read_lists;
 
@@ -50,20 +50,14 @@ impl<'a> Files<'a> {
     /// Gives each operand of `program` its file.
     pub(crate) fn new(program: &'a Program, args: &'a OperandArgs) -> Result<Files<'a>, Failure> {
         let operands = program.operands();
-        let mut bound: BTreeMap<&str, &Binding> = BTreeMap::new();
-        for binding in &args.tensor {
-            check_name(&binding.name, program, &operands)?;
-            if let Some(before) = bound.insert(&binding.name, binding) {
-                let (first, second) = (before.file.display(), binding.file.display());
-                let name = &binding.name;
-                let why = format!("operand `{name}` is given twice: {first} and {second}");
-                return Err(Failure::input(why));
-            }
-        }
+        let names = args.tensor.iter().map(|binding| &binding.name);
+        names.clone().try_for_each(|name| check_name(name, program, &operands))?;
+        check_given_once(&args.tensor)?;
+        let bound: BTreeMap<&String, &Binding> = names.zip(&args.tensor).collect();
         args.dense.iter().try_for_each(|name| check_name(name, program, &operands))?;
         let file = |access: &&'a Access| -> Result<OperandFile<'a>, Failure> {
             let name = &access.tensor;
-            let binding = bound.get(name.as_str()).ok_or_else(|| {
+            let binding = bound.get(name).ok_or_else(|| {
                 Failure::input(format!("operand `{name}` of `{program}` has no file"))
                     .help(format!("give it with --tensor {name}=FILE"))
             })?;

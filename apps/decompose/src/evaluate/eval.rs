@@ -98,8 +98,8 @@ pub(crate) fn run(args: &EvalArgs) -> Result<Done, Failure> {
         let why = format!("{} is of order {have}, the model of {want}", input.report.file);
         return Err(Failure::input(why));
     }
-    let copy: u64 = (0..input.tensor.order()).map(|mode| input.tensor.coords(mode).bytes()).sum();
-    note(copy + input.tensor.nnz() as u64 * 8);
+    let copy = input.tensor.coordinate_bytes();
+    note(input.tensor.bytes());
     // Before sorting, while entries are where the lines of the file are.
     coords::of_list(input.tensor.clone(), &input.report, &model.extents(), Unknown::Error)?;
     memory::sort_of(&input.tensor)?;

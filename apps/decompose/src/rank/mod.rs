@@ -63,7 +63,7 @@ pub(crate) fn run(args: &RankArgs) -> Result<Done, Failure> {
             ));
         }
         ScanMethod::Cp => data::load(&largest, 2, &mut console, |tensor| {
-            let zeros = data::list_bytes(&tensor).saturating_mul(2 + 1);
+            let zeros = tensor.bytes().saturating_mul(2 + 1);
             memory::foresee(
                 zeros,
                 || "the list with as many zeros".into(),

@@ -9,7 +9,6 @@ use decompose_core::sweep::Engine;
 use decompose_cp::{CpConfig, CpOutcome, PlanRequest, Planner, square_bytes};
 use decompose_formats::{Coo, PatternCounts};
 
-use crate::complete::data;
 use crate::complete::settings::Settings;
 use crate::failure::Failure;
 use crate::rank::checkpoint::{self, Signature, State};
@@ -150,7 +149,7 @@ fn decomposition(
     let request = PlanRequest::new::<f64>(&config, tensor.order());
     let mut planner = Planner::new(tensor, &counts, &request);
     let plan = planner.plan(&request.options)?;
-    let list = data::list_bytes(tensor);
+    let list = tensor.bytes();
     let held = Forecast { list, ..Forecast::default() };
     let built = held.with_trees(tensor, planner.pattern(), &plan.kernels.trees, plan.side_bytes());
     let building = if plan.merges.is_empty() { built.building } else { list + plan.tree_bytes() };

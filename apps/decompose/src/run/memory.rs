@@ -106,12 +106,6 @@ pub(crate) fn tree_of<V: Value>(
     }
 }
 
-/// Returns the bytes of the arrays of a list.
-pub(crate) fn list_bytes<V: Value>(tensor: &Coo<V>) -> u64 {
-    let columns: u64 = (0..tensor.order()).map(|mode| tensor.coords(mode).bytes()).sum();
-    columns + (tensor.nnz() * V::BYTES) as u64
-}
-
 /// Returns the bytes of the widest column that becomes narrower in a tree.
 fn widest_narrowed<V: Value>(tensor: &Coo<V>) -> u64 {
     let becomes = |mode: usize| match narrow_column(tensor, mode) {

@@ -9,6 +9,7 @@ use decompose_core::contract::ResultForm;
 use decompose_core::cost::symbolic::{Assumption, Range};
 use decompose_core::sweep::TreeLayout;
 
+use crate::failure::Failure;
 use crate::input::parse_extent;
 use crate::run::args::{Precision, parse_count, parse_seconds, parse_threads};
 
@@ -167,6 +168,18 @@ pub(crate) enum Form {
     Auto,
     /// So.
     Given(ResultForm),
+}
+
+/// Refuses an operand that has two files.
+pub(crate) fn check_given_once(bindings: &[Binding]) -> Result<(), Failure> {
+    for (at, binding) in bindings.iter().enumerate() {
+        if let Some(before) = bindings[..at].iter().find(|before| before.name == binding.name) {
+            let (first, second) = (before.file.display(), binding.file.display());
+            let why = format!("operand `{}` is given twice: {first} and {second}", binding.name);
+            return Err(Failure::input(why).help("give it one file"));
+        }
+    }
+    Ok(())
 }
 
 /// An operand and its file.

@@ -13,7 +13,7 @@ use decompose_formats::{Coo, Duplicates, Ints, PatternCounts, Value, Width};
 
 use crate::failure::Failure;
 use crate::input::{Input, InputArgs};
-use crate::schedule::args::{Form, OperandArgs};
+use crate::schedule::args::{Form, OperandArgs, check_given_once};
 use crate::schedule::expr;
 use crate::schedule::extents::Known;
 
@@ -39,14 +39,8 @@ impl<V: Value> ScheduleInput<V> {
         let options = args.extents.iter().chain(&args.dense);
         let mut known = Known::given(std::slice::from_ref(&assignment), options)?;
         let mut files: Vec<(usize, &Path)> = Vec::new();
-        for (at, binding) in args.tensor.iter().enumerate() {
-            let before = args.tensor[..at].iter().find(|before| before.name == binding.name);
-            if let Some(before) = before {
-                let (first, second) = (before.file.display(), binding.file.display());
-                let name = &binding.name;
-                let why = format!("operand `{name}` is given twice: {first} and {second}");
-                return Err(Failure::input(why));
-            }
+        check_given_once(&args.tensor)?;
+        for binding in &args.tensor {
             let inputs = expr::inputs_called(&expr, &binding.name)?.into_iter();
             files.extend(inputs.map(|input| (input, binding.file.as_path())));
         }

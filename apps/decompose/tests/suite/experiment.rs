@@ -50,6 +50,21 @@ pub(crate) fn run(folder: &Path, words: &str) -> (i32, String, String) {
     (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
 }
 
+/// Runs the program and kills it after some milliseconds.
+pub(crate) fn kill_after(folder: &Path, words: &[&str], milliseconds: u64) {
+    let mut killed = Command::new(assert_cmd::cargo::cargo_bin("decompose"))
+        .args(words)
+        .current_dir(folder)
+        .env("DECOMPOSE_CACHE", folder.join("cache"))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    sleep(Duration::from_millis(milliseconds));
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+}
+
 /// Reads a table: by the name of the column, row by row.
 pub(crate) fn table(path: &Path) -> Vec<BTreeMap<String, String>> {
     let text = fs::read_to_string(path).unwrap();
@@ -175,17 +190,7 @@ fn a_killed_study_goes_on_to_the_same_report() {
         if at > 0 && dir.path().join("part/study.json").exists() {
             words.push("--resume");
         }
-        let mut killed = Command::new(assert_cmd::cargo::cargo_bin("decompose"))
-            .args(words)
-            .current_dir(dir.path())
-            .env("DECOMPOSE_CACHE", dir.path().join("cache"))
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        sleep(Duration::from_millis(wait));
-        killed.kill().unwrap();
-        killed.wait().unwrap();
+        kill_after(dir.path(), &words, wait);
     }
     let resume = if dir.path().join("part/study.json").exists() { "--resume" } else { "" };
     let (code, _, told) = run(dir.path(), &format!("experiment run study.toml -o part {resume}"));

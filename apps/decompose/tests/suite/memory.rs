@@ -43,6 +43,9 @@ const OTHER_RUNS: &[&str] = &[
     "predict model a.tns -o p.tns",
     "eval model a.tns",
     "einsum Y(i,r)=X(i,j,k)*A(j,r)*B(k,r) --tensor X=a.tns --tensor A=A.npy --tensor B=B.npy -o Y.npy",
+    "einsum Y(i,r)=X(i,j,k)*A(j,r)*B(k,r) --tensor X=a.dtb --tensor A=A.npy --tensor B=B.npy -o Z.npy",
+    "einsum Y(i,j)=D(i,j)*D(i,j) --tensor D=D.npy -o E.npy",
+    "einsum Y(i,j)=D(i,k)*D(k,j) --tensor D=D.npy -o F.npy",
 ];
 
 /// The tensors of the long runs; large enough that lists, trees and matrices count beside the program.
@@ -121,6 +124,8 @@ fn with_model(dir: &Path) {
         let array = ndarray::Array2::<f64>::ones((rows, 16));
         ndarray_npy::write_npy(dir.join(name), &array).unwrap();
     };
+    let square = ndarray::Array2::<f64>::ones((1500, 1500));
+    ndarray_npy::write_npy(dir.join("D.npy"), &square).unwrap();
     array("A.npy", 600);
     array("B.npy", 500);
     let model = run(dir, "cp -r 8 -i 1 a.tns -o model", &["--no-codegen"]);

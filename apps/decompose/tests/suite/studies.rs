@@ -2,12 +2,9 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
-use std::thread::sleep;
-use std::time::Duration;
 
 use crate::common::{json, names};
-use crate::experiment::{run, table, timeless};
+use crate::experiment::{kill_after, run, table, timeless};
 
 /// A study of all commands that fit no CP model.
 const COMMANDS: &str = r#"
@@ -135,19 +132,9 @@ fn a_killed_study_of_any_command_goes_on_to_the_same_report() {
     assert_eq!(run(dir.path(), "experiment run study.toml -o whole --jobs 2").0, 0);
     let begun = || dir.path().join("part/study.json").exists();
     for wait in [50, 300, 150, 500, 80, 400] {
-        let resume = begun().then_some("--resume");
-        let mut killed = Command::new(assert_cmd::cargo::cargo_bin("decompose"))
-            .args(["experiment", "run", "study.toml", "-o", "part"])
-            .args(resume)
-            .current_dir(dir.path())
-            .env("DECOMPOSE_CACHE", dir.path().join("cache"))
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        sleep(Duration::from_millis(wait));
-        killed.kill().unwrap();
-        killed.wait().unwrap();
+        let mut words = vec!["experiment", "run", "study.toml", "-o", "part"];
+        words.extend(begun().then_some("--resume"));
+        kill_after(dir.path(), &words, wait);
     }
     let resume = if begun() { "--resume" } else { "" };
     let (code, _, told) = run(dir.path(), &format!("experiment run study.toml -o part {resume}"));

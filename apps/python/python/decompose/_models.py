@@ -153,20 +153,16 @@ class Model:
         """Make the table of the strongest entries of the columns of ``factors``."""
         heads = ("component", "weight", "mode", "name", "place", "index", "label", "value")
         kinds = (np.int64, np.float64, np.int64, object, np.int64, np.int64, object, np.float64)
-        rows = []
-        for component in order:
-            for mode, factor in enumerate(self.factors):
-                if component >= factor.shape[1]:
-                    continue
-                column, label = np.asarray(factor)[:, component], self._labeller(mode)
-                if len(column) > 1 and (column == column[0]).all():
-                    continue
-                name = self.modes[mode] if mode < len(self.modes) else None
-                strongest = [i for i in _largest(column, count) if column[i] != 0]
-                rows += [
-                    (component, weights[component], mode, name, place, i, label(i), column[i])
-                    for place, i in enumerate(strongest)
-                ]
+        found = self._inner().strongest(max(count, 0))
+        labels = [self._labeller(mode) for mode in range(len(found))]
+        names = [self.modes[mode] if mode < len(self.modes) else None for mode in range(len(found))]
+        rows = [
+            (component, weights[component], mode, names[mode], place, index, labels[mode](index), value)
+            for component in order
+            for mode, columns in enumerate(found)
+            if component < len(columns)
+            for place, (index, value) in enumerate(columns[component])
+        ]
         columns = zip(*rows) if rows else [()] * len(heads)
         return Table((head, np.array(column, dtype=kind)) for head, kind, column in zip(heads, kinds, columns))
 
@@ -241,7 +237,8 @@ class CP(Model):
 
         Columns: ``component``, ``weight``, ``mode``, ``name`` of the mode, ``place`` (0 is the strongest), ``index``,
         ``label`` (None without one) and ``value``.  Components stand in the order of falling weights; one of weight 0
-        is left out, and so are entries of 0 and columns whose entries are all equal.
+        is left out, and so are entries that are only rounding and columns whose entries are equal but for that.  All
+        count from 0, where ``components.csv`` counts from 1.
         """
         weights = np.asarray(self.weights)
         order = [r for r in np.argsort(-np.abs(weights), kind="stable") if weights[r] != 0]
