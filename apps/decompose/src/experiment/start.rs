@@ -25,7 +25,7 @@ use crate::stdout;
 /// Runs a study: all that its file describes and that has not been run yet.
 ///
 /// Every run is a folder in DIR/runs, as its command writes it.  A finished run is known by the content of its
-/// tensor, its options and the version of the program, and is never repeated.  A run that fails is recorded, and
+/// tensor, its options, its threads and the version of the program, and is never repeated.  A run that fails is recorded, and
 /// the others go on.  `decompose experiment report DIR` makes tables and figures.
 #[derive(Args, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "one a switch, as typed")]
