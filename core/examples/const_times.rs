@@ -296,7 +296,7 @@ impl Network {
         let base = request.problem_on(&[]);
         let one = scheduler(name).ok_or("no such scheduler")?;
         let found = one.search_any_storage(&base, &self.machine, limits)?;
-        let planned = found.candidates.into_iter().map(|one| Planned::of(&request, &base, one));
+        let planned = found.candidates.into_iter().map(|one| Planned::of(&base, one));
         let planned = planned.collect();
         Ok((request, planned))
     }

@@ -36,6 +36,14 @@ pub enum CoreError {
         /// What is wrong with it.
         why: String,
     },
+    /// An index that cannot be cut into pieces.
+    #[error("`{split}`: {why}")]
+    Split {
+        /// The command.
+        split: String,
+        /// What stands in the way.
+        why: String,
+    },
     /// A schedule that breaks a rule.
     #[error("the schedule breaks {rule} ({found})")]
     Illegal {

@@ -9,8 +9,8 @@ mod random;
 use std::sync::Arc;
 
 use decompose_core::autoschedule::SCHEDULERS;
-use decompose_core::contract::{Contraction, Request, ResultForm};
-use decompose_core::einsum::{Expr, oracle};
+use decompose_core::contract::{Contraction, Request, ResultForm, split_list};
+use decompose_core::einsum::{Access, Expr, oracle};
 use decompose_core::optimisation::{Optimisation, Optimisations};
 use decompose_core::runtime::Toolchain;
 use decompose_core::schedule::{Problem, Schedule};
@@ -123,13 +123,15 @@ fn check(case: &Case, toolchains: &[&Toolchain], pools: &[ThreadPool]) {
     request.result = case.result;
     let beside = case.beside.iter().map(|(_, order)| TreeLayout::new(order.clone(), 1));
     let layouts: Vec<TreeLayout> = std::iter::once(case.tree.clone()).chain(beside).collect();
-    let problem = random::unbounded(request.problem_on(&layouts));
-    let tree = Csf::build(sparse.clone(), &case.tree.order).expect("a tree").fuse(case.tree.fused);
-    let beside = case.beside.iter().map(|(list, order)| Csf::build(list.clone(), order));
-    let trees: Vec<Arc<Csf<f64>>> = std::iter::once(Ok(tree))
-        .chain(beside)
-        .map(|tree| Arc::new(tree.expect("a tree")))
-        .collect();
+    let base = request.problem_on(&[]).split(&case.splits).expect("legal splits");
+    let problem = random::stored_as_trees(&base, &layouts);
+    let lists = std::iter::once(sparse).chain(case.beside.iter().map(|(list, _)| list));
+    let tree = |((list, layout), x): ((&Coo<f64>, &TreeLayout), &Access)| {
+        let list = split_list(list.clone(), x, &problem).expect("memory");
+        Arc::new(Csf::build(list, &layout.order).expect("a tree").fuse(layout.fused))
+    };
+    let trees: Vec<Arc<Csf<f64>>> =
+        lists.zip(&layouts).zip(&problem.expr.inputs).map(tree).collect();
     for toolchain in toolchains {
         for pool in pools {
             let got = pool.install(|| run(case, &problem, &trees, toolchain));

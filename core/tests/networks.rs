@@ -105,7 +105,7 @@ impl Network {
         let mut found = found.unwrap_or_else(|why| panic!("case {seed}, {}: {why}", self.expr));
         // Not always the best.
         let chosen = (seed as usize / 2) % found.candidates.len();
-        let planned = Planned::of(&request, &base, found.candidates.swap_remove(chosen));
+        let planned = Planned::of(&base, found.candidates.swap_remove(chosen));
         let text = planned.schedule.text(&self.expr);
         if let Some(explained) = explain(&planned.problem, &planned.schedule) {
             assert_eq!(explained.system.check(&explained.solution), Ok(()), "case {seed}: {text}");

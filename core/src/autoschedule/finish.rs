@@ -35,7 +35,8 @@ pub fn finish(problem: &Problem, path: Path, nest: Forest, machine: &Machine) ->
             false => Workspace::List,
         }
     });
-    Schedule { path, nest, layouts, buffers, workspace, tiles: Vec::new(), parallel, prefetches }
+    let splits = problem.splits.iter().map(|cut| cut.split).collect();
+    Schedule { splits, path, nest, layouts, buffers, workspace, parallel, prefetches }
 }
 
 fn parallel(problem: &Problem, orders: &[Vec<Index>]) -> Option<Parallel> {

@@ -66,7 +66,7 @@ pub(super) fn plan_product(
     let found = scheduler.search_storages(&base, &storages(&base), machine, &limits)?;
     let best = found.candidates.into_iter().next();
     let best = best.ok_or_else(|| CoreError::Internal("a search without a result".into()))?;
-    Ok(Some(Planned::of(&request, &base, best)))
+    Ok(Some(Planned::of(&base, best)))
 }
 
 /// Computes a product of `tensors` as [`plan_product`] planned it; trees that are stored are not built again.

@@ -6,6 +6,7 @@ use crate::contract::{Contraction, no_sparse};
 use crate::einsum::Index;
 use crate::error::CoreError;
 use crate::runtime::{Toolchain, Workload};
+use crate::schedule::Problem;
 use crate::sweep::{self, BuildReport, TreePlan, TtmcMerge};
 
 /// Builds the trees of `plan` from `coo`, which must be sorted without duplicates, and meanwhile
@@ -23,8 +24,8 @@ pub fn build_all<V: Value>(
     let steps = plan.steps.iter().zip(executors);
     let contractions = steps.map(|(step, executor)| {
         let x = step.problem.leader().ok_or_else(|| no_sparse(&step.problem.expr))?;
-        let (expr, extents) = (step.problem.expr.clone(), step.problem.extents.clone());
-        Ok(Contraction { expr, sparse: vec![x.input], extents, executor })
+        let Problem { expr, splits, extents, .. } = step.problem.clone();
+        Ok(Contraction { expr, splits, sparse: vec![x.input], extents, executor })
     });
     Ok((contractions.collect::<Result<_, CoreError>>()?, report))
 }

@@ -9,10 +9,11 @@ use decompose_formats::{Coo, Csf, Matrix, Value};
 
 use crate::autoschedule::{HalvingConfig, HalvingReport, successive_halving_until};
 use crate::contract::Contraction;
+use crate::contract::split::split_list;
 use crate::error::CoreError;
 use crate::lower::{Array, Program};
 use crate::runtime::Toolchain;
-use crate::schedule::{Problem, Schedule, SparseOperand};
+use crate::schedule::{Problem, Schedule, SparseOperand, SplitIndex};
 use crate::sweep::TreeLayout;
 
 /// A candidate that is to be measured.
@@ -123,22 +124,40 @@ fn time(mut runs: Vec<f64>) -> Option<RaceTime> {
 }
 
 /// The trees of a race, by input and layout.
-struct RaceTrees<V: Value>(BTreeMap<(usize, TreeLayout), Arc<Csf<V>>>);
+struct RaceTrees<V: Value>(BTreeMap<(usize, Vec<SplitIndex>, TreeLayout), Arc<Csf<V>>>);
+
+/// The splits of indices of a sparse operand.
+fn own_splits(problem: &Problem, x: &SparseOperand) -> Vec<SplitIndex> {
+    let own = |cut: &&SplitIndex| x.levels.contains(&cut.split.outer);
+    problem.splits.iter().filter(own).copied().collect()
+}
 
 impl<V: Value> RaceTrees<V> {
     fn build(
         tensors: Vec<(usize, Coo<V>)>,
         entrants: &[Entrant<'_>],
     ) -> Result<RaceTrees<V>, CoreError> {
+        let mut wanted: BTreeMap<(usize, Vec<SplitIndex>), (&Problem, BTreeSet<TreeLayout>)> =
+            BTreeMap::new();
+        for entrant in entrants {
+            for (x, tree) in entrant.problem.sparse.iter().zip(entrant.trees) {
+                let splits = own_splits(entrant.problem, x);
+                let none = || (entrant.problem, BTreeSet::new());
+                wanted.entry((x.input, splits)).or_insert_with(none).1.insert(tree.clone());
+            }
+        }
         let mut trees = BTreeMap::new();
-        for (input, tensor) in tensors {
-            let wanted = entrants.iter().flat_map(|one| one.problem.sparse.iter().zip(one.trees));
-            let own = wanted.filter(|(x, _)| x.input == input).map(|(_, tree)| tree.clone());
-            let layouts: BTreeSet<TreeLayout> = own.collect();
+        let mut tensors: BTreeMap<usize, Coo<V>> = tensors.into_iter().collect();
+        while let Some(((input, splits), (problem, layouts))) = wanted.pop_first() {
+            let again = wanted.keys().any(|(other, _)| *other == input);
+            let list = if again { tensors.get(&input).cloned() } else { tensors.remove(&input) };
+            let Some(list) = list else { continue };
+            let list = split_list(list, &problem.expr.inputs[input], problem)?;
             let stored: Vec<_> =
                 layouts.iter().map(|tree| (tree.order.clone(), tree.fused)).collect();
-            let built = Csf::build_all(tensor, &stored)?.into_iter().map(Arc::new);
-            trees.extend(layouts.into_iter().map(|layout| (input, layout)).zip(built));
+            let built = Csf::build_all(list, &stored)?.into_iter().map(Arc::new);
+            let keys = layouts.into_iter().map(|layout| (input, splits.clone(), layout));
+            trees.extend(keys.zip(built));
         }
         Ok(RaceTrees(trees))
     }
@@ -146,7 +165,7 @@ impl<V: Value> RaceTrees<V> {
     fn of(&self, entrant: &Entrant<'_>) -> Result<Vec<Arc<Csf<V>>>, CoreError> {
         let operands = entrant.problem.sparse.iter().zip(entrant.trees);
         let tree = |(x, layout): (&SparseOperand, &TreeLayout)| {
-            let found = self.0.get(&(x.input, layout.clone()));
+            let found = self.0.get(&(x.input, own_splits(entrant.problem, x), layout.clone()));
             let missing = || CoreError::Internal(format!("no tree {layout} was built"));
             found.map(Arc::clone).ok_or_else(missing)
         };

@@ -15,6 +15,7 @@ mod preview;
 mod request;
 mod saved_choices;
 mod shared;
+mod split;
 mod stored_trees;
 
 use std::ops::Range;
@@ -23,20 +24,19 @@ use std::sync::Arc;
 use decompose_formats::narrow_ints::Width;
 use decompose_formats::{Coo, Csf, DenseTensor, Ints, Matrix, Value};
 
-use ndarray::IxDyn;
-
 use crate::autoschedule::default_scheduler;
 use crate::cost::Machine;
 use crate::einsum::{Access, Expr, Extents, Index};
 use crate::error::CoreError;
 use crate::lower::{Addressing, LevelStorage, lower};
 use crate::runtime::{Executor, Kernel, Toolchain};
-use crate::schedule::{Problem, Schedule, SparseOperand};
+use crate::schedule::{Problem, Schedule, SparseOperand, SplitIndex};
 use crate::sweep::TreeLayout;
 pub use assembled::element_bytes;
 use assembled::joined;
 pub use join_counts::{count_join, join_bytes};
 use pack::{pack, unpack};
+use split::{axes, whole_list};
 
 pub use kernels::{build_all, build_merged};
 pub use measure::{Entrant, RaceReport, RaceTime, race, random_operands};
@@ -45,6 +45,7 @@ pub use preview::preview;
 pub use request::{Request, ResultForm, SparseInput};
 pub use saved_choices::{Choice, Choices, Fingerprint};
 pub use shared::{Roots, best_tree};
+pub use split::split_list;
 pub use stored_trees::{Operand, StoredTrees};
 
 /// A scheduled expression bound to its sparse operands.
@@ -53,7 +54,9 @@ pub use stored_trees::{Operand, StoredTrees};
 /// padded.  The kernel may store the indices of an operand in another order than the expression
 /// names them.
 pub struct Contraction<V: Value> {
+    /// With both parts of each index that is cut.
     expr: Expr,
+    splits: Vec<SplitIndex>,
     /// The sparse inputs, the one whose tree is cut into tasks first.
     sparse: Vec<usize>,
     extents: Extents,
@@ -98,8 +101,8 @@ impl<V: Value> Contraction<V> {
         let beside = trees.split_off(1);
         let kernel = Kernel::new(program, toolchain);
         let executor = Executor::joining(kernel, trees.remove(0), beside)?;
-        let (expr, extents) = (problem.expr.clone(), problem.extents.clone());
-        Ok(Contraction { expr, sparse, extents, executor })
+        let (expr, splits) = (problem.expr.clone(), problem.splits.clone());
+        Ok(Contraction { expr, splits, sparse, extents: problem.extents.clone(), executor })
     }
 
     /// Searches the best schedule of `request` for `tree` and builds it.
@@ -133,12 +136,13 @@ impl<V: Value> Contraction<V> {
     /// a matrix whose rows are the last index is then packed as it is.
     pub fn takes_as_named(&self, operand: usize) -> bool {
         let stored = self.kernel().program().dense.get(operand);
-        self.dense_input(operand).zip(stored).is_some_and(|(a, b)| a.indices == b.indices)
+        self.splits.is_empty()
+            && self.dense_input(operand).zip(stored).is_some_and(|(a, b)| a.indices == b.indices)
     }
 
     /// Tells whether a dense output is stored as the expression names its indices.
     pub fn gives_as_named(&self) -> bool {
-        self.kernel().program().output.indices == self.expr.output.indices
+        self.splits.is_empty() && self.kernel().program().output.indices == self.expr.output.indices
     }
 
     /// Returns the kernel.
@@ -158,14 +162,26 @@ impl<V: Value> Contraction<V> {
             let why = format!("{} has no such dense operand", self.expr);
             return Err(CoreError::Operand { operand: format!("number {operand}"), why });
         };
-        let axes = positions(&array.indices, &access.indices);
-        let shape: Vec<u64> =
-            axes.iter().filter_map(|&a| tensor.shape().get(a)).map(|&n| n as u64).collect();
-        if shape != array.extents || tensor.ndim() != axes.len() {
+        let whole = self.whole(access);
+        let shape: Vec<u64> = whole.iter().map(|&index| self.extent(index)).collect();
+        if !tensor.shape().iter().map(|&extent| extent as u64).eq(shape) {
             let why = format!("its shape {:?} is not that of {access}", tensor.shape());
             return Err(CoreError::Operand { operand: access.tensor.clone(), why });
         }
-        pack(&tensor.view().permuted_axes(IxDyn(&axes)))
+        let stored = array.indices.iter().copied().zip(array.extents.iter().copied());
+        pack(&tensor.view(), &axes(stored, &whole, &self.splits))
+    }
+
+    /// The indices of `access` without the outer parts of those that are cut.
+    fn whole(&self, access: &Access) -> Vec<Index> {
+        let outer = |index: Index| self.splits.iter().any(|own| own.split.outer == index);
+        access.indices.iter().copied().filter(|&index| !outer(index)).collect()
+    }
+
+    /// The extent of an index, whole if it is cut.
+    fn extent(&self, index: Index) -> u64 {
+        let own = self.splits.iter().find(|own| own.split.index == index);
+        own.map_or_else(|| self.extents.of(index), |own| own.extent)
     }
 
     /// Makes memory for the output.
@@ -233,7 +249,12 @@ impl<V: Value> Contraction<V> {
         let slices: Vec<&[V]> = dense.iter().map(|matrix| matrix.as_slice()).collect();
         let element = assembled::element_bytes(&self.expr, &self.extents, V::BYTES);
         let parts = self.executor.assemble(&slices, most_bytes / element)?;
-        joined(self.kernel().program(), &self.expr, &self.extents, parts)
+        self.whole_list(joined(self.kernel().program(), &self.expr, &self.extents, parts)?)
+    }
+
+    /// Returns a result without splits.
+    fn whole_list(&self, list: Coo<V>) -> Result<Coo<V>, CoreError> {
+        whole_list(list, &self.expr.output, (&self.splits, &self.extents))
     }
 
     /// Tells whether the output is assembled: [`Contraction::assemble`] computes it.
@@ -301,11 +322,10 @@ impl<V: Value> Contraction<V> {
     /// Returns the result as a dense tensor; `None` if it has the sparse operand's pattern.
     pub fn dense(&self, output: &Matrix<V>) -> Option<DenseTensor<V>> {
         let dense = self.kernel().program().addressing == Addressing::Coordinates;
-        let block = self.block();
-        let shape: Vec<usize> = block.iter().map(|&(_, extent)| extent as usize).collect();
-        let stored: Vec<Index> = block.iter().map(|&(index, _)| index).collect();
-        let axes = positions(&self.expr.output.indices, &stored);
-        dense.then(|| unpack(output, &shape).permuted_axes(IxDyn(&axes)))
+        let whole = self.whole(&self.expr.output);
+        let shape: Vec<usize> = whole.iter().map(|&index| self.extent(index) as usize).collect();
+        let axes = axes(self.block().into_iter(), &whole, &self.splits);
+        dense.then(|| unpack(output, &axes, &shape))
     }
 
     /// Returns the result as a list of non-zeros; `None` if it is dense.
@@ -318,7 +338,7 @@ impl<V: Value> Contraction<V> {
     /// If the list is no tensor.
     pub fn pattern(&self, output: &Matrix<V>) -> Option<Result<Coo<V>, CoreError>> {
         let positions = self.kernel().program().addressing == Addressing::Positions;
-        positions.then(|| self.list(output))
+        positions.then(|| self.whole_list(self.list(output)?))
     }
 
     /// Dense operand number `operand`.
@@ -383,11 +403,6 @@ fn stored<V: Value>(
         LevelStorage { coords: level.coords.width(), pointers: width(&level.pointers), full }
     });
     Ok(storage.collect())
-}
-
-/// Returns where each of `wanted` stands in `indices`.
-fn positions(wanted: &[Index], indices: &[Index]) -> Vec<usize> {
-    wanted.iter().filter_map(|index| indices.iter().position(|i| i == index)).collect()
 }
 
 fn no_sparse(expr: &Expr) -> CoreError {

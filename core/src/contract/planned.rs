@@ -5,7 +5,8 @@ use std::sync::Arc;
 use decompose_formats::{Coo, Csf, ModeOrder, Value};
 
 use crate::autoschedule::OrderedCandidate;
-use crate::contract::{Contraction, Operand, Request, StoredTrees};
+use crate::contract::split::split_list;
+use crate::contract::{Contraction, Operand, StoredTrees};
 use crate::cost::Cost;
 use crate::error::CoreError;
 use crate::runtime::Toolchain;
@@ -32,10 +33,10 @@ pub struct Planned {
 }
 
 impl Planned {
-    /// Takes what a search on `base`, the problem of `request`, found.
-    pub fn of(request: &Request, base: &Problem, found: OrderedCandidate) -> Planned {
+    /// Takes what a search on the problem `base` found.
+    pub fn of(base: &Problem, found: OrderedCandidate) -> Planned {
         let problem = found.storage.problem(base);
-        let trees = trees(request, &problem);
+        let trees = trees(&problem);
         let OrderedCandidate { candidate, seconds, storing, side_bytes, .. } = found;
         let (schedule, cost) = (candidate.schedule, candidate.cost);
         Planned { trees, problem, schedule, cost, seconds, storing, side_bytes }
@@ -70,8 +71,11 @@ impl Planned {
         for (x, layout) in self.problem.sparse.iter().zip(&self.trees) {
             let at = lists.iter().position(|(input, _)| *input == x.input);
             let at = at.ok_or_else(|| CoreError::Internal("an operand without a list".into()))?;
-            let (_, list) = lists.swap_remove(at);
-            let Some(own) = operand(x.input) else {
+            let access = &self.problem.expr.inputs[x.input];
+            let list = split_list(lists.swap_remove(at).1, access, &self.problem)?;
+            let cut = self.problem.splits.iter().any(|own| x.levels.contains(&own.split.outer));
+            // Nothing else reads the tree of an operand that is cut.
+            let Some(own) = operand(x.input).filter(|_| !cut) else {
                 trees.push(build_tree(list, layout)?);
                 continue;
             };
@@ -110,10 +114,11 @@ fn build_tree<V: Value>(list: Coo<V>, layout: &TreeLayout) -> Result<Arc<Csf<V>>
     Ok(Arc::new(Csf::build(list, &layout.order)?.fuse(layout.fused)))
 }
 
-/// Returns the trees of the sparse operands of `problem`, whose levels are the modes of their inputs in `request`.
-pub fn trees(request: &Request, problem: &Problem) -> Vec<TreeLayout> {
+/// Returns the trees of the sparse operands of `problem`, whose levels are the modes of their inputs; both parts of an index
+/// that is cut count as modes.
+pub fn trees(problem: &Problem) -> Vec<TreeLayout> {
     let tree = |x: &SparseOperand| {
-        let indices = &request.expr.inputs[x.input].indices;
+        let indices = &problem.expr.inputs[x.input].indices;
         let mode = |level| indices.iter().position(|index| index == level);
         let modes: Option<Vec<usize>> = x.levels.iter().map(mode).collect();
         let order = modes.and_then(ModeOrder::new);

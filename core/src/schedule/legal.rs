@@ -36,7 +36,7 @@ pub enum Rule {
     /// 9. What is prefetched is a dense input, or an output into which tasks scatter.
     Prefetch = 9,
     /// 10. What lowering does not do: fused levels or blocks beside another sparse operand, bit slices
-    ///     of modes, fused levels above separate ones, sparse buffers, tiles, tasks of equal ranges of
+    ///     of modes, fused levels above separate ones, sparse buffers, tasks of equal ranges of
     ///     coordinates.
     Lowered = 10,
 }
@@ -74,12 +74,21 @@ impl Schedule {
     ///
     /// Never: what later rules take for granted, earlier ones check.
     pub fn verify(&self, problem: &Problem) -> Result<(), CoreError> {
+        self.check_splits(problem)?;
         let orders = self.check_nest(problem)?;
         self.check_layouts(problem, &orders)?;
         self.check_buffers(problem)?;
         self.check_parallel(problem, orders.last().map_or(&[][..], Vec::as_slice))?;
         self.check_prefetches(problem)?;
         self.check_lowered(problem)
+    }
+
+    fn check_splits(&self, problem: &Problem) -> Result<(), CoreError> {
+        let posed = problem.splits.iter().map(|cut| &cut.split);
+        match posed.eq(&self.splits) {
+            true => Ok(()),
+            false => broken(Rule::Loops, "other splits than those of the problem".into()),
+        }
     }
 
     fn check_prefetches(&self, problem: &Problem) -> Result<(), CoreError> {
@@ -259,9 +268,6 @@ impl Schedule {
         self.check_workspace(problem)?;
         if self.buffers.contains(&BufferKind::Sparse) {
             return broken(Rule::Lowered, "a sparse buffer".into());
-        }
-        if let Some(tile) = self.tiles.first() {
-            return broken(Rule::Lowered, format!("a tile of {}", tile.index));
         }
         if let Some(cut) = self.parallel.filter(|cut| cut.space == Space::Coordinate) {
             return broken(Rule::Lowered, format!("equal ranges of {} as tasks", cut.index));

@@ -1,7 +1,7 @@
 //! Schedules: every decision about how an expression is computed, and nothing else.
 //!
 //! A [`Problem`] is what is asked: an expression, the extents, what is known of the sparse
-//! operands.  A [`Schedule`] is an answer: path, loop nest, layouts, tiles, parallel loop,
+//! operands.  A [`Schedule`] is an answer: splits, path, loop nest, layouts, parallel loop,
 //! prefetches.  It is a plain value that prints, parses back, and is judged legal in one place,
 //! [`Schedule::verify`].  Searches make schedules; lowering never knows which one did.
 
@@ -11,6 +11,7 @@ mod infer;
 mod legal;
 mod pattern;
 mod problem;
+mod split;
 mod text;
 mod workspace;
 
@@ -28,11 +29,14 @@ pub(crate) use pattern::spread_pairs;
 pub use problem::{
     JoinCounts, OutputForm, Packing, Problem, SparseOperand, StoredTree, Storing, has_pattern_of,
 };
+pub use split::{Command, Split, SplitIndex, free_letter};
 pub use workspace::Workspace;
 
 /// All decisions about one kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Schedule {
+    /// The indices that are cut into pieces, whose parts everything else names.
+    pub splits: Vec<Split>,
     /// In which products the expression is computed.
     pub path: Path,
     /// Which loops run around them.
@@ -43,8 +47,6 @@ pub struct Schedule {
     pub buffers: Vec<BufferKind>,
     /// Where an assembled output is summed up.
     pub workspace: Option<Workspace>,
-    /// Dense loops cut into tiles that move outward.
-    pub tiles: Vec<Tile>,
     /// The loop that is cut into tasks.
     pub parallel: Option<Parallel>,
     /// Dense operands whose rows are prefetched.
@@ -152,15 +154,6 @@ pub enum BufferKind {
     Dense,
     /// A hash map from the coordinates that occur (Scorch's sparse workspaces).
     Sparse,
-}
-
-/// A dense loop cut into tiles; the loop over the tiles stands outside the nest.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Tile {
-    /// The index whose loop is cut.
-    pub index: Index,
-    /// Iterations a tile.
-    pub size: u64,
 }
 
 /// The parallel loop.

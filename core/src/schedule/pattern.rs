@@ -8,6 +8,7 @@ use decompose_formats::{Blocking, ModeSet};
 
 use crate::einsum::{Extents, Index, IndexSet};
 use crate::kernels::mode_index;
+use crate::schedule::Split;
 use crate::small_map::SmallMap;
 
 /// Counts of distinct coordinate tuples: `nnz(X_S)` for sets `S` of indices.
@@ -102,7 +103,7 @@ impl Pattern {
     /// recorded of the blocking, unless its blocks are ranges, of which that is estimated.
     pub fn in_blocks(&self, blocking: &Blocking) -> Option<Pattern> {
         let inside: Vec<(IndexSet, u64)> = match blocking.ranges() {
-            Some((mode, count)) => self.in_ranges(mode_index(mode), count),
+            Some((mode, count)) => self.in_ranges(mode_index(mode), u64::from(count), Index::BLOCK),
             None => self.blocks.get(blocking)?.iter().map(|(&set, &count)| (set, count)).collect(),
         };
         let counts = Arc::new(self.counts().chain(inside).collect());
@@ -111,23 +112,44 @@ impl Pattern {
         Some(Pattern { counts, coverages, changes, ranged, ..Pattern::default() })
     }
 
-    /// Estimates the pairs of a tuple and one of `count` ranges of `index`: of other indices as if their
-    /// non-zeros fell into the ranges at random, and no more than the tuples that have `index` too.
-    fn in_ranges(&self, index: Index, count: u32) -> Vec<(IndexSet, u64)> {
+    /// Returns the pattern of the tensor with an index cut into `pieces` of `size` coordinates.
+    ///
+    /// Tuples with both parts are those with the whole index.  Tuples with one part are estimated: with the outer one as
+    /// for ranges, with the inner one as many as fit.
+    pub(super) fn split(
+        &self,
+        split: &Split,
+        (size, pieces): (u64, u64),
+        extents: &Extents,
+    ) -> Pattern {
+        let Split { index, outer, .. } = *split;
+        let own = IndexSet::EMPTY.with(index);
+        let ranges = self.in_ranges(index, pieces, outer);
+        let inner = self.counts().map(|(set, tuples)| match set.contains(index) {
+            true => (set, tuples.min(self.count(set - own, extents).saturating_mul(size))),
+            false => (set, tuples),
+        });
+        let counts = Arc::new(inner.chain(ranges).collect());
+        Pattern { counts, coverages: Arc::clone(&self.coverages), ..Pattern::default() }
+    }
+
+    /// Estimates the pairs of a tuple and one of `count` ranges of `index`, which are numbered by `part`: of other indices
+    /// as if their non-zeros fell into the ranges at random, and no more than the tuples that have `index` too.
+    fn in_ranges(&self, index: Index, count: u64, part: Index) -> Vec<(IndexSet, u64)> {
         let all = self.counts.ascending.last().map_or(1, |&(_, most)| most);
         let pairs = |(set, tuples): (IndexSet, u64)| {
             let pairs = match set.contains(index) {
                 true => tuples,
                 false => {
-                    let spread = spread_pairs(tuples as f64, all as f64, f64::from(count));
+                    let spread = spread_pairs(tuples as f64, all as f64, count as f64);
                     let longer = self.counts.exact(set.with(index));
                     longer.unwrap_or(u64::MAX).min(spread.round() as u64)
                 }
             };
-            (set.with(Index::BLOCK), pairs)
+            (set.with(part), pairs)
         };
         let inside = self.counts().map(pairs);
-        inside.chain([(IndexSet::EMPTY.with(Index::BLOCK), u64::from(count))]).collect()
+        inside.chain([(IndexSet::EMPTY.with(part), count)]).collect()
     }
 
     /// Returns the index, as [`mode_index`] names a mode, of which the blocks are ranges; `None` without blocks,

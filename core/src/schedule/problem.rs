@@ -2,7 +2,7 @@
 
 use crate::einsum::{Access, Expr, Extents, Index, IndexSet};
 use crate::optimisation::Optimisations;
-use crate::schedule::{Pattern, infer};
+use crate::schedule::{Pattern, SplitIndex, infer};
 
 /// An expression with the facts that a search may use.
 #[derive(Clone, Debug)]
@@ -13,6 +13,8 @@ pub struct Problem {
     pub extents: Extents,
     /// The sparse operands, the leader first ([`Problem::leader`]); all others are dense.
     pub sparse: Vec<SparseOperand>,
+    /// The indices that are cut into pieces: the expression and the extents have both parts of each.
+    pub splits: Vec<SplitIndex>,
     /// How the output is stored.
     pub output: OutputForm,
     /// Who decides how dense operands are stored.
@@ -196,6 +198,7 @@ impl Problem {
             expr,
             extents,
             sparse,
+            splits: Vec::new(),
             packing: Packing::Suited,
             max_buffer_dims: MAX_BUFFER_DIMS.max(most.saturating_sub(1)),
             max_buffer_bytes: bytes,

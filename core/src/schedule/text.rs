@@ -9,6 +9,8 @@
 //! prefetch A3 16
 //! ```
 //!
+//! Lines `split k K 32` or `divide k K 8` come first; the lines below name both parts ([`Split`]).
+//!
 //! An assembled output has a line `workspace dense` or `workspace list`.
 //!
 //! Lines `loopfuse ...` and `reorder ...` behind `nest` restructure it, one after the other ([`Directive`]).
@@ -24,8 +26,8 @@ use crate::error::CoreError;
 use crate::nest::Forest;
 use crate::path::{Path, Source, Term};
 use crate::schedule::{
-    Branched, BufferKind, Conflict, Directive, Fusion, Layout, LayoutLevel, Parallel, Prefetch,
-    PrefetchOf, Schedule, Space, Tile, Workspace,
+    Branched, BufferKind, Command, Conflict, Directive, Fusion, Layout, LayoutLevel, Parallel,
+    Prefetch, PrefetchOf, Schedule, Space, Split, Workspace,
 };
 
 impl Schedule {
@@ -36,6 +38,9 @@ impl Schedule {
             // Writing to a string cannot fail.
             let _ = writeln!(text, "{key:<8} {rest}");
         };
+        for Split { index, outer, command, factor } in &self.splits {
+            line(&command.to_string(), format!("{index} {outer} {factor}"));
+        }
         let names = expr.operand_names();
         let source = |source: &Source| match *source {
             Source::Input(input) => names[input].clone(),
@@ -55,9 +60,6 @@ impl Schedule {
         }
         if let Some(workspace) = self.workspace {
             line("workspace", workspace_text(workspace).to_owned());
-        }
-        for tile in &self.tiles {
-            line("tile", format!("{} {}", tile.index, tile.size));
         }
         if let Some(parallel) = self.parallel {
             let (space, conflict) = (space_text(parallel.space), conflict_text(parallel.conflict));
@@ -81,17 +83,19 @@ impl Schedule {
     /// [`CoreError::ScheduleText`] with the line and what is wrong with it.
     pub fn parse(text: &str, expr: &Expr) -> Result<Schedule, CoreError> {
         let mut schedule = Schedule {
+            splits: Vec::new(),
             path: Path { terms: Vec::new() },
             nest: Forest::default(),
             layouts: Vec::new(),
             buffers: Vec::new(),
             workspace: None,
-            tiles: Vec::new(),
             parallel: None,
             prefetches: Vec::new(),
         };
         // Branches keep their sides from one directive to the next.
         let mut branched = None;
+        // The lines below a split name both parts of its index.
+        let mut expr = expr.clone();
         for (number, line) in text.lines().enumerate() {
             let line = line.trim();
             if line.is_empty() || line.starts_with('#') {
@@ -99,8 +103,9 @@ impl Schedule {
             }
             let (key, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
             let decided = match key {
-                "loopfuse" | "reorder" => restructure(&mut schedule, &mut branched, line, expr),
-                _ => decide(&mut schedule, key, rest.trim(), expr),
+                "loopfuse" | "reorder" => restructure(&mut schedule, &mut branched, line, &expr),
+                "split" | "divide" => cut(&mut schedule, line, &mut expr),
+                _ => decide(&mut schedule, key, rest.trim(), &expr),
             };
             decided.map_err(|why| CoreError::ScheduleText {
                 line: number + 1,
@@ -110,6 +115,24 @@ impl Schedule {
         }
         Ok(schedule)
     }
+}
+
+/// Adds the split of a line, whose parts the expression has from then on.
+fn cut(schedule: &mut Schedule, line: &str, expr: &mut Expr) -> Result<(), String> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let [key, index, outer, factor] = words.as_slice() else {
+        return Err("write: split INDEX OUTER SIZE, or divide INDEX OUTER NUMBER".into());
+    };
+    if !schedule.path.terms.is_empty() {
+        return Err("the path above it names whole indices; splits come first".into());
+    }
+    let command = if *key == "split" { Command::Split } else { Command::Divide };
+    let factor = factor.parse().map_err(|_| format!("`{factor}` is no number"))?;
+    let (index, outer) = (parse_index(index)?, parse_index(outer)?);
+    let split = Split { index, outer, command, factor };
+    *expr = split.cut_all(expr);
+    schedule.splits.push(split);
+    Ok(())
 }
 
 /// Applies the directive of a line to the nest of the lines above.
@@ -142,10 +165,6 @@ fn decide(schedule: &mut Schedule, key: &str, rest: &str, expr: &Expr) -> Result
         ("buffer", ["sparse"]) => schedule.buffers.push(BufferKind::Sparse),
         ("workspace", ["dense"]) => schedule.workspace = Some(Workspace::Dense),
         ("workspace", ["list"]) => schedule.workspace = Some(Workspace::List),
-        ("tile", [index, size]) => {
-            let size = size.parse().map_err(|_| format!("`{size}` is not a size"))?;
-            schedule.tiles.push(Tile { index: parse_index(index)?, size });
-        }
         ("parallel", [index, name, conflict]) => {
             let conflict = CONFLICTS.into_iter().find(|c| conflict_text(*c) == *conflict);
             let space = SPACES.into_iter().find(|s| space_text(*s) == *name);

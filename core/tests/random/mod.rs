@@ -3,12 +3,14 @@
 
 use std::fmt;
 
-use decompose_core::autoschedule::{Scheduler, default_scheduler};
+use decompose_core::autoschedule::{LevelOrder, Scheduler, Storage, default_scheduler};
 use decompose_core::contract::ResultForm;
 use decompose_core::cost::Family;
 use decompose_core::einsum::{Access, Expr, Index, IndexSet};
 use decompose_core::path::Path;
-use decompose_core::schedule::{OutputForm, Pattern, Problem, Schedule, SparseOperand};
+use decompose_core::schedule::{
+    Command, OutputForm, Pattern, Problem, Schedule, SparseOperand, Split, free_letter,
+};
 use decompose_core::sweep::TreeLayout;
 use decompose_formats::{Coo, DenseTensor, ModeOrder};
 use ndarray::IxDyn;
@@ -27,6 +29,8 @@ const LONG_INDICES: usize = 9;
 pub(crate) struct Case {
     pub(crate) seed: u64,
     pub(crate) expr: Expr,
+    /// How indices are cut; trees and the schedule are over the parts.
+    pub(crate) splits: Vec<Split>,
     pub(crate) sparse: Coo<f64>,
     /// The other sparse operands, which follow the first among the inputs, with the orders of their levels.
     pub(crate) beside: Vec<(Coo<f64>, ModeOrder)>,
@@ -86,6 +90,7 @@ impl Case {
         Case {
             seed,
             expr,
+            splits: Vec::new(),
             sparse,
             beside: Vec::new(),
             dense,
@@ -133,6 +138,12 @@ impl Case {
             DenseTensor::from_shape_fn(IxDyn(&shape), |_| draw.real())
         });
         let dense = dense.collect();
+        let splits = splits(&expr, extents, draw);
+        let whole = expr;
+        let natural: Vec<ModeOrder> =
+            whole.inputs[..count].iter().map(|x| ModeOrder::natural(x.indices.len())).collect();
+        let base = joined_problem(&whole, extents, &natural).split(&splits).expect("legal splits");
+        let expr = &base.expr;
         // After a few tries all levels and loops follow one order of the indices.
         for attempt in 0..40 {
             let all = draw.shuffled(expr.all().iter().collect::<Vec<_>>());
@@ -150,7 +161,7 @@ impl Case {
                 })
                 .collect();
             let global = if attempt > 20 { Some(&all[..]) } else { None };
-            let mut problem = joined_problem(&expr, extents, &orders);
+            let mut problem = stored_as(&base, &orders);
             let assembles = draw.below(2) == 0 && !expr.output.indices.is_empty();
             let result = if assembles { ResultForm::Sparse } else { ResultForm::Dense };
             if assembles && !problem.has_pattern_output() {
@@ -159,8 +170,9 @@ impl Case {
             let drawn = match scheduler {
                 Some(scheduler) => searched(scheduler, &problem, draw),
                 None => {
-                    let lines = joined_lines((&expr, problem.output), (&orders, global), draw);
-                    let schedule = Schedule::parse(&lines, &expr).expect("a schedule");
+                    let lines = joined_lines((expr, problem.output), (&orders, global), draw);
+                    let lines = with_splits(&splits, &lines);
+                    let schedule = Schedule::parse(&lines, &whole).expect("a schedule");
                     schedule.verify(&problem).is_ok().then_some(schedule)
                 }
             };
@@ -168,7 +180,8 @@ impl Case {
                 let sparse = lists.remove(0);
                 let tree = TreeLayout::new(orders[0].clone(), 1);
                 let beside = lists.into_iter().zip(orders.into_iter().skip(1)).collect();
-                return Case { seed, expr, sparse, beside, dense, tree, schedule, result };
+                let expr = whole;
+                return Case { seed, expr, splits, sparse, beside, dense, tree, schedule, result };
             }
         }
         panic!("case {seed}: no legal schedule for {expr}");
@@ -184,19 +197,26 @@ impl Case {
             DenseTensor::from_shape_fn(IxDyn(&shape), |_| draw.real())
         });
         let dense = dense.collect();
+        let natural = ModeOrder::natural(expr.inputs[0].indices.len());
+        let splits = splits(&expr, extents, draw);
+        let whole = expr;
+        let base = problem(&whole, extents, &natural, 1).split(&splits).expect("legal splits");
+        let expr = &base.expr;
         let order = expr.inputs[0].indices.len();
         let modes = draw.shuffled((0..order).collect());
         let fused = if order > 2 { 1 + draw.below(order as u64 - 1) as usize } else { 1 };
         let order = ModeOrder::new(modes).expect("an order");
         // Fused levels forbid many nests: after a few tries the tree is plain.
         for fused in std::iter::repeat_n(fused, 8).chain([1]) {
-            let lines = schedule_lines(&expr, &order, fused, draw);
-            let schedule = Schedule::parse(&lines, &expr).expect("a schedule");
-            if schedule.verify(&problem(&expr, extents, &order, fused)).is_ok() {
+            let lines = with_splits(&splits, &schedule_lines(expr, &order, fused, draw));
+            let schedule = Schedule::parse(&lines, &whole).expect("a schedule");
+            let stored = TreeLayout::new(order.clone(), fused);
+            if schedule.verify(&stored_as_trees(&base, &[stored])).is_ok() {
                 let tree = TreeLayout::new(order, fused);
                 let beside = Vec::new();
                 let result = ResultForm::Dense;
-                return Case { seed, expr, sparse, beside, dense, tree, schedule, result };
+                let expr = whole;
+                return Case { seed, expr, splits, sparse, beside, dense, tree, schedule, result };
             }
         }
         panic!("case {seed}: no legal schedule for {expr}");
@@ -229,6 +249,48 @@ fn joined_problem(expr: &Expr, extents: &[u64; Index::COUNT], orders: &[ModeOrde
         SparseOperand { input, levels, fused: 1, pattern: Pattern::default() }
     });
     unbounded(Problem::joining(expr.clone(), extents, sparse.collect()))
+}
+
+/// Returns `base` with its sparse operands stored in `orders`.
+fn stored_as(base: &Problem, orders: &[ModeOrder]) -> Problem {
+    let trees: Vec<TreeLayout> =
+        orders.iter().map(|order| TreeLayout::new(order.clone(), 1)).collect();
+    stored_as_trees(base, &trees)
+}
+
+/// Returns `base` with its sparse operands stored as `trees`.
+pub(crate) fn stored_as_trees(base: &Problem, trees: &[TreeLayout]) -> Problem {
+    let operands = base.sparse.iter().zip(trees).map(|(x, tree)| {
+        let indices = &base.expr.inputs[x.input].indices;
+        let levels = tree.order.modes().iter().map(|&mode| indices[mode]).collect();
+        (x.input, LevelOrder { levels, fused: tree.fused })
+    });
+    unbounded(Storage { operands: operands.collect() }.problem(base))
+}
+
+/// Cuts up to two indices, in half of the cases none.
+fn splits(expr: &Expr, extents: &[u64; Index::COUNT], draw: &mut Draw) -> Vec<Split> {
+    let mut taken = expr.all();
+    let mut splits = Vec::new();
+    for index in draw.shuffled(expr.all().iter().collect::<Vec<_>>()) {
+        let extent = extents[index.number()];
+        if splits.len() < 2 && extent > 2 && draw.below(4) == 0 {
+            let outer = free_letter(index, taken).expect("a letter");
+            taken = taken.with(outer);
+            let (command, factor) = match draw.below(2) {
+                0 => (Command::Split, 2 + draw.below(extent - 2)),
+                _ => (Command::Divide, 2 + draw.below(extent.div_ceil(2) - 1)),
+            };
+            splits.push(Split { index, outer, command, factor });
+        }
+    }
+    splits
+}
+
+/// Puts the lines of splits before those of a schedule.
+fn with_splits(splits: &[Split], lines: &str) -> String {
+    let all = splits.iter().map(|split| format!("{split}\n"));
+    all.collect::<String>() + lines
 }
 
 /// Lifts the bounds on buffers.

@@ -187,7 +187,7 @@ impl<'a> Chooser<'a> {
     }
 
     fn pick(&self, found: OrderedCandidate) -> Pick {
-        Pick::of(self.request, &self.base, found)
+        Pick::of(&self.base, found)
     }
 
     /// Judges a schedule on the trees of its layouts, whatever its buffers take.
@@ -201,19 +201,20 @@ impl<'a> Chooser<'a> {
 
     /// Judges a schedule on the trees of its layouts.
     fn judge(&self, schedule: Schedule, bounds: Bounds) -> Result<Pick, CoreError> {
-        let stored = schedule.layouts.iter().zip(&self.base.sparse).map(|(layout, only)| {
+        let base = self.base.split(&schedule.splits)?;
+        let stored = schedule.layouts.iter().zip(&base.sparse).map(|(layout, only)| {
             let (levels, fused) = layout.as_tree()?;
             let input = layout.input.unwrap_or(only.input);
-            let own = self.base.sparse.iter().find(|x| x.input == input)?;
+            let own = base.sparse.iter().find(|x| x.input == input)?;
             let same = levels.len() == own.levels.len()
                 && levels.iter().all(|level| own.levels.contains(level));
             same.then_some((input, LevelOrder { levels, fused }))
         });
         let operands: Vec<(usize, LevelOrder)> = stored.flatten().collect();
         // Layouts that are no trees are refused by the rules, on whatever trees.
-        let mut problem = match operands.len() == self.base.sparse.len() {
-            true => Storage { operands }.problem(&self.base),
-            false => self.base.clone(),
+        let mut problem = match operands.len() == base.sparse.len() {
+            true => Storage { operands }.problem(&base),
+            false => base,
         };
         // The schedule says whether a result without a pattern is assembled.
         if !problem.has_pattern_output() {
@@ -223,7 +224,7 @@ impl<'a> Chooser<'a> {
         if bounds == Bounds::Lifted {
             (problem.max_buffer_dims, problem.max_buffer_bytes) = NO_BOUNDS;
         }
-        let trees = trees(self.request, &problem);
+        let trees = trees(&problem);
         schedule.verify(&problem)?;
         let cost = estimate(&problem, &schedule, &self.machine);
         let threads = self.machine.threads;

@@ -3,6 +3,7 @@
 use crate::autoschedule::partition::mapping::{LoopId, Mapping, Units};
 use crate::autoschedule::partition::space::IterationSpace;
 use crate::autoschedule::partition::split_schedule::SplitSchedule;
+use crate::autoschedule::partition::strategies::fixed_part;
 use crate::cost::Machine;
 use crate::einsum::{Extents, Index};
 
@@ -119,7 +120,7 @@ fn is_legal(
         let part = &split.loops[one.place()];
         let command = split.groups[part.group].command?;
         let factor = setting.factors.get(split.factor_of(part.group)?)?;
-        (command.fixed() == part.part).then_some(*factor)
+        (fixed_part(command) == part.part).then_some(*factor)
     };
     // 1. A factor cuts its index in several pieces of several elements.
     let cuts = |(group, one): (usize, &crate::autoschedule::partition::Group)| {

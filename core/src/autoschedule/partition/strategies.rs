@@ -7,33 +7,13 @@
 //!
 //! Either loop can number the chunks.  Chunks that `x0` numbers are contiguous, those of `x1` are strided.
 
-use std::fmt;
+pub use crate::schedule::Command;
 
-/// A command that cuts a loop in two.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Command {
-    /// The inner loop has a fixed number of iterations.
-    Split,
-    /// The outer loop has a fixed number of iterations.
-    Divide,
-}
-
-impl Command {
-    /// Returns the loop whose number of iterations is the factor.
-    pub fn fixed(self) -> Part {
-        match self {
-            Command::Split => Part::Inner,
-            Command::Divide => Part::Outer,
-        }
-    }
-}
-
-impl fmt::Display for Command {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Command::Split => "split",
-            Command::Divide => "divide",
-        })
+/// The part of a cut loop whose number of iterations is the factor.
+pub(super) fn fixed_part(command: Command) -> Part {
+    match command {
+        Command::Split => Part::Inner,
+        Command::Divide => Part::Outer,
     }
 }
 
@@ -130,7 +110,7 @@ impl Strategy {
     /// ```
     pub fn count(self) -> Known {
         match self.command() {
-            Some(command) if command.fixed() == self.chunk_loop() => Known::Fixed,
+            Some(command) if fixed_part(command) == self.chunk_loop() => Known::Fixed,
             _ => Known::DataDependent,
         }
     }
@@ -138,7 +118,7 @@ impl Strategy {
     /// Tells whether the size of the chunks is known.
     pub fn size(self) -> Known {
         match self.command() {
-            Some(command) if command.fixed() == self.chunk_loop() => Known::DataDependent,
+            Some(command) if fixed_part(command) == self.chunk_loop() => Known::DataDependent,
             _ => Known::Fixed,
         }
     }

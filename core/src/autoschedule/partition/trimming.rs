@@ -8,7 +8,7 @@ use crate::autoschedule::partition::mapping::{
 };
 use crate::autoschedule::partition::parameters::Parameters;
 use crate::autoschedule::partition::split_schedule::SplitSchedule;
-use crate::autoschedule::partition::strategies::Part;
+use crate::autoschedule::partition::strategies::{Part, fixed_part};
 use crate::schedule::Space;
 
 /// A trimming pass.
@@ -121,7 +121,7 @@ impl<'a> Scene<'a> {
     /// Tells whether the number of iterations of a loop is a factor.
     pub fn is_fixed(&self, one: LoopId) -> bool {
         let command = self.split.groups[self.group(one)].command;
-        command.is_some_and(|command| command.fixed() == self.part(one))
+        command.is_some_and(|command| fixed_part(command) == self.part(one))
     }
 }
 
@@ -137,7 +137,7 @@ fn around(
     let needs = match (group.command, group.space) {
         (None, _) => true,
         (Some(_), Space::Position) if positions == PositionLoops::Both => true,
-        (Some(command), Space::Position) => one.part != command.fixed(),
+        (Some(command), Space::Position) => one.part != fixed_part(command),
         // Chunks of coordinates are known before; the positions inside them are searched for.
         (Some(_), Space::Coordinate) => one.part == Part::Inner,
     };
