@@ -60,7 +60,7 @@ fn times(
     let limits = SearchLimits::default();
     let found = default_scheduler().search_storages(&base, &storages(&base), &machine, &limits)?;
     let best = &found.candidates[0];
-    let problem = best.storage.problem(&base);
+    let problem = best.problem(&base);
     let trees = problem.sparse.iter().map(|x| {
         let modes = &base.expr.inputs[x.input].indices;
         let order = x.levels.iter().filter_map(|level| modes.iter().position(|m| m == level));

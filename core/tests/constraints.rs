@@ -67,11 +67,11 @@ fn the_search_finds_fused_nests_of_the_networks() {
         assert!(solved.bound <= 1 && solved.gain >= 1.0 && solved.solutions > 10, "{name}");
         assert!(found.candidates.is_sorted_by(|a, b| a.seconds <= b.seconds), "{name}");
         for best in &found.candidates {
-            let posed = best.storage.problem(&problem);
+            let posed = best.problem(&problem);
             best.candidate.schedule.verify(&posed).expect("a legal schedule");
         }
         let best = &found.candidates[0];
-        let posed = best.storage.problem(&problem);
+        let posed = best.problem(&problem);
         let explained = explain(&posed, &best.candidate.schedule).expect("a solution");
         assert_eq!(explained.system.check(&explained.solution), Ok(()), "{name}");
         // Every operand is laid out as its loops run.
@@ -257,7 +257,7 @@ fn z3_finds_schedules_with_the_least_bound() {
             found.unwrap_or_else(|why| panic!("{name}: {why}"))
         });
         for found in &theirs.candidates {
-            let posed = found.storage.problem(&problem);
+            let posed = found.problem(&problem);
             found.candidate.schedule.verify(&posed).expect("a legal schedule");
         }
         assert_eq!(theirs.report.scheduler, "const-z3");

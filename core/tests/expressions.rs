@@ -125,13 +125,14 @@ fn check(case: &Case, toolchains: &[&Toolchain], pools: &[ThreadPool]) {
     let layouts: Vec<TreeLayout> = std::iter::once(case.tree.clone()).chain(beside).collect();
     let base = request.problem_on(&[]).split(&case.splits).expect("legal splits");
     let problem = random::stored_as_trees(&base, &layouts);
+    let problem = problem.split(&case.pieces).expect("legal pieces");
     let lists = std::iter::once(sparse).chain(case.beside.iter().map(|(list, _)| list));
     let tree = |((list, layout), x): ((&Coo<f64>, &TreeLayout), &Access)| {
         let list = split_list(list.clone(), x, &problem).expect("memory");
         Arc::new(Csf::build(list, &layout.order).expect("a tree").fuse(layout.fused))
     };
     let trees: Vec<Arc<Csf<f64>>> =
-        lists.zip(&layouts).zip(&problem.expr.inputs).map(tree).collect();
+        lists.zip(&layouts).zip(&problem.stored_expr().inputs).map(tree).collect();
     for toolchain in toolchains {
         for pool in pools {
             let got = pool.install(|| run(case, &problem, &trees, toolchain));

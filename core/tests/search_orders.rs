@@ -80,7 +80,7 @@ fn candidates_are_ranked_across_orders_and_fit_theirs() {
     assert!(orders.len() > 24, "plain and fused orders");
     assert!(found.report.paths >= 15 * orders.len());
     for one in &found.candidates {
-        let problem = one.storage.problem(&problem);
+        let problem = one.problem(&problem);
         let (schedule, cost) = (&one.candidate.schedule, &one.candidate.cost);
         schedule.verify(&problem).expect("a legal schedule");
         let threaded = on_threads(&problem, schedule, cost, &machine(), 2);
@@ -111,7 +111,7 @@ fn every_scheduler_chooses_among_the_ways_to_store_the_operands() {
                 let found = one.search_storages(&problem, allowed, &machine(), &limits);
                 for found in found.expect("a schedule").candidates {
                     assert!(allowed.contains(&found.storage), "{} {name}", one.name());
-                    let posed = found.storage.problem(&problem);
+                    let posed = found.problem(&problem);
                     found.candidate.schedule.verify(&posed).expect("a legal schedule");
                 }
             }

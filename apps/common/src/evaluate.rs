@@ -68,7 +68,7 @@ pub fn values_at(
     let (extents, coords, numbers) = list.into_parts();
     let ones: Array<f64> = vec![1.0; count].into();
     let tree = Csf::build(Coo::new(extents, coords, ones)?, &order)?.fuse(stored.fused);
-    let (posed, schedule) = (best.storage.problem(&problem), &best.candidate.schedule);
+    let (posed, schedule) = (best.problem(&problem), &best.candidate.schedule);
     let mut contraction = Contraction::build(&posed, schedule, Arc::new(tree), toolchain)?;
     let packed = operands.into_iter().enumerate().map(|(at, o)| contraction.pack(at, &o));
     let packed: Vec<Matrix<f64>> = packed.collect::<Result<_, CoreError>>()?;

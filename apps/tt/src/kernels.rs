@@ -389,7 +389,7 @@ impl<V: Value> Kernels<V> {
             runs: 0,
             origin: "interpreted",
         };
-        Ok(Scheduled { problem: best.storage.problem(&problem), schedule, tree: at, note })
+        Ok(Scheduled { problem: best.problem(&problem), schedule, tree: at, note })
     }
 
     /// Makes a kernel as it was scheduled.

@@ -7,7 +7,7 @@ use crate::nest::Forest;
 use crate::path::Path;
 use crate::schedule::{
     BufferKind, Conflict, Layout, MOST_WORKSPACE_CELLS, OutputForm, Parallel, Problem, Schedule,
-    Space, Workspace,
+    Space, Vectors, Workspace,
 };
 
 /// Completes a nest: CSF layouts as the problem gives them, dense buffers, the root loop parallel
@@ -36,7 +36,8 @@ pub fn finish(problem: &Problem, path: Path, nest: Forest, machine: &Machine) ->
         }
     });
     let splits = problem.splits.iter().map(|cut| cut.split).collect();
-    Schedule { splits, path, nest, layouts, buffers, workspace, parallel, prefetches }
+    let vectors = Vectors::All;
+    Schedule { splits, path, nest, layouts, buffers, workspace, parallel, vectors, prefetches }
 }
 
 fn parallel(problem: &Problem, orders: &[Vec<Index>]) -> Option<Parallel> {
@@ -55,5 +56,5 @@ fn parallel(problem: &Problem, orders: &[Vec<Index>]) -> Option<Parallel> {
     } else {
         Conflict::Owner
     };
-    Some(Parallel { index: first, space: Space::Position, conflict })
+    Some(Parallel { index: first, space: Space::Position, conflict, tasks: None })
 }

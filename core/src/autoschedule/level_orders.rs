@@ -11,11 +11,12 @@ use std::time::Instant;
 
 use rayon::prelude::{IntoParallelRefIterator, ParallelIterator};
 
+use crate::autoschedule::tiling::{Tiled, tiled};
 use crate::autoschedule::{Candidate, Scheduler, SearchLimits, SearchOutcome, SearchReport};
 use crate::cost::{Machine, on_threads, storing_seconds};
 use crate::einsum::{Extents, Index, IndexSet};
 use crate::error::CoreError;
-use crate::schedule::{OutputForm, Pattern, Problem, SparseOperand, has_pattern_of};
+use crate::schedule::{OutputForm, Pattern, Problem, SparseOperand, Split, has_pattern_of};
 
 /// How a sparse operand may be stored.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -52,6 +53,23 @@ impl Storage {
         let assembled = problem.output == OutputForm::Assembled && !posed.has_pattern_output();
         let output = if assembled { OutputForm::Assembled } else { posed.output };
         Problem { sparse: posed.sparse, output, ..problem.clone() }
+    }
+}
+
+impl Storage {
+    /// Returns `problem` with indices cut as `splits` say and its sparse operands stored so; levels may have the pieces of
+    /// positions among them or not.
+    ///
+    /// # Errors
+    ///
+    /// [`CoreError::Split`] if an index cannot be cut.
+    pub fn problem_with(&self, problem: &Problem, splits: &[Split]) -> Result<Problem, CoreError> {
+        let (pieces, parts): (Vec<Split>, Vec<Split>) =
+            splits.iter().partition(|split| split.cuts_positions());
+        let numbers = |index: &Index| pieces.iter().any(|split| split.outer == *index);
+        let mut stored = self.clone();
+        stored.operands.iter_mut().for_each(|(_, order)| order.levels.retain(|i| !numbers(i)));
+        stored.problem(&problem.split(&parts)?).split(&pieces)
     }
 }
 
@@ -131,6 +149,16 @@ impl OrderedCandidate {
     pub fn total(&self) -> f64 {
         self.seconds + self.storing
     }
+
+    /// Returns `base`, of which the search was asked, with its operands stored and its indices cut as the candidate says.
+    ///
+    /// # Panics
+    ///
+    /// If `base` is another problem.
+    pub fn problem(&self, base: &Problem) -> Problem {
+        let cut = self.storage.problem_with(base, &self.candidate.schedule.splits);
+        cut.expect("the splits of a candidate were judged")
+    }
 }
 
 /// What a search over orders found.
@@ -199,13 +227,13 @@ pub(super) fn search_each<S: Scheduler + ?Sized>(
     let mut candidates = Vec::new();
     let mut report: Option<SearchReport> = None;
     let mut refused = None;
-    let limits = limits.shared(storages.len());
+    let shared = limits.shared(storages.len());
     // The results keep the order of `storages`.
     let searched: Vec<_> = storages
         .par_iter()
         .map(|storage| {
             let problem = storage.problem(problem);
-            let found = scheduler.search_within(&problem, machine, &limits)?;
+            let found = scheduler.search_within(&problem, machine, &shared)?;
             let OrdersFound { candidates, report } = on_storage(&problem, storage, found, machine);
             Ok((candidates, report))
         })
@@ -221,6 +249,7 @@ pub(super) fn search_each<S: Scheduler + ?Sized>(
         }
     }
     candidates.sort_by(|a, b| a.total().total_cmp(&b.total()));
+    with_tiles(problem, &mut candidates, machine, limits);
     match (report, refused) {
         (Some(report), _) => {
             let seconds = start.elapsed().as_secs_f64();
@@ -231,6 +260,25 @@ pub(super) fn search_each<S: Scheduler + ?Sized>(
             expr: problem.expr.to_string(),
             why: "no order of the levels was given".into(),
         }),
+    }
+}
+
+/// Puts the first of `candidates` with its dense loops in tiles before it, if tiles are allowed and worth it.
+pub(super) fn with_tiles(
+    problem: &Problem,
+    candidates: &mut Vec<OrderedCandidate>,
+    machine: &Machine,
+    limits: &SearchLimits,
+) {
+    let Some(best) = candidates.first().filter(|_| limits.tiles) else { return };
+    let Some(Tiled { problem, candidate }) =
+        tiled(&best.problem(problem), &best.candidate, machine)
+    else {
+        return;
+    };
+    let one = ordered(&problem, &best.storage, candidate, machine);
+    if one.total() < best.total() {
+        candidates.insert(0, one);
     }
 }
 

@@ -58,6 +58,8 @@ pub struct SearchLimits {
     pub max_work: u64,
     /// Seconds that a solver which is another program may take in all.  Default: 60.
     pub solver_seconds: f64,
+    /// Whether dense loops may be cut into tiles, where the storage of the operands is searched too.  Default: yes.
+    pub tiles: bool,
 }
 
 impl Default for SearchLimits {
@@ -69,6 +71,7 @@ impl Default for SearchLimits {
             max_nests: 32,
             max_work: 50_000,
             solver_seconds: 60.0,
+            tiles: true,
         }
     }
 }
@@ -94,9 +97,10 @@ impl SearchLimits {
     }
 
     /// Returns the limits of one of many searches for kernels of `operands` operands: the default for a few; of more, the
-    /// paths near the fewest flops, few enough that a search takes about a millisecond.
+    /// paths near the fewest flops, few enough that a search takes about a millisecond.  Without tiles: callers store
+    /// operands themselves.
     pub fn one_of_many(operands: usize) -> SearchLimits {
-        let all = SearchLimits::default();
+        let all = SearchLimits { tiles: false, ..SearchLimits::default() };
         if operands <= FEW_OPERANDS {
             return all;
         }

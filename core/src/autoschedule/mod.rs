@@ -19,6 +19,7 @@ mod scorch;
 pub mod smt;
 pub mod sparseauto;
 mod spttn;
+mod tiling;
 mod work;
 
 use decompose_formats::counted;

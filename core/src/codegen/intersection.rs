@@ -115,7 +115,10 @@ fn bounds(c: &Writer, at: TreeLevel) -> (String, String) {
     let Some(up) = level.checked_sub(1) else {
         return match tree {
             0 => c.bounds(0),
-            _ => ("0".into(), format!("task[{}]", 2 * c.program.levels().len() + tree - 1)),
+            _ => (
+                "0".into(),
+                format!("task[{}]", 2 * c.program.trees[0].stored().count() + tree - 1),
+            ),
         };
     };
     if tree == 0 {

@@ -3,7 +3,7 @@
 use crate::codegen::sizes::named;
 use crate::codegen::writer::{Writer, int_type, numbered};
 use crate::codegen::{assembled, intersection, vector};
-use crate::lower::{LevelParam, Program, TreeParam};
+use crate::lower::{LevelParam, Program};
 use crate::schedule::{Conflict, Fusion};
 
 /// The name of the function in every kernel.
@@ -82,9 +82,10 @@ impl Writer<'_> {
             c.line(&format!("const {kind} *restrict {name} = in[{slot}];"));
             slot += 1;
         };
-        for (tree, TreeParam { levels, .. }) in self.program.trees.iter().enumerate() {
+        for (tree, param) in self.program.trees.iter().enumerate() {
             let of = numbered(tree);
-            for (at, level) in levels.iter().enumerate() {
+            let levels: Vec<&LevelParam> = param.stored().collect();
+            for (at, &level) in levels.iter().enumerate() {
                 let LevelParam { index, storage, fusion, .. } = level;
                 bind(self, int_type(storage.coords), &format!("coord{of}_{index}"));
                 if at + 1 < levels.len() && *fusion == Fusion::Separate {

@@ -1,9 +1,16 @@
-//! Loops over the levels of the first sparse operand.
+//! Loops over the levels of the first sparse operand, and over pieces of their nodes.
+//!
+//! ```c
+//! const uint64_t first_J = child_i[at_i], last_J = child_i[at_i + 1], size_J = 8;
+//! for (uint64_t at_J = first_J; at_J < last_J; at_J += size_J) {
+//!     const uint64_t from_j = at_J, to_j = smaller(at_J + size_J, last_J);
+//!     for (uint64_t at_j = from_j, end_j = to_j; at_j < end_j; ++at_j) ...
+//! ```
 
 use crate::codegen::writer::Writer;
 use crate::einsum::Index;
-use crate::lower::{Addressing, Place};
-use crate::schedule::{Conflict, Fusion};
+use crate::lower::{Addressing, LevelParam, Pieces, Place, Stmt};
+use crate::schedule::{Chunks, Command, Conflict, Fusion};
 
 impl Writer<'_> {
     /// Opens the loop over the nodes of `level` and binds the coordinate.
@@ -14,12 +21,63 @@ impl Writer<'_> {
             self.line(&format!("const uint64_t at_{index} = at_{up};"));
         } else {
             let (begin, end) = self.bounds(level);
+            let next = match self.stride_of_nodes(level) {
+                Some(stride) => format!("at_{index} += {stride}"),
+                None => format!("++at_{index}"),
+            };
             self.open(&format!(
                 "for (uint64_t at_{index} = {begin}, end_{index} = {end}; \
-                 at_{index} < end_{index}; ++at_{index}) {{"
+                 at_{index} < end_{index}; {next}) {{"
             ));
         }
         self.bind_node(level);
+    }
+
+    /// Writes the loop over the pieces of the nodes of the level below, around `body`.
+    pub(super) fn pieces(&mut self, level: usize, pieces: Pieces, body: &[Stmt]) {
+        let (outer, (begin, end)) = (self.program.levels()[level].index, self.bounds(level));
+        let inner = self.program.levels()[level + 1].index;
+        let Pieces { command, factor, chunks } = pieces;
+        self.open("{");
+        self.line(&format!("const uint64_t first_{outer} = {begin};"));
+        self.line(&format!("const uint64_t last_{outer} = larger({end}, first_{outer});"));
+        let nodes = format!("(last_{outer} - first_{outer})");
+        let size = match command {
+            Command::Split => factor.to_string(),
+            Command::Divide => format!("larger(1, {nodes} / {factor} + ({nodes} % {factor} != 0))"),
+        };
+        self.line(&format!("const uint64_t size_{outer} = {size};"));
+        let (until, next, to) = match chunks {
+            Chunks::Contiguous => (
+                format!("last_{outer}"),
+                format!("at_{outer} += size_{outer}"),
+                format!("smaller(at_{outer} + size_{outer}, last_{outer})"),
+            ),
+            Chunks::Strided => (
+                format!("smaller(first_{outer} + size_{outer}, last_{outer})"),
+                format!("++at_{outer}"),
+                format!("last_{outer}"),
+            ),
+        };
+        self.open(&format!(
+            "for (uint64_t at_{outer} = first_{outer}; at_{outer} < {until}; {next}) {{"
+        ));
+        self.line(&format!("const uint64_t from_{inner} = at_{outer}, to_{inner} = {to};"));
+        self.stmts(body);
+        self.close();
+        self.close();
+    }
+
+    /// The distance of the nodes of `level` in a piece, if they are no neighbours.
+    pub(super) fn stride_of_nodes(&self, level: usize) -> Option<String> {
+        let up = self.program.levels()[level.checked_sub(1)?];
+        let pieces = up.pieces.filter(|pieces| pieces.chunks == Chunks::Strided);
+        pieces.map(|_| format!("size_{}", up.index))
+    }
+
+    /// Which of the stored levels `level` is.
+    fn stored_place(&self, level: usize) -> usize {
+        self.program.trees.first().map_or(level, |tree| tree.stored_place(level))
     }
 
     /// The index of the level above if one position loop runs over both.
@@ -33,15 +91,20 @@ impl Writer<'_> {
     fn position_loop(&self, level: usize) -> (Index, usize) {
         let first = (0..=level).rev().find(|&at| self.fused_above(at).is_none());
         let first = first.expect("nothing is above the first level");
-        (self.program.levels()[first].index, 2 * first + 1)
+        (self.program.levels()[first].index, 2 * self.stored_place(first) + 1)
     }
 
     /// The first node of `level` below the current one above, and one past the last.
     pub(super) fn bounds(&self, level: usize) -> (String, String) {
-        let (low, high) = (2 * level, 2 * level + 1);
-        match level.checked_sub(1).map(|up| self.program.levels()[up].index) {
+        let stored = self.stored_place(level);
+        let (low, high) = (2 * stored, 2 * stored + 1);
+        match level.checked_sub(1).map(|up| self.program.levels()[up]) {
             None => (format!("task[{low}]"), format!("task[{high}]")),
-            Some(up) => {
+            Some(up) if up.pieces.is_some() => {
+                let index = self.program.levels()[level].index;
+                (format!("from_{index}"), format!("to_{index}"))
+            }
+            Some(LevelParam { index: up, .. }) => {
                 let children = |next: &str| format!("child_{up}[at_{up}{next}]");
                 let begin = format!("larger(task[{low}], {})", children(""));
                 (begin, format!("smaller(task[{high}], {})", children(" + 1")))

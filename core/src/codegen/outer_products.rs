@@ -55,7 +55,8 @@ impl<'a> Batch<'a> {
     /// vectors so short that those of several nodes fit the registers.
     pub(super) fn of(c: &Writer, level: usize, body: &'a [Stmt]) -> Option<Batch<'a>> {
         let owns_rows = level == 0 && c.program.root_row().is_some();
-        if owns_rows || c.fused_above(level).is_some() {
+        let pieces = c.program.levels()[level].pieces.is_some();
+        if owns_rows || pieces || c.fused_above(level).is_some() {
             return None;
         }
         let outer = outer_product(c, c.program.levels()[level].index, body)?;

@@ -38,6 +38,16 @@ impl Writer<'_> {
     }
 
     fn level_loop(&mut self, level: usize, body: &[Stmt]) {
+        if let Some(pieces) = self.program.levels()[level].pieces {
+            return self.pieces(level, pieces, body);
+        }
+        // What takes several nodes together takes neighbours.
+        if self.stride_of_nodes(level).is_some() {
+            self.open_level_loop(level);
+            self.prefetches(level);
+            self.stmts(body);
+            return self.close();
+        }
         if sums::summed_values(self, level, body) || vector::tiled_level_loop(self, level, body) {
             return;
         }

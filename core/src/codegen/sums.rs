@@ -31,7 +31,8 @@ pub(super) fn summed_values(c: &mut Writer, level: usize, body: &[Stmt]) -> bool
     if !scalar || reads_it || !c.program.optimisations.keeps_registers() {
         return false;
     }
-    if level == 0 || c.fused_above(level).is_some() {
+    let own = c.program.levels()[level].index;
+    if level == 0 || c.fused_above(level).is_some() || !c.program.vectors.allow(own) {
         return false;
     }
     let (index, (begin, end)) = (c.program.levels()[level].index, c.bounds(level));

@@ -6,7 +6,6 @@ use crate::contract::{Contraction, no_sparse};
 use crate::einsum::Index;
 use crate::error::CoreError;
 use crate::runtime::{Toolchain, Workload};
-use crate::schedule::Problem;
 use crate::sweep::{self, BuildReport, TreePlan, TtmcMerge};
 
 /// Builds the trees of `plan` from `coo`, which must be sorted without duplicates, and meanwhile
@@ -24,7 +23,8 @@ pub fn build_all<V: Value>(
     let steps = plan.steps.iter().zip(executors);
     let contractions = steps.map(|(step, executor)| {
         let x = step.problem.leader().ok_or_else(|| no_sparse(&step.problem.expr))?;
-        let Problem { expr, splits, extents, .. } = step.problem.clone();
+        let (expr, splits) = (step.problem.stored_expr(), step.problem.stored_splits());
+        let extents = step.problem.extents.clone();
         Ok(Contraction { expr, splits, sparse: vec![x.input], extents, executor })
     });
     Ok((contractions.collect::<Result<_, CoreError>>()?, report))

@@ -128,8 +128,8 @@ struct RaceTrees<V: Value>(BTreeMap<(usize, Vec<SplitIndex>, TreeLayout), Arc<Cs
 
 /// The splits of indices of a sparse operand.
 fn own_splits(problem: &Problem, x: &SparseOperand) -> Vec<SplitIndex> {
-    let own = |cut: &&SplitIndex| x.levels.contains(&cut.split.outer);
-    problem.splits.iter().filter(own).copied().collect()
+    let own = |cut: &SplitIndex| x.levels.contains(&cut.split.outer);
+    problem.stored_splits().into_iter().filter(own).collect()
 }
 
 impl<V: Value> RaceTrees<V> {
@@ -152,7 +152,7 @@ impl<V: Value> RaceTrees<V> {
             let again = wanted.keys().any(|(other, _)| *other == input);
             let list = if again { tensors.get(&input).cloned() } else { tensors.remove(&input) };
             let Some(list) = list else { continue };
-            let list = split_list(list, &problem.expr.inputs[input], problem)?;
+            let list = split_list(list, &problem.stored_expr().inputs[input], problem)?;
             let stored: Vec<_> =
                 layouts.iter().map(|tree| (tree.order.clone(), tree.fused)).collect();
             let built = Csf::build_all(list, &stored)?.into_iter().map(Arc::new);

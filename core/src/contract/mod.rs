@@ -101,7 +101,7 @@ impl<V: Value> Contraction<V> {
         let beside = trees.split_off(1);
         let kernel = Kernel::new(program, toolchain);
         let executor = Executor::joining(kernel, trees.remove(0), beside)?;
-        let (expr, splits) = (problem.expr.clone(), problem.splits.clone());
+        let (expr, splits) = (problem.stored_expr(), problem.stored_splits());
         Ok(Contraction { expr, splits, sparse, extents: problem.extents.clone(), executor })
     }
 
@@ -391,14 +391,16 @@ fn stored<V: Value>(
     tree: &Csf<V>,
 ) -> Result<Vec<LevelStorage>, CoreError> {
     let access = &problem.expr.inputs[x.input];
+    let indices: Vec<Index> = problem.stored(&access.indices).collect();
     let modes = tree.mode_order().modes();
-    let levels = modes.iter().map(|&mode| access.indices.get(mode).copied());
-    if !levels.eq(x.levels.iter().map(|&level| Some(level))) || tree.fused() != x.fused {
+    let levels = modes.iter().map(|&mode| indices.get(mode).copied());
+    if !levels.eq(problem.stored(&x.levels).map(Some)) || tree.fused() != x.fused {
         let why = "its tree has other levels than the schedule".to_owned();
         return Err(CoreError::Operand { operand: access.tensor.clone(), why });
     }
     let width = |ints: &Ints| if ints.is_empty() { Width::W32 } else { ints.width() };
-    let storage = tree.levels().iter().zip(&x.levels).enumerate().map(|(at, (level, &index))| {
+    let levels = tree.levels().iter().zip(problem.stored(&x.levels));
+    let storage = levels.enumerate().map(|(at, (level, index))| {
         let full = at == 0 && level.coords.len() as u64 == problem.extents.of(index);
         LevelStorage { coords: level.coords.width(), pointers: width(&level.pointers), full }
     });

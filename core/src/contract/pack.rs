@@ -145,7 +145,8 @@ mod tests {
             for _ in 0..shape.len().max(1) {
                 let packed = pack(&tensor.view(), &axes).unwrap();
                 assert_eq!(unpack(&packed, &axes, &shape), tensor);
-                axes.rotate_left(usize::from(!axes.is_empty()));
+                let by = usize::from(!axes.is_empty());
+                axes.rotate_left(by);
             }
         }
     }

@@ -35,7 +35,7 @@ pub struct Planned {
 impl Planned {
     /// Takes what a search on the problem `base` found.
     pub fn of(base: &Problem, found: OrderedCandidate) -> Planned {
-        let problem = found.storage.problem(base);
+        let problem = found.problem(base);
         let trees = trees(&problem);
         let OrderedCandidate { candidate, seconds, storing, side_bytes, .. } = found;
         let (schedule, cost) = (candidate.schedule, candidate.cost);
@@ -67,13 +67,15 @@ impl Planned {
         stored: &mut StoredTrees<V>,
     ) -> Result<Vec<Arc<Csf<V>>>, CoreError> {
         let operand = |input: usize| operands.get(input).and_then(Option::as_ref);
+        let expr = self.problem.stored_expr();
+        let splits = self.problem.stored_splits();
         let mut trees: Vec<Arc<Csf<V>>> = Vec::with_capacity(self.trees.len());
         for (x, layout) in self.problem.sparse.iter().zip(&self.trees) {
             let at = lists.iter().position(|(input, _)| *input == x.input);
             let at = at.ok_or_else(|| CoreError::Internal("an operand without a list".into()))?;
-            let access = &self.problem.expr.inputs[x.input];
+            let access = &expr.inputs[x.input];
             let list = split_list(lists.swap_remove(at).1, access, &self.problem)?;
-            let cut = self.problem.splits.iter().any(|own| x.levels.contains(&own.split.outer));
+            let cut = splits.iter().any(|own| x.levels.contains(&own.split.outer));
             // Nothing else reads the tree of an operand that is cut.
             let Some(own) = operand(x.input).filter(|_| !cut) else {
                 trees.push(build_tree(list, layout)?);
@@ -118,9 +120,9 @@ fn build_tree<V: Value>(list: Coo<V>, layout: &TreeLayout) -> Result<Arc<Csf<V>>
 /// that is cut count as modes.
 pub fn trees(problem: &Problem) -> Vec<TreeLayout> {
     let tree = |x: &SparseOperand| {
-        let indices = &problem.expr.inputs[x.input].indices;
-        let mode = |level| indices.iter().position(|index| index == level);
-        let modes: Option<Vec<usize>> = x.levels.iter().map(mode).collect();
+        let indices: Vec<_> = problem.stored(&problem.expr.inputs[x.input].indices).collect();
+        let mode = |level| indices.iter().position(|&index| index == level);
+        let modes: Option<Vec<usize>> = problem.stored(&x.levels).map(mode).collect();
         let order = modes.and_then(ModeOrder::new);
         TreeLayout::new(order.unwrap_or_else(|| ModeOrder::natural(indices.len())), x.fused)
     };

@@ -10,7 +10,7 @@ use crate::einsum::{Access, Extents, Index};
 use crate::error::CoreError;
 use crate::schedule::{Problem, SplitIndex};
 
-/// Returns `list`, an operand with the indices `cut` of `problem`, with both parts of each index that is cut.
+/// Returns `list`, an operand with the stored indices `cut` of `problem`, with both parts of each index that is cut.
 ///
 /// Time `O(nnz)` for each cut index.
 ///
@@ -22,19 +22,21 @@ pub fn split_list<V: Value>(
     cut: &Access,
     problem: &Problem,
 ) -> Result<Coo<V>, CoreError> {
-    if !problem.splits.iter().any(|own| cut.indices.contains(&own.split.outer)) {
+    let splits = problem.stored_splits();
+    let piece = |index: Index| splits.iter().find(|own| own.split.outer == index);
+    if !cut.indices.iter().any(|&index| piece(index).is_some()) {
         return Ok(list);
     }
     let (extents, columns, values) = list.into_parts();
-    let whole = cut.indices.iter().filter(|&&index| piece(problem, index).is_none());
+    let whole = cut.indices.iter().filter(|&&index| piece(index).is_none());
     let whole: Vec<Index> = whole.copied().collect();
     let parts = cut.indices.iter().map(|&index| {
         // The outer part stands before the inner one, which has the letter of the whole index.
-        let own = piece(problem, index).map_or(index, |own| own.split.index);
+        let own = piece(index).map_or(index, |own| own.split.index);
         let mode = whole.iter().position(|&other| other == own);
         let mode = mode.ok_or_else(|| CoreError::Internal(format!("{cut} lacks {own}")))?;
         let extent = problem.extents.of(index);
-        let size = problem.splits.iter().find(|cut| cut.split.index == own).map(SplitIndex::size);
+        let size = splits.iter().find(|cut| cut.split.index == own).map(SplitIndex::size);
         let part = |coord: u64| match size {
             None => coord,
             Some(size) if own == index => coord % size,
@@ -92,11 +94,6 @@ pub(super) fn whole_list<V: Value>(
     let mut list = Coo::new(shape, columns.iter().map(column).collect(), values)?;
     list.sum_duplicates()?;
     Ok(list)
-}
-
-/// Returns the split whose pieces `index` numbers.
-fn piece(problem: &Problem, index: Index) -> Option<&SplitIndex> {
-    problem.splits.iter().find(|own| own.split.outer == index)
 }
 
 /// An axis of a packed tensor: which axis of the whole tensor it counts, and in steps of how many elements.

@@ -11,7 +11,8 @@ use decompose_formats::{Csf, Ints, Value};
 
 use crate::einsum::Index;
 use crate::lower::assembly::Assembly;
-use crate::lower::ir::{Addressing, Place, Program, Stmt, TreeLevel, Update};
+use crate::lower::ir::{Addressing, Pieces, Place, Program, Stmt, TreeLevel, Update};
+use crate::schedule::{Chunks, Command};
 
 /// What a program works on.
 pub struct Operands<'a, V: Value> {
@@ -95,9 +96,31 @@ pub fn interpret<V: Value>(program: &Program, operands: Operands<V>) {
         row_stride: program.numbered_rows().map_or(0, |(_, stride)| stride as usize),
         stopped: false,
         at: [0; Index::COUNT],
+        pieces: vec![(0..0, 1); program.levels().len()],
         position: program.trees.iter().map(|tree| vec![0; tree.levels.len()]).collect(),
     };
     machine.run(&program.body);
+}
+
+/// The pieces of `nodes`, each as its nodes and the distance from one to the next.
+fn pieces_of(nodes: &Range<u64>, pieces: &Pieces) -> Vec<(Range<u64>, usize)> {
+    let count = nodes.end.saturating_sub(nodes.start);
+    let size = match pieces.command {
+        Command::Split => pieces.factor,
+        Command::Divide => count.div_ceil(pieces.factor),
+    }
+    .max(1);
+    let Range { start, end } = *nodes;
+    match pieces.chunks {
+        Chunks::Contiguous => {
+            let begins = (start..end).step_by(size as usize);
+            begins.map(|begin| (begin..end.min(begin.saturating_add(size)), 1)).collect()
+        }
+        Chunks::Strided => {
+            let firsts = start..end.min(start.saturating_add(size));
+            firsts.map(|first| (first..end, size as usize)).collect()
+        }
+    }
 }
 
 struct Interpreter<'a, V: Value> {
@@ -112,6 +135,9 @@ struct Interpreter<'a, V: Value> {
     at: [usize; Index::COUNT],
     /// The current node of each level that is looped over, by tree.
     position: Vec<Vec<usize>>,
+    /// The current piece of each level of the first tree that numbers pieces: its nodes, and the distance from one to the
+    /// next.
+    pieces: Vec<(Range<u64>, usize)>,
 }
 
 impl<'a, V: Value> Interpreter<'a, V> {
@@ -146,8 +172,17 @@ impl<'a, V: Value> Interpreter<'a, V> {
 
     fn level_loop(&mut self, lead: TreeLevel, located: &'a [TreeLevel], body: &'a [Stmt]) {
         let index = self.program.level(lead).index.number();
+        let (nodes, step) = self.children(lead);
+        if let Some(pieces) = self.program.level(lead).pieces {
+            self.at[index] = 0;
+            for piece in pieces_of(&nodes, &pieces) {
+                self.pieces[lead.level] = piece;
+                self.run(body);
+            }
+            return;
+        }
         let coords = self.coords(lead);
-        for position in self.children(lead) {
+        for position in nodes.step_by(step) {
             let coord = coords.get(position as usize);
             self.position[lead.tree][lead.level] = position as usize;
             self.at[index] = coord as usize;
@@ -160,27 +195,35 @@ impl<'a, V: Value> Interpreter<'a, V> {
     /// Returns the coordinates of a level.
     fn coords(&self, at: TreeLevel) -> &'a Ints {
         match at.tree {
-            0 => self.operands.coords(at.level),
+            0 => self.operands.coords(self.program.trees[0].stored_place(at.level)),
             tree => &self.operands.tree(tree).levels()[at.level].coords,
         }
     }
 
-    /// Returns the nodes of a level below the current node of the level above that are visited.
-    fn children(&self, TreeLevel { tree, level }: TreeLevel) -> Range<u64> {
+    /// Returns the nodes of a level below the current node of the level above that are visited, and the distance from one
+    /// to the next.
+    fn children(&self, TreeLevel { tree, level }: TreeLevel) -> (Range<u64>, usize) {
+        let above = level.checked_sub(1);
+        if let Some(piece) =
+            above.filter(|&up| self.program.trees[tree].levels[up].pieces.is_some())
+        {
+            return self.pieces[piece].clone();
+        }
         let levels = self.operands.tree(tree).levels();
+        let stored = self.program.trees[tree].stored_place(level);
         let visited = match tree {
-            0 => self.operands.nodes[level].clone(),
-            _ => 0..levels[level].coords.len() as u64,
+            0 => self.operands.nodes[stored].clone(),
+            _ => 0..levels[stored].coords.len() as u64,
         };
-        let Some(up) = level.checked_sub(1) else { return visited };
-        let parent = self.position[tree][up];
-        let (first, next) = (levels[up].first_child(parent), levels[up].first_child(parent + 1));
-        visited.start.max(first)..visited.end.min(next)
+        let Some(up) = above else { return (visited, 1) };
+        let (parent, up) = (self.position[tree][up], &levels[stored - 1]);
+        let (first, next) = (up.first_child(parent), up.first_child(parent + 1));
+        (visited.start.max(first)..visited.end.min(next), 1)
     }
 
     /// Makes the node of `coord` the current one of a level; returns whether there is one.
     fn locate(&mut self, at: TreeLevel, coord: u64) -> bool {
-        let (coords, Range { start, end }) = (self.coords(at), self.children(at));
+        let (coords, (Range { start, end }, _)) = (self.coords(at), self.children(at));
         let (mut low, mut high) = (start, end);
         while low < high {
             let middle = low + (high - low) / 2;

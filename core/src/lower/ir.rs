@@ -21,7 +21,7 @@ use decompose_formats::narrow_ints::Width;
 
 use crate::einsum::Index;
 use crate::optimisation::{Optimisation, Optimisations};
-use crate::schedule::{Conflict, Fusion, Workspace};
+use crate::schedule::{Chunks, Command, Conflict, Fusion, Space, TaskCut, Vectors, Workspace};
 
 /// A kernel as loops.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,8 +46,10 @@ pub struct Program {
     pub buffers: Vec<Array>,
     /// How tasks share the output.
     pub conflict: Conflict,
-    /// Into how many tasks a thread the work is cut.
-    pub tasks_per_thread: usize,
+    /// Into which tasks the work is cut.
+    pub tasks: Tasks,
+    /// The loops that become vector code.
+    pub vectors: Vectors,
     /// What the executor clears before the kernel runs.
     pub zeroing: Zeroing,
     /// Rows prefetched.
@@ -78,6 +80,17 @@ pub struct LevelStorage {
     pub full: bool,
 }
 
+/// Pieces of the nodes of the next level below each node of the level above.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pieces {
+    /// Whether the size of a piece is given or their number; of strided ones, the distance of nodes or their number.
+    pub command: Command,
+    /// That number.
+    pub factor: u64,
+    /// Which nodes a piece has.
+    pub chunks: Chunks,
+}
+
 /// A level of a sparse operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LevelParam {
@@ -89,6 +102,20 @@ pub struct LevelParam {
     pub storage: LevelStorage,
     /// Whether one position loop runs over it and the next level.
     pub fusion: Fusion,
+    /// The pieces that it numbers, if it is no level of the stored tree.
+    pub pieces: Option<Pieces>,
+}
+
+impl TreeParam {
+    /// Returns the levels that are stored.
+    pub fn stored(&self) -> impl Iterator<Item = &LevelParam> {
+        self.levels.iter().filter(|level| level.pieces.is_none())
+    }
+
+    /// Returns which of the stored levels level number `level` is; of one that numbers pieces, which they are of.
+    pub fn stored_place(&self, level: usize) -> usize {
+        self.levels[..level].iter().filter(|level| level.pieces.is_none()).count()
+    }
 }
 
 /// A dense array: operand, output or buffer.
@@ -131,6 +158,17 @@ impl Array {
         let above = self.strides.len().checked_sub(2).map(|at| self.strides[at]);
         above.unwrap_or(self.len)
     }
+}
+
+/// Into which tasks the work is cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tasks {
+    /// What they have equally much of.
+    pub space: Space,
+    /// How large they are, or how many; `None`: as many as follow from the threads.
+    pub cut: Option<TaskCut>,
+    /// How many a thread has, where that decides.
+    pub per_thread: usize,
 }
 
 /// How an output is addressed.
@@ -283,7 +321,7 @@ impl Program {
         Some((root, self.output.strides[at]))
     }
 
-    /// Returns the level whose coordinates number the rows of the output when a part of it is written
+    /// Returns the stored level whose coordinates number the rows of the output when a part of it is written
     /// alone, and the elements of such a row: the first level where tasks own its rows, that of the
     /// outermost index for private copies and ranges, if only its nodes are written to; `None` if the output
     /// has no such rows.
@@ -299,7 +337,8 @@ impl Program {
         let level = self.levels().iter().position(|level| level.index == outermost);
         let level = level.filter(|_| !inner.is_empty())?;
         let counted = writes_outside(&self.body, level);
-        (!counted).then_some((level, self.output.strides[0]))
+        let stored = self.trees.first().map_or(level, |tree| tree.stored_place(level));
+        (!counted).then_some((stored, self.output.strides[0]))
     }
 
     /// Returns the levels of the first sparse operand, root first.

@@ -18,7 +18,7 @@ pub(crate) use assembly::Arrays;
 pub use assembly::{Assembled, Assembly, Block, Room};
 pub use interpret::{Operands, interpret};
 pub use ir::{
-    Addressing, Array, LevelParam, LevelStorage, Place, PrefetchRow, Program, Stmt, TreeLevel,
-    TreeParam, Update, Zeroing,
+    Addressing, Array, LevelParam, LevelStorage, Pieces, Place, PrefetchRow, Program, Stmt, Tasks,
+    TreeLevel, TreeParam, Update, Zeroing,
 };
 pub use nest::lower;

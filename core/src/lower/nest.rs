@@ -24,12 +24,14 @@ use crate::einsum::{Expr, Index, IndexSet};
 use crate::error::CoreError;
 use crate::lower::check::check;
 use crate::lower::ir::{
-    Addressing, Array, LevelParam, LevelStorage, Place, PrefetchRow, Program, Stmt, TreeLevel,
-    TreeParam, Update, Zeroing,
+    Addressing, Array, LevelParam, LevelStorage, Pieces, Place, PrefetchRow, Program, Stmt, Tasks,
+    TreeLevel, TreeParam, Update, Zeroing,
 };
 use crate::nest::{Buffer, Node, buffers};
 use crate::path::{Source, Term};
-use crate::schedule::{Conflict, Prefetch, PrefetchOf, Problem, Schedule, Workspace};
+use crate::schedule::{
+    Conflict, Cut, Prefetch, PrefetchOf, Problem, Schedule, Space, Split, Workspace,
+};
 
 /// Output blocks of up to this many bytes are accumulated in a buffer: half a first-level cache.
 const MAX_ACCUMULATOR_BYTES: u64 = 16 << 10;
@@ -104,25 +106,33 @@ impl Emitter<'_> {
         let in_block = |index: &Index| {
             !(outside.contains(*index) || pattern && sparse_indices.contains(*index))
         };
-        let output: Vec<Index> = expr.output.indices.iter().copied().filter(in_block).collect();
+        let output: Vec<Index> =
+            self.problem.stored(&expr.output.indices).filter(in_block).collect();
         let loops = self.orders.last().map_or(&[][..], Vec::as_slice);
         let output = self.problem.output_order(&output, loops);
         let conflict = if pattern { Conflict::Positions } else { Conflict::Privatise };
         let trees = self.problem.sparse.iter().zip(&self.schedule.layouts).zip(stored);
         let trees = trees.map(|((operand, layout), stored)| {
-            let levels = layout.levels.iter().zip(stored).map(|(level, &storage)| LevelParam {
-                index: level.index,
-                extent: self.problem.extents.of(level.index),
-                storage,
-                fusion: level.fusion,
+            let mut stored = stored.iter().copied().peekable();
+            let levels = layout.levels.iter().filter_map(|level| {
+                let cut = self.problem.position_cut(level.index);
+                let storage = if cut.is_some() { stored.peek().copied() } else { stored.next() };
+                Some(LevelParam {
+                    index: level.index,
+                    extent: self.problem.extents.of(level.index),
+                    storage: storage?,
+                    fusion: level.fusion,
+                    pieces: cut.and_then(pieces),
+                })
             });
             let name = operand_names[operand.input].clone();
             TreeParam { name, levels: levels.collect() }
         });
         let buffers = self.buffers.iter().map(|buffer| {
             let order = &self.orders[buffer.term];
+            let stored = self.problem.stored(order);
             let stored: Vec<Index> =
-                order.iter().copied().filter(|&index| buffer.stored.contains(index)).collect();
+                stored.filter(|&index| buffer.stored.contains(index)).collect();
             array(&format!("T{}", buffer.term + 1), &stored)
         });
         Program {
@@ -139,7 +149,12 @@ impl Emitter<'_> {
             },
             buffers: buffers.collect(),
             conflict: self.schedule.parallel.map_or(conflict, |p| p.conflict),
-            tasks_per_thread: self.schedule.tasks_per_thread(self.problem),
+            tasks: Tasks {
+                space: self.schedule.parallel.map_or(Space::Position, |parallel| parallel.space),
+                cut: self.schedule.parallel.and_then(|parallel| parallel.tasks),
+                per_thread: self.schedule.tasks_per_thread(self.problem),
+            },
+            vectors: self.schedule.vectors,
             zeroing: Zeroing::All,
             prefetches: self.prefetches(&dense_inputs),
             optimisations: self.problem.optimisations,
@@ -260,7 +275,8 @@ impl Emitter<'_> {
         let visited = self.problem.visited_levels(index, around);
         let visited: Vec<TreeLevel> =
             visited.into_iter().map(|(tree, level)| TreeLevel { tree, level }).collect();
-        if let ([], [Node::Term(term)]) = (visited.as_slice(), body) {
+        let vector = self.schedule.vectors.allow(index);
+        if let ([], [Node::Term(term)], true) = (visited.as_slice(), body, vector) {
             let product = self.product(*term, Some(index), program);
             if contiguous(&product, index, program) {
                 return product;
@@ -350,6 +366,15 @@ impl Emitter<'_> {
             stmt = Stmt::DenseLoop { index, extent, body: vec![stmt] };
         }
         stmt
+    }
+}
+
+/// The pieces that a cut of positions makes.
+fn pieces(split: &Split) -> Option<Pieces> {
+    let Split { command, factor, .. } = *split;
+    match split.cut {
+        Cut::Positions { chunks, .. } => Some(Pieces { command, factor, chunks }),
+        Cut::Coordinates => None,
     }
 }
 

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use crate::lower::ir::{Place, Program, Stmt, TreeLevel, TreeParam, Update};
+use crate::lower::ir::{Pieces, Place, Program, Stmt, TreeLevel, TreeParam, Update};
+use crate::schedule::Chunks;
 
 impl fmt::Display for Program {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -27,7 +28,16 @@ fn write_stmts(
             Stmt::LevelLoop { lead, located, body } => {
                 let index = program.level(*lead).index;
                 let level = |at: &TreeLevel| {
-                    format!("level {} of {}", at.level + 1, program.trees[at.tree].name)
+                    let tree = &program.trees[at.tree];
+                    let level =
+                        format!("level {} of {}", tree.stored_place(at.level) + 1, tree.name);
+                    tree.levels[at.level].pieces.map_or(
+                        level.clone(),
+                        |Pieces { command, factor, chunks }| {
+                            let strided = if chunks == Chunks::Strided { ", strided" } else { "" };
+                            format!("pieces of {level} ({command} {factor}{strided})")
+                        },
+                    )
                 };
                 let joined: Vec<String> = std::iter::once(lead).chain(located).map(level).collect();
                 writeln!(f, "{pad}for {index} in {}", joined.join(" and "))?;

@@ -11,8 +11,9 @@
 //!
 //! Rows that are used at once are computed a few at a time: `root_slices`.
 //!
-//! How many tasks there are, [`Schedule::tasks_per_thread`](crate::schedule::Schedule) says.
-//! Which task does what depends on the number of threads only, and sums are taken in task order:
+//! How many tasks there are, the schedule says: by a size or a number, or
+//! [`Schedule::tasks_per_thread`](crate::schedule::Schedule).
+//! Which task does what depends on that and the number of threads only, and sums are taken in task order:
 //! the same number of threads gives the same bits.
 
 use std::ops::Range;
@@ -25,7 +26,7 @@ use crate::error::CoreError;
 use crate::lower::{Addressing, Assembled, Assembly, Operands, Program, Room, Zeroing};
 use crate::runtime::kernel::Kernel;
 use crate::runtime::partition::{Cut, Task, partition};
-use crate::schedule::Conflict;
+use crate::schedule::{Conflict, Space};
 
 /// A kernel bound to its trees, the first of them cut into tasks for the current number of threads.
 pub struct Executor<V: Value> {
@@ -77,13 +78,20 @@ impl<V: Value> Pool<V> {
 /// over less than one.
 const LEAST_NONZEROS: usize = 512;
 
-/// Into how many tasks the threads of the current pool cut the work of `kernel` on `nonzeros`.
-fn parts(kernel: &Kernel, nonzeros: usize) -> usize {
+/// The most tasks: what handing them over takes is little beside the work of each.
+const MOST_TASKS: u64 = 1 << 20;
+
+/// Into how many tasks the threads of the current pool cut the work of `kernel`, of `units` non-zeros or coordinates.
+fn parts(kernel: &Kernel, units: u64) -> usize {
+    let tasks = kernel.program().tasks;
+    if let Some(cut) = tasks.cut {
+        return units.div_ceil(cut.size(units)).clamp(1, MOST_TASKS) as usize;
+    }
     match rayon::current_num_threads() {
         1 => 1,
         threads => {
-            let worthwhile = (nonzeros / LEAST_NONZEROS).max(threads);
-            worthwhile.min(threads * kernel.program().tasks_per_thread)
+            let worthwhile = (units as usize / LEAST_NONZEROS).max(threads);
+            worthwhile.min(threads * tasks.per_thread)
         }
     }
 }
@@ -108,8 +116,12 @@ impl<V: Value> Executor<V> {
         tree: Arc<Csf<V>>,
         beside: Vec<Arc<Csf<V>>>,
     ) -> Result<Executor<V>, CoreError> {
-        let parts = parts(&kernel, tree.values().len());
+        let nonzeros = tree.values().len() as u64;
+        let extent = kernel.program().levels().first().map_or(0, |root| root.extent);
+        let by_coordinates = kernel.program().tasks.space == Space::Coordinate;
+        let parts = parts(&kernel, if by_coordinates { extent } else { nonzeros });
         let mut tasks = match kernel.program().conflict {
+            _ if by_coordinates => partition(&tree, parts, Cut::Coordinates { extent }),
             Conflict::Owner => partition(&tree, parts, Cut::Roots),
             // Then no two tasks append elements of one slice, and their lists need not be sorted.
             Conflict::Assemble if kernel.program().appends_by_root() => {
@@ -387,7 +399,7 @@ fn own_ranges<V: Value>(
     if met.windows(2).any(|pair| pair[0].end > pair[1].start) {
         return bad("the blocks of its tree are no ranges of its rows");
     }
-    let mut end = program.levels()[level].extent;
+    let mut end = program.trees[0].stored().nth(level).map_or(0, |level| level.extent);
     for (task, met) in tasks.iter_mut().zip(met).rev() {
         task.rows = met.start..end;
         end = met.start;

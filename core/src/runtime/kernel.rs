@@ -273,9 +273,9 @@ impl Kernel {
 fn is_stored<V: Value>(param: &TreeParam, tree: &Csf<V>) -> bool {
     let levels = tree.levels();
     let extents = tree.mode_order().modes().iter().map(|&mode| tree.extents()[mode]);
-    levels.len() == param.levels.len()
-        && extents.zip(&param.levels).all(|(have, level)| have <= level.extent)
-        && levels.iter().zip(&param.levels).enumerate().all(|(at, (level, param))| {
+    levels.len() == param.stored().count()
+        && extents.zip(param.stored()).all(|(have, level)| have <= level.extent)
+        && levels.iter().zip(param.stored()).enumerate().all(|(at, (level, param))| {
             let leaf = at + 1 == levels.len();
             let fused = param.fusion == Fusion::WithNext;
             // Coordinates ascend: a root has every one of them if it has as many.
@@ -314,10 +314,10 @@ fn call<V: Value>(
     let first = (operands.sparse, operands.values);
     let beside = operands.beside.iter().map(|tree| (&**tree, tree.values()));
     for (at, (tree, values)) in std::iter::once(first).chain(beside).enumerate() {
-        let params = &program.trees[at].levels;
-        for (depth, (level, param)) in tree.levels().iter().zip(params).enumerate() {
+        let levels = tree.levels();
+        for (depth, (level, param)) in levels.iter().zip(program.trees[at].stored()).enumerate() {
             inputs.push(pointer(if at == 0 { operands.coords(depth) } else { &level.coords }));
-            if depth + 1 < params.len() && param.fusion == Fusion::Separate {
+            if depth + 1 < levels.len() && param.fusion == Fusion::Separate {
                 inputs.push(pointer(&level.pointers));
             }
         }

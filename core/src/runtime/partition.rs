@@ -1,6 +1,6 @@
 //! Tasks: parts of a tree with equal numbers of non-zeros.
 //!
-//! Cuts are made in position space - between non-zeros, whatever their coordinates - so one giant
+//! Cuts are mostly made in position space - between non-zeros, whatever their coordinates - so one giant
 //! slice is shared by several tasks.  A task is a range of nodes at every level: the ancestors of
 //! its non-zeros.
 
@@ -15,6 +15,11 @@ pub enum Cut {
     Anywhere,
     /// Between root slices only.
     Roots,
+    /// Between equal ranges of the root's coordinates, all of which are below this extent.
+    Coordinates {
+        /// The extent.
+        extent: u64,
+    },
 }
 
 /// A part of a tree.
@@ -45,11 +50,13 @@ pub fn partition<V: Value>(tree: &Csf<V>, parts: usize, cut: Cut) -> Vec<Task> {
     let mut tasks: Vec<Task> = Vec::with_capacity(parts);
     let mut begin = 0;
     for part in 1..=parts as u64 {
-        let wanted = (u128::from(count) * u128::from(part) / parts as u128) as u64;
+        let share = |units: u64| (u128::from(units) * u128::from(part) / parts as u128) as u64;
+        let wanted = share(count);
         let end = match cut {
             _ if part == parts as u64 => count,
             Cut::Anywhere => wanted,
             Cut::Roots => slice_start(tree, wanted).max(begin),
+            Cut::Coordinates { extent } => first_leaf(tree, 0, first_root(tree, share(extent))),
         };
         if end > begin {
             tasks.push(task(tree, begin..end));
@@ -77,6 +84,17 @@ pub(super) fn nodes_below<V: Value>(tree: &Csf<V>, roots: Range<u64>) -> Vec<Ran
         nodes.push(start..end);
     }
     nodes
+}
+
+/// The first root whose coordinate is not below `coord`.
+fn first_root<V: Value>(tree: &Csf<V>, coord: u64) -> u64 {
+    let coords = &tree.levels()[0].coords;
+    let (mut low, mut high) = (0, coords.len());
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if coords.get(middle) < coord { low = middle + 1 } else { high = middle }
+    }
+    low as u64
 }
 
 /// The first non-zero of the root slice that holds non-zero `leaf`.

@@ -6,8 +6,8 @@ use crate::einsum::{Index, IndexSet};
 use crate::error::CoreError;
 use crate::path::Source;
 use crate::schedule::{
-    BufferKind, Conflict, OutputForm, PrefetchOf, Problem, Schedule, Space, SparseOperand,
-    Workspace,
+    BufferKind, Command, Conflict, OutputForm, PrefetchOf, Problem, Schedule, Space, SparseOperand,
+    Vectors, Workspace,
 };
 
 /// The rules that every schedule keeps, numbered as messages quote them.
@@ -36,8 +36,8 @@ pub enum Rule {
     /// 9. What is prefetched is a dense input, or an output into which tasks scatter.
     Prefetch = 9,
     /// 10. What lowering does not do: fused levels or blocks beside another sparse operand, bit slices
-    ///     of modes, fused levels above separate ones, sparse buffers, tasks of equal ranges of
-    ///     coordinates.
+    ///     of modes, fused levels above separate ones, sparse buffers, vectors over no loop,
+    ///     more than 1,024 tasks with copies of the output, coordinates of blocks as tasks.
     Lowered = 10,
 }
 
@@ -86,9 +86,37 @@ impl Schedule {
     fn check_splits(&self, problem: &Problem) -> Result<(), CoreError> {
         let posed = problem.splits.iter().map(|cut| &cut.split);
         match posed.eq(&self.splits) {
-            true => Ok(()),
-            false => broken(Rule::Loops, "other splits than those of the problem".into()),
+            true => {}
+            false => {
+                return broken(Rule::Loops, "other splits than those of the problem".into());
+            }
         }
+        // Pieces of a level's nodes are found above that level.
+        let levels = problem.leader().map_or(&[][..], |x| &x.levels);
+        for split in self.splits.iter().filter(|split| split.cuts_positions()) {
+            let place = levels.iter().position(|&level| level == split.outer);
+            if place.is_none_or(|at| at == 0 || levels.get(at + 1) != Some(&split.index)) {
+                let why = format!("{} is no level directly above {}", split.outer, split.index);
+                return broken(Rule::Layout, why);
+            }
+        }
+        self.check_pieces(problem)
+    }
+
+    /// Checks that every loop over pieces of a level's nodes stands around the term that reads the tree: for another term
+    /// all pieces are one.
+    fn check_pieces(&self, problem: &Problem) -> Result<(), CoreError> {
+        let Some(x) = problem.leader() else { return Ok(()) };
+        for term in &self.path.terms {
+            let reads = term.inputs.contains(&Source::Input(x.input));
+            let pieces = self.splits.iter().filter(|split| split.cuts_positions());
+            let mut outer = pieces.map(|split| split.outer);
+            let kept = problem.has_pattern_output();
+            if !reads && !kept && outer.any(|outer| term.indices.contains(outer)) {
+                return broken(Rule::Loops, "pieces of positions around another term".into());
+            }
+        }
+        Ok(())
     }
 
     fn check_prefetches(&self, problem: &Problem) -> Result<(), CoreError> {
@@ -246,6 +274,19 @@ impl Schedule {
             let owned = if owns_positions { "not " } else { "" };
             return broken(Rule::Conflict, format!("{output} is {owned}of the operand's pattern"));
         }
+        let tasks = parallel.tasks.map(|cut| match cut.command {
+            Command::Split => u64::MAX,
+            Command::Divide => cut.factor,
+        });
+        if parallel.conflict == Conflict::Privatise
+            && tasks.is_some_and(|tasks| tasks > MOST_COPIES)
+        {
+            return broken(Rule::Lowered, format!("more than {MOST_COPIES} copies of {output}"));
+        }
+        let blocks = problem.leader().is_some_and(SparseOperand::in_blocks);
+        if parallel.space == Space::Coordinate && blocks {
+            return broken(Rule::Lowered, "coordinates of blocks as tasks".into());
+        }
         let owns_rows = matches!(parallel.conflict, Conflict::Owner | Conflict::Boundary);
         let ranges = parallel.conflict == Conflict::Owner && problem.owns_ranges(last);
         if owns_rows && !ranges && !output.set().contains(parallel.index) {
@@ -269,8 +310,10 @@ impl Schedule {
         if self.buffers.contains(&BufferKind::Sparse) {
             return broken(Rule::Lowered, "a sparse buffer".into());
         }
-        if let Some(cut) = self.parallel.filter(|cut| cut.space == Space::Coordinate) {
-            return broken(Rule::Lowered, format!("equal ranges of {} as tasks", cut.index));
+        if let Vectors::Over(index) = self.vectors
+            && !problem.expr.all().contains(index)
+        {
+            return broken(Rule::Lowered, format!("vectors over {index}, which is no loop"));
         }
         Ok(())
     }
@@ -299,6 +342,9 @@ impl Schedule {
         Ok(())
     }
 }
+
+/// The most tasks that have a copy of the output each.
+const MOST_COPIES: u64 = 1_024;
 
 /// The most cells of a dense workspace: each thread has one.
 pub(crate) const MOST_WORKSPACE_CELLS: u64 = 1 << 22;

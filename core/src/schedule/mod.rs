@@ -29,7 +29,7 @@ pub(crate) use pattern::spread_pairs;
 pub use problem::{
     JoinCounts, OutputForm, Packing, Problem, SparseOperand, StoredTree, Storing, has_pattern_of,
 };
-pub use split::{Command, Split, SplitIndex, free_letter};
+pub use split::{Chunks, Command, Cut, Split, SplitIndex, free_letter};
 pub use workspace::Workspace;
 
 /// All decisions about one kernel.
@@ -49,6 +49,8 @@ pub struct Schedule {
     pub workspace: Option<Workspace>,
     /// The loop that is cut into tasks.
     pub parallel: Option<Parallel>,
+    /// The loops that become vector code.
+    pub vectors: Vectors,
     /// Dense operands whose rows are prefetched.
     pub prefetches: Vec<Prefetch>,
 }
@@ -168,6 +170,57 @@ pub struct Parallel {
     pub space: Space,
     /// What happens when two tasks write the same element.
     pub conflict: Conflict,
+    /// How large tasks are, or how many; `None`: as many as [`Schedule::tasks_per_thread`] says.
+    pub tasks: Option<TaskCut>,
+}
+
+/// Tasks of a given size, or a given number of them, whatever the number of threads.
+///
+/// ```text
+/// parallel i position boundary split 4096    tasks of 4,096 non-zeros
+/// parallel i coordinate owner divide 64      64 tasks of equally many coordinates
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct TaskCut {
+    /// Whether the size is given or the number.
+    pub command: Command,
+    /// That number.
+    pub factor: u64,
+}
+
+impl TaskCut {
+    /// Returns how many coordinates or non-zeros a task has, where there are `units` of them.
+    pub fn size(&self, units: u64) -> u64 {
+        match self.command {
+            Command::Split => self.factor.max(1),
+            Command::Divide => units.div_ceil(self.factor.max(1)).max(1),
+        }
+    }
+}
+
+/// Which loop becomes vector code.
+///
+/// A dense loop becomes one vector statement, a loop over a level adds up several partial sums.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Vectors {
+    /// Every loop that can.
+    #[default]
+    All,
+    /// None.
+    None,
+    /// Loops over this index only.
+    Over(Index),
+}
+
+impl Vectors {
+    /// Tells whether a loop over `index` may become vector code.
+    pub fn allow(self, index: Index) -> bool {
+        match self {
+            Vectors::All => true,
+            Vectors::None => false,
+            Vectors::Over(own) => own == index,
+        }
+    }
 }
 
 /// What a partition cuts into equal parts (Wang, "Automatic Optimization of Sparse Tensor Algebra

@@ -8,7 +8,7 @@ use decompose_formats::{Blocking, ModeSet};
 
 use crate::einsum::{Extents, Index, IndexSet};
 use crate::kernels::mode_index;
-use crate::schedule::Split;
+use crate::schedule::{Chunks, Cut, Split};
 use crate::small_map::SmallMap;
 
 /// Counts of distinct coordinate tuples: `nnz(X_S)` for sets `S` of indices.
@@ -131,6 +131,32 @@ impl Pattern {
         });
         let counts = Arc::new(inner.chain(ranges).collect());
         Pattern { counts, coverages: Arc::clone(&self.coverages), ..Pattern::default() }
+    }
+
+    /// Returns the pattern of a tree with `levels` in which the nodes of one level are cut into pieces below each node
+    /// above: every node above has the mean number of pieces.
+    pub(super) fn split_positions(
+        &self,
+        split: &Split,
+        levels: &[Index],
+        extents: &Extents,
+    ) -> Pattern {
+        let above: IndexSet = levels.iter().copied().take_while(|&i| i != split.index).collect();
+        let own = above.with(split.index);
+        let (parents, nodes) = (self.count(above, extents), self.count(own, extents));
+        let mean = nodes.div_ceil(parents.max(1)).max(1);
+        let pieces = match split.cut {
+            Cut::Positions { chunks: Chunks::Strided, .. } => split.size(mean).min(mean),
+            _ => split.pieces(mean),
+        };
+        let deeper = self.counts().filter(|(set, _)| own.is_subset(*set));
+        let deeper: Vec<(IndexSet, u64)> =
+            deeper.map(|(set, count)| (set.with(split.outer), count)).collect();
+        let mut pattern = self.clone();
+        pattern.record(above.with(split.outer), parents.saturating_mul(pieces).min(nodes));
+        pattern.record(own.with(split.outer), nodes);
+        deeper.into_iter().for_each(|(set, count)| pattern.record(set, count));
+        pattern
     }
 
     /// Estimates the pairs of a tuple and one of `count` ranges of `index`, which are numbered by `part`: of other indices

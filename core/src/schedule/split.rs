@@ -1,8 +1,9 @@
 //! Indices cut into pieces: `split` and `divide` of the scheduling language.
 //!
 //! ```text
-//! split  k K 32     for K in 0..|k|/32   for k in 0..32         pieces of 32
-//! divide k K 8      for K in 0..8        for k in 0..|k|/8      8 pieces
+//! split  k K 32             for K in 0..|k|/32   for k in 0..32      pieces of 32
+//! divide k K 8              for K in 0..8        for k in 0..|k|/8   8 pieces
+//! split  j J 8 of X         for J in pieces of 8 nodes of the level of j    for j in the nodes of piece J
 //! ```
 //!
 //! A coordinate of the index is `K * size + k`.  The outer part is an index like every other: it has loops of its own, and
@@ -11,6 +12,9 @@
 //! operand are two levels of its tree.
 //!
 //! Where the size does not divide the extent, the last piece is longer than the tensor.  Dense operands are zero there.
+//!
+//! Positions of a level are cut where a tree is not to be stored in another way.  Only the leader then has the outer part,
+//! whose extent is 1: its coordinate is always 0, and what numbers the pieces is their place below a node.
 //!
 //! Source: Senanayake et al., "A Sparse Iteration Space Transformation Framework for Sparse Tensor Algebra", OOPSLA 2020,
 //! section 3.
@@ -39,6 +43,30 @@ impl fmt::Display for Command {
     }
 }
 
+/// What the elements of a chunk are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Chunks {
+    /// Neighbours.
+    Contiguous,
+    /// As far apart as there are chunks.
+    Strided,
+}
+
+/// What is cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Cut {
+    /// The range of the index: both parts are indices of each tensor that has it.
+    Coordinates,
+    /// The nodes of the index's level below each node of the level above, in the tree of an input that leads: the outer
+    /// part is a level of that tree that is not stored.
+    Positions {
+        /// The input.
+        input: usize,
+        /// Which nodes a piece has.  Of strided ones the outer part numbers the first nodes.
+        chunks: Chunks,
+    },
+}
+
 /// An index cut into pieces of equal size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Split {
@@ -50,6 +78,8 @@ pub struct Split {
     pub command: Command,
     /// That number.
     pub factor: u64,
+    /// What is cut.
+    pub cut: Cut,
 }
 
 impl Split {
@@ -67,10 +97,27 @@ impl Split {
         extent.div_ceil(self.size(extent))
     }
 
-    /// Returns the expression with both parts in the place of the index.
+    /// Returns the expression with both parts in the place of the index; of a cut of positions only the input that leads
+    /// has them, and the output if it has all indices of that input.
     pub(super) fn cut_all(&self, expr: &Expr) -> Expr {
-        let inputs = expr.inputs.iter().map(|access| self.cut(access)).collect();
-        Expr { output: self.cut(&expr.output), inputs }
+        let (everywhere, leader) = match self.cut {
+            Cut::Coordinates => (true, None),
+            Cut::Positions { input, .. } => (false, Some(input)),
+        };
+        let own = leader.and_then(|input| expr.inputs.get(input)).map(Access::set);
+        let own = own.unwrap_or_default();
+        let cut = |access: &Access, is_cut: bool| {
+            if is_cut { self.cut(access) } else { access.clone() }
+        };
+        let inputs = expr.inputs.iter().enumerate();
+        let inputs = inputs.map(|(at, access)| cut(access, everywhere || Some(at) == leader));
+        let pattern = own.is_subset(expr.output.set());
+        Expr { inputs: inputs.collect(), output: cut(&expr.output, everywhere || pattern) }
+    }
+
+    /// Tells whether positions of the leader's tree are cut.
+    pub fn cuts_positions(&self) -> bool {
+        self.cut != Cut::Coordinates
     }
 
     /// Returns the access with both parts in the place of the index.
@@ -85,7 +132,17 @@ impl Split {
 
 impl fmt::Display for Split {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:<8} {} {} {}", self.command.to_string(), self.index, self.outer, self.factor)
+        let Split { index, outer, command, factor, cut } = self;
+        write!(f, "{command} {index} {outer} {factor}")?;
+        match cut {
+            Cut::Coordinates => Ok(()),
+            Cut::Positions { input, chunks: Chunks::Contiguous } => {
+                write!(f, " of input {}", input + 1)
+            }
+            Cut::Positions { input, chunks: Chunks::Strided } => {
+                write!(f, " of input {} strided", input + 1)
+            }
+        }
     }
 }
 
@@ -128,33 +185,26 @@ impl Problem {
     }
 
     fn split_one(mut self, split: &Split) -> Result<Problem, CoreError> {
-        let all = self.expr.all();
-        let bad = |why: String| Err(CoreError::Split { split: split.to_string(), why });
-        if !all.contains(split.index) || split.index == Index::BLOCK {
-            return bad(format!("{} is no index of {}", split.index, self.expr));
-        }
-        if all.contains(split.outer) || split.outer == Index::BLOCK {
-            return bad(format!("{} is an index already; take another letter", split.outer));
-        }
+        let (size, pieces) = self.check_split(split)?;
         let extent = self.extents.of(split.index);
-        let (size, pieces) = (split.size(extent), split.pieces(extent));
-        if size < 2 || pieces < 2 {
-            return bad(format!(
-                "{} runs to {extent}; a factor from 2 to {} cuts it",
-                split.index,
-                extent / 2
-            ));
-        }
-        let blocked = |x: &SparseOperand| x.in_blocks() && x.levels.contains(&split.index);
-        if self.sparse.iter().any(blocked) {
-            return bad(format!("{} is cut into bit slices already", split.index));
-        }
         let expr = split.cut_all(&self.expr);
-        for x in self.sparse.iter_mut().filter(|x| x.levels.contains(&split.index)) {
-            let levels = Access { tensor: String::new(), indices: x.levels.clone() };
-            x.levels = split.cut(&levels).indices;
-            x.fused = 1;
-            x.pattern = x.pattern.split(split, (size, pieces), &self.extents);
+        let parts = |x: &SparseOperand| {
+            split.cut(&Access { tensor: String::new(), indices: x.levels.clone() }).indices
+        };
+        if split.cuts_positions() {
+            self.extents.set(split.outer, 1);
+            if let Some(x) = self.sparse.first_mut() {
+                x.pattern = x.pattern.split_positions(split, &x.levels, &self.extents);
+                x.levels = parts(x);
+            }
+        } else {
+            for x in self.sparse.iter_mut().filter(|x| x.levels.contains(&split.index)) {
+                x.levels = parts(x);
+                x.fused = 1;
+                x.pattern = x.pattern.split(split, (size, pieces), &self.extents);
+            }
+            self.extents.set(split.outer, pieces);
+            self.extents.set(split.index, size);
         }
         // A tree with the whole index is none with both parts.
         let sparse = &self.sparse;
@@ -165,23 +215,75 @@ impl Problem {
             trees: storing.trees.into_iter().filter(|tree| whole(tree.input)).collect(),
         });
         self.expr = expr;
-        self.extents.set(split.outer, pieces);
-        self.extents.set(split.index, size);
         self.max_buffer_dims = self.max_buffer_dims.saturating_add(1);
         self.splits.push(SplitIndex { split: *split, extent });
         Ok(self)
     }
 
-    /// Returns the expression without splits.
-    pub fn whole_expr(&self) -> Expr {
-        let outer: IndexSet = self.splits.iter().map(|cut| cut.split.outer).collect();
-        let whole = |access: &Access| Access {
-            tensor: access.tensor.clone(),
-            indices: access.indices.iter().copied().filter(|&i| !outer.contains(i)).collect(),
-        };
-        Expr {
-            output: whole(&self.expr.output),
-            inputs: self.expr.inputs.iter().map(whole).collect(),
+    /// Returns the size of a piece and how many there are; of positions, of as many as there are coordinates.
+    fn check_split(&self, split: &Split) -> Result<(u64, u64), CoreError> {
+        let all = self.expr.all();
+        let bad = |why: String| Err(CoreError::Split { split: split.to_string(), why });
+        if !all.contains(split.index) || split.index == Index::BLOCK {
+            return bad(format!("{} is no index of {}", split.index, self.expr));
         }
+        if all.contains(split.outer) || split.outer == Index::BLOCK {
+            return bad(format!("{} is an index already; take another letter", split.outer));
+        }
+        let extent = self.extents.of(split.index);
+        let (size, pieces) = (split.size(extent), split.pieces(extent));
+        if let Cut::Positions { input, .. } = split.cut {
+            let leads = self.leader().is_some_and(|x| x.input == input);
+            let inner = self.leader().map_or(&[][..], |x| x.levels.get(1..).unwrap_or_default());
+            if !leads || !inner.contains(&split.index) || self.leader().is_some_and(|x| x.fused > 1)
+            {
+                return bad(format!(
+                    "{} is no level below the root of the operand whose non-zeros are cut into tasks",
+                    split.index
+                ));
+            }
+            if split.factor < 2 {
+                return bad("a factor from 2 cuts it".into());
+            }
+            return Ok((size, pieces));
+        }
+        if size < 2 || pieces < 2 {
+            let most = extent / 2;
+            return bad(format!(
+                "{} runs to {extent}; a factor from 2 to {most} cuts it",
+                split.index
+            ));
+        }
+        let blocked = |x: &SparseOperand| x.in_blocks() && x.levels.contains(&split.index);
+        if self.sparse.iter().any(blocked) {
+            return bad(format!("{} is cut into bit slices already", split.index));
+        }
+        Ok((size, pieces))
+    }
+
+    /// Returns the cut of positions whose pieces `index` numbers.
+    pub fn position_cut(&self, index: Index) -> Option<&Split> {
+        let own = |split: &&Split| split.outer == index && split.cuts_positions();
+        self.splits.iter().map(|own| &own.split).find(own)
+    }
+
+    /// Returns the expression as its tensors are stored: pieces of positions are not.
+    pub fn stored_expr(&self) -> Expr {
+        let stored = |access: &Access| Access {
+            tensor: access.tensor.clone(),
+            indices: self.stored(&access.indices).collect(),
+        };
+        let inputs = self.expr.inputs.iter().map(stored).collect();
+        Expr { output: stored(&self.expr.output), inputs }
+    }
+
+    /// Returns those of `indices` that are stored.
+    pub fn stored<'a>(&'a self, indices: &'a [Index]) -> impl Iterator<Item = Index> + 'a {
+        indices.iter().copied().filter(|&index| self.position_cut(index).is_none())
+    }
+
+    /// Returns the splits that change how tensors are stored: those of coordinates.
+    pub fn stored_splits(&self) -> Vec<SplitIndex> {
+        self.splits.iter().copied().filter(|own| !own.split.cuts_positions()).collect()
     }
 }

@@ -11,6 +11,9 @@
 //!
 //! Lines `split k K 32` or `divide k K 8` come first; the lines below name both parts ([`Split`]).
 //!
+//! `parallel` may end in `split 64` or `divide 8`, the size or the number of tasks ([`TaskCut`]).  `vectorize k` or
+//! `vectorize none` limits which loops become vector code ([`Vectors`]).
+//!
 //! An assembled output has a line `workspace dense` or `workspace list`.
 //!
 //! Lines `loopfuse ...` and `reorder ...` behind `nest` restructure it, one after the other ([`Directive`]).
@@ -26,8 +29,8 @@ use crate::error::CoreError;
 use crate::nest::Forest;
 use crate::path::{Path, Source, Term};
 use crate::schedule::{
-    Branched, BufferKind, Command, Conflict, Directive, Fusion, Layout, LayoutLevel, Parallel,
-    Prefetch, PrefetchOf, Schedule, Space, Split, Workspace,
+    Branched, BufferKind, Chunks, Command, Conflict, Cut, Directive, Fusion, Layout, LayoutLevel,
+    Parallel, Prefetch, PrefetchOf, Schedule, Space, Split, TaskCut, Vectors, Workspace,
 };
 
 impl Schedule {
@@ -38,10 +41,19 @@ impl Schedule {
             // Writing to a string cannot fail.
             let _ = writeln!(text, "{key:<8} {rest}");
         };
-        for Split { index, outer, command, factor } in &self.splits {
-            line(&command.to_string(), format!("{index} {outer} {factor}"));
-        }
         let names = expr.operand_names();
+        for Split { index, outer, command, factor, cut } in &self.splits {
+            let cut = match *cut {
+                Cut::Coordinates => String::new(),
+                Cut::Positions { input, chunks: Chunks::Contiguous } => {
+                    format!(" of {}", names[input])
+                }
+                Cut::Positions { input, chunks: Chunks::Strided } => {
+                    format!(" of {} strided", names[input])
+                }
+            };
+            line(&command.to_string(), format!("{index} {outer} {factor}{cut}"));
+        }
         let source = |source: &Source| match *source {
             Source::Input(input) => names[input].clone(),
             Source::Term(term) => format!("T{}", term + 1),
@@ -63,7 +75,14 @@ impl Schedule {
         }
         if let Some(parallel) = self.parallel {
             let (space, conflict) = (space_text(parallel.space), conflict_text(parallel.conflict));
-            line("parallel", format!("{} {space} {conflict}", parallel.index));
+            let tasks = parallel.tasks.map(|cut| format!(" {} {}", cut.command, cut.factor));
+            let tasks = tasks.unwrap_or_default();
+            line("parallel", format!("{} {space} {conflict}{tasks}", parallel.index));
+        }
+        match self.vectors {
+            Vectors::All => {}
+            Vectors::None => line("vectorize", "none".into()),
+            Vectors::Over(index) => line("vectorize", index.to_string()),
         }
         for prefetch in &self.prefetches {
             let name = match prefetch.of {
@@ -90,6 +109,7 @@ impl Schedule {
             buffers: Vec::new(),
             workspace: None,
             parallel: None,
+            vectors: Vectors::All,
             prefetches: Vec::new(),
         };
         // Branches keep their sides from one directive to the next.
@@ -120,8 +140,20 @@ impl Schedule {
 /// Adds the split of a line, whose parts the expression has from then on.
 fn cut(schedule: &mut Schedule, line: &str, expr: &mut Expr) -> Result<(), String> {
     let words: Vec<&str> = line.split_whitespace().collect();
-    let [key, index, outer, factor] = words.as_slice() else {
-        return Err("write: split INDEX OUTER SIZE, or divide INDEX OUTER NUMBER".into());
+    let usage = "write: split|divide INDEX OUTER NUMBER [of OPERAND [strided]]";
+    let [key, index, outer, factor, what @ ..] = words.as_slice() else {
+        return Err(usage.into());
+    };
+    let positions = |name: &str, chunks| {
+        let input = expr.operand_names().iter().position(|operand| operand == name);
+        let input = input.ok_or_else(|| format!("there is no operand `{name}`"))?;
+        Ok::<Cut, String>(Cut::Positions { input, chunks })
+    };
+    let cut = match what {
+        [] => Cut::Coordinates,
+        ["of", name] => positions(name, Chunks::Contiguous)?,
+        ["of", name, "strided"] => positions(name, Chunks::Strided)?,
+        _ => return Err(usage.into()),
     };
     if !schedule.path.terms.is_empty() {
         return Err("the path above it names whole indices; splits come first".into());
@@ -129,7 +161,7 @@ fn cut(schedule: &mut Schedule, line: &str, expr: &mut Expr) -> Result<(), Strin
     let command = if *key == "split" { Command::Split } else { Command::Divide };
     let factor = factor.parse().map_err(|_| format!("`{factor}` is no number"))?;
     let (index, outer) = (parse_index(index)?, parse_index(outer)?);
-    let split = Split { index, outer, command, factor };
+    let split = Split { index, outer, command, factor, cut };
     *expr = split.cut_all(expr);
     schedule.splits.push(split);
     Ok(())
@@ -165,15 +197,20 @@ fn decide(schedule: &mut Schedule, key: &str, rest: &str, expr: &Expr) -> Result
         ("buffer", ["sparse"]) => schedule.buffers.push(BufferKind::Sparse),
         ("workspace", ["dense"]) => schedule.workspace = Some(Workspace::Dense),
         ("workspace", ["list"]) => schedule.workspace = Some(Workspace::List),
-        ("parallel", [index, name, conflict]) => {
+        ("vectorize", ["none"]) => schedule.vectors = Vectors::None,
+        ("vectorize", [index]) => schedule.vectors = Vectors::Over(parse_index(index)?),
+        ("parallel", [index, name, conflict, tasks @ ..]) => {
             let conflict = CONFLICTS.into_iter().find(|c| conflict_text(*c) == *conflict);
             let space = SPACES.into_iter().find(|s| space_text(*s) == *name);
             let (Some(space), Some(conflict)) = (space, conflict) else {
                 let conflicts = CONFLICTS.map(conflict_text).join("|");
                 let spaces = SPACES.map(space_text).join("|");
-                return Err(format!("write: parallel INDEX {spaces} {conflicts}"));
+                return Err(format!(
+                    "write: parallel INDEX {spaces} {conflicts} [split|divide NUMBER]"
+                ));
             };
-            schedule.parallel = Some(Parallel { index: parse_index(index)?, space, conflict });
+            let (index, tasks) = (parse_index(index)?, parse_tasks(tasks)?);
+            schedule.parallel = Some(Parallel { index, space, conflict, tasks });
         }
         ("prefetch", [name, distance]) => {
             let input = expr.operand_names().iter().position(|operand| operand == name);
@@ -186,6 +223,18 @@ fn decide(schedule: &mut Schedule, key: &str, rest: &str, expr: &Expr) -> Result
         _ => return Err(format!("`{key}` is not a decision that is written like this")),
     }
     Ok(())
+}
+
+fn parse_tasks(words: &[&str]) -> Result<Option<TaskCut>, String> {
+    let (command, factor) = match words {
+        [] => return Ok(None),
+        ["split", size] => (Command::Split, size),
+        ["divide", number] => (Command::Divide, number),
+        _ => return Err("tasks are cut by split SIZE or divide NUMBER".into()),
+    };
+    let factor = factor.parse().ok().filter(|&factor: &u64| factor > 0);
+    let factor = factor.ok_or("tasks have a size or a number from 1 on")?;
+    Ok(Some(TaskCut { command, factor }))
 }
 
 fn parse_path(words: &[&str], expr: &Expr) -> Result<Path, String> {

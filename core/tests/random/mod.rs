@@ -9,7 +9,8 @@ use decompose_core::cost::Family;
 use decompose_core::einsum::{Access, Expr, Index, IndexSet};
 use decompose_core::path::Path;
 use decompose_core::schedule::{
-    Command, OutputForm, Pattern, Problem, Schedule, SparseOperand, Split, free_letter,
+    Chunks, Command, Cut, OutputForm, Pattern, Problem, Schedule, SparseOperand, Split, SplitIndex,
+    free_letter,
 };
 use decompose_core::sweep::TreeLayout;
 use decompose_formats::{Coo, DenseTensor, ModeOrder};
@@ -31,6 +32,8 @@ pub(crate) struct Case {
     pub(crate) expr: Expr,
     /// How indices are cut; trees and the schedule are over the parts.
     pub(crate) splits: Vec<Split>,
+    /// How positions of the first tree are cut.
+    pub(crate) pieces: Vec<Split>,
     pub(crate) sparse: Coo<f64>,
     /// The other sparse operands, which follow the first among the inputs, with the orders of their levels.
     pub(crate) beside: Vec<(Coo<f64>, ModeOrder)>,
@@ -91,6 +94,7 @@ impl Case {
             seed,
             expr,
             splits: Vec::new(),
+            pieces: Vec::new(),
             sparse,
             beside: Vec::new(),
             dense,
@@ -167,11 +171,15 @@ impl Case {
             if assembles && !problem.has_pattern_output() {
                 problem.output = OutputForm::Assembled;
             }
+            let mut pieces = Vec::new();
             let drawn = match scheduler {
                 Some(scheduler) => searched(scheduler, &problem, draw),
                 None => {
-                    let lines = joined_lines((expr, problem.output), (&orders, global), draw);
-                    let lines = with_splits(&splits, &lines);
+                    pieces = position_cuts(&problem, draw);
+                    problem = problem.split(&pieces).expect("legal pieces");
+                    let lines = joined_lines(&problem, global, draw);
+                    let all = [&splits[..], &pieces].concat();
+                    let lines = with_splits((&whole, &all), &lines);
                     let schedule = Schedule::parse(&lines, &whole).expect("a schedule");
                     schedule.verify(&problem).is_ok().then_some(schedule)
                 }
@@ -181,7 +189,18 @@ impl Case {
                 let tree = TreeLayout::new(orders[0].clone(), 1);
                 let beside = lists.into_iter().zip(orders.into_iter().skip(1)).collect();
                 let expr = whole;
-                return Case { seed, expr, splits, sparse, beside, dense, tree, schedule, result };
+                return Case {
+                    seed,
+                    expr,
+                    splits,
+                    pieces,
+                    sparse,
+                    beside,
+                    dense,
+                    tree,
+                    schedule,
+                    result,
+                };
             }
         }
         panic!("case {seed}: no legal schedule for {expr}");
@@ -208,15 +227,30 @@ impl Case {
         let order = ModeOrder::new(modes).expect("an order");
         // Fused levels forbid many nests: after a few tries the tree is plain.
         for fused in std::iter::repeat_n(fused, 8).chain([1]) {
-            let lines = with_splits(&splits, &schedule_lines(expr, &order, fused, draw));
-            let schedule = Schedule::parse(&lines, &whole).expect("a schedule");
             let stored = TreeLayout::new(order.clone(), fused);
-            if schedule.verify(&stored_as_trees(&base, &[stored])).is_ok() {
+            let problem = stored_as_trees(&base, &[stored]);
+            let pieces = position_cuts(&problem, draw);
+            let problem = problem.split(&pieces).expect("legal pieces");
+            let all = [&splits[..], &pieces].concat();
+            let lines = with_splits((&whole, &all), &schedule_lines(&problem, draw));
+            let schedule = Schedule::parse(&lines, &whole).expect("a schedule");
+            if schedule.verify(&problem).is_ok() {
                 let tree = TreeLayout::new(order, fused);
                 let beside = Vec::new();
                 let result = ResultForm::Dense;
                 let expr = whole;
-                return Case { seed, expr, splits, sparse, beside, dense, tree, schedule, result };
+                return Case {
+                    seed,
+                    expr,
+                    splits,
+                    pieces,
+                    sparse,
+                    beside,
+                    dense,
+                    tree,
+                    schedule,
+                    result,
+                };
             }
         }
         panic!("case {seed}: no legal schedule for {expr}");
@@ -281,16 +315,41 @@ fn splits(expr: &Expr, extents: &[u64; Index::COUNT], draw: &mut Draw) -> Vec<Sp
                 0 => (Command::Split, 2 + draw.below(extent - 2)),
                 _ => (Command::Divide, 2 + draw.below(extent.div_ceil(2) - 1)),
             };
-            splits.push(Split { index, outer, command, factor });
+            splits.push(Split { index, outer, command, factor, cut: Cut::Coordinates });
         }
     }
     splits
 }
 
+/// Cuts the positions of a level of the first tree, in half of the cases none.
+fn position_cuts(problem: &Problem, draw: &mut Draw) -> Vec<Split> {
+    let x = &problem.sparse[0];
+    if x.levels.len() < 2 || x.fused > 1 || draw.below(2) == 0 {
+        return Vec::new();
+    }
+    let index = x.levels[1 + draw.below(x.levels.len() as u64 - 1) as usize];
+    let outer = free_letter(index, problem.expr.all()).expect("a letter");
+    let command = [Command::Split, Command::Divide][draw.below(2) as usize];
+    let chunks = [Chunks::Contiguous, Chunks::Strided][draw.below(2) as usize];
+    let cut = Cut::Positions { input: x.input, chunks };
+    vec![Split { index, outer, command, factor: 2 + draw.below(3), cut }]
+}
+
 /// Puts the lines of splits before those of a schedule.
-fn with_splits(splits: &[Split], lines: &str) -> String {
-    let all = splits.iter().map(|split| format!("{split}\n"));
-    all.collect::<String>() + lines
+fn with_splits((expr, splits): (&Expr, &[Split]), lines: &str) -> String {
+    let names = expr.operand_names();
+    let line = |split: &Split| {
+        let Split { index, outer, command, factor, cut } = split;
+        let cut = match *cut {
+            Cut::Coordinates => String::new(),
+            Cut::Positions { input, chunks: Chunks::Contiguous } => format!(" of {}", names[input]),
+            Cut::Positions { input, chunks: Chunks::Strided } => {
+                format!(" of {} strided", names[input])
+            }
+        };
+        format!("{command} {index} {outer} {factor}{cut}\n")
+    };
+    splits.iter().map(line).collect::<String>() + lines
 }
 
 /// Lifts the bounds on buffers.
@@ -378,17 +437,16 @@ fn joined_expression(count: usize, draw: &mut Draw) -> (Expr, [u64; Index::COUNT
     (Expr { output: access("Y".into(), &draw.shuffled(kept)), inputs }, extents)
 }
 
-/// Draws a schedule for sparse operands stored in `orders`, with the loops of `global` if given.
-fn joined_lines(
-    (expr, form): (&Expr, OutputForm),
-    (orders, global): (&[ModeOrder], Option<&[Index]>),
-    draw: &mut Draw,
-) -> String {
-    let levels: Vec<Vec<Index>> = orders
-        .iter()
-        .zip(&expr.inputs)
-        .map(|(order, access)| order.modes().iter().map(|&mode| access.indices[mode]).collect())
-        .collect();
+/// Draws a schedule for the sparse operands of a problem, with the loops of `global` if given.
+fn joined_lines(problem: &Problem, global: Option<&[Index]>, draw: &mut Draw) -> String {
+    let (expr, form) = (&problem.expr, problem.output);
+    let levels: Vec<&[Index]> = problem.sparse.iter().map(|x| &x.levels[..]).collect();
+    let all: Option<Vec<Index>> = global.map(|all| {
+        let cut = |&index: &Index| problem.splits.iter().find(|own| own.split.index == index);
+        let pieces = |own: &SplitIndex| own.split.cuts_positions().then_some(own.split.outer);
+        all.iter().flat_map(|i| cut(i).and_then(pieces).into_iter().chain([*i])).collect()
+    });
+    let global = all.as_deref();
     let words = path_words(expr, draw);
     let path = Schedule::parse(&format!("path {words}"), expr).expect("a path").path;
     let loops: Vec<Vec<Index>> = match global {
@@ -397,7 +455,7 @@ fn joined_lines(
             .iter()
             .map(|term| all.iter().copied().filter(|&i| term.indices.contains(i)).collect())
             .collect(),
-        None => loop_orders(&path, expr, &levels[0], draw),
+        None => loop_orders(&path, expr, levels[0], draw),
     };
     let loops: Vec<&[Index]> = loops.iter().map(Vec::as_slice).collect();
     let mut lines = format!("path {words}\nnest {}", nest_text(&loops, 0, draw));
@@ -406,7 +464,7 @@ fn joined_lines(
         lines += &format!("\nlayout {name}: {}", words.join(" "));
     }
     lines += &"\nbuffer dense".repeat(path.terms.len() - 1);
-    let (first, output) = (&levels[0], expr.output.set());
+    let (first, output) = (levels[0], expr.output.set());
     let kept = first.iter().filter(|level| output.contains(**level)).count();
     let conflict = match (kept == first.len(), output.contains(first[0])) {
         _ if form == OutputForm::Assembled => "assemble",
@@ -418,7 +476,7 @@ fn joined_lines(
     if form == OutputForm::Assembled {
         lines += ["\nworkspace dense", "\nworkspace list"][draw.below(2) as usize];
     }
-    lines + &format!("\nparallel {} position {conflict}\n", first[0])
+    lines + &parallel_line(first[0], conflict, draw)
 }
 
 /// An expression of 9 to 25 operands over up to 24 indices, most of extent 1.
@@ -463,17 +521,16 @@ fn sparse_tensor(extents: &[u64], draw: &mut Draw) -> Coo<f64> {
 }
 
 /// Draws a path, a nest and the way tasks share the output, as the text of a schedule.
-fn schedule_lines(expr: &Expr, order: &ModeOrder, fused: usize, draw: &mut Draw) -> String {
-    let levels: Vec<Index> =
-        order.modes().iter().map(|&mode| expr.inputs[0].indices[mode]).collect();
+fn schedule_lines(problem: &Problem, draw: &mut Draw) -> String {
+    let (expr, SparseOperand { levels, fused, .. }) = (&problem.expr, &problem.sparse[0]);
     let words = path_words(expr, draw);
     let path = Schedule::parse(&format!("path {words}"), expr).expect("a path").path;
-    let orders = loop_orders(&path, expr, &levels, draw);
+    let orders = loop_orders(&path, expr, levels, draw);
     let orders: Vec<&[Index]> = orders.iter().map(Vec::as_slice).collect();
     let nest = nest_text(&orders, 0, draw);
     let mut lines = format!("path {words}\nnest {nest}\nlayout");
     for (at, level) in levels.iter().enumerate() {
-        let fused = at + fused >= levels.len() && at + 1 < levels.len();
+        let fused = at + *fused >= levels.len() && at + 1 < levels.len();
         lines += &format!(" {level}{}", if fused { "+" } else { "" });
     }
     lines += &"\nbuffer dense".repeat(path.terms.len() - 1);
@@ -484,7 +541,24 @@ fn schedule_lines(expr: &Expr, order: &ModeOrder, fused: usize, draw: &mut Draw)
         (_, true) if kept > 1 => ["owner", "privatise"][draw.below(2) as usize],
         (_, true) => ["owner", "boundary", "privatise"][draw.below(3) as usize],
     };
-    lines + &format!("\nparallel {} position {conflict}\n", levels[0])
+    lines + &parallel_line(levels[0], conflict, draw)
+}
+
+/// Draws how the work is cut into tasks, and now and then which loops become vector code.
+fn parallel_line(root: Index, conflict: &str, draw: &mut Draw) -> String {
+    let space = ["position", "coordinate"][usize::from(draw.below(4) == 0)];
+    let number = 1 + draw.below(5);
+    let tasks = match (draw.below(4), conflict) {
+        (0, "privatise") | (1, _) => format!(" divide {number}"),
+        (0, _) => format!(" split {number}"),
+        _ => String::new(),
+    };
+    let vectors = match draw.below(8) {
+        0 => "vectorize none\n".to_owned(),
+        1 => format!("vectorize {root}\n"),
+        _ => String::new(),
+    };
+    format!("\nparallel {root} {space} {conflict}{tasks}\n{vectors}")
 }
 
 /// Multiplies random operands until one is left, two at a time or more.

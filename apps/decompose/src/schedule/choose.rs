@@ -201,20 +201,20 @@ impl<'a> Chooser<'a> {
 
     /// Judges a schedule on the trees of its layouts.
     fn judge(&self, schedule: Schedule, bounds: Bounds) -> Result<Pick, CoreError> {
-        let base = self.base.split(&schedule.splits)?;
-        let stored = schedule.layouts.iter().zip(&base.sparse).map(|(layout, only)| {
+        // Orders that are none of the operands' are refused by the rules, on whatever trees.
+        let posed = self.base.split(&schedule.splits)?;
+        let stored = schedule.layouts.iter().zip(&posed.sparse).map(|(layout, only)| {
             let (levels, fused) = layout.as_tree()?;
             let input = layout.input.unwrap_or(only.input);
-            let own = base.sparse.iter().find(|x| x.input == input)?;
+            let own = posed.sparse.iter().find(|x| x.input == input)?;
             let same = levels.len() == own.levels.len()
                 && levels.iter().all(|level| own.levels.contains(level));
             same.then_some((input, LevelOrder { levels, fused }))
         });
         let operands: Vec<(usize, LevelOrder)> = stored.flatten().collect();
-        // Layouts that are no trees are refused by the rules, on whatever trees.
-        let mut problem = match operands.len() == base.sparse.len() {
-            true => Storage { operands }.problem(&base),
-            false => base,
+        let mut problem = match operands.len() == posed.sparse.len() {
+            true => Storage { operands }.problem_with(&self.base, &schedule.splits)?,
+            false => posed,
         };
         // The schedule says whether a result without a pattern is assembled.
         if !problem.has_pattern_output() {

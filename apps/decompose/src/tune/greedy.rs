@@ -75,7 +75,7 @@ fn loss(
         let limits = SearchLimits::default();
         let found = greedy.search_storages(&known.base, &known.storages, machine, &limits)?;
         let best = &found.candidates[0];
-        let problem = best.storage.problem(&known.base);
+        let problem = best.problem(&known.base);
         let seconds = measured.seconds(case, problem, &best.candidate.schedule)?;
         sum += (seconds / measured.cases[case].best()).ln();
     }

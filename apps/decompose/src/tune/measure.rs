@@ -91,7 +91,7 @@ impl Measured {
             let found = scheduler.search_storages(&measured.base, stored, machine, &limits)?;
             let search_seconds = start.elapsed().as_secs_f64();
             let best = &found.candidates[0];
-            let problem = best.storage.problem(&measured.base);
+            let problem = best.problem(&measured.base);
             let schedule = &best.candidate.schedule;
             let variant = measured.variant(problem, schedule, &self.toolchain, self.rounds)?;
             let scheduler = scheduler.name();
@@ -167,7 +167,7 @@ impl MeasuredCase {
             default_scheduler().search_storages(&self.base, &self.storages, machine, &limits)?;
         let step = found.candidates.len().div_ceil(CANDIDATES).max(1);
         let some = found.candidates.into_iter().step_by(step);
-        Ok(some.map(|one| (one.storage.problem(&self.base), one.candidate.schedule)).collect())
+        Ok(some.map(|one| (one.problem(&self.base), one.candidate.schedule)).collect())
     }
 }
 

@@ -10,7 +10,7 @@ use crate::autoschedule::constraints::solver::Ready;
 use crate::autoschedule::constraints::system::Layouts;
 use crate::autoschedule::constraints::trees::trees;
 use crate::autoschedule::constraints::{Const, Solution};
-use crate::autoschedule::level_orders::ordered;
+use crate::autoschedule::level_orders::{ordered, with_tiles};
 use crate::autoschedule::work::Work;
 use crate::autoschedule::{
     Breadth, Candidate, LevelOrder, OrderedCandidate, OrdersFound, SearchLimits, SearchReport,
@@ -65,7 +65,8 @@ impl Free<'_> {
                 stop = stop.max(StopReason::Work);
             }
             let explored = judged.solutions;
-            let candidates = self.with_fused(judged.ranked(self.limits.max_nests));
+            let mut candidates = self.with_fused(judged.ranked(self.limits.max_nests));
+            with_tiles(self.problem, &mut candidates, self.machine, self.limits);
             let report = SearchReport {
                 scheduler: self.scheduler.name,
                 breadth: Breadth::All,

@@ -12,7 +12,7 @@
 //! - `parameters` lists values of the factors, and `templates` what is left for each split schedule.
 //! - `bandit` searches schedules by measuring some of them; `beliefs` holds what it believes.
 //! - `table` lets a person pick templates.
-//! - `directives` tells which decisions of a template a [`Schedule`](crate::schedule::Schedule) can hold.
+//! - `generated` makes a template with a setting a [`Schedule`](crate::schedule::Schedule) of a problem.
 //!
 //! | word | meaning | in the source |
 //! |---|---|---|
@@ -27,7 +27,7 @@ mod beliefs;
 mod chunks;
 mod cpu_passes;
 mod cuts;
-mod directives;
+mod generated;
 mod gpu_passes;
 #[cfg(test)]
 mod landscapes;
@@ -50,7 +50,7 @@ pub use cpu_passes::{
     CPU_PASSES, one_parallel_loop, outermost_parallel_loop, vector_loop_is_contiguous,
 };
 pub use cuts::{CompressedCuts, PartitionConfig, split_schedules};
-pub use directives::{Line, Support, lines};
+pub use generated::{Base, Generated, refused};
 pub use gpu_passes::{
     GPU_PASSES, balanced_loads, contiguous_lanes, fixed_warps, no_tiled_units,
     one_loop_at_each_level, some_setting_is_legal,

@@ -7,7 +7,7 @@
 //!
 //! Either loop can number the chunks.  Chunks that `x0` numbers are contiguous, those of `x1` are strided.
 
-pub use crate::schedule::Command;
+pub use crate::schedule::{Chunks, Command};
 
 /// The part of a cut loop whose number of iterations is the factor.
 pub(super) fn fixed_part(command: Command) -> Part {
@@ -33,15 +33,6 @@ impl Part {
     pub fn is_contiguous(self) -> bool {
         self != Part::Outer
     }
-}
-
-/// What the elements of a chunk are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Chunks {
-    /// Neighbours.
-    Contiguous,
-    /// As far apart as there are chunks.
-    Strided,
 }
 
 /// Whether a number is known before the data are.

@@ -34,7 +34,7 @@ mod tests;
 use std::time::Instant;
 
 use crate::autoschedule::fallback_nest::sparse_outside;
-use crate::autoschedule::level_orders::ordered;
+use crate::autoschedule::level_orders::{ordered, with_tiles};
 use crate::autoschedule::paths::no_schedule;
 use crate::autoschedule::{
     Breadth, Candidate, OrdersFound, Scheduler, SearchLimits, SearchOutcome, SearchReport,
@@ -119,6 +119,7 @@ impl Scheduler for Scorch {
                 Err(error) => refused = Some(error),
             }
         }
+        with_tiles(problem, &mut candidates, machine, limits);
         if candidates.is_empty() {
             return Err(refused.unwrap_or_else(|| CoreError::NoSchedule {
                 expr: problem.expr.to_string(),

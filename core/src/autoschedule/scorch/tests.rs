@@ -36,7 +36,7 @@ fn found(problem: &Problem) -> OrdersFound {
     let machine = Family::Zen.machine();
     let found = scorch.search_storages(problem, &storages(problem), &machine, &limits).unwrap();
     for one in &found.candidates {
-        let posed = one.storage.problem(problem);
+        let posed = one.problem(problem);
         one.candidate.schedule.verify(&posed).unwrap();
     }
     found

@@ -1,0 +1,165 @@
+//! Schedules generated from partition templates: each computes what the dense oracle does.
+
+mod random;
+
+use std::sync::Arc;
+
+use decompose_core::autoschedule::partition::{
+    Base, Generated, Parameters, PartitionConfig, Setting, Target, Template, templates,
+};
+use decompose_core::contract::{Contraction, Request, split_list, trees};
+use decompose_core::cost::Family;
+use decompose_core::einsum::{Expr, oracle};
+use decompose_core::path::{Path, unfactorised};
+use decompose_core::runtime::Toolchain;
+use decompose_core::schedule::{Command, Problem, Schedule};
+use decompose_formats::synth::{Pattern, SynthConfig, Values, generate};
+use decompose_formats::{Coo, Csf, DenseTensor, Matrix, PatternCounts};
+use ndarray::IxDyn;
+use rayon::ThreadPoolBuilder;
+
+/// Sums of some thousand products of numbers up to 1, each rounded with a unit of 1.1e-16.
+const TOLERANCE: f64 = 1e-12;
+
+/// A kernel on a small tensor.
+struct Kernel {
+    expr: Expr,
+    sparse: Coo<f64>,
+    operands: Vec<DenseTensor<f64>>,
+    want: DenseTensor<f64>,
+    problem: Problem,
+}
+
+impl Kernel {
+    fn new(text: &str, extents: &[u64], dense: &[&[usize]]) -> Kernel {
+        let expr: Expr = text.parse().expect("an expression");
+        let config = SynthConfig {
+            extents: extents.to_vec(),
+            nnz: 700,
+            pattern: Pattern::Uniform,
+            values: Values::Uniform { low: 0.5, high: 1.5 },
+            seed: 3,
+        };
+        let sparse = generate::<f64>(&config).expect("a tensor");
+        let number = |at: usize| ((at * 7919 + 13) % 101) as f64 / 101.0;
+        let array = |shape: &&[usize]| {
+            let len: usize = shape.iter().product();
+            let elements = (0..len).map(number).collect();
+            DenseTensor::from_shape_vec(IxDyn(shape), elements).expect("an array")
+        };
+        let operands: Vec<DenseTensor<f64>> = dense.iter().map(array).collect();
+        let all: Vec<DenseTensor<f64>> =
+            std::iter::once(random::dense(&sparse)).chain(operands.iter().cloned()).collect();
+        let want = oracle::evaluate(&expr, &all);
+        let shapes: Vec<Vec<u64>> =
+            all.iter().map(|x| x.shape().iter().map(|&n| n as u64).collect()).collect();
+        let request = Request::new(expr.clone(), 0, &PatternCounts::of(&sparse), &shapes);
+        let problem = request.expect("a request").problem_on(&[]);
+        Kernel { expr, sparse, operands, want, problem }
+    }
+
+    /// Computes a schedule on three threads.
+    fn check(&self, generated: &Generated, toolchain: &Toolchain) {
+        let Generated { problem, schedule } = generated;
+        let text = schedule.text(&self.expr);
+        assert_eq!(Schedule::parse(&text, &self.expr).expect("a schedule"), *schedule, "{text}");
+        let pool = ThreadPoolBuilder::new().num_threads(3).build().expect("threads");
+        let list = split_list(self.sparse.clone(), &problem.stored_expr().inputs[0], problem);
+        let layout = trees(problem).swap_remove(0);
+        let tree = Csf::build(list.expect("memory"), &layout.order).expect("a tree");
+        let got = pool.install(|| {
+            let mut built = Contraction::build(problem, schedule, Arc::new(tree), toolchain)
+                .unwrap_or_else(|error| panic!("{text}: {error}"));
+            assert!(built.kernel().failed().is_none() || built.kernel().interpreted().is_some());
+            let packed = self.operands.iter().enumerate();
+            let packed: Vec<Matrix<f64>> =
+                packed.map(|(at, x)| built.pack(at, x).expect("packed")).collect();
+            let mut output = built.output().expect("memory");
+            built.run(&packed.iter().collect::<Vec<_>>(), &mut output).expect("a result");
+            built.dense(&output).expect("a dense result")
+        });
+        for (got, want) in got.iter().zip(&self.want) {
+            assert!((got - want).abs() <= TOLERANCE * want.abs().max(1.0), "{text}: {got}, {want}");
+        }
+    }
+}
+
+/// Generates all schedules of a kernel; returns them with how many of which reason are not generated.
+fn all(kernel: &Kernel, path: &Path) -> (Vec<Generated>, Vec<(String, usize)>) {
+    let machine = Family::Zen.machine();
+    let base = Base { problem: &kernel.problem, path, machine: &machine };
+    let config = PartitionConfig {
+        commands: vec![Command::Split, Command::Divide],
+        ..PartitionConfig::default()
+    };
+    let parameters = Parameters { factors: vec![3, 8], ..Parameters::cpu() };
+    let mut generated = Vec::new();
+    let mut pairs: Vec<(Template, Setting)> = Vec::new();
+    for (_, templates) in templates(&base.space(), &config, Target::Cpu, &parameters) {
+        for (template, settings) in templates {
+            for setting in settings {
+                generated.extend(base.generate(&template, &setting).ok());
+                pairs.push((template.clone(), setting));
+            }
+        }
+    }
+    let pairs = pairs.iter().map(|(template, setting)| (template, setting));
+    (generated, decompose_core::autoschedule::partition::refused(&base, pairs))
+}
+
+fn native() -> (tempfile::TempDir, Toolchain) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let here = Toolchain::detect();
+    let compiler = here.compiler().expect("this test needs a C compiler").clone();
+    let toolchain = Toolchain::Native(compiler.with_cache(folder.path().to_owned()));
+    (folder, toolchain)
+}
+
+/// Checks every schedule with the interpreter, and every `compiled`-th one compiled.
+fn check_all(kernel: &Kernel, generated: &[Generated], compiled: usize) {
+    let (_folder, native) = native();
+    let interpreter = Toolchain::Interpreter("asked for".into());
+    for (at, one) in generated.iter().enumerate() {
+        kernel.check(one, &interpreter);
+        if at % compiled == 0 {
+            kernel.check(one, &native);
+        }
+    }
+}
+
+#[test]
+fn all_schedules_of_spmv_are_right() {
+    let kernel = Kernel::new("y(i) = A(i,j) * x(j)", &[70, 60], &[&[60]]);
+    let (generated, refused) = all(&kernel, &unfactorised(&kernel.expr));
+    let count: usize = refused.iter().map(|(_, count)| count).sum();
+    assert_eq!((generated.len(), count), (98, 44), "{refused:?}");
+    check_all(&kernel, &generated, 8);
+}
+
+#[test]
+fn schedules_of_spmm_are_right() {
+    let kernel = Kernel::new("C(i,k) = A(i,j) * B(j,k)", &[70, 60], &[&[60, 21]]);
+    let (mut generated, refused) = all(&kernel, &unfactorised(&kernel.expr));
+    let count: usize = refused.iter().map(|(_, count)| count).sum();
+    assert_eq!((generated.len(), count), (2_374, 1_977), "{refused:?}");
+    // Every so manieth one, 200 in all.
+    let step = generated.len() / 200;
+    let mut at = 0;
+    generated.retain(|_| {
+        at += 1;
+        at % step == 0
+    });
+    check_all(&kernel, &generated, 12);
+}
+
+#[test]
+fn all_schedules_of_mttkrp_are_right() {
+    let kernel =
+        Kernel::new("A(i,j) = B(i,k,l) * C(k,j) * D(l,j)", &[23, 19, 31], &[&[19, 9], &[31, 9]]);
+    let text = "path B*D T1*C";
+    let path = Schedule::parse(text, &kernel.expr).expect("a path").path;
+    let (generated, refused) = all(&kernel, &path);
+    let count: usize = refused.iter().map(|(_, count)| count).sum();
+    assert_eq!((generated.len(), count), (90, 69), "{refused:?}");
+    check_all(&kernel, &generated, 12);
+}
