@@ -5,7 +5,7 @@ mod random;
 use std::sync::Arc;
 
 use decompose_core::autoschedule::partition::{
-    Base, Generated, Parameters, PartitionConfig, Setting, Target, Template, templates,
+    Base, Generated, Parameters, PartitionConfig, Target, templates,
 };
 use decompose_core::contract::{Contraction, Request, split_list, trees};
 use decompose_core::cost::Family;
@@ -84,8 +84,8 @@ impl Kernel {
     }
 }
 
-/// Generates all schedules of a kernel; returns them with how many of which reason are not generated.
-fn all(kernel: &Kernel, path: &Path) -> (Vec<Generated>, Vec<(String, usize)>) {
+/// Generates all schedules of a kernel; returns them with the number of those that are not generated.
+fn all(kernel: &Kernel, path: &Path) -> (Vec<Generated>, usize) {
     let machine = Family::Zen.machine();
     let base = Base { problem: &kernel.problem, path, machine: &machine };
     let config = PartitionConfig {
@@ -94,17 +94,18 @@ fn all(kernel: &Kernel, path: &Path) -> (Vec<Generated>, Vec<(String, usize)>) {
     };
     let parameters = Parameters { factors: vec![3, 8], ..Parameters::cpu() };
     let mut generated = Vec::new();
-    let mut pairs: Vec<(Template, Setting)> = Vec::new();
+    let mut refused = 0;
     for (_, templates) in templates(&base.space(), &config, Target::Cpu, &parameters) {
         for (template, settings) in templates {
             for setting in settings {
-                generated.extend(base.generate(&template, &setting).ok());
-                pairs.push((template.clone(), setting));
+                match base.generate(&template, &setting) {
+                    Ok(one) => generated.push(one),
+                    Err(_) => refused += 1,
+                }
             }
         }
     }
-    let pairs = pairs.iter().map(|(template, setting)| (template, setting));
-    (generated, decompose_core::autoschedule::partition::refused(&base, pairs))
+    (generated, refused)
 }
 
 fn native() -> (tempfile::TempDir, Toolchain) {
@@ -131,8 +132,7 @@ fn check_all(kernel: &Kernel, generated: &[Generated], compiled: usize) {
 fn all_schedules_of_spmv_are_right() {
     let kernel = Kernel::new("y(i) = A(i,j) * x(j)", &[70, 60], &[&[60]]);
     let (generated, refused) = all(&kernel, &unfactorised(&kernel.expr));
-    let count: usize = refused.iter().map(|(_, count)| count).sum();
-    assert_eq!((generated.len(), count), (98, 44), "{refused:?}");
+    assert_eq!((generated.len(), refused), (98, 44));
     check_all(&kernel, &generated, 8);
 }
 
@@ -140,8 +140,7 @@ fn all_schedules_of_spmv_are_right() {
 fn schedules_of_spmm_are_right() {
     let kernel = Kernel::new("C(i,k) = A(i,j) * B(j,k)", &[70, 60], &[&[60, 21]]);
     let (mut generated, refused) = all(&kernel, &unfactorised(&kernel.expr));
-    let count: usize = refused.iter().map(|(_, count)| count).sum();
-    assert_eq!((generated.len(), count), (2_374, 1_977), "{refused:?}");
+    assert_eq!((generated.len(), refused), (2_374, 1_977));
     // Every so manieth one, 200 in all.
     let step = generated.len() / 200;
     let mut at = 0;
@@ -159,7 +158,6 @@ fn all_schedules_of_mttkrp_are_right() {
     let text = "path B*D T1*C";
     let path = Schedule::parse(text, &kernel.expr).expect("a path").path;
     let (generated, refused) = all(&kernel, &path);
-    let count: usize = refused.iter().map(|(_, count)| count).sum();
-    assert_eq!((generated.len(), count), (90, 69), "{refused:?}");
+    assert_eq!((generated.len(), refused), (90, 69));
     check_all(&kernel, &generated, 12);
 }

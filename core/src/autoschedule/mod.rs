@@ -114,6 +114,7 @@ pub const SCHEDULERS: &[&dyn Scheduler] = &[
     &scorch::Scorch,
     &constraints::OWN,
     &sparseauto::SparseAuto,
+    &partition::Partition,
 ];
 
 /// Those that ask another program, which may be absent: found by their names only.

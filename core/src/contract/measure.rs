@@ -1,5 +1,6 @@
 //! Candidates measured on the tensor itself.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Instant;
@@ -7,8 +8,12 @@ use std::time::Instant;
 use decompose_formats::mix::mix;
 use decompose_formats::{Coo, Csf, Matrix, Value};
 
+use crate::autoschedule::partition::{
+    BanditConfig, BanditReport, Generated, Listing, Point, exhaustive, thompson,
+};
 use crate::autoschedule::{HalvingConfig, HalvingReport, successive_halving_until};
 use crate::contract::Contraction;
+use crate::contract::planned::trees as trees_of;
 use crate::contract::split::split_list;
 use crate::error::CoreError;
 use crate::lower::{Array, Program};
@@ -72,40 +77,113 @@ pub fn race<V: Value>(
         successive_halving_until(entrants.len(), config, stopped, |candidate, repetitions| {
             let Entrant { problem, schedule, .. } = entrants[candidate];
             let own = trees.of(&entrants[candidate])?;
-            let ready = Contraction::joining(problem, schedule, own, toolchain).and_then(|built| {
-                let dense = random_operands::<V>(built.kernel().program())?;
-                let output =
-                    if built.is_assembled() { Matrix::zeros(0, 1)? } else { built.output()? };
-                Ok((output, dense, built))
-            });
-            let (mut output, dense, mut contraction) = match ready {
-                Err(CoreError::Format(_)) => return Ok(f64::INFINITY),
-                // The signal that asks to stop ends compilers too.
-                Err(_) if stopped() => return Ok(f64::INFINITY),
-                other => other?,
-            };
-            let dense: Vec<&Matrix<V>> = dense.iter().collect();
-            let mut run = || match contraction.is_assembled() {
-                true => contraction.assemble(&dense, u64::MAX).map(|_| ()),
-                false => contraction.run(&dense, &mut output),
-            };
-            run()?;
-            let mut all = 0.0;
-            for run_of in 0..repetitions {
-                if run_of > 0 && stopped() {
-                    return Ok(all * repetitions as f64 / run_of as f64);
-                }
-                let start = Instant::now();
-                run()?;
-                let seconds = start.elapsed().as_secs_f64();
-                runs[candidate].push(seconds);
-                all += seconds;
-            }
-            Ok::<f64, CoreError>(all)
+            let built = || Contraction::joining(problem, schedule, own, toolchain);
+            timed(built, repetitions, stopped, &mut runs[candidate])
         })?;
     let halving = halving.ok_or_else(none)?;
     let times: Vec<Option<RaceTime>> = runs.into_iter().map(time).collect();
     Ok(RaceReport { winner: winner(&times, &halving).ok_or_else(none)?, times, halving })
+}
+
+/// Builds a kernel and runs it on random dense operands: once without counting, then `repetitions` times, whose seconds are
+/// added to `runs`.  Returns the seconds of all; infinity where there is no memory for it, or a stop is asked for.
+fn timed<V: Value>(
+    build: impl FnOnce() -> Result<Contraction<V>, CoreError>,
+    repetitions: usize,
+    stopped: &dyn Fn() -> bool,
+    runs: &mut Vec<f64>,
+) -> Result<f64, CoreError> {
+    let ready = build().and_then(|built| {
+        let dense = random_operands::<V>(built.kernel().program())?;
+        let output = if built.is_assembled() { Matrix::zeros(0, 1)? } else { built.output()? };
+        Ok((output, dense, built))
+    });
+    let (mut output, dense, mut contraction) = match ready {
+        Err(CoreError::Format(_)) => return Ok(f64::INFINITY),
+        // The signal that asks to stop ends compilers too.
+        Err(_) if stopped() => return Ok(f64::INFINITY),
+        other => other?,
+    };
+    let dense: Vec<&Matrix<V>> = dense.iter().collect();
+    let mut run = || match contraction.is_assembled() {
+        true => contraction.assemble(&dense, u64::MAX).map(|_| ()),
+        false => contraction.run(&dense, &mut output),
+    };
+    run()?;
+    let mut all = 0.0;
+    for run_of in 0..repetitions {
+        if run_of > 0 && stopped() {
+            return Ok(all * repetitions as f64 / run_of as f64);
+        }
+        let start = Instant::now();
+        run()?;
+        let seconds = start.elapsed().as_secs_f64();
+        runs.push(seconds);
+        all += seconds;
+    }
+    Ok(all)
+}
+
+/// What a search over the templates of a listing measured.
+#[derive(Clone, Debug)]
+pub struct Sampled {
+    /// The search.
+    pub report: BanditReport,
+    /// All seconds of each schedule that ran.
+    pub runs: BTreeMap<Point, Vec<f64>>,
+}
+
+impl Sampled {
+    /// Returns the median of the seconds of a schedule; `None` if it never ran.
+    pub fn time(&self, point: Point) -> Option<RaceTime> {
+        time(self.runs.get(&point)?.clone())
+    }
+}
+
+/// Which schedules of a listing are measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sampling {
+    /// Those of which something is to be hoped for ([`thompson`]).
+    Thompson,
+    /// All ([`exhaustive`]).
+    Exhaustive,
+}
+
+/// Runs schedules of `listing` on `tensors`, the sparse operands with their inputs, and random dense operands, always the
+/// same, and finds the fastest, on the threads of the current pool.
+///
+/// A tree is built when the first schedule needs it, and stays.  What is measured last once `stopped` says so is the end.
+///
+/// # Errors
+///
+/// If a tree cannot be built, or a kernel cannot run.
+pub fn sample<V: Value>(
+    tensors: &[(usize, Coo<V>)],
+    listing: &Listing,
+    toolchain: &Toolchain,
+    (config, sampling): (&BanditConfig, Sampling),
+    stopped: &dyn Fn() -> bool,
+) -> Result<Sampled, CoreError> {
+    let (arms, listed) = listing.arms();
+    let mut trees = RaceTrees(BTreeMap::new());
+    let mut runs: BTreeMap<Point, Vec<f64>> = BTreeMap::new();
+    let mut measure = |point: Point, repetitions: usize| -> Result<f64, CoreError> {
+        if stopped() {
+            return Ok(f64::INFINITY);
+        }
+        let Generated { problem, schedule } = &listed(point).generated;
+        let layouts = trees_of(problem);
+        let entrant = Entrant { problem, trees: &layouts, schedule };
+        trees.add(tensors, &entrant)?;
+        let own = trees.of(&entrant)?;
+        let built = || Contraction::joining(problem, schedule, own, toolchain);
+        timed(built, repetitions, stopped, runs.entry(point).or_default())
+    };
+    let report = match sampling {
+        Sampling::Thompson => thompson(&arms, config, &mut measure)?,
+        Sampling::Exhaustive => exhaustive(&arms, config, &mut measure)?,
+    };
+    Ok(Sampled { report, runs })
 }
 
 /// The least median of those that reached the last round.
@@ -160,6 +238,22 @@ impl<V: Value> RaceTrees<V> {
             trees.extend(keys.zip(built));
         }
         Ok(RaceTrees(trees))
+    }
+
+    /// Builds those trees of `entrant` that are not there.
+    fn add(&mut self, tensors: &[(usize, Coo<V>)], entrant: &Entrant<'_>) -> Result<(), CoreError> {
+        for (x, layout) in entrant.problem.sparse.iter().zip(entrant.trees) {
+            let key = (x.input, own_splits(entrant.problem, x), layout.clone());
+            let Some((_, list)) = tensors.iter().find(|(input, _)| *input == x.input) else {
+                continue;
+            };
+            if let Entry::Vacant(place) = self.0.entry(key) {
+                let access = &entrant.problem.stored_expr().inputs[x.input];
+                let list = split_list(list.clone(), access, entrant.problem)?;
+                place.insert(Arc::new(Csf::build(list, &layout.order)?.fuse(layout.fused)));
+            }
+        }
+        Ok(())
     }
 
     fn of(&self, entrant: &Entrant<'_>) -> Result<Vec<Arc<Csf<V>>>, CoreError> {

@@ -39,7 +39,9 @@ use pack::{pack, unpack};
 use split::{axes, whole_list};
 
 pub use kernels::{build_all, build_merged};
-pub use measure::{Entrant, RaceReport, RaceTime, race, random_operands};
+pub use measure::{
+    Entrant, RaceReport, RaceTime, Sampled, Sampling, race, random_operands, sample,
+};
 pub use planned::{Planned, trees};
 pub use preview::preview;
 pub use request::{Request, ResultForm, SparseInput};

@@ -5,7 +5,7 @@ use decompose_formats::dense::padded;
 use crate::cost::caches::LINE_BYTES;
 use crate::cost::{Cost, Machine};
 use crate::einsum::Index;
-use crate::schedule::{Conflict, Problem, Schedule};
+use crate::schedule::{Conflict, Problem, Schedule, Space, TaskCut};
 
 /// A kernel on several threads.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -40,7 +40,9 @@ pub fn on_threads(
     let private = conflict == Conflict::Privatise;
     let tasks = if threads == 1.0 { 1.0 } else { schedule.tasks_per_thread(problem) as f64 };
     let shared = (cost.seconds - cost.repeated_seconds) / threads;
-    let mut seconds = shared + cost.repeated_seconds * tasks;
+    let cut = schedule.parallel.and_then(|parallel| Some((parallel.space, parallel.tasks?)));
+    let handed = cut.map_or(0.0, |(space, cut)| handed_over(problem, space, cut));
+    let mut seconds = shared + cost.repeated_seconds * tasks + TASK_SECONDS * handed / threads;
     let mut side_bytes = 0;
     if private {
         let output = output_bytes(problem);
@@ -52,6 +54,19 @@ pub fn on_threads(
         seconds += PASSES * shared / threads / LINE_BYTES * machine.stream_line;
     }
     ThreadedCost { seconds, side_bytes }
+}
+
+/// Seconds to hand a task of a given size over to a thread.
+const TASK_SECONDS: f64 = 1e-6;
+
+/// Returns how many tasks a cut makes.
+fn handed_over(problem: &Problem, space: Space, cut: TaskCut) -> f64 {
+    let Some(x) = problem.leader() else { return 1.0 };
+    let units = match space {
+        Space::Position => x.nodes(x.levels.iter().copied().collect(), &problem.extents),
+        Space::Coordinate => x.levels.first().map_or(1, |&root| problem.extents.of(root)),
+    };
+    units.div_ceil(cut.size(units)) as f64
 }
 
 /// Seconds to clear and add private copies of an output of `output` bytes.

@@ -24,7 +24,8 @@ pub(super) fn lane(
 ) -> Option<Index> {
     let (order, terms) = (&orders[position], &schedule.path.terms);
     let at = order.len().checked_sub(1)?;
-    let lane = Some(order[at]).filter(|_| !loops_over_level(problem, order, at))?;
+    let vector = schedule.vectors.allow(order[at]);
+    let lane = Some(order[at]).filter(|_| vector && !loops_over_level(problem, order, at))?;
     // A loop around several terms runs them one after the other, each on one value.
     if !stands_alone(&schedule.nest.roots, position) {
         return None;

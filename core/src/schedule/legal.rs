@@ -191,6 +191,10 @@ impl Schedule {
             else {
                 return broken(Rule::Lowered, format!("{access} is not stored as a tree of modes"));
             };
+            if csf != operand.levels {
+                let stored: String = operand.levels.iter().map(|index| index.letter()).collect();
+                return broken(Rule::Layout, format!("{access} is stored as {stored}"));
+            }
             if fused != operand.fused {
                 let (want, have) = (operand.fused, fused);
                 return broken(

@@ -45,7 +45,28 @@ pub(crate) struct ScheduleArgs {
     #[command(flatten)]
     pub(crate) frontier: FrontierArgs,
     #[command(flatten)]
+    pub(crate) partition: PartitionArgs,
+    #[command(flatten)]
     pub(crate) output: ShowArgs,
+}
+
+/// Which templates of `--scheduler partition` are searched, and how.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Partition")]
+#[expect(clippy::struct_excessive_bools, reason = "one a switch, as typed")]
+pub(crate) struct PartitionArgs {
+    /// List the templates: split schedule, settings, predicted seconds, and with --measure the measured ones.
+    #[arg(long)]
+    pub(crate) templates: bool,
+    /// Take these rows of --templates only, as 2,5-7.
+    #[arg(long, value_name = "ROWS")]
+    pub(crate) take: Option<String>,
+    /// Measure every schedule, whatever --budget says, in the place of those of which something is to be hoped for.
+    #[arg(long, requires = "measure")]
+    pub(crate) exhaustive: bool,
+    /// Decides which schedules are tried.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) seed: u64,
 }
 
 /// What the stages of `--scheduler sparseauto` are asked, and what is told of them.
@@ -109,7 +130,7 @@ pub(crate) struct OperandArgs {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Search")]
 pub(crate) struct SearchArgs {
-    /// The search: spttn, exhaustive, scorch, const, sparseauto, const-z3, which asks the program z3, or
+    /// The search: spttn, exhaustive, scorch, const, sparseauto, partition, const-z3, which asks the program z3, or
     /// measured, which takes the choice of an earlier --measure or measures now.  [default: spttn]
     #[arg(long, value_name = "NAME", value_parser = parse_scheduler)]
     pub(crate) scheduler: Option<Search>,

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use decompose_core::autoschedule::partition::{Generated, Listed, Listing};
 use decompose_core::autoschedule::sparseauto::buffer_bytes;
 use decompose_core::autoschedule::{
     LevelOrder, OrderedCandidate, SearchLimits, SearchReport, Storage, default_scheduler,
@@ -148,6 +149,31 @@ impl<'a> Chooser<'a> {
         let picks = found.candidates.into_iter().map(|candidate| self.pick(candidate)).collect();
         let (report, trees) = (Some(found.report), self.storages.len());
         Ok(Selection { picks, chosen: 0, how: How::Predicted, report, trees })
+    }
+
+    /// Lists the schedules of partition templates on the best storage.
+    pub(crate) fn listing(&self, limits: &SearchLimits) -> Result<Listing, Failure> {
+        Ok(Listing::on_best_storage(&self.base, &self.storages, &self.machine, limits)?)
+    }
+
+    /// Returns schedules of a listing, given with their places, as a selection.
+    pub(crate) fn of_listing(&self, listed: Vec<&Listed>) -> Selection {
+        let pick = |one: &Listed| {
+            let Generated { problem, schedule } = one.generated.clone();
+            let threads = self.machine.threads;
+            let threaded = on_threads(&problem, &schedule, &one.cost, &self.machine, threads);
+            Pick {
+                trees: trees(&problem),
+                storing: storing_seconds(&problem, &self.machine),
+                cost: one.cost.clone(),
+                seconds: threaded.seconds,
+                side_bytes: threaded.side_bytes,
+                problem,
+                schedule,
+            }
+        };
+        let picks = listed.into_iter().map(pick).collect();
+        Selection { picks, chosen: 0, how: How::Predicted, report: None, trees: 1 }
     }
 
     /// Reads and judges the schedule in `file`.

@@ -63,7 +63,7 @@ pub(crate) fn measure<V: Value>(
 }
 
 /// Refuses candidates whose trees and outputs do not fit memory together.
-fn check_memory<V: Value>(
+pub(crate) fn check_memory<V: Value>(
     picks: &[Pick],
     tensors: &[(usize, Coo<V>)],
     machine: &Machine,

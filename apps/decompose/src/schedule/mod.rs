@@ -12,6 +12,7 @@ pub(crate) mod input;
 mod json;
 pub(crate) mod measure;
 mod outline;
+mod partition;
 mod system;
 pub(crate) mod table;
 
@@ -36,6 +37,7 @@ use crate::schedule::choose::{Chooser, Pick, Selection};
 use crate::schedule::decide::{Effort, When};
 use crate::schedule::frontier::Compared;
 use crate::schedule::input::ScheduleInput;
+use crate::schedule::partition::Templates;
 use crate::stdout;
 
 pub(crate) use crate::schedule::args::{ScheduleArgs, SearchArgs};
@@ -62,6 +64,7 @@ pub(crate) fn run(args: &ScheduleArgs) -> Result<Done, Failure> {
 fn run_in<V: Value>(args: &ScheduleArgs, threads: usize) -> Result<Done, Failure> {
     figures::check(args)?;
     frontier::check(&args.frontier, &args.search)?;
+    partition::check(&args.partition, &args.search)?;
     let mut screen = Screen::new(Verbosity::Normal);
     let (expr, names) = expr::parse(&args.expr)?;
     if args.measure && args.input.tensor.is_empty() {
@@ -80,6 +83,9 @@ fn run_in<V: Value>(args: &ScheduleArgs, threads: usize) -> Result<Done, Failure
         budget_seconds: args.budget,
     };
     let tensors = &input.tensors;
+    if partition::is_asked(&args.search) {
+        return by_templates(args, (&input, &chooser), threads, &mut screen);
+    }
     let mut plan = decide::searched(&chooser, tensors, &effort, &mut screen)?;
     let stages = match frontier::is_asked(&args.search) {
         true => match Compared::new(args, &chooser, plan.choice(), &input.names) {
@@ -109,6 +115,28 @@ fn run_in<V: Value>(args: &ScheduleArgs, threads: usize) -> Result<Done, Failure
     let pick = shown(args, &plan, stages.as_ref())?;
     let drawn = figures::draw(args, (&plan, pick), stages.as_ref(), &screen);
     tell(args, &input, (&plan, stages.as_ref()), threads)?;
+    Ok(if interrupt::requested() { Done::Interrupted } else { drawn })
+}
+
+/// Searches partition templates.
+fn by_templates<V: Value>(
+    args: &ScheduleArgs,
+    (input, chooser): (&ScheduleInput<V>, &Chooser<'_>),
+    threads: usize,
+    screen: &mut Screen,
+) -> Result<Done, Failure> {
+    let (mut templates, mut plan) = Templates::new(args, chooser, screen)?;
+    if args.measure {
+        interrupt::install_saying(
+            "stopping: what is measured so far is printed; once more ends at once",
+        );
+        plan = templates.measure(args, &input.tensors, chooser, screen)?;
+    }
+    let drawn = figures::draw(args, (&plan, plan.choice()), None, screen);
+    match args.partition.templates {
+        true => stdout::line(templates.table().trim_end())?,
+        false => tell(args, input, (&plan, None), threads)?,
+    }
     Ok(if interrupt::requested() { Done::Interrupted } else { drawn })
 }
 

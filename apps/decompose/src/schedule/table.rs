@@ -44,14 +44,15 @@ pub(crate) fn ranked(plan: &Selection, top: usize) -> String {
     text
 }
 
-/// Returns path and nest of a candidate in one line.
+/// Returns splits, path and nest of a candidate in one line.
 pub(crate) fn label(pick: &Pick) -> String {
     let text = pick.schedule.text(&pick.problem.expr);
-    let mut lines = text.lines();
-    let mut next = |key: &str| {
-        let rest = lines.next().and_then(|line| line.strip_prefix(key));
-        rest.unwrap_or_default().trim().to_owned()
-    };
-    let (path, nest) = (next("path"), next("nest"));
-    format!("{path}; {nest}")
+    let keys = ["split", "divide", "path", "nest"];
+    let shown = text.lines().filter_map(|line| {
+        let (key, rest) = line.split_once(' ')?;
+        let named = if key == "path" || key == "nest" { "" } else { key };
+        let space = if named.is_empty() { "" } else { " " };
+        keys.contains(&key).then(|| format!("{named}{space}{}", rest.trim()))
+    });
+    shown.collect::<Vec<String>>().join("; ")
 }

@@ -20,11 +20,17 @@ pub struct PartitionConfig {
     pub commands: Vec<Command>,
     /// How compressed levels are cut.  Default: in positions.
     pub compressed: CompressedCuts,
+    /// The most loops that are not pinned; split schedules with more are left out.  Default: any number.
+    pub most_loops: usize,
 }
 
 impl Default for PartitionConfig {
     fn default() -> PartitionConfig {
-        PartitionConfig { commands: vec![Command::Split], compressed: CompressedCuts::Positions }
+        PartitionConfig {
+            commands: vec![Command::Split],
+            compressed: CompressedCuts::Positions,
+            most_loops: usize::MAX,
+        }
     }
 }
 
@@ -34,6 +40,7 @@ impl PartitionConfig {
         PartitionConfig {
             commands: vec![Command::Split, Command::Divide],
             compressed: CompressedCuts::Both,
+            most_loops: usize::MAX,
         }
     }
 }
@@ -88,7 +95,8 @@ pub fn split_schedules(space: &IterationSpace, config: &PartitionConfig) -> Vec<
         let with = |tail: &Vec<Group>| SplitSchedule::new(space, [head.as_slice(), tail].concat());
         tails.iter().map(with).collect::<Vec<SplitSchedule>>()
     };
-    heads.iter().flat_map(joined).collect()
+    let all = heads.iter().flat_map(joined);
+    all.filter(|split| split.loops.len() - space.pinned.len() <= config.most_loops).collect()
 }
 
 /// Returns the sets of groups that may be fused; the first is empty.

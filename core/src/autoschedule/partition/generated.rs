@@ -277,19 +277,3 @@ impl Pair<'_> {
         }
     }
 }
-
-/// Why templates of a split schedule are not generated, with how many there are of each reason.
-pub fn refused<'a>(
-    base: &Base<'_>,
-    templates: impl Iterator<Item = (&'a Template, &'a Setting)>,
-) -> Vec<(String, usize)> {
-    let mut reasons: Vec<(String, usize)> = Vec::new();
-    for (template, setting) in templates {
-        let Err(why) = base.generate(template, setting) else { continue };
-        match reasons.iter_mut().find(|(reason, _)| *reason == why) {
-            Some((_, count)) => *count += 1,
-            None => reasons.push((why, 1)),
-        }
-    }
-    reasons
-}

@@ -12,6 +12,7 @@
 //! - `parameters` lists values of the factors, and `templates` what is left for each split schedule.
 //! - `bandit` searches schedules by measuring some of them; `beliefs` holds what it believes.
 //! - `table` lets a person pick templates.
+//! - `listing` holds the schedules of all templates, and the scheduler `partition`.
 //! - `generated` makes a template with a setting a [`Schedule`](crate::schedule::Schedule) of a problem.
 //!
 //! | word | meaning | in the source |
@@ -31,6 +32,7 @@ mod generated;
 mod gpu_passes;
 #[cfg(test)]
 mod landscapes;
+mod listing;
 mod mapping;
 mod order_passes;
 mod parameters;
@@ -50,11 +52,13 @@ pub use cpu_passes::{
     CPU_PASSES, one_parallel_loop, outermost_parallel_loop, vector_loop_is_contiguous,
 };
 pub use cuts::{CompressedCuts, PartitionConfig, split_schedules};
-pub use generated::{Base, Generated, refused};
+pub use generated::{Base, Generated};
 pub use gpu_passes::{
     GPU_PASSES, balanced_loads, contiguous_lanes, fixed_warps, no_tiled_units,
     one_loop_at_each_level, some_setting_is_legal,
 };
+pub(in crate::autoschedule) use listing::Partition;
+pub use listing::{Listed, ListedTemplate, Listing};
 pub use mapping::{
     Choices, LoopId, LoopSet, Mapping, Spread, Target, Units, for_each_mapping, naive,
 };

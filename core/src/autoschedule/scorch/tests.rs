@@ -68,9 +68,11 @@ fn the_four_kernels_of_the_paper_have_its_orders() {
         let extent = move |letter| if letter == 'k' { columns } else { 1_000 };
         pose("C(i,k) = A(i,j) * B(j,k)", &[(0, ENTRIES)], extent)
     };
-    for columns in [8, 64, 1_000] {
+    for columns in [8, 64] {
         assert_eq!(first(&spmm(columns)), ("i{ j{ k{ T1 } } }".into(), vec!["ij".into()]));
     }
+    // Of long rows only the columns are cut, with the loop over tiles outermost (algorithm 2).
+    assert_eq!(first(&spmm(1_000)), ("K{ i{ j{ k{ T1 } } } }".into(), vec!["ij".into()]));
     let sddmm = pose("S(i,j) = A(i,j) * U(i,k) * V(j,k)", &[(0, ENTRIES)], square);
     let (nest, levels) = first(&sddmm);
     assert!(nest.starts_with("i{ j{ k{"), "{nest}");

@@ -1,0 +1,279 @@
+//! The schedules of all templates of a problem, with their predicted seconds, and the scheduler that ranks them.
+
+use std::time::Instant;
+
+use crate::autoschedule::level_orders::ordered;
+use crate::autoschedule::partition::bandit::{Arm, Arms, Point};
+use crate::autoschedule::partition::cuts::PartitionConfig;
+use crate::autoschedule::partition::generated::{Base, Generated};
+use crate::autoschedule::partition::mapping::Target;
+use crate::autoschedule::partition::parameters::{Parameters, Setting, Sizes};
+use crate::autoschedule::partition::table::{Row, TemplateTable};
+use crate::autoschedule::partition::templates::{Template, templates};
+use crate::autoschedule::paths::no_schedule;
+use crate::autoschedule::{
+    Breadth, Candidate, LevelOrder, OrdersFound, Scheduler, SearchLimits, SearchOutcome,
+    SearchReport, StopReason, Storage, default_scheduler,
+};
+use crate::cost::{Cost, Machine, estimate, on_threads};
+use crate::error::CoreError;
+use crate::path::{Path, unfactorised};
+use crate::schedule::Problem;
+
+/// Split schedules with more loops than that are not listed: six have 720 orders.
+const MOST_LOOPS: usize = 6;
+
+/// A schedule of a template.
+#[derive(Clone, Debug)]
+pub struct Listed {
+    /// The values of the factors.
+    pub setting: Setting,
+    /// The schedule.
+    pub generated: Generated,
+    /// Its predicted cost on one core.
+    pub cost: Cost,
+    /// Its predicted seconds on all threads.
+    pub seconds: f64,
+}
+
+/// A template with the schedules that it makes.
+#[derive(Clone, Debug)]
+pub struct ListedTemplate {
+    /// The number of its split schedule, from 0.
+    pub split: usize,
+    /// The template.
+    pub template: Template,
+    /// Its schedules, of which there are some.
+    pub schedules: Vec<Listed>,
+}
+
+/// All templates of a problem that are generated.
+#[derive(Clone, Debug, Default)]
+pub struct Listing {
+    /// The templates, split schedule by split schedule.
+    pub templates: Vec<ListedTemplate>,
+    /// Schedules that are not generated, by the reason.
+    pub refused: Vec<(String, usize)>,
+    /// Whether some were left out, since there are more than may be priced.
+    pub cut: bool,
+}
+
+impl Listing {
+    /// Lists the schedules of `problem`, its operands stored as there, computed in the products of the default scheduler's
+    /// choice.  Of more than `limits` allow, every so manieth is priced.
+    pub fn of(problem: &Problem, machine: &Machine, limits: &SearchLimits) -> Listing {
+        let path = path(problem, machine, limits);
+        let base = Base { problem, path: &path, machine };
+        let sizes = Sizes { machine, value_bytes: problem.value_bytes as u64 };
+        let space = base.space();
+        if space.indices().len() - space.pinned.len() > MOST_LOOPS {
+            return Listing { cut: true, ..Listing::default() };
+        }
+        let parameters = Parameters::cpu().with_sizes(&space, &problem.extents, &sizes);
+        let config = PartitionConfig { most_loops: MOST_LOOPS, ..PartitionConfig::default() };
+        let all = templates(&space, &config, Target::Cpu, &parameters);
+        let count: usize =
+            all.iter().flat_map(|(_, own)| own).map(|(_, settings)| settings.len()).sum();
+        let most = (limits.max_work / SearchLimits::NEST_CHOICES).max(1) as usize;
+        let step = count.div_ceil(most).max(1);
+        let left_out = 2 * (space.indices().len() - space.pinned.len()) > MOST_LOOPS;
+        let mut listing = Listing { cut: left_out || step > 1, ..Listing::default() };
+        let mut number = 0;
+        for (split, (_, own)) in all.into_iter().enumerate() {
+            for (template, settings) in own {
+                let mut schedules = Vec::new();
+                for setting in settings {
+                    number += 1;
+                    if (number - 1) % step == 0 {
+                        schedules.extend(listing.price(&base, &template, setting));
+                    }
+                }
+                if !schedules.is_empty() {
+                    listing.templates.push(ListedTemplate { split, template, schedules });
+                }
+            }
+        }
+        listing
+    }
+
+    /// Lists the schedules of `problem` on the one of `storages` that the default scheduler chooses.
+    ///
+    /// # Errors
+    ///
+    /// As [`Scheduler::search_storages`].
+    pub fn on_best_storage(
+        problem: &Problem,
+        storages: &[Storage],
+        machine: &Machine,
+        limits: &SearchLimits,
+    ) -> Result<Listing, CoreError> {
+        let whole = SearchLimits { tiles: false, ..*limits };
+        let found = default_scheduler().search_storages(problem, storages, machine, &whole)?;
+        let best = found.candidates.first().ok_or_else(|| no_schedule(problem))?;
+        Ok(Listing::of(&best.problem(problem), machine, limits))
+    }
+
+    /// Generates and prices one schedule, or notes why there is none.
+    fn price(&mut self, base: &Base<'_>, template: &Template, setting: Setting) -> Option<Listed> {
+        match base.generate(template, &setting) {
+            Ok(generated) => {
+                let Generated { problem, schedule } = &generated;
+                let cost = estimate(problem, schedule, base.machine);
+                let threads = base.machine.threads;
+                let seconds = on_threads(problem, schedule, &cost, base.machine, threads).seconds;
+                Some(Listed { setting, generated, cost, seconds })
+            }
+            Err(why) => {
+                match self.refused.iter_mut().find(|(reason, _)| *reason == why) {
+                    Some((_, count)) => *count += 1,
+                    None => self.refused.push((why, 1)),
+                }
+                None
+            }
+        }
+    }
+
+    /// Returns how many schedules there are.
+    pub fn len(&self) -> usize {
+        self.templates.iter().map(|template| template.schedules.len()).sum()
+    }
+
+    /// Tells whether there is no schedule.
+    pub fn is_empty(&self) -> bool {
+        self.templates.is_empty()
+    }
+
+    /// Keeps the templates in these places.
+    pub fn take(&mut self, places: &[usize]) {
+        let mut at = 0;
+        self.templates.retain(|_| {
+            at += 1;
+            places.contains(&(at - 1))
+        });
+    }
+
+    /// Returns the schedules as a search by measuring knows them, with the place of each in the listing.
+    pub fn arms<'a>(&'a self) -> (Arms, impl Fn(Point) -> &'a Listed + use<'a>) {
+        let mut splits: Vec<(usize, Vec<&'a ListedTemplate>)> = Vec::new();
+        for template in &self.templates {
+            match splits.last_mut() {
+                Some((split, own)) if *split == template.split => own.push(template),
+                _ => splits.push((template.split, vec![template])),
+            }
+        }
+        let arm = |listed: &Listed| Arm {
+            values: listed.setting.factors.clone(),
+            predicted: Some(listed.seconds),
+        };
+        let of = |(_, own): &(usize, Vec<&'a ListedTemplate>)| {
+            own.iter().map(|template| template.schedules.iter().map(arm).collect()).collect()
+        };
+        let arms = Arms { splits: splits.iter().map(of).collect() };
+        (arms, move |at: Point| &splits[at.split].1[at.template].schedules[at.setting])
+    }
+
+    /// Returns the templates as a table; `measured` are the seconds of a template's best schedule, by place.
+    pub fn table(&self, measured: impl Fn(usize) -> Option<f64>) -> TemplateTable {
+        let row = |(at, template): (usize, &ListedTemplate)| Row {
+            split: template.split + 1,
+            template: template.template.to_string(),
+            settings: template.schedules.len(),
+            predicted: template.schedules.iter().map(|one| one.seconds).reduce(f64::min),
+            measured: measured(at),
+        };
+        TemplateTable { rows: self.templates.iter().enumerate().map(row).collect() }
+    }
+
+    /// Iterates over all schedules.
+    pub fn schedules(&self) -> impl Iterator<Item = &Listed> {
+        self.templates.iter().flat_map(|template| &template.schedules)
+    }
+}
+
+/// The products of the default scheduler's choice, or a single one.
+fn path(problem: &Problem, machine: &Machine, limits: &SearchLimits) -> Path {
+    let found = default_scheduler().search_within(problem, machine, limits);
+    let best = found.ok().and_then(|found| found.candidates.into_iter().next());
+    best.map_or_else(|| unfactorised(&problem.expr), |best| best.schedule.path)
+}
+
+/// The scheduler `partition`: the templates of Wang's thesis, ranked by predicted seconds.
+pub(in crate::autoschedule) struct Partition;
+
+impl Partition {
+    fn report(listing: &Listing, start: Instant) -> SearchReport {
+        SearchReport {
+            scheduler: Partition.name(),
+            breadth: Breadth::AnyDepth,
+            paths: 1,
+            pruned: 0,
+            explored: listing.len(),
+            seconds: start.elapsed().as_secs_f64(),
+            stop: if listing.cut { StopReason::Work } else { StopReason::Complete },
+            solved: None,
+        }
+    }
+}
+
+impl Scheduler for Partition {
+    fn name(&self) -> &'static str {
+        "partition"
+    }
+
+    /// Lists the templates that leave indices whole and operands as they are stored.
+    fn search_within(
+        &self,
+        problem: &Problem,
+        machine: &Machine,
+        limits: &SearchLimits,
+    ) -> Result<SearchOutcome, CoreError> {
+        let start = Instant::now();
+        let listing = Listing::of(problem, machine, limits);
+        let whole =
+            listing.schedules().filter(|one| one.generated.schedule.verify(problem).is_ok());
+        let candidate = |one: &Listed| Candidate {
+            schedule: one.generated.schedule.clone(),
+            cost: one.cost.clone(),
+        };
+        let mut candidates: Vec<Candidate> = whole.map(candidate).collect();
+        if candidates.is_empty() {
+            return default_scheduler().search_within(problem, machine, limits);
+        }
+        candidates.sort_by(|a, b| a.cost.seconds.total_cmp(&b.cost.seconds));
+        Ok(SearchOutcome { candidates, report: Partition::report(&listing, start) })
+    }
+
+    /// Lists the templates on the storage of the default scheduler's choice.
+    fn search_storages(
+        &self,
+        problem: &Problem,
+        storages: &[Storage],
+        machine: &Machine,
+        limits: &SearchLimits,
+    ) -> Result<OrdersFound, CoreError> {
+        let start = Instant::now();
+        let listing = Listing::on_best_storage(problem, storages, machine, limits)?;
+        if listing.is_empty() {
+            return default_scheduler().search_storages(problem, storages, machine, limits);
+        }
+        let mut candidates: Vec<_> = listing
+            .schedules()
+            .map(|one| {
+                let Generated { problem, schedule } = &one.generated;
+                let candidate = Candidate { schedule: schedule.clone(), cost: one.cost.clone() };
+                ordered(problem, &stored(problem), candidate, machine)
+            })
+            .collect();
+        candidates.sort_by(|a, b| a.total().total_cmp(&b.total()));
+        Ok(OrdersFound { candidates, report: Partition::report(&listing, start) })
+    }
+}
+
+/// How the operands of a problem are stored.
+fn stored(problem: &Problem) -> Storage {
+    let operands = problem
+        .sparse
+        .iter()
+        .map(|x| (x.input, LevelOrder { levels: x.levels.clone(), fused: x.fused }));
+    Storage { operands: operands.collect() }
+}
