@@ -4,7 +4,7 @@
 //! `m = min(1, s3 L3/T) - n` in the last level, where `s2` and `s3` are the parts of the caches that a table may
 //! count on, `f = min(1, L3/T) - m - n` in the last level or in memory, and the rest in memory.  Where the coordinates are
 //! skewed, the rows that are asked for most are the ones that stay, and `n`, `m` and `f` follow from the slices of the
-//! mode ([`Coverage`]).
+//! mode ([`Coverage`]).  Rows that share a line come and go together, whether they are asked for often or not.
 //! Tables that the same loops gather from share the second level where `s` of it is what they may count on together
 //! ([`Machine::l2_together`]): each has as much as any other, or all that it needs.
 //! What every thread has for itself competes for the last level with the copies of the others.
@@ -53,10 +53,7 @@ impl Shares {
     fn skewed(caches: Caches, table: &GatheredTable<'_>) -> Shares {
         match table.coverage {
             None => Shares::within(caches, |cache| cache / table.bytes),
-            Some(coverage) => {
-                let slices = |cache: f64| cache * table.slices / table.bytes;
-                Shares::within(caches, |cache| coverage.share(slices(cache)))
-            }
+            Some(coverage) => Shares::within(caches, |cache| table.near(coverage, cache)),
         }
     }
 
@@ -112,6 +109,23 @@ pub(crate) struct GatheredTable<'a> {
     pub(crate) parts: f64,
 }
 
+impl GatheredTable<'_> {
+    /// Returns the share of what is asked for that a cache of so many bytes holds.
+    ///
+    /// A row shorter than a line brings others, which are asked for as often as the rows beside those that stay are on
+    /// average.
+    fn near(&self, coverage: &Coverage, cache: f64) -> f64 {
+        let slices = cache * self.slices / self.bytes;
+        let in_a_line = LINE_BYTES * self.slices / self.bytes;
+        if in_a_line <= 1.0 || slices >= self.slices {
+            return coverage.share(slices);
+        }
+        let lines = slices / in_a_line;
+        let asked = coverage.share(lines);
+        asked + (1.0 - asked) * (slices - lines) / (self.slices - lines)
+    }
+}
+
 /// Returns the seconds to gather one row of `row_bytes` from `table`.
 pub(super) fn gather_seconds(machine: &Machine, table: &GatheredTable<'_>, row_bytes: f64) -> f64 {
     let lines = (row_bytes / LINE_BYTES).max(1.0);
@@ -130,4 +144,45 @@ pub(crate) fn l2_and_late(machine: &Machine, table: &GatheredTable<'_>) -> (f64,
     let quick = machine.quick_bytes.map_or(all, |quick| Caches { l3: all.l3.min(quick), ..all });
     let shares = Shares::skewed(quick, table);
     (shares.l2, shares.l3_or_memory + shares.memory)
+}
+
+#[cfg(test)]
+mod tests {
+    use decompose_formats::Coo;
+    use decompose_formats::stats::{Coverage, PatternCounts};
+
+    use super::GatheredTable;
+
+    /// 4,096 slices, of which every eighth has `full` entries and the others have one.
+    fn matrix(full: u32) -> PatternCounts {
+        let entries = |row: u32| if row.is_multiple_of(8) { full } else { 1 };
+        let coords: Vec<[u32; 2]> =
+            (0..4096).flat_map(|row| (0..entries(row)).map(move |column| [row, column])).collect();
+        let mode = |mode: usize| coords.iter().map(|at| at[mode]).collect::<Vec<_>>().into();
+        let values = vec![1.0; coords.len()];
+        PatternCounts::of(&Coo::new(vec![4096, 512], vec![mode(0), mode(1)], values).unwrap())
+    }
+
+    /// The share that an eighth of the bytes of a table holds whose rows take `row` bytes.
+    fn near(coverage: &Coverage, row: f64) -> f64 {
+        let bytes = 4096.0 * row;
+        let table =
+            GatheredTable { bytes, coverage: Some(coverage), slices: 4096.0, l2: 1.0, parts: 1.0 };
+        table.near(coverage, bytes / 8.0)
+    }
+
+    #[test]
+    fn short_rows_are_held_with_others_of_their_line() {
+        let skewed = matrix(256);
+        let skewed = skewed.coverage(0);
+        let (lines, values) = (near(skewed, 64.0), near(skewed, 8.0));
+        assert!(lines > 0.8, "full rows fit one by one: {lines}");
+        assert!(values > 0.125 && values < lines / 2.0, "of their lines an eighth fits: {values}");
+        let halves = near(skewed, 32.0);
+        assert!(values < halves && halves < lines, "{values} {halves} {lines}");
+        let even = Coverage::even(4096);
+        for row in [8.0, 64.0, 512.0] {
+            assert!((near(&even, row) - 0.125).abs() < 0.01, "rows of {row} bytes");
+        }
+    }
 }
