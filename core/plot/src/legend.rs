@@ -85,7 +85,7 @@ pub(crate) fn legend_height(width: f64, entries: &[Entry]) -> f64 {
 }
 
 /// Returns a name in lines that fit `width`, broken between words; a word alone may be longer.
-fn wrapped(name: &str, width: f64) -> Vec<String> {
+pub(crate) fn wrapped(name: &str, width: f64) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in name.split(' ') {
         match lines.last_mut() {
