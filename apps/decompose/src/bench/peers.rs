@@ -6,8 +6,8 @@ use crate::bench::record::WorkKey;
 use crate::bench::summary::median;
 use crate::failure::Failure;
 
-/// The columns that every row has.
-const COLUMNS: [&str; 6] = ["program", "tensor", "rank", "threads", "quantity", "value"];
+/// The columns that a file must have; of work without a rank there may be none.
+const COLUMNS: [&str; 5] = ["program", "tensor", "threads", "quantity", "value"];
 
 /// One result of another program.
 #[derive(Clone, Debug, PartialEq, serde::Deserialize, serde::Serialize)]
