@@ -53,7 +53,7 @@ pub(crate) fn check(args: CpArgs) -> Result<(), Failure> {
     Settings::new(args).map(drop)
 }
 
-/// Checks a run on its tensor, plans it, and returns what it is foreseen to take; `None` if it has no double
+/// Checks a run on its tensor and returns what it is foreseen to take; `None` if it has no double
 /// precision, or where there is no time to plan.
 ///
 /// # Errors

@@ -61,7 +61,7 @@ pub(crate) fn check(args: &TtArgs) -> Result<(), Failure> {
     Settings::new(args).map(drop)
 }
 
-/// Checks a run on its tensor, plans it, and returns what it is foreseen to take; `None` if it has no double
+/// Checks a run on its tensor and returns what it is foreseen to take; `None` if it has no double
 /// precision, or where there is no time to plan.  The seconds of a truncation are not known.
 ///
 /// # Errors
