@@ -25,6 +25,8 @@ use crate::generate::GenerateArgs;
 use crate::manual::{CompletionsArgs, ManArgs};
 use crate::plot::PlotArgs;
 use crate::rank::RankArgs;
+use crate::run::memory::Foreseen;
+use crate::run::preview::Preview;
 use crate::schedule::ScheduleArgs;
 use crate::stats::StatsArgs;
 use crate::tt::TtArgs;
@@ -94,29 +96,70 @@ impl Done {
     }
 }
 
-/// Returns the options of a solver that are typed; `None` for those of another command.
-///
-/// # Errors
-///
-/// Words that are no command line.
-pub(crate) fn parse_solver<'w>(
-    words: impl IntoIterator<Item = &'w str>,
-) -> Result<Option<SolverArgs>, clap::Error> {
-    Ok(match Cli::try_parse_from(words)?.command {
-        Command::Cp(args) => Some(SolverArgs::Cp(args)),
-        Command::Tucker(args) => Some(SolverArgs::Tucker(args)),
-        Command::Tt(args) => Some(SolverArgs::Tt(args)),
-        Command::Complete(args) => Some(SolverArgs::Complete(args)),
-        _ => None,
-    })
-}
-
-/// What was typed after the name of a solver.
-pub(crate) enum SolverArgs {
+/// What was typed after the name of a command whose runs are checked before they begin.
+pub(crate) enum TaskArgs {
     Cp(Box<CpArgs>),
     Tucker(Box<TuckerArgs>),
     Tt(Box<TtArgs>),
     Complete(Box<CompleteArgs>),
+    Einsum(Box<EinsumArgs>),
+    Schedule(Box<ScheduleArgs>),
+    Generate(GenerateArgs),
+}
+
+impl TaskArgs {
+    /// Parses a command line without the name of the program; `None` for that of another command.
+    ///
+    /// # Errors
+    ///
+    /// Words that are no command line.
+    pub(crate) fn parse(words: &[String]) -> Result<Option<TaskArgs>, clap::Error> {
+        let program = ["decompose".to_owned()];
+        Ok(match Cli::try_parse_from(program.iter().chain(words))?.command {
+            Command::Cp(args) => Some(TaskArgs::Cp(args)),
+            Command::Tucker(args) => Some(TaskArgs::Tucker(args)),
+            Command::Tt(args) => Some(TaskArgs::Tt(args)),
+            Command::Complete(args) => Some(TaskArgs::Complete(args)),
+            Command::Einsum(args) => Some(TaskArgs::Einsum(args)),
+            Command::Schedule(args) => Some(TaskArgs::Schedule(args)),
+            Command::Generate(args) => Some(TaskArgs::Generate(args)),
+            _ => None,
+        })
+    }
+
+    /// Checks the options as the command does before it reads a tensor.
+    ///
+    /// # Errors
+    ///
+    /// Those of the command.
+    pub(crate) fn check(self) -> Result<(), Failure> {
+        match self {
+            TaskArgs::Cp(args) => cp::check(*args),
+            TaskArgs::Tucker(args) => tucker::check(*args),
+            TaskArgs::Tt(args) => tt::check(&args),
+            TaskArgs::Complete(args) => complete::check(&args),
+            TaskArgs::Einsum(args) => einsum::check(&args),
+            TaskArgs::Schedule(args) => schedule::check(&args),
+            TaskArgs::Generate(args) => generate::check(&args),
+        }
+    }
+
+    /// Checks the run on its tensors as the command does, and foresees what it takes; `None` where that is not known.
+    ///
+    /// # Errors
+    ///
+    /// Those of the command.
+    pub(crate) fn foresee(self, preview: &mut Preview) -> Result<Option<Foreseen>, Failure> {
+        match self {
+            TaskArgs::Cp(args) => cp::foresee(*args, preview),
+            TaskArgs::Tucker(args) => tucker::foresee(*args, preview),
+            TaskArgs::Tt(args) => tt::foresee(&args, preview),
+            TaskArgs::Complete(args) => complete::foresee(&args, preview),
+            TaskArgs::Einsum(args) if preview.has_time() => einsum::admit(&args).map(|()| None),
+            TaskArgs::Schedule(args) if preview.has_time() => schedule::admit(&args).map(|()| None),
+            TaskArgs::Einsum(_) | TaskArgs::Schedule(_) | TaskArgs::Generate(_) => Ok(None),
+        }
+    }
 }
 
 /// Runs the command line of this process.

@@ -198,7 +198,7 @@ fn write_table(
             let extents = content.tensor.extents();
             let (found, warnings) = labels::find(&input.file, &input.name(), asked, extents)?;
             warnings.iter().for_each(|warning| screen.warn(warning));
-            labels::told(&found, asked).into_iter().for_each(|line| screen.line(line));
+            labels::told(&found).into_iter().for_each(|line| screen.line(line));
             let (names, warnings) = labels::distinct(labels::names(&found));
             warnings.iter().for_each(|warning| screen.warn(warning));
             names

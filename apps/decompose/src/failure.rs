@@ -100,6 +100,19 @@ impl Failure {
         &self.message
     }
 
+    /// Returns what to do, where that is known.
+    pub(crate) fn remedy(&self) -> Option<&str> {
+        self.help.as_deref()
+    }
+
+    /// Returns what happened and what to do, in a line.
+    pub(crate) fn told(&self) -> String {
+        match &self.help {
+            Some(help) => format!("{}; {help}", self.message),
+            None => self.message.clone(),
+        }
+    }
+
     /// Writes it to standard error.
     pub(crate) fn print(&self) {
         // Nobody may be reading; the exit code still tells.

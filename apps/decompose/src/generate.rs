@@ -110,6 +110,15 @@ pub(crate) fn run(args: &GenerateArgs) -> Result<Done, Failure> {
     Ok(Done::Complete)
 }
 
+/// Checks the options as a run does before it makes the tensor.
+///
+/// # Errors
+///
+/// Options that are missing, or an unknown name.
+pub(crate) fn check(args: &GenerateArgs) -> Result<(), Failure> {
+    config(args).map(drop)
+}
+
 /// Describes the tensor that `decompose generate --like NAME` makes unless told otherwise.
 ///
 /// # Errors
@@ -126,7 +135,17 @@ fn config(args: &GenerateArgs) -> Result<SynthConfig, Failure> {
     let shape = match (&args.like, &args.dims, args.nnz) {
         (Some(name), ..) => catalog::like(name, args.scale)?,
         (None, Some(extents), Some(nnz)) => Shape { extents: extents.clone(), nnz },
-        (None, ..) => return Err(Failure::input("give --dims and --nnz, or --like NAME")),
+        (None, None, None) => {
+            return Err(Failure::input("no shape given: neither extents nor non-zeros")
+                .help("give --dims and --nnz, or --like NAME"));
+        }
+        (None, None, Some(_)) => {
+            return Err(Failure::input("no extents given").help("give them with --dims I1,I2,..."));
+        }
+        (None, Some(_), None) => {
+            return Err(Failure::input("no number of non-zeros given; it has no default")
+                .help("give it with --nnz N"));
+        }
     };
     let exponents = args.exponents.clone().unwrap_or_else(|| vec![ZIPF; shape.extents.len()]);
     Ok(SynthConfig {

@@ -16,7 +16,7 @@ use crate::failure::Failure;
 use crate::run::reading;
 
 /// Where the tensor is and how its file is to be understood.
-#[derive(Args, Clone, Debug)]
+#[derive(Args, Clone, Debug, PartialEq, Eq)]
 #[command(next_help_heading = "Input")]
 pub(crate) struct InputArgs {
     /// The tensor: .tns, .mtx or .ttx (text, also with .gz, .zst, .bz2), .npy or .dtb; `-` reads

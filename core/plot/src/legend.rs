@@ -60,22 +60,43 @@ pub(crate) fn draw_legend(
     entries: &[Entry],
 ) -> f64 {
     let style = TextStyle::SMALL;
-    let Grid { names, gap, pitch, columns } = grid(width, entries);
-    for (at, entry) in entries.iter().enumerate() {
-        let x = corner.0 + pitch * (at % columns) as f64;
-        let y = corner.1 + LINE * (at / columns) as f64;
-        let middle = y + SQUARE / 2.0;
-        draw_sign(canvas, (x, y), entry);
-        canvas.text_centred((x + START, middle), style.fit(&entry.name, names), style);
-        let note = (x + START + names + gap, middle);
-        canvas.text_centred(note, entry.note.clone(), style.color(SOFT_INK));
+    let grid = grid(width, entries);
+    let mut y = corner.1;
+    for row in entries.chunks(grid.columns) {
+        for (entry, column) in row.iter().zip(0_u32..) {
+            let x = corner.0 + grid.pitch * f64::from(column);
+            draw_sign(canvas, (x, y), entry);
+            for (line, below) in wrapped(&entry.name, grid.names).into_iter().zip(0_u32..) {
+                let middle = y + SQUARE / 2.0 + LINE * f64::from(below);
+                canvas.text_centred((x + START, middle), style.fit(&line, grid.names), style);
+            }
+            let note = (x + START + grid.names + grid.gap, y + SQUARE / 2.0);
+            canvas.text_centred(note, entry.note.clone(), style.color(SOFT_INK));
+        }
+        y += LINE * grid.lines(row) as f64;
     }
-    corner.1 + LINE * entries.len().div_ceil(columns) as f64
+    y
 }
 
 /// Returns the height of the entries in this width.
 pub(crate) fn legend_height(width: f64, entries: &[Entry]) -> f64 {
-    LINE * entries.len().div_ceil(grid(width, entries).columns) as f64
+    let grid = grid(width, entries);
+    entries.chunks(grid.columns).map(|row| LINE * grid.lines(row) as f64).sum()
+}
+
+/// Returns a name in lines that fit `width`, broken between words; a word alone may be longer.
+pub(crate) fn wrapped(name: &str, width: f64) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in name.split(' ') {
+        match lines.last_mut() {
+            Some(line) if TextStyle::SMALL.width(&format!("{line} {word}")) <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
 }
 
 /// The columns of a legend.
@@ -87,6 +108,13 @@ struct Grid {
     /// From column to column.
     pitch: f64,
     columns: usize,
+}
+
+impl Grid {
+    /// Returns the lines that a row of entries takes.
+    fn lines(&self, row: &[Entry]) -> usize {
+        row.iter().map(|entry| wrapped(&entry.name, self.names).len()).max().unwrap_or(1)
+    }
 }
 
 fn grid(width: f64, entries: &[Entry]) -> Grid {
@@ -118,5 +146,24 @@ fn draw_sign(canvas: &mut Canvas, (x, y): Point, entry: &Entry) {
             let stroke = Stroke { width: 2.2, color: entry.color };
             canvas.line(vec![(x - 1.0, middle), (x + SQUARE + 1.0, middle)], stroke);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_names_take_lines_and_are_not_cut() {
+        let long =
+            "plain, rank 32, without blocks, merging, fusing and layouts, from singular vectors";
+        let entries = [Entry::new(SOFT_INK, "cp"), Entry::new(SOFT_INK, long)];
+        let width = 150.0;
+        let lines = wrapped(long, width - START);
+        assert!(lines.len() > 2 && lines.join(" ") == long, "{lines:?}");
+        assert!(lines.iter().all(|line| TextStyle::SMALL.width(line) <= width - START));
+        assert_eq!(legend_height(width, &entries), LINE * (1 + lines.len()) as f64);
+        // Names that fit stand in a line each, as before.
+        assert_eq!(legend_height(2000.0, &entries), LINE);
     }
 }

@@ -5,13 +5,16 @@ use crate::axes::Axis;
 use crate::axes::Panel;
 use crate::canvas::Anchor;
 use crate::canvas::Canvas;
+use crate::canvas::Point;
 use crate::canvas::TextStyle;
 use crate::legend::Entry;
 use crate::legend::draw_legend;
+use crate::legend::wrapped;
 use crate::number::TimeUnit;
 use crate::number::percent;
 use crate::number::time;
 use crate::scale::Scale;
+use crate::style::SMALL;
 use crate::style::WHITE;
 use crate::style::fill_color;
 
@@ -21,6 +24,9 @@ const BAR: f64 = 27.0;
 const PITCH: f64 = 36.0;
 /// Room for names of bars at most.
 const MOST_NAME: f64 = 190.0;
+/// Lines that a name may take, and their distance.
+const NAME_LINES: usize = 2;
+const LINE: f64 = SMALL + 2.5;
 
 /// One bar: its name and the seconds of each part.
 #[derive(Clone, Debug)]
@@ -76,8 +82,7 @@ pub(crate) fn draw_stacks(
     let pitch = panel.field.height / stacks.len().max(1) as f64;
     for (row, stack) in stacks.iter().enumerate() {
         let middle = panel.field.top + pitch * (row as f64 + 0.5);
-        let name = style.fit(&stack.name, names + 0.01);
-        canvas.text_centred((panel.field.left - 8.0, middle), name, style.anchor(Anchor::End));
+        draw_name(canvas, (panel.field.left - 8.0, middle), &stack.name, names + 0.01);
         let end = draw_stack(canvas, &panel, middle, unit, stack);
         canvas.text_centred((end + 6.0, middle), time(stack.total()), style);
     }
@@ -96,6 +101,21 @@ pub(crate) fn draw_stacks(
         .collect();
     let corner = (panel.field.left, outer.top + outer.height + 10.0);
     draw_legend(canvas, corner, area.left + area.width - corner.0, &entries)
+}
+
+/// Draws a name of a bar in up to [`NAME_LINES`] lines, which end at `place`.
+fn draw_name(canvas: &mut Canvas, place: Point, name: &str, room: f64) {
+    let style = TextStyle::SMALL.anchor(Anchor::End);
+    let mut lines = wrapped(name, room);
+    if lines.len() > NAME_LINES {
+        let rest = lines.split_off(NAME_LINES - 1).join(" ");
+        lines.push(rest);
+    }
+    let first = place.1 - LINE * (lines.len() - 1) as f64 / 2.0;
+    for (at, line) in lines.iter().enumerate() {
+        let middle = first + LINE * at as f64;
+        canvas.text_centred((place.0, middle), style.fit(line, room), style);
+    }
 }
 
 /// Draws one bar with the numbers that fit inside its parts, and returns its right end.

@@ -6,6 +6,9 @@ use crate::bench::record::WorkKey;
 use crate::bench::summary::median;
 use crate::failure::Failure;
 
+/// The columns that a file must have; of work without a rank there may be none.
+const COLUMNS: [&str; 5] = ["program", "tensor", "threads", "quantity", "value"];
+
 /// One result of another program.
 #[derive(Clone, Debug, PartialEq, serde::Deserialize, serde::Serialize)]
 pub(crate) struct Peer {
@@ -84,10 +87,15 @@ pub(crate) fn read(path: &Path) -> Result<Vec<Peer>, Failure> {
                 values are seconds; lowest, highest and fit may follow";
     let fail = |why: String| Failure::input(format!("{}: {why}", path.display())).help(help);
     let mut reader = csv::Reader::from_path(path).map_err(|error| fail(error.to_string()))?;
+    let heads = reader.headers().map_err(|error| fail(error.to_string()))?;
+    if let Some(missing) = COLUMNS.iter().find(|name| !heads.iter().any(|head| head == **name)) {
+        let found = heads.iter().collect::<Vec<_>>().join(",");
+        return Err(fail(format!("there is no column `{missing}`; the first line is `{found}`")));
+    }
     let mut peers = Vec::new();
     for row in reader.deserialize::<Peer>() {
-        let peer = row.map_err(|error| fail(error.to_string()))?;
         let line = peers.len() + 2;
+        let peer = row.map_err(|error| fail(format!("line {line}: {}", told(&error))))?;
         for value in [Some(peer.value), peer.lowest, peer.highest].into_iter().flatten() {
             if !(value > 0.0 && value.is_finite()) {
                 return Err(fail(format!("line {line}: {value} is no number of seconds")));
@@ -103,6 +111,20 @@ pub(crate) fn read(path: &Path) -> Result<Vec<Peer>, Failure> {
         peers.push(peer);
     }
     Ok(peers)
+}
+
+/// Says what is wrong with a row.
+fn told(error: &csv::Error) -> String {
+    match error.kind() {
+        csv::ErrorKind::Deserialize { err, .. } => match err.field() {
+            Some(field) => format!("value {}: {}", field + 1, err.kind()),
+            None => err.kind().to_string(),
+        },
+        csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
+            format!("{len} values, but the first line has {expected_len}")
+        }
+        _ => error.to_string(),
+    }
 }
 
 #[cfg(test)]

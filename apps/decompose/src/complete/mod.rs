@@ -14,8 +14,8 @@ mod solve;
 
 use decompose_common::run_folder::RunFolder;
 use decompose_complete::Loss;
+use decompose_formats::counted;
 use decompose_formats::io::Format;
-use decompose_formats::{Coo, counted};
 use serde_json::json;
 
 use crate::cli::Done;
@@ -27,6 +27,7 @@ use crate::failure::Failure;
 use crate::run;
 use crate::run::console::Console;
 use crate::run::memory::Foreseen;
+use crate::run::preview::Preview;
 use crate::run::settings::Task;
 
 pub(crate) use crate::complete::args::CompleteArgs;
@@ -63,15 +64,28 @@ pub(crate) fn run(args: &CompleteArgs) -> Result<Done, Failure> {
     finish(&settings, &solved, &loaded, folder, &mut console)
 }
 
-/// Returns what a run on a sorted list is foreseen to take.  The seconds of a completion are not known.
+/// Checks the options as a run does before it reads the tensor.
 ///
 /// # Errors
 ///
 /// Bad options.
-pub(crate) fn foresee(args: &CompleteArgs, tensor: &Coo<f64>) -> Result<Foreseen, Failure> {
+pub(crate) fn check(args: &CompleteArgs) -> Result<(), Failure> {
+    Settings::new(args).map(drop)
+}
+
+/// Checks a run on its tensor, and returns what it is foreseen to take.  The seconds of a completion are not known.
+///
+/// # Errors
+///
+/// Bad options, or ones that do not suit the tensor.
+pub(crate) fn foresee(
+    args: &CompleteArgs,
+    preview: &mut Preview,
+) -> Result<Option<Foreseen>, Failure> {
     let settings = Settings::new(args)?;
+    let tensor = &preview.of(&settings)?.tensor;
     let forecast = data::forecast(&settings, 1, tensor, Format::Tns)?;
-    Ok(Foreseen { peak: forecast.peak, seconds: None })
+    Ok(Some(Foreseen { peak: forecast.peak, seconds: None }))
 }
 
 /// Prints the expressions of the kernels; `decompose schedule` explains each.

@@ -12,8 +12,8 @@ mod solve;
 mod start;
 
 use decompose_common::run_folder::RunFolder;
+use decompose_formats::Value;
 use decompose_formats::io::Format;
-use decompose_formats::{Coo, PatternCounts, Value};
 
 use crate::cli::Done;
 use crate::cp::prepare::Prepared;
@@ -24,6 +24,7 @@ use crate::run;
 use crate::run::args::Precision;
 use crate::run::console::Console;
 use crate::run::memory::{Forecast, Foreseen};
+use crate::run::preview::{Preview, Previewed};
 use crate::run::settings::Task;
 
 pub(crate) use crate::cp::args::CpArgs;
@@ -43,27 +44,34 @@ pub(crate) fn run(args: CpArgs) -> Result<Done, Failure> {
     }
 }
 
-/// Plans a run on a sorted tensor, and returns what it is foreseen to take; `None` if it plans no run of double
-/// precision.
+/// Checks the options as a run does before it reads the tensor.
 ///
 /// # Errors
 ///
-/// Bad options, or a run that does not fit.
-pub(crate) fn foresee(
-    args: CpArgs,
-    tensor: &Coo<f64>,
-    counts: &PatternCounts,
-) -> Result<Option<Foreseen>, Failure> {
+/// Bad options.
+pub(crate) fn check(args: CpArgs) -> Result<(), Failure> {
+    Settings::new(args).map(drop)
+}
+
+/// Checks a run on its tensor and returns what it is foreseen to take; `None` if it has no double
+/// precision, or where there is no time to plan.
+///
+/// # Errors
+///
+/// Bad options, ones that do not suit the tensor, or a run that does not fit.
+pub(crate) fn foresee(args: CpArgs, preview: &mut Preview) -> Result<Option<Foreseen>, Failure> {
     let settings = Settings::new(args)?;
-    if settings.precision != Precision::F64 {
+    let has_time = preview.has_time();
+    let Previewed { tensor, counts, seconds } = preview.of(&settings)?;
+    prepare::check(&settings, tensor)?;
+    if settings.precision != Precision::F64 || !has_time {
         return Ok(None);
     }
-    prepare::check(&settings, tensor)?;
     let needs = memory::needs(tensor, &settings);
     let before = Forecast::before_plan(tensor, Format::Tns, &settings, needs);
     let (plan, forecast) = memory::plan(tensor, counts, before, &settings)?;
     let sweeps = (settings.stop.max_iters * settings.config.restarts) as f64;
-    Ok(Some(Foreseen { peak: forecast.peak, seconds: Some(plan.seconds() * sweeps) }))
+    Ok(Some(Foreseen { peak: forecast.peak, seconds: Some(seconds + plan.seconds() * sweeps) }))
 }
 
 fn run_in<V: Value + Into<f64>>(

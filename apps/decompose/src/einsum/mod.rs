@@ -45,14 +45,48 @@ pub(crate) fn run(args: &EinsumArgs) -> Result<Done, Failure> {
     }
 }
 
+/// Checks the options as a run does before it reads an operand.
+///
+/// # Errors
+///
+/// Bad options, or operands without a file.
+pub(crate) fn check(args: &EinsumArgs) -> Result<(), Failure> {
+    Posed::of(args, &Program::of(args)?).map(drop)
+}
+
+/// Checks the operands as a run does when it has read them.
+///
+/// # Errors
+///
+/// Those of [`check`], and operands that do not fit the program or each other.
+pub(crate) fn admit(args: &EinsumArgs) -> Result<(), Failure> {
+    let program = Program::of(args)?;
+    let Posed { known, files, .. } = Posed::of(args, &program)?;
+    files.read::<f64>(known, &mut Screen::new(Verbosity::Quiet)).map(drop)
+}
+
+/// What is known of a program before an operand is read.
+struct Posed<'a> {
+    known: Known,
+    files: Files<'a>,
+    outputs: Outputs<'a>,
+}
+
+impl<'a> Posed<'a> {
+    fn of(args: &'a EinsumArgs, program: &'a Program) -> Result<Posed<'a>, Failure> {
+        check_search(args, program)?;
+        let known = Known::given(&program.assignments, args.operands.extents.iter())?;
+        let files = Files::new(program, &args.operands)?;
+        let outputs = Outputs::new(program, &files, &args.output)?;
+        Ok(Posed { known, files, outputs })
+    }
+}
+
 fn run_in<V: Value + WritableElement>(args: &EinsumArgs, threads: usize) -> Result<Done, Failure> {
     let verbosity = if args.output.quiet { Verbosity::Quiet } else { Verbosity::Normal };
     let mut screen = Screen::new(verbosity);
     let program = Program::of(args)?;
-    check_search(args, &program)?;
-    let known = Known::given(&program.assignments, args.operands.extents.iter())?;
-    let files = Files::new(&program, &args.operands)?;
-    let outputs = Outputs::new(&program, &files, &args.output)?;
+    let Posed { known, files, outputs } = Posed::of(args, &program)?;
     for (at, assignment) in program.assignments.iter().enumerate() {
         let rest =
             if at == 0 { format!("; threads {threads}, {}", V::NAME) } else { String::new() };

@@ -150,7 +150,7 @@ fn write(
             *mode = of_model;
         }
     }
-    labels::told(&found, asked).into_iter().for_each(|line| screen.line(line));
+    labels::told(&found).into_iter().for_each(|line| screen.line(line));
     let base = args.list.table_base(base);
     Ok(write_table(&list, &labels::names(&found), out, base, overwrite)?)
 }

@@ -3,15 +3,16 @@
 //! ```text
 //! study    the file, understood        plan     its runs, each with a key
 //! work     how they are run            start    `experiment run`
-//! report   tables and figures          rerun    a run once more, compared
+//! report   tables and figures          rerun    a run once more, compared; recompute: a product
 //! ```
 
 pub(crate) mod plan;
+mod recompute;
 pub(crate) mod report;
 mod rerun;
 mod start;
 mod study;
-mod work;
+pub(crate) mod work;
 
 use clap::{Args, Subcommand};
 

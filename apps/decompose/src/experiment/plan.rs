@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::bench::peers::Peer;
 use crate::experiment::study::Study;
-use crate::experiment::study::group::{Group, Task, shown};
+use crate::experiment::study::group::{Expression, Group, Task, shown};
 use crate::experiment::study::options::{Settings, words};
 use crate::experiment::study::source::Setting;
 use crate::experiment::work::tensors::ReadyTensor;
@@ -37,6 +37,9 @@ pub(crate) struct PlannedTensor {
     pub(crate) name: String,
     pub(crate) path: String,
     pub(crate) blake3: String,
+    /// What it has in common with tensors of other sizes; `None` of a file.
+    #[serde(default)]
+    pub(crate) family: Option<String>,
 }
 
 /// A run.
@@ -58,8 +61,8 @@ pub(crate) struct PlannedRun {
     pub(crate) timed: bool,
     /// What is typed after the command, but files and folder.
     pub(crate) words: Vec<String>,
-    /// The expression with its operands: `NAME=FILE`, or a name alone for the tensor.
-    pub(crate) expression: Option<(String, Vec<String>)>,
+    /// What is computed, of commands that compute an expression.
+    pub(crate) expression: Option<Expression>,
 }
 
 impl Plan {
@@ -69,6 +72,7 @@ impl Plan {
             name: tensor.name.clone(),
             path: tensor.path.to_string_lossy().into_owned(),
             blake3: tensor.blake3.clone(),
+            family: tensor.family.clone(),
         };
         Plan {
             title: study.title.clone(),
@@ -78,6 +82,39 @@ impl Plan {
             tensors: tensors.iter().map(planned).collect(),
             runs: study.groups.iter().flat_map(|group| runs(group, tensors)).collect(),
         }
+    }
+}
+
+impl Plan {
+    /// Returns how many results of other programs are for work that no run does.
+    pub(crate) fn peers_alone(&self) -> usize {
+        let does = |run: &PlannedRun, peer: &Peer| {
+            run.tensor == peer.tensor
+                && run.threads == peer.threads
+                && run.rank() == peer.rank.map(|rank| rank as f64)
+        };
+        let alone = |peer: &&Peer| !self.runs.iter().any(|run| does(run, peer));
+        self.peers.iter().filter(alone).count()
+    }
+}
+
+impl PlannedRun {
+    /// Returns the rank of the model: the largest of several.
+    pub(crate) fn rank(&self) -> Option<f64> {
+        const NAMES: [&str; 3] = ["rank", "ranks", "max-rank"];
+        let varied = self.settings.iter();
+        let varied = varied.filter(|(name, _)| NAMES.contains(&name.as_str()));
+        let fixed = self.words.iter().filter_map(|word| {
+            let (name, value) = word.strip_prefix("--")?.split_once('=')?;
+            NAMES.contains(&name).then_some(value)
+        });
+        let values = varied.map(|(_, value)| value.as_str()).chain(fixed);
+        let largest = |value: &str| {
+            let ranks = value.split([',', 'x', '-']).map(|rank| rank.trim().parse::<f64>());
+            let ranks: Vec<f64> = ranks.collect::<Result<_, _>>().ok()?;
+            ranks.into_iter().reduce(f64::max)
+        };
+        values.filter_map(largest).next()
     }
 }
 
@@ -124,11 +161,6 @@ fn run(
         .filter(|(long, _)| long != "seed")
         .map(|(long, value)| (long.clone(), shown(value)))
         .collect();
-    let expression = group.expression.as_ref().map(|expression| {
-        let others = expression.others.iter();
-        let others = others.map(|(name, file)| format!("{name}={}", file.display()));
-        (expression.text.clone(), expression.tensor.iter().cloned().chain(others).collect())
-    });
     let mut words = words(&all);
     words.sort();
     let mut planned = PlannedRun {
@@ -143,7 +175,7 @@ fn run(
         threads,
         timed: group.timed,
         words,
-        expression,
+        expression: group.expression.clone(),
     };
     planned.key = key(&planned, &tensor.blake3);
     planned.name = name(&planned, group.repeats);
@@ -159,8 +191,8 @@ fn key(run: &PlannedRun, input: &str) -> String {
         hash.add(word);
     }
     run.words.iter().for_each(|word| hash.add(word));
-    if let Some((expression, operands)) = &run.expression {
-        hash.add(expression);
+    if let Some(Expression { text, operands }) = &run.expression {
+        hash.add(text);
         for operand in operands {
             hash.add(operand);
             if let Some((_, file)) = operand.split_once('=') {

@@ -13,8 +13,10 @@ use decompose_common::model::{Model, Stored};
 use serde_json::Value as Json;
 
 use crate::cli::Done;
+use crate::experiment::recompute;
 use crate::experiment::study::group::Task;
 use crate::experiment::work::child;
+use crate::experiment::work::outcome::{Outcome, State};
 use crate::failure::Failure;
 use crate::run::args::parse_from_zero;
 use crate::stdout;
@@ -25,23 +27,26 @@ use crate::stdout;
 /// are not.
 #[derive(Args, Debug)]
 pub(crate) struct RerunArgs {
-    /// The folder of a run of cp, tucker, tt or complete.
-    dir: PathBuf,
+    /// The folder of a run of cp, tucker, tt or complete, or of einsum in a study.
+    pub(super) dir: PathBuf,
     /// Keep the repeated run in this folder.  [default: it is removed]
     #[arg(long, short, value_name = "DIR")]
-    out: Option<PathBuf>,
+    pub(super) out: Option<PathBuf>,
     /// The tensor, if it is not where it was.
     #[arg(long, value_name = "FILE")]
-    input: Option<PathBuf>,
+    pub(super) input: Option<PathBuf>,
     /// Compare to this tolerance, relative to the largest entry of an array, on the same machine too.
     /// [default: bit by bit; 1e-6 on another machine]
     #[arg(long, value_name = "X", value_parser = parse_from_zero)]
-    tolerance: Option<f64>,
+    pub(super) tolerance: Option<f64>,
 }
 
 /// Options with a value that the repeated run has otherwise: their long and short names.
 const DROPPED: [&str; 8] =
     ["--out", "--output", "--stem", "-o", "-s", "--resume", "--seed", "--threads"];
+/// What the command takes.
+const GIVE: &str =
+    "give the folder of a run of cp, tucker, tt or complete, or of einsum in a study";
 /// The tolerance on another machine.
 const ELSEWHERE: f64 = 1e-6;
 
@@ -51,6 +56,12 @@ const ELSEWHERE: f64 = 1e-6;
 ///
 /// A folder that holds no run, a tensor that is not there or not the same, a run that fails, results that differ.
 pub(crate) fn run(args: &RerunArgs) -> Result<Done, Failure> {
+    if let Some(outcome) = without_record(&args.dir) {
+        return match outcome.command.first().map(String::as_str) {
+            Some("einsum") if outcome.state == State::Finished => recompute::run(args, &outcome),
+            command => Err(not_repeated(command.unwrap_or("another program"), outcome.state)),
+        };
+    }
     let record = read(&args.dir)?;
     let (input, place) = input(args, &record)?;
     let temporary = tempfile::tempdir()
@@ -83,6 +94,18 @@ pub(crate) fn run(args: &RerunArgs) -> Result<Done, Failure> {
     let same_machine = record["machine"] == here && record["version"] == again["version"];
     compare(&args.dir, &out, args.tolerance.or((!same_machine).then_some(ELSEWHERE)))?;
     Ok(Done::Complete)
+}
+
+/// Returns how a run of a study ended that left no record of its own.
+fn without_record(folder: &Path) -> Option<Outcome> {
+    if folder.join("run.json").exists() { None } else { Outcome::read(folder) }
+}
+
+/// Says that a run is not repeated.
+fn not_repeated(command: &str, state: State) -> Failure {
+    let failed = if state == State::Failed { " that failed" } else { "" };
+    Failure::input(format!("the folder holds a run of {command}{failed}, which is not repeated"))
+        .help(GIVE)
 }
 
 /// Compares two runs; without a tolerance bit by bit.
@@ -124,12 +147,15 @@ fn distance(first: &Path, second: &Path) -> Result<Option<f64>, Failure> {
     if a.len() != b.len() || a.iter().zip(&b).any(|(a, b)| a.len() != b.len()) {
         return Ok(None);
     }
-    let of = |(a, b): (&Vec<f64>, &Vec<f64>)| {
-        let largest = a.iter().chain(b).map(|x| x.abs()).fold(0.0, f64::max);
-        let most = a.iter().zip(b).map(|(x, y)| (x - y).abs()).fold(0.0, f64::max);
-        if most == 0.0 { 0.0 } else { most / largest }
-    };
-    Ok(Some(a.iter().zip(&b).map(of).fold(0.0, f64::max)))
+    let of = a.iter().zip(&b).map(|(a, b)| largest_difference(a, b));
+    Ok(Some(of.fold(0.0, f64::max)))
+}
+
+/// Returns the largest difference between two arrays of the same length, over their largest entry.
+pub(super) fn largest_difference(a: &[f64], b: &[f64]) -> f64 {
+    let largest = a.iter().chain(b).map(|x| x.abs()).fold(0.0, f64::max);
+    let most = a.iter().zip(b).map(|(x, y)| (x - y).abs()).fold(0.0, f64::max);
+    if most == 0.0 { 0.0 } else { most / largest }
 }
 
 /// Returns the arrays of a model.
@@ -168,10 +194,7 @@ fn course(folder: &Path) -> Result<Vec<Vec<String>>, Failure> {
 /// Reads `run.json` of a folder.
 fn read(folder: &Path) -> Result<Json, Failure> {
     let path = folder.join("run.json");
-    let fault = |why: String| {
-        Failure::input(format!("{}: {why}", path.display()))
-            .help("give the folder of a run of cp, tucker, tt or complete")
-    };
+    let fault = |why: String| Failure::input(format!("{}: {why}", path.display())).help(GIVE);
     let text = fs::read(&path).map_err(|error| fault(format!("cannot read: {error}")))?;
     serde_json::from_slice(&text).map_err(|error| fault(format!("not JSON: {error}")))
 }
@@ -198,11 +221,7 @@ fn words(record: &Json, input: &Path) -> Result<Vec<String>, Failure> {
     let command = record["program"].as_str().and_then(|name| name.strip_prefix("decompose "));
     let solver = command.and_then(Task::of_command).filter(|task| task.is_solver());
     let Some(solver) = solver else {
-        let command = command.unwrap_or("another program");
-        let why = format!("the folder holds a run of {command}, which is not repeated");
-        return Err(
-            Failure::input(why).help("give the folder of a run of cp, tucker, tt or complete")
-        );
+        return Err(not_repeated(command.unwrap_or("another program"), State::Finished));
     };
     let recorded = record["input"]["path"].as_str().unwrap_or_default();
     let typed = record["command"].as_array().map_or(&[][..], Vec::as_slice);

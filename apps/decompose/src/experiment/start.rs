@@ -35,8 +35,8 @@ pub(crate) struct StartArgs {
     /// The folder of the study.  [default: decompose-study-NAME]
     #[arg(long, short, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Print the plan and run nothing.
-    #[arg(long, conflicts_with = "resume")]
+    /// Print the plan, which runs their commands would refuse, and what is left; and run nothing.
+    #[arg(long)]
     dry_run: bool,
     /// Go on with the study in the folder.
     #[arg(long)]
@@ -58,6 +58,12 @@ enum Failed {
     Pending,
 }
 
+impl StartArgs {
+    fn failed(&self) -> Failed {
+        if self.retry_failed { Failed::Pending } else { Failed::Made }
+    }
+}
+
 /// What is known of the runs of a plan.
 struct Known {
     /// The outcomes of those that were made, by key.
@@ -74,7 +80,7 @@ pub(crate) fn run(args: &StartArgs) -> Result<Done, Failure> {
     let path = args.out.clone();
     let path = path.unwrap_or_else(|| format!("decompose-study-{}", study.name).into());
     if args.dry_run {
-        return dry_run(&study, &path, args.jobs);
+        return dry_run(&study, &path, args);
     }
     let begin = if args.resume { Begin::Resume } else { Begin::Anew };
     let folder = StudyFolder::claim(&path, begin)?;
@@ -88,11 +94,11 @@ pub(crate) fn run(args: &StartArgs) -> Result<Done, Failure> {
     };
     let plan = Plan::of(&study, &tensors);
     folder.record(&study.text, &plan)?;
-    let failed = if args.retry_failed { Failed::Pending } else { Failed::Made };
-    let known = Known::of(&plan, &folder.runs(), failed);
+    let known = Known::of(&plan, &folder.runs(), args.failed());
     let pending = known.pending(&plan);
-    let mut clock = known.clock(&plan, forecasts(&pending, &tensors));
-    tell_plan(&plan, &known, &clock, args.jobs)?;
+    let forecasts = forecasts(&known.of_interest(&plan), &tensors);
+    let mut clock = known.clock(&plan, forecasts.known);
+    tell_plan(&plan, (&known, &forecasts.refused), &clock, args.jobs)?;
     let ended = make(&pending, &tensors, (&folder, args.jobs), &mut clock, &screen)?;
     folder.clear()?;
     let after = Known::of(&plan, &folder.runs(), Failed::Made);
@@ -131,7 +137,7 @@ fn make(
     execute(&all, Limits::here(jobs), folder, |job, outcome, left| {
         done += 1;
         clock.learn(job.run, outcome.seconds);
-        let left = match clock.left(left.iter().map(|job| job.run), jobs) {
+        let left = match clock.guess_left(left.iter().map(|job| job.run), jobs) {
             Some(seconds) if !left.is_empty() => format!("; about {} left", duration(seconds)),
             _ => String::new(),
         };
@@ -144,7 +150,7 @@ fn make(
 }
 
 /// Tells the plan without leaving anything.
-fn dry_run(study: &Study, path: &Path, jobs: usize) -> Result<Done, Failure> {
+fn dry_run(study: &Study, path: &Path, args: &StartArgs) -> Result<Done, Failure> {
     interrupt::install();
     let made = tempfile::tempdir()
         .map_err(|error| Failure::input(format!("cannot make a temporary folder: {error}")))?;
@@ -157,18 +163,25 @@ fn dry_run(study: &Study, path: &Path, jobs: usize) -> Result<Done, Failure> {
         return Ok(Done::Interrupted);
     };
     let plan = Plan::of(study, &tensors);
-    let known = Known::of(&plan, &path.join("runs"), Failed::Made);
+    let known = Known::of(&plan, &path.join("runs"), args.failed());
     let pending = known.pending(&plan);
-    let clock = known.clock(&plan, forecasts(&pending, &tensors));
-    tell_plan(&plan, &known, &clock, jobs)?;
-    for run in pending {
+    let forecasts = forecasts(&known.of_interest(&plan), &tensors);
+    let clock = known.clock(&plan, forecasts.known);
+    tell_plan(&plan, (&known, &forecasts.refused), &clock, args.jobs)?;
+    for run in &pending {
         stdout::line(format!("{}  {}", run.name, run.words.join(" ")))?;
     }
-    Ok(Done::Complete)
+    let is_refused = |run: &&PlannedRun| forecasts.refused.contains_key(&run.key);
+    Ok(if pending.iter().any(is_refused) { Done::Partly } else { Done::Complete })
 }
 
 /// Prints a line for each group and tensor, and one for all.
-fn tell_plan(plan: &Plan, known: &Known, clock: &Clock, jobs: usize) -> Result<(), Failure> {
+fn tell_plan(
+    plan: &Plan,
+    (known, refused): (&Known, &BTreeMap<String, String>),
+    clock: &Clock,
+    jobs: usize,
+) -> Result<(), Failure> {
     let mut parts: Vec<((&str, &str), Vec<&PlannedRun>)> = Vec::new();
     for run in &plan.runs {
         let place = (run.group.as_str(), run.tensor.as_str());
@@ -183,23 +196,34 @@ fn tell_plan(plan: &Plan, known: &Known, clock: &Clock, jobs: usize) -> Result<(
     ))?;
     for ((group, tensor), runs) in &parts {
         let done = runs.iter().filter(|run| known.made.contains_key(&run.key)).count();
-        let left = || runs.iter().filter(|run| !known.made.contains_key(&run.key));
+        // Those that are refused take next to nothing.
+        let is_left = |key: &String| !known.made.contains_key(key) && !refused.contains_key(key);
+        let left = || runs.iter().filter(|run| is_left(&run.key));
         let time = clock.left(left().copied(), jobs).map_or("?".to_owned(), duration);
         let peak = left().map(|run| clock.forecast(run).map(|forecast| forecast.peak));
         let peak = peak.collect::<Option<Vec<u64>>>().and_then(|peaks| peaks.into_iter().max());
         let peak = peak.map_or("?".to_owned(), size);
-        let (time, peak) = if done == runs.len() { ("-".into(), "-".into()) } else { (time, peak) };
+        let (time, peak) =
+            if left().next().is_none() { ("-".into(), "-".into()) } else { (time, peak) };
         stdout::line(format!(
             "{group:<16} {tensor:<16} {:>6} {done:>6} {time:>10} {peak:>10}",
             runs.len()
         ))?;
     }
     let pending = known.pending(plan);
-    for line in not_foreseen(&pending, clock) {
+    let sound = pending.iter().copied().filter(|run| !refused.contains_key(&run.key));
+    let sound: Vec<&PlannedRun> = sound.collect();
+    for line in not_foreseen(&sound, clock).into_iter().chain(refusals(&pending, refused)) {
         stdout::line(line)?;
     }
-    let time = match clock.left(pending.iter().copied(), jobs) {
+    let alone = plan.peers_alone();
+    if alone > 0 {
+        let rows = counted(alone, "row of the peers is", "rows of the peers are");
+        stdout::line(format!("{rows} of a rank or a number of threads that no run has"))?;
+    }
+    let time = match clock.left(sound.iter().copied(), jobs) {
         Some(_) if pending.is_empty() => "nothing is left to do".to_owned(),
+        Some(_) if sound.is_empty() => "none of them can succeed".to_owned(),
         Some(seconds) => format!("at most about {} of kernels and reading", duration(seconds)),
         None => "no forecast before the first of each group has ended".to_owned(),
     };
@@ -209,7 +233,9 @@ fn tell_plan(plan: &Plan, known: &Known, clock: &Clock, jobs: usize) -> Result<(
 /// Says of which groups the seconds or the memory are not foreseen.
 fn not_foreseen(pending: &[&PlannedRun], clock: &Clock) -> Vec<String> {
     let groups = |lacks: &dyn Fn(Option<Forecast>) -> bool| {
-        let lacking = pending.iter().filter(|run| lacks(clock.forecast(run)));
+        // What a run of the group took on the tensor is a forecast of seconds too.
+        let unknown = pending.iter().filter(|run| clock.expect(run).is_none());
+        let lacking = unknown.filter(|run| lacks(clock.forecast(run)));
         let names: BTreeSet<&str> = lacking.map(|run| run.group.as_str()).collect();
         names.into_iter().collect::<Vec<_>>().join(", ")
     };
@@ -220,6 +246,23 @@ fn not_foreseen(pending: &[&PlannedRun], clock: &Clock) -> Vec<String> {
         .filter(|(_, names)| !names.is_empty())
         .map(|(what, names)| format!("{what} {names}"))
         .collect()
+}
+
+/// Says which runs their commands refuse, and why: a line for each reason, group and tensor.
+fn refusals(pending: &[&PlannedRun], refused: &BTreeMap<String, String>) -> Vec<String> {
+    let mut counts: Vec<((&str, &str, &str), usize)> = Vec::new();
+    for run in pending {
+        let Some(why) = refused.get(&run.key) else { continue };
+        let place = (run.group.as_str(), run.tensor.as_str(), why.as_str());
+        match counts.iter_mut().find(|(other, _)| *other == place) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((place, 1)),
+        }
+    }
+    let line = |((group, tensor, why), count): ((&str, &str, &str), usize)| {
+        format!("{} of {group} on {tensor} will fail: {why}", counted(count, "run", "runs"))
+    };
+    counts.into_iter().map(line).collect()
 }
 
 impl Known {
@@ -244,6 +287,15 @@ impl Known {
             }
         }
         clock
+    }
+
+    /// Returns the runs whose forecasts matter: those that are to be made, and those whose seconds correct them.
+    fn of_interest<'p>(&self, plan: &'p Plan) -> Vec<&'p PlannedRun> {
+        let mut runs = self.pending(plan);
+        if !runs.is_empty() {
+            runs.extend(plan.runs.iter().filter(|run| self.made.contains_key(&run.key)));
+        }
+        runs
     }
 
     /// Returns the runs that are to be made, each once.

@@ -6,6 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use decompose_common::printable::printable;
 use serde_json::Value as Json;
 
 use crate::failure::Failure;
@@ -79,7 +80,9 @@ pub(crate) fn find(
     if groups.len() == 1 {
         groups.push(beside(file, name));
     }
-    read(&groups, extents)
+    let (labels, mut warnings) = read(&groups, extents)?;
+    warnings.extend(useless(asked, &labels));
+    Ok((labels, warnings))
 }
 
 /// Returns the labels of every mode of a model, and warnings.
@@ -104,7 +107,9 @@ pub(crate) fn of_model(
         groups.push(labels.iter().filter_map(recorded).filter(|map| map.path.is_file()).collect());
         groups.extend(tensor.map(|file| beside(&file, &name)));
     }
-    read(&groups, extents)
+    let (labels, mut warnings) = read(&groups, extents)?;
+    warnings.extend(useless(asked, &labels));
+    Ok((labels, warnings))
 }
 
 /// Returns the tensor that the run in the folder of a model has read, if that is recorded.
@@ -211,6 +216,24 @@ fn read(groups: &[Vec<Map>], extents: &[u64]) -> Result<(Vec<ModeLabels>, Vec<St
         });
     }
     Ok((labels, warnings))
+}
+
+/// Warns of folders that were asked for and give no labels.
+fn useless(asked: &[LabelPlace], labels: &[ModeLabels]) -> Vec<String> {
+    let is_useless = |place: &&LabelPlace| {
+        let LabelPlace::Folder(folder) = place else { return false };
+        let files = labels.iter().filter_map(|mode| mode.file.as_deref());
+        files.filter_map(Path::parent).all(|parent| parent != folder)
+    };
+    let warning = |place: &LabelPlace| {
+        let place = place.to_string();
+        format!(
+            "--labels {} gives no labels: it has no mode-K.map, mode-K-NAME.map or K.map that fits a mode still \
+             without labels",
+            printable(&place)
+        )
+    };
+    asked.iter().filter(is_useless).map(warning).collect()
 }
 
 /// Which files of a folder are looked for.

@@ -172,8 +172,8 @@ pub(crate) fn records(labels: &[ModeLabels]) -> Vec<LabelRecord<'_>> {
         .collect()
 }
 
-/// Says in a line which modes have labels; `None` if none has and none was asked for.
-pub(crate) fn told(labels: &[ModeLabels], asked: &[LabelPlace]) -> Option<String> {
+/// Says in a line which modes have labels; `None` if none has.
+pub(crate) fn told(labels: &[ModeLabels]) -> Option<String> {
     let found: Vec<String> = (1..)
         .zip(labels)
         .filter(|(_, labels)| labels.file.is_some())
@@ -182,14 +182,7 @@ pub(crate) fn told(labels: &[ModeLabels], asked: &[LabelPlace]) -> Option<String
             format!("mode {mode}: {count} of {name}")
         })
         .collect();
-    match (found.is_empty(), asked.first()) {
-        (false, _) => Some(format!("labels   {}", found.join(", "))),
-        (true, None) => None,
-        (true, Some(place)) => Some(format!(
-            "labels   none in {}: no mode-K.map, mode-K-NAME.map or K.map",
-            printable(&place.to_string())
-        )),
-    }
+    (!found.is_empty()).then(|| format!("labels   {}", found.join(", ")))
 }
 
 /// Writes the labels of a tensor that is written to `file`, in the folder of its name, where [`find()`]
@@ -274,13 +267,17 @@ mod tests {
         assert_eq!(records(&labels).len(), 3);
         let (labels, _) = find(&file, "x", &[folder(dir.path())], &extents).unwrap();
         assert_eq!(labels[0].indices, ["wrong", "wrong"]);
-        let line = told(&labels, &[folder(dir.path())]).unwrap();
+        let line = told(&labels).unwrap();
         assert!(line.contains("mode 3: 2 of mode 3"), "{line}");
         put("empty/README", b"");
         let empty = dir.path().join("empty");
-        let (labels, _) = find(&file, "x", &[folder(&empty)], &extents).unwrap();
-        assert!(told(&labels, &[folder(&empty)]).unwrap().contains("none in"));
-        assert_eq!(told(&labels, &[]), None);
+        let (labels, warnings) = find(&file, "x", &[folder(&empty)], &extents).unwrap();
+        assert!(warnings[0].contains("gives no labels"), "{warnings:?}");
+        assert_eq!(told(&labels), None);
+        // The files of a folder that name modes which the tensor has not.
+        put("empty/mode-4.map", b"g\nh\n");
+        let (_, warnings) = find(&file, "x", &[folder(&empty)], &extents).unwrap();
+        assert!(warnings[0].contains("gives no labels"), "{warnings:?}");
     }
 
     #[test]

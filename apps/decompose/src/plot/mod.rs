@@ -146,19 +146,22 @@ pub(crate) fn run(args: &PlotArgs) -> Result<Done, Failure> {
     let (formats, saved) = (args.format.formats(), RefCell::default());
     let sheet = Sheet { folder: &folder, formats, saved };
     let models = args.paths.iter().any(|path| path.is_file());
-    match args.paths.as_slice() {
-        [model] if models || args.components.is_some() => components::draw(args, model, &sheet)?,
+    let done = match args.paths.as_slice() {
+        [model] if models || args.components.is_some() => {
+            components::draw(args, model, &sheet)?;
+            Done::Complete
+        }
         _ if models || args.components.is_some() => {
             let why =
                 "components are of one model; folders of runs are compared without --components";
             return Err(Failure::input(why));
         }
         runs => runs::draw(args, runs, &sheet)?,
-    }
+    };
     let saved = sheet.saved.into_inner();
     folder.publish()?;
     saved.iter().try_for_each(|path| stdout::line(path.display()))?;
-    Ok(Done::Complete)
+    Ok(done)
 }
 
 /// Where figures go.

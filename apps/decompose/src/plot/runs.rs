@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use decompose_common::progress::{Screen, Verbosity};
 use decompose_common::stopping::StopReason;
 use decompose_plot::{
     Convergence, ConvergencePoint, ConvergenceRun, Curve, CurveLook, CurvePanel, Curves, ScaleKind,
@@ -11,7 +12,10 @@ use decompose_plot::{
 };
 use serde_json::Value as Json;
 
+use crate::cli::Done;
 use crate::complete::figures::number;
+use crate::experiment::report::results::is_truncation;
+use crate::experiment::work::outcome::{Outcome, State};
 use crate::failure::Failure;
 use crate::input::InputArgs;
 use crate::plot::overlays::Axes;
@@ -29,13 +33,22 @@ pub(super) struct PlottedRun {
     history: Vec<Vec<f64>>,
 }
 
-/// Draws the runs, those that cannot be compared in figures of their own.
+/// Draws the runs, those that cannot be compared in figures of their own; runs of a study that have no course are left
+/// out with a warning.
 ///
 /// # Errors
 ///
 /// A folder that holds no run, a metric or an option that it does not have, a figure that cannot be drawn.
-pub(super) fn draw(args: &PlotArgs, paths: &[PathBuf], sheet: &Sheet<'_>) -> Result<(), Failure> {
-    let names = names(paths);
+pub(super) fn draw(args: &PlotArgs, paths: &[PathBuf], sheet: &Sheet<'_>) -> Result<Done, Failure> {
+    let screen = Screen::new(Verbosity::Normal);
+    let mut left_out: Vec<String> = Vec::new();
+    let mut paths = paths.to_vec();
+    paths.retain(|path| without_course(path).map(|why| left_out.push(why)).is_none());
+    if let (true, Some(why)) = (paths.is_empty(), left_out.first()) {
+        return Err(Failure::input(why).help("give folders that a solver - `decompose cp` - wrote"));
+    }
+    left_out.iter().for_each(|why| screen.warn(format!("{why}; it is left out")));
+    let names = names(&paths);
     let runs = paths.iter().zip(&names).map(|(path, name)| PlottedRun::read(path, name));
     let runs = runs.collect::<Result<Vec<PlottedRun>, _>>()?;
     let mut groups: BTreeMap<Group, Vec<&PlottedRun>> = BTreeMap::new();
@@ -43,7 +56,11 @@ pub(super) fn draw(args: &PlotArgs, paths: &[PathBuf], sheet: &Sheet<'_>) -> Res
     for run in &runs {
         let group = run.group(args)?;
         axes.push(group.axes());
-        groups.entry(group).or_default().push(run);
+        if is_truncation(&run.record) {
+            screen.line(format!("{} is a truncation, which has no iterations", run.name));
+        } else {
+            groups.entry(group).or_default().push(run);
+        }
     }
     let one = groups.len() == 1;
     for ((group, runs), number) in groups.iter().zip(1..) {
@@ -69,10 +86,22 @@ pub(super) fn draw(args: &PlotArgs, paths: &[PathBuf], sheet: &Sheet<'_>) -> Res
     sheet.save(&timing, "timing")?;
     // Another column than that of the quality is compared run by run.
     if args.metric.is_none() && runs.len() > 1 {
-        overlays::draw(&runs, &axes, sheet)
-    } else {
-        Ok(())
+        overlays::draw(&runs, &axes, sheet)?;
     }
+    Ok(if left_out.is_empty() { Done::Complete } else { Done::Partly })
+}
+
+/// Says why a folder of a study holds no course; `None` of any other folder.
+fn without_course(folder: &Path) -> Option<String> {
+    if folder.join("run.json").exists() {
+        return None;
+    }
+    let Outcome { state, command, .. } = Outcome::read(folder)?;
+    let (folder, command) = (folder.display(), command.first().map_or("?", String::as_str));
+    Some(match state {
+        State::Failed => format!("{folder} holds a run of {command} that failed"),
+        State::Finished => format!("{folder} holds a run of {command}, which has no iterations"),
+    })
 }
 
 /// What runs share that are drawn on the same axes.

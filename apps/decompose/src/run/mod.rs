@@ -8,7 +8,7 @@
 //! kernels   their C, their runs    components  of any model, as a figure
 //! plan      trees and merges       finish    all files and the result
 //! reading   the size of a list     summary   the last lines
-//! strongest components.csv
+//! strongest components.csv             preview   a tensor for many forecasts
 //! ```
 //!
 //! A command adds its own options, its plan, its solver and its model files.
@@ -23,6 +23,7 @@ pub(crate) mod kernels;
 pub(crate) mod memory;
 pub(crate) mod merges;
 pub(crate) mod plan;
+pub(crate) mod preview;
 pub(crate) mod reading;
 pub(crate) mod record;
 pub(crate) mod settings;

@@ -93,6 +93,6 @@ fn labels<V: Value>(
     for warning in &warnings {
         console.screen.warn(warning);
     }
-    labels::told(&labels, &settings.labels).into_iter().for_each(|line| console.screen.line(line));
+    labels::told(&labels).into_iter().for_each(|line| console.screen.line(line));
     Ok(labels)
 }

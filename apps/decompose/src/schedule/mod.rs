@@ -22,7 +22,7 @@ use decompose_common::progress::{Screen, Verbosity};
 use decompose_core::autoschedule::SearchLimits;
 use decompose_core::codegen::emit_c;
 use decompose_core::contract::preview;
-use decompose_core::einsum::Access;
+use decompose_core::einsum::{Access, Expr, IndexNames};
 use decompose_core::schedule::Storing;
 use decompose_formats::Value;
 use decompose_formats::stats::grouped;
@@ -32,7 +32,7 @@ use serde_json::json;
 use crate::cli::Done;
 use crate::failure::Failure;
 use crate::run::args::Precision;
-use crate::schedule::args::Emit;
+use crate::schedule::args::{Emit, check_given_once};
 use crate::schedule::choose::{Chooser, Pick, Selection};
 use crate::schedule::decide::{Effort, When};
 use crate::schedule::frontier::Compared;
@@ -61,23 +61,56 @@ pub(crate) fn run(args: &ScheduleArgs) -> Result<Done, Failure> {
     }
 }
 
-fn run_in<V: Value>(args: &ScheduleArgs, threads: usize) -> Result<Done, Failure> {
-    figures::check(args)?;
+/// Checks the options as a run does before it reads an operand.
+///
+/// # Errors
+///
+/// Bad options, or an expression that is none.
+pub(crate) fn check(args: &ScheduleArgs) -> Result<(), Failure> {
+    pose(args).map(drop)
+}
+
+/// Checks the operands as a run does when it has read them.
+///
+/// # Errors
+///
+/// Those of [`check`], and operands that do not fit the expression or each other.
+pub(crate) fn admit(args: &ScheduleArgs) -> Result<(), Failure> {
+    let mut screen = Screen::new(Verbosity::Quiet);
+    ScheduleInput::<f64>::new(pose(args)?, &args.input, &mut screen).map(drop)
+}
+
+/// Returns the expression, the names of its indices and nothing else: no file is read.
+fn pose(args: &ScheduleArgs) -> Result<(Expr, IndexNames), Failure> {
     frontier::check(&args.frontier, &args.search)?;
     partition::check(&args.partition, &args.search)?;
-    let mut screen = Screen::new(Verbosity::Normal);
     let (expr, names) = expr::parse(&args.expr)?;
+    check_given_once(&args.input.tensor)?;
+    for binding in &args.input.tensor {
+        expr::inputs_called(&expr, &binding.name)?;
+    }
     if args.measure && args.input.tensor.is_empty() {
         let name = &expr.inputs[0].tensor;
         return Err(Failure::input("--measure runs candidates on a tensor, and there is none")
             .help(format!("give it with --tensor {name}=FILE")));
     }
-    let mut input = ScheduleInput::<V>::new((expr, names), &args.input, &mut screen)?;
+    Ok((expr, names))
+}
+
+fn run_in<V: Value>(args: &ScheduleArgs, threads: usize) -> Result<Done, Failure> {
+    figures::check(args)?;
+    let mut screen = Screen::new(Verbosity::Normal);
+    let mut input = ScheduleInput::<V>::new(pose(args)?, &args.input, &mut screen)?;
     input.request.storing = args.once.then(Storing::default);
     let chooser = Chooser::new(&input.request, &args.search, threads)?;
     let limits = if args.all { SearchLimits::all() } else { SearchLimits::default() };
     let effort = Effort {
-        limits: SearchLimits { solver_seconds: args.budget, ..limits },
+        // The stages of SparseAuto compare nests over whole indices.
+        limits: SearchLimits {
+            solver_seconds: args.budget,
+            tiles: !frontier::is_asked(&args.search),
+            ..limits
+        },
         measure: if args.measure { When::Now } else { When::Asked },
         top: args.top.unwrap_or(decide::MEASURED),
         budget_seconds: args.budget,

@@ -13,8 +13,8 @@ mod solve;
 mod spectra;
 
 use decompose_common::run_folder::RunFolder;
+use decompose_formats::Value;
 use decompose_formats::io::Format;
-use decompose_formats::{Coo, PatternCounts, Value};
 use decompose_tt::Planner;
 
 use crate::cli::Done;
@@ -23,6 +23,7 @@ use crate::run;
 use crate::run::args::Precision;
 use crate::run::console::Console;
 use crate::run::memory::{Forecast, Foreseen, Needs};
+use crate::run::preview::{Preview, Previewed};
 use crate::run::settings::Task;
 use crate::tt::prepare::Prepared;
 use crate::tt::report::Report;
@@ -51,30 +52,37 @@ pub(crate) fn run(args: &TtArgs) -> Result<Done, Failure> {
     }
 }
 
-/// Plans a run on a sorted tensor, and returns what it is foreseen to take; `None` if it plans no run of double
-/// precision.  The seconds of a truncation are not known.
+/// Checks the options as a run does before it reads the tensor.
 ///
 /// # Errors
 ///
-/// Bad options, or a run that does not fit.
-pub(crate) fn foresee(
-    args: &TtArgs,
-    tensor: &Coo<f64>,
-    counts: &PatternCounts,
-) -> Result<Option<Foreseen>, Failure> {
+/// Bad options.
+pub(crate) fn check(args: &TtArgs) -> Result<(), Failure> {
+    Settings::new(args).map(drop)
+}
+
+/// Checks a run on its tensor and returns what it is foreseen to take; `None` if it has no double
+/// precision, or where there is no time to plan.  The seconds of a truncation are not known.
+///
+/// # Errors
+///
+/// Bad options, ones that do not suit the tensor, or a run that does not fit.
+pub(crate) fn foresee(args: &TtArgs, preview: &mut Preview) -> Result<Option<Foreseen>, Failure> {
     let settings = Settings::new(args)?;
-    if settings.precision != Precision::F64 {
-        return Ok(None);
-    }
+    let has_time = preview.has_time();
+    let Previewed { tensor, counts, seconds: before_plan } = preview.of(&settings)?;
     let given = prepare::given(&settings.init)?;
     let request = prepare::request::<f64>(&settings, given.as_ref(), tensor.order());
     request.check(tensor.extents())?;
+    if settings.precision != Precision::F64 || !has_time {
+        return Ok(None);
+    }
     let before = Forecast::before_plan(tensor, Format::Tns, &settings, Needs::default());
     let planner = Planner::new(counts, &request)?;
     let tensor = tensor.clone().permute_modes(&planner.ordering().order)?;
     let (plan, forecast) = memory::plan(&tensor, &planner, request.options, before, &settings)?;
     let sweeps = (settings.stop.max_iters * settings.restarts) as f64;
-    let seconds = plan.seconds.map(|seconds| seconds * sweeps);
+    let seconds = plan.seconds.map(|seconds| before_plan + seconds * sweeps);
     Ok(Some(Foreseen { peak: forecast.peak, seconds }))
 }
 

@@ -10,8 +10,8 @@ mod settings;
 mod solve;
 
 use decompose_common::run_folder::RunFolder;
+use decompose_formats::Value;
 use decompose_formats::io::Format;
-use decompose_formats::{Coo, PatternCounts, Value};
 use decompose_tucker::Target;
 
 use crate::cli::Done;
@@ -21,6 +21,7 @@ use crate::run;
 use crate::run::args::Precision;
 use crate::run::console::Console;
 use crate::run::memory::Foreseen;
+use crate::run::preview::{Preview, Previewed};
 use crate::run::settings::Task;
 use crate::tucker::prepare::Prepared;
 use crate::tucker::report::Report;
@@ -43,22 +44,32 @@ pub(crate) fn run(args: TuckerArgs) -> Result<Done, Failure> {
     }
 }
 
-/// Plans a run on a sorted tensor, and returns what it is foreseen to take; `None` if it plans no run of double
-/// precision.  Of ranks that a HOSVD finds the seconds are not known.
+/// Checks the options as a run does before it reads the tensor.
 ///
 /// # Errors
 ///
-/// Bad options, or a run that does not fit.
+/// Bad options.
+pub(crate) fn check(args: TuckerArgs) -> Result<(), Failure> {
+    Settings::new(args).map(drop)
+}
+
+/// Checks a run on its tensor and returns what it is foreseen to take; `None` if it has no double
+/// precision, or where there is no time to plan.  Of ranks that a HOSVD finds the seconds are not known.
+///
+/// # Errors
+///
+/// Bad options, ones that do not suit the tensor, or a run that does not fit.
 pub(crate) fn foresee(
     args: TuckerArgs,
-    tensor: &Coo<f64>,
-    counts: &PatternCounts,
+    preview: &mut Preview,
 ) -> Result<Option<Foreseen>, Failure> {
     let settings = Settings::new(args)?;
-    if settings.precision != Precision::F64 {
+    let has_time = preview.has_time();
+    let Previewed { tensor, counts, seconds } = preview.of(&settings)?;
+    let (target, floor, before) = prepare::admit(&settings, tensor, Format::Tns)?;
+    if settings.precision != Precision::F64 || !has_time {
         return Ok(None);
     }
-    let (target, floor, before) = prepare::admit(&settings, tensor, Format::Tns)?;
     let Target::Ranks(ranks) = target else {
         return Ok(Some(Foreseen { peak: before.peak, seconds: None }));
     };
@@ -68,7 +79,7 @@ pub(crate) fn foresee(
     let pattern = pattern::of(counts);
     let (plan, forecast) = memory::plan(tensor, &pattern, &ranks, before, &settings, floor)?;
     let sweeps = (settings.stop.max_iters * settings.restarts) as f64;
-    let seconds = Some(plan.seconds() * sweeps);
+    let seconds = Some(seconds + plan.seconds() * sweeps);
     Ok(Some(Foreseen { peak: forecast.peak.max(most), seconds }))
 }
 

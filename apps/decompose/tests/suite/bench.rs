@@ -276,7 +276,11 @@ fn bad_options_are_refused() {
         refuse(dir.path(), &format!("{file} {options}"), expected);
     }
     fs::write(dir.path().join("p.csv"), "program,tensor\na,b\n").unwrap();
-    refuse(dir.path(), &format!("{file} --peer p.csv"), "missing field `threads`");
+    refuse(
+        dir.path(),
+        &format!("{file} --peer p.csv"),
+        "no column `threads`; the first line is `program,tensor`",
+    );
     let head = "program,tensor,rank,threads,quantity,value\n";
     fs::write(dir.path().join("p.csv"), format!("{head}a,b,,1,read,-1\n")).unwrap();
     refuse(dir.path(), &format!("{file} --peer p.csv"), "line 2: -1 is no number of seconds");

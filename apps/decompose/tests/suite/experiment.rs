@@ -122,6 +122,8 @@ fn the_report_says_what_the_runs_say() {
         assert_eq!(number("solve_seconds"), record["result"]["solver_seconds"].as_f64().unwrap());
         assert_eq!(number("peak_bytes"), record["memory"]["actual_peak"].as_f64().unwrap());
         assert_eq!(number("seed"), record["options"]["seed"].as_f64().unwrap());
+        let log = fs::read_to_string(folder.join("log.txt")).unwrap();
+        assert!(log.contains("decompose ") && log.contains("at the peak"), "{log}");
     }
     // The median of three fits is the one in the middle.
     let summary = table(&report.join("summary.csv"));
@@ -214,13 +216,40 @@ fn a_plan_is_told_and_nothing_is_left() {
     let dir = tempfile::tempdir().unwrap();
     study(dir.path(), STUDY);
     let (code, said, told) = run(dir.path(), "experiment run study.toml --dry-run");
-    assert_eq!(code, 0, "{told}");
+    // Three runs cannot succeed: the study itself would end in the same way.
+    assert_eq!(code, 3, "{told}");
     assert!(said.contains("24 runs to make"), "{said}");
+    let refused = "3 runs of cut on made will fail: the rank 900 of mode 3 is above its extent 8";
+    assert!(said.contains(refused), "{said}");
     assert_eq!(said.matches("\ncp-sun-rank").count(), 9, "{said}");
     // The planner foresees runs of cp.
     let line = said.lines().find(|line| line.starts_with("cp ") && line.contains(" sun ")).unwrap();
     assert!(line.contains("MiB") && !line.contains('?'), "{line}");
     assert_eq!(names(dir.path()), ["study.toml"]);
+}
+
+#[test]
+fn a_plan_tells_what_is_left() {
+    let dir = tempfile::tempdir().unwrap();
+    study(dir.path(), STUDY);
+    assert_eq!(run(dir.path(), "experiment run study.toml -o s").0, 3);
+    let last = "\n[[runs]]\nname = \"sum\"\ncommand = \"schedule\"\ntensors = [\"made\"]\n\
+                expression = \"mttkrp:3:1\"\noptions = { rank = 4 }\n";
+    study(dir.path(), &(STUDY.replace("[1, 2, 3]", "[1, 2, 3, 4]") + last));
+    let before = names(&dir.path().join("s/runs"));
+    let (code, said, told) = run(dir.path(), "experiment run study.toml -o s --dry-run --resume");
+    assert!(code == 0 && said.contains("7 runs to make"), "{said}{told}");
+    assert_eq!(names(&dir.path().join("s/runs")), before);
+    let line = |group: &str| said.lines().find(|line| line.starts_with(group)).unwrap().to_owned();
+    let words = |line: String| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    // Runs that have ended correct the forecasts of their group; they tell nothing of another group.
+    assert_eq!(words(line("cp "))[2..4], ["12", "9"]);
+    assert!(!line("cp ").contains('?'), "{said}");
+    assert!(words(line("cut "))[4..] == ["-", "-"] && words(line("sum "))[4..] == ["?", "?"]);
+    assert!(said.contains("no forecast for runs of sum\n"), "{said}");
+    let words = "experiment run study.toml -o s --dry-run --resume --retry-failed";
+    let (code, said, told) = run(dir.path(), words);
+    assert!(code == 3 && said.contains("10 runs to make"), "{said}{told}");
 }
 
 #[test]
@@ -257,6 +286,24 @@ fn mistakes_in_a_study_are_shown_where_they_stand() {
         ("tensors = [\"made\"]", "tensors = [\"maid\"]", "there is no [tensors.maid]", "sun, made"),
         ("nnz = 300", "nnz = \"many\"", "invalid value 'many'", "help: "),
         ("max-iters = 12", "max-iters = 12, iters = 3", "--max-iters is set twice", "help: "),
+        (grid, "", "study.toml:15: `command`: no rank given", "--rank 10"),
+        (grid, "grid = { rank = [1, 2, 1] }", "`rank`: `1` is given twice", "`repeats`"),
+        ("seeds = \"0:2\"", "seeds = [4, 4]", "`seeds`: `4` is given twice", "`repeats`"),
+        ("seeds = \"0:2\"", "seeds = \"0:4:0\"", "its step is 0", "\"1:20\""),
+        ("seeds = \"0:2\"", "seeds = \"4:0\"", "begins above its end", "\"1:20\""),
+        (
+            "max-iters = 12",
+            "max-iters = 12, seed = 7",
+            "study.toml:16: `seed`: the runs have a seed already",
+            "seeds = [1, 2] in [[runs]]",
+        ),
+        (
+            grid,
+            "zip = [{ rank = [1, 2, 1], reg = [0, 0.1, 0] }]",
+            "the same values at places 1 and 3",
+            "`repeats`",
+        ),
+        ("nnz = 300\n", "", "no number of non-zeros given", "--nnz N"),
     ];
     for (from, to, what, help) in cases {
         study(dir.path(), &STUDY.replacen(from, to, 1));
@@ -265,6 +312,14 @@ fn mistakes_in_a_study_are_shown_where_they_stand() {
         assert!(told.contains("study.toml:") && told.contains(" | "), "{to}: {told}");
         assert_eq!(names(dir.path()), ["study.toml"], "{to}");
     }
+}
+
+#[test]
+fn a_study_without_runs_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    study(dir.path(), "[tensors.sun]\nfile = \"SUN\"\n");
+    let (code, _, told) = run(dir.path(), "experiment run study.toml --dry-run");
+    assert!(code == 2 && told.contains("no key `runs`") && told.contains("[[runs]]"), "{told}");
 }
 
 #[test]

@@ -149,7 +149,9 @@ fn labels_do_not_reach_the_terminal_raw() {
     let message = refused(dir.path(), "stats no\x1bfile.tns");
     assert!(message.contains("no\\u{1b}file.tns"), "{message}");
     let told = run(dir.path(), "cp -r 1 x.tns --no-codegen --nowrite --labels .");
-    assert!(told.contains("labels   none in .:"), "{told}");
+    assert!(told.contains("warning: --labels . gives no labels"), "{told}");
+    let told = run(dir.path(), "cp -r 1 x.tns --no-codegen --nowrite --quiet --labels .");
+    assert!(told.contains("--labels . gives no labels"), "{told}");
 }
 
 #[test]

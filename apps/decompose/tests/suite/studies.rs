@@ -153,6 +153,158 @@ fn a_killed_study_of_any_command_goes_on_to_the_same_report() {
 }
 
 #[test]
+fn a_dry_run_finds_what_the_commands_refuse() {
+    let dir = tempfile::tempdir().unwrap();
+    write(dir.path());
+    fs::write(dir.path().join("c.tns"), "1 1 1 2\n").unwrap();
+    fs::write(dir.path().join("short.map"), "one\n").unwrap();
+    // What no tensor is needed for is a mistake in the file, and stands at its line.
+    let product = "expression = \"Y(i,j) = X(i,k) * B(j,k)\"\n";
+    let cases = [
+        ("operands = { B = \"b.tns\" }\n", "", "operand `B` of", "--tensor B=FILE"),
+        ("{ B = \"b.tns\" }", "{ B = \"none.tns\" }", "`B`: there is no file", "paths begin"),
+        ("{ B = \"b.tns\" }", "{ Q = \"b.tns\" }", "has no operand `Q`", "operands are X, B"),
+        (
+            "zip = [{ rank = [4, 8], top = [1, 2] }]",
+            "options = { rank = 4, frontier = true }",
+            "`frontier`: ",
+            "--scheduler sparseauto",
+        ),
+        ("grid = { ranks = [\"2,2\", \"3,3\"] }", "", "no ranks given", "--eps 0.1"),
+    ];
+    for (from, to, what, help) in cases {
+        assert!(COMMANDS.contains(from), "{from}");
+        fs::write(dir.path().join("study.toml"), COMMANDS.replace(from, to)).unwrap();
+        let (code, _, told) = run(dir.path(), "experiment run study.toml --dry-run");
+        assert!(code == 2 && told.contains(what) && told.contains(help), "{to}: {told}");
+        assert!(told.contains("study.toml:") && told.contains(" | "), "{to}: {told}");
+    }
+    // What depends on a tensor is told in the plan, and the other runs are sound.
+    let cases = [
+        ("[\"2,2,2\", \"3,3,3\"]", "[\"2,2\", \"3,3,3\"]", "4 runs of tucker on made", "2 ranks"),
+        ("[\"2,2,2\", \"3,3,3\"]", "[\"2,2,9\"]", "4 runs of tucker on made", "its extent 8"),
+        (
+            "grid = { ranks = [\"2,2\", \"3,3\"] }",
+            "grid = { eps = [0, 0.5] }",
+            "2 runs of tt",
+            "eps is 0",
+        ),
+        ("{ B = \"b.tns\" }", "{ B = \"c.tns\" }", "4 runs of einsum on flat", "B(j,k) has 2"),
+        (
+            product,
+            "expression = \"Y(i,j) = X(i,k,l) * B(j,k)\"\n",
+            "4 runs of einsum",
+            "of order 2",
+        ),
+        ("mttkrp:3:1", "mttkrp:4:1", "2 runs of schedule on made", "of order 3"),
+        (
+            "seed = 4\n",
+            "seed = 4\nlabels = \"2=short.map\"\n",
+            "8 runs of complete",
+            "1 line for 10",
+        ),
+    ];
+    for (from, to, what, why) in cases {
+        assert!(COMMANDS.contains(from), "{from}");
+        fs::write(dir.path().join("study.toml"), COMMANDS.replacen(from, to, 1)).unwrap();
+        let (code, said, told) = run(dir.path(), "experiment run study.toml --dry-run");
+        let line = said.lines().find(|line| line.starts_with(what)).unwrap_or_default();
+        assert!(code == 3 && line.contains(why), "{to}: {said}{told}");
+    }
+}
+
+#[test]
+fn a_product_is_computed_again() {
+    let dir = tempfile::tempdir().unwrap();
+    write(dir.path());
+    let begin = COMMANDS.find("[[runs]]\ncommand = \"complete\"").unwrap();
+    let product = COMMANDS.find("[[runs]]\ncommand = \"einsum\"").unwrap();
+    let text = format!("{}{}", &COMMANDS[..begin], &COMMANDS[product..]);
+    fs::write(dir.path().join("study.toml"), text).unwrap();
+    assert_eq!(run(dir.path(), "experiment run study.toml --out s").0, 0);
+    let runs = dir.path().join("s/runs");
+    let product = folder_of(&runs, "einsum-flat-schedulerspttn-precisionf64");
+    let again = |words: &str| run(dir.path(), &format!("rerun {} {words}", product.display()));
+    let (code, said, told) = again("");
+    assert!(code == 0 && said.contains("result.dtb, bit by bit"), "{said}{told}");
+    let (code, ..) = again("--out kept");
+    assert!(code == 0 && dir.path().join("kept/result.dtb").is_file());
+    // A result that the command does not give is told from it.
+    let other = folder_of(&runs, "einsum-flat-schedulerspttn-precisionf32");
+    fs::copy(other.join("result.dtb"), product.join("result.dtb")).unwrap();
+    let (code, _, told) = again("");
+    assert!(code == 1 && told.contains("result.dtb differs"), "{told}");
+    assert_eq!(again("--tolerance 1e-5").0, 0);
+    let norm = names(&runs)
+        .into_iter()
+        .find(|name| name.starts_with("einsum-flat-") && !name.contains("scheduler"));
+    let (code, said, told) = run(dir.path(), &format!("rerun s/runs/{}", norm.unwrap()));
+    assert!(code == 0 && said.contains("output.txt, bit by bit"), "{said}{told}");
+    let schedule = folder_of(&runs, "schedule-made-rank8-top2");
+    let (code, _, told) = run(dir.path(), &format!("rerun {}", schedule.display()));
+    assert!(code == 2 && told.contains("a run of schedule, which is not repeated"), "{told}");
+    // Figures of courses leave out what has none, and draw the others.
+    let cp = "cp s/tensors/*/made.dtb --rank 2 --max-iters 3 --threads 1 --no-plots --out cp";
+    let tensor = names(&dir.path().join("s/tensors"))
+        .into_iter()
+        .find(|folder| dir.path().join("s/tensors").join(folder).join("made.dtb").is_file());
+    assert_eq!(run(dir.path(), &cp.replace('*', &tensor.unwrap())).0, 0);
+    let words = format!("plot {} cp --out figures", product.display());
+    let (code, said, told) = run(dir.path(), &words);
+    assert!(code == 3 && told.contains("a run of einsum, which has no iterations"), "{told}");
+    assert!(said.contains("figures/convergence.svg"), "{said}");
+    let (code, _, told) = run(dir.path(), &format!("plot {} --out none", product.display()));
+    assert!(code == 2 && told.contains("a run of einsum"), "{told}");
+}
+
+#[test]
+fn only_iterations_are_drawn_as_iterations() {
+    let dir = tempfile::tempdir().unwrap();
+    let study = "baseline = \"cp\"\n\
+                 [tensors.small]\ngenerate = \"low-rank\"\ndims = [12, 10, 8]\nnnz = 200\nrank = 2\n\
+                 [tensors.large]\ngenerate = \"low-rank\"\ndims = [14, 10, 8]\nnnz = 400\nrank = 2\n\
+                 [tensors.other]\ngenerate = \"uniform\"\ndims = [12, 10, 8]\nnnz = 300\n\
+                 [[runs]]\ncommand = \"cp\"\n\
+                 options = { rank = 2, max-iters = 4, tol = 0, nonneg = true, threads = 1, no-plots = true }\n\
+                 [[runs]]\ncommand = \"tt\"\noptions = { eps = 0.5, threads = 1, no-plots = true }\n";
+    fs::write(dir.path().join("study.toml"), study).unwrap();
+    let (code, _, told) = run(dir.path(), "experiment run study.toml --out s");
+    assert_eq!(code, 0, "{told}");
+    assert_eq!(run(dir.path(), "experiment report s").0, 0);
+    let report = dir.path().join("s/report");
+    let rows = table(&report.join("convergence-small.csv"));
+    assert!(rows.iter().all(|row| row["curve"] == "cp"), "{rows:?}");
+    // A line joins tensors of one recipe; the others are points.
+    let names_of = |rows: &[std::collections::BTreeMap<String, String>]| {
+        rows.iter().map(|row| row["curve"].clone()).collect::<Vec<_>>()
+    };
+    let rows = table(&report.join("time-by-nonzeros.csv"));
+    assert_eq!(names_of(&rows), ["cp", "cp, low-rank, rank 2", "cp, low-rank, rank 2"]);
+    let page = fs::read_to_string(report.join("report.html")).unwrap();
+    let entries: Vec<&str> = page.matches("<li><a href=\"#").collect();
+    let titles: Vec<&str> = page.split("<li><a href=\"#").skip(1).collect();
+    let titles: std::collections::BTreeSet<&str> =
+        titles.iter().map(|rest| rest.split(['>', '<']).nth(1).unwrap()).collect();
+    assert_eq!(titles.len(), entries.len());
+    // No iteration of a truncation is compared: its group has no bar and no name in the legend.
+    assert!(!report.join("speed-up.svg").exists() || !page.contains("tt</text>"));
+}
+
+#[test]
+fn a_report_without_results_says_so() {
+    let dir = tempfile::tempdir().unwrap();
+    let study = "[tensors.made]\ngenerate = \"low-rank\"\ndims = [12, 10, 8]\nnnz = 300\n\
+                 [[runs]]\ncommand = \"tucker\"\noptions = { ranks = \"9,9,9\", threads = 1 }\n";
+    fs::write(dir.path().join("study.toml"), study).unwrap();
+    let (code, said, _) = run(dir.path(), "experiment run study.toml --out s");
+    assert!(code == 3 && said.contains("0 of 1 run finished, 1 failed"), "{said}");
+    let (code, _, told) = run(dir.path(), "experiment report s");
+    assert!(code == 3 && told.contains("all runs failed"), "{told}");
+    let page = fs::read_to_string(dir.path().join("s/report/report.html")).unwrap();
+    assert!(page.contains("No run has a result") && !page.contains("<h2>Figures"), "{page}");
+}
+
+#[test]
 fn measurements_are_a_part_of_a_report() {
     let dir = tempfile::tempdir().unwrap();
     let study = "[tensors.made]\ngenerate = \"uniform\"\ndims = [12, 10, 8]\nnnz = 300\n\
@@ -216,7 +368,9 @@ fn results_of_other_programs_stand_beside_the_runs() {
         (study.replace("\"other\"", "\"none\""), peers.to_owned(), "is called `none`"),
         (study.to_owned(), peers.replace("made", "maid"), "there is no [tensors.maid]"),
         (study.to_owned(), peers.replace("iteration", "spmv"), "no row has the quantity"),
-        (study.to_owned(), peers.replace("0.5", "fast"), "peers.csv: "),
+        (study.to_owned(), peers.replace("0.5", "fast"), "peers.csv: line 2: value 6: invalid"),
+        (study.to_owned(), peers.replace("threads,", ""), "there is no column `threads`"),
+        (study.to_owned(), peers.replace(",1,4,\n", ",1\n"), "line 4: 7 values, but"),
         (study.replace("peers.csv", "none.csv"), peers.to_owned(), "none.csv: "),
     ];
     for (study, peers, what) in cases {

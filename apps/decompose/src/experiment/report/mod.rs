@@ -23,13 +23,14 @@ use decompose_common::progress::{Screen, Verbosity};
 
 use crate::cli::Done;
 use crate::experiment::report::page::Tables;
-use crate::experiment::report::results::Results;
+use crate::experiment::report::results::{End, Results};
 use crate::failure::Failure;
 use crate::stdout;
 
 /// Makes a report of a study: one page, its figures, and all numbers as CSV and LaTeX.
 ///
-/// The page needs neither network nor server.  A study that is not finished has a report of what there is.
+/// The page needs neither network nor server.  A study that is not finished has a report of what there is; without
+/// any result the exit code is 3.
 #[derive(Args, Debug)]
 pub(crate) struct ReportArgs {
     /// The folder of the study.
@@ -97,7 +98,14 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Done, Failure> {
     // The page comes last: where it is, all that it names is there.
     write(name, &page)?;
     stdout::line(folder.join(name).display())?;
-    Ok(Done::Complete)
+    if results.finished().next().is_some() {
+        return Ok(Done::Complete);
+    }
+    screen.warn(match results.runs.iter().any(|run| run.end != End::Missing) {
+        true => "all runs failed: the report has their messages, and no results",
+        false => "no run has ended: the report has no results",
+    });
+    Ok(Done::Partly)
 }
 
 /// Refuses a folder that holds files and no report.

@@ -205,13 +205,15 @@ impl RunResult {
         let phases = record["phases"].as_array().map_or(&[][..], Vec::as_slice);
         let phase =
             |phase: &Json| Some((phase["name"].as_str()?.to_owned(), phase["seconds"].as_f64()?));
-        let per_iteration = result["seconds_per_iteration"].as_f64();
+        // The rows of a truncation are the bonds of a train, and no iterations.
+        let iterates = !is_truncation(record);
+        let per_iteration = result["seconds_per_iteration"].as_f64().filter(|_| iterates);
         let best = result["best_start"].as_u64().unwrap_or(1);
-        let column = quality.map(|quality| quality.measure.column());
+        let column = quality.filter(|_| iterates).map(|quality| quality.measure.column());
         let course = column.map(|column| course(&folder.join("history.csv"), &column, best));
         RunResult {
             quality,
-            iterations: result["iterations"].as_u64(),
+            iterations: result["iterations"].as_u64().filter(|_| iterates),
             stop: result["stop"].as_str().map(str::to_owned),
             solve: result["solver_seconds"].as_f64(),
             per_iteration: per_iteration.or_else(|| result["seconds_per_epoch"].as_f64()),
@@ -227,21 +229,13 @@ impl RunResult {
 
     /// Returns the rank of the model: the largest of several.
     pub(crate) fn rank(&self) -> Option<f64> {
-        const NAMES: [&str; 3] = ["rank", "ranks", "max-rank"];
-        let varied = self.run.settings.iter();
-        let varied = varied.filter(|(name, _)| NAMES.contains(&name.as_str()));
-        let fixed = self.run.words.iter().filter_map(|word| {
-            let (name, value) = word.strip_prefix("--")?.split_once('=')?;
-            NAMES.contains(&name).then_some(value)
-        });
-        let values = varied.map(|(_, value)| value.as_str()).chain(fixed);
-        let largest = |value: &str| {
-            let ranks = value.split([',', 'x', '-']).map(|rank| rank.trim().parse::<f64>());
-            let ranks: Vec<f64> = ranks.collect::<Result<_, _>>().ok()?;
-            ranks.into_iter().reduce(f64::max)
-        };
-        values.filter_map(largest).next()
+        self.run.rank()
     }
+}
+
+/// Tells whether a record is of a truncation of a train, which does not iterate.
+pub(crate) fn is_truncation(record: &Json) -> bool {
+    record["program"] == "decompose tt" && record["options"]["method"] == "svd"
 }
 
 /// Returns how good a model is: by held-out entries before others, by the fit where none are held out.

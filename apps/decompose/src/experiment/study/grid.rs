@@ -23,7 +23,9 @@ pub(crate) struct Axis {
 pub(crate) fn grid(section: Option<Section<'_>>) -> Result<Vec<Axis>, Failure> {
     let entries = section.map(|mut section| section.rest()).unwrap_or_default();
     let axis = |entry: Entry<'_>| {
-        let places = values(&entry)?.into_iter().map(|value| vec![value]).collect();
+        let values = values(&entry)?;
+        check_once(&values, &entry)?;
+        let places = values.into_iter().map(|value| vec![value]).collect();
         Ok(Axis { keys: vec![entry.key], places })
     };
     entries.into_iter().map(axis).collect()
@@ -54,8 +56,36 @@ pub(crate) fn zip(mut section: Section<'_>) -> Result<Axis, Failure> {
         return Err(section.fault(format!("{} names no option", section.name)));
     };
     let place = |at: usize| columns.iter().map(|column| column[at].clone()).collect();
-    let places = (0..first.len()).map(place).collect();
+    let places: Vec<Vec<Setting>> = (0..first.len()).map(place).collect();
+    if let Some((first, again)) = repeated(&places) {
+        let why = format!(
+            "{} has the same values at places {} and {}",
+            section.name,
+            first + 1,
+            again + 1
+        );
+        return Err(section.fault(why).help(ONCE));
+    }
     Ok(Axis { keys, places })
+}
+
+/// What to do about values that are given twice.
+const ONCE: &str = "give each value once; `repeats` makes every run several times";
+
+/// Refuses a value that is given twice.
+fn check_once(values: &[Setting], entry: &Entry<'_>) -> Result<(), Failure> {
+    let Some((first, _)) = repeated(values) else { return Ok(()) };
+    let value = match &values[first] {
+        Setting::Word(word) => word.clone(),
+        Setting::Switch(on) => on.to_string(),
+    };
+    Err(entry.fault(format!("`{value}` is given twice")).help(ONCE))
+}
+
+/// Returns the places of two equal values.
+fn repeated<T: PartialEq>(values: &[T]) -> Option<(usize, usize)> {
+    let again = (1..values.len()).find(|&at| values[..at].contains(&values[at]))?;
+    Some((values[..again].iter().position(|value| *value == values[again])?, again))
 }
 
 /// Returns all combinations of the places of `axes`; the last axis changes fastest.
@@ -77,10 +107,10 @@ fn values(entry: &Entry<'_>) -> Result<Vec<Setting>, Failure> {
     if entry.is_list() {
         return entry.items();
     }
-    let range = entry.text().ok().and_then(|text| range(&text));
-    let numbers = range.ok_or_else(|| {
+    let text = entry.text().map_err(|_| "it is no list and no range".to_owned());
+    let numbers = text.and_then(|text| range(&text)).map_err(|why| {
         entry
-            .fault("it is no list and no range")
+            .fault(why)
             .help("write a list as [1, 2, 4], or a range as \"1:20\", \"10:100:10\" or \"1:64:x2\"")
     })?;
     Ok(numbers.into_iter().map(|number| Setting::Word(number.to_string())).collect())
@@ -96,34 +126,53 @@ pub(crate) fn seeds(entry: &Entry<'_>) -> Result<Vec<u64>, Failure> {
         Setting::Word(word) => word.parse().ok(),
         Setting::Switch(_) => None,
     };
-    let seeds: Option<Vec<u64>> = values(entry)?.into_iter().map(seed).collect();
+    let listed = values(entry)?;
+    check_once(&listed, entry)?;
+    let seeds: Option<Vec<u64>> = listed.into_iter().map(seed).collect();
     seeds.ok_or_else(|| {
         entry.fault("seeds are integers from 0 on").help("write a range as \"0:9\", or a list")
     })
 }
 
-/// Returns the numbers of `FROM:TO`, `FROM:TO:STEP` or `FROM:TO:xFACTOR`.
-fn range(text: &str) -> Option<Vec<u64>> {
+/// Returns the numbers of `FROM:TO`, `FROM:TO:STEP` or `FROM:TO:xFACTOR`, or why there are none.
+fn range(text: &str) -> Result<Vec<u64>, String> {
     let words: Vec<&str> = text.split(':').map(str::trim).collect();
     let (from, to, step) = match words[..] {
         [from, to] => (from, to, "1"),
         [from, to, step] => (from, to, step),
-        _ => return None,
+        _ => return Err(format!("`{text}` is no list and no range")),
     };
-    let (from, to): (u64, u64) = (from.parse().ok()?, to.parse().ok()?);
+    let number = |word: &str| {
+        let number = word.parse::<u64>();
+        number.map_err(|_| format!("`{word}` of the range `{text}` is no integer from 0 on"))
+    };
+    let (from, to) = (number(from)?, number(to)?);
+    if from > to {
+        return Err(format!("the range `{text}` begins above its end"));
+    }
     let next = match step.strip_prefix('x') {
         Some(factor) => {
-            let factor: u64 = factor.parse().ok().filter(|&factor| factor > 1 && from > 0)?;
+            let factor = number(factor)?;
+            if factor < 2 || from == 0 {
+                let what = if factor < 2 { "its factor is below 2" } else { "it begins at 0" };
+                return Err(format!("the range `{text}` never reaches its end: {what}"));
+            }
             Box::new(move |x: u64| x.checked_mul(factor)) as Box<dyn Fn(u64) -> Option<u64>>
         }
         None => {
-            let step: u64 = step.parse().ok().filter(|&step| step > 0)?;
+            let step = number(step)?;
+            if step == 0 {
+                return Err(format!("the range `{text}` never reaches its end: its step is 0"));
+            }
             Box::new(move |x: u64| x.checked_add(step))
         }
     };
     let numbers = std::iter::successors(Some(from), |&x| next(x)).take_while(|&x| x <= to);
     let numbers: Vec<u64> = numbers.take(MOST_VALUES + 1).collect();
-    (!numbers.is_empty() && numbers.len() <= MOST_VALUES).then_some(numbers)
+    match numbers.len() > MOST_VALUES {
+        true => Err(format!("the range `{text}` has more than {MOST_VALUES} values")),
+        false => Ok(numbers),
+    }
 }
 
 #[cfg(test)]
@@ -138,7 +187,7 @@ mod tests {
         assert_eq!(range("1:64:x4").unwrap(), [1, 4, 16, 64]);
         assert_eq!(range("7:7").unwrap(), [7]);
         for wrong in ["", "1", "4:1", "1:4:0", "0:4:x2", "1:4:x1", "a:b", "1:2:3:4", "0:99999999"] {
-            assert_eq!(range(wrong), None, "{wrong}");
+            assert!(range(wrong).is_err(), "{wrong}");
         }
     }
 

@@ -1,13 +1,15 @@
 //! A group of runs: one command, its options, and what changes from run to run.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
 
 use crate::einsum;
 use crate::experiment::study::from_folder;
 use crate::experiment::study::grid::{self, Axis, product};
 use crate::experiment::study::options::{Catalogue, Known, Settings, check, check_kind, words};
 use crate::experiment::study::source::{Entry, Section, Setting, nearest};
-use crate::experiment::study::tensors::{NAME_HELP, TensorSpec, is_name};
+use crate::experiment::study::tensors::{NAME_HELP, Origin, TensorSpec, is_name};
 use crate::failure::Failure;
 use crate::schedule;
 
@@ -120,13 +122,37 @@ pub(crate) struct Group {
 }
 
 /// What is computed, and where its operands are.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
 pub(crate) struct Expression {
     pub(crate) text: String,
-    /// The names that stand for the tensor.
-    pub(crate) tensor: Vec<String>,
-    /// Other operands, and their files.
-    pub(crate) others: Vec<(String, PathBuf)>,
+    /// `NAME=FILE`, or a name alone for the tensor.
+    pub(crate) operands: Vec<String>,
+}
+
+impl Expression {
+    /// Returns how the command line of a run on the tensor in `file` begins.
+    pub(crate) fn words(&self, task: Task, file: &str) -> Vec<String> {
+        let operand = |operand: &String| match operand.contains('=') {
+            true => format!("--tensor={operand}"),
+            false => format!("--tensor={operand}={file}"),
+        };
+        let begin = [task.command().to_owned(), self.text.clone()];
+        begin.into_iter().chain(self.operands.iter().map(operand)).collect()
+    }
+
+    /// Returns how the result is asked for; a single number is printed, and needs no file.
+    pub(crate) fn result(&self, task: Task, file: &Path) -> Option<String> {
+        let parsed = einsum::parse(&self.text);
+        let is_number = parsed.is_ok_and(|parsed| parsed.output.indices.is_empty());
+        let is_written = task == Task::Einsum && !is_number;
+        is_written.then(|| format!("--out={}", file.display()))
+    }
+
+    /// Returns how the result is asked for where a command line is only checked.
+    pub(crate) fn any_result(&self, task: Task) -> impl Iterator<Item = String> + use<> {
+        let result = self.result(task, Path::new("result.dtb"));
+        result.into_iter().flat_map(|out| [out, "--overwrite".to_owned()])
+    }
 }
 
 const KEYS: &[&str] = &[
@@ -164,14 +190,10 @@ impl Group {
         let mut reading = Reading { catalogue, entries: Vec::new(), command };
         let fixed = reading.fixed(section.take("options"))?;
         let axes = reading.axes(&mut section)?;
-        let seeds = match &common.seeds {
-            Some(seeds) if reading.catalogue.has("seed") && !reading.names("seed") => {
-                seeds.iter().map(|&seed| Some(seed)).collect()
-            }
-            _ => vec![None],
-        };
+        let seeds = reading.seeds(common.seeds.as_deref())?;
         section.finish(KEYS)?;
-        reading.check(task, &fixed, &axes)?;
+        let begin = begin(task, (&tensors, known), expression.as_ref());
+        reading.check(&begin, &fixed, &axes)?;
         let points = product(&axes);
         if points.len().saturating_mul(seeds.len()).saturating_mul(common.repeats) > MOST_RUNS {
             let why = format!("the group has more than {MOST_RUNS} runs");
@@ -186,6 +208,20 @@ impl<'a> Reading<'a> {
     /// Tells whether the group sets an option.
     fn names(&self, long: &str) -> bool {
         self.entries.iter().any(|(option, _)| option == long)
+    }
+
+    /// Returns a seed for each run of a configuration; `None` for the one that the command has by itself.
+    fn seeds(&self, seeds: Option<&[u64]>) -> Result<Vec<Option<u64>>, Failure> {
+        let Some(seeds) = seeds.filter(|_| self.catalogue.has("seed")) else {
+            return Ok(vec![None]);
+        };
+        if let Some((_, entry)) = self.entries.iter().find(|(option, _)| option == "seed") {
+            let why = "the runs have a seed already, by the key `seeds`";
+            let help =
+                "leave it out, and write the seeds of these runs as seeds = [1, 2] in [[runs]]";
+            return Err(entry.fault(why).help(help));
+        }
+        Ok(seeds.iter().map(|&seed| Some(seed)).collect())
     }
 
     /// Notes that an entry sets an option.
@@ -246,9 +282,7 @@ impl<'a> Reading<'a> {
     }
 
     /// Checks what is typed with each value of each axis, beside the first values of the others.
-    fn check(&self, task: Task, fixed: &Settings, axes: &[Axis]) -> Result<(), Failure> {
-        let file = if task.has_expression() { "mttkrp:3:1" } else { "x.tns" };
-        let begin = [task.command().to_owned(), file.to_owned()];
+    fn check(&self, begin: &[String], fixed: &Settings, axes: &[Axis]) -> Result<(), Failure> {
         let first = |axis: &Axis| named(axis, 0);
         let mut lines: Vec<Settings> = vec![axes.iter().flat_map(first).collect()];
         for (at, axis) in axes.iter().enumerate() {
@@ -266,6 +300,21 @@ impl<'a> Reading<'a> {
         }
         Ok(())
     }
+}
+
+/// Returns how the command lines of a group begin, on its first tensor.
+fn begin(
+    task: Task,
+    (names, known): (&[String], &[TensorSpec]),
+    expression: Option<&Expression>,
+) -> Vec<String> {
+    let first = known.iter().find(|tensor| names.first() == Some(&tensor.name));
+    let file = match first.map(|tensor| &tensor.origin) {
+        Some(Origin::File(path)) => path.to_string_lossy().into_owned(),
+        _ => "x.dtb".to_owned(),
+    };
+    let Some(expression) = expression else { return vec![task.command().to_owned(), file] };
+    expression.words(task, &file).into_iter().chain(expression.any_result(task)).collect()
 }
 
 /// Returns the options of an axis with their values at one place.
@@ -350,11 +399,20 @@ fn expression(
     let others = others.map(|entry| entry.section("[runs.operands]".into())).transpose()?;
     let others = others.map(|mut section| section.rest()).unwrap_or_default();
     let other = |entry: Entry<'_>| {
-        let path = from_folder(folder, &entry.text()?);
-        Ok::<_, Failure>((entry.key, path))
+        let typed = entry.text()?;
+        // The array of an archive is named behind it.
+        let archive = typed.rsplit_once(':').filter(|(archive, _)| archive.ends_with(".npz"));
+        let (file, member) = archive.map_or((typed.as_str(), None), |(a, m)| (a, Some(m)));
+        let path = from_folder(folder, file);
+        if !path.is_file() {
+            let why = format!("there is no file {}", path.display());
+            return Err(entry.fault(why).help("paths begin in the folder of the study file"));
+        }
+        let member = member.map(|member| format!(":{member}")).unwrap_or_default();
+        Ok(format!("{}={}{member}", entry.key, path.display()))
     };
-    let others = others.into_iter().map(other).collect::<Result<_, _>>()?;
-    Ok(Some(Expression { text, tensor, others }))
+    let others = others.into_iter().map(other).collect::<Result<Vec<_>, Failure>>()?;
+    Ok(Some(Expression { text, operands: tensor.into_iter().chain(others).collect() }))
 }
 
 /// Returns the value of an option as tables show it.

@@ -1,9 +1,9 @@
 //! The options of a command as a study names them: those of its command line, which says what there is.
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Arg, ArgAction, CommandFactory, Parser};
+use clap::{Arg, ArgAction, CommandFactory};
 
-use crate::cli::Cli;
+use crate::cli::{Cli, TaskArgs};
 use crate::experiment::study::source::{Entry, Setting, nearest};
 use crate::failure::Failure;
 
@@ -37,8 +37,16 @@ pub(crate) struct Catalogue {
 pub(crate) struct Known {
     /// Its first name.
     pub(crate) long: String,
-    /// Whether it takes no value.
-    pub(crate) is_switch: bool,
+    takes: Takes,
+}
+
+/// What stands behind an option.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Takes {
+    Nothing,
+    Value,
+    /// A value, or nothing.
+    Either,
 }
 
 /// Options with their values, in the order of the file.
@@ -74,8 +82,13 @@ impl Catalogue {
             entry.fault(format!("`decompose {command}` has no option --{key}")).help(help)
         };
         let (arg, long) = found.and_then(|arg| Some((arg, arg.get_long()?))).ok_or_else(unknown)?;
-        let is_switch = matches!(arg.get_action(), ArgAction::SetTrue);
-        Ok(Known { long: long.to_owned(), is_switch })
+        let least = arg.get_num_args().map_or(1, |count| count.min_values());
+        let takes = match arg.get_action() {
+            ArgAction::SetTrue => Takes::Nothing,
+            _ if least == 0 => Takes::Either,
+            _ => Takes::Value,
+        };
+        Ok(Known { long: long.to_owned(), takes })
     }
 
     /// Tells whether there is an option `long`.
@@ -102,12 +115,12 @@ pub(crate) fn check_kind(
     setting: &Setting,
     entry: &Entry<'_>,
 ) -> Result<(), Failure> {
-    match (setting, known.is_switch) {
-        (Setting::Word(word), true) => {
+    match (setting, known.takes) {
+        (Setting::Word(word), Takes::Nothing) => {
             let why = format!("--{} takes no value, but `{word}` is given", known.long);
             Err(entry.fault(why).help("write true or false"))
         }
-        (Setting::Switch(on), false) => {
+        (Setting::Switch(on), Takes::Value) => {
             let why = format!("--{} takes a value, but {on} is given", known.long);
             Err(entry.fault(why).help("`decompose COMMAND --help` tells which"))
         }
@@ -129,14 +142,26 @@ pub(crate) fn words(settings: &[(String, Setting)]) -> Vec<String> {
 ///
 /// # Errors
 ///
-/// What the command line says of them, at the entry of the option that it names, or at `place`.
+/// What the command says of them before it reads a tensor, at the entry of the option that it names, or at `place`.
 pub(crate) fn check(
     words: &[String],
     entries: &[(String, Entry<'_>)],
     place: &Entry<'_>,
 ) -> Result<(), Failure> {
-    let program = ["decompose".to_owned()];
-    let Err(error) = Cli::try_parse_from(program.iter().chain(words)) else { return Ok(()) };
+    let error = match TaskArgs::parse(words) {
+        Ok(None) => return Ok(()),
+        Ok(Some(args)) => {
+            return args.check().map_err(|failure| {
+                let named = entries.iter().find(|(option, _)| names_option(&failure, option));
+                let fault = named.map_or(place, |(_, entry)| entry).fault(failure.message());
+                match failure.remedy() {
+                    Some(help) => fault.help(help),
+                    None => fault,
+                }
+            });
+        }
+        Err(error) => error,
+    };
     let named = match error.get(ContextKind::InvalidArg) {
         Some(ContextValue::String(arg)) => Some(arg.as_str()),
         Some(ContextValue::Strings(args)) => args.first().map(String::as_str),
@@ -153,4 +178,11 @@ pub(crate) fn check(
         _ => "`decompose COMMAND --help` says what its options take",
     };
     Err(entry.map_or(place, |(_, entry)| entry).fault(what).help(help))
+}
+
+/// Tells whether a failure is about an option.
+fn names_option(failure: &Failure, long: &str) -> bool {
+    let is_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '-';
+    let mut words = failure.message().split(|letter: char| !is_name(letter));
+    words.any(|word| word.strip_prefix("--") == Some(long))
 }

@@ -26,6 +26,23 @@ pub(crate) enum Origin {
     Recipe(Vec<String>),
 }
 
+/// Options of `generate` that say how large a tensor is, or which of many alike.
+const SIZES: [&str; 4] = ["--dims", "--nnz", "--scale", "--seed"];
+
+impl Origin {
+    /// Returns what a recipe has in common with those that make such tensors of other sizes; `None` of a file.
+    pub(crate) fn family(&self) -> Option<String> {
+        let Origin::Recipe(recipe) = self else { return None };
+        let is_size = |word: &&String| {
+            let name = word.split_once('=').map_or(word.as_str(), |(name, _)| name);
+            SIZES.contains(&name)
+        };
+        let kept = recipe.iter().filter(|word| !is_size(word));
+        let words = kept.map(|word| word.trim_start_matches("--").replace('=', " "));
+        Some(words.collect::<Vec<_>>().join(", "))
+    }
+}
+
 /// Options of `generate` that say how a file is written.
 const WRITING: &[&str] = &["header", "out-base"];
 

@@ -73,8 +73,20 @@ pub(crate) fn wait(child: &mut Child) -> std::io::Result<Option<ExitStatus>> {
 ///
 /// If it cannot be made.
 pub(crate) fn log(path: &Path) -> Result<Stdio, Failure> {
-    let file = std::fs::File::create(path);
-    file.map(Stdio::from).map_err(|error| {
-        Failure::input(format!("cannot write {}: {error}", path.display())).while_writing()
-    })
+    std::fs::File::create(path).map(Stdio::from).map_err(|error| refused(path, &error))
+}
+
+/// Returns a file for what a process prints and for what it says, in their order.
+///
+/// # Errors
+///
+/// If it cannot be made.
+pub(crate) fn common_log(path: &Path) -> Result<(Stdio, Stdio), Failure> {
+    let both = std::fs::File::create(path).and_then(|file| Ok((file.try_clone()?, file)));
+    let (printed, said) = both.map_err(|error| refused(path, &error))?;
+    Ok((printed.into(), said.into()))
+}
+
+fn refused(path: &Path, error: &std::io::Error) -> Failure {
+    Failure::input(format!("cannot write {}: {error}", path.display())).while_writing()
 }

@@ -61,14 +61,16 @@ impl Clock {
         self.all.add(seconds, forecast);
     }
 
-    /// Returns the seconds that a run is expected to take; `None` where nothing is known yet.
+    /// Returns the seconds that a run is expected to take; `None` without a forecast before the first of its group and
+    /// tensor has ended.
     pub(crate) fn expect(&self, run: &PlannedRun) -> Option<f64> {
         let forecast = self.forecast(run);
         let place = (run.group.clone(), run.tensor.clone());
         let alike = self.taken.get(&place).and_then(|taken| taken.expect(forecast));
-        alike
-            .or_else(|| self.all.expect(forecast))
-            .or(forecast.and_then(|forecast| forecast.seconds))
+        alike.or_else(|| {
+            let foreseen = forecast.and_then(|forecast| forecast.seconds)?;
+            self.all.expect(forecast).or(Some(foreseen))
+        })
     }
 
     /// Returns the seconds that runs are expected to take, `jobs` of those that are not timed at once; `None` if
@@ -78,9 +80,23 @@ impl Clock {
         runs: impl Iterator<Item = &'r PlannedRun>,
         jobs: usize,
     ) -> Option<f64> {
-        let share = |run: &PlannedRun| if run.timed { 1.0 } else { jobs.max(1) as f64 };
-        runs.map(|run| Some(self.expect(run)? / share(run))).sum()
+        runs.map(|run| Some(self.expect(run)? / share(run, jobs))).sum()
     }
+
+    /// Returns the same while a study is run, where a run of which nothing is known counts as the mean of all.
+    pub(crate) fn guess_left<'r>(
+        &self,
+        runs: impl Iterator<Item = &'r PlannedRun>,
+        jobs: usize,
+    ) -> Option<f64> {
+        let guess = |run: &PlannedRun| self.expect(run).or_else(|| self.all.expect(None));
+        runs.map(|run| Some(guess(run)? / share(run, jobs))).sum()
+    }
+}
+
+/// Returns how many runs go on beside this one and itself.
+fn share(run: &PlannedRun, jobs: usize) -> f64 {
+    if run.timed { 1.0 } else { jobs.max(1) as f64 }
 }
 
 /// Writes seconds for people: `0.35 s`, `12 s`, `3 min`, `1 h 20 min`.
@@ -130,7 +146,9 @@ mod tests {
         clock.learn(&a, 3.0);
         // Three times as long as foreseen; what was not foreseen, as long as the mean.
         assert_eq!(clock.left([&b, &c].into_iter(), 1), Some(15.0));
-        assert_eq!(clock.left([&b, &d, &e].into_iter(), 2), Some(6.0 + 3.0));
+        assert_eq!(clock.guess_left([&b, &d, &e].into_iter(), 2), Some(6.0 + 3.0));
+        // A plan tells of no run what is known of other groups alone.
+        assert_eq!(clock.left([&b, &d].into_iter(), 2), None);
         clock.learn(&d, 1.0);
         assert_eq!(clock.expect(&e), Some(1.0));
         assert_eq!(clock.expect(&c), Some(9.0));

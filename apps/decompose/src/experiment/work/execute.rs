@@ -12,7 +12,6 @@ use std::time::{Duration, Instant};
 use decompose_common::interrupt;
 use decompose_common::machine::hardware_threads;
 
-use crate::einsum;
 use crate::experiment::plan::PlannedRun;
 use crate::experiment::study::group::Task;
 use crate::experiment::work::child;
@@ -138,8 +137,13 @@ fn make(job: &Job<'_>, folder: &StudyFolder) -> Result<Option<Outcome>, Failure>
     let log = work.join(format!("{name}.log"));
     let command = command_of(job);
     let mut run = child::command()?;
-    run.args(&command).current_dir(&work).stderr(child::log(&log)?);
-    run.stdout(child::log(&work.join(format!("{name}.out")))?);
+    let output = work.join(format!("{name}.out"));
+    // What a solver prints is a summary, which belongs to what it says.
+    let (printed, said) = match is_solver(job.run) {
+        true => child::common_log(&log)?,
+        false => (child::log(&output)?, child::log(&log)?),
+    };
+    run.args(&command).current_dir(&work).stdout(printed).stderr(said);
     if !writes_folder(job.run) {
         fs::create_dir_all(&place).map_err(|error| fail("make", error))?;
     }
@@ -170,7 +174,7 @@ fn make(job: &Job<'_>, folder: &StudyFolder) -> Result<Option<Outcome>, Failure>
         "schedule" => "schedule.json",
         _ => "output.txt",
     };
-    keep(&work.join(format!("{name}.out")), &place.join(printed));
+    keep(&output, &place.join(printed));
     write_json(&place.join(outcome::FILE), &outcome)?;
     let runs = folder.runs();
     let target = runs.join(name);
@@ -188,52 +192,45 @@ fn keep(from: &Path, to: &Path) {
     let _ = if is_empty { fs::remove_file(from) } else { fs::rename(from, to) };
 }
 
+/// Tells whether a command fits a model.
+fn is_solver(run: &PlannedRun) -> bool {
+    Task::of_command(&run.command).is_some_and(Task::is_solver)
+}
+
 /// Tells whether a command makes its own folder.
 fn writes_folder(run: &PlannedRun) -> bool {
-    Task::of_command(&run.command).is_some_and(|task| task.is_solver() || task == Task::Bench)
+    is_solver(run) || Task::of_command(&run.command) == Some(Task::Bench)
 }
 
 /// Returns what is typed after the name of the program, in the folder that runs write to.
 pub(crate) fn command_of(job: &Job<'_>) -> Vec<String> {
-    let (run, tensor) = (job.run, job.tensor);
-    let path = tensor.path.to_string_lossy().into_owned();
-    let mut command = vec![run.command.clone()];
-    match &run.expression {
-        None => command.push(path),
-        Some((expression, operands)) => {
-            command.push(expression.clone());
-            command.extend(operands.iter().map(|operand| match operand.contains('=') {
-                true => format!("--tensor={operand}"),
-                false => format!("--tensor={operand}={path}"),
-            }));
-        }
-    }
-    command.extend(run.words.iter().cloned());
+    let (run, name) = (job.run, job.run.name.as_str());
+    let mut command = asked(run, job.tensor);
     let task = Task::of_command(&run.command);
-    let is_solver = task.is_some_and(Task::is_solver);
-    if is_solver {
-        command.extend(tensor.labels.iter().map(|place| format!("--labels={place}")));
-    }
-    match task {
-        Some(Task::Schedule) => command.push("--json".to_owned()),
-        // It prints a number.
-        Some(Task::Einsum) if is_number(run) => {}
-        Some(Task::Einsum) => {
-            let file: PathBuf = [run.name.as_str(), "result.dtb"].iter().collect();
-            command.push(format!("--out={}", file.display()));
+    match (task, &run.expression) {
+        (Some(Task::Schedule), _) => command.push("--json".to_owned()),
+        (Some(task), Some(expression)) => {
+            let file: PathBuf = [name, "result.dtb"].iter().collect();
+            command.extend(expression.result(task, &file));
         }
-        _ => command.push(format!("--out={}", run.name)),
-    }
-    if is_solver {
-        command.push("--quiet".to_owned());
+        _ => command.push(format!("--out={name}")),
     }
     command
 }
 
-/// Tells whether the result of a run is a single number.
-fn is_number(run: &PlannedRun) -> bool {
-    let parsed = run.expression.as_ref().map(|(text, _)| einsum::parse(text));
-    parsed.is_some_and(|parsed| parsed.is_ok_and(|parsed| parsed.output.indices.is_empty()))
+/// Returns what is typed but where the results go: the command, its tensors and its options.
+pub(crate) fn asked(run: &PlannedRun, tensor: &ReadyTensor) -> Vec<String> {
+    let path = tensor.path.to_string_lossy().into_owned();
+    let task = Task::of_command(&run.command);
+    let mut asked = match (&run.expression, task) {
+        (Some(expression), Some(task)) => expression.words(task, &path),
+        _ => vec![run.command.clone(), path],
+    };
+    asked.extend(run.words.iter().cloned());
+    if task.is_some_and(Task::is_solver) {
+        asked.extend(tensor.labels.iter().map(|place| format!("--labels={place}")));
+    }
+    asked
 }
 
 #[cfg(test)]
@@ -263,6 +260,7 @@ mod tests {
             path: "x.tns".into(),
             blake3: String::new(),
             labels: Vec::new(),
+            family: None,
         };
         let (timed, one, two) = (run(1, true), run(1, false), run(2, false));
         let job = |run, memory| Job { run, tensor: &tensor, memory };

@@ -19,6 +19,8 @@ pub(crate) struct ReadyTensor {
     pub(crate) path: PathBuf,
     pub(crate) blake3: String,
     pub(crate) labels: Vec<LabelPlace>,
+    /// What it has in common with tensors of other sizes.
+    pub(crate) family: Option<String>,
 }
 
 /// Makes those that are missing in `folder`, and hashes all; `None` if the user wanted to stop.
@@ -43,7 +45,8 @@ pub(crate) fn ready(
         let blake3 = file_hash(&path)
             .map_err(|error| Failure::input(format!("cannot read {}: {error}", path.display())))?;
         let (name, labels) = (spec.name.clone(), spec.labels.clone());
-        found.push(ReadyTensor { name, path, blake3, labels });
+        let family = spec.origin.family();
+        found.push(ReadyTensor { name, path, blake3, labels, family });
     }
     Ok(Some(found))
 }

@@ -19,7 +19,9 @@ pub(super) fn inline(results: &Results, folder: &Path, sheet: &mut Sheet) {
         // The page is one document: what begins another is left out.
         let start = svg.find("<svg").unwrap_or(0);
         let stem = sheet.free(&format!("bench-{}-{}", run.run.group, run.run.tensor));
-        let title = format!("{}: measurements", run.run.tensor);
+        let settings = run.run.settings.iter().map(|(option, value)| format!(", {option} {value}"));
+        let what = format!("{}{}", run.run.group, settings.collect::<String>());
+        let title = sheet.free_title(&format!("{}: measurements, {what}", run.run.tensor));
         let caption = format!(
             "Times of `decompose bench` beside the bound of the machine; runs/{}.",
             run.folder

@@ -16,19 +16,28 @@ pub(super) fn draw(configs: &[Config<'_>], least: usize, sheet: &mut Sheet) {
     for tensor in tensors(configs) {
         let of_tensor = || configs.iter().filter(|config| config.tensor == tensor);
         let measures: BTreeSet<Measure> = of_tensor().filter_map(Config::measure).collect();
-        for measure in measures {
+        for &measure in &measures {
             let shown = of_tensor().filter(|config| config.measure() == Some(measure));
             // What ends after one step has no course.
             let shown = shown.filter(|config| config.runs.iter().any(|run| run.course.len() > 1));
             let shown: Vec<&Config<'_>> = shown.collect();
             if shown.iter().any(|config| config.runs.len() >= least) {
-                figure(tensor, measure, shown, sheet);
+                let title = match measures.len() {
+                    1 => format!("{tensor}: convergence"),
+                    _ => format!("{tensor}: convergence of the {}", measure.name()),
+                };
+                figure((tensor, &title), measure, shown, sheet);
             }
         }
     }
 }
 
-fn figure(tensor: &str, measure: Measure, all: Vec<&Config<'_>>, sheet: &mut Sheet) {
+fn figure(
+    (tensor, title): (&str, &str),
+    measure: Measure,
+    all: Vec<&Config<'_>>,
+    sheet: &mut Sheet,
+) {
     let count = all.len();
     let shared = Shared::of(&all);
     let shown = evenly(all, MOST);
@@ -71,7 +80,7 @@ fn figure(tensor: &str, measure: Measure, all: Vec<&Config<'_>>, sheet: &mut She
         true => format!("{MOST} of {count} configurations, evenly chosen"),
         false => String::new(),
     };
-    let title = format!("{tensor}: convergence");
+    let title = title.to_owned();
     let width = Default::default();
     let caption = "Lines are medians over the runs of a configuration; bands lie between the quartiles. A run \
                    that has ended keeps its last value.";

@@ -57,7 +57,7 @@ pub(crate) fn draw(
     convergence::draw(configs, 1, &mut sheet);
     tradeoff::pareto(configs, &mut sheet);
     trends::time_by_rank(configs, &mut sheet);
-    trends::time_by_size(configs, &mut sheet);
+    trends::time_by_size(configs, &results.plan.tensors, &mut sheet);
     speed::phases(configs, &mut sheet);
     ratios::draw(results, configs, peers, &mut sheet);
     tradeoff::memory(configs, &mut sheet);
@@ -77,7 +77,8 @@ pub(crate) fn overlays(configs: &[Config<'_>], formats: &[PlotFormat]) -> Sheet 
     // Of one run there is no band.
     convergence::draw(configs, 2, &mut sheet);
     trends::time_by_rank(configs, &mut sheet);
-    trends::time_by_size(configs, &mut sheet);
+    // How the tensors were made is not known.
+    trends::time_by_size(configs, &[], &mut sheet);
     sheet
 }
 
@@ -104,14 +105,19 @@ impl Sheet {
         }
         let Curves { title, note, panels, .. } = figure;
         let first = panels.first().cloned().unwrap_or_default();
+        let same_x = panels.iter().all(|panel| panel.x_name == first.x_name);
         for (panel, at) in panels.into_iter().zip('a'..='z') {
             let (title, note) = (title.clone(), note.clone());
             // Every figure stands alone: each has the names of its axis and of its curves.
             let y_name = if panel.y_name.is_empty() { first.y_name.clone() } else { panel.y_name };
+            let told = match same_x {
+                true => format!("{title}: {y_name}"),
+                false => format!("{title}, by {}", panel.x_name),
+            };
             let panels = vec![decompose_plot::CurvePanel { y_name, ..panel }];
             let part = Curves { title: title.clone(), note, panels, width: CurvesWidth::Column };
             let csv = curves_csv(&part);
-            self.add(&format!("{stem}-{at}"), &title, caption, (&part, csv));
+            self.add(&format!("{stem}-{at}"), &told, caption, (&part, csv));
         }
     }
 
@@ -124,14 +130,17 @@ impl Sheet {
         (figure, csv): (&impl Figure, String),
     ) {
         match decompose_plot::render(figure, &self.formats) {
-            Ok(rendered) => self.drawn.push(Drawn {
-                stem: self.free(stem),
-                title: title.to_owned(),
-                caption: caption.to_owned(),
-                svg: self.svg(&rendered, figure.size(), title),
-                rendered: Some(rendered),
-                csv,
-            }),
+            Ok(rendered) => {
+                let title = self.free_title(title);
+                self.drawn.push(Drawn {
+                    stem: self.free(stem),
+                    caption: caption.to_owned(),
+                    svg: self.svg(&rendered, figure.size(), &title),
+                    title,
+                    rendered: Some(rendered),
+                    csv,
+                });
+            }
             Err(error) => self.warnings.push(format!("the figure `{stem}` is left out: {error}")),
         }
     }
@@ -142,6 +151,14 @@ impl Sheet {
         let numbered = (2..).map(|number| format!("{stem}-{number}"));
         let mut names = std::iter::once(stem.to_owned()).chain(numbered);
         names.find(|name| !taken(name)).unwrap_or_default()
+    }
+
+    /// Returns a title that no figure has yet: the contents of a page name each figure once.
+    fn free_title(&self, title: &str) -> String {
+        let taken = |title: &str| self.drawn.iter().any(|drawn| drawn.title == title);
+        let numbered = (2..).map(|number| format!("{title} ({number})"));
+        let mut titles = std::iter::once(title.to_owned()).chain(numbered);
+        titles.find(|title| !taken(title)).unwrap_or_default()
     }
 
     /// Returns a figure as a part of a page, with its name for those who do not see it.

@@ -117,6 +117,15 @@ pub(super) fn draw(
     if groups.is_empty() {
         return;
     }
+    // One that shares no work with the baseline has no bar.
+    let has_bar = |at: usize| groups.iter().any(|group: &BarGroup| group.bars[at].is_some());
+    let kept: Vec<bool> = (0..series.len()).map(has_bar).collect();
+    let mut keep = kept.iter();
+    series.retain(|_| keep.next() == Some(&true));
+    for group in &mut groups {
+        let mut keep = kept.iter();
+        group.bars.retain(|_| keep.next() == Some(&true));
+    }
     let title = format!("Speed-up over {baseline}");
     let figure = Bars {
         title: title.clone(),

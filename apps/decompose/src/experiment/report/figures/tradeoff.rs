@@ -17,7 +17,7 @@ pub(super) fn pareto(configs: &[Config<'_>], sheet: &mut Sheet) {
     for tensor in tensors(configs) {
         let of_tensor = || configs.iter().filter(|config| config.tensor == tensor);
         let measures: BTreeSet<Measure> = of_tensor().filter_map(Config::measure).collect();
-        for measure in measures {
+        for &measure in &measures {
             let judged = of_tensor().filter(|config| config.measure() == Some(measure));
             let judged: Vec<&Config<'_>> = judged.collect();
             if judged.len() < 2 {
@@ -38,7 +38,10 @@ pub(super) fn pareto(configs: &[Config<'_>], sheet: &mut Sheet) {
             if panels.is_empty() {
                 continue;
             }
-            let title = format!("{tensor}: what a smaller error costs");
+            let title = match measures.len() {
+                1 => format!("{tensor}: what a smaller error costs"),
+                _ => format!("{tensor}: what a smaller {} costs", measure.error_name()),
+            };
             let (note, width) = (String::new(), Default::default());
             let caption = "Each point is the median of a configuration. The line joins those of which no other is \
                            both better and cheaper.";

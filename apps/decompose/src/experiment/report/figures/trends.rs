@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use decompose_plot::{Curve, CurveLook, CurvePanel, Curves, ScaleKind};
 
+use crate::experiment::plan::PlannedTensor;
 use crate::experiment::report::configs::{Config, Quartiles};
 use crate::experiment::report::figures::{Sheet, evenly, tensors};
 use crate::experiment::report::results::{Measure, RunResult};
@@ -58,10 +59,10 @@ fn lines<'c, 'a: 'c>(
 }
 
 /// Tells whether a line has a direction: two places or more.
-fn is_trend(lines: &[Line]) -> bool {
+fn is_trend<'l>(mut lines: impl Iterator<Item = &'l Line>) -> bool {
     let places =
         |line: &Line| line.points.iter().map(|(x, _)| x.to_bits()).collect::<BTreeSet<_>>();
-    lines.iter().any(|line| places(line).len() > 1)
+    lines.any(|line| places(line).len() > 1)
 }
 
 /// Draws quality against rank, for each tensor and measure.
@@ -77,7 +78,7 @@ pub(super) fn quality(configs: &[Config<'_>], sheet: &mut Sheet) {
                 RunResult::rank,
                 |config| config.spread(|run| Some(run.quality?.value)),
             );
-            if !is_trend(&found) {
+            if !is_trend(found.iter()) {
                 continue;
             }
             let title = format!("{tensor}: {} against rank", measure.name());
@@ -101,11 +102,11 @@ pub(super) fn time_by_rank(configs: &[Config<'_>], sheet: &mut Sheet) {
             lines(of_tensor(), name, RunResult::rank, |config| config.seconds(of))
         };
         let (each, all) = (found(|run| run.per_iteration), found(|run| run.solve));
-        if !is_trend(&all) {
+        if !is_trend(all.iter()) {
             continue;
         }
         let mut panels = Vec::new();
-        if is_trend(&each) {
+        if is_trend(each.iter()) {
             panels.push(panel(("rank", "time of an iteration (s)"), each, ScaleKind::Log));
         }
         panels.push(panel(("rank", "time of all iterations (s)"), all, ScaleKind::Log));
@@ -118,15 +119,31 @@ pub(super) fn time_by_rank(configs: &[Config<'_>], sheet: &mut Sheet) {
     }
 }
 
-/// Draws seconds of an iteration against the non-zeros of the tensors.
-pub(super) fn time_by_size(configs: &[Config<'_>], sheet: &mut Sheet) {
-    let found = lines(
-        configs.iter(),
-        |config| config.line(&[]),
-        |run| run.nnz.map(|nnz| nnz as f64),
-        |config| config.seconds(|run| run.per_iteration),
-    );
-    if !is_trend(&found) {
+/// Draws seconds of an iteration against the non-zeros of the tensors; a line joins tensors of one family alone.
+pub(super) fn time_by_size(configs: &[Config<'_>], plan: &[PlannedTensor], sheet: &mut Sheet) {
+    let family = |config: &Config<'_>| {
+        let planned = plan.iter().find(|tensor| tensor.name == config.tensor);
+        let family = planned.and_then(|tensor| tensor.family.as_deref())?;
+        let others = plan.iter().filter(|tensor| tensor.family.as_deref() == Some(family));
+        (others.count() > 1).then_some(family)
+    };
+    let families: BTreeSet<Option<&str>> = configs.iter().map(family).collect();
+    let mut found: Vec<(Line, CurveLook)> = Vec::new();
+    for &own in &families {
+        let look = if own.is_some() { CurveLook::Line } else { CurveLook::Points };
+        let name = |config: &Config<'_>| match own {
+            Some(family) if families.len() > 1 => format!("{}, {family}", config.line(&[])),
+            _ => config.line(&[]),
+        };
+        let of_family = lines(
+            configs.iter().filter(|config| family(config) == own),
+            name,
+            |run| run.nnz.map(|nnz| nnz as f64),
+            |config| config.seconds(|run| run.per_iteration),
+        );
+        found.extend(of_family.into_iter().map(|line| (line, look)));
+    }
+    if !is_trend(found.iter().map(|(line, _)| line)) {
         return;
     }
     let count = found.len();
@@ -135,10 +152,19 @@ pub(super) fn time_by_size(configs: &[Config<'_>], sheet: &mut Sheet) {
         false => String::new(),
     };
     let axes = ("non-zeros", "time of an iteration (s)");
-    let panels = vec![panel(axes, evenly(found, MOST), ScaleKind::Log)];
+    let (lines, looks): (Vec<Line>, Vec<CurveLook>) = evenly(found, MOST).into_iter().unzip();
+    let mut panel = panel(axes, lines, ScaleKind::Log);
+    for (curve, look) in panel.curves.iter_mut().zip(looks) {
+        curve.look = look;
+        if look == CurveLook::Points {
+            curve.spread = std::mem::take(&mut curve.band);
+        }
+    }
+    let panels = vec![panel];
     let (title, width) = ("Time against non-zeros".to_owned(), Default::default());
-    let caption = "Lines are medians over the runs of a configuration; bands lie between the quartiles. Both \
-                   axes are logarithmic.";
+    let caption = "Places are medians over the runs of a configuration; bands and bars lie between the quartiles. A \
+                   line joins tensors of one recipe, which differ by their size; points alone are tensors that have \
+                   nothing in common. Both axes are logarithmic.";
     sheet.curves("time-by-nonzeros", Curves { title, note, panels, width }, caption);
 }
 
