@@ -215,8 +215,9 @@ impl<V: Value> RaceTrees<V> {
         tensors: Vec<(usize, Coo<V>)>,
         entrants: &[Entrant<'_>],
     ) -> Result<RaceTrees<V>, CoreError> {
-        let mut wanted: BTreeMap<(usize, Vec<SplitIndex>), (&Problem, BTreeSet<TreeLayout>)> =
-            BTreeMap::new();
+        // The trees of each input, by the splits of its indices.
+        type Wanted<'a> = (&'a Problem, BTreeSet<TreeLayout>);
+        let mut wanted: BTreeMap<(usize, Vec<SplitIndex>), Wanted<'_>> = BTreeMap::new();
         for entrant in entrants {
             for (x, tree) in entrant.problem.sparse.iter().zip(entrant.trees) {
                 let splits = own_splits(entrant.problem, x);

@@ -165,7 +165,7 @@ impl<'a> Chooser<'a> {
             Pick {
                 trees: trees(&problem),
                 storing: storing_seconds(&problem, &self.machine),
-                cost: one.cost.clone(),
+                cost: one.cost,
                 seconds: threaded.seconds,
                 side_bytes: threaded.side_bytes,
                 problem,

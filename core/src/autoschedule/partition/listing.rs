@@ -231,10 +231,8 @@ impl Scheduler for Partition {
         let listing = Listing::of(problem, machine, limits);
         let whole =
             listing.schedules().filter(|one| one.generated.schedule.verify(problem).is_ok());
-        let candidate = |one: &Listed| Candidate {
-            schedule: one.generated.schedule.clone(),
-            cost: one.cost.clone(),
-        };
+        let candidate =
+            |one: &Listed| Candidate { schedule: one.generated.schedule.clone(), cost: one.cost };
         let mut candidates: Vec<Candidate> = whole.map(candidate).collect();
         if candidates.is_empty() {
             return default_scheduler().search_within(problem, machine, limits);
@@ -260,7 +258,7 @@ impl Scheduler for Partition {
             .schedules()
             .map(|one| {
                 let Generated { problem, schedule } = &one.generated;
-                let candidate = Candidate { schedule: schedule.clone(), cost: one.cost.clone() };
+                let candidate = Candidate { schedule: schedule.clone(), cost: one.cost };
                 ordered(problem, &stored(problem), candidate, machine)
             })
             .collect();
