@@ -3,7 +3,7 @@
 use decompose_core::einsum::{Expr, Extents, Index, IndexSet, indices};
 use decompose_core::error::CoreError;
 use decompose_core::kernels;
-use decompose_core::schedule::{Pattern, Problem, Rule, Schedule, SparseOperand};
+use decompose_core::schedule::{Pattern, Problem, Rule, Schedule, SparseOperand, Split};
 use decompose_core::sweep::TreeLayout;
 use decompose_formats::Blocking;
 
@@ -55,13 +55,50 @@ fn every_rule_refuses_what_breaks_it() {
         ("buffer dense", "buffer sparse", Rule::Lowered),
         ("layout i j k", "layout i j+ k", Rule::Layout),
         ("layout i j k", "layout i+ j+ k", Rule::Lowered),
-        ("prefetch A3 16", "tile r 4", Rule::Lowered),
+        ("layout i j k", "layout i k j", Rule::Layout),
+        ("prefetch A3 16", "vectorize s", Rule::Lowered),
+        ("i position boundary", "i position privatise split 4", Rule::Lowered),
     ];
     for (from, to, rule) in cases {
         assert!(LEGAL.contains(from), "{from}");
         let text = LEGAL.replace(from, to);
         assert_eq!(broken_rule(&text, &problem), Some(rule), "{text}");
     }
+}
+
+#[test]
+fn pieces_are_those_of_the_problem_and_stand_above_their_level() {
+    let whole = problem();
+    let lines = LEGAL.replace("k{ r{ T1 } }", "K{ k{ r{ T1 } } }").replace("i j k", "i j K k");
+    for line in ["split k K 2 of X", "divide k K 4 of X strided"] {
+        let text = format!("{line}\n{lines}");
+        let schedule = Schedule::parse(&text, &whole.expr).expect("a schedule");
+        let cut = whole.split(&schedule.splits).expect("a cut");
+        schedule.verify(&cut).expect("legal");
+        assert_eq!(
+            Schedule::parse(&schedule.text(&cut.expr), &whole.expr).expect("read"),
+            schedule
+        );
+        // The problem is another one without the cut.
+        assert_eq!(broken_rule(&text, &whole), Some(Rule::Loops));
+        // Pieces are found directly above their level.
+        let apart = text.replace("i j K k", "i K j k");
+        let apart = Schedule::parse(&apart, &whole.expr).expect("a schedule");
+        assert!(matches!(
+            apart.verify(&cut),
+            Err(CoreError::Illegal { rule: Rule::Layout | Rule::LevelOrder, .. })
+        ));
+    }
+    // Pieces of coordinates are indices of every tensor.
+    let text = format!("split r R 4\n{LEGAL}").replace("nest i{", "nest R{ i{");
+    let text = text.replace("r{ T2 } } }", "r{ T2 } } } }");
+    let schedule = Schedule::parse(&text, &whole.expr).expect("a schedule");
+    let cut = whole.split(&schedule.splits).expect("a cut");
+    schedule.verify(&cut).expect("legal");
+    assert_eq!(cut.expr.to_string(), "A1(i,R,r) = X(i,j,k) * A2(j,R,r) * A3(k,R,r)");
+    assert_eq!((cut.extents.of(indices("R")[0]), cut.extents.of(indices("r")[0])), (3, 4));
+    assert!(whole.split(&[Split { factor: 6, ..schedule.splits[0] }]).is_ok());
+    assert!(whole.split(&[Split { factor: 10, ..schedule.splits[0] }]).is_err());
 }
 
 #[test]

@@ -132,7 +132,7 @@ fn following(x: &SparseOperand, before: &[(usize, LevelOrder)]) -> Vec<Index> {
 /// A schedule with the storage that it is for.
 #[derive(Clone, Debug)]
 pub struct OrderedCandidate {
-    /// How the sparse operands are stored.
+    /// How the sparse operands are stored; both parts of an index that is cut are levels.
     pub storage: Storage,
     /// The schedule, with its predicted cost on one core.
     pub candidate: Candidate,

@@ -5,7 +5,9 @@ use std::fmt::{self, Write};
 use decompose_common::machine::size;
 use decompose_core::contract::Request;
 use decompose_core::path::{Source, term_text, unfactorised};
-use decompose_core::schedule::{Conflict, LevelKind, Problem, Workspace, infer};
+use decompose_core::schedule::{
+    Chunks, Command, Conflict, Cut, LevelKind, Problem, Split, SplitIndex, Workspace, infer,
+};
 use decompose_formats::counted;
 use decompose_formats::stats::grouped;
 use decompose_plot::{LoopKind, NestFigure, NestNode};
@@ -41,6 +43,32 @@ pub(crate) fn result_line(request: &Request) -> String {
     let elements = if expected == 1 { "element" } else { "elements" };
     let expected = grouped(expected);
     format!("{:<22}{name}: {expected} {elements} estimated{known}; {levels}\n", "result")
+}
+
+/// Returns how indices are cut into pieces, a line each.
+pub(crate) fn pieces(problem: &Problem) -> String {
+    let names = problem.expr.operand_names();
+    let line = |own: &SplitIndex| {
+        let Split { index, outer, command, factor, cut } = own.split;
+        let (size, count) = (own.size(), own.split.pieces(own.extent));
+        let how = match cut {
+            Cut::Coordinates => format!("{index} in {count} pieces of {size}"),
+            Cut::Positions { input, chunks } => {
+                let (of, strided) = (&names[input], chunks == Chunks::Strided);
+                let strided = if strided { ", strided" } else { "" };
+                match command {
+                    Command::Split => {
+                        format!("nodes of {index} in {of} in pieces of {factor}{strided}")
+                    }
+                    Command::Divide => {
+                        format!("nodes of {index} in {of} in {factor} pieces{strided}")
+                    }
+                }
+            }
+        };
+        format!("{:<22}{how}, numbered by {outer}\n", "pieces")
+    };
+    problem.splits.iter().map(line).collect()
 }
 
 /// Returns the path of `pick` as a table, in the manner of `opt_einsum`.

@@ -241,6 +241,7 @@ fn report<V: Value>(
             &format!("{:<22}{access}: {extents}, {nnz} {entries}; {source}\n", "sparse operand");
     }
     text += &describe::result_line(request);
+    text += &describe::pieces(&pick.problem);
     text += &describe::path_table(pick);
     let tree = if pick.trees.len() == 1 { "tree" } else { "trees" };
     text += &format!("\nnest on {tree} {}\n{}", pick.trees_typed(), describe::nest(pick)?);

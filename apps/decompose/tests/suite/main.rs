@@ -27,6 +27,7 @@ mod ranks;
 mod resume;
 mod run;
 mod schedule;
+mod splits;
 mod studies;
 mod traces;
 mod tt;

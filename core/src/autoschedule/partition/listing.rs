@@ -54,6 +54,8 @@ pub struct Listing {
     pub templates: Vec<ListedTemplate>,
     /// Schedules that are not generated, by the reason.
     pub refused: Vec<(String, usize)>,
+    /// The paths among which that of the products was chosen.
+    pub breadth: Option<Breadth>,
     /// Whether some were left out, since there are more than may be priced.
     pub cut: bool,
 }
@@ -62,12 +64,12 @@ impl Listing {
     /// Lists the schedules of `problem`, its operands stored as there, computed in the products of the default scheduler's
     /// choice.  Of more than `limits` allow, every so manieth is priced.
     pub fn of(problem: &Problem, machine: &Machine, limits: &SearchLimits) -> Listing {
-        let path = path(problem, machine, limits);
+        let (path, breadth) = path(problem, machine, limits);
         let base = Base { problem, path: &path, machine };
         let sizes = Sizes { machine, value_bytes: problem.value_bytes as u64 };
         let space = base.space();
         if space.indices().len() - space.pinned.len() > MOST_LOOPS {
-            return Listing { cut: true, ..Listing::default() };
+            return Listing { cut: true, breadth: Some(breadth), ..Listing::default() };
         }
         let parameters = Parameters::cpu().with_sizes(&space, &problem.extents, &sizes);
         let config = PartitionConfig { most_loops: MOST_LOOPS, ..PartitionConfig::default() };
@@ -77,7 +79,8 @@ impl Listing {
         let most = (limits.max_work / SearchLimits::NEST_CHOICES).max(1) as usize;
         let step = count.div_ceil(most).max(1);
         let left_out = 2 * (space.indices().len() - space.pinned.len()) > MOST_LOOPS;
-        let mut listing = Listing { cut: left_out || step > 1, ..Listing::default() };
+        let mut listing =
+            Listing { cut: left_out || step > 1, breadth: Some(breadth), ..Listing::default() };
         let mut number = 0;
         for (split, (_, own)) in all.into_iter().enumerate() {
             for (template, settings) in own {
@@ -190,11 +193,14 @@ impl Listing {
     }
 }
 
-/// The products of the default scheduler's choice, or a single one.
-fn path(problem: &Problem, machine: &Machine, limits: &SearchLimits) -> Path {
-    let found = default_scheduler().search_within(problem, machine, limits);
-    let best = found.ok().and_then(|found| found.candidates.into_iter().next());
-    best.map_or_else(|| unfactorised(&problem.expr), |best| best.schedule.path)
+/// The products of the default scheduler's choice, or a single one, and the paths among which they were chosen.
+fn path(problem: &Problem, machine: &Machine, limits: &SearchLimits) -> (Path, Breadth) {
+    let found = default_scheduler().search_within(problem, machine, limits).ok();
+    let chosen = found.and_then(|found| {
+        let best = found.candidates.into_iter().next()?;
+        Some((best.schedule.path, found.report.breadth))
+    });
+    chosen.unwrap_or_else(|| (unfactorised(&problem.expr), Breadth::All))
 }
 
 /// The scheduler `partition`: the templates of Wang's thesis, ranked by predicted seconds.
@@ -204,7 +210,7 @@ impl Partition {
     fn report(listing: &Listing, start: Instant) -> SearchReport {
         SearchReport {
             scheduler: Partition.name(),
-            breadth: Breadth::AnyDepth,
+            breadth: listing.breadth.unwrap_or(Breadth::AnyDepth),
             paths: 1,
             pruned: 0,
             explored: listing.len(),

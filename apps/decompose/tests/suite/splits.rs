@@ -1,0 +1,100 @@
+//! Indices cut into pieces, and the templates of `--scheduler partition`.
+
+use std::fs;
+
+use ndarray::{Array2, array};
+use ndarray_npy::{read_npy, write_npy};
+use serde_json::Value as Json;
+
+use crate::common::{decompose, names};
+use crate::schedule::{refuse, schedule, sun};
+
+/// A small matrix in rows on an assumed pattern.
+const SPMM: &str = "A(i,k)=X(i,j)*C(j,k) --extents i=400,j=300 --nnz 4000 --dense k=40 --tree 1-2";
+
+#[test]
+fn a_schedule_with_pieces_is_read_explained_and_computed() {
+    let dir = tempfile::tempdir().unwrap();
+    let lines = "split k K 2\nsplit j J 2 of X strided\npath X*C\nnest K{ i{ J{ j{ k{ T1 } } } } }\n\
+                 layout i J j\nparallel i coordinate owner split 1\n";
+    fs::write(dir.path().join("s.txt"), lines).unwrap();
+    fs::write(dir.path().join("x.tns"), "1 1 2\n1 3 1\n2 2 3\n3 1 1\n3 2 1\n3 3 1\n").unwrap();
+    let c: Array2<f64> = array![[1., 2., 3., 4., 5.], [6., 7., 8., 9., 10.], [1., 1., 1., 1., 1.]];
+    write_npy(dir.path().join("c.npy"), &c).unwrap();
+    let (text, _) = schedule(
+        dir.path(),
+        "A(i,k)=X(i,j)*C(j,k) --tensor X=x.tns --dense k=5 --schedule s.txt --emit nest",
+    );
+    for line in ["split    k K 2", "split    j J 2 of X strided", "split 1"] {
+        assert!(text.contains(line), "{line}: {text}");
+    }
+    let args = "einsum A(i,k)=X(i,j)*C(j,k) --tensor X=x.tns --tensor C=c.npy --schedule s.txt \
+                --out a.npy";
+    decompose(dir.path()).args(args.split_whitespace()).assert().success();
+    let a: Array2<f64> = read_npy(dir.path().join("a.npy")).unwrap();
+    let x: Array2<f64> = array![[2., 0., 1.], [0., 3., 0.], [1., 1., 1.]];
+    assert_eq!(a, x.dot(&c));
+}
+
+#[test]
+fn what_cannot_be_cut_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = |lines: &str| fs::write(dir.path().join("s.txt"), lines).unwrap();
+    let rest = "path X*C\nnest K{ i{ j{ k{ T1 } } } }\nlayout i j\nparallel i position boundary\n";
+    for (line, why) in [
+        ("split k K 40", "a factor from 2 to 20 cuts it"),
+        ("split k i 8", "i is an index already; take another letter"),
+        ("split z K 8", "z is no index of"),
+        ("split k K eight", "`eight` is no number"),
+        ("split k K", "write: split|divide INDEX OUTER NUMBER"),
+        ("split i I 8 of X", "is no level below the root"),
+        ("split j J 8 of B", "there is no operand `B`"),
+    ] {
+        file(&format!("{line}\n{rest}"));
+        refuse(dir.path(), &format!("{SPMM} --schedule s.txt").replace("--tree 1-2", ""), &[why]);
+    }
+    file(&format!("{rest}split k K 8\n"));
+    let words = format!("{SPMM} --schedule s.txt").replace("--tree 1-2", "");
+    refuse(dir.path(), &words, &["splits come first"]);
+}
+
+#[test]
+fn templates_are_listed_and_picked() {
+    let dir = tempfile::tempdir().unwrap();
+    let words = format!("{SPMM} --scheduler partition");
+    let (table, said) = schedule(dir.path(), &format!("{words} --templates"));
+    assert!(table.contains("split settings   predicted    measured  template"), "{table}");
+    assert!(said.contains("not generated: "), "{said}");
+    let rows = table.lines().count() - 1;
+    assert!(rows > 50, "{rows}");
+    let (picked, _) = schedule(dir.path(), &format!("{words} --templates --take 2,4-5"));
+    assert_eq!(picked.lines().count(), 4, "{picked}");
+    let (nest, _) = schedule(dir.path(), &format!("{words} --take 2 --emit nest"));
+    fs::write(dir.path().join("s.txt"), &nest).unwrap();
+    let given = format!("{SPMM} --schedule s.txt --emit nest").replace("--tree 1-2", "");
+    assert_eq!(schedule(dir.path(), &given).0, nest);
+    refuse(dir.path(), &format!("{words} --take 0"), &["`0` is no template", "see --templates"]);
+    refuse(dir.path(), &format!("{SPMM} --templates"), &["add --scheduler partition"]);
+    let seven = "ij,jabcde->iabcde --extents i=40,j=30 --nnz 900 --dense a=4,b=4,c=4,d=4,e=4 \
+                 --scheduler partition";
+    refuse(dir.path(), seven, &["no partition template is generated"]);
+}
+
+#[test]
+fn templates_are_measured_by_sampling() {
+    let dir = tempfile::tempdir().unwrap();
+    let words = format!(
+        "ttv:3:1 {} --scheduler partition --take 1-4 --measure --budget 0.2 --threads 2",
+        sun()
+    );
+    let (text, said) = schedule(dir.path(), &format!("{words} --json --plot-race race.svg"));
+    assert!(said.contains("measured in"), "{said}");
+    assert_eq!(names(dir.path()), ["race.png", "race.svg"]);
+    let json: Json = serde_json::from_str(&text).unwrap();
+    assert_eq!(json["choice"]["how"], "measured");
+    let measured = json["candidates"].as_array().unwrap();
+    assert!(measured.iter().all(|one| one["measured_seconds"].as_f64().unwrap() > 0.0));
+    let (table, _) = schedule(dir.path(), &format!("{words} --templates --exhaustive"));
+    let measured = |row: &str| row.split_whitespace().nth(4).is_some_and(|word| word != "-");
+    assert!(table.lines().skip(1).all(measured), "{table}");
+}
