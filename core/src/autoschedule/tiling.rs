@@ -108,7 +108,7 @@ fn in_tiles(
     (index, size): (Index, u64),
     machine: &Machine,
 ) -> Option<Tiled> {
-    let outer = free_letter(index, problem.expr.all())?;
+    let outer = free_letter(index, problem.letters())?;
     let (command, cut) = (Command::Split, Cut::Coordinates);
     let split = Split { index, outer, command, factor: size, cut };
     let problem = problem.split(&[split]).ok()?;

@@ -36,7 +36,7 @@ pub use assembled::element_bytes;
 use assembled::joined;
 pub use join_counts::{count_join, join_bytes};
 use pack::{pack, unpack};
-use split::{axes, whole_list};
+use split::{axes, is_whole, whole_extent, whole_list};
 
 pub use kernels::{build_all, build_merged};
 pub use measure::{
@@ -176,14 +176,12 @@ impl<V: Value> Contraction<V> {
 
     /// The indices of `access` without the outer parts of those that are cut.
     fn whole(&self, access: &Access) -> Vec<Index> {
-        let outer = |index: Index| self.splits.iter().any(|own| own.split.outer == index);
-        access.indices.iter().copied().filter(|&index| !outer(index)).collect()
+        access.indices.iter().copied().filter(|&index| is_whole(index, &self.splits)).collect()
     }
 
     /// The extent of an index, whole if it is cut.
     fn extent(&self, index: Index) -> u64 {
-        let own = self.splits.iter().find(|own| own.split.index == index);
-        own.map_or_else(|| self.extents.of(index), |own| own.extent)
+        whole_extent(index, &self.splits, &self.extents)
     }
 
     /// Makes memory for the output.

@@ -6,7 +6,7 @@ use crate::einsum::{Index, IndexSet};
 use crate::error::CoreError;
 use crate::path::Source;
 use crate::schedule::{
-    BufferKind, Command, Conflict, OutputForm, PrefetchOf, Problem, Schedule, Space, SparseOperand,
+    BufferKind, Conflict, OutputForm, PrefetchOf, Problem, Schedule, Space, SparseOperand, Split,
     Vectors, Workspace,
 };
 
@@ -85,7 +85,10 @@ impl Schedule {
 
     fn check_splits(&self, problem: &Problem) -> Result<(), CoreError> {
         let posed = problem.splits.iter().map(|cut| &cut.split);
-        match posed.eq(&self.splits) {
+        // Positions are cut last, wherever their lines stand.
+        let (last, first): (Vec<&Split>, Vec<&Split>) =
+            self.splits.iter().partition(|split| split.cuts_positions());
+        match posed.eq(first.into_iter().chain(last)) {
             true => {}
             false => {
                 return broken(Rule::Loops, "other splits than those of the problem".into());
@@ -278,10 +281,13 @@ impl Schedule {
             let owned = if owns_positions { "not " } else { "" };
             return broken(Rule::Conflict, format!("{output} is {owned}of the operand's pattern"));
         }
-        let tasks = parallel.tasks.map(|cut| match cut.command {
-            Command::Split => u64::MAX,
-            Command::Divide => cut.factor,
-        });
+        let units = match parallel.space {
+            Space::Position => problem
+                .leader()
+                .map_or(1, |x| x.nodes(x.levels.iter().copied().collect(), &problem.extents)),
+            Space::Coordinate => problem.extents.of(parallel.index),
+        };
+        let tasks = parallel.tasks.map(|cut| units.div_ceil(cut.size(units)));
         if parallel.conflict == Conflict::Privatise
             && tasks.is_some_and(|tasks| tasks > MOST_COPIES)
         {

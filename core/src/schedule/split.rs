@@ -115,6 +115,20 @@ impl Split {
         Expr { inputs: inputs.collect(), output: cut(&expr.output, everywhere || pattern) }
     }
 
+    /// Writes the split with these names of the inputs, as a schedule has it.
+    pub fn text(&self, names: &[String]) -> String {
+        let Split { index, outer, command, factor, cut } = self;
+        let cut = match cut {
+            Cut::Coordinates => String::new(),
+            Cut::Positions { input, chunks } => {
+                let strided = if *chunks == Chunks::Strided { " strided" } else { "" };
+                let name = names.get(*input).map_or("?", String::as_str);
+                format!(" of {name}{strided}")
+            }
+        };
+        format!("{command} {index} {outer} {factor}{cut}")
+    }
+
     /// Tells whether positions of the leader's tree are cut.
     pub fn cuts_positions(&self) -> bool {
         self.cut != Cut::Coordinates
@@ -127,22 +141,6 @@ impl Split {
             outer.into_iter().chain([index])
         });
         Access { tensor: access.tensor.clone(), indices: parts.collect() }
-    }
-}
-
-impl fmt::Display for Split {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Split { index, outer, command, factor, cut } = self;
-        write!(f, "{command} {index} {outer} {factor}")?;
-        match cut {
-            Cut::Coordinates => Ok(()),
-            Cut::Positions { input, chunks: Chunks::Contiguous } => {
-                write!(f, " of input {}", input + 1)
-            }
-            Cut::Positions { input, chunks: Chunks::Strided } => {
-                write!(f, " of input {} strided", input + 1)
-            }
-        }
     }
 }
 
@@ -159,6 +157,18 @@ impl SplitIndex {
     /// Returns the size of a piece.
     pub fn size(&self) -> u64 {
         self.split.size(self.extent)
+    }
+}
+
+impl Problem {
+    /// Returns the letters that are taken: those of indices, and those that name a tensor.
+    pub fn letters(&self) -> IndexSet {
+        let accesses = self.expr.inputs.iter().chain([&self.expr.output]);
+        let letter = |access: &Access| {
+            let mut letters = access.tensor.chars();
+            letters.next().and_then(Index::named).filter(|_| letters.next().is_none())
+        };
+        self.expr.all() | accesses.filter_map(letter).collect()
     }
 }
 
@@ -223,7 +233,8 @@ impl Problem {
     /// Returns the size of a piece and how many there are; of positions, of as many as there are coordinates.
     fn check_split(&self, split: &Split) -> Result<(u64, u64), CoreError> {
         let all = self.expr.all();
-        let bad = |why: String| Err(CoreError::Split { split: split.to_string(), why });
+        let names = self.expr.operand_names();
+        let bad = |why: String| Err(CoreError::Split { split: split.text(&names), why });
         if !all.contains(split.index) || split.index == Index::BLOCK {
             return bad(format!("{} is no index of {}", split.index, self.expr));
         }
@@ -248,11 +259,11 @@ impl Problem {
             return Ok((size, pieces));
         }
         if size < 2 || pieces < 2 {
-            let most = extent / 2;
-            return bad(format!(
-                "{} runs to {extent}; a factor from 2 to {most} cuts it",
-                split.index
-            ));
+            let (index, most) = (split.index, extent.saturating_sub(1));
+            return match extent {
+                0..3 => bad(format!("{index} runs to {extent} and is too short to be cut")),
+                _ => bad(format!("{index} runs to {extent}; a factor from 2 to {most} cuts it")),
+            };
         }
         let blocked = |x: &SparseOperand| x.in_blocks() && x.levels.contains(&split.index);
         if self.sparse.iter().any(blocked) {

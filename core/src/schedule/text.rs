@@ -42,17 +42,10 @@ impl Schedule {
             let _ = writeln!(text, "{key:<8} {rest}");
         };
         let names = expr.operand_names();
-        for Split { index, outer, command, factor, cut } in &self.splits {
-            let cut = match *cut {
-                Cut::Coordinates => String::new(),
-                Cut::Positions { input, chunks: Chunks::Contiguous } => {
-                    format!(" of {}", names[input])
-                }
-                Cut::Positions { input, chunks: Chunks::Strided } => {
-                    format!(" of {} strided", names[input])
-                }
-            };
-            line(&command.to_string(), format!("{index} {outer} {factor}{cut}"));
+        for split in &self.splits {
+            let text = split.text(&names);
+            let (key, rest) = text.split_once(' ').unwrap_or((&text, ""));
+            line(key, rest.to_owned());
         }
         let source = |source: &Source| match *source {
             Source::Input(input) => names[input].clone(),
@@ -203,11 +196,7 @@ fn decide(schedule: &mut Schedule, key: &str, rest: &str, expr: &Expr) -> Result
             let conflict = CONFLICTS.into_iter().find(|c| conflict_text(*c) == *conflict);
             let space = SPACES.into_iter().find(|s| space_text(*s) == *name);
             let (Some(space), Some(conflict)) = (space, conflict) else {
-                let conflicts = CONFLICTS.map(conflict_text).join("|");
-                let spaces = SPACES.map(space_text).join("|");
-                return Err(format!(
-                    "write: parallel INDEX {spaces} {conflicts} [split|divide NUMBER]"
-                ));
+                return Err(parallel_usage());
             };
             let (index, tasks) = (parse_index(index)?, parse_tasks(tasks)?);
             schedule.parallel = Some(Parallel { index, space, conflict, tasks });
@@ -220,9 +209,17 @@ fn decide(schedule: &mut Schedule, key: &str, rest: &str, expr: &Expr) -> Result
             let distance = distance.parse().map_err(|_| format!("`{distance}` is no distance"))?;
             schedule.prefetches.push(Prefetch { of, distance });
         }
+        ("parallel", _) => return Err(parallel_usage()),
+        ("workspace", _) => return Err("write: workspace dense|list".into()),
         _ => return Err(format!("`{key}` is not a decision that is written like this")),
     }
     Ok(())
+}
+
+fn parallel_usage() -> String {
+    let conflicts = CONFLICTS.map(conflict_text).join("|");
+    let spaces = SPACES.map(space_text).join("|");
+    format!("write: parallel INDEX {spaces} {conflicts} [split|divide NUMBER]")
 }
 
 fn parse_tasks(words: &[&str]) -> Result<Option<TaskCut>, String> {

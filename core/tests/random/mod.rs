@@ -315,7 +315,16 @@ fn splits(expr: &Expr, extents: &[u64; Index::COUNT], draw: &mut Draw) -> Vec<Sp
                 0 => (Command::Split, 2 + draw.below(extent - 2)),
                 _ => (Command::Divide, 2 + draw.below(extent.div_ceil(2) - 1)),
             };
-            splits.push(Split { index, outer, command, factor, cut: Cut::Coordinates });
+            let first = Split { index, outer, command, factor, cut: Cut::Coordinates };
+            splits.push(first);
+            // Now and then a part is cut again.
+            let (inner, pieces) = (first.size(extent), first.pieces(extent));
+            let part = [(index, inner), (outer, pieces)][draw.below(2) as usize];
+            if part.1 > 2 && draw.below(2) == 0 {
+                let again = free_letter(part.0, taken).expect("a letter");
+                taken = taken.with(again);
+                splits.push(Split { index: part.0, outer: again, factor: 2, ..first });
+            }
         }
     }
     splits
@@ -338,17 +347,7 @@ fn position_cuts(problem: &Problem, draw: &mut Draw) -> Vec<Split> {
 /// Puts the lines of splits before those of a schedule.
 fn with_splits((expr, splits): (&Expr, &[Split]), lines: &str) -> String {
     let names = expr.operand_names();
-    let line = |split: &Split| {
-        let Split { index, outer, command, factor, cut } = split;
-        let cut = match *cut {
-            Cut::Coordinates => String::new(),
-            Cut::Positions { input, chunks: Chunks::Contiguous } => format!(" of {}", names[input]),
-            Cut::Positions { input, chunks: Chunks::Strided } => {
-                format!(" of {} strided", names[input])
-            }
-        };
-        format!("{command} {index} {outer} {factor}{cut}\n")
-    };
+    let line = |split: &Split| split.text(&names) + "\n";
     splits.iter().map(line).collect::<String>() + lines
 }
 

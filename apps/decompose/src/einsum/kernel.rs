@@ -18,7 +18,7 @@ use decompose_formats::{Coo, DenseTensor, Matrix, Value};
 use crate::einsum::args::EinsumArgs;
 use crate::einsum::memory::EinsumForecast;
 use crate::failure::Failure;
-use crate::run::memory::tree_of;
+use crate::run::memory::{cut_tree_of, tree_of};
 use crate::schedule::choose::{Chooser, Pick, Selection};
 use crate::schedule::decide::{self, Effort, When};
 use crate::schedule::table;
@@ -144,7 +144,13 @@ impl<V: Value> Kernels<'_, V> {
             // A list that is read again stays mapped from its file.
             let again = self.tensors.contains_key(&known.expr.inputs[x.input].tensor);
             let released = |list: &Coo<V>| if again { 0 } else { list.bytes() };
-            list.map_or(0, |list| tree_of(list, &layout.order, layout.fused, released(list)))
+            // A list with more columns is made of one whose indices are cut.
+            let cut = layout.order.modes().len() > known.expr.inputs[x.input].indices.len();
+            match list {
+                Some(list) if cut => cut_tree_of(list, &pick.problem, x),
+                Some(list) => tree_of(list, &layout.order, layout.fused, released(list)),
+                None => 0,
+            }
         });
         trees.fold(0, u64::saturating_add)
     }

@@ -20,7 +20,7 @@ use clap::Args;
 use decompose_common::machine::{self, parse_size, size};
 use decompose_common::memory::{self, Limit};
 use decompose_common::progress::Screen;
-use decompose_core::schedule::Pattern;
+use decompose_core::schedule::{Pattern, Problem, SparseOperand};
 use decompose_core::sweep::TreeLayout;
 use decompose_formats::io::Format;
 use decompose_formats::{Coo, ModeOrder, Value, Width};
@@ -104,6 +104,15 @@ pub(crate) fn tree_of<V: Value>(
             narrow.max((narrow + sort.max(levels)).saturating_sub(released))
         }
     }
+}
+
+/// Returns the bytes in which a list whose indices are cut becomes the tree of `x`, an operand of `problem`: its columns
+/// anew, and the memory of a sort.
+pub(crate) fn cut_tree_of<V: Value>(tensor: &Coo<V>, problem: &Problem, x: &SparseOperand) -> u64 {
+    let columns = problem.stored(&x.levels);
+    let width = |index| Width::listed(problem.extents.of(index)).bytes() as u64;
+    let columns: u64 = columns.map(width).sum::<u64>() * tensor.nnz() as u64;
+    columns + tensor.sort_bytes(None)
 }
 
 /// Returns the bytes of the widest column that becomes narrower in a tree.

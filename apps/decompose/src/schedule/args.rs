@@ -56,7 +56,7 @@ pub(crate) struct ScheduleArgs {
 #[expect(clippy::struct_excessive_bools, reason = "one a switch, as typed")]
 pub(crate) struct PartitionArgs {
     /// List the templates: split schedule, settings, predicted seconds, and with --measure the measured ones.
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["json", "emit"])]
     pub(crate) templates: bool,
     /// Take these rows of --templates only, as 2,5-7.
     #[arg(long, value_name = "ROWS")]
@@ -66,7 +66,7 @@ pub(crate) struct PartitionArgs {
     pub(crate) exhaustive: bool,
     /// Decides which schedules are tried.
     #[arg(long, value_name = "N", default_value_t = 0)]
-    pub(crate) seed: u64,
+    pub(crate) sampling_seed: u64,
 }
 
 /// What the stages of `--scheduler sparseauto` are asked, and what is told of them.

@@ -11,6 +11,7 @@ use decompose_core::autoschedule::{
 };
 use decompose_core::contract::{Choice, Choices, Fingerprint, RaceReport, Request, trees};
 use decompose_core::cost::{Machine, estimate, on_threads, storing_seconds};
+use decompose_core::einsum::Index;
 use decompose_core::error::CoreError;
 use decompose_core::schedule::{OutputForm, Problem, Schedule};
 use decompose_core::sweep::TreeLayout;
@@ -227,19 +228,25 @@ impl<'a> Chooser<'a> {
 
     /// Judges a schedule on the trees of its layouts.
     fn judge(&self, schedule: Schedule, bounds: Bounds) -> Result<Pick, CoreError> {
-        // Orders that are none of the operands' are refused by the rules, on whatever trees.
-        let posed = self.base.split(&schedule.splits)?;
+        let splits = &schedule.splits;
+        let coordinates = splits.iter().copied().filter(|split| !split.cuts_positions());
+        let posed = self.base.split(&coordinates.collect::<Vec<_>>())?;
+        let numbers = |index: &Index| {
+            splits.iter().any(|split| split.cuts_positions() && split.outer == *index)
+        };
         let stored = schedule.layouts.iter().zip(&posed.sparse).map(|(layout, only)| {
             let (levels, fused) = layout.as_tree()?;
             let input = layout.input.unwrap_or(only.input);
             let own = posed.sparse.iter().find(|x| x.input == input)?;
-            let same = levels.len() == own.levels.len()
-                && levels.iter().all(|level| own.levels.contains(level));
+            let whole: Vec<Index> = levels.iter().copied().filter(|i| !numbers(i)).collect();
+            let same = whole.len() == own.levels.len()
+                && whole.iter().all(|level| own.levels.contains(level));
             same.then_some((input, LevelOrder { levels, fused }))
         });
         let operands: Vec<(usize, LevelOrder)> = stored.flatten().collect();
+        // Layouts that are no trees are refused by the rules, on whatever trees.
         let mut problem = match operands.len() == posed.sparse.len() {
-            true => Storage { operands }.problem_with(&self.base, &schedule.splits)?,
+            true => Storage { operands }.problem_with(&self.base, splits)?,
             false => posed,
         };
         // The schedule says whether a result without a pattern is assembled.

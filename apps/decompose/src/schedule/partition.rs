@@ -29,9 +29,9 @@ pub(crate) fn is_asked(args: &SearchArgs) -> bool {
 
 /// Refuses options of templates for another scheduler.
 pub(crate) fn check(args: &PartitionArgs, search: &SearchArgs) -> Result<(), Failure> {
-    let asked = args.templates || args.take.is_some() || args.exhaustive || args.seed != 0;
+    let asked = args.templates || args.take.is_some() || args.exhaustive || args.sampling_seed != 0;
     if asked && !is_asked(search) {
-        let why = "--templates, --take, --exhaustive and --seed are options of partition templates";
+        let why = "--templates, --take, --exhaustive and --sampling-seed are options of partition templates";
         return Err(Failure::input(why).help("add --scheduler partition"));
     }
     Ok(())
@@ -85,7 +85,7 @@ impl Templates {
         let all = chooser.of_listing(self.listing.schedules().collect());
         check_memory(&all.picks, tensors, &chooser.machine)?;
         let config = BanditConfig {
-            seed: args.partition.seed,
+            seed: args.partition.sampling_seed,
             budget_seconds: args.budget,
             ..BanditConfig::default()
         };

@@ -7,7 +7,7 @@ use decompose_common::interrupt;
 use decompose_core::autoschedule::{
     LevelOrder, SCHEDULERS, SearchLimits, Storage, default_scheduler, finish, storages,
 };
-use decompose_core::contract::{Contraction, random_operands};
+use decompose_core::contract::{Contraction, random_operands, split_list, trees};
 use decompose_core::cost::Machine;
 use decompose_core::einsum::Index;
 use decompose_core::error::CoreError;
@@ -15,7 +15,7 @@ use decompose_core::nest::Forest;
 use decompose_core::path::unfactorised;
 use decompose_core::runtime::Toolchain;
 use decompose_core::schedule::{Problem, Schedule};
-use decompose_formats::{Coo, Csf, Matrix, ModeOrder};
+use decompose_formats::{Coo, Csf, Matrix};
 
 use crate::failure::Failure;
 use crate::tune::cases::Case;
@@ -212,16 +212,13 @@ fn seconds(
     rounds: usize,
     hopeless: f64,
 ) -> Result<f64, Failure> {
-    let mut trees = Vec::new();
-    for x in &problem.sparse {
-        let indices = &problem.expr.inputs[x.input].indices;
-        let mode = |level| indices.iter().position(|index| index == level);
-        let modes: Option<Vec<usize>> = x.levels.iter().map(mode).collect();
-        let order = modes.and_then(ModeOrder::new);
-        let order = order.ok_or_else(|| Failure::internal("levels that are no modes"))?;
-        trees.push(Arc::new(Csf::build(list.clone(), &order)?.fuse(x.fused)));
+    let expr = problem.stored_expr();
+    let mut built = Vec::new();
+    for (x, layout) in problem.sparse.iter().zip(trees(problem)) {
+        let list = split_list(list.clone(), &expr.inputs[x.input], problem)?;
+        built.push(Arc::new(Csf::build(list, &layout.order)?.fuse(layout.fused)));
     }
-    let mut contraction = Contraction::joining(problem, schedule, trees, toolchain)?;
+    let mut contraction = Contraction::joining(problem, schedule, built, toolchain)?;
     let dense = random_operands::<f64>(contraction.kernel().program())?;
     let dense: Vec<&Matrix<f64>> = dense.iter().collect();
     let mut output =

@@ -112,7 +112,7 @@ fn an_illegal_schedule_is_refused_with_its_rule() {
         ("nest i{", "nest i", "needs a body"),
         ("path X*A3", "path X*A9", "there is no operand `A9`"),
         ("buffer dense", "colour red", "line 4 of the schedule"),
-        ("i position", "i coordinate", "rule 10"),
+        ("position boundary", "position privatise split 4", "rule 10"),
         ("position boundary", "position maybe", "owner|boundary|privatise|positions"),
     ];
     let words = format!("mttkrp:3:1 {} -r 16 --schedule s.txt", sun());
@@ -257,7 +257,7 @@ fn questions_that_make_no_sense() {
         (format!("mttkrp:3:1 {x} -r 2 --tree 2-1-1"), &["`2-1-1` is no tree"]),
         (
             format!("mttkrp:3:1 {x} -r 2 --scheduler magic"),
-            &["spttn, exhaustive, scorch, const, sparseauto, const-z3 or measured"],
+            &["spttn, exhaustive, scorch, const, sparseauto, partition, const-z3 or measured"],
         ),
         (format!("mttkrp:3:1 {x} -r 2 --schedule absent"), &["cannot read absent"]),
         (format!("mttkrp:3:1 {x} -r 2 --budget soon --measure"), &["is no time"]),

@@ -14,6 +14,7 @@
 //! - threads share a dense loop: tasks are parts of a tree;
 //! - threads share strided positions of all non-zeros: tasks are neighbours;
 //! - only some of the levels are fused;
+//! - positions are cut of an operand that does not lead;
 //! - a vector loop is not innermost, or its nodes are no neighbours: vectors are loaded from neighbours.
 
 use crate::autoschedule::partition::IterationSpace;
@@ -132,7 +133,7 @@ impl Decisions {
             space: Space::Position,
             threads: Vec::new(),
         };
-        let mut taken = base.problem.expr.all();
+        let mut taken = base.problem.letters();
         for (place, group) in template.split.groups.iter().enumerate() {
             let own = |one: &LoopId| template.split.loops[one.place()].group == place;
             let loops: Vec<LoopId> = template.mapping.order.iter().copied().filter(own).collect();
@@ -196,6 +197,10 @@ impl Decisions {
     ) -> Result<(), String> {
         let (index, space) = (group.indices[0], &pair.template.split.space);
         let positions = group.space == Space::Position && space.is_compressed(index);
+        let levels = base.problem.leader().map_or(&[][..], |x| &x.levels);
+        if positions && !levels.iter().skip(1).any(|level| *level == index) {
+            return Err("positions are cut of an operand that does not lead".into());
+        }
         let cut = match (positions, base.problem.leader()) {
             (true, Some(x)) => Cut::Positions { input: x.input, chunks: pair.chunks() },
             _ => Cut::Coordinates,
