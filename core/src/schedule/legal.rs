@@ -17,9 +17,11 @@ pub enum Rule {
     Path = 1,
     /// 2. Every term stands in the nest once, in order; no loop is empty or repeats an index.
     Nest = 2,
-    /// 3. The loops around a term are its indices.
+    /// 3. The loops around a term are its indices, cut as the problem says.  Pieces of nodes stand around the term that
+    ///    reads the tree.
     Loops = 3,
-    /// 4. Every sparse operand has a layout over its own indices.
+    /// 4. Every sparse operand has a layout over its own indices, in the order in which it is stored.  Pieces of nodes
+    ///    stand directly above their level.
     Layout = 4,
     /// 5. Around the term that reads a sparse operand, its indices are looped in layout order; so
     ///    they are around the last term if the output has the operand's pattern.  Fused levels
