@@ -57,7 +57,6 @@ fn every_rule_refuses_what_breaks_it() {
         ("layout i j k", "layout i+ j+ k", Rule::Lowered),
         ("layout i j k", "layout i k j", Rule::Layout),
         ("prefetch A3 16", "vectorize s", Rule::Lowered),
-        ("i position boundary", "i position privatise split 4", Rule::Lowered),
     ];
     for (from, to, rule) in cases {
         assert!(LEGAL.contains(from), "{from}");

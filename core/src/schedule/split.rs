@@ -265,6 +265,14 @@ impl Problem {
                 _ => bad(format!("{index} runs to {extent}; a factor from 2 to {most} cuts it")),
             };
         }
+        // What lies beyond a piece belongs to the next one.
+        let inner = self.splits.iter().any(|own| own.split.index == split.index);
+        if inner && !extent.is_multiple_of(size) {
+            let index = split.index;
+            return bad(format!(
+                "{index} counts inside pieces of {extent}, which {size} must divide"
+            ));
+        }
         let blocked = |x: &SparseOperand| x.in_blocks() && x.levels.contains(&split.index);
         if self.sparse.iter().any(blocked) {
             return bad(format!("{} is cut into bit slices already", split.index));

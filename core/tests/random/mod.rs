@@ -320,7 +320,8 @@ fn splits(expr: &Expr, extents: &[u64; Index::COUNT], draw: &mut Draw) -> Vec<Sp
             // Now and then a part is cut again.
             let (inner, pieces) = (first.size(extent), first.pieces(extent));
             let part = [(index, inner), (outer, pieces)][draw.below(2) as usize];
-            if part.1 > 2 && draw.below(2) == 0 {
+            let even = part.0 == outer || part.1 % 2 == 0;
+            if part.1 > 2 && even && draw.below(2) == 0 {
                 let again = free_letter(part.0, taken).expect("a letter");
                 taken = taken.with(again);
                 splits.push(Split { index: part.0, outer: again, factor: 2, ..first });

@@ -102,6 +102,7 @@ fn what_cannot_be_cut_is_refused() {
     for (line, why) in [
         ("split k K 40", "a factor from 2 to 39 cuts it"),
         ("split k i 8", "i is an index already; take another letter"),
+        ("split k L 8\nsplit k K 3", "k counts inside pieces of 8, which 3 must divide"),
         ("split z K 8", "z is no index of"),
         ("split k K eight", "`eight` is no number"),
         ("split k K", "write: split|divide INDEX OUTER NUMBER"),
