@@ -93,9 +93,10 @@ impl<V: Value> Evaluator<V> for Kernels<'_, V> {
         let plan = decide::plan(&chooser, &operands.sparse, &effort, self.screen)?;
         self.tell_plan(&plan);
         let (pick, limit) = (plan.choice(), self.args.output.max_memory);
+        let given_up = operands.dense.iter().map(|array| (array.len() * V::BYTES) as u64).sum();
         let foreseen = |stored: &StoredTrees<V>| {
             let tree = self.tree_bytes((pick, known), &operands.sparse, stored);
-            EinsumForecast::new::<V>(pick, tree, self.threads, limit)
+            EinsumForecast::new::<V>(pick, (tree, given_up), self.threads, limit)
         };
         let mut forecast = foreseen(stored);
         if !forecast.fits() && !stored.is_empty() {

@@ -19,6 +19,8 @@ pub(crate) struct EinsumForecast {
     tree: u64,
     /// Dense operands as the kernel reads them.
     packed: u64,
+    /// Dense operands as they are held, each given up when it is packed.
+    given_up: u64,
     output: u64,
     copies: u64,
     buffers: u64,
@@ -33,10 +35,11 @@ const REMEDY: &str = "use --precision f32 or fewer --threads";
 const REMEDY_LIST: &str = "write a list of non-zeros (--out to .tns, .mtx, .ttx or .dtb)";
 
 impl EinsumForecast {
-    /// Predicts the run of `pick` with `threads` threads; the building of its trees takes `tree` bytes beside what is held.
+    /// Predicts the run of `pick` with `threads` threads; the building of its trees takes `tree` bytes beside what is held,
+    /// of which `given_up` bytes are dense operands.
     pub(crate) fn new<V: Value>(
         pick: &Pick,
-        tree: u64,
+        (tree, given_up): (u64, u64),
         threads: usize,
         max_memory: Option<u64>,
     ) -> EinsumForecast {
@@ -46,6 +49,7 @@ impl EinsumForecast {
             held,
             tree,
             packed: dense_inputs(&pick.problem),
+            given_up,
             output: match pick.schedule.workspace {
                 Some(_) => output_bytes(&pick.problem),
                 // Once as the kernel writes it, once as it is written to the file.
@@ -63,8 +67,15 @@ impl EinsumForecast {
 
     /// Returns the expected peak.
     pub(crate) fn peak(&self) -> u64 {
-        let parts = [self.tree, self.packed, self.output, self.copies, self.buffers];
-        parts.into_iter().fold(self.held, u64::saturating_add)
+        self.held.saturating_add(self.tree).saturating_add(self.running())
+    }
+
+    /// Returns what packing and the kernel take beside what is held.
+    fn running(&self) -> u64 {
+        let parts = [self.packed, self.output, self.copies, self.buffers];
+        let kernel = parts.into_iter().fold(0, u64::saturating_add);
+        // An operand is given up when all of it is packed.
+        kernel.saturating_sub(self.given_up).max(self.packed)
     }
 
     /// Tells whether the run fits.
@@ -100,9 +111,7 @@ impl EinsumForecast {
 
     /// Foresees the run of the kernel.
     pub(crate) fn run(&self) -> Result<(), Failure> {
-        let parts = [self.packed, self.output, self.copies, self.buffers];
-        let bytes = parts.into_iter().fold(0, u64::saturating_add);
-        Ok(memory::foresee(bytes, || "the run of the kernel".into(), REMEDY)?)
+        Ok(memory::foresee(self.running(), || "the run of the kernel".into(), REMEDY)?)
     }
 }
 

@@ -21,6 +21,7 @@ const TENSORS: &[&str] = &[
     "--dims 120,100,80,20 --nnz 100000 -o b.tns",
     "uniform --dims 14,14,56 --nnz 3000 -o short.tns",
     "low-rank --dims 60,50,40 --nnz 60000 --rank 4 --noise 0.1 -o low.tns",
+    "--dims 40000,20000 --nnz 600000 -o m.tns",
 ];
 
 /// One run a line.  Kernels are interpreted, so that nothing depends on a compiler or a cache.
@@ -46,6 +47,8 @@ const OTHER_RUNS: &[&str] = &[
     "einsum Y(i,r)=X(i,j,k)*A(j,r)*B(k,r) --tensor X=a.dtb --tensor A=A.npy --tensor B=B.npy -o Z.npy",
     "einsum Y(i,j)=D(i,j)*D(i,j) --tensor D=D.npy -o E.npy",
     "einsum Y(i,j)=D(i,k)*D(k,j) --tensor D=D.npy -o F.npy",
+    "einsum Y(i,k)=M(i,j)*C(j,k) --tensor M=m.tns --tensor C=C.npy -o G.npy",
+    "einsum Y(i,k)=M(i,j)*C(j,k) --tensor M=m.tns --tensor C=C.npy --schedule pieces.txt -o H.npy",
 ];
 
 /// The tensors of the long runs; large enough that lists, trees and matrices count beside the program.
@@ -126,6 +129,11 @@ fn with_model(dir: &Path) {
     };
     let square = ndarray::Array2::<f64>::ones((1500, 1500));
     ndarray_npy::write_npy(dir.join("D.npy"), &square).unwrap();
+    let rows = ndarray::Array2::<f64>::ones((20_000, 96));
+    ndarray_npy::write_npy(dir.join("C.npy"), &rows).unwrap();
+    let pieces = "split i I 512\nsplit k K 32\npath M*C\nnest I{ i{ j{ K{ k{ T1 } } } } }\n\
+                  layout I i j\nparallel I position owner\n";
+    std::fs::write(dir.join("pieces.txt"), pieces).unwrap();
     array("A.npy", 600);
     array("B.npy", 500);
     let model = run(dir, "cp -r 8 -i 1 a.tns -o model", &["--no-codegen"]);
