@@ -54,9 +54,7 @@ impl Storage {
         let output = if assembled { OutputForm::Assembled } else { posed.output };
         Problem { sparse: posed.sparse, output, ..problem.clone() }
     }
-}
 
-impl Storage {
     /// Returns `problem` with indices cut as `splits` say and its sparse operands stored so; levels may have the pieces of
     /// positions among them or not.
     ///

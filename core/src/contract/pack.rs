@@ -1,7 +1,7 @@
 //! Dense tensors as kernels read them.
 
 use decompose_formats::{DenseTensor, Matrix, Value};
-use ndarray::{ArrayView1, ArrayViewD, ArrayViewMut1, ArrayViewMutD, Axis as Dimension, IxDyn};
+use ndarray::{ArrayBase, ArrayViewD, Axis as Dimension, Data, Ix1, IxDyn};
 
 use crate::contract::split::Axis;
 use crate::error::CoreError;
@@ -45,7 +45,7 @@ pub(super) fn unpack<V: Value>(
     let step = axes.last().map_or(1, |last| last.step);
     let mut place = vec![0; axes.len()];
     for row in 0..matrix.rows() {
-        if let Some(mut elements) = lane_mut(tensor.view_mut(), axes, &place) {
+        if let Some(mut elements) = lane(tensor.view_mut(), axes, &place) {
             let elements = elements.iter_mut().step_by(step);
             elements.zip(matrix.row(row)).for_each(|(element, &packed)| *element = packed);
         }
@@ -80,36 +80,17 @@ fn begins(ndim: usize, axes: &[Axis], place: &[usize]) -> Vec<usize> {
     begins
 }
 
-/// Returns the elements of the whole tensor from where the row at `place` begins, along the axis of rows; `None` beyond
-/// the tensor.
-fn lane<'a, V: Value>(
-    mut tensor: ArrayViewD<'a, V>,
+/// Returns the elements of the whole tensor, or a view of it, from where the row at `place` begins, along the axis of rows;
+/// `None` beyond the tensor.
+fn lane<S: Data>(
+    mut tensor: ArrayBase<S, IxDyn>,
     axes: &[Axis],
     place: &[usize],
-) -> Option<ArrayView1<'a, V>> {
+) -> Option<ArrayBase<S, Ix1>> {
     let begins = begins(tensor.ndim(), axes, place);
-    let Some(last) = axes.last() else { return tensor.into_shape_with_order(1).ok() };
-    for (axis, &begin) in begins.iter().enumerate().rev() {
-        if begin >= tensor.shape()[axis] {
-            return None;
-        }
-        if axis == last.of {
-            tensor.slice_axis_inplace(Dimension(axis), (begin..).into());
-        } else {
-            tensor = tensor.index_axis_move(Dimension(axis), begin);
-        }
-    }
-    tensor.into_dimensionality().ok()
-}
-
-/// As [`lane`], to be written.
-fn lane_mut<'a, V: Value>(
-    mut tensor: ArrayViewMutD<'a, V>,
-    axes: &[Axis],
-    place: &[usize],
-) -> Option<ArrayViewMut1<'a, V>> {
-    let begins = begins(tensor.ndim(), axes, place);
-    let Some(last) = axes.last() else { return tensor.into_shape_with_order(1).ok() };
+    let Some(last) = axes.last() else {
+        return tensor.insert_axis(Dimension(0)).into_dimensionality().ok();
+    };
     for (axis, &begin) in begins.iter().enumerate().rev() {
         if begin >= tensor.shape()[axis] {
             return None;

@@ -249,7 +249,7 @@ impl Problem {
             if !leads || !inner.contains(&split.index) || self.leader().is_some_and(|x| x.fused > 1)
             {
                 return bad(format!(
-                    "{} is no level below the root of the operand whose non-zeros are cut into tasks",
+                    "{} is no level below the root of the leader, whose non-zeros are cut into tasks",
                     split.index
                 ));
             }

@@ -190,6 +190,9 @@ fn decide(schedule: &mut Schedule, key: &str, rest: &str, expr: &Expr) -> Result
         ("buffer", ["sparse"]) => schedule.buffers.push(BufferKind::Sparse),
         ("workspace", ["dense"]) => schedule.workspace = Some(Workspace::Dense),
         ("workspace", ["list"]) => schedule.workspace = Some(Workspace::List),
+        ("vectorize", _) if schedule.vectors != Vectors::All => return Err(twice(key)),
+        ("parallel", _) if schedule.parallel.is_some() => return Err(twice(key)),
+        ("workspace", _) if schedule.workspace.is_some() => return Err(twice(key)),
         ("vectorize", ["none"]) => schedule.vectors = Vectors::None,
         ("vectorize", [index]) => schedule.vectors = Vectors::Over(parse_index(index)?),
         ("parallel", [index, name, conflict, tasks @ ..]) => {
@@ -214,6 +217,10 @@ fn decide(schedule: &mut Schedule, key: &str, rest: &str, expr: &Expr) -> Result
         _ => return Err(format!("`{key}` is not a decision that is written like this")),
     }
     Ok(())
+}
+
+fn twice(key: &str) -> String {
+    format!("there is a line `{key}` above it")
 }
 
 fn parallel_usage() -> String {

@@ -1,20 +1,22 @@
 //! Random expressions with tensors and legal schedules.
 #![allow(dead_code, reason = "every suite uses a part")]
 
+mod draw;
+mod schedules;
+
 use std::fmt;
 
 use decompose_core::autoschedule::{LevelOrder, Scheduler, Storage, default_scheduler};
 use decompose_core::contract::ResultForm;
 use decompose_core::cost::Family;
 use decompose_core::einsum::{Access, Expr, Index, IndexSet};
-use decompose_core::path::Path;
-use decompose_core::schedule::{
-    Chunks, Command, Cut, OutputForm, Pattern, Problem, Schedule, SparseOperand, Split, SplitIndex,
-    free_letter,
-};
+use decompose_core::schedule::{OutputForm, Pattern, Problem, Schedule, SparseOperand, Split};
 use decompose_core::sweep::TreeLayout;
 use decompose_formats::{Coo, DenseTensor, ModeOrder};
 use ndarray::IxDyn;
+
+use draw::Draw;
+use schedules::{joined_lines, position_cuts, schedule_lines, splits, with_splits};
 
 /// The indices of the sparse operand, and those that only dense ones have.
 const SPARSE: [char; 4] = ['i', 'j', 'k', 'l'];
@@ -73,11 +75,7 @@ impl Case {
             access.indices.iter().map(|i| extents[i.number()]).collect::<Vec<_>>()
         };
         let sparse = sparse_tensor(&shape(&expr.inputs[0]), &mut draw);
-        let dense = expr.inputs[1..].iter().map(|access| {
-            let shape: Vec<usize> = shape(access).iter().map(|&n| n as usize).collect();
-            DenseTensor::from_shape_fn(IxDyn(&shape), |_| draw.real())
-        });
-        let dense = dense.collect();
+        let dense = dense_operands(&expr.inputs[1..], &extents, &mut draw);
         let order = expr.inputs[0].indices.len();
         let order = ModeOrder::new(draw.shuffled((0..order).collect())).expect("an order");
         let fused = 1 + draw.below(2) as usize * usize::from(order.modes().len() > 2);
@@ -137,11 +135,7 @@ impl Case {
         };
         let mut lists: Vec<Coo<f64>> =
             expr.inputs[..count].iter().map(|access| sparse_tensor(&shape(access), draw)).collect();
-        let dense = expr.inputs[count..].iter().map(|access| {
-            let shape: Vec<usize> = shape(access).iter().map(|&n| n as usize).collect();
-            DenseTensor::from_shape_fn(IxDyn(&shape), |_| draw.real())
-        });
-        let dense = dense.collect();
+        let dense = dense_operands(&expr.inputs[count..], extents, draw);
         let splits = splits(&expr, extents, draw);
         let whole = expr;
         let natural: Vec<ModeOrder> =
@@ -211,11 +205,7 @@ impl Case {
             access.indices.iter().map(|i| extents[i.number()]).collect::<Vec<_>>()
         };
         let sparse = sparse_tensor(&shape(&expr.inputs[0]), draw);
-        let dense = expr.inputs[1..].iter().map(|access| {
-            let shape: Vec<usize> = shape(access).iter().map(|&n| n as usize).collect();
-            DenseTensor::from_shape_fn(IxDyn(&shape), |_| draw.real())
-        });
-        let dense = dense.collect();
+        let dense = dense_operands(&expr.inputs[1..], extents, draw);
         let natural = ModeOrder::natural(expr.inputs[0].indices.len());
         let splits = splits(&expr, extents, draw);
         let whole = expr;
@@ -255,6 +245,20 @@ impl Case {
         }
         panic!("case {seed}: no legal schedule for {expr}");
     }
+}
+
+/// Draws dense operands.
+fn dense_operands(
+    accesses: &[Access],
+    extents: &[u64; Index::COUNT],
+    draw: &mut Draw,
+) -> Vec<DenseTensor<f64>> {
+    let one = |access: &Access| {
+        let shape: Vec<usize> =
+            access.indices.iter().map(|i| extents[i.number()] as usize).collect();
+        DenseTensor::from_shape_fn(IxDyn(&shape), |_| draw.real())
+    };
+    accesses.iter().map(one).collect()
 }
 
 /// Returns one of the schedules that `scheduler` finds, if there is any on these levels.
@@ -300,56 +304,6 @@ pub(crate) fn stored_as_trees(base: &Problem, trees: &[TreeLayout]) -> Problem {
         (x.input, LevelOrder { levels, fused: tree.fused })
     });
     unbounded(Storage { operands: operands.collect() }.problem(base))
-}
-
-/// Cuts up to two indices, in half of the cases none.
-fn splits(expr: &Expr, extents: &[u64; Index::COUNT], draw: &mut Draw) -> Vec<Split> {
-    let mut taken = expr.all();
-    let mut splits = Vec::new();
-    for index in draw.shuffled(expr.all().iter().collect::<Vec<_>>()) {
-        let extent = extents[index.number()];
-        if splits.len() < 2 && extent > 2 && draw.below(4) == 0 {
-            let outer = free_letter(index, taken).expect("a letter");
-            taken = taken.with(outer);
-            let (command, factor) = match draw.below(2) {
-                0 => (Command::Split, 2 + draw.below(extent - 2)),
-                _ => (Command::Divide, 2 + draw.below(extent.div_ceil(2) - 1)),
-            };
-            let first = Split { index, outer, command, factor, cut: Cut::Coordinates };
-            splits.push(first);
-            // Now and then a part is cut again.
-            let (inner, pieces) = (first.size(extent), first.pieces(extent));
-            let part = [(index, inner), (outer, pieces)][draw.below(2) as usize];
-            let even = part.0 == outer || part.1 % 2 == 0;
-            if part.1 > 2 && even && draw.below(2) == 0 {
-                let again = free_letter(part.0, taken).expect("a letter");
-                taken = taken.with(again);
-                splits.push(Split { index: part.0, outer: again, factor: 2, ..first });
-            }
-        }
-    }
-    splits
-}
-
-/// Cuts the positions of a level of the first tree, in half of the cases none.
-fn position_cuts(problem: &Problem, draw: &mut Draw) -> Vec<Split> {
-    let x = &problem.sparse[0];
-    if x.levels.len() < 2 || x.fused > 1 || draw.below(2) == 0 {
-        return Vec::new();
-    }
-    let index = x.levels[1 + draw.below(x.levels.len() as u64 - 1) as usize];
-    let outer = free_letter(index, problem.expr.all()).expect("a letter");
-    let command = [Command::Split, Command::Divide][draw.below(2) as usize];
-    let chunks = [Chunks::Contiguous, Chunks::Strided][draw.below(2) as usize];
-    let cut = Cut::Positions { input: x.input, chunks };
-    vec![Split { index, outer, command, factor: 2 + draw.below(3), cut }]
-}
-
-/// Puts the lines of splits before those of a schedule.
-fn with_splits((expr, splits): (&Expr, &[Split]), lines: &str) -> String {
-    let names = expr.operand_names();
-    let line = |split: &Split| split.text(&names) + "\n";
-    splits.iter().map(line).collect::<String>() + lines
 }
 
 /// Lifts the bounds on buffers.
@@ -437,48 +391,6 @@ fn joined_expression(count: usize, draw: &mut Draw) -> (Expr, [u64; Index::COUNT
     (Expr { output: access("Y".into(), &draw.shuffled(kept)), inputs }, extents)
 }
 
-/// Draws a schedule for the sparse operands of a problem, with the loops of `global` if given.
-fn joined_lines(problem: &Problem, global: Option<&[Index]>, draw: &mut Draw) -> String {
-    let (expr, form) = (&problem.expr, problem.output);
-    let levels: Vec<&[Index]> = problem.sparse.iter().map(|x| &x.levels[..]).collect();
-    let all: Option<Vec<Index>> = global.map(|all| {
-        let cut = |&index: &Index| problem.splits.iter().find(|own| own.split.index == index);
-        let pieces = |own: &SplitIndex| own.split.cuts_positions().then_some(own.split.outer);
-        all.iter().flat_map(|i| cut(i).and_then(pieces).into_iter().chain([*i])).collect()
-    });
-    let global = all.as_deref();
-    let words = path_words(expr, draw);
-    let path = Schedule::parse(&format!("path {words}"), expr).expect("a path").path;
-    let loops: Vec<Vec<Index>> = match global {
-        Some(all) => path
-            .terms
-            .iter()
-            .map(|term| all.iter().copied().filter(|&i| term.indices.contains(i)).collect())
-            .collect(),
-        None => loop_orders(&path, expr, levels[0], draw),
-    };
-    let loops: Vec<&[Index]> = loops.iter().map(Vec::as_slice).collect();
-    let mut lines = format!("path {words}\nnest {}", nest_text(&loops, 0, draw));
-    for (levels, name) in levels.iter().zip(expr.operand_names()) {
-        let words: Vec<String> = levels.iter().map(ToString::to_string).collect();
-        lines += &format!("\nlayout {name}: {}", words.join(" "));
-    }
-    lines += &"\nbuffer dense".repeat(path.terms.len() - 1);
-    let (first, output) = (levels[0], expr.output.set());
-    let kept = first.iter().filter(|level| output.contains(**level)).count();
-    let conflict = match (kept == first.len(), output.contains(first[0])) {
-        _ if form == OutputForm::Assembled => "assemble",
-        (true, _) => "positions",
-        (_, false) => "privatise",
-        (_, true) if kept > 1 => ["owner", "privatise"][draw.below(2) as usize],
-        (_, true) => ["owner", "boundary", "privatise"][draw.below(3) as usize],
-    };
-    if form == OutputForm::Assembled {
-        lines += ["\nworkspace dense", "\nworkspace list"][draw.below(2) as usize];
-    }
-    lines + &parallel_line(first[0], conflict, draw)
-}
-
 /// An expression of 9 to 25 operands over up to 24 indices, most of extent 1.
 fn long_expression(draw: &mut Draw) -> (Expr, [u64; Index::COUNT]) {
     let sparse: Vec<char> = ('a'..='l').take(2 + draw.below(11) as usize).collect();
@@ -520,135 +432,6 @@ fn sparse_tensor(extents: &[u64], draw: &mut Draw) -> Coo<f64> {
     coo
 }
 
-/// Draws a path, a nest and the way tasks share the output, as the text of a schedule.
-fn schedule_lines(problem: &Problem, draw: &mut Draw) -> String {
-    let (expr, SparseOperand { levels, fused, .. }) = (&problem.expr, &problem.sparse[0]);
-    let words = path_words(expr, draw);
-    let path = Schedule::parse(&format!("path {words}"), expr).expect("a path").path;
-    let orders = loop_orders(&path, expr, levels, draw);
-    let orders: Vec<&[Index]> = orders.iter().map(Vec::as_slice).collect();
-    let nest = nest_text(&orders, 0, draw);
-    let mut lines = format!("path {words}\nnest {nest}\nlayout");
-    for (at, level) in levels.iter().enumerate() {
-        let fused = at + *fused >= levels.len() && at + 1 < levels.len();
-        lines += &format!(" {level}{}", if fused { "+" } else { "" });
-    }
-    lines += &"\nbuffer dense".repeat(path.terms.len() - 1);
-    let kept = levels.iter().filter(|level| expr.output.set().contains(**level)).count();
-    let conflict = match (kept == levels.len(), expr.output.set().contains(levels[0])) {
-        (true, _) => "positions",
-        (_, false) => "privatise",
-        (_, true) if kept > 1 => ["owner", "privatise"][draw.below(2) as usize],
-        (_, true) => ["owner", "boundary", "privatise"][draw.below(3) as usize],
-    };
-    lines + &parallel_line(levels[0], conflict, draw)
-}
-
-/// Draws how the work is cut into tasks, and now and then which loops become vector code.
-fn parallel_line(root: Index, conflict: &str, draw: &mut Draw) -> String {
-    let space = ["position", "coordinate"][usize::from(draw.below(4) == 0)];
-    let number = 1 + draw.below(5);
-    let tasks = match (draw.below(4), conflict) {
-        (0, "privatise") | (1, _) => format!(" divide {number}"),
-        (0, _) => format!(" split {number}"),
-        _ => String::new(),
-    };
-    let vectors = match draw.below(8) {
-        0 => "vectorize none\n".to_owned(),
-        1 => format!("vectorize {root}\n"),
-        _ => String::new(),
-    };
-    format!("\nparallel {root} {space} {conflict}{tasks}\n{vectors}")
-}
-
-/// Multiplies random operands until one is left, two at a time or more.
-fn path_words(expr: &Expr, draw: &mut Draw) -> String {
-    let mut left = expr.operand_names();
-    let mut words = Vec::new();
-    loop {
-        let most = left.len() as u64;
-        let count = if most < 2 || draw.below(4) == 0 { 1 + draw.below(most) } else { 2 };
-        left = draw.shuffled(left);
-        let factors: Vec<String> = left.drain(..count as usize).collect();
-        words.push(factors.join("*"));
-        if left.is_empty() {
-            return words.join(" ");
-        }
-        left.push(format!("T{}", words.len()));
-    }
-}
-
-/// Draws the loops around each term: those of the sparse operand's reader, and of the writer of an
-/// output with its pattern, follow the levels.
-fn loop_orders(path: &Path, expr: &Expr, levels: &[Index], draw: &mut Draw) -> Vec<Vec<Index>> {
-    let pattern = levels.iter().all(|&level| expr.output.set().contains(level));
-    let last = path.terms.len() - 1;
-    let mut orders = Vec::new();
-    for (at, term) in path.terms.iter().enumerate() {
-        let mut order = draw.shuffled(term.indices.iter().collect::<Vec<_>>());
-        let reads = term.inputs.contains(&decompose_core::path::Source::Input(0));
-        if reads || pattern && at == last || draw.below(2) == 0 {
-            let mut sorted = levels.iter().filter(|level| term.indices.contains(**level));
-            for index in order.iter_mut().filter(|index| levels.contains(index)) {
-                *index = *sorted.next().expect("as many levels");
-            }
-        }
-        orders.push(order);
-    }
-    orders
-}
-
-/// Writes a nest in which neighbours that begin with the same loop share it, or not.
-fn nest_text(orders: &[&[Index]], first: usize, draw: &mut Draw) -> String {
-    let mut text = String::new();
-    let mut at = 0;
-    while at < orders.len() {
-        let Some(&index) = orders[at].first() else {
-            text += &format!("T{} ", first + at + 1);
-            at += 1;
-            continue;
-        };
-        let mut shared = 1;
-        while orders.get(at + shared).is_some_and(|o| o.first() == Some(&index))
-            && draw.below(5) > 0
-        {
-            shared += 1;
-        }
-        let inner: Vec<&[Index]> = orders[at..at + shared].iter().map(|o| &o[1..]).collect();
-        text += &format!("{index}{{ {}}} ", nest_text(&inner, first + at, draw));
-        at += shared;
-    }
-    text
-}
-
 fn index(letter: char) -> Index {
     Index::new(letter).expect("a letter")
-}
-
-/// Random numbers: splitmix64.
-struct Draw(u64);
-
-impl Draw {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ mixed >> 31
-    }
-
-    fn below(&mut self, bound: u64) -> u64 {
-        self.next() % bound
-    }
-
-    /// A number from -1 to 1.
-    fn real(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1u64 << 52) as f64 - 1.0
-    }
-
-    fn shuffled<T>(&mut self, mut items: Vec<T>) -> Vec<T> {
-        for at in (1..items.len()).rev() {
-            items.swap(at, self.below(at as u64 + 1) as usize);
-        }
-        items
-    }
 }

@@ -8,7 +8,7 @@ use decompose_common::progress::{Screen, Verbosity};
 use decompose_formats::{Coo, Duplicates};
 
 use crate::cli::Done;
-use crate::experiment::rerun::{RerunArgs, largest_difference};
+use crate::experiment::rerun::{RerunArgs, largest_difference, repeat};
 use crate::experiment::work::child;
 use crate::experiment::work::outcome::Outcome;
 use crate::failure::Failure;
@@ -45,14 +45,8 @@ pub(super) fn run(args: &RerunArgs, outcome: &Outcome) -> Result<Done, Failure> 
         true => std::process::Stdio::null(),
         false => child::log(&out.join(NUMBER))?,
     });
-    match child::wait(&mut command.spawn().map_err(fail)?).map_err(fail)? {
-        None => return Ok(Done::Interrupted),
-        Some(status) if !status.success() => {
-            let line = words.join(" ");
-            return Err(Failure::input(format!("the repeated run failed: {status}"))
-                .help(format!("its command is `decompose {line}`")));
-        }
-        Some(_) => {}
+    if let Done::Interrupted = repeat(&mut command, &words)? {
+        return Ok(Done::Interrupted);
     }
     let name = if is_file { RESULT } else { NUMBER };
     compare((&args.dir, &out), name, args.tolerance)?;

@@ -5,6 +5,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use clap::Args;
 use decompose_common::interrupt;
@@ -73,15 +74,8 @@ pub(crate) fn run(args: &RerunArgs) -> Result<Done, Failure> {
     let mut command = child::command()?;
     command.args(&words).arg(format!("--out={}", out.display())).current_dir(place);
     command.stdout(std::process::Stdio::null());
-    let fail = |error| Failure::input(format!("cannot start the run: {error}"));
-    match child::wait(&mut command.spawn().map_err(fail)?).map_err(fail)? {
-        None => return Ok(Done::Interrupted),
-        Some(status) if !status.success() => {
-            let line = words.join(" ");
-            return Err(Failure::input(format!("the repeated run failed: {status}"))
-                .help(format!("its command is `decompose {line}`")));
-        }
-        Some(_) => {}
+    if let Done::Interrupted = repeat(&mut command, &words)? {
+        return Ok(Done::Interrupted);
     }
     let again = read(&out)?;
     let (old, new) = (&record["input"]["blake3"], &again["input"]["blake3"]);
@@ -94,6 +88,24 @@ pub(crate) fn run(args: &RerunArgs) -> Result<Done, Failure> {
     let same_machine = record["machine"] == here && record["version"] == again["version"];
     compare(&args.dir, &out, args.tolerance.or((!same_machine).then_some(ELSEWHERE)))?;
     Ok(Done::Complete)
+}
+
+/// Runs a command of these words to its end.
+///
+/// # Errors
+///
+/// It does not start, or fails.
+pub(super) fn repeat(command: &mut Command, words: &[String]) -> Result<Done, Failure> {
+    let fail = |error| Failure::input(format!("cannot start the run: {error}"));
+    match child::wait(&mut command.spawn().map_err(fail)?).map_err(fail)? {
+        None => Ok(Done::Interrupted),
+        Some(status) if status.success() => Ok(Done::Complete),
+        Some(status) => {
+            let line = words.join(" ");
+            Err(Failure::input(format!("the repeated run failed: {status}"))
+                .help(format!("its command is `decompose {line}`")))
+        }
+    }
 }
 
 /// Returns how a run of a study ended that left no record of its own.

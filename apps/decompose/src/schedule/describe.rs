@@ -4,6 +4,7 @@ use std::fmt::{self, Write};
 
 use decompose_common::machine::size;
 use decompose_core::contract::Request;
+use decompose_core::einsum::IndexSet;
 use decompose_core::path::{Source, term_text, unfactorised};
 use decompose_core::schedule::{
     Chunks, Command, Conflict, Cut, LevelKind, Problem, Split, SplitIndex, Workspace, infer,
@@ -84,7 +85,9 @@ pub(crate) fn path_table(pick: &Pick) -> String {
     let mut line = |name: &str, value: String| {
         let _ = writeln!(text, "{name:<22}{value}");
     };
-    line("naive loops", format!("{} ({})", naive.indices.len(), naive.indices));
+    let outer: IndexSet = problem.splits.iter().map(|own| own.split.outer).collect();
+    let whole = naive.indices - outer;
+    line("naive loops", format!("{} ({whole})", whole.len()));
     line("naive flops", format!("{naive_flops:.3e}"));
     line("loops", path.depth().to_string());
     line("flops", format!("{:.3e}", cost.flops));

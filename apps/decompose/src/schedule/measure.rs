@@ -9,7 +9,7 @@ use decompose_common::progress::Screen;
 use decompose_core::autoschedule::HalvingConfig;
 use decompose_core::contract::{Choices, Entrant, element_bytes, race};
 use decompose_core::cost::Machine;
-use decompose_core::runtime::Toolchain;
+use decompose_core::runtime::{Compiler, Toolchain};
 use decompose_core::schedule::{OutputForm, Problem, SparseOperand};
 use decompose_core::sweep::TreeLayout;
 use decompose_formats::{Coo, Value};
@@ -28,10 +28,7 @@ pub(crate) fn measure<V: Value>(
     chooser: &Chooser<'_>,
     screen: &mut Screen,
 ) -> Result<Selection, Failure> {
-    let Toolchain::Native(compiler) = Toolchain::detect() else {
-        return Err(Failure::input("measuring needs a C compiler, and there is none")
-            .help("install gcc or clang, or name one in the variable CC"));
-    };
+    let compiler = compiler()?;
     let choices = Choices::within(compiler.cache().folder());
     plan.picks.truncate(top);
     check_memory(&plan.picks, tensors, &chooser.machine)?;
@@ -60,6 +57,19 @@ pub(crate) fn measure<V: Value>(
     }
     plan.how = How::Measured(Box::new(report));
     Ok(plan)
+}
+
+/// Returns the C compiler, without which nothing is measured.
+///
+/// # Errors
+///
+/// There is none.
+pub(crate) fn compiler() -> Result<Compiler, Failure> {
+    match Toolchain::detect() {
+        Toolchain::Native(compiler) => Ok(compiler),
+        _ => Err(Failure::input("measuring needs a C compiler, and there is none")
+            .help("install gcc or clang, or name one in the variable CC")),
+    }
 }
 
 /// Refuses candidates whose trees and outputs do not fit memory together.

@@ -105,12 +105,7 @@ fn run_in<V: Value>(args: &ScheduleArgs, threads: usize) -> Result<Done, Failure
     let chooser = Chooser::new(&input.request, &args.search, threads)?;
     let limits = if args.all { SearchLimits::all() } else { SearchLimits::default() };
     let effort = Effort {
-        // The stages of SparseAuto compare nests over whole indices.
-        limits: SearchLimits {
-            solver_seconds: args.budget,
-            tiles: !frontier::is_asked(&args.search),
-            ..limits
-        },
+        limits: SearchLimits { solver_seconds: args.budget, ..limits },
         measure: if args.measure { When::Now } else { When::Asked },
         top: args.top.unwrap_or(decide::MEASURED),
         budget_seconds: args.budget,

@@ -13,7 +13,7 @@ use decompose_formats::{Coo, Value, counted};
 use crate::failure::Failure;
 use crate::schedule::args::{PartitionArgs, ScheduleArgs, Search, SearchArgs};
 use crate::schedule::choose::{Chooser, How, Selection};
-use crate::schedule::measure::check_memory;
+use crate::schedule::measure::{check_memory, compiler};
 
 /// The templates of a request, with what was measured.
 pub(crate) struct Templates {
@@ -78,10 +78,6 @@ impl Templates {
         chooser: &Chooser<'_>,
         screen: &mut Screen,
     ) -> Result<Selection, Failure> {
-        let Toolchain::Native(compiler) = Toolchain::detect() else {
-            return Err(Failure::input("measuring needs a C compiler, and there is none")
-                .help("install gcc or clang, or name one in the variable CC"));
-        };
         let all = chooser.of_listing(self.listing.schedules().collect());
         check_memory(&all.picks, tensors, &chooser.machine)?;
         let config = BanditConfig {
@@ -93,7 +89,7 @@ impl Templates {
             true => Sampling::Exhaustive,
             false => Sampling::Thompson,
         };
-        let toolchain = Toolchain::Native(compiler);
+        let toolchain = Toolchain::Native(compiler()?);
         let stopped = &interrupt::requested;
         let run = || sample(tensors, &self.listing, &toolchain, (&config, how), stopped);
         let (sampled, seconds) = screen.phase("measure", run);

@@ -176,7 +176,9 @@ impl Decisions {
         let root = !group.is_fused() && levels.first() == Some(&group.indices[0]);
         let tasks = pair.is_outermost() && pair.is_shared_outside();
         if group.is_fused() && !(all && tasks) {
-            return Err("threads share strided positions, or not all levels are fused".into());
+            return Err(
+                "threads share strided non-zeros, or only some of the levels are fused".into()
+            );
         }
         if !(tasks && (all || root)) {
             return Ok(false);
@@ -199,7 +201,7 @@ impl Decisions {
         let positions = group.space == Space::Position && space.is_compressed(index);
         let levels = base.problem.leader().map_or(&[][..], |x| &x.levels);
         if positions && !levels.iter().skip(1).any(|level| *level == index) {
-            return Err("positions are cut of an operand that does not lead".into());
+            return Err("nodes are cut of an operand that does not lead".into());
         }
         let cut = match (positions, base.problem.leader()) {
             (true, Some(x)) => Cut::Positions { input: x.input, chunks: pair.chunks() },

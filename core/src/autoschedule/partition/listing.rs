@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use crate::autoschedule::level_orders::ordered;
 use crate::autoschedule::partition::bandit::{Arm, Arms, Point};
-use crate::autoschedule::partition::cuts::PartitionConfig;
+use crate::autoschedule::partition::cuts::{PartitionConfig, split_schedules};
 use crate::autoschedule::partition::generated::{Base, Generated};
 use crate::autoschedule::partition::mapping::Target;
 use crate::autoschedule::partition::parameters::{Parameters, Setting, Sizes};
@@ -39,6 +39,8 @@ pub struct Listed {
 /// A template with the schedules that it makes.
 #[derive(Clone, Debug)]
 pub struct ListedTemplate {
+    /// Its number in the whole listing, from 1.
+    pub number: usize,
     /// The number of its split schedule, from 0.
     pub split: usize,
     /// The template.
@@ -78,21 +80,22 @@ impl Listing {
             all.iter().flat_map(|(_, own)| own).map(|(_, settings)| settings.len()).sum();
         let most = (limits.max_work / SearchLimits::NEST_CHOICES).max(1) as usize;
         let step = count.div_ceil(most).max(1);
-        let left_out = 2 * (space.indices().len() - space.pinned.len()) > MOST_LOOPS;
+        let left_out = split_schedules(&space, &PartitionConfig::default()).len() > all.len();
         let mut listing =
             Listing { cut: left_out || step > 1, breadth: Some(breadth), ..Listing::default() };
-        let mut number = 0;
+        let mut settings_seen = 0;
         for (split, (_, own)) in all.into_iter().enumerate() {
             for (template, settings) in own {
                 let mut schedules = Vec::new();
                 for setting in settings {
-                    number += 1;
-                    if (number - 1) % step == 0 {
+                    settings_seen += 1;
+                    if (settings_seen - 1) % step == 0 {
                         schedules.extend(listing.price(&base, &template, setting));
                     }
                 }
                 if !schedules.is_empty() {
-                    listing.templates.push(ListedTemplate { split, template, schedules });
+                    let number = listing.templates.len() + 1;
+                    listing.templates.push(ListedTemplate { number, split, template, schedules });
                 }
             }
         }
@@ -148,11 +151,8 @@ impl Listing {
 
     /// Keeps the templates in these places.
     pub fn take(&mut self, places: &[usize]) {
-        let mut at = 0;
-        self.templates.retain(|_| {
-            at += 1;
-            places.contains(&(at - 1))
-        });
+        let all = std::mem::take(&mut self.templates).into_iter().enumerate();
+        self.templates = all.filter(|(at, _)| places.contains(at)).map(|(_, one)| one).collect();
     }
 
     /// Returns the schedules as a search by measuring knows them, with the place of each in the listing.
@@ -178,6 +178,7 @@ impl Listing {
     /// Returns the templates as a table; `measured` are the seconds of a template's best schedule, by place.
     pub fn table(&self, measured: impl Fn(usize) -> Option<f64>) -> TemplateTable {
         let row = |(at, template): (usize, &ListedTemplate)| Row {
+            number: template.number,
             split: template.split + 1,
             template: template.template.to_string(),
             settings: template.schedules.len(),

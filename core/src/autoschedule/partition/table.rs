@@ -5,6 +5,8 @@ use std::fmt;
 /// A template in the table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
+    /// By which number it is picked, from 1.
+    pub number: usize,
     /// Which split schedule, from 1.
     pub split: usize,
     /// The commands.
@@ -36,7 +38,7 @@ impl TemplateTable {
     /// ```
     /// use decompose_core::autoschedule::partition::{Row, TemplateTable};
     ///
-    /// let row = Row { split: 1, template: String::new(), settings: 1, predicted: None, measured: None };
+    /// let row = Row { number: 1, split: 1, template: String::new(), settings: 1, predicted: None, measured: None };
     /// let table = TemplateTable { rows: vec![row; 7] };
     /// assert_eq!(table.take("2,5-7"), Ok(vec![1, 4, 5, 6]));
     /// assert!(table.take("8").is_err());
@@ -72,14 +74,14 @@ impl fmt::Display for TemplateTable {
         writeln!(
             f,
             "{:>4} {:>5} {:>8} {:>11} {:>11}  template",
-            "", "split", "settings", "predicted", "measured"
+            "row", "split", "settings", "predicted", "measured"
         )?;
-        for (place, row) in self.rows.iter().enumerate() {
+        for row in &self.rows {
             let seconds = |seconds: Option<f64>| {
                 seconds.map_or("-".to_owned(), |seconds| format!("{:.4} ms", seconds * 1e3))
             };
             let (predicted, measured) = (seconds(row.predicted), seconds(row.measured));
-            let (number, split, settings) = (place + 1, row.split, row.settings);
+            let Row { number, split, settings, .. } = row;
             writeln!(
                 f,
                 "{number:>4} {split:>5} {settings:>8} {predicted:>11} {measured:>11}  {}",
@@ -96,6 +98,7 @@ mod tests {
 
     fn table(rows: usize) -> TemplateTable {
         let row = |place: usize| Row {
+            number: place + 1,
             split: place / 2 + 1,
             template: format!(".reorder({{x{place}}})"),
             settings: 3,
@@ -107,7 +110,7 @@ mod tests {
 
     #[test]
     fn rows_are_numbered_and_lined_up() {
-        let expected = "     split settings   predicted    measured  template\n   \
+        let expected = " row split settings   predicted    measured  template\n   \
                         1     1        3   1.0000 ms           -  .reorder({x0})\n   \
                         2     1        3           -           -  .reorder({x1})\n";
         assert_eq!(table(2).to_string(), expected);

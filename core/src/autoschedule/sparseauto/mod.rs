@@ -36,10 +36,12 @@ mod terms;
 
 use std::time::Instant;
 
+use crate::autoschedule::level_orders::search_each;
 use crate::autoschedule::paths::{no_schedule, with_sparse_outside};
 use crate::autoschedule::work::Work;
 use crate::autoschedule::{
-    Breadth, Scheduler, SearchLimits, SearchOutcome, SearchReport, StopReason, rank,
+    Breadth, OrdersFound, Scheduler, SearchLimits, SearchOutcome, SearchReport, StopReason,
+    Storage, rank,
 };
 use crate::cost::Machine;
 use crate::cost::symbolic::Domain;
@@ -104,6 +106,18 @@ impl Scheduler for SparseAuto {
             solved: None,
         };
         Ok(SearchOutcome { candidates, report })
+    }
+
+    /// Nests are compared by the sizes of whole indices: none is cut into tiles.
+    fn search_storages(
+        &self,
+        problem: &Problem,
+        storages: &[Storage],
+        machine: &Machine,
+        limits: &SearchLimits,
+    ) -> Result<OrdersFound, CoreError> {
+        let whole = SearchLimits { tiles: false, ..*limits };
+        search_each(self, problem, storages, machine, &whole)
     }
 }
 
