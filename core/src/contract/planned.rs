@@ -42,12 +42,21 @@ impl Planned {
         Planned { trees, problem, schedule, cost, seconds, storing, side_bytes }
     }
 
-    /// Returns the trees, with the names of their operands if there are several.
+    /// Returns the trees, with the names of their operands if there are several.  Levels are numbered by modes, or where an
+    /// index is cut have its letters.
     pub fn trees_typed(&self) -> String {
         let names = self.problem.expr.operand_names();
+        let splits = self.problem.stored_splits();
+        let typed = |x: &SparseOperand, tree: &TreeLayout| {
+            if !splits.iter().any(|own| x.levels.contains(&own.split.outer)) {
+                return tree.to_string();
+            }
+            let letters = self.problem.stored(&x.levels).map(|level| level.to_string());
+            letters.collect::<Vec<_>>().join("-")
+        };
         let one = |(x, tree): (&SparseOperand, &TreeLayout)| match self.trees.len() {
-            1 => tree.to_string(),
-            _ => format!("{} {tree}", names[x.input]),
+            1 => typed(x, tree),
+            _ => format!("{} {}", names[x.input], typed(x, tree)),
         };
         self.problem.sparse.iter().zip(&self.trees).map(one).collect::<Vec<_>>().join(", ")
     }

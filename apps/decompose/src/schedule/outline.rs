@@ -118,7 +118,11 @@ impl Outline<'_> {
             let name = &self.problem.expr.operand_names()[x.input];
             let fused = level + x.fused >= x.levels.len() && level + 1 < x.levels.len();
             let fused = if fused { ", fused with the next" } else { "" };
-            format!("level {} of {name}{fused}", level + 1)
+            // Pieces are of the nodes of the next level, which alone is stored.
+            let stored = self.problem.stored(&x.levels[..level]).count() + 1;
+            let pieces = self.problem.position_cut(x.levels[level]).is_some();
+            let pieces = if pieces { "pieces of " } else { "" };
+            format!("{pieces}level {stored} of {name}{fused}")
         };
         let levels = self.problem.visited_levels(index, around).into_iter();
         let levels: Vec<String> = levels.map(walked).collect();

@@ -44,15 +44,18 @@ pub(crate) fn ranked(plan: &Selection, top: usize) -> String {
     text
 }
 
-/// Returns splits, path and nest of a candidate in one line.
+/// Returns splits, path and nest of a candidate in one line, and what it says of the size of tasks and of vectors.
 pub(crate) fn label(pick: &Pick) -> String {
     let text = pick.schedule.text(&pick.problem.expr);
-    let keys = ["split", "divide", "path", "nest"];
+    let sized = pick.schedule.parallel.is_some_and(|parallel| parallel.tasks.is_some());
     let shown = text.lines().filter_map(|line| {
         let (key, rest) = line.split_once(' ')?;
-        let named = if key == "path" || key == "nest" { "" } else { key };
-        let space = if named.is_empty() { "" } else { " " };
-        keys.contains(&key).then(|| format!("{named}{space}{}", rest.trim()))
+        match key {
+            "path" | "nest" => Some(rest.trim().to_owned()),
+            "parallel" if !sized => None,
+            "split" | "divide" | "parallel" | "vectorize" => Some(format!("{key} {}", rest.trim())),
+            _ => None,
+        }
     });
     shown.collect::<Vec<String>>().join("; ")
 }

@@ -28,6 +28,11 @@ fn a_schedule_with_pieces_is_read_explained_and_computed() {
     for line in ["split    k K 2", "split    j J 2 of X strided", "split 1"] {
         assert!(text.contains(line), "{line}: {text}");
     }
+    let (text, _) =
+        schedule(dir.path(), "A(i,k)=X(i,j)*C(j,k) --tensor X=x.tns --dense k=5 --schedule s.txt");
+    for words in ["k in 3 pieces of 2, numbered by K", "pieces of level 2 of X", "3 (ijk)"] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
     let args = "einsum A(i,k)=X(i,j)*C(j,k) --tensor X=x.tns --tensor C=c.npy --schedule s.txt \
                 --out a.npy";
     decompose(dir.path()).args(args.split_whitespace()).assert().success();
