@@ -6,6 +6,8 @@ use crate::Bar;
 use crate::BarGroup;
 use crate::BarLook;
 use crate::Bars;
+use crate::BubbleGroup;
+use crate::Bubbles;
 use crate::Canvas;
 use crate::ComponentChoice;
 use crate::ComponentFactor;
@@ -229,6 +231,14 @@ fn numbers_of_any_size_draw_or_have_nothing_to_show() {
         let candidates: Vec<_> = chance.pairs(5).into_iter().map(candidate).collect();
         let chosen = (!candidates.is_empty()).then_some(0);
         count(check(&Race { title: NAME.to_owned(), candidates, chosen }));
+        let dots = |_| chance.numbers(4).into_iter().map(Some).chain([None]).collect();
+        let group = BubbleGroup {
+            label: NAME.to_owned(),
+            name: NAME.to_owned(),
+            choices: (0..3).map(dots).collect(),
+        };
+        let kinds = [("one", "many"); 3];
+        count(check(&Bubbles { title: NAME.to_owned(), kinds, groups: vec![group] }));
         let mark = |(time, elements)| FrontierMark { label: NAME.to_owned(), elements, time };
         let marks: Vec<_> = chance.pairs(5).into_iter().map(mark).collect();
         let chosen = (!marks.is_empty()).then_some(0);
@@ -243,7 +253,7 @@ fn numbers_of_any_size_draw_or_have_nothing_to_show() {
             range: (0.0, 1.0),
         }));
     }
-    assert!(drawn > 700, "only {drawn} of 1300 figures had something to show");
+    assert!(drawn > 700, "only {drawn} of 1450 figures had something to show");
 }
 
 #[test]

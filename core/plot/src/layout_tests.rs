@@ -6,6 +6,8 @@ use crate::Bar;
 use crate::BarGroup;
 use crate::BarLook;
 use crate::Bars;
+use crate::BubbleGroup;
+use crate::Bubbles;
 use crate::Canvas;
 use crate::ComponentChoice;
 use crate::ComponentFactor;
@@ -216,6 +218,25 @@ fn bars() {
             });
         }
     }
+}
+
+#[test]
+fn bubbles() {
+    let kinds = [("group", "groups"), ("choice", "choices"), ("dot", "dots")];
+    let group = |at: usize, (choices, dots): (usize, usize), name: &str| BubbleGroup {
+        label: (at + 1).to_string(),
+        name: name.to_owned(),
+        choices: vec![vec![Some(1e-3); dots]; choices],
+    };
+    let figure = |sizes: &[(usize, usize)], name| Bubbles {
+        title: LONG.to_owned(),
+        kinds,
+        groups: sizes.iter().enumerate().map(|(at, &size)| group(at, size, name)).collect(),
+    };
+    check(&figure(&[(1, 1)], "Empty"));
+    check(&figure(&[(2, 1), (3, 5), (3, 5), (5, 5), (6, 25)], "rows and columns"));
+    check(&figure(&[(3, 1), (13, 5), (900, 25), (6, 125)], LONG));
+    check(&figure(&[(2, 3); 60], LONG));
 }
 
 #[test]

@@ -9,6 +9,7 @@
 //! | [`Components`] | the strongest components, one panel for each mode |
 //! | [`Curves`] | errors by epoch and time, predicted against observed, residuals |
 //! | [`Bars`] | measured values beside bounds and other programs, as bars or lines |
+//! | [`Bubbles`] | a space of choices in three levels, and how long each takes |
 //! | [`Ratios`] | ratios to one configuration, such as everything but one optimisation to everything |
 //! | [`Race`] | predicted against measured seconds of the schedules a search has chosen from |
 //! | [`Frontier`] | the memory of loop nests against their iterations or measured seconds |
@@ -37,6 +38,7 @@
 
 mod axes;
 mod bars;
+mod bubbles;
 mod canvas;
 mod components;
 mod convergence;
@@ -79,6 +81,8 @@ pub use crate::bars::BarGroup;
 pub use crate::bars::BarLook;
 pub use crate::bars::Bars;
 pub use crate::bars::Marks;
+pub use crate::bubbles::BubbleGroup;
+pub use crate::bubbles::Bubbles;
 pub use crate::canvas::Canvas;
 pub use crate::components::ComponentChoice;
 pub use crate::components::ComponentFactor;

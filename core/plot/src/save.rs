@@ -60,7 +60,10 @@ pub struct Rendered {
 /// # Errors
 ///
 /// Those of [`Figure::draw`]; [`PlotError::Render`] if the drawing library refuses.
-pub fn render(figure: &impl Figure, formats: &[PlotFormat]) -> Result<Rendered, PlotError> {
+pub fn render(
+    figure: &(impl Figure + ?Sized),
+    formats: &[PlotFormat],
+) -> Result<Rendered, PlotError> {
     let mut canvas = Canvas::new(figure.size());
     figure.draw(&mut canvas)?;
     let file = |format: PlotFormat| {
@@ -123,7 +126,11 @@ impl Rendered {
 /// # Errors
 ///
 /// Those of both.
-pub fn save(figure: &impl Figure, dir: &Path, stem: &str) -> Result<Vec<PathBuf>, PlotError> {
+pub fn save(
+    figure: &(impl Figure + ?Sized),
+    dir: &Path,
+    stem: &str,
+) -> Result<Vec<PathBuf>, PlotError> {
     render(figure, &PlotFormat::ALL)?.write(dir, stem)
 }
 
