@@ -9,10 +9,20 @@
 //! ```
 //!
 //! An addition waits for the one before on the same scalar, some four cycles where two could start in each.
+//!
+//! Where the schedule wants vectors of the loop's index, and the processor can gather, vectors of nodes come first:
+//!
+//! ```text
+//! all += X(i, 8 nodes j) * v(their j)
+//! ```
+//!
+//! Vectors pay on rows of more than a vector.  Values and coordinates are asked for some lines ahead.
 
+use crate::codegen::VECTOR_BYTES;
 use crate::codegen::vector_matrix::in_pairs;
-use crate::codegen::writer::Writer;
+use crate::codegen::writer::{Writer, int_type};
 use crate::lower::{Place, Stmt, Update};
+use crate::schedule::Vectors;
 
 /// Partial sums: the latency of an addition in cycles.
 const PARTS: u64 = 4;
@@ -40,6 +50,7 @@ pub(super) fn summed_values(c: &mut Writer, level: usize, body: &[Stmt]) -> bool
     c.open("{");
     c.line(&format!("uint64_t at_{index} = {begin};"));
     c.line(&format!("const uint64_t end_{index} = {end};"));
+    gathered_values(c, level, &sum, factors);
     c.open(&format!("if (at_{index} + {PARTS} <= end_{index}) {{"));
     let parts: Vec<String> = (0..PARTS).map(|part| format!("part_{part}")).collect();
     c.line(&format!("value {} = 0;", parts.join(" = 0, ")));
@@ -59,6 +70,68 @@ pub(super) fn summed_values(c: &mut Writer, level: usize, body: &[Stmt]) -> bool
     c.close();
     c.close();
     true
+}
+
+/// How many nodes ahead values and coordinates are asked for.
+const AHEAD: u64 = 256;
+
+/// Writes a loop over whole vectors of nodes of `level`, if the schedule wants one and all factors are there in vectors.
+fn gathered_values(c: &mut Writer, level: usize, sum: &str, factors: &[Place]) {
+    let param = c.program.levels()[level];
+    let index = param.index;
+    if c.program.vectors != Vectors::Over(index) || param.extent > i32::MAX as u64 {
+        return;
+    }
+    let vectors = factors.iter().map(|&place| vector_of(c, level, place));
+    let Some(vectors) = vectors.collect::<Option<Vec<String>>>() else { return };
+    let width = (VECTOR_BYTES / c.program.value_bytes) as u64;
+    let coord = int_type(param.storage.coords);
+    let unaligned = |kind: &str, name: &str, bytes: String| {
+        format!(
+            "typedef {kind} {name} __attribute__((vector_size({bytes}), aligned(sizeof({kind})), may_alias));"
+        )
+    };
+    c.line("#ifdef __AVX512F__");
+    c.open(&format!("if (at_{index} + {width} <= end_{index}) {{"));
+    c.line(&unaligned("value", "lanes", VECTOR_BYTES.to_string()));
+    c.line(&unaligned(coord, "coords", format!("{width} * sizeof({coord})")));
+    c.line(&format!("typedef int32_t places __attribute__((vector_size(4 * {width})));"));
+    c.line("lanes all = {0};");
+    c.open(&format!("for (; at_{index} + {width} <= end_{index}; at_{index} += {width}) {{"));
+    c.line(&format!("__builtin_prefetch(coord_{index} + at_{index} + {AHEAD});"));
+    if factors.contains(&Place::Value(0)) {
+        c.line(&format!("__builtin_prefetch(nonzero + at_{index} + {AHEAD});"));
+    }
+    c.line(&format!(
+        "const places those = __builtin_convertvector(*(const coords *)(coord_{index} + at_{index}), places);"
+    ));
+    c.line(&format!("all += {};", vectors.join(" * ")));
+    c.close();
+    let values = (0..width).map(|lane| format!("all[{lane}]")).collect();
+    c.line(&format!("{sum} += {};", in_pairs(values)));
+    c.close();
+    c.line("#endif");
+}
+
+/// Returns a factor for a vector of nodes of `level`: neighbouring values, gathered elements, or one for all.
+fn vector_of(c: &Writer, level: usize, place: Place) -> Option<String> {
+    let index = c.program.levels()[level].index;
+    let Some(array) = c.program.array(place) else {
+        let own = place == Place::Value(0) && level + 1 == c.program.levels().len();
+        return own.then(|| format!("*(const lanes *)(nonzero + at_{index})"));
+    };
+    match array.indices.iter().position(|&one| one == index) {
+        None => Some(format!("({} - (lanes){{0}})", c.element(place))),
+        Some(at) if at + 1 == array.indices.len() => {
+            let gather = if c.program.value_bytes == 8 { "gathersiv8df" } else { "gathersiv16sf" };
+            let (base, offset) = (c.base(place), c.offset(place, array, Some(index)));
+            let bytes = c.program.value_bytes;
+            Some(format!(
+                "__builtin_ia32_{gather}((lanes){{0}}, {base} + {offset}, those, -1, {bytes})"
+            ))
+        }
+        Some(_) => None,
+    }
 }
 
 /// Adds the product of `factors` at the current node of `level` to `sum`.

@@ -9,12 +9,12 @@ use crate::cost::access::{Role, TermAccess};
 use crate::cost::batches::batched_nodes;
 use crate::cost::buffers::add_buffers;
 use crate::cost::caches::{LINE_BYTES, Shares};
-use crate::cost::levels::{add_levels, is_cut};
+use crate::cost::levels::{add_levels, is_cut, loops_over_level};
 use crate::cost::predicted::Cost;
 use crate::cost::vector_loop::lane;
 use crate::einsum::{Index, IndexSet};
 use crate::path::Source;
-use crate::schedule::{Conflict, OutputForm, Problem, Schedule, Workspace};
+use crate::schedule::{Conflict, OutputForm, Problem, Schedule, Vectors, Workspace};
 
 /// Judges `schedule`, which must be legal for `problem`, on `machine`.
 ///
@@ -59,6 +59,26 @@ fn scalar_seconds(problem: &Problem, order: &[Index], machine: &Machine) -> f64 
     machine.scalar_pair * (first + (pairs - first) * again)
 }
 
+/// A sum of so many products fills a vector of them.
+const VECTOR_SUM: f64 = 8.0;
+
+/// Returns the share of [`Machine::scalar_pair`] that a product of a sum over the nodes of a level takes: in one sum after the
+/// other, in several side by side, and in vectors that are gathered.
+fn sum_share(problem: &Problem, schedule: &Schedule, output: IndexSet, order: &[Index]) -> f64 {
+    let Some((&innermost, outer)) = order.split_last() else { return 1.0 };
+    let over_level = problem.sparse.len() == 1 && loops_over_level(problem, order, outer.len());
+    if !over_level || outer.is_empty() || output.contains(innermost) {
+        return 1.0;
+    }
+    let iterations = |loops: &[Index]| problem.iterations(loops.iter().copied().collect()) as f64;
+    let long = iterations(order) >= VECTOR_SUM * iterations(outer);
+    match schedule.vectors {
+        Vectors::Over(own) if own == innermost && long => 0.4,
+        vectors if vectors.allow(innermost) => 0.5,
+        _ => 0.8,
+    }
+}
+
 fn add_term(
     cost: &mut Cost,
     problem: &Problem,
@@ -75,7 +95,10 @@ fn add_term(
     // Without a vector loop every product is a loop iteration of its own.
     cost.seconds += match lane {
         Some(_) => pairs * machine.flop_pair,
-        None => scalar_seconds(problem, order, machine),
+        None => {
+            let share = sum_share(problem, schedule, term.output, order);
+            share * scalar_seconds(problem, order, machine)
+        }
     };
     if let Some(lane) = lane.filter(|&lane| !term.output.contains(lane)) {
         let sums = pairs / problem.extents.of(lane) as f64;
@@ -115,8 +138,8 @@ fn add_term(
 /// append what was met.
 ///
 /// Each sum looks up whether its cell, or the row of lanes, was met.  A product that is added to the cell of the one before
-/// waits for it in memory.  Each element is put in order, which takes a comparison for each doubling of their number,
-/// and written once.
+/// waits for it in memory.  Each element is written once.  Those of a list are put in order before, which takes a comparison
+/// for each doubling of their number; those of a dense workspace are found in a bitmap.
 fn assembly_seconds(
     problem: &Problem,
     schedule: &Schedule,
@@ -137,11 +160,14 @@ fn assembly_seconds(
     let waits = if again { additions * IN_MEMORY * machine.scalar_pair } else { 0.0 };
     let elements = problem.assembled_elements() as f64;
     let met = (elements / parts).min(cells);
-    let line = Shares::shared(machine, cells * (value + 1.0)).line(machine, machine.l2_line);
-    let compared = (met.max(2.0)).log2() * machine.loop_overhead;
+    let line = Shares::shared(machine, cells * (value + 0.125)).line(machine, machine.l2_line);
+    let found = match workspace {
+        Workspace::Dense => machine.loop_overhead,
+        Workspace::List => met.max(2.0).log2() * machine.loop_overhead,
+    };
     let written = 2.0 * (value + COORDINATE_BYTES) / LINE_BYTES * machine.stream_line;
     let sorted = if problem.is_assembled_in_order(order) { 0.0 } else { SORT_PASSES * written };
-    additions * line + waits + parts * machine.loop_end + elements * (compared + written + sorted)
+    additions * line + waits + parts * machine.loop_end + elements * (found + written + sorted)
 }
 
 /// How many times as long as in a register an addition takes in memory: what was stored is read again.
