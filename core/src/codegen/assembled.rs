@@ -2,7 +2,7 @@
 //!
 //! ```c
 //! const uint64_t cell = k;
-//! if (!met[cell]) { met[cell] = 1; list[listed++] = cell; }
+//! if (!(met[cell >> 6] >> (cell & 63) & 1)) { met[cell >> 6] |= 1ull << (cell & 63); words[cell >> 12] |= ...; }
 //! cells[cell] += X * Z;
 //! ...
 //! const uint64_t at[1] = {i};
@@ -24,7 +24,7 @@ pub(super) fn define(c: &mut Writer) {
         return;
     }
     c.open("struct assembly {");
-    c.line("value *cells; uint8_t *met; uint64_t *list; value *values; uint64_t room;");
+    c.line("value *cells; uint64_t *met, *words, *list; value *values; uint64_t room;");
     c.line("int32_t (*append)(struct assembly *, uint64_t listed, const uint64_t *at);");
     c.line("uint64_t (*lengthen)(struct assembly *, uint64_t listed);");
     c.line("void *owner;");
@@ -40,8 +40,8 @@ pub(super) fn declare(c: &mut Writer) {
     match workspace {
         Workspace::Dense => {
             c.line("value *const cells = output->cells;");
-            c.line("uint8_t *const met = output->met;");
-            c.line("uint64_t *const list = output->list;");
+            c.line("uint64_t *const met = output->met;");
+            c.line("uint64_t *const words = output->words;");
         }
         Workspace::List => {
             c.line("uint64_t *list = output->list, room = output->room;");
@@ -50,14 +50,20 @@ pub(super) fn declare(c: &mut Writer) {
     }
 }
 
-/// Marks and lists `cell`.
-const MEET: &str = "if (!met[cell]) { met[cell] = 1; list[listed++] = cell; }";
+/// Marks `cell`.
+fn meet(c: &mut Writer) {
+    c.line("listed = 1;");
+    c.open("if (!(met[cell >> 6] >> (cell & 63) & 1)) {");
+    c.line("met[cell >> 6] |= (uint64_t)1 << (cell & 63);");
+    c.line("words[cell >> 12] |= (uint64_t)1 << (cell >> 6 & 63);");
+    c.close();
+}
 
-/// Marks and lists the row over `lanes` of a dense workspace, whose cells are met together.
+/// Marks the row over `lanes` of a dense workspace, whose cells are met together.
 pub(super) fn meet_row(c: &mut Writer, lanes: Index) {
     let offset = c.offset(Place::Output, &c.program.output, Some(lanes));
     c.line(&format!("const uint64_t cell = {offset};"));
-    c.line(MEET);
+    meet(c);
 }
 
 /// Adds a product to its cell.
@@ -68,7 +74,7 @@ pub(super) fn add(c: &mut Writer, workspace: Workspace, product: &str) {
     c.line(&format!("const uint64_t cell = {offset};"));
     match workspace {
         Workspace::Dense => {
-            c.line(MEET);
+            meet(c);
             c.line(&format!("cells[cell] += {product};"));
         }
         Workspace::List => {

@@ -1,9 +1,12 @@
 //! The assembly of an output whose coordinates are not known before.
 //!
-//! Products are summed up in a workspace, cell by cell; what was met is appended to a list, sorted by cells, and
+//! Products are summed up in a workspace, cell by cell; what was met is appended to a list, in the order of cells, and
 //! the workspace is empty again.  The numbers of cells are offsets in the program's array of the output, and the
 //! coordinates of the loops outside are given with each part that is appended.  Where the innermost index of the
 //! workspace is one of lanes, the cells of a row are met together, and the first one stands for them.
+//!
+//! A dense workspace marks cells in a bitmap, and the words of the bitmap in another one.  So the cells that were met are
+//! found in order, without a sort, in `O(met + cells / 4096)`.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -41,13 +44,15 @@ pub struct Assembly<V: Value> {
     together: usize,
     /// The values of all cells; of none where they are listed.
     cells: Matrix<V>,
-    /// Whether a cell has been met, 0 or 1.
-    met: Vec<u8>,
-    /// Cells that have been met, in the order of the products.
+    /// A bit for each cell that has been met.
+    met: Vec<u64>,
+    /// A bit for each word of `met` that is not zero.
+    words: Vec<u64>,
+    /// Cells that have been met, in the order of the products; none of a dense workspace.
     list: Vec<u64>,
-    /// Values of listed cells; none of a dense workspace.
+    /// Values of listed cells.
     values: Vec<V>,
-    /// How many are listed.
+    /// How many are listed; of a dense workspace whether any cell was met.
     listed: usize,
     assembled: Assembled<V>,
 }
@@ -55,7 +60,8 @@ pub struct Assembly<V: Value> {
 /// The arrays of a workspace.
 pub(crate) struct Arrays<'a, V> {
     pub(crate) cells: &'a mut [V],
-    pub(crate) met: &'a mut [u8],
+    pub(crate) met: &'a mut [u64],
+    pub(crate) words: &'a mut [u64],
     pub(crate) list: &'a mut [u64],
     pub(crate) values: &'a mut [V],
 }
@@ -129,14 +135,18 @@ impl<V: Value> Block<V> {
     }
 }
 
+/// Iterates over the places of the bits of a word that are set, from the lowest on.
+fn bits(word: u64) -> impl Iterator<Item = usize> {
+    let rest = |&word: &u64| Some(word & (word - 1)).filter(|&rest| rest != 0);
+    let first = Some(word).filter(|&word| word != 0);
+    std::iter::successors(first, rest).map(|word| word.trailing_zeros() as usize)
+}
+
 /// Cells of a list before it is sorted and appended.
 const LISTED: usize = 1 << 16;
 
-/// Cells that are looked at together.
-const WORD: usize = 8;
-
-/// A part of fewer than one in so many cells is sorted; otherwise all cells are looked at in order.
-const SPARSE_PART: usize = 32;
+/// The bits of a word of a bitmap.
+const WORD: usize = 64;
 
 impl<V: Value> Assembly<V> {
     /// Makes an empty workspace for the output of `program`, from which no more than `room` is appended.
@@ -150,19 +160,21 @@ impl<V: Value> Assembly<V> {
         room: Arc<Room>,
     ) -> Result<Assembly<V>, CoreError> {
         let cells = program.output.len;
-        let (cells, list, values) = match kind {
-            Workspace::Dense => (cells as usize, cells as usize, 0),
-            Workspace::List => (0, LISTED, LISTED),
+        let (cells, list) = match kind {
+            Workspace::Dense => (cells as usize, 0),
+            Workspace::List => (0, LISTED),
         };
+        let words = cells.div_ceil(WORD);
         Ok(Assembly {
             kind,
             room,
             full: false,
             together: program.cells_met_together() as usize,
             cells: Matrix::zeros(1, cells)?,
-            met: vec![0; cells.next_multiple_of(WORD)],
+            met: vec![0; words],
+            words: vec![0; words.div_ceil(WORD)],
             list: vec![0; list],
-            values: vec![V::default(); values],
+            values: vec![V::default(); list],
             listed: 0,
             assembled: Assembled::default(),
         })
@@ -197,11 +209,9 @@ impl<V: Value> Assembly<V> {
     /// Marks `cell` of a dense workspace as met; returns it and those behind it.
     pub(crate) fn meet(&mut self, cell: u64) -> &mut [V] {
         let at = cell as usize;
-        if self.met[at] == 0 {
-            self.met[at] = 1;
-            self.list[self.listed] = cell;
-            self.listed += 1;
-        }
+        self.met[at / WORD] |= 1 << (at % WORD);
+        self.words[at / WORD / WORD] |= 1 << (at / WORD % WORD);
+        self.listed = 1;
         &mut self.cells.as_mut_slice()[at..]
     }
 
@@ -239,51 +249,65 @@ impl<V: Value> Assembly<V> {
         if self.listed == 0 {
             return true;
         }
-        if self.kind == Workspace::List {
-            self.sum_list();
-        }
-        if !self.room.take((self.listed * self.together) as u64) {
+        let elements = match self.kind {
+            Workspace::Dense => self.count_met() * self.together,
+            Workspace::List => {
+                self.sum_list();
+                self.listed
+            }
+        };
+        self.listed = 0;
+        if !self.room.take(elements as u64) {
             self.full = true;
             return false;
         }
-        self.append_listed(outside);
+        let block = self.assembled.part(outside, elements);
+        match self.kind {
+            Workspace::Dense => self.append_met(elements),
+            Workspace::List => {
+                let elements = self.list[..elements].iter().zip(&self.values);
+                elements.for_each(|(&cell, &value)| block.push(cell, value));
+            }
+        }
         true
     }
 
-    fn append_listed(&mut self, outside: &[u64]) {
-        let block = self.assembled.part(outside, self.listed * self.together);
-        let list = &mut self.list[..self.listed];
-        self.listed = 0;
-        if self.kind == Workspace::List {
-            let elements = list.iter().zip(&self.values);
-            return elements.for_each(|(&cell, &value)| block.push(cell, value));
-        }
-        let (low, values) = (&mut block.low, &mut block.values);
-        let (cells, together) = (self.cells.as_mut_slice(), self.together);
-        let mut take = |first: usize, met: &mut u8| {
-            let row = first..first + together;
-            low.extend(row.clone().map(|at| at as u32));
-            values.extend_from_slice(&cells[row.clone()]);
-            cells[row].fill(V::default());
-            *met = 0;
+    /// Returns how many bits are set in the bitmap of cells.
+    fn count_met(&self) -> usize {
+        let words = self.words.iter().zip(self.met.chunks(WORD)).filter(|(words, _)| **words != 0);
+        let of = |(&words, met): (&u64, &[u64])| {
+            bits(words).map(|word| met[word].count_ones() as usize).sum::<usize>()
         };
-        if list.len() * SPARSE_PART < self.met.len() {
-            list.sort_unstable();
-            list.iter().for_each(|&cell| take(cell as usize, &mut self.met[cell as usize]));
-            return;
-        }
-        for (word, met) in self.met.chunks_exact_mut(WORD).enumerate() {
-            if met.iter().any(|&met| met != 0) {
-                let cells = met.iter_mut().enumerate().filter(|(_, met)| **met != 0);
-                cells.for_each(|(at, met)| take(word * WORD + at, met));
+        words.map(of).sum()
+    }
+
+    /// Moves what was met, `elements` elements, to the end of the last block.
+    fn append_met(&mut self, elements: usize) {
+        let Some(block) = self.assembled.blocks.last_mut() else { return };
+        let first = block.values.len();
+        block.low.resize(first + elements, 0);
+        block.values.resize(first + elements, V::default());
+        let mut out = block.low[first..].iter_mut().zip(&mut block.values[first..]);
+        let (cells, together) = (self.cells.as_mut_slice(), self.together);
+        for (at, words) in self.words.iter_mut().enumerate().filter(|(_, words)| **words != 0) {
+            for word in bits(std::mem::take(words)) {
+                let word = at * WORD + word;
+                for bit in bits(std::mem::take(&mut self.met[word])) {
+                    let cell = word * WORD + bit;
+                    let row = cells[cell..cell + together].iter_mut().zip(cell..);
+                    for ((value, number), (low, to)) in row.zip(&mut out) {
+                        *low = number as u32;
+                        *to = std::mem::take(value);
+                    }
+                }
             }
         }
     }
 
     /// Returns the arrays, as compiled code works on them.
     pub(crate) fn arrays(&mut self) -> Arrays<'_, V> {
-        let Assembly { cells, met, list, values, .. } = self;
-        Arrays { cells: cells.as_mut_slice(), met, list, values }
+        let Assembly { cells, met, words, list, values, .. } = self;
+        Arrays { cells: cells.as_mut_slice(), met, words, list, values }
     }
 
     /// Says how many are listed, where compiled code wrote to the arrays.

@@ -346,7 +346,8 @@ fn call<V: Value>(
 #[repr(C)]
 struct RawAssembly<V: Value> {
     cells: *mut V,
-    met: *mut u8,
+    met: *mut u64,
+    words: *mut u64,
     list: *mut u64,
     values: *mut V,
     /// The length of the list.
@@ -363,10 +364,10 @@ impl<V: Value> RawAssembly<V> {
     fn of(owner: &mut Assembly<V>, outside: usize) -> RawAssembly<V> {
         let owner = std::ptr::from_mut(owner);
         let (append, lengthen) = (append::<V>, lengthen::<V>);
-        let null = std::ptr::null_mut();
         let mut raw = RawAssembly {
             cells: std::ptr::null_mut(),
-            met: null,
+            met: std::ptr::null_mut(),
+            words: std::ptr::null_mut(),
             list: std::ptr::null_mut(),
             values: std::ptr::null_mut(),
             room: 0,
@@ -382,8 +383,9 @@ impl<V: Value> RawAssembly<V> {
     /// Takes the arrays of the owner, which may have grown.
     fn lend(&mut self) {
         // SAFETY: the owner is borrowed mutably for the call of the kernel, in which nothing else refers to it.
-        let Arrays { cells, met, list, values } = unsafe { (*self.owner).arrays() };
-        (self.cells, self.met) = (cells.as_mut_ptr(), met.as_mut_ptr());
+        let Arrays { cells, met, words, list, values } = unsafe { (*self.owner).arrays() };
+        (self.cells, self.met, self.words) =
+            (cells.as_mut_ptr(), met.as_mut_ptr(), words.as_mut_ptr());
         (self.list, self.values, self.room) =
             (list.as_mut_ptr(), values.as_mut_ptr(), list.len() as u64);
     }

@@ -8,7 +8,7 @@ use crate::schedule::Problem;
 /// ([`Problem::assembled_outside`]), before they are appended in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Workspace {
-    /// An array of all cells, with a list of those that were met (Gustavson, "Two fast algorithms for sparse
+    /// An array of all cells, with a bitmap of those that were met (Gustavson, "Two fast algorithms for sparse
     /// matrices", ACM TOMS 4(3), 1978).
     Dense,
     /// A list of cells and values, which is sorted and summed up.

@@ -37,7 +37,7 @@ static inline uint64_t seek_uint16_t(const uint16_t *at_coord, uint64_t at, uint
     return above;
 }
 struct assembly {
-    value *cells; uint8_t *met; uint64_t *list; value *values; uint64_t room;
+    value *cells; uint64_t *met, *words, *list; value *values; uint64_t room;
     int32_t (*append)(struct assembly *, uint64_t listed, const uint64_t *at);
     uint64_t (*lengthen)(struct assembly *, uint64_t listed);
     void *owner;
@@ -61,8 +61,8 @@ void decompose_kernel(const void *const *in, value *out, value *boundary, value 
     struct assembly *const output = (struct assembly *)out;
     uint64_t listed = 0;
     value *const cells = output->cells;
-    uint8_t *const met = output->met;
-    uint64_t *const list = output->list;
+    uint64_t *const met = output->met;
+    uint64_t *const words = output->words;
     vec8 T1_0 = {0}, T1_1 = {0}, T1_2 = {0};
     for (uint64_t at_i = task[0], end_i = task[1]; at_i < end_i; ++at_i) {
         const size_t i = coord_i[at_i];
@@ -91,7 +91,11 @@ void decompose_kernel(const void *const *in, value *out, value *boundary, value 
                         {
                             const value scale = nonzero2[at2_m];
                             const uint64_t cell = m * 24;
-                            if (!met[cell]) { met[cell] = 1; list[listed++] = cell; }
+                            listed = 1;
+                            if (!(met[cell >> 6] >> (cell & 63) & 1)) {
+                                met[cell >> 6] |= (uint64_t)1 << (cell & 63);
+                                words[cell >> 12] |= (uint64_t)1 << (cell >> 6 & 63);
+                            }
                             vec8 *const result = (vec8 *)(cells + m * 24);
                             result[0] += scale * T1_0;
                             result[1] += scale * T1_1;

@@ -20,7 +20,7 @@ typedef value vec8 __attribute__((vector_size(64), may_alias));
 static inline uint64_t larger(uint64_t a, uint64_t b) { return a > b ? a : b; }
 static inline uint64_t smaller(uint64_t a, uint64_t b) { return a < b ? a : b; }
 struct assembly {
-    value *cells; uint8_t *met; uint64_t *list; value *values; uint64_t room;
+    value *cells; uint64_t *met, *words, *list; value *values; uint64_t room;
     int32_t (*append)(struct assembly *, uint64_t listed, const uint64_t *at);
     uint64_t (*lengthen)(struct assembly *, uint64_t listed);
     void *owner;
@@ -41,8 +41,8 @@ void decompose_kernel(const void *const *in, value *out, value *boundary, value 
     struct assembly *const output = (struct assembly *)out;
     uint64_t listed = 0;
     value *const cells = output->cells;
-    uint8_t *const met = output->met;
-    uint64_t *const list = output->list;
+    uint64_t *const met = output->met;
+    uint64_t *const words = output->words;
     for (uint64_t at_i = task[0], end_i = task[1]; at_i < end_i; ++at_i) {
         const size_t i = coord_i[at_i];
         {
@@ -54,7 +54,11 @@ void decompose_kernel(const void *const *in, value *out, value *boundary, value 
                         const size_t k = coord2_k[at2_k];
                         {
                             const uint64_t cell = k;
-                            if (!met[cell]) { met[cell] = 1; list[listed++] = cell; }
+                            listed = 1;
+                            if (!(met[cell >> 6] >> (cell & 63) & 1)) {
+                                met[cell >> 6] |= (uint64_t)1 << (cell & 63);
+                                words[cell >> 12] |= (uint64_t)1 << (cell >> 6 & 63);
+                            }
                             cells[cell] += nonzero[at_j] * nonzero2[at2_k];
                         }
                     }

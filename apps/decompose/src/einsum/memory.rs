@@ -132,13 +132,14 @@ impl fmt::Display for EinsumForecast {
     }
 }
 
-/// Bytes of the dense workspaces of all threads: the value of each cell, whether it was met, and its place in the list.
+/// Bytes of the dense workspaces of all threads: the value of each cell, and the bitmap of those that were met.
 fn workspaces<V: Value>(pick: &Pick, threads: usize) -> u64 {
     let dense = pick.schedule.workspace == Some(Workspace::Dense);
     let orders = pick.schedule.nest.orders(pick.schedule.path.terms.len()).unwrap_or_default();
     let cells =
         orders.last().filter(|_| dense).map_or(0, |last| pick.problem.workspace_cells(last));
-    cells.saturating_mul((threads * (V::BYTES + 1 + 8)) as u64)
+    let one = cells.saturating_mul(V::BYTES as u64).saturating_add(cells.div_ceil(8));
+    one.saturating_mul(threads as u64)
 }
 
 /// Bytes of the dense operands; saturates.
