@@ -6,7 +6,7 @@
 //!
 //! Every kernel is searched ROUNDS times (9 unless given) on the given tree and, up to order 6, over all
 //! orders of the tree's levels on all threads.  Products of several sparse matrices are searched by every scheduler
-//! over all ways to store them.  The tensor is a description only: 100,000 non-zeros in
+//! over all ways to store them, and the form of the result is inferred.  The tensor is a description only: 100,000 non-zeros in
 //! extents of 100, 110, 120, ..., ranks of 16.
 
 use std::io::{self, Write};
@@ -18,7 +18,7 @@ use decompose_core::cost::Machine;
 use decompose_core::einsum::{Expr, Extents, IndexSet};
 use decompose_core::error::CoreError;
 use decompose_core::kernels::{self, mode_index};
-use decompose_core::schedule::{OutputForm, Pattern, Problem, SparseOperand};
+use decompose_core::schedule::{OutputForm, Pattern, Problem, SparseOperand, infer};
 
 const RANK: u64 = 16;
 const NNZ: u64 = 100_000;
@@ -36,11 +36,14 @@ const SINGLE: [&str; 10] = [
 ];
 
 /// Kernels of matrices, with how many of their first operands are sparse.
-const JOINED: [(&str, &str, usize); 7] = [
+const JOINED: [(&str, &str, usize); 10] = [
     ("spmv", "y(i) = A(i,j) * x(j)", 1),
     ("spmm", "C(i,r) = A(i,j) * B(j,r)", 1),
     ("sddmm", "S(i,j) = A(i,j) * U(i,r) * V(j,r)", 1),
     ("spmspm", "C(i,k) = A(i,j) * B(j,k)", 2),
+    ("gcn layer", "Y(i,r) = A(i,j) * H(j,k) * W(k,r)", 1),
+    ("attention", "Y(b,h,i,r) = A(b,h,i,j) * V(b,h,j,r)", 1),
+    ("linear layer", "Y(r,o) = W(o,i) * X(r,i)", 1),
     ("chain of two and a dense one", "D(i,r) = A(i,j) * B(j,k) * C(k,r)", 2),
     ("chain of three", "D(i,l) = A(i,j) * B(j,k) * C(k,l)", 3),
     ("chain of four", "E(i,m) = A(i,j) * B(j,k) * C(k,l) * D(l,m)", 4),
@@ -97,7 +100,8 @@ fn table(rounds: usize) -> Result<(), Box<dyn std::error::Error>> {
         for one in SCHEDULERS {
             let found = measure(rounds, || {
                 let limits = SearchLimits::default();
-                one.search_storages(&problem, &stored, Machine::here(), &limits).map(|_| ())
+                let found = one.search_storages(&problem, &stored, Machine::here(), &limits);
+                found.map(|_| drop(infer(&problem)))
             })?;
             let threads = rayon::current_num_threads();
             let what = format!("{} {name}", one.name());

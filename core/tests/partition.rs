@@ -7,14 +7,15 @@ use std::sync::Arc;
 use decompose_core::autoschedule::partition::{
     Base, Generated, Parameters, PartitionConfig, Target, templates,
 };
-use decompose_core::contract::{Contraction, Request, split_list, trees};
+use decompose_core::codegen::emit_c;
+use decompose_core::contract::{Contraction, Request, preview, split_list, trees};
 use decompose_core::cost::Family;
 use decompose_core::einsum::{Expr, oracle};
 use decompose_core::path::{Path, unfactorised};
 use decompose_core::runtime::Toolchain;
 use decompose_core::schedule::{Command, Problem, Schedule};
 use decompose_formats::synth::{Pattern, SynthConfig, Values, generate};
-use decompose_formats::{Coo, Csf, DenseTensor, Matrix, PatternCounts};
+use decompose_formats::{Coo, Csf, DenseTensor, Matrix, PatternCounts, Value};
 use ndarray::IxDyn;
 use rayon::ThreadPoolBuilder;
 
@@ -95,8 +96,8 @@ fn all(kernel: &Kernel, path: &Path) -> (Vec<Generated>, usize) {
     let parameters = Parameters { factors: vec![3, 8], ..Parameters::cpu() };
     let mut generated = Vec::new();
     let mut refused = 0;
-    for (_, templates) in templates(&base.space(), &config, Target::Cpu, &parameters) {
-        for (template, settings) in templates {
+    for split in templates(&base.space(), &config, Target::Cpu, &parameters) {
+        for (template, settings) in split.templates {
             for setting in settings {
                 match base.generate(&template, &setting) {
                     Ok(one) => generated.push(one),
@@ -160,4 +161,53 @@ fn all_schedules_of_mttkrp_are_right() {
     let (generated, refused) = all(&kernel, &path);
     assert_eq!((generated.len(), refused), (90, 69));
     check_all(&kernel, &generated, 12);
+}
+
+/// Computes `y(i) = A(i,j) * B(i,j) * w(i)` with vectors over the non-zeros of a row, and the definition in f64.
+fn gathered<V: Value>() -> Vec<(f64, f64)> {
+    let expr: Expr = "y(i) = A(i,j) * B(i,j) * w(i)".parse().expect("an expression");
+    let config = SynthConfig {
+        extents: vec![40, 300],
+        nnz: 3_000,
+        pattern: Pattern::Uniform,
+        values: Values::Uniform { low: 0.5, high: 1.5 },
+        seed: 8,
+    };
+    let sparse = generate::<V>(&config).expect("a tensor");
+    let shapes = [vec![], vec![40, 300], vec![40]];
+    let request = Request::new(expr.clone(), 0, &PatternCounts::of(&sparse), &shapes);
+    let problem = request.expect("a request").problem_on(&[]);
+    let text =
+        "path A*B*w\nnest i{ j{ T1 } }\nlayout i j\nparallel i position owner\nvectorize j\n";
+    let schedule = Schedule::parse(text, &expr).expect("a schedule");
+    let code = emit_c(&preview(&problem, &schedule).expect("a program"));
+    assert!(code.contains("__builtin_ia32_gather"), "{code}");
+    let number = |at: usize| V::from_f64(((at * 7919 + 13) % 101) as f64 / 101.0);
+    let b = DenseTensor::from_shape_fn(IxDyn(&[40, 300]), |at| number(at[0] * 300 + at[1]));
+    let w = DenseTensor::from_shape_fn(IxDyn(&[40]), |at| number(at[0] + 5));
+    let mut want = vec![0.0_f64; 40];
+    for at in 0..sparse.nnz() {
+        let [i, j] = [0, 1].map(|mode| sparse.coords(mode).get(at) as usize);
+        want[i] += sparse.values()[at].to_f64() * b[[i, j]].to_f64() * w[[i]].to_f64();
+    }
+    let tree = Arc::new(Csf::build(sparse, &trees(&problem)[0].order).expect("a tree"));
+    let (_folder, toolchain) = native();
+    let built = Contraction::build(&problem, &schedule, tree, &toolchain);
+    let mut built = built.expect("a kernel");
+    let packed = [built.pack(0, &b).expect("packed"), built.pack(1, &w).expect("packed")];
+    let mut output = built.output().expect("memory");
+    built.run(&packed.iter().collect::<Vec<_>>(), &mut output).expect("a result");
+    let got = built.dense(&output).expect("a dense result");
+    got.iter().map(|got| got.to_f64()).zip(want).collect()
+}
+
+#[test]
+fn vectors_over_nodes_gather_elements() {
+    for (got, want) in gathered::<f64>() {
+        assert!((got - want).abs() <= TOLERANCE * want.abs().max(1.0), "{got}, {want}");
+    }
+    // A hundred terms, each rounded with a unit of 6e-8.
+    for (got, want) in gathered::<f32>() {
+        assert!((got - want).abs() <= 1e-5 * want.abs().max(1.0), "{got}, {want}");
+    }
 }

@@ -6,7 +6,7 @@
 //! disturbed run.
 //!
 //! ```text
-//! rounds      = ceil(log2 k)                                          after the pilot
+//! rounds      = ceil(log2 k), 2 for k = 1                             after the pilot
 //! repetitions = (budget - pilot) / rounds / sum of the seconds of those left,   at least 1
 //! ```
 //!
@@ -141,7 +141,11 @@ pub fn successive_halving_until<E>(
     }
     let untimed = |candidate| Timing { candidate, seconds: None, repetitions: 0, rounds: 0 };
     let mut ranking: Vec<Timing> = (0..candidates).map(untimed).collect();
-    let all_rounds = candidates.next_power_of_two().trailing_zeros().max(1);
+    // A single candidate takes half of the time.
+    let all_rounds = match candidates {
+        1 => 2,
+        _ => candidates.next_power_of_two().trailing_zeros(),
+    };
     let mut round_seconds = config.budget_seconds;
     let (mut left, mut rounds, mut spent) = (candidates, 0, 0.0);
     let stop = 'rounds: loop {
@@ -169,7 +173,8 @@ pub fn successive_halving_until<E>(
         if rounds == 1 {
             round_seconds = (config.budget_seconds - spent).max(0.0) / f64::from(all_rounds);
         }
-        if left <= 1 {
+        // Of a single candidate one run says little.
+        if left == 0 || left == 1 && (rounds > 1 || candidates > 1) {
             break HalvingStop::OneLeft;
         }
     };
@@ -249,6 +254,8 @@ mod tests {
         let (report, log) = measure(&[2.0], 1.0);
         assert_eq!((order(&report), log), (vec![0], vec![(0, 1)]));
         assert_eq!(report.ranking[0].seconds, Some(2.0));
+        let (report, log) = measure(&[0.125], 1.0);
+        assert_eq!((report.stop, log), (HalvingStop::OneLeft, vec![(0, 1), (0, 3)]));
         let none = successive_halving(0, &HalvingConfig::default(), |_, _| Ok::<f64, ()>(1.0));
         assert_eq!(none, Ok(None));
     }

@@ -7,17 +7,18 @@ use std::time::Instant;
 
 use decompose_formats::mix::mix;
 use decompose_formats::{Coo, Csf, Matrix, Value};
+use rayon::prelude::*;
 
 use crate::autoschedule::partition::{
     BanditConfig, BanditReport, Generated, Listing, Point, exhaustive, thompson,
 };
 use crate::autoschedule::{HalvingConfig, HalvingReport, successive_halving_until};
-use crate::contract::Contraction;
 use crate::contract::planned::trees as trees_of;
 use crate::contract::split::split_list;
+use crate::contract::{Contraction, preview};
 use crate::error::CoreError;
 use crate::lower::{Array, Program};
-use crate::runtime::Toolchain;
+use crate::runtime::{Kernel, Toolchain, with_spin_wait};
 use crate::schedule::{Problem, Schedule, SparseOperand, SplitIndex};
 use crate::sweep::TreeLayout;
 
@@ -68,7 +69,7 @@ pub fn race<V: Value>(
     entrants: &[Entrant<'_>],
     toolchain: &Toolchain,
     config: &HalvingConfig,
-    stopped: &dyn Fn() -> bool,
+    stopped: &(dyn Fn() -> bool + Sync),
 ) -> Result<RaceReport, CoreError> {
     let none = || CoreError::Internal("a race without candidates".into());
     let trees = RaceTrees::build(tensors, entrants)?;
@@ -90,7 +91,7 @@ pub fn race<V: Value>(
 fn timed<V: Value>(
     build: impl FnOnce() -> Result<Contraction<V>, CoreError>,
     repetitions: usize,
-    stopped: &dyn Fn() -> bool,
+    stopped: &(dyn Fn() -> bool + Sync),
     runs: &mut Vec<f64>,
 ) -> Result<f64, CoreError> {
     let ready = build().and_then(|built| {
@@ -109,19 +110,22 @@ fn timed<V: Value>(
         true => contraction.assemble(&dense, u64::MAX).map(|_| ()),
         false => contraction.run(&dense, &mut output),
     };
-    run()?;
-    let mut all = 0.0;
-    for run_of in 0..repetitions {
-        if run_of > 0 && stopped() {
-            return Ok(all * repetitions as f64 / run_of as f64);
-        }
-        let start = Instant::now();
+    // A thread that is no worker waits for one in each run.
+    with_spin_wait(|| {
         run()?;
-        let seconds = start.elapsed().as_secs_f64();
-        runs.push(seconds);
-        all += seconds;
-    }
-    Ok(all)
+        let mut all = 0.0;
+        for run_of in 0..repetitions {
+            if run_of > 0 && stopped() {
+                return Ok(all * repetitions as f64 / run_of as f64);
+            }
+            let start = Instant::now();
+            run()?;
+            let seconds = start.elapsed().as_secs_f64();
+            runs.push(seconds);
+            all += seconds;
+        }
+        Ok(all)
+    })
 }
 
 /// What a search over the templates of a listing measured.
@@ -162,7 +166,7 @@ pub fn sample<V: Value>(
     listing: &Listing,
     toolchain: &Toolchain,
     (config, sampling): (&BanditConfig, Sampling),
-    stopped: &dyn Fn() -> bool,
+    stopped: &(dyn Fn() -> bool + Sync),
 ) -> Result<Sampled, CoreError> {
     let (arms, listed) = listing.arms();
     let mut trees = RaceTrees(BTreeMap::new());
@@ -181,9 +185,24 @@ pub fn sample<V: Value>(
     };
     let report = match sampling {
         Sampling::Thompson => thompson(&arms, config, &mut measure)?,
-        Sampling::Exhaustive => exhaustive(&arms, config, &mut measure)?,
+        Sampling::Exhaustive => {
+            compile_all(listing, toolchain, stopped);
+            exhaustive(&arms, config, &mut measure)?
+        }
     };
     Ok(Sampled { report, runs })
+}
+
+/// Compiles all schedules on all threads, so that they are found compiled when they are measured.
+///
+/// Those that fail here fail again, and are told of, there.
+fn compile_all(listing: &Listing, toolchain: &Toolchain, stopped: &(dyn Fn() -> bool + Sync)) {
+    let all: Vec<&Generated> = listing.schedules().map(|one| &one.generated).collect();
+    all.into_par_iter().filter(|_| !stopped()).for_each(|Generated { problem, schedule }| {
+        if let Ok(program) = preview(problem, schedule) {
+            drop(Kernel::new(program, toolchain));
+        }
+    });
 }
 
 /// The least median of those that reached the last round.

@@ -67,6 +67,10 @@ pub(crate) struct PartitionArgs {
     /// Decides which schedules are tried.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) sampling_seed: u64,
+    /// Draw the space of schedules, what trimming leaves of it, and with --measure the times: FILE-space, FILE-trimming,
+    /// FILE-times.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) plot_templates: Option<PathBuf>,
 }
 
 /// What the stages of `--scheduler sparseauto` are asked, and what is told of them.

@@ -15,6 +15,9 @@ use crate::schedule::frontier::Compared;
 use crate::schedule::outline::{nest_figure, network_figure};
 use crate::schedule::table;
 
+/// The figures of a search over templates.
+pub(crate) const TEMPLATES: [&str; 3] = ["space", "trimming", "times"];
+
 /// From so many operands on a product has a tree of contractions, which is drawn.
 const NETWORK: usize = 3;
 
@@ -22,7 +25,14 @@ const NETWORK: usize = 3;
 pub(crate) fn check(args: &ScheduleArgs) -> Result<(), Failure> {
     let overwrite = if args.output.overwrite { Overwrite::Replace } else { Overwrite::Refuse };
     let shown = args.output.plot.iter().chain(&args.output.plot_race);
-    for file in shown.chain(&args.frontier.plot_frontier) {
+    let single = shown.chain(&args.frontier.plot_frontier).cloned();
+    let of_templates = args.partition.plot_templates.iter();
+    let of_templates = of_templates.flat_map(|file| TEMPLATES.map(|kind| (file, kind)));
+    let mut all: Vec<PathBuf> = single.collect();
+    for (file, kind) in of_templates {
+        all.push(beside(file, kind)?);
+    }
+    for file in &all {
         let (folder, stem) = place(file)?;
         if !folder.is_dir() {
             let (file, folder) = (file.display(), folder.display());
@@ -46,12 +56,8 @@ pub(crate) fn draw(
     screen: &Screen,
 ) -> Done {
     let mut done = Done::Complete;
-    let mut tell = |drawn: Result<Vec<PathBuf>, Failure>| match drawn {
-        Ok(files) => {
-            files.iter().for_each(|path| screen.line(format!("figure   {}", path.display())));
-        }
-        Err(failure) => {
-            screen.warn(format!("a figure is missing: {}", failure.message()));
+    let mut tell = |drawn| {
+        if told(drawn, screen) == Done::Partly {
             done = Done::Partly;
         }
     };
@@ -75,7 +81,46 @@ pub(crate) fn draw(
     done
 }
 
-fn save(figure: &impl Figure, file: &Path) -> Result<Vec<PathBuf>, Failure> {
+/// Draws the figures of a search over templates, and names their files.
+pub(crate) fn draw_templates(
+    file: &Path,
+    figures: &[(&str, &dyn Figure)],
+    screen: &Screen,
+) -> Done {
+    let mut done = Done::Complete;
+    for &(kind, figure) in figures {
+        let drawn = beside(file, kind).and_then(|path| {
+            let (folder, stem) = place(&path)?;
+            Ok(decompose_plot::save(figure, &folder, &stem)?)
+        });
+        if told(drawn, screen) == Done::Partly {
+            done = Done::Partly;
+        }
+    }
+    done
+}
+
+/// Names the files of a figure, or tells that it is missing.
+fn told(drawn: Result<Vec<PathBuf>, Failure>, screen: &Screen) -> Done {
+    match drawn {
+        Ok(files) => {
+            files.iter().for_each(|path| screen.line(format!("figure   {}", path.display())));
+            Done::Complete
+        }
+        Err(failure) => {
+            screen.warn(format!("a figure is missing: {}", failure.message()));
+            Done::Partly
+        }
+    }
+}
+
+/// Returns the file of one of the figures of templates.
+fn beside(file: &Path, kind: &str) -> Result<PathBuf, Failure> {
+    let (folder, stem) = place(file)?;
+    Ok(folder.join(format!("{stem}-{kind}")))
+}
+
+fn save(figure: &(impl Figure + ?Sized), file: &Path) -> Result<Vec<PathBuf>, Failure> {
     let (folder, stem) = place(file)?;
     Ok(decompose_plot::save(figure, &folder, &stem)?)
 }

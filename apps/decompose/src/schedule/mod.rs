@@ -15,6 +15,7 @@ mod outline;
 mod partition;
 mod system;
 pub(crate) mod table;
+mod template_figures;
 
 use decompose_common::interrupt;
 use decompose_common::machine::hardware_threads;
@@ -160,9 +161,19 @@ fn by_templates<V: Value>(
         );
         plan = templates.measure(args, &input.tensors, chooser, screen)?;
     }
-    let drawn = figures::draw(args, (&plan, plan.choice()), None, screen);
+    let mut drawn = figures::draw(args, (&plan, plan.choice()), None, screen);
+    if let Some(file) = &args.partition.plot_templates {
+        if templates.draw(&input.request.expr.to_string(), file, screen) == Done::Partly {
+            drawn = Done::Partly;
+        }
+    }
     match args.partition.templates {
         true => stdout::line(templates.table().trim_end())?,
+        false if args.output.json => {
+            let mut object = json::plan(input, &plan, threads)?;
+            object["templates"] = templates.json();
+            stdout::json(&object)?;
+        }
         false => tell(args, input, (&plan, None), threads)?,
     }
     Ok(if interrupt::requested() { Done::Interrupted } else { drawn })

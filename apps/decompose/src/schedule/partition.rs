@@ -1,25 +1,31 @@
 //! `--scheduler partition`: templates listed, picked by hand, and searched by measuring.
 
-use std::collections::BTreeMap;
+use std::path::Path;
 
 use decompose_common::interrupt;
 use decompose_common::progress::Screen;
-use decompose_core::autoschedule::SearchLimits;
-use decompose_core::autoschedule::partition::{BanditConfig, Listed, Listing, Point};
-use decompose_core::contract::{RaceReport, RaceTime, Sampling, sample};
+use decompose_core::autoschedule::partition::{
+    BanditConfig, Listed, ListedTemplate, Listing, Point,
+};
+use decompose_core::autoschedule::{HalvingConfig, SearchLimits};
+use decompose_core::contract::{Choices, RaceReport, RaceTime, Sampling, sample};
 use decompose_core::runtime::Toolchain;
 use decompose_formats::{Coo, Value, counted};
+use decompose_plot::Figure;
+use serde_json::{Value as Json, json};
 
+use crate::cli::Done;
 use crate::failure::Failure;
 use crate::schedule::args::{PartitionArgs, ScheduleArgs, Search, SearchArgs};
 use crate::schedule::choose::{Chooser, How, Selection};
+use crate::schedule::figures::{self, TEMPLATES};
 use crate::schedule::measure::{check_memory, compiler};
+use crate::schedule::template_figures::{self, Measured};
 
 /// The templates of a request, with what was measured.
 pub(crate) struct Templates {
     listing: Listing,
-    /// The measured seconds of the best schedule of each template, by its place.
-    measured: BTreeMap<usize, f64>,
+    measured: Measured,
 }
 
 /// Tells whether the templates are searched.
@@ -29,9 +35,14 @@ pub(crate) fn is_asked(args: &SearchArgs) -> bool {
 
 /// Refuses options of templates for another scheduler.
 pub(crate) fn check(args: &PartitionArgs, search: &SearchArgs) -> Result<(), Failure> {
-    let asked = args.templates || args.take.is_some() || args.exhaustive || args.sampling_seed != 0;
+    let asked = args.templates
+        || args.take.is_some()
+        || args.exhaustive
+        || args.sampling_seed != 0
+        || args.plot_templates.is_some();
     if asked && !is_asked(search) {
-        let why = "--templates, --take, --exhaustive and --sampling-seed are options of partition templates";
+        let why = "--templates, --take, --exhaustive, --sampling-seed and --plot-templates are options of partition \
+                   templates";
         return Err(Failure::input(why).help("add --scheduler partition"));
     }
     Ok(())
@@ -67,7 +78,7 @@ impl Templates {
         for (why, count) in &listing.refused {
             screen.line(format!("         {count} not generated: {why}"));
         }
-        Ok((Templates { listing, measured: BTreeMap::new() }, selection))
+        Ok((Templates { listing, measured: Measured::new() }, selection))
     }
 
     /// Measures the schedules: what ran stands in the selection, the fastest of the last round first.
@@ -83,13 +94,17 @@ impl Templates {
         let config = BanditConfig {
             seed: args.partition.sampling_seed,
             budget_seconds: args.budget,
+            // Schedules near the fastest differ by less than two runs of one do.
+            last: HalvingConfig { budget_seconds: args.budget / 2.0, ..HalvingConfig::default() },
             ..BanditConfig::default()
         };
         let how = match args.partition.exhaustive {
             true => Sampling::Exhaustive,
             false => Sampling::Thompson,
         };
-        let toolchain = Toolchain::Native(compiler()?);
+        let compiler = compiler()?;
+        let choices = Choices::within(compiler.cache().folder());
+        let toolchain = Toolchain::Native(compiler);
         let stopped = &interrupt::requested;
         let run = || sample(tensors, &self.listing, &toolchain, (&config, how), stopped);
         let (sampled, seconds) = screen.phase("measure", run);
@@ -112,36 +127,70 @@ impl Templates {
             points.iter().map(|&point| sampled.time(point)).collect();
         let (_, listed) = self.listing.arms();
         let mut plan = chooser.of_listing(points.iter().map(|&point| listed(point)).collect());
-        self.measured = self.best_of_templates(&points, &times);
+        let first = self.first_templates();
+        for (point, time) in points.iter().zip(&times) {
+            let place = first[point.split] + point.template;
+            self.measured.extend(time.map(|time| ((place, point.setting), time)));
+        }
+        // What was taken by hand is not the best of all.
+        let whole = args.partition.take.is_none() && !interrupt::requested();
+        if let Some(time) = times.first().copied().flatten().filter(|_| whole) {
+            match chooser.keep(&choices, plan.choice(), time.median_seconds) {
+                Ok(path) => screen.line(format!("keep     {}", path.display())),
+                Err(error) => screen.warn(format!("the choice cannot be kept: {error}")),
+            }
+        }
         plan.how = How::Measured(Box::new(RaceReport { times, winner: 0, halving }));
         Ok(plan)
     }
 
-    /// The least median of each template, by its place.
-    fn best_of_templates(
-        &self,
-        points: &[Point],
-        times: &[Option<RaceTime>],
-    ) -> BTreeMap<usize, f64> {
-        let mut first: Vec<usize> = Vec::new();
-        for (at, template) in self.listing.templates.iter().enumerate() {
-            let before = at.checked_sub(1).map(|at| self.listing.templates[at].split);
-            if before != Some(template.split) {
-                first.push(at);
-            }
-        }
-        let mut best = BTreeMap::new();
-        for (point, time) in points.iter().zip(times) {
-            let Some(time) = time else { continue };
-            let place = first[point.split] + point.template;
-            let least = best.entry(place).or_insert(f64::INFINITY);
-            *least = f64::min(*least, time.median_seconds);
-        }
-        best
+    /// Returns the place of the first template of each split schedule that has some.
+    fn first_templates(&self) -> Vec<usize> {
+        let templates = &self.listing.templates;
+        let first = |&at: &usize| at == 0 || templates[at - 1].split != templates[at].split;
+        (0..templates.len()).filter(first).collect()
+    }
+
+    /// Draws the space of schedules, what trimming leaves of it, and the times of what was measured.
+    pub(crate) fn draw(&self, title: &str, file: &Path, screen: &Screen) -> Done {
+        let space = template_figures::space(title, &self.listing, &self.measured);
+        let trimming = template_figures::trimming(title, &self.listing);
+        let times = template_figures::times(title, &self.listing, &self.measured);
+        let all: [&dyn Figure; 3] = [&space, &trimming, &times];
+        let drawn = if self.measured.is_empty() { 2 } else { 3 };
+        let all: Vec<_> = TEMPLATES.into_iter().zip(all).take(drawn).collect();
+        figures::draw_templates(file, &all, screen)
+    }
+
+    /// Returns all templates with their schedules, for programs.
+    pub(crate) fn json(&self) -> Json {
+        let schedule = |place: usize, (setting, listed): (usize, &Listed)| {
+            let time = self.measured.get(&(place, setting));
+            json!({
+                "factors": listed.setting.factors,
+                "predicted_seconds": listed.seconds,
+                "measured_seconds": time.map(|time| time.median_seconds),
+                "runs": time.map(|time| time.runs),
+            })
+        };
+        let template = |(place, one): (usize, &ListedTemplate)| {
+            let schedules = one.schedules.iter().enumerate().map(|two| schedule(place, two));
+            json!({
+                "number": one.number,
+                "split": one.split + 1,
+                "template": one.template.to_string(),
+                "schedules": schedules.collect::<Vec<_>>(),
+            })
+        };
+        self.listing.templates.iter().enumerate().map(template).collect()
     }
 
     /// Returns the table of templates.
     pub(crate) fn table(&self) -> String {
-        self.listing.table(|place| self.measured.get(&place).copied()).to_string()
+        let best = |place: usize| {
+            let own = self.measured.range((place, 0)..(place + 1, 0));
+            own.map(|(_, time)| time.median_seconds).reduce(f64::min)
+        };
+        self.listing.table(best).to_string()
     }
 }

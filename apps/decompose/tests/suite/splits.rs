@@ -156,14 +156,32 @@ fn templates_are_measured_by_sampling() {
         "ttv:3:1 {} --scheduler partition --take 1-4 --measure --budget 0.2 --threads 2",
         sun()
     );
-    let (text, said) = schedule(dir.path(), &format!("{words} --json --plot-race race.svg"));
-    assert!(said.contains("measured in"), "{said}");
-    assert_eq!(names(dir.path()), ["race.png", "race.svg"]);
+    let plots = "--plot-race race.svg --plot-templates t.png";
+    let (text, said) = schedule(dir.path(), &format!("{words} --json {plots}"));
+    assert!(said.contains("measured in") && !said.contains("keep "), "{said}");
+    let figures = ["race", "t-space", "t-times", "t-trimming"];
+    let files = figures.map(|name| [format!("{name}.png"), format!("{name}.svg")]);
+    assert_eq!(names(dir.path()), files.concat());
     let json: Json = serde_json::from_str(&text).unwrap();
     assert_eq!(json["choice"]["how"], "measured");
+    let templates = json["templates"].as_array().unwrap();
+    let schedules = templates.iter().flat_map(|one| one["schedules"].as_array().unwrap());
+    let timed = schedules.filter(|one| one["measured_seconds"].is_f64()).count();
     let measured = json["candidates"].as_array().unwrap();
+    assert_eq!((templates.len(), timed), (4, measured.len()));
     assert!(measured.iter().all(|one| one["measured_seconds"].as_f64().unwrap() > 0.0));
     let (table, _) = schedule(dir.path(), &format!("{words} --templates --exhaustive"));
     let measured = |row: &str| row.split_whitespace().nth(4).is_some_and(|word| word != "-");
     assert!(table.lines().skip(1).all(measured), "{table}");
+}
+
+#[test]
+fn the_fastest_of_all_templates_is_kept() {
+    let dir = tempfile::tempdir().unwrap();
+    let words = format!("ttv:3:1 {} --threads 2", sun());
+    let partition = format!("{words} --scheduler partition --measure --budget 0.1 --emit nest");
+    let (chosen, said) = schedule(dir.path(), &partition);
+    assert!(said.contains("keep "), "{said}");
+    let (kept, _) = schedule(dir.path(), &format!("{words} --scheduler measured --emit nest"));
+    assert_eq!(kept, chosen);
 }

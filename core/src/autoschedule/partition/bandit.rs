@@ -273,8 +273,11 @@ impl Log {
     }
 }
 
-/// The spread of times before any is known: schedules differ by a factor of e.
+/// The spread of times before any is known, without predictions: schedules differ by a factor of e.
 const FIRST_VARIANCE: f64 = 1.0;
+
+/// The spread of times beside predictions: these are off by a third.
+const PREDICTED_VARIANCE: f64 = 0.1;
 
 /// The spread of what a value of a factor adds to a time, before any is known.
 const FACTOR_VARIANCE: f64 = 0.1;
@@ -283,6 +286,8 @@ const FACTOR_VARIANCE: f64 = 0.1;
 struct Sampler<'a> {
     arms: &'a Arms,
     random: Random,
+    /// How far a time may be from what is expected of it.
+    first_variance: f64,
     /// On all times.
     all: Belief,
     splits: Vec<SplitBeliefs>,
@@ -307,12 +312,15 @@ impl Sampler<'_> {
             left: templates.iter().map(|settings| (0..settings.len()).collect()).collect(),
         };
         let splits = arms.splits.iter().map(split).collect();
-        Sampler { arms, random: Random::new(seed), all: Belief::default(), splits }
+        let predicted = arms.points().any(|point| arms.arm(point).predicted.is_some());
+        let first_variance = if predicted { PREDICTED_VARIANCE } else { FIRST_VARIANCE };
+        let all = Belief::default();
+        Sampler { arms, random: Random::new(seed), first_variance, all, splits }
     }
 
     /// Draws a schedule that was not measured; `None` if all were.
     fn choose(&mut self) -> Option<Point> {
-        let first = Normal { mean: 0.0, variance: FIRST_VARIANCE };
+        let first = Normal { mean: 0.0, variance: self.first_variance };
         // A split schedule without measurements is like the others.
         let prior = self.all.after(first);
         let (arms, random) = (self.arms, &mut self.random);

@@ -8,7 +8,7 @@ use decompose_formats::mix::mix;
 use crate::autoschedule::partition::bandit::{
     Arm, Arms, BanditConfig, BanditReport, BanditStop, Point, exhaustive, thompson,
 };
-use crate::autoschedule::partition::templates::templates;
+use crate::autoschedule::partition::templates::{SplitTemplates, WithSettings, templates};
 use crate::autoschedule::partition::{IterationSpace, Parameters, PartitionConfig, Target};
 
 /// Made-up times of schedules.
@@ -33,11 +33,11 @@ fn spmm(splits: usize) -> Arms {
         &Parameters::cpu(),
     );
     let arm = |factors: &Vec<u64>| Arm { values: factors.clone(), predicted: None };
-    let of = |(_, templates): &(_, Vec<(_, Vec<crate::autoschedule::partition::Setting>)>)| {
-        let arms = |(_, settings): &(_, Vec<crate::autoschedule::partition::Setting>)| {
+    let of = |own: &SplitTemplates| {
+        let arms = |(_, settings): &WithSettings| {
             settings.iter().map(|setting| arm(&setting.factors)).collect()
         };
-        templates.iter().map(arms).collect()
+        own.templates.iter().map(arms).collect()
     };
     Arms { splits: all.iter().take(splits).map(of).collect() }
 }

@@ -8,8 +8,10 @@ use crate::autoschedule::partition::cuts::{PartitionConfig, split_schedules};
 use crate::autoschedule::partition::generated::{Base, Generated};
 use crate::autoschedule::partition::mapping::Target;
 use crate::autoschedule::partition::parameters::{Parameters, Setting, Sizes};
+use crate::autoschedule::partition::split_schedule::SplitSchedule;
 use crate::autoschedule::partition::table::{Row, TemplateTable};
 use crate::autoschedule::partition::templates::{Template, templates};
+use crate::autoschedule::partition::trimming::Trimmed;
 use crate::autoschedule::paths::no_schedule;
 use crate::autoschedule::{
     Breadth, Candidate, LevelOrder, OrdersFound, Scheduler, SearchLimits, SearchOutcome,
@@ -49,9 +51,22 @@ pub struct ListedTemplate {
     pub schedules: Vec<Listed>,
 }
 
+/// A split schedule of a listing.
+#[derive(Clone, Debug)]
+pub struct ListedSplit {
+    /// The split schedule.
+    pub split: SplitSchedule,
+    /// What the trimming passes leave of its mappings.
+    pub trimmed: Trimmed,
+    /// Templates with a legal setting; not all of them are generated.
+    pub legal: usize,
+}
+
 /// All templates of a problem that are generated.
 #[derive(Clone, Debug, Default)]
 pub struct Listing {
+    /// The split schedules; templates name them by their places.
+    pub splits: Vec<ListedSplit>,
     /// The templates, split schedule by split schedule.
     pub templates: Vec<ListedTemplate>,
     /// Schedules that are not generated, by the reason.
@@ -66,7 +81,7 @@ impl Listing {
     /// Lists the schedules of `problem`, its operands stored as there, computed in the products of the default scheduler's
     /// choice.  Of more than `limits` allow, every so manieth is priced.
     pub fn of(problem: &Problem, machine: &Machine, limits: &SearchLimits) -> Listing {
-        let (path, breadth) = path(problem, machine, limits);
+        let (path, breadth) = path(problem, machine);
         let base = Base { problem, path: &path, machine };
         let sizes = Sizes { machine, value_bytes: problem.value_bytes as u64 };
         let space = base.space();
@@ -77,15 +92,17 @@ impl Listing {
         let config = PartitionConfig { most_loops: MOST_LOOPS, ..PartitionConfig::default() };
         let all = templates(&space, &config, Target::Cpu, &parameters);
         let count: usize =
-            all.iter().flat_map(|(_, own)| own).map(|(_, settings)| settings.len()).sum();
+            all.iter().flat_map(|own| &own.templates).map(|(_, settings)| settings.len()).sum();
         let most = (limits.max_work / SearchLimits::NEST_CHOICES).max(1) as usize;
         let step = count.div_ceil(most).max(1);
         let left_out = split_schedules(&space, &PartitionConfig::default()).len() > all.len();
         let mut listing =
             Listing { cut: left_out || step > 1, breadth: Some(breadth), ..Listing::default() };
         let mut settings_seen = 0;
-        for (split, (_, own)) in all.into_iter().enumerate() {
-            for (template, settings) in own {
+        for (split, own) in all.into_iter().enumerate() {
+            let legal = own.templates.len();
+            listing.splits.push(ListedSplit { split: own.split, trimmed: own.trimmed, legal });
+            for (template, settings) in own.templates {
                 let mut schedules = Vec::new();
                 for setting in settings {
                     settings_seen += 1;
@@ -113,7 +130,7 @@ impl Listing {
         machine: &Machine,
         limits: &SearchLimits,
     ) -> Result<Listing, CoreError> {
-        let whole = SearchLimits { tiles: false, ..*limits };
+        let whole = SearchLimits { tiles: false, ..SearchLimits::default() };
         let found = default_scheduler().search_storages(problem, storages, machine, &whole)?;
         let best = found.candidates.first().ok_or_else(|| no_schedule(problem))?;
         Ok(Listing::of(&best.problem(problem), machine, limits))
@@ -195,8 +212,8 @@ impl Listing {
 }
 
 /// The products of the default scheduler's choice, or a single one, and the paths among which they were chosen.
-fn path(problem: &Problem, machine: &Machine, limits: &SearchLimits) -> (Path, Breadth) {
-    let found = default_scheduler().search_within(problem, machine, limits).ok();
+fn path(problem: &Problem, machine: &Machine) -> (Path, Breadth) {
+    let found = default_scheduler().search(problem, machine).ok();
     let chosen = found.and_then(|found| {
         let best = found.candidates.into_iter().next()?;
         Some((best.schedule.path, found.report.breadth))

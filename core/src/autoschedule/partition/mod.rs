@@ -58,7 +58,7 @@ pub use gpu_passes::{
     one_loop_at_each_level, some_setting_is_legal,
 };
 pub(in crate::autoschedule) use listing::Partition;
-pub use listing::{Listed, ListedTemplate, Listing};
+pub use listing::{Listed, ListedSplit, ListedTemplate, Listing};
 pub use mapping::{
     Choices, LoopId, LoopSet, Mapping, Spread, Target, Units, for_each_mapping, naive,
 };
@@ -68,5 +68,5 @@ pub use space::{IterationSpace, LevelFormat, StoredLevel, StoredTensor};
 pub use split_schedule::{Group, Loop, Notation, SplitSchedule};
 pub use strategies::{Chunks, Command, Known, Part, Strategy};
 pub use table::{Row, TemplateTable};
-pub use templates::{Counted, Template, WithSettings, count, templates};
+pub use templates::{Counted, SplitTemplates, Template, WithSettings, count, templates};
 pub use trimming::{Pass, PositionLoops, Scene, Trimmed, trim};

@@ -130,6 +130,17 @@ fn passes(target: Target) -> &'static [Pass] {
 /// A template with its legal settings.
 pub type WithSettings = (Template, Vec<Setting>);
 
+/// The templates of a split schedule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SplitTemplates {
+    /// The split schedule.
+    pub split: SplitSchedule,
+    /// What the trimming passes leave of its mappings.
+    pub trimmed: Trimmed,
+    /// The templates with a legal setting.
+    pub templates: Vec<WithSettings>,
+}
+
 /// Returns the templates of each split schedule of `space` with their legal settings.
 ///
 /// Templates without a legal setting are left out.
@@ -138,17 +149,17 @@ pub fn templates(
     config: &PartitionConfig,
     target: Target,
     parameters: &Parameters,
-) -> Vec<(SplitSchedule, Vec<WithSettings>)> {
+) -> Vec<SplitTemplates> {
     let of = |split: SplitSchedule| {
         let scene = Scene::new(&split, parameters);
-        let kept = trim(&scene, target, Choices::One, passes(target)).kept;
-        let with = |mapping: Mapping| {
-            let settings = settings(&split, &mapping, parameters);
-            (Template { split: split.clone(), mapping }, settings)
+        let trimmed = trim(&scene, target, Choices::One, passes(target));
+        let with = |mapping: &Mapping| {
+            let settings = settings(&split, mapping, parameters);
+            (Template { split: split.clone(), mapping: mapping.clone() }, settings)
         };
-        let templates = kept.into_iter().map(with).filter(|(_, settings)| !settings.is_empty());
+        let templates = trimmed.kept.iter().map(with).filter(|(_, settings)| !settings.is_empty());
         let templates = templates.collect();
-        (split, templates)
+        SplitTemplates { split, trimmed, templates }
     };
     split_schedules(space, config).into_iter().map(of).collect()
 }
@@ -266,7 +277,7 @@ mod tests {
         let parameters = Parameters::cpu();
         let all = templates(&space, &PartitionConfig::default(), Target::Cpu, &parameters);
         let texts: Vec<String> =
-            all.iter().flat_map(|(_, own)| own).map(|(one, _)| one.to_string()).collect();
+            all.iter().flat_map(|own| &own.templates).map(|(one, _)| one.to_string()).collect();
         assert_eq!(texts[0], ".reorder({i, j}).parallelize(i, CPUThread)");
         // The one that the source tuned by hand.
         let tuned = ".split(i, x0, x1, K0).reorder({x0, x1, j}).parallelize(x0, CPUThread)";
