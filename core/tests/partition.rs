@@ -176,7 +176,8 @@ fn gathered<V: Value>() -> Vec<(f64, f64)> {
     let sparse = generate::<V>(&config).expect("a tensor");
     let shapes = [vec![], vec![40, 300], vec![40]];
     let request = Request::new(expr.clone(), 0, &PatternCounts::of(&sparse), &shapes);
-    let problem = request.expect("a request").problem_on(&[]);
+    let mut problem = request.expect("a request").problem_on(&[]);
+    problem.value_bytes = V::BYTES;
     let text =
         "path A*B*w\nnest i{ j{ T1 } }\nlayout i j\nparallel i position owner\nvectorize j\n";
     let schedule = Schedule::parse(text, &expr).expect("a schedule");

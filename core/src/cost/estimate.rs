@@ -62,8 +62,8 @@ fn scalar_seconds(problem: &Problem, order: &[Index], machine: &Machine) -> f64 
 /// A sum of so many products fills a vector of them.
 const VECTOR_SUM: f64 = 8.0;
 
-/// Returns the share of [`Machine::scalar_pair`] that a product of a sum over the nodes of a level takes: in one sum after the
-/// other, in several side by side, and in vectors that are gathered.
+/// Returns how many times [`Machine::scalar_pair`] a product of a sum over the nodes of a level takes.  That is the time of one
+/// in several sums side by side; those of a single sum wait for each other, and vectors are gathered.
 fn sum_share(problem: &Problem, schedule: &Schedule, output: IndexSet, order: &[Index]) -> f64 {
     let Some((&innermost, outer)) = order.split_last() else { return 1.0 };
     let over_level = problem.sparse.len() == 1 && loops_over_level(problem, order, outer.len());
@@ -73,9 +73,9 @@ fn sum_share(problem: &Problem, schedule: &Schedule, output: IndexSet, order: &[
     let iterations = |loops: &[Index]| problem.iterations(loops.iter().copied().collect()) as f64;
     let long = iterations(order) >= VECTOR_SUM * iterations(outer);
     match schedule.vectors {
-        Vectors::Over(own) if own == innermost && long => 0.4,
-        vectors if vectors.allow(innermost) => 0.5,
-        _ => 0.8,
+        Vectors::Over(own) if own == innermost && long => 0.8,
+        vectors if vectors.allow(innermost) => 1.0,
+        _ => 1.6,
     }
 }
 
