@@ -45,7 +45,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     rayon::ThreadPoolBuilder::new().num_threads(threads).build_global()?;
     let expr: Expr = expr.parse()?;
     let known = match rounds {
-        0 => io_lines()?,
+        0 => runs_read()?,
         _ => Vec::new(),
     };
     for file in files {
@@ -130,8 +130,11 @@ fn medians(runs: impl Iterator<Item = (Point, f64)>) -> BTreeMap<Point, f64> {
     all.into_iter().map(|(point, seconds)| (point, median(seconds))).collect()
 }
 
-/// Reads the lines of runs from the standard input: file, schedule, seconds.
-fn io_lines() -> Result<Vec<(String, Point, f64)>, Box<dyn Error>> {
+/// A run: file, schedule, seconds.
+type Run = (String, Point, f64);
+
+/// Reads the lines of runs from the standard input.
+fn runs_read() -> Result<Vec<Run>, Box<dyn Error>> {
     let mut runs = Vec::new();
     for line in std::io::stdin().lines() {
         let line = line?;

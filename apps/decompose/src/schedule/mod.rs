@@ -162,10 +162,10 @@ fn by_templates<V: Value>(
         plan = templates.measure(args, &input.tensors, chooser, screen)?;
     }
     let mut drawn = figures::draw(args, (&plan, plan.choice()), None, screen);
-    if let Some(file) = &args.partition.plot_templates {
-        if templates.draw(&input.request.expr.to_string(), file, screen) == Done::Partly {
-            drawn = Done::Partly;
-        }
+    if let Some(file) = &args.partition.plot_templates
+        && templates.draw(&input.request.expr.to_string(), file, screen) == Done::Partly
+    {
+        drawn = Done::Partly;
     }
     match args.partition.templates {
         true => stdout::line(templates.table().trim_end())?,
