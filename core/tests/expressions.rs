@@ -6,6 +6,7 @@
 
 mod random;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use decompose_core::autoschedule::SCHEDULERS;
@@ -15,6 +16,7 @@ use decompose_core::optimisation::{Optimisation, Optimisations};
 use decompose_core::runtime::Toolchain;
 use decompose_core::schedule::{Problem, Schedule};
 use decompose_core::sweep::TreeLayout;
+use decompose_formats::synth::{Pattern, SynthConfig, Values, generate};
 use decompose_formats::{Coo, Csf, DenseTensor, Matrix, ModeOrder, PatternCounts};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
@@ -234,6 +236,53 @@ fn only_what_was_met_is_listed() {
             let at = |entry: usize| (list.coords(0).get(entry), list.coords(1).get(entry));
             let met: Vec<(u64, u64)> = (0..list.nnz()).map(at).collect();
             assert_eq!(met, want, "{loops}");
+        }
+    }
+}
+
+#[test]
+fn wide_rows_of_a_product_come_in_order() {
+    let made = |extents: [u64; 2], nnz, seed| {
+        let values = Values::Uniform { low: 0.5, high: 1.5 };
+        let extents = extents.to_vec();
+        generate::<f64>(&SynthConfig { extents, nnz, pattern: Pattern::Uniform, values, seed })
+            .expect("a matrix")
+    };
+    // The bitmap of 20,000 cells has five words of words; a row meets some dozens of cells.
+    let (x, z) = (made([40, 60], 200, 1), made([60, 20_000], 900, 2));
+    let expr: Expr = "F(i,m) = X(i,j) * Z(j,m)".parse().expect("an expression");
+    let counts = [PatternCounts::of(&x), PatternCounts::of(&z)];
+    let counted = [(0, &counts[0]), (1, &counts[1])];
+    let shapes = [x.extents().to_vec(), z.extents().to_vec()];
+    let mut request = Request::joining(expr.clone(), &counted, &shapes).expect("a request");
+    request.result = ResultForm::Sparse;
+    let order = ModeOrder::new(vec![0, 1]).expect("an order");
+    let layouts = [order.clone(), order.clone()].map(|order| TreeLayout::new(order, 1));
+    let problem = request.problem_on(&layouts);
+    let text = "path X*Z\nnest i{ j{ m{ T1 } } }\nlayout X: i j\nlayout Z: j m\nworkspace dense\n\
+                parallel i position assemble\n";
+    let schedule = Schedule::parse(text, &expr).expect("a schedule");
+    let mut want: BTreeMap<(u64, u64), f64> = BTreeMap::new();
+    for a in 0..x.nnz() {
+        for b in (0..z.nnz()).filter(|&b| z.coords(0).get(b) == x.coords(1).get(a)) {
+            let at = (x.coords(0).get(a), z.coords(1).get(b));
+            *want.entry(at).or_default() += x.values()[a] * z.values()[b];
+        }
+    }
+    let tree = |list: Coo<f64>| Arc::new(Csf::build(list, &order).expect("a tree"));
+    let trees = vec![tree(x), tree(z)];
+    for toolchain in [Toolchain::detect(), Toolchain::Interpreter("asked for".into())] {
+        let contraction = Contraction::joining(&problem, &schedule, trees.clone(), &toolchain);
+        let mut contraction = contraction.expect("a kernel");
+        // The workspace is empty again after each run.
+        for _ in 0..2 {
+            let list = contraction.assemble(&[], u64::MAX).expect("a list");
+            let at = |entry: usize| (list.coords(0).get(entry), list.coords(1).get(entry));
+            let met: Vec<(u64, u64)> = (0..list.nnz()).map(at).collect();
+            assert_eq!(met, want.keys().copied().collect::<Vec<_>>());
+            for (got, want) in list.values().iter().zip(want.values()) {
+                assert!((got - want).abs() <= 1e-12 * want, "{got}, {want}");
+            }
         }
     }
 }

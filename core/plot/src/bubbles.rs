@@ -74,8 +74,8 @@ impl Pace {
             Pace::Fastest => PALETTE[1],
             Pace::Near => PALETTE[0],
             Pace::Double => PALETTE[0].tint(0.55),
-            Pace::Slow => PALETTE[0].tint(0.2).mix(MUTED, 0.4),
-            Pace::Unknown => WHITE,
+            Pace::Slow => PALETTE[0].tint(0.25),
+            Pace::Unknown => MUTED,
         }
     }
 
@@ -170,8 +170,7 @@ impl Bubbles {
         let seen: Vec<Pace> = all.map(|&seconds| Pace::of(seconds, fastest)).collect();
         let paces = Pace::ALL.into_iter().filter(|pace| seen.contains(pace));
         let entry = |pace: Pace| {
-            let color = if pace == Pace::Unknown { MUTED } else { pace.color() };
-            let entry = Entry::new(color, pace.name());
+            let entry = Entry::new(pace.color(), pace.name());
             match (pace, fastest) {
                 (Pace::Fastest, Some(seconds)) => Entry { note: time(seconds), ..entry },
                 _ => entry,
@@ -223,7 +222,7 @@ impl Bubbles {
             let choices = group.choices.iter().zip(&packed.choices).zip(&packed.outer.places);
             for ((dots, circle), place) in choices {
                 let middle = (centre.0 + place.0 * pitch, centre.1 + place.1 * pitch);
-                canvas.disc(middle, circle.radius * pitch, MUTED.tint(0.5));
+                canvas.disc(middle, circle.radius * pitch, WHITE);
                 for (&seconds, place) in dots.iter().zip(&circle.places) {
                     let dot = (middle.0 + place.0 * pitch, middle.1 + place.1 * pitch);
                     canvas.disc(dot, 0.42 * pitch, Pace::of(seconds, fastest).color());

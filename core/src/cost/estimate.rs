@@ -62,22 +62,28 @@ fn scalar_seconds(problem: &Problem, order: &[Index], machine: &Machine) -> f64 
 /// A sum of so many products fills a vector of them.
 const VECTOR_SUM: f64 = 8.0;
 
-/// Returns how many times [`Machine::scalar_pair`] a product of a sum over the nodes of a level takes.  That is the time of one
-/// in several sums side by side; those of a single sum wait for each other, and vectors are gathered.
+/// Returns how many times [`Machine::scalar_pair`], the time in several sums side by side, a product of a sum over the nodes
+/// of a level takes.
+///
+/// Of long sums, the products of a single one wait for each other, and vectors of them are gathered in less time.
 fn sum_share(problem: &Problem, schedule: &Schedule, output: IndexSet, order: &[Index]) -> f64 {
     let Some((&innermost, outer)) = order.split_last() else { return 1.0 };
     let over_level = problem.sparse.len() == 1 && loops_over_level(problem, order, outer.len());
-    if !over_level || outer.is_empty() || output.contains(innermost) {
-        return 1.0;
-    }
     let iterations = |loops: &[Index]| problem.iterations(loops.iter().copied().collect()) as f64;
     let long = iterations(order) >= VECTOR_SUM * iterations(outer);
+    if !over_level || outer.is_empty() || output.contains(innermost) || !long {
+        return 1.0;
+    }
     match schedule.vectors {
-        Vectors::Over(own) if own == innermost && long => 0.8,
-        vectors if vectors.allow(innermost) => 1.0,
-        _ => 1.6,
+        Vectors::All => 1.0,
+        Vectors::Over(own) if own == innermost => GATHERED_SHARE,
+        Vectors::None | Vectors::Over(_) => SINGLE_SUM_SHARE,
     }
 }
+
+/// Times of long sums of SpMV beside four sums side by side, as measured on an Intel server: geometric means of five matrices.
+const GATHERED_SHARE: f64 = 0.8;
+const SINGLE_SUM_SHARE: f64 = 1.2;
 
 fn add_term(
     cost: &mut Cost,

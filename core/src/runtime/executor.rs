@@ -26,7 +26,6 @@ use crate::error::CoreError;
 use crate::lower::{Addressing, Assembled, Assembly, Operands, Program, Room, Zeroing};
 use crate::runtime::kernel::Kernel;
 use crate::runtime::partition::{Cut, Task, partition};
-use crate::runtime::spin_wait::TaskCount;
 use crate::schedule::{Conflict, Space};
 
 /// A kernel bound to its trees, the first of them cut into tasks for the current number of threads.
@@ -278,15 +277,13 @@ impl<V: Value> Executor<V> {
         let copies = self.side.iter_mut().map(Matrix::as_mut_slice).zip(windows);
         let targets = std::iter::once((&mut *output, None)).chain(copies);
         let work: Vec<_> = self.tasks.iter().zip(targets).collect();
-        let count = TaskCount::new(work.len());
-        let run = |(task, (output, window)): (&Task, (&mut [V], Option<Range<u64>>))| {
+        work.into_par_iter().try_for_each(|(task, (output, window))| {
             output.fill(V::default());
             let first_row = window.as_ref().map_or(0, |rows: &Range<u64>| rows.start);
             let whole = Operands::whole(tree, values, dense, output, &task.nodes);
             let operands = Operands { beside, first_row, window, ..whole };
             scratch.lend(|scratch| kernel.run(operands, scratch))
-        };
-        work.into_par_iter().try_for_each(|task| count.run(|| run(task)))?;
+        })?;
         for (at, copy) in self.side.iter().enumerate() {
             let window = self.window(at).unwrap_or(0..output.len());
             add(&mut output[window], copy.as_slice());
@@ -336,8 +333,7 @@ impl<V: Value> Executor<V> {
             let side = if at == 0 { None } else { sides.next() };
             work.push((task, own, owned.start, side.map(Matrix::as_mut_slice)));
         }
-        let count = TaskCount::new(work.len());
-        let run = |(task, output, first_row, side): (&Task, &mut [V], u64, Option<&mut [V]>)| {
+        work.into_par_iter().try_for_each(|(task, output, first_row, side)| {
             if program.zeroing == Zeroing::All {
                 output.fill(V::default());
             } else if !positions {
@@ -351,8 +347,7 @@ impl<V: Value> Executor<V> {
             let window = (!positions).then(|| task.rows.clone());
             let operands = Operands { beside, first_row, boundary, window, ..whole };
             scratch.lend(|scratch| kernel.run(operands, scratch))
-        };
-        work.into_par_iter().try_for_each(|task| count.run(|| run(task)))
+        })
     }
 
     /// Adds the parts of slices begun earlier to their rows, `stride` elements each, of `output`.
@@ -434,10 +429,6 @@ fn clear_gaps<V: Value>(tree: &Csf<V>, task: &Task, output: &mut [V], stride: us
     }
     let coords = &tree.levels()[0].coords;
     let own = task.nodes[0].start + u64::from(task.continues)..task.nodes[0].end;
-    // Coordinates ascend, so as many slices as rows leave no gap.
-    if own.end - own.start == task.rows.end - task.rows.start {
-        return;
-    }
     let mut next = 0;
     for node in own {
         let row = (coords.get(node as usize) - task.rows.start) as usize;

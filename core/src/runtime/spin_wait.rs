@@ -8,7 +8,6 @@
 use std::cell::Cell;
 use std::hint;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 
@@ -32,7 +31,7 @@ thread_local! {
 pub fn with_spin_wait<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     rayon::scope(|_| {
         let home = rayon::current_thread_index();
-        if may_spin() {
+        if (2..=cores()).contains(&rayon::current_num_threads()) {
             // The job that is meant for this thread comes up in its next wait.
             rayon::spawn_broadcast(move |worker| {
                 if Some(worker.index()) != home && !SPINNING.replace(true) {
@@ -43,52 +42,6 @@ pub fn with_spin_wait<T: Send>(work: impl FnOnce() -> T + Send) -> T {
         }
         work()
     })
-}
-
-/// Counts the tasks of a parallel step, so that the thread that began it awaits the last ones in a spin loop.
-///
-/// It would fall asleep before tasks end that take some microseconds longer than its own.
-pub(super) struct TaskCount {
-    home: Option<usize>,
-    tasks: usize,
-    begun: AtomicUsize,
-    done: AtomicUsize,
-}
-
-impl TaskCount {
-    /// Counts `tasks` tasks of a step that this thread begins.
-    pub(super) fn new(tasks: usize) -> TaskCount {
-        let home = rayon::current_thread_index().filter(|_| tasks > 1 && may_spin());
-        TaskCount { home, tasks, begun: AtomicUsize::new(0), done: AtomicUsize::new(0) }
-    }
-
-    /// Does the work of a task.
-    pub(super) fn run<T>(&self, work: impl FnOnce() -> T) -> T {
-        if self.home.is_none() {
-            return work();
-        }
-        self.begun.fetch_add(1, Ordering::Relaxed);
-        let result = work();
-        self.done.fetch_add(1, Ordering::Relaxed);
-        if self.home == rayon::current_thread_index() {
-            let start = Instant::now();
-            while self.is_ending() && start.elapsed() < SPIN_TIME {
-                (0..PAUSES).for_each(|_| hint::spin_loop());
-            }
-        }
-        result
-    }
-
-    /// Tells whether all tasks have begun and some are not done.
-    fn is_ending(&self) -> bool {
-        self.begun.load(Ordering::Relaxed) == self.tasks
-            && self.done.load(Ordering::Relaxed) < self.tasks
-    }
-}
-
-/// Tells whether the workers of the current pool may spin: no two of them share a core.
-fn may_spin() -> bool {
-    (2..=cores()).contains(&rayon::current_num_threads())
 }
 
 /// The cores that this process may use, as they were when it was first asked.

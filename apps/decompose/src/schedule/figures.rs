@@ -89,10 +89,7 @@ pub(crate) fn draw_templates(
 ) -> Done {
     let mut done = Done::Complete;
     for &(kind, figure) in figures {
-        let drawn = beside(file, kind).and_then(|path| {
-            let (folder, stem) = place(&path)?;
-            Ok(decompose_plot::save(figure, &folder, &stem)?)
-        });
+        let drawn = beside(file, kind).and_then(|path| save(figure, &path));
         if told(drawn, screen) == Done::Partly {
             done = Done::Partly;
         }

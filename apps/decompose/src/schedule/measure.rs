@@ -7,7 +7,7 @@ use decompose_common::machine::size;
 use decompose_common::memory::left;
 use decompose_common::progress::Screen;
 use decompose_core::autoschedule::HalvingConfig;
-use decompose_core::contract::{Choices, Entrant, element_bytes, race};
+use decompose_core::contract::{Choices, Entrant, RaceTime, element_bytes, race};
 use decompose_core::cost::Machine;
 use decompose_core::runtime::{Compiler, Toolchain};
 use decompose_core::schedule::{OutputForm, Problem, SparseOperand};
@@ -50,13 +50,23 @@ pub(crate) fn measure<V: Value>(
     // A schedule that the user gave was compared with no other.
     let searched = plan.report.is_some() && !interrupt::requested();
     if let Some(time) = report.times[report.winner].filter(|_| searched) {
-        match chooser.keep(&choices, plan.choice(), time.median_seconds) {
-            Ok(path) => screen.line(format!("keep     {}", path.display())),
-            Err(error) => screen.warn(format!("the choice cannot be kept: {error}")),
-        }
+        keep(chooser, &choices, (plan.choice(), time), screen);
     }
     plan.how = How::Measured(Box::new(report));
     Ok(plan)
+}
+
+/// Keeps the fastest schedule for later runs, and names its file; that it cannot be kept is a warning.
+pub(crate) fn keep(
+    chooser: &Chooser<'_>,
+    choices: &Choices,
+    (fastest, time): (&Pick, RaceTime),
+    screen: &mut Screen,
+) {
+    match chooser.keep(choices, fastest, time.median_seconds) {
+        Ok(path) => screen.line(format!("keep     {}", path.display())),
+        Err(error) => screen.warn(format!("the choice cannot be kept: {error}")),
+    }
 }
 
 /// Returns the C compiler, without which nothing is measured.

@@ -19,7 +19,7 @@ use crate::failure::Failure;
 use crate::schedule::args::{PartitionArgs, ScheduleArgs, Search, SearchArgs};
 use crate::schedule::choose::{Chooser, How, Selection};
 use crate::schedule::figures::{self, TEMPLATES};
-use crate::schedule::measure::{check_memory, compiler};
+use crate::schedule::measure::{check_memory, compiler, keep};
 use crate::schedule::template_figures::{self, Measured};
 
 /// The templates of a request, with what was measured.
@@ -127,28 +127,17 @@ impl Templates {
             points.iter().map(|&point| sampled.time(point)).collect();
         let (_, listed) = self.listing.arms();
         let mut plan = chooser.of_listing(points.iter().map(|&point| listed(point)).collect());
-        let first = self.first_templates();
-        for (point, time) in points.iter().zip(&times) {
-            let place = first[point.split] + point.template;
+        for (&point, time) in points.iter().zip(&times) {
+            let place = self.listing.place(point);
             self.measured.extend(time.map(|time| ((place, point.setting), time)));
         }
         // What was taken by hand is not the best of all.
         let whole = args.partition.take.is_none() && !interrupt::requested();
         if let Some(time) = times.first().copied().flatten().filter(|_| whole) {
-            match chooser.keep(&choices, plan.choice(), time.median_seconds) {
-                Ok(path) => screen.line(format!("keep     {}", path.display())),
-                Err(error) => screen.warn(format!("the choice cannot be kept: {error}")),
-            }
+            keep(chooser, &choices, (plan.choice(), time), screen);
         }
         plan.how = How::Measured(Box::new(RaceReport { times, winner: 0, halving }));
         Ok(plan)
-    }
-
-    /// Returns the place of the first template of each split schedule that has some.
-    fn first_templates(&self) -> Vec<usize> {
-        let templates = &self.listing.templates;
-        let first = |&at: &usize| at == 0 || templates[at - 1].split != templates[at].split;
-        (0..templates.len()).filter(first).collect()
     }
 
     /// Draws the space of schedules, what trimming leaves of it, and the times of what was measured.

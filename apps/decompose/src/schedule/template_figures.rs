@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use decompose_core::autoschedule::partition::{CPU_PASSES, Listing, Pass};
+use decompose_core::autoschedule::partition::{CPU_PASSES, ListedTemplate, Listing, Pass};
 use decompose_core::contract::RaceTime;
 use decompose_plot::{
     Bar, BarGroup, BarLook, Bars, BubbleGroup, Bubbles, Curve, CurveLook, CurvePanel, Curves,
@@ -14,21 +14,18 @@ pub(crate) type Measured = BTreeMap<(usize, usize), RaceTime>;
 
 /// Returns the circles of split schedules, of their templates, and a dot for each schedule.
 pub(crate) fn space(title: &str, listing: &Listing, measured: &Measured) -> Bubbles {
-    let mut groups: Vec<BubbleGroup> = Vec::new();
-    let mut last = None;
-    for (place, template) in listing.templates.iter().enumerate() {
-        if last != Some(template.split) {
-            let name = split_name(listing, template.split);
-            let label = (template.split + 1).to_string();
-            groups.push(BubbleGroup { label, name, choices: Vec::new() });
-            last = Some(template.split);
-        }
-        let dot = |setting: usize| measured.get(&(place, setting)).map(|time| time.median_seconds);
-        let dots = (0..template.schedules.len()).map(dot).collect();
-        if let Some(group) = groups.last_mut() {
-            group.choices.push(dots);
-        }
-    }
+    let mut place = 0..;
+    let mut dots = |template: &ListedTemplate| {
+        let place = place.next().unwrap_or_default();
+        let dot = |setting| measured.get(&(place, setting)).map(|time| time.median_seconds);
+        (0..template.schedules.len()).map(dot).collect()
+    };
+    let group = |own: &[ListedTemplate]| BubbleGroup {
+        label: (own[0].split + 1).to_string(),
+        name: split_name(listing, own[0].split),
+        choices: own.iter().map(&mut dots).collect(),
+    };
+    let groups = listing.by_split().map(group).collect();
     let kinds = [
         ("split schedule", "split schedules"),
         ("template", "templates"),

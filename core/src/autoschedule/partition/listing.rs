@@ -172,24 +172,28 @@ impl Listing {
         self.templates = all.filter(|(at, _)| places.contains(at)).map(|(_, one)| one).collect();
     }
 
+    /// Iterates over the templates of each split schedule that has some.
+    pub fn by_split(&self) -> impl Iterator<Item = &[ListedTemplate]> {
+        self.templates.chunk_by(|one, next| one.split == next.split)
+    }
+
+    /// Returns the place of the template of a schedule that a search by measuring names.
+    pub fn place(&self, point: Point) -> usize {
+        self.by_split().take(point.split).map(<[_]>::len).sum::<usize>() + point.template
+    }
+
     /// Returns the schedules as a search by measuring knows them, with the place of each in the listing.
     pub fn arms<'a>(&'a self) -> (Arms, impl Fn(Point) -> &'a Listed + use<'a>) {
-        let mut splits: Vec<(usize, Vec<&'a ListedTemplate>)> = Vec::new();
-        for template in &self.templates {
-            match splits.last_mut() {
-                Some((split, own)) if *split == template.split => own.push(template),
-                _ => splits.push((template.split, vec![template])),
-            }
-        }
+        let splits: Vec<&[ListedTemplate]> = self.by_split().collect();
         let arm = |listed: &Listed| Arm {
             values: listed.setting.factors.clone(),
             predicted: Some(listed.seconds),
         };
-        let of = |(_, own): &(usize, Vec<&'a ListedTemplate>)| {
+        let of = |own: &&[ListedTemplate]| {
             own.iter().map(|template| template.schedules.iter().map(arm).collect()).collect()
         };
         let arms = Arms { splits: splits.iter().map(of).collect() };
-        (arms, move |at: Point| &splits[at.split].1[at.template].schedules[at.setting])
+        (arms, move |at: Point| &splits[at.split][at.template].schedules[at.setting])
     }
 
     /// Returns the templates as a table; `measured` are the seconds of a template's best schedule, by place.
