@@ -1,8 +1,10 @@
 //! Counts the split schedules, templates and schedules of SpMV, SpMM and MTTKRP, beside the numbers of their source.
 //!
 //! ```text
-//! cargo run --release -p decompose-core --example partition_tables
+//! cargo run --release -p decompose-core --example partition_tables [KERNEL]
 //! ```
+//!
+//! With the name of a kernel, such as `SpMM, GPU`, prints its templates as commands instead, a line each.
 //!
 //! Prints three tables as Markdown.  The first has the numbers of each kernel.  The second has what each trimming pass
 //! removes.  The third has the split schedules with their templates and schedules.
@@ -30,8 +32,8 @@ use std::error::Error;
 use std::io::Write;
 
 use decompose_core::autoschedule::partition::{
-    CPU_PASSES, Choices, Counted, GPU_PASSES, IterationSpace, Parameters, Pass, PositionLoops,
-    Target, count,
+    CPU_PASSES, Choices, Counted, GPU_PASSES, IterationSpace, Parameters, PartitionConfig, Pass,
+    PositionLoops, Target, count, templates,
 };
 
 /// A kernel with the numbers of the source.
@@ -99,6 +101,10 @@ const KERNELS: [Kernel; 6] = [
 ];
 
 fn main() -> Result<(), Box<dyn Error>> {
+    if let Some(name) = std::env::args().nth(1) {
+        let kernel = KERNELS.iter().find(|kernel| kernel.name == name);
+        return print_templates(kernel.ok_or("the kernels are named in the first table")?);
+    }
     let mut tables = [
         String::from(
             "| kernel | split schedules | naive | templates | source | schedules | source | literal |\n\
@@ -139,14 +145,28 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// What there is of each split schedule that counts.
-fn counts(kernel: &Kernel, positions: PositionLoops) -> Vec<Counted> {
-    let parameters = match kernel.target {
+/// Prints the templates of a kernel as commands.
+fn print_templates(kernel: &Kernel) -> Result<(), Box<dyn Error>> {
+    let config = PartitionConfig::default();
+    let all = templates(&(kernel.space)(), &config, kernel.target, &parameters(kernel));
+    let mut out = std::io::stdout();
+    for (template, _) in all.iter().take(kernel.counted).flat_map(|split| &split.templates) {
+        writeln!(out, "{template}")?;
+    }
+    Ok(())
+}
+
+fn parameters(kernel: &Kernel) -> Parameters {
+    match kernel.target {
         Target::Cpu => Parameters::cpu(),
         Target::Gpu => Parameters::gpu(),
-    };
+    }
+}
+
+/// What there is of each split schedule that counts.
+fn counts(kernel: &Kernel, positions: PositionLoops) -> Vec<Counted> {
     let mut counted =
-        count(&(kernel.space)(), (kernel.target, kernel.choices), &parameters, positions);
+        count(&(kernel.space)(), (kernel.target, kernel.choices), &parameters(kernel), positions);
     counted.truncate(kernel.counted);
     counted
 }

@@ -39,7 +39,7 @@ const SPACE: f64 = 22.0;
 /// Widest bar.
 const MOST_BAR: f64 = 46.0;
 /// Most room for names of groups that run upwards.
-const MOST_NAME: f64 = 180.0;
+const MOST_NAME: f64 = 165.0;
 /// The text of values above bars.
 const VALUE: TextStyle = TextStyle::new(TINY).anchor(Anchor::Middle);
 

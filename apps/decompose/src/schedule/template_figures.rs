@@ -43,7 +43,7 @@ pub(crate) fn trimming(title: &str, listing: &Listing) -> Bars {
     let after = |(place, pass): (usize, &Pass)| {
         let removed = listing.splits.iter().filter_map(|one| one.trimmed.removed.get(place));
         left -= removed.sum::<u64>();
-        group(format!("{} {}", pass.number, pass.name), left)
+        group(format!("{} {}", pass.number.trim_start_matches("CPU-"), pass.name), left)
     };
     let passes: Vec<BarGroup> = CPU_PASSES.iter().enumerate().map(after).collect();
     let legal = listing.splits.iter().map(|one| one.legal as u64).sum();
@@ -52,7 +52,7 @@ pub(crate) fn trimming(title: &str, listing: &Listing) -> Bars {
     Bars {
         title: title.to_owned(),
         value_name: "mappings that are left".into(),
-        group_name: "after each trimming pass".into(),
+        group_name: "after each trimming pass for processors".into(),
         scale: ScaleKind::Log,
         look: BarLook::Bars,
         series: vec!["mappings of all split schedules".into()],
