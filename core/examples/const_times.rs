@@ -279,7 +279,8 @@ impl Network {
         request.result = form;
         if let [(a, first), (b, second)] = lists.as_slice() {
             let of = |at: usize| &expr.inputs[at];
-            request.join = Some(count_join((of(*a), *first), (of(*b), *second), expr.output.set()));
+            request.join =
+                Some(count_join(&[(of(*a), *first), (of(*b), *second)], expr.output.set()));
         }
         Ok(request)
     }

@@ -378,46 +378,58 @@ fn known<V: Value>(
     Ok(known)
 }
 
-/// Counts the joins of each pair of lists that share an index.
-fn joins_of<V: Value>(
-    known: &Known,
-    tensors: &[Tensor<V>],
-) -> BTreeMap<(usize, usize), JoinCounts> {
-    let count = |(a, b): (Listed<'_, V>, Listed<'_, V>)| {
-        let kept = known.kept(&[a.input, b.input]);
-        let counts = count_join((a.access, a.list), (b.access, b.list), kept);
-        ((a.input, b.input), counts)
+/// Counts the joins of each pair of lists that share an index, and that of all lists.
+fn joins_of<V: Value>(known: &Known, tensors: &[Tensor<V>]) -> BTreeMap<Vec<usize>, JoinCounts> {
+    let count = |lists: Vec<Listed<'_, V>>| {
+        let inputs: Vec<usize> = lists.iter().map(|own| own.input).collect();
+        let counts = count_join(&operands(&lists), known.kept(&inputs));
+        (inputs, counts)
     };
-    joined(&known.expr, tensors).map(count).collect()
+    joins(&known.expr, tensors).map(count).collect()
 }
 
 /// Returns about how many bytes the counting of the joins holds at its peak.
 fn planning_bytes<V: Value>(expr: &Expr, tensors: &[Tensor<V>]) -> u64 {
-    let bytes =
-        |(a, b): (Listed<'_, V>, Listed<'_, V>)| join_bytes((a.access, a.list), (b.access, b.list));
-    joined(expr, tensors).map(bytes).max().unwrap_or(0)
+    joins(expr, tensors).map(|lists| join_bytes(&operands(&lists))).max().unwrap_or(0)
 }
 
 /// An input that is a list.
+#[derive(Clone, Copy)]
 struct Listed<'a, V: Value> {
     input: usize,
     access: &'a Access,
     list: &'a Coo<V>,
 }
 
-/// Returns each pair of lists that share an index.
-fn joined<'a, V: Value>(
+/// Returns the inputs that are lists.
+fn listed<'a, V: Value>(
     expr: &'a Expr,
     tensors: &'a [Tensor<V>],
-) -> impl Iterator<Item = (Listed<'a, V>, Listed<'a, V>)> {
-    let listed = |input: usize| match &tensors[input] {
-        Tensor::Sparse(list) => Some(Listed { input, access: &expr.inputs[input], list }),
+) -> impl Iterator<Item = Listed<'a, V>> {
+    expr.inputs.iter().zip(tensors).enumerate().filter_map(|(input, (access, tensor))| match tensor
+    {
+        Tensor::Sparse(list) => Some(Listed { input, access, list }),
         Tensor::Dense(_) => None,
-    };
-    let inputs = 0..tensors.len();
-    let pairs = inputs.flat_map(move |a| (a + 1..tensors.len()).map(move |b| (a, b)));
-    let pairs = pairs.filter_map(move |(a, b)| Some((listed(a)?, listed(b)?)));
-    pairs.filter(|(a, b)| !(a.access.set() & b.access.set()).is_empty())
+    })
+}
+
+/// Returns lists as [`count_join`] takes them.
+fn operands<'a, V: Value>(lists: &[Listed<'a, V>]) -> Vec<(&'a Access, &'a Coo<V>)> {
+    lists.iter().map(|own| (own.access, own.list)).collect()
+}
+
+/// Returns each pair of lists that share an index, and all lists if they are more.
+fn joins<'a, V: Value>(
+    expr: &'a Expr,
+    tensors: &'a [Tensor<V>],
+) -> impl Iterator<Item = Vec<Listed<'a, V>>> {
+    let pairs = listed(expr, tensors).flat_map(move |a| {
+        let later = listed(expr, tensors).filter(move |b| b.input > a.input);
+        later.map(move |b| (a, b))
+    });
+    let pairs = pairs.filter(|(a, b)| !(a.access.set() & b.access.set()).is_empty());
+    let all: Vec<Listed<'a, V>> = listed(expr, tensors).collect();
+    pairs.map(|(a, b)| vec![a, b]).chain(Some(all).filter(|all| all.len() > 2))
 }
 
 fn pattern_of<V: Value>(list: &Coo<V>, access: &Access) -> Pattern {

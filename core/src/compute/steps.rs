@@ -37,8 +37,8 @@ pub struct Known {
     pub operands: Vec<Option<Operand>>,
     /// The trees of each input that there are.
     pub trees: Vec<Vec<TreeLayout>>,
-    /// Joins of two sparse inputs that were counted, over the indices that all else has: see [`Known::kept`].
-    pub joins: BTreeMap<(usize, usize), JoinCounts>,
+    /// Joins of sparse inputs, ascending, that were counted, over the indices that all else has: see [`Known::kept`].
+    pub joins: BTreeMap<Vec<usize>, JoinCounts>,
     /// Size of a value in bytes.
     pub value_bytes: usize,
     /// How the result is wanted.
@@ -135,13 +135,12 @@ impl Known {
     }
 
     /// Returns what was counted of inputs that `place` keeps, by their new places.
-    fn joins_of(
-        &self,
-        place: impl Fn(usize) -> Option<usize>,
-    ) -> BTreeMap<(usize, usize), JoinCounts> {
-        let kept = self.joins.iter().filter_map(|(&(a, b), &counts)| {
-            let (a, b) = (place(a)?, place(b)?);
-            Some(((a.min(b), a.max(b)), counts))
+    fn joins_of(&self, place: impl Fn(usize) -> Option<usize>) -> BTreeMap<Vec<usize>, JoinCounts> {
+        let kept = self.joins.iter().filter_map(|(inputs, &counts)| {
+            let mut inputs: Vec<usize> =
+                inputs.iter().map(|&input| place(input)).collect::<Option<_>>()?;
+            inputs.sort_unstable();
+            Some((inputs, counts))
         });
         kept.collect()
     }
@@ -204,16 +203,13 @@ impl Known {
         let sparse: Vec<SparseInput> = patterns
             .filter_map(|(input, pattern)| Some(SparseInput { input, pattern: pattern.clone()? }))
             .collect();
-        let join = match sparse.as_slice() {
-            [] => return None,
-            // Where a dense operand has more of their indices, other elements were counted.
-            [a, b] => {
-                let pair = [a.input, b.input];
-                let same = self.kept(&pair).is_subset(self.expr.output.set());
-                self.joins.get(&(a.input, b.input)).copied().filter(|_| same)
-            }
-            _ => None,
-        };
+        if sparse.is_empty() {
+            return None;
+        }
+        let inputs: Vec<usize> = sparse.iter().map(|own| own.input).collect();
+        // Where a dense operand has more of their indices, other elements were counted.
+        let same = self.kept(&inputs).is_subset(self.expr.output.set());
+        let join = self.joins.get(&inputs).copied().filter(|_| same);
         Some(Request {
             expr: self.expr.clone(),
             extents: self.extents.clone(),

@@ -54,7 +54,7 @@ pub struct StoredTree {
 /// What was counted of a join of sparse operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JoinCounts {
-    /// The products of non-zeros whose coordinates agree.
+    /// The products of non-zeros whose coordinates agree: of two operands exactly.
     pub products: u64,
     /// About how many different coordinates they have in the indices of the output.
     pub elements: u64,

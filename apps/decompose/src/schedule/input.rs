@@ -93,12 +93,13 @@ impl<V: Value> ScheduleInput<V> {
         request.value_bytes = V::BYTES;
         let tensors: Vec<(usize, Coo<V>)> =
             tensors.into_iter().map(|(input, list)| (input, list.tensor)).collect();
-        if let [(a, left), (b, right)] = tensors.as_slice() {
-            let inputs =
-                [(*a, left), (*b, right)].map(|(at, list)| (&request.expr.inputs[at], list));
+        if tensors.len() > 1 {
+            let inputs = &request.expr.inputs;
+            let operands = tensors.iter().map(|(input, list)| (&inputs[*input], list));
+            let operands: Vec<_> = operands.collect();
             let output = request.expr.output.set();
-            let [a, b] = inputs;
-            request.join = Some(screen.phase("join", || count_join(a, b, output)).0);
+            let (join, _) = screen.phase("join", || count_join(&operands, output));
+            request.join = Some(join);
         }
         request.result = match args.result {
             Form::Given(form) => form,

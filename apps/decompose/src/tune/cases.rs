@@ -140,7 +140,7 @@ impl Case {
             && sparse == 2
         {
             let output = request.expr.output.set();
-            request.join = Some(count_join((first, &*list), (second, &*list), output));
+            request.join = Some(count_join(&[(first, &*list), (second, &*list)], output));
             request.result = ResultForm::Sparse;
         }
         Ok(Case { kernel: name, operand: operand.to_owned(), list, request })
