@@ -7,7 +7,8 @@ use decompose_core::contract::Request;
 use decompose_core::einsum::IndexSet;
 use decompose_core::path::{Source, term_text, unfactorised};
 use decompose_core::schedule::{
-    Chunks, Command, Conflict, Cut, LevelKind, Problem, Split, SplitIndex, Workspace, infer,
+    Chunks, Command, Conflict, Cut, InferredLevel, LevelKind, Problem, Split, SplitIndex,
+    Workspace, infer,
 };
 use decompose_formats::counted;
 use decompose_formats::stats::grouped;
@@ -17,33 +18,53 @@ use crate::failure::Failure;
 use crate::schedule::choose::{How, Pick, Selection};
 use crate::schedule::outline::nest_figure;
 
-/// Returns what is expected of the result: its elements, from the counts of the operands alone and as they were counted of
-/// their join, and how its levels are best stored.  Nothing of a single number.
-pub(crate) fn result_line(request: &Request) -> String {
+/// What is expected of a result before it is computed.
+pub(crate) struct Expected {
+    /// Its elements, from the counts of the operands alone.
+    pub(crate) estimated: u64,
+    /// Its elements as the join of two operands was counted.
+    pub(crate) counted: Option<u64>,
+    /// How its levels are best stored.
+    pub(crate) levels: Vec<InferredLevel>,
+}
+
+/// Returns what is expected of the result; nothing of a single number.
+pub(crate) fn expected(request: &Request) -> Option<Expected> {
     let counted = request.problem_on(&[]);
     if counted.expr.output.indices.is_empty() {
-        return String::new();
+        return None;
     }
     let inferred = infer(&counted);
-    let expected = infer(&Problem { join: None, ..counted.clone() }).elements;
-    let known = match counted.join {
-        Some(_) => format!(", {} counted", grouped(inferred.elements as u64)),
-        None => String::new(),
-    };
-    let kind = |kind| match kind {
+    let known = counted.join.map(|_| inferred.elements as u64);
+    let estimated = infer(&Problem { join: None, ..counted }).elements.ceil() as u64;
+    Some(Expected { estimated, counted: known, levels: inferred.levels })
+}
+
+/// Returns the word for the kind of a level.
+pub(crate) fn level_kind(kind: LevelKind) -> &'static str {
+    match kind {
         LevelKind::Dense => "dense",
         LevelKind::Compressed => "compressed",
+    }
+}
+
+/// Returns the line that tells what is expected of the result; an empty one of a single number.
+pub(crate) fn result_line(request: &Request) -> String {
+    let Some(Expected { estimated, counted, levels }) = expected(request) else {
+        return String::new();
     };
-    let levels: Vec<String> = inferred
-        .levels
-        .iter()
-        .map(|level| format!("{} {}", level.index, kind(level.kind)))
-        .collect();
-    let (name, levels) = (&counted.expr.output, levels.join(", "));
-    let expected = expected.ceil() as u64;
-    let elements = if expected == 1 { "element" } else { "elements" };
-    let expected = grouped(expected);
-    format!("{:<22}{name}: {expected} {elements} estimated{known}; {levels}\n", "result")
+    let counted = counted.map(|counted| format!(", {} counted", grouped(counted)));
+    let level = |level: &InferredLevel| format!("{} {}", level.index, level_kind(level.kind));
+    let levels: Vec<String> = levels.iter().map(level).collect();
+    let elements = if estimated == 1 { "element" } else { "elements" };
+    format!(
+        "{:<22}{}: {} {elements} estimated{}; {}\n",
+        "result",
+        request.expr.output,
+        grouped(estimated),
+        counted.unwrap_or_default(),
+        levels.join(", ")
+    )
 }
 
 /// Returns how indices are cut into pieces, a line each.

@@ -3,12 +3,14 @@
 use decompose_core::autoschedule::StopReason;
 use decompose_core::contract::RaceTime;
 use decompose_core::path::term_text;
+use decompose_core::schedule::InferredLevel;
 use decompose_formats::Value;
 use decompose_plot::NestBuffer;
 use serde_json::{Value as Json, json};
 
 use crate::failure::Failure;
 use crate::schedule::choose::{How, Pick, Selection};
+use crate::schedule::describe::{Expected, expected, level_kind};
 use crate::schedule::input::ScheduleInput;
 use crate::schedule::outline::nest_figure;
 use crate::schedule::system;
@@ -68,6 +70,7 @@ pub(crate) fn plan<V: Value>(
         "expression": request.expr.to_string(),
         "extents": extents,
         "sparse": sparse,
+        "result": expected(&input.request).map(result),
         "threads": threads,
         "precision": V::NAME,
         "search": report,
@@ -77,6 +80,13 @@ pub(crate) fn plan<V: Value>(
         "candidates": candidates,
         "constraints": system::json(plan.choice()),
     }))
+}
+
+fn result(expected: Expected) -> Json {
+    let Expected { estimated, counted, levels } = expected;
+    let level = |level: &InferredLevel| json!({ "index": level.index.to_string(), "kind": level_kind(level.kind) });
+    let levels: Vec<Json> = levels.iter().map(level).collect();
+    json!({ "estimated": estimated, "counted": counted, "levels": levels })
 }
 
 fn stop(stop: StopReason) -> &'static str {

@@ -186,6 +186,12 @@ fn a_schedule_for_several_sparse_operands_comes_back() {
     let said_of_result = said_of_result.expect("a line on the result");
     assert!(said_of_result.contains("elements estimated"), "{said_of_result}");
     assert!(said_of_result.contains(&format!(", {met} counted")), "{said_of_result}, {met}");
+    let told: serde_json::Value = serde_json::from_str(&show("--json")).unwrap();
+    assert_eq!(told["result"]["counted"], met);
+    assert!(told["result"]["estimated"].as_u64().unwrap() > 0, "{told}");
+    let levels = told["result"]["levels"].as_array().unwrap();
+    let named: Vec<&str> = levels.iter().filter_map(|level| level["index"].as_str()).collect();
+    assert_eq!(named, ["i", "k"]);
     let want = oracle::evaluate(&expr, &[x, z]);
     close(&read_npy(dir.path().join("C.npy")).unwrap(), &want, 1e-12);
     // What `schedule` prints, `einsum` takes, whatever the file of the result holds.
