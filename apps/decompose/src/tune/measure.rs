@@ -8,7 +8,7 @@ use decompose_core::autoschedule::{
     LevelOrder, SCHEDULERS, SearchLimits, Storage, default_scheduler, finish, storages,
 };
 use decompose_core::contract::{Contraction, random_operands, split_list, trees};
-use decompose_core::cost::Machine;
+use decompose_core::cost::{Machine, estimate};
 use decompose_core::einsum::Index;
 use decompose_core::error::CoreError;
 use decompose_core::nest::Forest;
@@ -26,12 +26,17 @@ const CANDIDATES: usize = 16;
 /// An order that takes so many times the seconds of the best runs once.
 const HOPELESS: f64 = 20.0;
 
+/// An order that is predicted to take so many times the seconds of the best does not run: it could take minutes.
+const NOT_RUN: f64 = 100.0;
+
 /// The most indices of which all loop orders are measured.
 const ALL_ORDERS: usize = 3;
 
 /// All runs.
 pub(super) struct Measured {
     pub(super) cases: Vec<MeasuredCase>,
+    /// By which it is decided what runs.
+    machine: Machine,
     toolchain: Toolchain,
     rounds: usize,
 }
@@ -55,6 +60,8 @@ pub(super) struct Variant {
     pub(super) problem: Problem,
     pub(super) schedule: Schedule,
     pub(super) seconds: f64,
+    /// Whether it ran; otherwise the seconds are predicted.
+    pub(super) ran: bool,
 }
 
 /// What a scheduler chooses.
@@ -67,12 +74,13 @@ pub(super) struct Choice {
 }
 
 impl Measured {
-    pub(super) fn new(toolchain: Toolchain, rounds: usize) -> Measured {
-        Measured { cases: Vec::new(), toolchain, rounds }
+    pub(super) fn new(machine: Machine, toolchain: Toolchain, rounds: usize) -> Measured {
+        Measured { cases: Vec::new(), machine, toolchain, rounds }
     }
 
-    /// Measures the loop orders of a case, and what the schedulers choose for `machine`; nothing once the user has interrupted.
-    pub(super) fn add(&mut self, case: Case, machine: &Machine) -> Result<(), Failure> {
+    /// Measures the loop orders of a case, and what the schedulers choose; nothing once the user has interrupted.
+    pub(super) fn add(&mut self, case: Case) -> Result<(), Failure> {
+        let Measured { machine, .. } = self;
         if interrupt::requested() {
             return Ok(());
         }
@@ -83,7 +91,7 @@ impl Measured {
         let mut measured =
             MeasuredCase { kernel, operand, base, list, storages, variants, choices };
         for (problem, schedule) in measured.schedules(machine)? {
-            measured.variant(problem, &schedule, &self.toolchain, self.rounds)?;
+            measured.variant(problem, &schedule, (machine, &self.toolchain), self.rounds)?;
         }
         for scheduler in SCHEDULERS {
             let start = Instant::now();
@@ -93,7 +101,8 @@ impl Measured {
             let best = &found.candidates[0];
             let problem = best.problem(&measured.base);
             let schedule = &best.candidate.schedule;
-            let variant = measured.variant(problem, schedule, &self.toolchain, self.rounds)?;
+            let tools = (&*machine, &self.toolchain);
+            let variant = measured.variant(problem, schedule, tools, self.rounds)?;
             let scheduler = scheduler.name();
             measured.choices.push(Choice { scheduler, variant, search_seconds });
         }
@@ -108,8 +117,8 @@ impl Measured {
         problem: Problem,
         schedule: &Schedule,
     ) -> Result<f64, Failure> {
-        let Measured { cases, toolchain, rounds } = self;
-        let variant = cases[case].variant(problem, schedule, toolchain, *rounds)?;
+        let Measured { cases, machine, toolchain, rounds } = self;
+        let variant = cases[case].variant(problem, schedule, (machine, toolchain), *rounds)?;
         Ok(cases[case].variants[variant].seconds)
     }
 
@@ -119,7 +128,7 @@ impl Measured {
 
     /// Returns the numbers of cases and of runs.
     pub(super) fn counts(&self) -> (usize, usize) {
-        (self.cases.len(), self.cases.iter().map(|case| case.variants.len()).sum())
+        (self.cases.len(), self.cases.iter().map(|case| case.runs().count()).sum())
     }
 }
 
@@ -129,12 +138,17 @@ impl MeasuredCase {
         self.variants.iter().map(|variant| variant.seconds).fold(f64::INFINITY, f64::min)
     }
 
+    /// Returns the variants that ran.
+    pub(super) fn runs(&self) -> impl Iterator<Item = &Variant> {
+        self.variants.iter().filter(|variant| variant.ran)
+    }
+
     /// Returns the number of the variant of `schedule`, which is measured if it was not.
     fn variant(
         &mut self,
         problem: Problem,
         schedule: &Schedule,
-        toolchain: &Toolchain,
+        (machine, toolchain): (&Machine, &Toolchain),
         rounds: usize,
     ) -> Result<usize, Failure> {
         let same = |variant: &Variant| {
@@ -146,21 +160,32 @@ impl MeasuredCase {
         if let Some(at) = self.variants.iter().position(same) {
             return Ok(at);
         }
-        let hopeless = HOPELESS * self.best();
-        let seconds = seconds(&self.list, &problem, schedule, toolchain, rounds, hopeless)?;
-        self.variants.push(Variant { problem, schedule: schedule.clone(), seconds });
+        let (best, predicted) = (self.best(), estimate(&problem, schedule, machine).seconds);
+        let ran = predicted <= NOT_RUN * best;
+        let seconds = match ran {
+            true => {
+                let hopeless = HOPELESS * best;
+                seconds(&self.list, &problem, schedule, toolchain, rounds, hopeless)?
+            }
+            false => predicted,
+        };
+        self.variants.push(Variant { problem, schedule: schedule.clone(), seconds, ran });
         Ok(self.variants.len() - 1)
     }
 
     /// Returns every legal loop order around one term, all levels following it; of kernels with more indices some candidates of the
-    /// default scheduler, from the best to the worst.
+    /// default scheduler.  What is predicted to be fast comes first.
     fn schedules(&self, machine: &Machine) -> Result<Vec<(Problem, Schedule)>, CoreError> {
         let all: Vec<Index> = self.base.expr.all().iter().collect();
         if all.len() <= ALL_ORDERS {
             let orders = permutations(&all).into_iter();
-            return Ok(orders
-                .filter_map(|order| around_one_term(&self.base, order, machine))
-                .collect());
+            let mut orders: Vec<(Problem, Schedule)> =
+                orders.filter_map(|order| around_one_term(&self.base, order, machine)).collect();
+            let predicted = |(problem, schedule): &(Problem, Schedule)| {
+                estimate(problem, schedule, machine).seconds
+            };
+            orders.sort_by(|a, b| predicted(a).total_cmp(&predicted(b)));
+            return Ok(orders);
         }
         let limits = SearchLimits::default();
         let found =

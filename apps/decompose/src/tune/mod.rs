@@ -111,10 +111,9 @@ fn tune(
     screen: &mut Screen,
     folder: &RunFolder,
 ) -> Result<(Done, Vec<PathBuf>), Failure> {
-    let mut measured = Measured::new(toolchain, args.rounds);
+    let mut measured = Measured::new(before.clone(), toolchain, args.rounds);
     let (result, seconds) = screen.phase("measure", || {
-        cases::all(&args.kernels, args.rows, args.seed)
-            .try_for_each(|case| measured.add(case?, before))
+        cases::all(&args.kernels, args.rows, args.seed).try_for_each(|case| measured.add(case?))
     });
     result?;
     let done = if interrupt::requested() { Done::Interrupted } else { Done::Complete };

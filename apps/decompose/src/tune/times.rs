@@ -110,18 +110,18 @@ fn objective(measured: &Measured, machine: &Machine, before: &Machine) -> f64 {
 /// Returns the mean square of the logarithm of predicted over measured seconds; each case counts alike.
 fn mean_square(measured: &Measured, machine: &Machine) -> f64 {
     let of_case = |case: &MeasuredCase| {
-        let squares = case.variants.iter().map(|variant| {
+        let squares = case.runs().map(|variant| {
             let predicted = estimate(&variant.problem, &variant.schedule, machine).seconds;
             (predicted / variant.seconds).ln().powi(2).min(MOST)
         });
-        squares.sum::<f64>() / case.variants.len().max(1) as f64
+        squares.sum::<f64>() / case.runs().count().max(1) as f64
     };
     measured.cases.iter().map(of_case).sum::<f64>() / measured.cases.len() as f64
 }
 
 fn quality(measured: &Measured, machine: &Machine) -> Quality {
     let of_case = |case: &MeasuredCase| {
-        let predicted = case.variants.iter().map(|variant| {
+        let predicted = case.runs().map(|variant| {
             (estimate(&variant.problem, &variant.schedule, machine).seconds, variant.seconds)
         });
         let first = predicted.min_by(|a, b| a.0.total_cmp(&b.0));

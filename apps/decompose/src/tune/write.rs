@@ -36,7 +36,8 @@ pub(super) fn all(
 
 /// Lists the runs, and which schedulers chose them.
 fn timings(measured: &Measured) -> String {
-    let mut text = "kernel,operand,nonzeros,loops,levels,seconds,schedulers,search_us\n".to_owned();
+    let mut text =
+        "kernel,operand,nonzeros,loops,levels,seconds,known,schedulers,search_us\n".to_owned();
     measured.cases.iter().for_each(|case| add_case(&mut text, case));
     text
 }
@@ -59,13 +60,14 @@ fn add_case(text: &mut String, case: &MeasuredCase) {
         // Writing to a string cannot fail.
         let _ = writeln!(
             text,
-            "{},{},{},{},{},{:.3e},{},{}",
+            "{},{},{},{},{},{:.3e},{},{},{}",
             case.kernel,
             case.operand,
             case.list.nnz(),
             loops.collect::<Vec<_>>().join(" "),
             levels.collect::<Vec<_>>().join(" "),
             variant.seconds,
+            if variant.ran { "measured" } else { "predicted" },
             names.join("+"),
             micros.collect::<Vec<_>>().join("+")
         );

@@ -45,7 +45,7 @@ fn constants_are_fitted_and_taken_by_other_commands() {
         assert!(levels.contains(&"ij") && levels.contains(&"ji"), "{timings}");
         let seconds = of_matrix.map(|row| row[5].parse::<f64>().unwrap());
         assert!(seconds.fold(f64::INFINITY, f64::min) > 0.0);
-        let by = rows.iter().filter(|row| row[1] == matrix).map(|row| row[6]);
+        let by = rows.iter().filter(|row| row[1] == matrix).map(|row| row[7]);
         assert!(by.collect::<String>().contains("spttn"), "{timings}");
     }
     assert_eq!(schedule_by(dir.path(), "tuned/machine.toml").0, Some(0));
