@@ -422,18 +422,33 @@ pub(super) fn add<V: Value>(sums: &mut [V], part: &[V]) {
     sums.par_chunks_mut(SUM_BLOCK).zip(part.par_chunks(SUM_BLOCK)).for_each(add);
 }
 
+/// Root slices that are looked at together when gaps between them are sought.
+const GAP_BLOCK: usize = 64;
+
 /// Clears the rows of `task` without a root slice, `stride` elements each.
 fn clear_gaps<V: Value>(tree: &Csf<V>, task: &Task, output: &mut [V], stride: usize) {
     if stride == 0 {
         return;
     }
     let coords = &tree.levels()[0].coords;
+    let row = |node: u64| (coords.get(node as usize) - task.rows.start) as usize;
     let own = task.nodes[0].start + u64::from(task.continues)..task.nodes[0].end;
     let mut next = 0;
-    for node in own {
-        let row = (coords.get(node as usize) - task.rows.start) as usize;
-        output[next * stride..row * stride].fill(V::default());
-        next = row + 1;
+    let mut clear_to = |first: usize, after: usize| {
+        if next < first {
+            output[next * stride..first * stride].fill(V::default());
+        }
+        next = after;
+    };
+    for start in own.clone().step_by(GAP_BLOCK) {
+        let end = own.end.min(start + GAP_BLOCK as u64);
+        let (first, last) = (row(start), row(end - 1));
+        // Rows ascend, so that as many as there are slices have no gap.
+        if last - first == (end - 1 - start) as usize {
+            clear_to(first, last + 1);
+        } else {
+            (start..end).map(row).for_each(|row| clear_to(row, row + 1));
+        }
     }
-    output[next * stride..].fill(V::default());
+    clear_to((task.rows.end - task.rows.start) as usize, 0);
 }
