@@ -3,7 +3,7 @@
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use decompose_formats::mix::mix;
 use decompose_formats::{Coo, Csf, Matrix, Value};
@@ -111,22 +111,31 @@ fn timed<V: Value>(
         false => contraction.run(&dense, &mut output),
     };
     // A thread that is no worker waits for one in each run.
-    with_spin_wait(|| {
-        run()?;
-        let mut all = 0.0;
-        for run_of in 0..repetitions {
-            if run_of > 0 && stopped() {
-                return Ok(all * repetitions as f64 / run_of as f64);
-            }
-            let start = Instant::now();
-            run()?;
-            let seconds = start.elapsed().as_secs_f64();
-            runs.push(seconds);
-            all += seconds;
+    with_spin_wait(&mut run)?;
+    let (mut all, mut done) = (0.0, 0);
+    while done < repetitions {
+        if done > 0 && stopped() {
+            return Ok(all * repetitions as f64 / done as f64);
         }
-        Ok(all)
-    })
+        // Workers that fell asleep, since another process took a core, are woken again.
+        with_spin_wait(|| {
+            let begun = Instant::now();
+            while done < repetitions && begun.elapsed() < TOGETHER {
+                let start = Instant::now();
+                run()?;
+                let seconds = start.elapsed().as_secs_f64();
+                runs.push(seconds);
+                all += seconds;
+                done += 1;
+            }
+            Ok::<(), CoreError>(())
+        })?;
+    }
+    Ok(all)
 }
+
+/// How long runs follow each other before workers that sleep are woken.
+const TOGETHER: Duration = Duration::from_millis(1);
 
 /// What a search over the templates of a listing measured.
 #[derive(Clone, Debug)]
