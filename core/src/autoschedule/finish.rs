@@ -1,7 +1,7 @@
 //! From a nest to a whole schedule: the decisions that follow from the nest.
 
 use crate::autoschedule::prefetch::prefetches;
-use crate::cost::Machine;
+use crate::cost::{Machine, suited_vectors};
 use crate::einsum::Index;
 use crate::nest::Forest;
 use crate::path::Path;
@@ -12,7 +12,7 @@ use crate::schedule::{
 
 /// Completes a nest: CSF layouts as the problem gives them, dense buffers, the root loop parallel
 /// over equal numbers of non-zeros, prefetches for gathered operands that leave the second-level
-/// cache.
+/// cache, gathered vectors for long sums of a single term.
 ///
 /// # Panics
 ///
@@ -36,7 +36,10 @@ pub fn finish(problem: &Problem, path: Path, nest: Forest, machine: &Machine) ->
         }
     });
     let splits = problem.splits.iter().map(|cut| cut.split).collect();
-    let vectors = Vectors::All;
+    let vectors = match orders.as_slice() {
+        [order] => suited_vectors(problem, order, machine),
+        _ => Vectors::All,
+    };
     Schedule { splits, path, nest, layouts, buffers, workspace, parallel, vectors, prefetches }
 }
 

@@ -62,27 +62,52 @@ fn scalar_seconds(problem: &Problem, order: &[Index], machine: &Machine) -> f64 
 /// A sum of so many products fills a vector of them.
 const VECTOR_SUM: f64 = 8.0;
 
+/// A sum of so many products takes less time in gathered vectors than in several sums side by side.
+const GATHERED_SUM: f64 = 2.0 * VECTOR_SUM;
+
 /// Returns how many times [`Machine::scalar_pair`], the time in several sums side by side, a product of a sum over the nodes
 /// of a level takes.
 ///
 /// Of long sums, the products of a single one wait for each other, and vectors of them are gathered in less time.
-fn sum_share(problem: &Problem, schedule: &Schedule, output: IndexSet, order: &[Index]) -> f64 {
-    let Some((&innermost, outer)) = order.split_last() else { return 1.0 };
-    let over_level = problem.sparse.len() == 1 && loops_over_level(problem, order, outer.len());
-    let iterations = |loops: &[Index]| problem.iterations(loops.iter().copied().collect()) as f64;
-    let long = iterations(order) >= VECTOR_SUM * iterations(outer);
-    if !over_level || outer.is_empty() || output.contains(innermost) || !long {
-        return 1.0;
-    }
-    match schedule.vectors {
-        Vectors::All => 1.0,
-        Vectors::Over(own) if own == innermost => GATHERED_SHARE,
-        Vectors::None | Vectors::Over(_) => SINGLE_SUM_SHARE,
+fn sum_share(
+    problem: &Problem,
+    schedule: &Schedule,
+    machine: &Machine,
+    (output, order): (IndexSet, &[Index]),
+) -> f64 {
+    let length = sum_length(problem, output, order).filter(|&length| length >= VECTOR_SUM);
+    match (length, schedule.vectors) {
+        (None, _) | (_, Vectors::All) => 1.0,
+        (Some(length), Vectors::Over(own)) if order.last() == Some(&own) => {
+            machine.gathered_sum.filter(|_| length >= GATHERED_SUM).unwrap_or(1.0)
+        }
+        (_, Vectors::None | Vectors::Over(_)) => SINGLE_SUM_SHARE,
     }
 }
 
-/// Times of long sums of SpMV beside four sums side by side, as measured on an Intel server: geometric means of five matrices.
-const GATHERED_SHARE: f64 = 0.8;
+/// Returns how many products a sum over the nodes of a level has on average, if the innermost loop of `order` adds them up.
+fn sum_length(problem: &Problem, output: IndexSet, order: &[Index]) -> Option<f64> {
+    let (&innermost, outer) = order.split_last()?;
+    let over_level = problem.sparse.len() == 1 && loops_over_level(problem, order, outer.len());
+    let sums = over_level && !outer.is_empty() && !output.contains(innermost);
+    let iterations = |loops: &[Index]| problem.iterations(loops.iter().copied().collect()) as f64;
+    sums.then(|| iterations(order) / iterations(outer).max(1.0))
+}
+
+/// Returns which loop of a single term inside `order` best becomes vector code: the innermost one, if it adds up long sums
+/// over a level, no other could, and the machine gathers them in less time.
+pub(crate) fn suited_vectors(problem: &Problem, order: &[Index], machine: &Machine) -> Vectors {
+    let dense = (0..order.len()).any(|at| !loops_over_level(problem, order, at));
+    let length = sum_length(problem, problem.expr.output.set(), order);
+    let gathered = machine.gathered_sum.is_some_and(|share| share < 1.0);
+    match order.last() {
+        Some(&own) if gathered && !dense && length >= Some(GATHERED_SUM) => Vectors::Over(own),
+        _ => Vectors::All,
+    }
+}
+
+/// The time of long sums of SpMV one by one beside four sums side by side, as measured on an Intel server: the geometric
+/// mean of five matrices.
 const SINGLE_SUM_SHARE: f64 = 1.2;
 
 fn add_term(
@@ -102,7 +127,7 @@ fn add_term(
     cost.seconds += match lane {
         Some(_) => pairs * machine.flop_pair,
         None => {
-            let share = sum_share(problem, schedule, term.output, order);
+            let share = sum_share(problem, schedule, machine, (term.output, order));
             share * scalar_seconds(problem, order, machine)
         }
     };

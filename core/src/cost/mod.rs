@@ -22,6 +22,7 @@ mod vector_loop;
 pub(crate) use caches::{GatheredTable, LINE_BYTES, l2_and_late};
 pub(crate) use coarse::{Coarse, VisitedTree};
 pub use estimate::estimate;
+pub(crate) use estimate::suited_vectors;
 pub use machine::{Family, GreedyCosts, MACHINE_VARIABLE, Machine};
 pub use predicted::Cost;
 pub use storing::storing_seconds;

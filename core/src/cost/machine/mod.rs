@@ -80,6 +80,9 @@ pub struct Machine {
     /// Seconds for one multiply-add of one value in a loop without vectors, its loads and stores in
     /// the first-level cache.
     pub scalar_pair: f64,
+    /// The share of [`Machine::scalar_pair`] that a product of a long sum takes where vectors of values are gathered; `None`
+    /// where that is not known, and sums are not gathered unless a schedule says so.
+    pub gathered_sum: Option<f64>,
     /// Seconds to add up the lanes of a vector.
     pub lane_sum: f64,
     /// Seconds to add to a value at a random place in memory: its line is read and written, and its
