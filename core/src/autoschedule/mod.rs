@@ -43,6 +43,7 @@ pub use measured::{
     HalvingConfig, HalvingReport, HalvingStop, Timing, successive_halving, successive_halving_until,
 };
 pub use spttn::cheapest_forest;
+pub(crate) use tiling::{LEAST_TILE_BYTES, WORTH_TILES};
 
 /// A search for schedules.
 pub trait Scheduler: Sync {

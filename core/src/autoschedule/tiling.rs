@@ -12,6 +12,7 @@
 //!
 //! - The size of a tile is tried: 256 bytes of a row, and twice that up to half of the index.  Predicted seconds decide.
 //! - The paper tiles all indices that may be cut.  Here each is tried, the best is cut, and the rest are tried again.
+//! - What a second-level cache holds is not cut.
 //! - A tile must be predicted to take less than 83 % of the seconds without it.  Predictions that are closer say nothing.
 //! - Every term has to have the index, so that no term is computed again for each tile.
 //!
@@ -24,11 +25,13 @@ use crate::nest::{Forest, Node};
 use crate::path::{Path, Source};
 use crate::schedule::{Command, Cut, Problem, Schedule, Split, free_letter};
 
-/// Bytes of the part of a row in the smallest tile: what a gather brings in little more time than a single line.
-const LEAST_BYTES: u64 = 256;
+/// Bytes of the part of a row in the smallest tile: what a gather brings in little more time than a single line, and what
+/// fills the registers of a kernel.
+pub(crate) const LEAST_TILE_BYTES: u64 = 256;
 
-/// A tile must be predicted to take less than this share of the seconds without it.
-const WORTH_TILES: f64 = 0.83;
+/// A tile must be predicted to take less than this share of the seconds without it: predictions that are closer say
+/// nothing.
+pub(crate) const WORTH_TILES: f64 = 0.83;
 
 /// The most indices that are cut.
 const MOST_TILES: usize = 2;
@@ -66,8 +69,9 @@ fn offers<'a>(
     machine: &'a Machine,
 ) -> impl Iterator<Item = Tiled> + 'a {
     let whole = tileable(problem, schedule).into_iter();
+    let whole = whole.filter(|&index| leaves_cache(problem, index, machine));
     whole.flat_map(move |index| {
-        let least = LEAST_BYTES / problem.value_bytes as u64;
+        let least = LEAST_TILE_BYTES / problem.value_bytes as u64;
         let most = problem.extents.of(index) / 2;
         let sizes = std::iter::successors(Some(least), |size| Some(2 * size));
         let sizes = sizes.take_while(move |&size| size <= most);
@@ -89,6 +93,14 @@ fn tileable(problem: &Problem, schedule: &Schedule) -> Vec<Index> {
     let cut = problem.splits.iter().flat_map(|own| [own.split.index, own.split.outer]);
     let left = reused - sparse - parents - cut.collect();
     left.iter().filter(|&index| everywhere(index)).collect()
+}
+
+/// Tells whether an array with `index` whose rows are met in any order exceeds the second-level cache.
+fn leaves_cache(problem: &Problem, index: Index, machine: &Machine) -> bool {
+    let inputs = problem.dense_inputs().map(|input| problem.expr.inputs[input].set());
+    let output = problem.scatters().then(|| problem.expr.output.set());
+    let mut met = inputs.chain(output).filter(|set| set.contains(index));
+    met.any(|set| problem.buffer_bytes(set) > machine.l2_bytes)
 }
 
 /// Adds the loops directly around one over a sparse index.

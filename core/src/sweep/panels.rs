@@ -1,10 +1,13 @@
 //! Whether factors are stored in panels of columns.
 //!
-//! Kernels of panels gather shorter rows, more of which stay in a cache, and pass over the tensor once a panel.  The
-//! sweep is planned with whole factors and, where rows are long, with panels; the seconds decide.
+//! A panel is a tile of the columns for which all kernels of the sweep run: the smallest that
+//! [tiling](crate::autoschedule) tries, and taken when a tile is.  Its kernels gather shorter rows, more of which stay in
+//! a cache, and pass over the tensor once a panel.  The sweep is planned with whole factors and, where rows are long,
+//! with panels; the seconds decide.
 
 use decompose_formats::panels::listed;
 
+use crate::autoschedule::{LEAST_TILE_BYTES, WORTH_TILES};
 use crate::cost::Machine;
 use crate::error::CoreError;
 use crate::schedule::Pattern;
@@ -12,21 +15,13 @@ use crate::sweep::mttkrp_merges::SweepPlan;
 use crate::sweep::options::PlanOptions;
 use crate::sweep::partitions::{Partitions, Sweep};
 
-/// Bytes of a row of a panel: those that a gather brings in little more time than a single line, and that
-/// fill the registers of a kernel.
-const PANEL_BYTES: usize = 256;
-
-/// Panels must be predicted to take less than this share of the seconds with whole factors: predictions
-/// that are closer say nothing.
-const WORTH_PANELS: f64 = 0.83;
-
 /// Panels that are priced at up to so many times what is asked of them are searched.
 const NEAR_PANELS: f64 = 1.1;
 
 /// Returns about how many columns a panel has where factors of `rank` columns of `value_bytes` bytes are
 /// stored in panels; `rank` where they never are.
 pub fn panel_columns(rank: usize, value_bytes: usize) -> usize {
-    rank.min(PANEL_BYTES / value_bytes)
+    rank.min(LEAST_TILE_BYTES as usize / value_bytes)
 }
 
 /// Plans a sweep of MTTKRPs over a tensor of `extents` whose pattern is `pattern` (counted
@@ -54,7 +49,7 @@ pub fn plan(
     }
     let mut panels = Partitions::new(sweep(&narrow))?;
     let Ok(rows) = rows else { return panels.select_best().and_then(|parts| panels.plan(&parts)) };
-    let below = WORTH_PANELS * rows.seconds;
+    let below = WORTH_TILES * rows.seconds;
     // Searches find little that is better than a price without a search.
     let mut parts = panels.best()?;
     if parts.seconds < NEAR_PANELS * below {
