@@ -6,7 +6,8 @@
 //!
 //! Every kernel is searched ROUNDS times (9 unless given) on the given tree and, up to order 6, over all
 //! orders of the tree's levels on all threads.  Products of several sparse matrices are searched by every scheduler
-//! over all ways to store them, and the form of the result is inferred.  The tensor is a description only: 100,000 non-zeros in
+//! over all ways to store them, and the form of the result is inferred; the schedule of the default scheduler is
+//! lowered and written as C.  The tensor is a description only: 100,000 non-zeros in
 //! extents of 100, 110, 120, ..., ranks of 16.
 
 use std::io::{self, Write};
@@ -14,6 +15,8 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use decompose_core::autoschedule::{SCHEDULERS, SearchLimits, default_scheduler, storages};
+use decompose_core::codegen::emit_c;
+use decompose_core::contract::preview;
 use decompose_core::cost::Machine;
 use decompose_core::einsum::{Expr, Extents, IndexSet};
 use decompose_core::error::CoreError;
@@ -97,6 +100,9 @@ fn table(rounds: usize) -> Result<(), Box<dyn std::error::Error>> {
     for (name, expr, sparse) in JOINED {
         let problem = joined(expr, sparse)?;
         let stored = storages(&problem);
+        for (stage, times) in stages(&problem, rounds)? {
+            writeln!(out, "decompose,described,{RANK},1,f64,{stage} {name},{times}")?;
+        }
         for one in SCHEDULERS {
             let found = measure(rounds, || {
                 let limits = SearchLimits::default();
@@ -109,6 +115,23 @@ fn table(rounds: usize) -> Result<(), Box<dyn std::error::Error>> {
         }
     }
     Ok(())
+}
+
+/// Measures the stages behind the search, for its first candidate: the loop program, and its C.
+fn stages(base: &Problem, rounds: usize) -> Result<[(&'static str, String); 2], CoreError> {
+    let limits = SearchLimits::default();
+    let found =
+        default_scheduler().search_storages(base, &storages(base), Machine::here(), &limits)?;
+    let best = &found.candidates[0];
+    let problem = best.problem(base);
+    let schedule = &best.candidate.schedule;
+    let lowered = measure(rounds, || preview(&problem, schedule).map(|_| ()))?;
+    let program = preview(&problem, schedule)?;
+    let emitted = measure(rounds, || {
+        emit_c(&program);
+        Ok(())
+    })?;
+    Ok([("lower", lowered), ("emit C", emitted)])
 }
 
 /// Poses `expr` on matrices of extent 10,000 with ten non-zeros a row; a result without a pattern of several sparse ones
