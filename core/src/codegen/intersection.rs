@@ -20,7 +20,8 @@
 use std::collections::BTreeSet;
 
 use crate::codegen::writer::{Writer, int_type, numbered};
-use crate::lower::{Stmt, TreeLevel};
+use crate::lower::Stmt;
+use crate::schedule::TreeLevel;
 
 /// Defines the search for a coordinate, for each width of coordinates that is searched.
 pub(super) fn define_seek(c: &mut Writer) {

@@ -16,7 +16,8 @@
 use crate::codegen::registers::lanes;
 use crate::codegen::writer::Writer;
 use crate::einsum::Index;
-use crate::lower::{Addressing, Place, Stmt, TreeLevel, Update};
+use crate::lower::{Addressing, Place, Stmt, Update};
+use crate::schedule::TreeLevel;
 
 /// The most vectors that the batch keeps in registers for its nodes; of the 32 of AVX-512 the rest
 /// is for the target and the scales.

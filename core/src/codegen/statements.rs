@@ -3,7 +3,8 @@
 use crate::codegen::outer_products::{Batch, row_of_few};
 use crate::codegen::writer::Writer;
 use crate::codegen::{assembled, intersection, sums, vector, vector_matrix};
-use crate::lower::{Addressing, Place, Stmt, TreeLevel, Update};
+use crate::lower::{Addressing, Place, Stmt, Update};
+use crate::schedule::TreeLevel;
 
 impl Writer<'_> {
     pub(super) fn stmts(&mut self, stmts: &[Stmt]) {

@@ -9,12 +9,13 @@ use crate::cost::access::{Role, TermAccess};
 use crate::cost::batches::batched_nodes;
 use crate::cost::buffers::add_buffers;
 use crate::cost::caches::{LINE_BYTES, Shares};
-use crate::cost::levels::{add_levels, is_cut, loops_over_level};
+use crate::cost::levels::add_levels;
 use crate::cost::predicted::Cost;
-use crate::cost::vector_loop::lane;
 use crate::einsum::{Index, IndexSet};
 use crate::path::Source;
-use crate::schedule::{Conflict, OutputForm, Problem, Schedule, Vectors, Workspace};
+use crate::schedule::{
+    Conflict, LoopNest, OutputForm, Problem, Schedule, Vectors, Workspace, resolve,
+};
 
 /// Judges `schedule`, which must be legal for `problem`, on `machine`.
 ///
@@ -23,16 +24,16 @@ use crate::schedule::{Conflict, OutputForm, Problem, Schedule, Vectors, Workspac
 /// If its nest does not hold the terms of its path.
 pub fn estimate(problem: &Problem, schedule: &Schedule, machine: &Machine) -> Cost {
     let mut cost = Cost::default();
-    let orders = schedule.nest.orders(schedule.path.terms.len()).expect("a nest of all terms");
-    for (term, order) in orders.iter().enumerate() {
+    let nest = resolve(problem, schedule).expect("a nest of all terms");
+    for term in 0..nest.orders.len() {
         let before = cost.seconds;
-        add_term(&mut cost, problem, schedule, machine, term, &orders);
-        if !(0..order.len()).any(|at| is_cut(problem, order, at)) {
+        add_term(&mut cost, problem, schedule, machine, (term, &nest));
+        if !nest.is_cut(term) {
             cost.repeated_seconds += cost.seconds - before;
         }
     }
-    add_buffers(&mut cost, problem, schedule, machine, &orders);
-    add_levels(&mut cost, problem, &schedule.nest, machine);
+    add_buffers(&mut cost, problem, schedule, machine, &nest);
+    add_levels(&mut cost, problem, &nest, machine);
     cost
 }
 
@@ -66,9 +67,10 @@ const VECTOR_SUM: f64 = 8.0;
 /// of a level takes.
 ///
 /// Of long sums, the products of a single one wait for each other, and vectors of them are gathered in less time.
-fn sum_share(problem: &Problem, schedule: &Schedule, output: IndexSet, order: &[Index]) -> f64 {
+fn sum_share(problem: &Problem, schedule: &Schedule, nest: &LoopNest, term: usize) -> f64 {
+    let (order, output) = (&nest.orders[term], schedule.path.terms[term].output);
     let Some((&innermost, outer)) = order.split_last() else { return 1.0 };
-    let over_level = problem.sparse.len() == 1 && loops_over_level(problem, order, outer.len());
+    let over_level = problem.sparse.len() == 1 && nest.is_over_level(term, outer.len());
     let iterations = |loops: &[Index]| problem.iterations(loops.iter().copied().collect()) as f64;
     let long = iterations(order) >= VECTOR_SUM * iterations(outer);
     if !over_level || outer.is_empty() || output.contains(innermost) || !long {
@@ -90,19 +92,18 @@ fn add_term(
     problem: &Problem,
     schedule: &Schedule,
     machine: &Machine,
-    position: usize,
-    orders: &[Vec<Index>],
+    (position, nest): (usize, &LoopNest),
 ) {
-    let order = &orders[position];
+    let order = &nest.orders[position];
     let term = &schedule.path.terms[position];
-    let lane = lane(problem, schedule, orders, position);
+    let lane = nest.lanes(position);
     let pairs = problem.iterations(term.indices) as f64;
     cost.flops += pairs * term.inputs.len() as f64;
     // Without a vector loop every product is a loop iteration of its own.
     cost.seconds += match lane {
         Some(_) => pairs * machine.flop_pair,
         None => {
-            let share = sum_share(problem, schedule, term.output, order);
+            let share = sum_share(problem, schedule, nest, position);
             share * scalar_seconds(problem, order, machine)
         }
     };
@@ -113,16 +114,15 @@ fn add_term(
     let last = position + 1 == schedule.path.terms.len();
     let inputs = term.inputs.iter().filter_map(|source| match *source {
         Source::Input(input) if problem.sparse.iter().all(|x| x.input != input) => {
-            Some(&problem.expr.inputs[input].indices)
+            Some((nest.inputs[input].clone(), 1.0, Role::Operand))
         }
         _ => None,
     });
     let assembled = problem.output == OutputForm::Assembled;
     if last && assembled {
-        cost.seconds += assembly_seconds(problem, schedule, order, machine);
+        cost.seconds += assembly_seconds(problem, schedule, nest, machine);
     }
     let outputs = (last && !assembled).then_some(&problem.expr.output.indices);
-    let inputs = inputs.map(|indices| (problem.operand_order(indices, order), 1.0, Role::Operand));
     let conflict = schedule.parallel.map(|parallel| parallel.conflict);
     let ranged = problem.leader().is_some_and(|x| x.pattern.ranged().is_some());
     let role = match conflict {
@@ -132,15 +132,16 @@ fn add_term(
         _ => Role::Sum,
     };
     let outputs = outputs.map(|indices| {
-        let touches = 2.0 / batched_nodes(problem, schedule, orders, position);
+        let touches = 2.0 / batched_nodes(problem, schedule, nest, position);
         (problem.output_order(indices, order), touches, role)
     });
     for (indices, touches, role) in inputs.chain(outputs) {
-        TermAccess { problem, machine, order, indices, lane, touches, role }.add(cost);
+        let term = position;
+        TermAccess { problem, machine, nest, term, order, indices, lane, touches, role }.add(cost);
     }
 }
 
-/// Seconds to add the products of the last term, in loops over `order`, to the workspace of an assembled output, and to
+/// Seconds to add the products of the last term to the workspace of an assembled output, and to
 /// append what was met.
 ///
 /// Each sum looks up whether its cell, or the row of lanes, was met.  A product that is added to the cell of the one before
@@ -149,18 +150,18 @@ fn add_term(
 fn assembly_seconds(
     problem: &Problem,
     schedule: &Schedule,
-    order: &[Index],
+    nest: &LoopNest,
     machine: &Machine,
 ) -> f64 {
+    let order = nest.last();
     let cells = problem.workspace_cells(order) as f64;
     let value = problem.value_bytes as f64;
-    let outside = order[..problem.assembled_outside(order)].iter().copied().collect();
+    let outside = order[..nest.outside].iter().copied().collect();
     let parts = problem.iterations(outside).max(1) as f64;
     let workspace = schedule.workspace.unwrap_or(Workspace::Dense);
-    let lanes = problem.workspace_lanes(order, workspace);
-    let looped = order.len() - usize::from(lanes.is_some());
-    let sums = problem.workspace_sums(order, workspace);
-    let added = &order[..sums.unwrap_or(looped)];
+    let rows = nest.lanes(nest.buffers.len()).is_some_and(|lanes| nest.output.contains(&lanes));
+    let sums = nest.accumulator.as_ref().map(|sum| sum.depth);
+    let added = &order[..sums.unwrap_or(order.len() - usize::from(rows))];
     let additions = problem.iterations(added.iter().copied().collect()) as f64;
     let again = added.last().is_some_and(|&index| !problem.expr.output.set().contains(index));
     let waits = if again { additions * IN_MEMORY * machine.scalar_pair } else { 0.0 };

@@ -14,19 +14,31 @@ use crate::cost::Machine;
 use crate::cost::caches::{L1_BYTES, LINE_BYTES, Shares};
 use crate::cost::predicted::Cost;
 use crate::einsum::{Index, IndexSet};
-use crate::nest::{Forest, Node};
-use crate::schedule::{Problem, SparseOperand};
+use crate::schedule::{Loop, LoopNest, Over, Problem, SparseOperand, TreeLevel};
 
 /// What a loop costs again, as a share of [`Machine::loop_overhead`], where what is visited in between stays near: its
 /// end comes as it came before.
 const AGAIN_SHARE: f64 = 0.1;
 
-/// Adds every loop over a level of the tree in `nest`.
-pub(super) fn add_levels(cost: &mut Cost, problem: &Problem, nest: &Forest, machine: &Machine) {
+/// Adds every loop over a level of a tree in `nest`.
+pub(super) fn add_levels(cost: &mut Cost, problem: &Problem, nest: &LoopNest, machine: &Machine) {
     let Some(x) = problem.leader() else { return };
     let bytes = (0..x.levels.len()).map(|level| level_bytes(problem, x, level)).sum();
     let mut costs = LevelCosts { problem, machine, x, bytes, streamed: 0 };
-    costs.add(cost, &nest.roots, &mut Vec::new());
+    let mut around: Vec<Index> = Vec::new();
+    for Loop { index, depth, over, .. } in &nest.loops {
+        around.truncate(*depth);
+        if let Over::Level { lead, located } = over {
+            match lead.tree {
+                0 => costs.add_level(cost, lead.level, &around),
+                _ => costs.walk(cost, *lead, (*index, &around)),
+            }
+            if !located.is_empty() {
+                costs.locate(cost, located, (*index, &around));
+            }
+        }
+        around.push(*index);
+    }
 }
 
 /// Returns the seconds that a level takes when it is visited first, in loops over those above it.
@@ -37,16 +49,6 @@ pub(super) fn level_seconds(problem: &Problem, machine: &Machine, level: usize) 
     let mut costs = LevelCosts { problem, machine, x, bytes: 0.0, streamed: level };
     costs.add_level(&mut cost, level, &x.levels[..level]);
     cost.seconds
-}
-
-/// Tells whether the loop at a position of `order` is over a level of a tree.
-pub(super) fn loops_over_level(problem: &Problem, order: &[Index], at: usize) -> bool {
-    problem.sparse.iter().any(|x| x.visited_level(order[at], &order[..at]).is_some())
-}
-
-/// Tells whether the loop at a position of `order` is over a level of the tree that is cut into tasks.
-pub(super) fn is_cut(problem: &Problem, order: &[Index], at: usize) -> bool {
-    problem.leader().is_some_and(|x| x.visited_level(order[at], &order[..at]).is_some())
 }
 
 /// Bytes of a level.
@@ -81,24 +83,6 @@ struct LevelCosts<'a> {
 }
 
 impl LevelCosts<'_> {
-    fn add(&mut self, cost: &mut Cost, nodes: &[Node], around: &mut Vec<Index>) {
-        for node in nodes {
-            let Node::Loop { index, body } = node else { continue };
-            let visited = self.problem.visited_levels(*index, around);
-            match visited.first() {
-                Some(&(0, level)) => self.add_level(cost, level, around),
-                Some(&other) => self.walk(cost, other, (*index, around)),
-                None => {}
-            }
-            if let [_, located @ ..] = visited.as_slice() {
-                self.locate(cost, located, (*index, around));
-            }
-            around.push(*index);
-            self.add(cost, body, around);
-            around.pop();
-        }
-    }
-
     /// Adds one loop over `level` inside loops over `around`.
     fn add_level(&mut self, cost: &mut Cost, level: usize, around: &[Index]) {
         let outside: IndexSet = around.iter().copied().collect();
@@ -138,10 +122,10 @@ impl LevelCosts<'_> {
     fn walk(
         &self,
         cost: &mut Cost,
-        (at, level): (usize, usize),
+        TreeLevel { tree, level }: TreeLevel,
         (index, around): (Index, &[Index]),
     ) {
-        let x = &self.problem.sparse[at];
+        let x = &self.problem.sparse[tree];
         let outside: IndexSet = around.iter().copied().collect();
         let visits = self.problem.iterations(outside.with(index)) as f64;
         let bytes = node_bytes(self.problem, x, level);
@@ -156,24 +140,19 @@ impl LevelCosts<'_> {
     /// Adds the location of the coordinates that a loop over `index` inside loops over `around` visits, in other levels.
     ///
     /// In a root that has every coordinate there is nothing to seek.
-    fn locate(
-        &self,
-        cost: &mut Cost,
-        located: &[(usize, usize)],
-        (index, around): (Index, &[Index]),
-    ) {
+    fn locate(&self, cost: &mut Cost, located: &[TreeLevel], (index, around): (Index, &[Index])) {
         let outside: IndexSet = around.iter().copied().collect();
         let met = self.problem.iterations(outside.with(index)) as f64;
         let extent = self.problem.extents.of(index).max(1) as f64;
-        let share = |&(at, level): &(usize, usize)| {
-            let children = self.problem.sparse[at].children(level, &self.problem.extents);
+        let share = |&TreeLevel { tree, level }: &TreeLevel| {
+            let children = self.problem.sparse[tree].children(level, &self.problem.extents);
             (children / extent).clamp(f64::MIN_POSITIVE, 1.0)
         };
         // Of the coordinates that are visited, this share occurs in all of them.
         let occur: f64 = located.iter().map(share).product();
-        for &(at, level) in located {
-            let x = &self.problem.sparse[at];
-            let is_full = level == 0 && share(&(at, level)) >= 1.0;
+        for at in located {
+            let (x, level) = (&self.problem.sparse[at.tree], at.level);
+            let is_full = level == 0 && share(at) >= 1.0;
             let sought = if is_full { 0.0 } else { met / occur };
             cost.streamed_bytes += met * node_bytes(self.problem, x, level);
             cost.seconds += met * self.line(x, level) + sought * self.machine.loop_end;

@@ -11,7 +11,8 @@
 
 use crate::einsum::{Index, IndexSet};
 use crate::error::CoreError;
-use crate::lower::ir::{Addressing, Place, Program, Stmt, TreeLevel};
+use crate::lower::ir::{Addressing, Place, Program, Stmt};
+use crate::schedule::TreeLevel;
 
 /// Checks `program` against the rules above.
 ///

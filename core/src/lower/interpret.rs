@@ -11,8 +11,8 @@ use decompose_formats::{Csf, Ints, Value};
 
 use crate::einsum::Index;
 use crate::lower::assembly::Assembly;
-use crate::lower::ir::{Addressing, Pieces, Place, Program, Stmt, TreeLevel, Update};
-use crate::schedule::{Chunks, Command};
+use crate::lower::ir::{Addressing, Pieces, Place, Program, Stmt, Update};
+use crate::schedule::{Chunks, Command, TreeLevel};
 
 /// What a program works on.
 pub struct Operands<'a, V: Value> {

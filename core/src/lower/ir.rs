@@ -21,7 +21,9 @@ use decompose_formats::narrow_ints::Width;
 
 use crate::einsum::Index;
 use crate::optimisation::{Optimisation, Optimisations};
-use crate::schedule::{Chunks, Command, Conflict, Fusion, Space, TaskCut, Vectors, Workspace};
+use crate::schedule::{
+    Chunks, Command, Conflict, Fusion, Space, TaskCut, TreeLevel, Vectors, Workspace,
+};
 
 /// A kernel as loops.
 #[derive(Clone, Debug, PartialEq)]
@@ -245,15 +247,6 @@ pub enum Stmt {
         /// The index of the vector loop; a target without it receives the sum over it.
         lanes: Option<Index>,
     },
-}
-
-/// A level of one of the trees.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TreeLevel {
-    /// The tree.
-    pub tree: usize,
-    /// Its level.
-    pub level: usize,
 }
 
 /// Whether a target is replaced or added to.

@@ -19,6 +19,6 @@ pub use assembly::{Assembled, Assembly, Block, Room};
 pub use interpret::{Operands, interpret};
 pub use ir::{
     Addressing, Array, LevelParam, LevelStorage, Pieces, Place, PrefetchRow, Program, Stmt, Tasks,
-    TreeLevel, TreeParam, Update, Zeroing,
+    TreeParam, Update, Zeroing,
 };
 pub use nest::lower;

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use crate::lower::ir::{Pieces, Place, Program, Stmt, TreeLevel, TreeParam, Update};
-use crate::schedule::Chunks;
+use crate::lower::ir::{Pieces, Place, Program, Stmt, TreeParam, Update};
+use crate::schedule::{Chunks, TreeLevel};
 
 impl fmt::Display for Program {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

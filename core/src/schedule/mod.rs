@@ -9,6 +9,7 @@ mod branched;
 mod directive;
 mod infer;
 mod legal;
+mod loop_nest;
 mod pattern;
 mod problem;
 mod split;
@@ -24,6 +25,7 @@ pub use directive::Directive;
 pub use infer::{Inferred, InferredLevel, LevelKind, infer};
 pub(crate) use legal::MOST_WORKSPACE_CELLS;
 pub use legal::Rule;
+pub use loop_nest::{Accumulator, Intermediate, Loop, LoopNest, Over, Step, TreeLevel, resolve};
 pub use pattern::Pattern;
 pub(crate) use pattern::spread_pairs;
 pub use problem::{

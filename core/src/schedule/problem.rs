@@ -113,12 +113,6 @@ impl SparseOperand {
         around.into_iter().fold(0, next)
     }
 
-    /// Returns the level that a loop over `index` inside loops `around` visits; `None` if it is none of the next.
-    pub fn visited_level(&self, index: Index, around: &[Index]) -> Option<usize> {
-        let level = self.walked(around.iter().copied());
-        (self.levels.get(level) == Some(&index)).then_some(level)
-    }
-
     /// Returns the levels inside `loops` that loops over these indices can walk: a prefix.
     pub fn prefix(&self, loops: IndexSet) -> IndexSet {
         self.levels.iter().copied().take_while(|&index| loops.contains(index)).collect()
@@ -212,25 +206,6 @@ impl Problem {
     /// Returns the sparse operand that leads: its non-zeros are cut into tasks, and its levels give the order of rows.
     pub fn leader(&self) -> Option<&SparseOperand> {
         self.sparse.first()
-    }
-
-    /// Returns the levels that a loop over `index` inside loops `around` visits together, each as a place in
-    /// [`Problem::sparse`] and a level of that operand.
-    ///
-    /// The coordinates of the first are visited, and each is located in the others.  That is the first operand if it is
-    /// among them, whose levels are cut into tasks, or the one with the fewest children of a node.
-    pub fn visited_levels(&self, index: Index, around: &[Index]) -> Vec<(usize, usize)> {
-        let next = |(at, x): (usize, &SparseOperand)| {
-            x.visited_level(index, around).map(|level| (at, level))
-        };
-        let mut visited: Vec<(usize, usize)> =
-            self.sparse.iter().enumerate().filter_map(next).collect();
-        let children = |&(at, level): &(usize, usize)| match at {
-            0 => 0.0,
-            _ => self.sparse[at].children(level, &self.extents),
-        };
-        visited.sort_by(|a, b| children(a).total_cmp(&children(b)));
-        visited
     }
 
     /// Tells whether the output is stored at the positions of the leader.

@@ -8,6 +8,7 @@ use decompose_core::einsum::IndexSet;
 use decompose_core::path::{Source, term_text, unfactorised};
 use decompose_core::schedule::{
     Chunks, Command, Conflict, Cut, LevelKind, Problem, Split, SplitIndex, Workspace, infer,
+    resolve,
 };
 use decompose_formats::counted;
 use decompose_formats::stats::grouped;
@@ -181,11 +182,10 @@ fn write_buffers(figure: &NestFigure, pick: &Pick, text: &mut String) {
 /// about how many elements its list has at a time.
 pub(crate) fn workspace(pick: &Pick) -> Option<String> {
     let Pick { problem, schedule, .. } = pick;
-    let orders = schedule.nest.orders(schedule.path.terms.len()).unwrap_or_default();
-    let last = orders.last()?;
+    let nest = resolve(problem, schedule).ok()?;
     match schedule.workspace? {
         Workspace::Dense => {
-            let cells = problem.workspace_cells(last);
+            let cells = problem.workspace_cells(nest.last());
             let bytes = size(cells.saturating_mul(problem.value_bytes as u64));
             Some(format!(
                 "array: {} of {bytes} for each thread",
@@ -193,7 +193,7 @@ pub(crate) fn workspace(pick: &Pick) -> Option<String> {
             ))
         }
         Workspace::List => {
-            let outside = last[..problem.assembled_outside(last)].iter().copied().collect();
+            let outside = nest.last()[..nest.outside].iter().copied().collect();
             let elements =
                 problem.assembled_elements().div_ceil(problem.iterations(outside).max(1));
             Some(format!(
