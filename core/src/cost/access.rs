@@ -92,7 +92,7 @@ impl TermAccess<'_> {
         let outside = self.outside(rows, end, row_bytes);
         let inner = rows & self.order[outside..end].iter().copied().collect();
         let block = self.extents(inner);
-        let visits = self.problem.iterations(self.order[..end].iter().copied().collect()) as f64;
+        let visits = self.nest.iterations(self.term, end);
         let prefix: IndexSet = self.order[..outside].iter().copied().collect();
         let fetches = (distinct(self.problem, prefix) * block).min(visits);
         // Blocks that lie in one piece are fetched as one row.

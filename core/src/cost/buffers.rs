@@ -15,7 +15,7 @@ use crate::cost::predicted::Cost;
 use crate::cost::vector_loop::row_bytes;
 use crate::einsum::Index;
 use crate::nest::Buffer;
-use crate::schedule::{LoopNest, Problem, Schedule};
+use crate::schedule::{LoopNest, Marks, Problem, Schedule};
 
 /// Buffers of one index and up to this many bytes stay in registers.
 const REGISTER_BYTES: f64 = (REGISTER_BUDGET * VECTOR_BYTES) as f64;
@@ -23,6 +23,9 @@ const REGISTER_BYTES: f64 = (REGISTER_BUDGET * VECTOR_BYTES) as f64;
 /// What a value of such a buffer costs that is broadcast to lanes over another index, as a part of a line: half
 /// of one that is loaded.
 const BROADCAST_LINES: f64 = 0.125;
+
+/// The cells of a word of a bitmap.
+pub(super) const WORD_BITS: f64 = 64.0;
 
 /// Adds the buffers of `schedule`, whose loops are `nest`.
 pub(super) fn add_buffers(
@@ -43,10 +46,11 @@ pub(super) fn add_buffers(
         if buffer.stored.is_empty() {
             continue;
         }
-        if buffer.stored.len() < 2 && bytes <= REGISTER_BYTES {
+        if buffer.stored.len() < 2 && bytes <= REGISTER_BYTES && made.marks.is_none() {
             let spread = nest.lanes(consumer).is_some_and(|lane| !buffer.stored.contains(lane));
             if spread {
-                let reads = reads(problem, buffer, &nest.orders[consumer]);
+                let last = nest.orders[consumer].iter().rposition(|&i| buffer.stored.contains(i));
+                let reads = nest.iterations(consumer, last.map_or(0, |at| at + 1));
                 cost.seconds += reads * BROADCAST_LINES * machine.l1_line;
             }
             continue;
@@ -55,19 +59,15 @@ pub(super) fn add_buffers(
         // The producer's loops give the storage order, so its last stored index is contiguous.
         let contiguous = made.order.last().copied();
         let here = BufferAccess { problem, machine, nest, buffer, bytes, contiguous };
-        if made.summed {
-            let fused = problem.iterations(buffer.fused.iter().copied().collect()) as f64;
-            cost.seconds += fused * here.clear();
-        }
+        let times = nest.iterations(buffer.term, buffer.fused.len());
+        cost.seconds += match &made.marks {
+            Some(marks) => here.marking_seconds(marks, times),
+            None if made.summed => times * here.clear(),
+            None => 0.0,
+        };
         here.add(cost, buffer.term, machine.scatter_line, touches);
         here.add(cost, consumer, machine.memory_line, 1.0);
     }
-}
-
-/// How often a term inside loops over `order` reads a value of `buffer` anew.
-fn reads(problem: &Problem, buffer: &Buffer, order: &[Index]) -> f64 {
-    let last = order.iter().rposition(|&index| buffer.stored.contains(index));
-    problem.iterations(order[..last.map_or(0, |at| at + 1)].iter().copied().collect()) as f64
 }
 
 /// A buffer as its accesses see it.
@@ -90,6 +90,20 @@ impl BufferAccess<'_> {
         self.bytes / LINE_BYTES * self.shares().line(self.machine, self.machine.stream_line)
     }
 
+    /// Seconds to mark the cells of a sparse buffer, in each of `times` iterations of its fused loops.
+    ///
+    /// Each product looks up whether its cell was marked.  The first one that was not comes unforeseen, and empties a row.
+    fn marking_seconds(&self, marks: &Marks, times: f64) -> f64 {
+        let Machine { loop_overhead, loop_end, .. } = *self.machine;
+        let extent = self.problem.extents.of(marks.index).max(1) as f64;
+        let marked = times * marks.cells;
+        let row = self.bytes / extent / LINE_BYTES;
+        let emptied = row * self.shares().line(self.machine, self.machine.l2_line);
+        let upper = times * (extent / (WORD_BITS * WORD_BITS)).ceil();
+        let marking = self.nest.iterations(self.buffer.term, marks.depth) + upper;
+        marking * loop_overhead + marked * (loop_end + emptied)
+    }
+
     /// Adds `touches` accesses by a term, with `far` seconds for a single value in memory.
     fn add(&self, cost: &mut Cost, term: usize, far: f64, touches: f64) {
         let (machine, order) = (self.machine, &self.nest.orders[term]);
@@ -99,7 +113,7 @@ impl BufferAccess<'_> {
         let moves = |&index: &Index| self.buffer.stored.contains(index) && Some(index) != lane;
         let end = order.iter().rposition(moves).map_or(0, |at| at + 1);
         let end = end.max(self.buffer.fused.len());
-        let rows = self.problem.iterations(order[..end].iter().copied().collect()) as f64;
+        let rows = self.nest.iterations(term, end);
         let row = row_bytes(self.problem, lane);
         let lines = (row / LINE_BYTES).max(1.0);
         let line = match lane {

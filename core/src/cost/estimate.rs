@@ -11,7 +11,7 @@ use crate::cost::buffers::add_buffers;
 use crate::cost::caches::{LINE_BYTES, Shares};
 use crate::cost::levels::add_levels;
 use crate::cost::predicted::Cost;
-use crate::einsum::{Index, IndexSet};
+use crate::nest::set_of;
 use crate::path::Source;
 use crate::schedule::{
     Conflict, LoopNest, OutputForm, Problem, Schedule, Vectors, Workspace, resolve,
@@ -43,20 +43,19 @@ const LONG_SUM: f64 = 32.0;
 /// The part of it that each product of short sums takes, where the same nodes come again.
 const SHORT_SUM_SHARE: f64 = 0.25;
 
-/// Returns the seconds of the products in loops over `order` that have no lanes.
+/// Returns the seconds of the products of a term that has no lanes.
 ///
 /// Each waits for the sum before it.  But where rows have several indices, as those of TTMcs, and loops over some stand
 /// around those over the tree, the same nodes come again, and sums of a few products overlap.
-fn scalar_seconds(problem: &Problem, order: &[Index], machine: &Machine) -> f64 {
-    let all: IndexSet = order.iter().copied().collect();
-    let pairs = problem.iterations(all) as f64;
+fn scalar_seconds(problem: &Problem, nest: &LoopNest, term: usize, machine: &Machine) -> f64 {
+    let order = &nest.orders[term];
+    let pairs = nest.iterations(term, order.len());
     if (problem.expr.all() - problem.sparse_indices()).len() < 2 {
         return machine.scalar_pair * pairs;
     }
-    let outside = order[..order.len().saturating_sub(1)].iter().copied().collect();
-    let length = pairs / (problem.iterations(outside) as f64).max(1.0);
+    let length = pairs / nest.iterations(term, order.len().saturating_sub(1)).max(1.0);
     let again = (length / LONG_SUM).clamp(SHORT_SUM_SHARE, 1.0);
-    let first = problem.iterations(problem.walked(all)) as f64;
+    let first = (problem.iterations(problem.walked(set_of(order))) as f64).min(pairs);
     machine.scalar_pair * (first + (pairs - first) * again)
 }
 
@@ -71,8 +70,8 @@ fn sum_share(problem: &Problem, schedule: &Schedule, nest: &LoopNest, term: usiz
     let (order, output) = (&nest.orders[term], schedule.path.terms[term].output);
     let Some((&innermost, outer)) = order.split_last() else { return 1.0 };
     let over_level = problem.sparse.len() == 1 && nest.is_over_level(term, outer.len());
-    let iterations = |loops: &[Index]| problem.iterations(loops.iter().copied().collect()) as f64;
-    let long = iterations(order) >= VECTOR_SUM * iterations(outer);
+    let iterations = |depth: usize| nest.iterations(term, depth);
+    let long = iterations(order.len()) >= VECTOR_SUM * iterations(outer.len());
     if !over_level || outer.is_empty() || output.contains(innermost) || !long {
         return 1.0;
     }
@@ -97,14 +96,14 @@ fn add_term(
     let order = &nest.orders[position];
     let term = &schedule.path.terms[position];
     let lane = nest.lanes(position);
-    let pairs = problem.iterations(term.indices) as f64;
+    let pairs = nest.iterations(position, order.len());
     cost.flops += pairs * term.inputs.len() as f64;
     // Without a vector loop every product is a loop iteration of its own.
     cost.seconds += match lane {
         Some(_) => pairs * machine.flop_pair,
         None => {
             let share = sum_share(problem, schedule, nest, position);
-            share * scalar_seconds(problem, order, machine)
+            share * scalar_seconds(problem, nest, position, machine)
         }
     };
     if let Some(lane) = lane.filter(|&lane| !term.output.contains(lane)) {
@@ -156,13 +155,13 @@ fn assembly_seconds(
     let order = nest.last();
     let cells = problem.workspace_cells(order) as f64;
     let value = problem.value_bytes as f64;
-    let outside = order[..nest.outside].iter().copied().collect();
-    let parts = problem.iterations(outside).max(1) as f64;
+    let last = nest.buffers.len();
+    let parts = nest.iterations(last, nest.outside).max(1.0);
     let workspace = schedule.workspace.unwrap_or(Workspace::Dense);
-    let rows = nest.lanes(nest.buffers.len()).is_some_and(|lanes| nest.output.contains(&lanes));
+    let rows = nest.lanes(last).is_some_and(|lanes| nest.output.contains(&lanes));
     let sums = nest.accumulator.as_ref().map(|sum| sum.depth);
     let added = &order[..sums.unwrap_or(order.len() - usize::from(rows))];
-    let additions = problem.iterations(added.iter().copied().collect()) as f64;
+    let additions = nest.iterations(last, added.len());
     let again = added.last().is_some_and(|&index| !problem.expr.output.set().contains(index));
     let waits = if again { additions * IN_MEMORY * machine.scalar_pair } else { 0.0 };
     let elements = problem.assembled_elements() as f64;

@@ -14,7 +14,7 @@ use crate::lower::ir::{
 };
 use crate::path::Source;
 use crate::schedule::{
-    Accumulator, Conflict, Cut, Intermediate, Loop, LoopNest, Over, Prefetch, PrefetchOf, Problem,
+    Accumulator, Conflict, Cut, Intermediate, LoopNest, Marks, Over, Prefetch, PrefetchOf, Problem,
     Schedule, Space, Split, Step, Workspace, resolve,
 };
 
@@ -98,6 +98,7 @@ impl Emitter<'_> {
                 (None, false) => Addressing::Coordinates,
             },
             buffers: made.chain(sum).collect(),
+            marked: self.marks().map(|(term, _)| term).collect(),
             conflict: self.schedule.parallel.map_or(conflict, |p| p.conflict),
             tasks: Tasks {
                 space: self.schedule.parallel.map_or(Space::Position, |parallel| parallel.space),
@@ -132,7 +133,7 @@ impl Emitter<'_> {
     /// Rows are assigned once only if the accumulator sits directly in the owned root loop, and
     /// positions if it sits in the loops over all levels or nothing is summed into them.
     fn zeroing(&self) -> Zeroing {
-        if self.problem.sparse.len() > 1 {
+        if self.problem.sparse.len() > 1 || self.marks().next().is_some() {
             return Zeroing::All;
         }
         let owned = self.schedule.parallel.is_some_and(|p| p.conflict == Conflict::Boundary);
@@ -159,19 +160,29 @@ impl Emitter<'_> {
             stmts.extend(cleared.map(|buffer| Stmt::Clear { buffer }));
             stmts.push(match step {
                 Step::Term(term) => self.product(term),
-                Step::Loop(number) => self.looped(&self.nest.loops[number], depth),
+                Step::Loop(number) => self.looped(number, depth),
             });
         }
         stmts
     }
 
-    /// Lowers a loop inside `depth` others.
-    fn looped(&self, own: &Loop, depth: usize) -> Stmt {
+    /// The sparse buffers, by term.
+    fn marks(&self) -> impl Iterator<Item = (usize, Marks)> + '_ {
+        let made = self.nest.buffers.iter().enumerate();
+        made.filter_map(|(term, made)| Some((term, made.marks?)))
+    }
+
+    /// Lowers the loop `number` inside `depth` others.
+    fn looped(&self, number: usize, depth: usize) -> Stmt {
+        let own = &self.nest.loops[number];
         if let (Over::Lanes, [Step::Term(term)]) = (&own.over, own.body.as_slice()) {
             return self.product(*term);
         }
         let depth = depth + 1;
-        let mut body = self.steps(&own.body, depth);
+        let around = |term: usize| self.nest.around[term].get(depth - 1) == Some(&number);
+        let marked = self.marks().filter(|(term, marks)| marks.depth == depth && around(*term));
+        let mut body: Vec<Stmt> = marked.map(|(buffer, _)| Stmt::Mark { buffer }).collect();
+        body.extend(self.steps(&own.body, depth));
         let last = own.body.last();
         let last = last.is_some_and(|&step| self.term(step, <[Step]>::last) == self.last_term());
         if let Some(sum) = self.nest.accumulator.as_ref().filter(|sum| last && sum.depth == depth) {
@@ -182,7 +193,7 @@ impl Emitter<'_> {
             body.push(Stmt::Append { outside: self.nest.last()[..depth].to_vec() });
         }
         match &own.over {
-            Over::Level { lead, located } => {
+            Over::Coordinates { lead, located } => {
                 Stmt::LevelLoop { lead: *lead, located: located.clone(), body }
             }
             Over::Extent | Over::Lanes => {

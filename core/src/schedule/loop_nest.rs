@@ -5,7 +5,10 @@
 //!    pattern contributes nothing.  Where a loop is over the next levels of several operands it visits what all of them
 //!    have: the first operand leads, since its nodes are cut into tasks, otherwise the one with the shortest fibres, and
 //!    the coordinate is located in the others.
-//! 2. A buffer is cleared where its fused loops end, or assigned if nothing is summed into it.
+//!    Loops between the reader of a sparse buffer and its fused loops visit marked cells only, for the same reason: the
+//!    buffer multiplies whatever follows it.  It leads, or each coordinate is looked up in its marks.
+//! 2. A buffer is cleared where its fused loops end, or assigned if nothing is summed into it.  A sparse one is marked
+//!    where its producer surely meets the cell.
 //! 3. Dense operands and the output are stored in the order that suits the loops ([`Problem::operand_order`]), buffers
 //!    in that of the loops that make them.
 //! 4. The output is accumulated in a buffer as far out as its sparse indices allow, so that a row is written once.
@@ -24,7 +27,9 @@ use crate::einsum::{Index, IndexSet};
 use crate::error::CoreError;
 use crate::nest::{Buffer, Node, buffers, set_of};
 use crate::path::Source;
-use crate::schedule::{Problem, Rule, Schedule, SparseOperand, Workspace};
+use crate::schedule::{
+    BufferKind, Problem, Rule, Schedule, SparseOperand, Workspace, spread_pairs,
+};
 
 /// Output blocks of up to this many bytes are accumulated in a buffer: half a first-level cache.
 const MAX_ACCUMULATOR_BYTES: u64 = 16 << 10;
@@ -61,6 +66,10 @@ pub struct Loop {
     pub depth: usize,
     /// What it runs over.
     pub over: Over,
+    /// About how often its body runs: what [`Problem::iterations`] says of the loops, times `share`.
+    pub iterations: f64,
+    /// The part of these iterations that sparse buffers leave.
+    pub share: f64,
     /// What it repeats, in order.
     pub body: Vec<Step>,
 }
@@ -77,17 +86,26 @@ pub enum Step {
 /// What a loop runs over.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Over {
-    /// The nodes of a level below the current one, or pieces of the nodes of the next level.
-    Level {
-        /// The level.
-        lead: TreeLevel,
-        /// Levels of other operands in which each coordinate is located.
-        located: Vec<TreeLevel>,
+    /// The coordinates that all of these have, or pieces of the nodes of the next level.
+    Coordinates {
+        /// Whose coordinates are visited.
+        lead: Visited,
+        /// In what each of them is located.
+        located: Vec<Visited>,
     },
     /// The extent of its index.
     Extent,
     /// The extent of its index, in a vector statement.
     Lanes,
+}
+
+/// What has coordinates of an index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Visited {
+    /// A level: the nodes below the current one above.
+    Level(TreeLevel),
+    /// The intermediate of a term, stored sparsely: its marked cells.
+    Buffer(usize),
 }
 
 /// A level of one of the trees.
@@ -108,6 +126,19 @@ pub struct Intermediate {
     pub order: Vec<Index>,
     /// Whether several iterations add to one element, so that it is cleared beforehand.
     pub summed: bool,
+    /// The cells that are marked of a sparse buffer.
+    pub marks: Option<Marks>,
+}
+
+/// The marked cells of a sparse buffer: the coordinates of its first index that its producer meets.
+#[derive(Clone, Copy, Debug)]
+pub struct Marks {
+    /// The index.
+    pub index: Index,
+    /// Inside how many loops of the producer a cell is marked.
+    pub depth: usize,
+    /// About how many are marked in an iteration of the fused loops.
+    pub cells: f64,
 }
 
 /// A buffer that collects a block of the output inside the outermost loops of the last term.
@@ -125,13 +156,13 @@ pub struct Accumulator {
 ///
 /// [`CoreError::Illegal`] if the nest does not hold the terms of the path.
 pub fn resolve(problem: &Problem, schedule: &Schedule) -> Result<LoopNest, CoreError> {
-    let Some(buffers) = buffers(&schedule.path, &schedule.nest) else {
+    let path = &schedule.path;
+    let Some(buffers) = buffers(path, &schedule.nest) else {
         return Err(CoreError::Illegal { rule: Rule::Nest, found: schedule.nest.to_string() });
     };
     let mut nest = LoopNest::default();
-    nest.roots = nest.open(problem, &schedule.nest.roots, &mut Vec::new());
-    let path = &schedule.path;
-    nest.buffers = buffers.into_iter().map(|buffer| nest.intermediate(problem, buffer)).collect();
+    let given = Given { problem, schedule, buffers };
+    nest.roots = nest.open(&given, &schedule.nest.roots, &mut Vec::new());
     nest.inputs = vec![Vec::new(); problem.expr.inputs.len()];
     for (term, order) in path.terms.iter().zip(&nest.orders) {
         for source in &term.inputs {
@@ -156,16 +187,54 @@ pub fn resolve(problem: &Problem, schedule: &Schedule) -> Result<LoopNest, CoreE
     Ok(nest)
 }
 
+/// What is resolved.
+struct Given<'a> {
+    problem: &'a Problem,
+    schedule: &'a Schedule,
+    buffers: Vec<Buffer>,
+}
+
+impl Visited {
+    /// Returns the level, if it is one.
+    pub fn level(self) -> Option<TreeLevel> {
+        match self {
+            Visited::Level(at) => Some(at),
+            Visited::Buffer(_) => None,
+        }
+    }
+}
+
+impl Over {
+    /// Tells whether an iteration comes for sure: each node has a child.
+    fn surely_meets(&self) -> bool {
+        match self {
+            Over::Coordinates { lead: Visited::Level(lead), located } => {
+                lead.level > 0 && located.is_empty()
+            }
+            Over::Coordinates { lead: Visited::Buffer(_), .. } => false,
+            Over::Extent | Over::Lanes => true,
+        }
+    }
+}
+
 impl LoopNest {
-    /// Tells whether the loop at a position around `term` is over a level.
+    /// Tells whether the loop at a position around `term` visits coordinates that are stored.
     pub fn is_over_level(&self, term: usize, at: usize) -> bool {
-        matches!(self.over(term, at), Over::Level { .. })
+        matches!(self.over(term, at), Over::Coordinates { .. })
+    }
+
+    /// Returns about how often the body of the innermost of the first `depth` loops around `term` runs.
+    pub fn iterations(&self, term: usize, depth: usize) -> f64 {
+        let innermost = depth.checked_sub(1).map(|at| self.around[term][at]);
+        innermost.map_or(1.0, |number| self.loops[number].iterations)
     }
 
     /// Tells whether a loop around `term` is over a level of the tree that is cut into tasks.
     pub fn is_cut(&self, term: usize) -> bool {
-        let cut = |over: &Over| matches!(over, Over::Level { lead, .. } if lead.tree == 0);
-        self.around[term].iter().any(|&number| cut(&self.loops[number].over))
+        self.around[term].iter().any(|&number| match self.loops[number].over {
+            Over::Coordinates { lead: Visited::Level(lead), .. } => lead.tree == 0,
+            _ => false,
+        })
     }
 
     /// Returns the index of the lanes of a term.
@@ -184,22 +253,24 @@ impl LoopNest {
     }
 
     /// Adds the loops of `nodes` inside the loops numbered `around`.
-    fn open(&mut self, problem: &Problem, nodes: &[Node], around: &mut Vec<usize>) -> Vec<Step> {
+    fn open(&mut self, given: &Given, nodes: &[Node], around: &mut Vec<usize>) -> Vec<Step> {
         let mut steps = Vec::with_capacity(nodes.len());
         for node in nodes {
             match node {
                 Node::Term(term) => {
                     self.orders.push(around.iter().map(|&at| self.loops[at].index).collect());
                     self.around.push(around.clone());
+                    let buffer = given.buffers.get(*term).cloned();
+                    let made = buffer.map(|buffer| self.intermediate(given, buffer));
+                    self.buffers.extend(made);
                     steps.push(Step::Term(*term));
                 }
                 Node::Loop { index, body } => {
-                    let over = self.visited(problem, *index, around);
                     let number = self.loops.len();
-                    let (index, depth) = (*index, around.len());
-                    self.loops.push(Loop { index, depth, over, body: Vec::new() });
+                    let opened = self.opened(given, (*index, body), around);
+                    self.loops.push(opened);
                     around.push(number);
-                    self.loops[number].body = self.open(problem, body, around);
+                    self.loops[number].body = self.open(given, body, around);
                     around.pop();
                     steps.push(Step::Loop(number));
                 }
@@ -208,35 +279,86 @@ impl LoopNest {
         steps
     }
 
-    /// Returns what a loop over `index` inside the loops numbered `around` visits.
-    fn visited(&self, problem: &Problem, index: Index, around: &[usize]) -> Over {
+    /// Returns a loop over `index` around `body`, inside the loops numbered `around`, before its body is lowered.
+    fn opened(&self, given: &Given, (index, body): (Index, &[Node]), around: &[usize]) -> Loop {
+        let problem = given.problem;
+        let indices = around.iter().map(|&at| self.loops[at].index);
         let next = |(tree, x): (usize, &SparseOperand)| {
-            let level = x.walked(around.iter().map(|&at| self.loops[at].index));
-            (x.levels.get(level) == Some(&index)).then_some(TreeLevel { tree, level })
+            let level = x.walked(indices.clone());
+            let here = x.levels.get(level) == Some(&index);
+            here.then_some(Visited::Level(TreeLevel { tree, level }))
         };
-        let mut located: Vec<TreeLevel> =
-            problem.sparse.iter().enumerate().filter_map(next).collect();
-        let children = |at: &TreeLevel| match at.tree {
-            0 => 0.0,
-            tree => problem.sparse[tree].children(at.level, &problem.extents),
+        let levels = problem.sparse.iter().enumerate().filter_map(next);
+        let marks = |term: usize| self.buffers[term].marks.filter(|marks| marks.index == index);
+        let inside = Some(self.orders.len())..=last_term(body);
+        let reads = |term: usize| inside.contains(&given.schedule.path.consumer(term));
+        let buffers = (0..self.buffers.len()).filter(|&term| marks(term).is_some() && reads(term));
+        let mut visited: Vec<Visited> = levels.chain(buffers.map(Visited::Buffer)).collect();
+        let coordinates = |at: &Visited| match *at {
+            Visited::Level(at) if at.tree == 0 => 0.0,
+            Visited::Level(at) => problem.sparse[at.tree].children(at.level, &problem.extents),
+            Visited::Buffer(term) => marks(term).map_or(0.0, |marks| marks.cells),
         };
-        if located.is_empty() {
-            return Over::Extent;
+        if visited.len() > 1 {
+            visited.sort_by(|a, b| coordinates(a).total_cmp(&coordinates(b)));
         }
-        if located.len() > 1 {
-            located.sort_by(|a, b| children(a).total_cmp(&children(b)));
-        }
-        Over::Level { lead: located.remove(0), located }
+        let extent = problem.extents.of(index).max(1) as f64;
+        let left = |at: &Visited| match at {
+            Visited::Buffer(_) => (coordinates(at) / extent).min(1.0),
+            Visited::Level(_) => 1.0,
+        };
+        let outer = around.last().map_or(1.0, |&at| self.loops[at].share);
+        let share = visited.iter().map(left).fold(outer, |share, left| share * left);
+        let all = indices.fold(IndexSet::EMPTY.with(index), IndexSet::with);
+        let iterations = problem.iterations(all) as f64 * share;
+        let over = match visited.split_first() {
+            Some((&lead, located)) => Over::Coordinates { lead, located: located.to_vec() },
+            None => Over::Extent,
+        };
+        Loop { index, depth: around.len(), over, iterations, share, body: Vec::new() }
     }
 
-    fn intermediate(&self, problem: &Problem, buffer: Buffer) -> Intermediate {
-        let (term, stored) = (buffer.term, buffer.stored);
+    /// Decides how the intermediate `buffer` is stored, whose producer was added last.
+    fn intermediate(&self, given: &Given, buffer: Buffer) -> Intermediate {
+        let (term, stored, fused) = (buffer.term, buffer.stored, buffer.fused.len());
         let loops = &self.orders[term];
-        let order = problem.stored(loops).filter(|&index| stored.contains(index)).collect();
+        let order = given.problem.stored(loops).filter(|&index| stored.contains(index));
+        let order: Vec<Index> = order.collect();
         // Every other loop below the fused ones is dense and one of its own.
-        let summed = (buffer.fused.len()..loops.len())
+        let summed = (fused..loops.len())
             .any(|at| !stored.contains(loops[at]) || self.is_over_level(term, at));
-        Intermediate { buffer, order, summed }
+        let sparse = given.schedule.buffers.get(term) == Some(&BufferKind::Sparse);
+        let first = order.first().filter(|_| sparse);
+        let marks = first.and_then(|&index| self.marks(given.problem, (term, index), fused));
+        Intermediate { buffer, order, summed, marks }
+    }
+
+    /// Returns the cells that `term` marks of a buffer inside `fused` loops, whose first index is `index`; `None` if the
+    /// loop over it visits all of them.
+    ///
+    /// Cells are taken to be met at random, as [`spread_pairs`] says: of the coordinates that the operand has.
+    fn marks(
+        &self,
+        problem: &Problem,
+        (term, index): (usize, Index),
+        fused: usize,
+    ) -> Option<Marks> {
+        let loops = &self.orders[term];
+        let at = loops.iter().position(|&own| own == index)?;
+        let Over::Coordinates { lead, .. } = self.over(term, at) else { return None };
+        let unsure = (at + 1..loops.len()).rfind(|&at| !self.over(term, at).surely_meets());
+        let depth = unsure.unwrap_or(at) + 1;
+        let parts = match *lead {
+            Visited::Level(lead) => {
+                let own = IndexSet::EMPTY.with(index);
+                problem.sparse[lead.tree].pattern.count(own, &problem.extents)
+            }
+            Visited::Buffer(_) => problem.extents.of(index),
+        };
+        let (times, met) = (self.iterations(term, fused).max(1.0), self.iterations(term, depth));
+        let cells =
+            if met > 0.0 { spread_pairs(times, met, parts.max(1) as f64) / times } else { 0.0 };
+        Some(Marks { index, depth, cells })
     }
 
     /// Decides how the output is stored and where it is accumulated.
@@ -293,11 +415,7 @@ impl LoopNest {
         let cells = &last[..last.len() - usize::from(rows)];
         let depth = cells.iter().rposition(|&at| output.contains(at))? + 1;
         let summed = last[depth..].iter().any(|&index| !output.contains(index));
-        let surely_meets = |at: usize| match self.over(term, at) {
-            // Each node has a child.
-            Over::Level { lead, located } => lead.level > 0 && located.is_empty(),
-            Over::Extent | Over::Lanes => true,
-        };
+        let surely_meets = |at: usize| self.over(term, at).surely_meets();
         (summed && (depth..last.len()).all(surely_meets)).then_some(depth)
     }
 
@@ -314,5 +432,13 @@ impl LoopNest {
             (None, None) => schedule.workspace != Some(Workspace::List) && ends(&self.output),
         };
         writes && schedule.path.terms[term].inputs.iter().all(reads)
+    }
+}
+
+/// The last term inside `nodes`.
+fn last_term(nodes: &[Node]) -> Option<usize> {
+    match nodes.last()? {
+        Node::Term(term) => Some(*term),
+        Node::Loop { body, .. } => last_term(body),
     }
 }

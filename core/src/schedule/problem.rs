@@ -2,7 +2,7 @@
 
 use crate::einsum::{Access, Expr, Extents, Index, IndexSet};
 use crate::optimisation::Optimisations;
-use crate::schedule::{Pattern, SplitIndex, infer};
+use crate::schedule::{MOST_WORKSPACE_CELLS, Pattern, SplitIndex, infer};
 
 /// An expression with the facts that a search may use.
 #[derive(Clone, Debug)]
@@ -266,6 +266,13 @@ impl Problem {
     /// Tells whether a buffer over `stored` keeps both bounds.
     pub fn allows_buffer(&self, stored: IndexSet) -> bool {
         stored.len() <= self.max_buffer_dims && self.buffer_bytes(stored) <= self.max_buffer_bytes
+    }
+
+    /// Tells whether a sparse buffer may be over `stored`: as only what is met is read and cleared, it has as much room as
+    /// the workspace of an assembled output.
+    pub fn allows_sparse_buffer(&self, stored: IndexSet) -> bool {
+        let most = MOST_WORKSPACE_CELLS * self.value_bytes as u64;
+        stored.len() <= self.max_buffer_dims && self.buffer_bytes(stored) <= most
     }
 
     /// Returns the bytes of a buffer over `stored`.

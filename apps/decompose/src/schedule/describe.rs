@@ -7,8 +7,8 @@ use decompose_core::contract::Request;
 use decompose_core::einsum::IndexSet;
 use decompose_core::path::{Source, term_text, unfactorised};
 use decompose_core::schedule::{
-    Chunks, Command, Conflict, Cut, LevelKind, Problem, Split, SplitIndex, Workspace, infer,
-    resolve,
+    BufferKind, Chunks, Command, Conflict, Cut, LevelKind, Problem, Split, SplitIndex, Workspace,
+    infer, resolve,
 };
 use decompose_formats::counted;
 use decompose_formats::stats::grouped;
@@ -156,7 +156,9 @@ fn write_nodes(nodes: &[NestNode], depth: usize, text: &mut String) {
 
 fn write_buffers(figure: &NestFigure, pick: &Pick, text: &mut String) {
     for buffer in &figure.buffers {
-        let _ = writeln!(text, "buffer {}", buffer.label());
+        let sparse = pick.schedule.buffers.get(buffer.producer) == Some(&BufferKind::Sparse);
+        let sparse = if sparse { ", sparse" } else { "" };
+        let _ = writeln!(text, "buffer {}{sparse}", buffer.label());
     }
     if figure.buffers.is_empty() {
         let _ = writeln!(text, "buffer none");

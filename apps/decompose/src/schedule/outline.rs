@@ -6,7 +6,7 @@ use decompose_core::einsum::IndexSet;
 use decompose_core::error::CoreError;
 use decompose_core::path::{Source, term_text};
 use decompose_core::schedule::{
-    Intermediate, Loop, LoopNest, Over, Problem, Schedule, Step, TreeLevel, resolve,
+    Intermediate, Loop, LoopNest, Over, Problem, Schedule, Step, TreeLevel, Visited, resolve,
 };
 use decompose_formats::stats::grouped;
 use decompose_plot::{
@@ -98,7 +98,14 @@ impl Outline<'_> {
     /// How a loop runs.
     fn kind(&self, own: &Loop) -> (LoopKind, String) {
         let extent = grouped(self.problem.extents.of(own.index));
-        let walked = |&TreeLevel { tree, level }: &TreeLevel| {
+        let walked = |at: &Visited| {
+            let TreeLevel { tree, level } = match *at {
+                Visited::Level(at) => at,
+                Visited::Buffer(term) => {
+                    let name = self.schedule.path.name(&self.problem.expr, term);
+                    return format!("marked cells of {name}");
+                }
+            };
             let x = &self.problem.sparse[tree];
             let name = &self.problem.expr.operand_names()[x.input];
             let fused = level + x.fused >= x.levels.len() && level + 1 < x.levels.len();
@@ -110,7 +117,7 @@ impl Outline<'_> {
             format!("{pieces}level {stored} of {name}{fused}")
         };
         match &own.over {
-            Over::Level { lead, located } => {
+            Over::Coordinates { lead, located } => {
                 let levels: Vec<String> = once(lead).chain(located).map(walked).collect();
                 (LoopKind::Sparse, levels.join(" and "))
             }
@@ -121,10 +128,11 @@ impl Outline<'_> {
 
     /// How often the innermost of the loops `around` runs its body; saturates.
     fn iterations(&self, around: &[&Loop]) -> u64 {
-        if self.problem.sparse.len() > 1 {
-            return self.problem.iterations(around.iter().map(|own| own.index).collect());
+        let share = around.last().map_or(1.0, |own| own.share);
+        if self.problem.sparse.len() > 1 || share < 1.0 {
+            return around.last().map_or(1, |own| own.iterations.ceil() as u64);
         }
-        let over_level = |own: &&&Loop| matches!(own.over, Over::Level { .. });
+        let over_level = |own: &&&Loop| matches!(own.over, Over::Coordinates { .. });
         let (walked, dense): (Vec<&Loop>, Vec<&Loop>) = around.iter().partition(over_level);
         let walked: IndexSet = walked.iter().map(|own| own.index).collect();
         let nodes = self.problem.leader().map_or(1, |x| x.nodes(walked, &self.problem.extents));
