@@ -14,7 +14,7 @@ use decompose_core::contract::{Contraction, Request, ResultForm, split_list};
 use decompose_core::einsum::{Access, Expr, oracle};
 use decompose_core::optimisation::{Optimisation, Optimisations};
 use decompose_core::runtime::Toolchain;
-use decompose_core::schedule::{Problem, Schedule};
+use decompose_core::schedule::{BufferKind, Problem, Schedule};
 use decompose_core::sweep::TreeLayout;
 use decompose_formats::synth::{Pattern, SynthConfig, Values, generate};
 use decompose_formats::{Coo, Csf, DenseTensor, Matrix, ModeOrder, PatternCounts};
@@ -52,6 +52,17 @@ fn several_sparse_operands_agree_with_the_oracle() {
         let compiled = (seed % 3 == 0).then_some(native);
         (Case::of_several_sparse(seed), compiled.into_iter().chain([interpreter]).collect())
     });
+}
+
+/// Buffers of both kinds are drawn.
+#[test]
+fn some_drawn_buffers_are_sparse() {
+    let sparse = |seed: &u64| {
+        let case = Case::of_several_sparse(*seed);
+        case.schedule.buffers.contains(&BufferKind::Sparse)
+    };
+    let count = (0..JOINED_CASES).filter(sparse).count();
+    assert!((30..JOINED_CASES as usize / 2).contains(&count), "{count}");
 }
 
 #[test]

@@ -192,6 +192,35 @@ parallel i position assemble
     compare("rows-assembled", &lower(&problem, &schedule, &stored).expect("a program"));
 }
 
+/// A chain of three sparse matrices in one nest: marked cells lead the loop of the consumer.
+#[test]
+fn a_chain_with_a_sparse_buffer() {
+    let expr: Expr = "A(i,l) = X(i,j) * Y(j,k) * Z(k,l)".parse().expect("an expression");
+    let extents: Extents = expr.all().iter().map(|index| (index, 100_000)).collect();
+    let operand = |input: usize, levels: &str| {
+        let levels = indices(levels);
+        let counts = (1..=2).map(|n| (levels[..n].iter().copied().collect(), 100_000 * n as u64));
+        SparseOperand { input, pattern: Pattern::from_iter(counts), levels, fused: 1 }
+    };
+    let sparse = vec![operand(0, "ij"), operand(1, "jk"), operand(2, "kl")];
+    let mut problem = Problem::joining(expr.clone(), extents, sparse);
+    problem.output = OutputForm::Assembled;
+    let text = "\
+path     X*Y T1*Z
+nest     i{ j{ k{ T1 } } k{ l{ T2 } } }
+layout   X: i j
+layout   Y: j k
+layout   Z: k l
+buffer   sparse
+workspace dense
+parallel i position assemble
+";
+    let schedule = Schedule::parse(text, &expr).expect("a schedule");
+    let level = LevelStorage { coords: Width::W32, pointers: Width::W32, full: false };
+    let stored = vec![vec![level; 2]; 3];
+    compare("chain-sparse-buffer", &lower(&problem, &schedule, &stored).expect("a program"));
+}
+
 /// The worked example of CoNST (Raje et al., 2024): the loops of its figure 5, from a solution of the constraints to C.
 #[test]
 fn const_worked_example() {

@@ -65,6 +65,49 @@ fn every_rule_refuses_what_breaks_it() {
     }
 }
 
+/// A chain whose intermediate is stored over `k`, of which the producer meets what `Y` has.
+const CHAIN: &str = "
+    path X*Y T1*C
+    nest i{ j{ k{ T1 } } k{ l{ T2 } } }
+    layout X: i j
+    layout Y: j k
+    buffer sparse
+    parallel i position boundary
+";
+
+#[test]
+fn a_sparse_buffer_stores_first_what_its_producer_meets() {
+    let expr: Expr = "A(i,l) = X(i,j) * Y(j,k) * C(i,k,l)".parse().expect("an expression");
+    let extents: Extents = expr.all().iter().map(|index| (index, 100_000)).collect();
+    let operand = |input: usize, levels: &str| {
+        let levels = indices(levels);
+        let pattern = Pattern::from_iter([(levels.iter().copied().collect::<IndexSet>(), 100)]);
+        SparseOperand { input, levels, fused: 1, pattern }
+    };
+    let problem = Problem::joining(expr, extents, vec![operand(0, "ij"), operand(1, "jk")]);
+    assert_eq!(broken_rule(CHAIN, &problem), None);
+    // A dense one is larger than allowed, and a sparse one has room for a workspace's cells.
+    let dense = CHAIN.replace("sparse", "dense");
+    assert_eq!(broken_rule(&dense, &problem), Some(Rule::BufferBound));
+    let mut wide = problem.clone();
+    wide.extents = wide.expr.all().iter().map(|index| (index, 5_000_000)).collect();
+    assert_eq!(broken_rule(CHAIN, &wide), Some(Rule::BufferBound));
+    // Here `k` is fused, so that one number is stored.
+    let mut inner = problem.clone();
+    inner.sparse[1] = operand(1, "kj");
+    let lines = CHAIN.replace("i{ j{ k{ T1 } } k{ l{ T2 } } }", "i{ k{ j{ T1 } l{ T2 } } }");
+    let lines = lines.replace("Y: j k", "Y: k j");
+    assert_eq!(broken_rule(&lines, &inner), Some(Rule::Lowered));
+    // Here the producer loops over every `l`.
+    let lines = CHAIN.replace("X*Y T1*C", "Y*C X*T1");
+    let lines =
+        lines.replace("i{ j{ k{ T1 } } k{ l{ T2 } } }", "i{ l{ j{ k{ T1 } } } j{ l{ T2 } } }");
+    let mut short = problem.clone();
+    short.extents = short.expr.all().iter().map(|index| (index, 100)).collect();
+    assert_eq!(broken_rule(&lines.replace("sparse", "dense"), &short), None);
+    assert_eq!(broken_rule(&lines, &short), Some(Rule::Lowered));
+}
+
 #[test]
 fn pieces_are_those_of_the_problem_and_stand_above_their_level() {
     let whole = problem();

@@ -1,17 +1,17 @@
 //! From a nest to a whole schedule: the decisions that follow from the nest.
 
 use crate::autoschedule::prefetch::prefetches;
-use crate::cost::{Machine, suited_vectors};
+use crate::cost::{Machine, estimate, suited_vectors};
 use crate::einsum::Index;
-use crate::nest::Forest;
+use crate::nest::{Forest, buffers};
 use crate::path::Path;
 use crate::schedule::{
-    BufferKind, Conflict, Layout, MOST_WORKSPACE_CELLS, OutputForm, Parallel, Problem, Schedule,
-    Space, Vectors, Workspace,
+    BufferKind, Conflict, Layout, MOST_WORKSPACE_CELLS, Marks, OutputForm, Parallel, Problem,
+    Schedule, Space, Vectors, Workspace, resolve,
 };
 
-/// Completes a nest: CSF layouts as the problem gives them, dense buffers, the root loop parallel
-/// over equal numbers of non-zeros, prefetches for gathered operands that leave the second-level
+/// Completes a nest: CSF layouts as the problem gives them, buffers of the kind that is predicted to take less time, the
+/// root loop parallel over equal numbers of non-zeros, prefetches for gathered operands that leave the second-level
 /// cache, gathered vectors for long sums of a single term.
 ///
 /// # Panics
@@ -24,7 +24,6 @@ pub fn finish(problem: &Problem, path: Path, nest: Forest, machine: &Machine) ->
         .iter()
         .map(|x| Layout { input: several.then_some(x.input), ..Layout::tree(&x.levels, x.fused) });
     let layouts = layouts.collect();
-    let buffers = vec![BufferKind::Dense; path.terms.len() - 1];
     let orders = nest.orders(path.terms.len()).expect("a nest of all terms");
     let parallel = parallel(problem, &orders);
     let prefetches = prefetches(problem, &path, machine);
@@ -36,12 +35,52 @@ pub fn finish(problem: &Problem, path: Path, nest: Forest, machine: &Machine) ->
         }
     });
     let splits = problem.splits.iter().map(|cut| cut.split).collect();
-    let vectors = match orders.as_slice() {
-        [order] => suited_vectors(problem, order, machine),
-        _ => Vectors::All,
-    };
-    Schedule { splits, path, nest, layouts, buffers, workspace, parallel, vectors, prefetches }
+    let vectors = Vectors::All;
+    let buffers = vec![BufferKind::Dense; path.terms.len() - 1];
+    let mut schedule =
+        Schedule { splits, path, nest, layouts, buffers, workspace, parallel, vectors, prefetches };
+    choose_buffers(problem, &mut schedule, machine);
+    schedule.vectors = suited_vectors(problem, &schedule, machine);
+    schedule
 }
+
+/// Stores those buffers sparsely that are predicted to take far less time then, or may not be dense.
+///
+/// Only buffers between several sparse operands are considered, of which at most [`FEW_CELLS`] are expected to be met.  Next
+/// to a single one, where nests along its tree compete, predictions were not compared with measurements.
+fn choose_buffers(problem: &Problem, schedule: &mut Schedule, machine: &Machine) {
+    let walked = problem.sparse.iter().flat_map(|x| &x.levels).copied().collect();
+    let stored = buffers(&schedule.path, &schedule.nest).filter(|_| problem.sparse.len() > 1);
+    let Some(stored) = stored else { return };
+    if stored.iter().all(|buffer| (buffer.stored & walked).is_empty()) {
+        return;
+    }
+    let sparse = vec![BufferKind::Sparse; stored.len()];
+    let Ok(nest) = resolve(problem, &Schedule { buffers: sparse, ..schedule.clone() }) else {
+        return;
+    };
+    for (term, made) in nest.buffers.iter().enumerate() {
+        let few = |marks: &Marks| marks.cells <= FEW_CELLS * problem.extents.of(marks.index) as f64;
+        let allowed = problem.allows_sparse_buffer(made.buffer.stored);
+        if !allowed || !made.marks.as_ref().is_some_and(few) {
+            continue;
+        }
+        let mut other = schedule.clone();
+        other.buffers[term] = BufferKind::Sparse;
+        let seconds = |schedule: &Schedule| estimate(problem, schedule, machine).seconds;
+        let legal = other.verify(problem).is_ok();
+        let dense = problem.allows_buffer(made.buffer.stored);
+        if !dense || legal && seconds(&other) < WORTH * seconds(schedule) {
+            *schedule = other;
+        }
+    }
+}
+
+/// The share of the time of a dense buffer below which a sparse one is taken: predictions of both are not that exact.
+const WORTH: f64 = 0.7;
+
+/// The share of the cells of a sparse buffer that are met at most: of more, a loop over all takes no longer.
+const FEW_CELLS: f64 = 0.5;
 
 fn parallel(problem: &Problem, orders: &[Vec<Index>]) -> Option<Parallel> {
     let first = *problem.leader()?.levels.first()?;

@@ -106,15 +106,28 @@ fn listed_paths(problem: &Problem, limits: &SearchLimits) -> PathList {
 }
 
 /// Returns those paths of `space` that can keep the buffer bounds.
+///
+/// Behind sparse buffers a term visits no more than what all sparse operands leave.  Paths with few flops then follow
+/// those that have few without.
 fn listed(problem: &Problem, limits: &SearchLimits, space: &PathSpace) -> PathList {
     let deepest = limits.breadth > Breadth::LeastDepth;
-    let listing = space.list(&Wanted {
-        max_depth: if deepest { usize::MAX } else { space.least_depth() },
-        iterations: &|loops| problem.iterations(loops),
-        links: &|link| may_keep_bound(problem, link),
-        flops_factor: limits.flops_factor,
-        max_paths: limits.max_paths,
-    });
+    let list = |iterations: &dyn Fn(IndexSet) -> u64| {
+        space.list(&Wanted {
+            max_depth: if deepest { usize::MAX } else { space.least_depth() },
+            iterations,
+            links: &|link| may_keep_bound(problem, link),
+            flops_factor: limits.flops_factor,
+            max_paths: limits.max_paths,
+        })
+    };
+    let mut listing = list(&|loops| problem.iterations(loops));
+    if problem.sparse.len() > 1 && problem.expr.inputs.len() > 2 {
+        let met: IndexSet = problem.sparse.iter().flat_map(|x| &x.levels).copied().collect();
+        let few = list(&|loops| problem.iterations(loops).min(problem.iterations(loops | met)));
+        let new = |path: &Path| !listing.paths.contains(path);
+        let new: Vec<Path> = few.paths.into_iter().filter(new).collect();
+        listing.paths.extend(new);
+    }
     let all = usize::try_from(space.count()).unwrap_or(usize::MAX);
     let stop = if listing.cut { StopReason::PathLimit } else { StopReason::Complete };
     PathList { paths: listing.paths, all, stop }

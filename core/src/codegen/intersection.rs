@@ -19,8 +19,10 @@
 
 use std::collections::BTreeSet;
 
+use crate::codegen::marked;
 use crate::codegen::writer::{Writer, int_type, numbered};
-use crate::lower::{Stmt, TreeLevel};
+use crate::lower::Stmt;
+use crate::schedule::{TreeLevel, Visited};
 
 /// Defines the search for a coordinate, for each width of coordinates that is searched.
 pub(super) fn define_seek(c: &mut Writer) {
@@ -52,35 +54,47 @@ fn add_types(c: &Writer, stmts: &[Stmt], types: &mut BTreeSet<&'static str>) {
     for stmt in stmts {
         match stmt {
             Stmt::LevelLoop { located, body, .. } => {
-                let stored = located.iter().map(|&at| c.program.level(at).storage);
+                let levels = located.iter().filter_map(|&at| at.level());
+                let stored = levels.map(|at| c.program.level(at).storage);
                 let sought = stored.filter(|storage| !storage.full);
                 types.extend(sought.map(|storage| int_type(storage.coords)));
                 add_types(c, body, types);
             }
             Stmt::DenseLoop { body, .. } => add_types(c, body, types),
-            Stmt::Clear { .. } | Stmt::Append { .. } | Stmt::Product { .. } => {}
+            Stmt::Clear { .. } | Stmt::Mark { .. } | Stmt::Append { .. } | Stmt::Product { .. } => {
+            }
         }
     }
 }
 
-/// Writes the loop over the nodes of `lead` whose coordinates occur in all of `located`.
-pub(super) fn level_loop(c: &mut Writer, lead: TreeLevel, located: &[TreeLevel], body: &[Stmt]) {
-    let index = c.program.level(lead).index;
-    let sought = |c: &Writer, at: &TreeLevel| !c.program.level(*at).storage.full;
+/// Writes the loop over the coordinates of `lead` that occur in all of `located`.
+pub(super) fn level_loop(c: &mut Writer, lead: Visited, located: &[Visited], body: &[Stmt]) {
+    let index = c.program.index_of(lead);
+    let sought = |c: &Writer, at: TreeLevel| !c.program.level(at).storage.full;
     c.open("{");
-    for other in located {
+    for other in located.iter().filter_map(|at| at.level()) {
         if sought(c, other) {
-            let (of, (begin, end)) = (numbered(other.tree), bounds(c, *other));
+            let (of, (begin, end)) = (numbered(other.tree), bounds(c, other));
             c.line(&format!("uint64_t at{of}_{index} = {begin};"));
             c.line(&format!("const uint64_t end{of}_{index} = {end};"));
         }
     }
-    open(c, lead);
+    match lead {
+        Visited::Level(lead) => open(c, lead),
+        Visited::Buffer(buffer) => marked::open(c, buffer),
+    }
     for other in located {
+        let other = match *other {
+            Visited::Level(other) => other,
+            Visited::Buffer(buffer) => {
+                marked::locate(c, buffer, index);
+                continue;
+            }
+        };
         let of = numbered(other.tree);
         let (at, end) = (format!("at{of}_{index}"), format!("end{of}_{index}"));
         if sought(c, other) {
-            let kind = int_type(c.program.level(*other).storage.coords);
+            let kind = int_type(c.program.level(other).storage.coords);
             let coord = format!("coord{of}_{index}");
             c.line(&format!("{at} = seek_{kind}({coord}, {at}, {end}, {index});"));
             c.line(&format!("if ({at} == {end}) break;"));
@@ -89,11 +103,15 @@ pub(super) fn level_loop(c: &mut Writer, lead: TreeLevel, located: &[TreeLevel],
             c.line(&format!("const uint64_t {at} = {index};"));
         }
     }
-    if lead.tree == 0 {
-        c.prefetches(lead.level);
+    if let Visited::Level(TreeLevel { tree: 0, level }) = lead {
+        c.prefetches(level);
     }
     c.stmts(body);
     c.close();
+    if let Visited::Buffer(_) = lead {
+        c.close();
+        c.close();
+    }
     c.close();
 }
 

@@ -2,7 +2,7 @@
 
 use crate::codegen::sizes::named;
 use crate::codegen::writer::{Writer, int_type, numbered};
-use crate::codegen::{assembled, intersection, vector};
+use crate::codegen::{assembled, intersection, marked, vector};
 use crate::lower::{LevelParam, Program};
 use crate::schedule::{Conflict, Fusion};
 
@@ -121,6 +121,10 @@ impl Writer<'_> {
                 self.line(&format!("value {} = 0;", array.name));
             } else if let Some(start) = starts[buffer] {
                 let start = self.start(buffer, start);
+                if self.program.marked.contains(&buffer) {
+                    marked::declare(self, buffer, &start);
+                    continue;
+                }
                 self.line(&format!("value *restrict const {} = scratch + {start};", array.name));
             } else {
                 let (name, len) = (&array.name, array.len);

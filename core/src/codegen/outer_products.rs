@@ -16,7 +16,8 @@
 use crate::codegen::registers::lanes;
 use crate::codegen::writer::Writer;
 use crate::einsum::Index;
-use crate::lower::{Addressing, Place, Stmt, TreeLevel, Update};
+use crate::lower::{Addressing, Place, Stmt, Update};
+use crate::schedule::{TreeLevel, Visited};
 
 /// The most vectors that the batch keeps in registers for its nodes; of the 32 of AVX-512 the rest
 /// is for the target and the scales.
@@ -174,7 +175,7 @@ pub(super) fn row_of_few(c: &mut Writer, body: &[Stmt]) -> bool {
     else {
         return false;
     };
-    let TreeLevel { tree: 0, level } = lead else { return false };
+    let Visited::Level(TreeLevel { tree: 0, level }) = lead else { return false };
     if !located.is_empty() {
         return false;
     }
@@ -264,7 +265,7 @@ fn stays_inside(c: &Writer, stmt: &Stmt) -> bool {
             body.iter().all(|stmt| stays_inside(c, stmt))
         }
         Stmt::Clear { buffer } => variable(buffer),
-        Stmt::Append { .. } => false,
+        Stmt::Mark { .. } | Stmt::Append { .. } => false,
         Stmt::Product { target: Place::Buffer(buffer), .. } => variable(buffer),
         Stmt::Product { .. } => false,
     }

@@ -40,7 +40,8 @@ pub(super) fn kept(program: &Program) -> Kept {
         .iter()
         .enumerate()
         .filter(|(buffer, array)| {
-            array.indices.len() == 1 && only_vectors(program, &program.body, *buffer)
+            let plain = array.indices.len() == 1 && !program.marked.contains(buffer);
+            plain && only_vectors(program, &program.body, *buffer)
         })
         .map(|(buffer, array)| (array.len / lanes(program, array.len), buffer))
         .collect();
@@ -64,7 +65,7 @@ fn only_vectors(program: &Program, stmts: &[Stmt], buffer: usize) -> bool {
         Stmt::LevelLoop { body, .. } | Stmt::DenseLoop { body, .. } => {
             only_vectors(program, body, buffer)
         }
-        Stmt::Clear { .. } | Stmt::Append { .. } => true,
+        Stmt::Clear { .. } | Stmt::Mark { .. } | Stmt::Append { .. } => true,
         Stmt::Product { target, factors, lanes, .. } => {
             let used = factors.iter().chain([target]).any(|&p| p == Place::Buffer(buffer));
             !used || lanes.as_ref() == program.buffers[buffer].indices.first()

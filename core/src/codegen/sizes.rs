@@ -11,7 +11,7 @@
 use crate::codegen::registers::lanes;
 use crate::codegen::writer::Writer;
 use crate::einsum::Index;
-use crate::lower::{Place, Program, Stmt};
+use crate::lower::{Bitmaps, Place, Program, Stmt};
 use crate::optimisation::Optimisation;
 
 /// Returns the numbers that the kernel of `program` reads when it begins; none where they are literals.
@@ -39,6 +39,12 @@ pub(super) fn named(program: &Program) -> Vec<(String, u64)> {
     for (array, start) in program.buffers.iter().zip(program.scratch().0) {
         named.extend(start.map(|start| (format!("start_{}", array.name), start)));
     }
+    for &buffer in &program.marked {
+        let name = &program.buffers[buffer].name;
+        let bitmaps = program.bitmaps(buffer).map(|bitmaps| [bitmaps.upper, bitmaps.len]);
+        let names = [format!("upper_{name}"), format!("bitmaps_{name}")];
+        named.extend(names.into_iter().zip(bitmaps.into_iter().flatten()));
+    }
     add_loops(program, &program.body, &mut named);
     named
 }
@@ -61,7 +67,10 @@ fn add_loops(program: &Program, stmts: &[Stmt], named: &mut Vec<(String, u64)>) 
                 let row = common_row(program, *target, factors, *index);
                 add(named, format!("vectors_{index}"), row / lanes(program, row));
             }
-            Stmt::Clear { .. } | Stmt::Append { .. } | Stmt::Product { lanes: None, .. } => {}
+            Stmt::Clear { .. }
+            | Stmt::Mark { .. }
+            | Stmt::Append { .. }
+            | Stmt::Product { lanes: None, .. } => {}
         }
     }
 }
@@ -116,6 +125,16 @@ impl Writer<'_> {
     /// Where a buffer begins in scratch memory.
     pub(super) fn start(&self, buffer: usize, start: u64) -> String {
         self.size(start, || format!("start_{}", self.program.buffers[buffer].name))
+    }
+
+    /// The words of the upper bitmap of a marked buffer.
+    pub(super) fn upper(&self, buffer: usize, bitmaps: Bitmaps) -> String {
+        self.size(bitmaps.upper, || format!("upper_{}", self.program.buffers[buffer].name))
+    }
+
+    /// The elements that its bitmaps take.
+    pub(super) fn bitmaps_len(&self, buffer: usize, bitmaps: Bitmaps) -> String {
+        self.size(bitmaps.len, || format!("bitmaps_{}", self.program.buffers[buffer].name))
     }
 
     /// The iterations of a dense loop.

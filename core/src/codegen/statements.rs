@@ -2,19 +2,20 @@
 
 use crate::codegen::outer_products::{Batch, row_of_few};
 use crate::codegen::writer::Writer;
-use crate::codegen::{assembled, intersection, sums, vector, vector_matrix};
-use crate::lower::{Addressing, Place, Stmt, TreeLevel, Update};
+use crate::codegen::{assembled, intersection, marked, sums, vector, vector_matrix};
+use crate::lower::{Addressing, Place, Stmt, Update};
+use crate::schedule::{TreeLevel, Visited};
 
 impl Writer<'_> {
     pub(super) fn stmts(&mut self, stmts: &[Stmt]) {
         for stmt in stmts {
             match stmt {
                 Stmt::Append { outside } => assembled::append(self, outside),
-                Stmt::LevelLoop { lead: TreeLevel { tree: 0, level }, located, body }
-                    if located.is_empty() =>
-                {
-                    self.level_loop(*level, body);
-                }
+                Stmt::LevelLoop {
+                    lead: Visited::Level(TreeLevel { tree: 0, level }),
+                    located,
+                    body,
+                } if located.is_empty() => self.level_loop(*level, body),
                 Stmt::LevelLoop { lead, located, body } => {
                     intersection::level_loop(self, *lead, located, body)
                 }
@@ -29,6 +30,7 @@ impl Writer<'_> {
                     self.close();
                 }
                 Stmt::Clear { buffer } => self.clear(*buffer),
+                Stmt::Mark { buffer } => marked::mark(self, *buffer),
                 Stmt::Product { target, factors, update, lanes } => match lanes {
                     Some(index) => vector::product(self, *target, factors, *update, *index),
                     None => self.product(*target, factors, *update),
@@ -77,6 +79,9 @@ impl Writer<'_> {
         if self.registers.contains(&buffer) {
             vector::clear(self, buffer);
             return;
+        }
+        if self.program.marked.contains(&buffer) {
+            return marked::clear(self, buffer);
         }
         let array = &self.program.buffers[buffer];
         let (name, len) = (array.name.clone(), self.len(Place::Buffer(buffer)));

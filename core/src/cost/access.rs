@@ -21,11 +21,10 @@ use decompose_formats::stats::Coverage;
 
 use crate::cost::Machine;
 use crate::cost::caches::{GatheredTable, L1_BYTES, LINE_BYTES, gather_seconds};
-use crate::cost::levels::loops_over_level;
 use crate::cost::predicted::Cost;
 use crate::cost::vector_loop::row_bytes;
 use crate::einsum::{Index, IndexSet};
-use crate::schedule::Problem;
+use crate::schedule::{LoopNest, Problem};
 
 /// What a block may take of the second-level cache that a table may count on.
 const BLOCK_SHARE: f64 = 0.5;
@@ -58,7 +57,11 @@ pub(super) enum Role {
 pub(super) struct TermAccess<'a> {
     pub(super) problem: &'a Problem,
     pub(super) machine: &'a Machine,
-    /// The loops around the term.
+    /// The loops of the schedule.
+    pub(super) nest: &'a LoopNest,
+    /// The term.
+    pub(super) term: usize,
+    /// The loops around it.
     pub(super) order: &'a [Index],
     /// The operand's indices, in storage order.
     pub(super) indices: Vec<Index>,
@@ -89,7 +92,7 @@ impl TermAccess<'_> {
         let outside = self.outside(rows, end, row_bytes);
         let inner = rows & self.order[outside..end].iter().copied().collect();
         let block = self.extents(inner);
-        let visits = self.problem.iterations(self.order[..end].iter().copied().collect()) as f64;
+        let visits = self.nest.iterations(self.term, end);
         let prefix: IndexSet = self.order[..outside].iter().copied().collect();
         let fetches = (distinct(self.problem, prefix) * block).min(visits);
         // Blocks that lie in one piece are fetched as one row.
@@ -110,7 +113,7 @@ impl TermAccess<'_> {
         let again = (visits - fetches) * (row_bytes / LINE_BYTES).max(least) * near;
         cost.gathered_bytes += fetches * row_bytes * self.touches;
         cost.seconds += pieces * each + again * self.touches;
-        if end > 0 && loops_over_level(self.problem, self.order, end - 1) {
+        if end > 0 && self.nest.is_over_level(self.term, end - 1) {
             cost.seconds += visits * self.machine.find_row;
         }
     }
@@ -294,7 +297,7 @@ impl TermAccess<'_> {
     /// that changes it.
     fn outside(&self, rows: IndexSet, end: usize, row_bytes: f64) -> usize {
         let indexed = |at: &usize| rows.contains(self.order[*at]);
-        let tree_loop = |at: &usize| indexed(at) && loops_over_level(self.problem, self.order, *at);
+        let tree_loop = |at: &usize| indexed(at) && self.nest.is_over_level(self.term, *at);
         let inner = (0..end).rev().find(tree_loop).map_or(0, |at| at + 1);
         let fits = |at: &usize| {
             let block = rows & self.order[*at..end].iter().copied().collect();
@@ -308,8 +311,7 @@ impl TermAccess<'_> {
     /// Returns the indices of the dense loops outside those over the tree: inside them, the
     /// rows of one of their iterations are the whole table.
     fn fixed(&self) -> IndexSet {
-        let first =
-            (0..self.order.len()).find(|&at| loops_over_level(self.problem, self.order, at));
+        let first = (0..self.order.len()).find(|&at| self.nest.is_over_level(self.term, at));
         self.order[..first.unwrap_or(0)].iter().copied().collect()
     }
 

@@ -4,11 +4,8 @@
 //! at once, if the product's vectors are a buffer in registers: the block is then loaded and stored
 //! once for all of them (`crate::codegen`).
 
-use crate::cost::levels::loops_over_level;
-use crate::einsum::Index;
-use crate::nest::buffers;
 use crate::path::Source;
-use crate::schedule::{Problem, Schedule};
+use crate::schedule::{LoopNest, Problem, Schedule};
 
 /// Bytes that the vectors of all nodes of a batch may take in registers.
 const BATCH_BYTES: u64 = 16 * 64;
@@ -20,24 +17,19 @@ pub(super) const MOST_NODES: u64 = 4;
 pub(super) fn batched_nodes(
     problem: &Problem,
     schedule: &Schedule,
-    orders: &[Vec<Index>],
+    nest: &LoopNest,
     position: usize,
 ) -> f64 {
-    let nodes = nodes(problem, schedule, orders, position);
+    let nodes = nodes(problem, schedule, nest, position);
     nodes.filter(|&nodes| nodes > 1).unwrap_or(1) as f64
 }
 
-fn nodes(
-    problem: &Problem,
-    schedule: &Schedule,
-    orders: &[Vec<Index>],
-    position: usize,
-) -> Option<u64> {
-    let order = &orders[position];
+fn nodes(problem: &Problem, schedule: &Schedule, nest: &LoopNest, position: usize) -> Option<u64> {
+    let order = &nest.orders[position];
     let level_loop = order.len().checked_sub(3)?;
     let (walked, row, lanes) = (order[level_loop], order[level_loop + 1], order[level_loop + 2]);
-    let dense = !loops_over_level(problem, order, level_loop + 1)
-        && !loops_over_level(problem, order, level_loop + 2);
+    let over_level = |at: usize| nest.is_over_level(position, at);
+    let dense = !over_level(level_loop + 1) && !over_level(level_loop + 2);
     let x = problem.leader()?;
     let level = x.levels.iter().position(|&index| index == walked)?;
     let term = &schedule.path.terms[position];
@@ -45,12 +37,13 @@ fn nodes(
     let owns_rows = level == 0 && problem.expr.output.set().contains(walked);
     let plain = level + x.fused <= x.levels.len() && !owns_rows;
     let block = target.contains(row) && target.contains(lanes) && !target.contains(walked);
-    if !(loops_over_level(problem, order, level_loop) && dense && plain && block) {
+    if !(over_level(level_loop) && dense && plain && block) {
         return None;
     }
-    let stored = buffers(&schedule.path, &schedule.nest)?;
     let vectors = term.inputs.iter().find_map(|source| match *source {
-        Source::Term(term) => Some(stored[term].stored).filter(|set| set.contains(lanes)),
+        Source::Term(term) => {
+            Some(nest.buffers[term].buffer.stored).filter(|set| set.contains(lanes))
+        }
         Source::Input(_) => None,
     })?;
     let scales = term.inputs.iter().filter_map(|source| match *source {

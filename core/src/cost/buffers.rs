@@ -11,12 +11,11 @@ use crate::codegen::{REGISTER_BUDGET, VECTOR_BYTES};
 use crate::cost::Machine;
 use crate::cost::batches::batched_nodes;
 use crate::cost::caches::{L1_BYTES, LINE_BYTES, Shares};
-use crate::cost::levels::loops_over_level;
 use crate::cost::predicted::Cost;
-use crate::cost::vector_loop::{lane, row_bytes};
+use crate::cost::vector_loop::row_bytes;
 use crate::einsum::Index;
-use crate::nest::{Buffer, buffers};
-use crate::schedule::{Problem, Schedule};
+use crate::nest::Buffer;
+use crate::schedule::{LoopNest, Marks, Problem, Schedule};
 
 /// Buffers of one index and up to this many bytes stay in registers.
 const REGISTER_BYTES: f64 = (REGISTER_BUDGET * VECTOR_BYTES) as f64;
@@ -25,16 +24,19 @@ const REGISTER_BYTES: f64 = (REGISTER_BUDGET * VECTOR_BYTES) as f64;
 /// of one that is loaded.
 const BROADCAST_LINES: f64 = 0.125;
 
-/// Adds the buffers of `schedule`, whose terms run in `orders`.
+/// The cells of a word of a bitmap.
+pub(super) const WORD_BITS: f64 = 64.0;
+
+/// Adds the buffers of `schedule`, whose loops are `nest`.
 pub(super) fn add_buffers(
     cost: &mut Cost,
     problem: &Problem,
     schedule: &Schedule,
     machine: &Machine,
-    orders: &[Vec<Index>],
+    nest: &LoopNest,
 ) {
-    let all = buffers(&schedule.path, &schedule.nest).expect("a nest of all terms");
-    for buffer in all {
+    for made in &nest.buffers {
+        let buffer = &made.buffer;
         let Some(consumer) = schedule.path.consumer(buffer.term) else { continue };
         let elements = buffer.stored.iter().map(|index| problem.extents.of(index));
         let elements = elements.fold(1, u64::saturating_mul);
@@ -44,46 +46,35 @@ pub(super) fn add_buffers(
         if buffer.stored.is_empty() {
             continue;
         }
-        if buffer.stored.len() < 2 && bytes <= REGISTER_BYTES {
-            let lane = lane(problem, schedule, orders, consumer);
-            let spread = lane.is_some_and(|lane| !buffer.stored.contains(lane));
+        if buffer.stored.len() < 2 && bytes <= REGISTER_BYTES && made.marks.is_none() {
+            let spread = nest.lanes(consumer).is_some_and(|lane| !buffer.stored.contains(lane));
             if spread {
-                let reads = reads(problem, &buffer, &orders[consumer]);
+                let last = nest.orders[consumer].iter().rposition(|&i| buffer.stored.contains(i));
+                let reads = nest.iterations(consumer, last.map_or(0, |at| at + 1));
                 cost.seconds += reads * BROADCAST_LINES * machine.l1_line;
             }
             continue;
         }
-        let touches = 2.0 / batched_nodes(problem, schedule, orders, buffer.term);
-        let (producer, consumer) = (&orders[buffer.term], &orders[consumer]);
-        let stored = |index: &&Index| buffer.stored.contains(**index);
+        let touches = 2.0 / batched_nodes(problem, schedule, nest, buffer.term);
         // The producer's loops give the storage order, so its last stored index is contiguous.
-        let contiguous = producer.iter().rfind(stored).copied();
-        let here = BufferAccess { problem, machine, buffer: &buffer, bytes, contiguous };
-        if is_summed(problem, &buffer, producer) {
-            let fused = problem.iterations(buffer.fused.iter().copied().collect()) as f64;
-            cost.seconds += fused * here.clear();
-        }
-        here.add(cost, producer, machine.scatter_line, touches);
+        let contiguous = made.order.last().copied();
+        let here = BufferAccess { problem, machine, nest, buffer, bytes, contiguous };
+        let times = nest.iterations(buffer.term, buffer.fused.len());
+        cost.seconds += match &made.marks {
+            Some(marks) => here.marking_seconds(marks, times),
+            None if made.summed => times * here.clear(),
+            None => 0.0,
+        };
+        here.add(cost, buffer.term, machine.scatter_line, touches);
         here.add(cost, consumer, machine.memory_line, 1.0);
     }
-}
-
-/// How often a term inside loops over `order` reads a value of `buffer` anew.
-fn reads(problem: &Problem, buffer: &Buffer, order: &[Index]) -> f64 {
-    let last = order.iter().rposition(|&index| buffer.stored.contains(index));
-    problem.iterations(order[..last.map_or(0, |at| at + 1)].iter().copied().collect()) as f64
-}
-
-/// Tells whether several iterations add to one element, so that the buffer is cleared beforehand.
-fn is_summed(problem: &Problem, buffer: &Buffer, order: &[Index]) -> bool {
-    (buffer.fused.len()..order.len())
-        .any(|at| !buffer.stored.contains(order[at]) || loops_over_level(problem, order, at))
 }
 
 /// A buffer as its accesses see it.
 struct BufferAccess<'a> {
     problem: &'a Problem,
     machine: &'a Machine,
+    nest: &'a LoopNest,
     buffer: &'a Buffer,
     bytes: f64,
     contiguous: Option<Index>,
@@ -99,17 +90,30 @@ impl BufferAccess<'_> {
         self.bytes / LINE_BYTES * self.shares().line(self.machine, self.machine.stream_line)
     }
 
-    /// Adds `touches` accesses by a term whose loops are `order`, with `far` seconds for a single
-    /// value in memory.
-    fn add(&self, cost: &mut Cost, order: &[Index], far: f64, touches: f64) {
-        let machine = self.machine;
-        let last =
-            order.len().checked_sub(1).filter(|&at| !loops_over_level(self.problem, order, at));
+    /// Seconds to mark the cells of a sparse buffer, in each of `times` iterations of its fused loops.
+    ///
+    /// Each product looks up whether its cell was marked.  The first one that was not comes unforeseen, and empties a row.
+    fn marking_seconds(&self, marks: &Marks, times: f64) -> f64 {
+        let Machine { loop_overhead, loop_end, .. } = *self.machine;
+        let extent = self.problem.extents.of(marks.index).max(1) as f64;
+        let marked = times * marks.cells;
+        let row = self.bytes / extent / LINE_BYTES;
+        let emptied = row * self.shares().line(self.machine, self.machine.l2_line);
+        let upper = times * (extent / (WORD_BITS * WORD_BITS)).ceil();
+        let marking = self.nest.iterations(self.buffer.term, marks.depth) + upper;
+        marking * loop_overhead + marked * (loop_end + emptied)
+    }
+
+    /// Adds `touches` accesses by a term, with `far` seconds for a single value in memory.
+    fn add(&self, cost: &mut Cost, term: usize, far: f64, touches: f64) {
+        let (machine, order) = (self.machine, &self.nest.orders[term]);
+        let over_level = |at: usize| self.nest.is_over_level(term, at);
+        let last = order.len().checked_sub(1).filter(|&at| !over_level(at));
         let lane = last.map(|at| order[at]).filter(|&index| Some(index) == self.contiguous);
         let moves = |&index: &Index| self.buffer.stored.contains(index) && Some(index) != lane;
         let end = order.iter().rposition(moves).map_or(0, |at| at + 1);
         let end = end.max(self.buffer.fused.len());
-        let rows = self.problem.iterations(order[..end].iter().copied().collect()) as f64;
+        let rows = self.nest.iterations(term, end);
         let row = row_bytes(self.problem, lane);
         let lines = (row / LINE_BYTES).max(1.0);
         let line = match lane {
@@ -121,7 +125,7 @@ impl BufferAccess<'_> {
         };
         cost.gathered_bytes += rows * row * touches;
         cost.seconds += rows * lines * line * touches;
-        if end > 0 && loops_over_level(self.problem, order, end - 1) {
+        if end > 0 && over_level(end - 1) {
             cost.seconds += rows * machine.find_row;
         }
     }

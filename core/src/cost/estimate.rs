@@ -9,12 +9,13 @@ use crate::cost::access::{Role, TermAccess};
 use crate::cost::batches::batched_nodes;
 use crate::cost::buffers::add_buffers;
 use crate::cost::caches::{LINE_BYTES, Shares};
-use crate::cost::levels::{add_levels, is_cut, loops_over_level};
+use crate::cost::levels::add_levels;
 use crate::cost::predicted::Cost;
-use crate::cost::vector_loop::lane;
-use crate::einsum::{Index, IndexSet};
+use crate::nest::set_of;
 use crate::path::Source;
-use crate::schedule::{Conflict, OutputForm, Problem, Schedule, Vectors, Workspace};
+use crate::schedule::{
+    Conflict, LoopNest, OutputForm, Problem, Schedule, Vectors, Workspace, resolve,
+};
 
 /// Judges `schedule`, which must be legal for `problem`, on `machine`.
 ///
@@ -23,16 +24,16 @@ use crate::schedule::{Conflict, OutputForm, Problem, Schedule, Vectors, Workspac
 /// If its nest does not hold the terms of its path.
 pub fn estimate(problem: &Problem, schedule: &Schedule, machine: &Machine) -> Cost {
     let mut cost = Cost::default();
-    let orders = schedule.nest.orders(schedule.path.terms.len()).expect("a nest of all terms");
-    for (term, order) in orders.iter().enumerate() {
+    let nest = resolve(problem, schedule).expect("a nest of all terms");
+    for term in 0..nest.orders.len() {
         let before = cost.seconds;
-        add_term(&mut cost, problem, schedule, machine, term, &orders);
-        if !(0..order.len()).any(|at| is_cut(problem, order, at)) {
+        add_term(&mut cost, problem, schedule, machine, (term, &nest));
+        if !nest.is_cut(term) {
             cost.repeated_seconds += cost.seconds - before;
         }
     }
-    add_buffers(&mut cost, problem, schedule, machine, &orders);
-    add_levels(&mut cost, problem, &schedule.nest, machine);
+    add_buffers(&mut cost, problem, schedule, machine, &nest);
+    add_levels(&mut cost, problem, &nest, machine);
     cost
 }
 
@@ -42,20 +43,19 @@ const LONG_SUM: f64 = 32.0;
 /// The part of it that each product of short sums takes, where the same nodes come again.
 const SHORT_SUM_SHARE: f64 = 0.25;
 
-/// Returns the seconds of the products in loops over `order` that have no lanes.
+/// Returns the seconds of the products of a term that has no lanes.
 ///
 /// Each waits for the sum before it.  But where rows have several indices, as those of TTMcs, and loops over some stand
 /// around those over the tree, the same nodes come again, and sums of a few products overlap.
-fn scalar_seconds(problem: &Problem, order: &[Index], machine: &Machine) -> f64 {
-    let all: IndexSet = order.iter().copied().collect();
-    let pairs = problem.iterations(all) as f64;
+fn scalar_seconds(problem: &Problem, nest: &LoopNest, term: usize, machine: &Machine) -> f64 {
+    let order = &nest.orders[term];
+    let pairs = nest.iterations(term, order.len());
     if (problem.expr.all() - problem.sparse_indices()).len() < 2 {
         return machine.scalar_pair * pairs;
     }
-    let outside = order[..order.len().saturating_sub(1)].iter().copied().collect();
-    let length = pairs / (problem.iterations(outside) as f64).max(1.0);
+    let length = pairs / nest.iterations(term, order.len().saturating_sub(1)).max(1.0);
     let again = (length / LONG_SUM).clamp(SHORT_SUM_SHARE, 1.0);
-    let first = problem.iterations(problem.walked(all)) as f64;
+    let first = (problem.iterations(problem.walked(set_of(order))) as f64).min(pairs);
     machine.scalar_pair * (first + (pairs - first) * again)
 }
 
@@ -73,9 +73,11 @@ fn sum_share(
     problem: &Problem,
     schedule: &Schedule,
     machine: &Machine,
-    (output, order): (IndexSet, &[Index]),
+    nest: &LoopNest,
+    term: usize,
 ) -> f64 {
-    let length = sum_length(problem, output, order).filter(|&length| length >= VECTOR_SUM);
+    let (order, output) = (&nest.orders[term], schedule.path.terms[term].output);
+    let length = sum_length(problem, nest, term, output).filter(|&length| length >= VECTOR_SUM);
     match (length, schedule.vectors) {
         (None, _) | (_, Vectors::All) => 1.0,
         (Some(length), Vectors::Over(own)) if order.last() == Some(&own) => {
@@ -85,23 +87,27 @@ fn sum_share(
     }
 }
 
-/// Returns how many products a sum over the nodes of a level has on average, if the innermost loop of `order` adds them up.
-fn sum_length(problem: &Problem, output: IndexSet, order: &[Index]) -> Option<f64> {
-    let (&innermost, outer) = order.split_last()?;
-    let over_level = problem.sparse.len() == 1 && loops_over_level(problem, order, outer.len());
-    let sums = over_level && !outer.is_empty() && !output.contains(innermost);
-    let iterations = |loops: &[Index]| problem.iterations(loops.iter().copied().collect()) as f64;
-    sums.then(|| iterations(order) / iterations(outer).max(1.0))
+/// Returns how many products a sum over the nodes of a level has on average, if the innermost loop around a term, which makes
+/// `output`, adds them up.
+fn sum_length(problem: &Problem, nest: &LoopNest, term: usize, output: IndexSet) -> Option<f64> {
+    let (innermost, outer) = nest.orders[term].split_last()?;
+    let over_level = problem.sparse.len() == 1 && nest.is_over_level(term, outer.len());
+    let sums = over_level && !outer.is_empty() && !output.contains(*innermost);
+    let iterations = |depth: usize| nest.iterations(term, depth);
+    sums.then(|| iterations(outer.len() + 1) / iterations(outer.len()).max(1.0))
 }
 
-/// Returns which loop of a single term inside `order` best becomes vector code: the innermost one, if it adds up long sums
-/// over a level, no other could, and the machine gathers them in less time.
-pub(crate) fn suited_vectors(problem: &Problem, order: &[Index], machine: &Machine) -> Vectors {
-    let dense = (0..order.len()).any(|at| !loops_over_level(problem, order, at));
-    let length = sum_length(problem, problem.expr.output.set(), order);
+/// Returns which loop of `schedule` best becomes vector code: the innermost one around a single term, if it adds up long
+/// sums over a level, no other could, and the machine gathers them in less time.
+pub(crate) fn suited_vectors(problem: &Problem, schedule: &Schedule, machine: &Machine) -> Vectors {
     let gathered = machine.gathered_sum.is_some_and(|share| share < 1.0);
+    let ([_], true) = (schedule.path.terms.as_slice(), gathered) else { return Vectors::All };
+    let Ok(nest) = resolve(problem, schedule) else { return Vectors::All };
+    let order = &nest.orders[0];
+    let dense = (0..order.len()).any(|at| !nest.is_over_level(0, at));
+    let length = sum_length(problem, &nest, 0, problem.expr.output.set());
     match order.last() {
-        Some(&own) if gathered && !dense && length >= Some(GATHERED_SUM) => Vectors::Over(own),
+        Some(&own) if !dense && length >= Some(GATHERED_SUM) => Vectors::Over(own),
         _ => Vectors::All,
     }
 }
@@ -115,20 +121,19 @@ fn add_term(
     problem: &Problem,
     schedule: &Schedule,
     machine: &Machine,
-    position: usize,
-    orders: &[Vec<Index>],
+    (position, nest): (usize, &LoopNest),
 ) {
-    let order = &orders[position];
+    let order = &nest.orders[position];
     let term = &schedule.path.terms[position];
-    let lane = lane(problem, schedule, orders, position);
-    let pairs = problem.iterations(term.indices) as f64;
+    let lane = nest.lanes(position);
+    let pairs = nest.iterations(position, order.len());
     cost.flops += pairs * term.inputs.len() as f64;
     // Without a vector loop every product is a loop iteration of its own.
     cost.seconds += match lane {
         Some(_) => pairs * machine.flop_pair,
         None => {
-            let share = sum_share(problem, schedule, machine, (term.output, order));
-            share * scalar_seconds(problem, order, machine)
+            let share = sum_share(problem, schedule, machine, nest, position);
+            share * scalar_seconds(problem, nest, position, machine)
         }
     };
     if let Some(lane) = lane.filter(|&lane| !term.output.contains(lane)) {
@@ -138,16 +143,15 @@ fn add_term(
     let last = position + 1 == schedule.path.terms.len();
     let inputs = term.inputs.iter().filter_map(|source| match *source {
         Source::Input(input) if problem.sparse.iter().all(|x| x.input != input) => {
-            Some(&problem.expr.inputs[input].indices)
+            Some((nest.inputs[input].clone(), 1.0, Role::Operand))
         }
         _ => None,
     });
     let assembled = problem.output == OutputForm::Assembled;
     if last && assembled {
-        cost.seconds += assembly_seconds(problem, schedule, order, machine);
+        cost.seconds += assembly_seconds(problem, schedule, nest, machine);
     }
     let outputs = (last && !assembled).then_some(&problem.expr.output.indices);
-    let inputs = inputs.map(|indices| (problem.operand_order(indices, order), 1.0, Role::Operand));
     let conflict = schedule.parallel.map(|parallel| parallel.conflict);
     let ranged = problem.leader().is_some_and(|x| x.pattern.ranged().is_some());
     let role = match conflict {
@@ -157,15 +161,16 @@ fn add_term(
         _ => Role::Sum,
     };
     let outputs = outputs.map(|indices| {
-        let touches = 2.0 / batched_nodes(problem, schedule, orders, position);
+        let touches = 2.0 / batched_nodes(problem, schedule, nest, position);
         (problem.output_order(indices, order), touches, role)
     });
     for (indices, touches, role) in inputs.chain(outputs) {
-        TermAccess { problem, machine, order, indices, lane, touches, role }.add(cost);
+        let term = position;
+        TermAccess { problem, machine, nest, term, order, indices, lane, touches, role }.add(cost);
     }
 }
 
-/// Seconds to add the products of the last term, in loops over `order`, to the workspace of an assembled output, and to
+/// Seconds to add the products of the last term to the workspace of an assembled output, and to
 /// append what was met.
 ///
 /// Each sum looks up whether its cell, or the row of lanes, was met.  A product that is added to the cell of the one before
@@ -174,19 +179,19 @@ fn add_term(
 fn assembly_seconds(
     problem: &Problem,
     schedule: &Schedule,
-    order: &[Index],
+    nest: &LoopNest,
     machine: &Machine,
 ) -> f64 {
+    let order = nest.last();
     let cells = problem.workspace_cells(order) as f64;
     let value = problem.value_bytes as f64;
-    let outside = order[..problem.assembled_outside(order)].iter().copied().collect();
-    let parts = problem.iterations(outside).max(1) as f64;
+    let last = nest.buffers.len();
+    let parts = nest.iterations(last, nest.outside).max(1.0);
     let workspace = schedule.workspace.unwrap_or(Workspace::Dense);
-    let lanes = problem.workspace_lanes(order, workspace);
-    let looped = order.len() - usize::from(lanes.is_some());
-    let sums = problem.workspace_sums(order, workspace);
-    let added = &order[..sums.unwrap_or(looped)];
-    let additions = problem.iterations(added.iter().copied().collect()) as f64;
+    let rows = nest.lanes(last).is_some_and(|lanes| nest.output.contains(&lanes));
+    let sums = nest.accumulator.as_ref().map(|sum| sum.depth);
+    let added = &order[..sums.unwrap_or(order.len() - usize::from(rows))];
+    let additions = nest.iterations(last, added.len());
     let again = added.last().is_some_and(|&index| !problem.expr.output.set().contains(index));
     let waits = if again { additions * IN_MEMORY * machine.scalar_pair } else { 0.0 };
     let elements = problem.assembled_elements() as f64;

@@ -11,22 +11,47 @@
 use decompose_formats::narrow_ints::Width;
 
 use crate::cost::Machine;
+use crate::cost::buffers::WORD_BITS;
 use crate::cost::caches::{L1_BYTES, LINE_BYTES, Shares};
 use crate::cost::predicted::Cost;
-use crate::einsum::{Index, IndexSet};
-use crate::nest::{Forest, Node};
-use crate::schedule::{Problem, SparseOperand};
+use crate::einsum::Index;
+use crate::nest::set_of;
+use crate::schedule::{Loop, LoopNest, Over, Problem, SparseOperand, TreeLevel, Visited};
 
 /// What a loop costs again, as a share of [`Machine::loop_overhead`], where what is visited in between stays near: its
 /// end comes as it came before.
 const AGAIN_SHARE: f64 = 0.1;
 
-/// Adds every loop over a level of the tree in `nest`.
-pub(super) fn add_levels(cost: &mut Cost, problem: &Problem, nest: &Forest, machine: &Machine) {
+/// Adds every loop over a level of a tree in `nest`.
+pub(super) fn add_levels(cost: &mut Cost, problem: &Problem, nest: &LoopNest, machine: &Machine) {
     let Some(x) = problem.leader() else { return };
     let bytes = (0..x.levels.len()).map(|level| level_bytes(problem, x, level)).sum();
     let mut costs = LevelCosts { problem, machine, x, bytes, streamed: 0 };
-    costs.add(cost, &nest.roots, &mut Vec::new());
+    let (mut around, mut runs): (Vec<Index>, Vec<f64>) = (Vec::new(), vec![1.0]);
+    for Loop { index, depth, over, iterations, .. } in &nest.loops {
+        around.truncate(*depth);
+        runs.truncate(depth + 1);
+        let counts = Counts { loops: runs[*depth], visits: *iterations };
+        if let Over::Coordinates { lead, located } = over {
+            match *lead {
+                Visited::Level(TreeLevel { tree: 0, level }) => {
+                    costs.add_level(cost, level, &around, counts);
+                }
+                Visited::Level(lead) => costs.walk(cost, lead, counts),
+                Visited::Buffer(term) => costs.find(cost, nest, (term, *index), counts.loops),
+            }
+            costs.locate(cost, (nest, located), *index, counts);
+        }
+        around.push(*index);
+        runs.push(*iterations);
+    }
+}
+
+/// How often a loop opens, and how many coordinates it visits in all that all others have.
+#[derive(Clone, Copy)]
+struct Counts {
+    loops: f64,
+    visits: f64,
 }
 
 /// Returns the seconds that a level takes when it is visited first, in loops over those above it.
@@ -35,18 +60,10 @@ pub(super) fn level_seconds(problem: &Problem, machine: &Machine, level: usize) 
     let mut cost = Cost::default();
     // What comes again is none of that.
     let mut costs = LevelCosts { problem, machine, x, bytes: 0.0, streamed: level };
-    costs.add_level(&mut cost, level, &x.levels[..level]);
+    let runs = |depth: usize| problem.iterations(set_of(&x.levels[..depth])) as f64;
+    let counts = Counts { loops: runs(level), visits: runs(level + 1) };
+    costs.add_level(&mut cost, level, &x.levels[..level], counts);
     cost.seconds
-}
-
-/// Tells whether the loop at a position of `order` is over a level of a tree.
-pub(super) fn loops_over_level(problem: &Problem, order: &[Index], at: usize) -> bool {
-    problem.sparse.iter().any(|x| x.visited_level(order[at], &order[..at]).is_some())
-}
-
-/// Tells whether the loop at a position of `order` is over a level of the tree that is cut into tasks.
-pub(super) fn is_cut(problem: &Problem, order: &[Index], at: usize) -> bool {
-    problem.leader().is_some_and(|x| x.visited_level(order[at], &order[..at]).is_some())
 }
 
 /// Bytes of a level.
@@ -70,6 +87,11 @@ fn node_bytes(problem: &Problem, x: &SparseOperand, level: usize) -> f64 {
     (coordinate + value + pointer) as f64
 }
 
+/// The cells that are marked of the buffer of a term in an iteration of its fused loops.
+fn cells(nest: &LoopNest, term: usize) -> f64 {
+    nest.buffers[term].marks.map_or(0.0, |marks| marks.cells)
+}
+
 struct LevelCosts<'a> {
     problem: &'a Problem,
     machine: &'a Machine,
@@ -81,29 +103,9 @@ struct LevelCosts<'a> {
 }
 
 impl LevelCosts<'_> {
-    fn add(&mut self, cost: &mut Cost, nodes: &[Node], around: &mut Vec<Index>) {
-        for node in nodes {
-            let Node::Loop { index, body } = node else { continue };
-            let visited = self.problem.visited_levels(*index, around);
-            match visited.first() {
-                Some(&(0, level)) => self.add_level(cost, level, around),
-                Some(&other) => self.walk(cost, other, (*index, around)),
-                None => {}
-            }
-            if let [_, located @ ..] = visited.as_slice() {
-                self.locate(cost, located, (*index, around));
-            }
-            around.push(*index);
-            self.add(cost, body, around);
-            around.pop();
-        }
-    }
-
     /// Adds one loop over `level` inside loops over `around`.
-    fn add_level(&mut self, cost: &mut Cost, level: usize, around: &[Index]) {
-        let outside: IndexSet = around.iter().copied().collect();
-        let inside = outside.with(self.x.levels[level]);
-        let visits = self.problem.iterations(inside) as f64;
+    fn add_level(&mut self, cost: &mut Cost, level: usize, around: &[Index], counts: Counts) {
+        let visits = counts.visits;
         let prefix = self.x.levels[..=level].iter().copied().collect();
         let nodes = self.x.nodes(prefix, &self.problem.extents) as f64;
         // A level is read from memory once, at its first visit.
@@ -119,14 +121,13 @@ impl LevelCosts<'_> {
             let above = self.x.levels[..level].iter().copied().collect();
             let parents = self.x.nodes(above, &self.problem.extents) as f64;
             let near = self.between(around) <= L1_BYTES;
-            cost.seconds += self.loops(outside, visits, near.then_some(parents));
+            cost.seconds += self.loops(counts, near.then_some(parents));
         }
     }
 
-    /// Returns the seconds of the loops inside those over `outside`, which visit nodes; if `again` of them are different,
-    /// the others come near the first.
-    fn loops(&self, outside: IndexSet, visits: f64, again: Option<f64>) -> f64 {
-        let loops = (self.problem.iterations(outside) as f64).max(1.0);
+    /// Returns the seconds of loops that visit nodes; if `again` of them are different, the others come near the first.
+    fn loops(&self, Counts { loops, visits }: Counts, again: Option<f64>) -> f64 {
+        let loops = loops.max(1.0);
         // A loop over one child ends as the processor expects.
         let unforeseen = (visits / loops - 1.0).clamp(0.0, 1.0);
         let each = self.machine.loop_overhead + unforeseen * self.machine.loop_end;
@@ -134,46 +135,58 @@ impl LevelCosts<'_> {
         first * each + (loops - first) * self.machine.loop_overhead * AGAIN_SHARE
     }
 
-    /// Adds a loop over `index` inside loops over `around` that visits a level of another operand than the leader.
-    fn walk(
-        &self,
-        cost: &mut Cost,
-        (at, level): (usize, usize),
-        (index, around): (Index, &[Index]),
-    ) {
-        let x = &self.problem.sparse[at];
-        let outside: IndexSet = around.iter().copied().collect();
-        let visits = self.problem.iterations(outside.with(index)) as f64;
+    /// Adds a loop that visits a level of another operand than the leader.
+    fn walk(&self, cost: &mut Cost, TreeLevel { tree, level }: TreeLevel, counts: Counts) {
+        let (x, visits) = (&self.problem.sparse[tree], counts.visits);
         let bytes = node_bytes(self.problem, x, level);
         cost.streamed_bytes += visits * bytes;
         cost.seconds += visits * bytes / LINE_BYTES * self.line(x, level);
         if level > 0 {
             // Loops over the leader's levels come in between, so that no end is foreseen.
-            cost.seconds += self.loops(outside, visits, None);
+            cost.seconds += self.loops(counts, None);
         }
     }
 
-    /// Adds the location of the coordinates that a loop over `index` inside loops over `around` visits, in other levels.
+    /// Adds `loops` loops over the marked cells of the buffer of a term.
+    ///
+    /// They are found in order, word by word; where the bits of a word end no processor foresees.
+    fn find(&self, cost: &mut Cost, nest: &LoopNest, (term, index): (usize, Index), loops: f64) {
+        let (words, cells) = (self.problem.extents.of(index) as f64 / WORD_BITS, cells(nest, term));
+        let looked_at = (words / WORD_BITS).ceil() + cells;
+        let ends = cells.min(words) + 1.0;
+        let each = looked_at * self.machine.loop_overhead + ends * self.machine.loop_end;
+        cost.seconds += loops * each;
+    }
+
+    /// Adds the location of the coordinates of `index` that a loop visits in other levels, and in the marks of buffers.
     ///
     /// In a root that has every coordinate there is nothing to seek.
     fn locate(
         &self,
         cost: &mut Cost,
-        located: &[(usize, usize)],
-        (index, around): (Index, &[Index]),
+        (nest, located): (&LoopNest, &[Visited]),
+        index: Index,
+        counts: Counts,
     ) {
-        let outside: IndexSet = around.iter().copied().collect();
-        let met = self.problem.iterations(outside.with(index)) as f64;
+        let met = counts.visits;
         let extent = self.problem.extents.of(index).max(1) as f64;
-        let share = |&(at, level): &(usize, usize)| {
-            let children = self.problem.sparse[at].children(level, &self.problem.extents);
+        let share = |TreeLevel { tree, level }: TreeLevel| {
+            let children = self.problem.sparse[tree].children(level, &self.problem.extents);
             (children / extent).clamp(f64::MIN_POSITIVE, 1.0)
         };
         // Of the coordinates that are visited, this share occurs in all of them.
-        let occur: f64 = located.iter().map(share).product();
-        for &(at, level) in located {
-            let x = &self.problem.sparse[at];
-            let is_full = level == 0 && share(&(at, level)) >= 1.0;
+        let left = |at: &Visited| match *at {
+            Visited::Level(at) => share(at),
+            Visited::Buffer(term) => (cells(nest, term) / extent).clamp(f64::MIN_POSITIVE, 1.0),
+        };
+        let occur: f64 = located.iter().map(left).product();
+        for at in located {
+            let Visited::Level(at) = *at else {
+                cost.seconds += met / occur * self.machine.loop_end;
+                continue;
+            };
+            let (x, level) = (&self.problem.sparse[at.tree], at.level);
+            let is_full = level == 0 && share(at) >= 1.0;
             let sought = if is_full { 0.0 } else { met / occur };
             cost.streamed_bytes += met * node_bytes(self.problem, x, level);
             cost.seconds += met * self.line(x, level) + sought * self.machine.loop_end;

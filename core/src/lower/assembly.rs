@@ -5,8 +5,7 @@
 //! coordinates of the loops outside are given with each part that is appended.  Where the innermost index of the
 //! workspace is one of lanes, the cells of a row are met together, and the first one stands for them.
 //!
-//! A dense workspace marks cells in a bitmap, and the words of the bitmap in another one.  So the cells that were met are
-//! found in order, without a sort, in `O(met + cells / 4096)`.
+//! A dense workspace marks the cells that were met in bitmaps (`bitmap`), which give them in order.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,6 +14,7 @@ use decompose_formats::{Matrix, Value};
 
 use crate::error::CoreError;
 use crate::lower::Program;
+use crate::lower::bitmap::Bitmap;
 use crate::schedule::Workspace;
 
 /// The elements that all tasks together may still append.
@@ -44,10 +44,8 @@ pub struct Assembly<V: Value> {
     together: usize,
     /// The values of all cells; of none where they are listed.
     cells: Matrix<V>,
-    /// A bit for each cell that has been met.
-    met: Vec<u64>,
-    /// A bit for each word of `met` that is not zero.
-    words: Vec<u64>,
+    /// The cells that have been met.
+    bitmap: Bitmap,
     /// Cells that have been met, in the order of the products; none of a dense workspace.
     list: Vec<u64>,
     /// Values of listed cells.
@@ -135,18 +133,8 @@ impl<V: Value> Block<V> {
     }
 }
 
-/// Iterates over the places of the bits of a word that are set, from the lowest on.
-fn bits(word: u64) -> impl Iterator<Item = usize> {
-    let rest = |&word: &u64| Some(word & (word - 1)).filter(|&rest| rest != 0);
-    let first = Some(word).filter(|&word| word != 0);
-    std::iter::successors(first, rest).map(|word| word.trailing_zeros() as usize)
-}
-
 /// Cells of a list before it is sorted and appended.
 const LISTED: usize = 1 << 16;
-
-/// The bits of a word of a bitmap.
-const WORD: usize = 64;
 
 impl<V: Value> Assembly<V> {
     /// Makes an empty workspace for the output of `program`, from which no more than `room` is appended.
@@ -164,15 +152,13 @@ impl<V: Value> Assembly<V> {
             Workspace::Dense => (cells as usize, 0),
             Workspace::List => (0, LISTED),
         };
-        let words = cells.div_ceil(WORD);
         Ok(Assembly {
             kind,
             room,
             full: false,
             together: program.cells_met_together() as usize,
+            bitmap: Bitmap::new(cells),
             cells: Matrix::zeros(1, cells)?,
-            met: vec![0; words],
-            words: vec![0; words.div_ceil(WORD)],
             list: vec![0; list],
             values: vec![V::default(); list],
             listed: 0,
@@ -209,8 +195,7 @@ impl<V: Value> Assembly<V> {
     /// Marks `cell` of a dense workspace as met; returns it and those behind it.
     pub(crate) fn meet(&mut self, cell: u64) -> &mut [V] {
         let at = cell as usize;
-        self.met[at / WORD] |= 1 << (at % WORD);
-        self.words[at / WORD / WORD] |= 1 << (at / WORD % WORD);
+        self.bitmap.mark(at);
         self.listed = 1;
         &mut self.cells.as_mut_slice()[at..]
     }
@@ -250,7 +235,7 @@ impl<V: Value> Assembly<V> {
             return true;
         }
         let elements = match self.kind {
-            Workspace::Dense => self.count_met() * self.together,
+            Workspace::Dense => self.bitmap.count() * self.together,
             Workspace::List => {
                 self.sum_list();
                 self.listed
@@ -272,15 +257,6 @@ impl<V: Value> Assembly<V> {
         true
     }
 
-    /// Returns how many bits are set in the bitmap of cells.
-    fn count_met(&self) -> usize {
-        let words = self.words.iter().zip(self.met.chunks(WORD)).filter(|(words, _)| **words != 0);
-        let of = |(&words, met): (&u64, &[u64])| {
-            bits(words).map(|word| met[word].count_ones() as usize).sum::<usize>()
-        };
-        words.map(of).sum()
-    }
-
     /// Moves what was met, `elements` elements, to the end of the last block.
     fn append_met(&mut self, elements: usize) {
         let Some(block) = self.assembled.blocks.last_mut() else { return };
@@ -289,24 +265,18 @@ impl<V: Value> Assembly<V> {
         block.values.resize(first + elements, V::default());
         let mut out = block.low[first..].iter_mut().zip(&mut block.values[first..]);
         let (cells, together) = (self.cells.as_mut_slice(), self.together);
-        for (at, words) in self.words.iter_mut().enumerate().filter(|(_, words)| **words != 0) {
-            for word in bits(std::mem::take(words)) {
-                let word = at * WORD + word;
-                for bit in bits(std::mem::take(&mut self.met[word])) {
-                    let cell = word * WORD + bit;
-                    let row = cells[cell..cell + together].iter_mut().zip(cell..);
-                    for ((value, number), (low, to)) in row.zip(&mut out) {
-                        *low = number as u32;
-                        *to = std::mem::take(value);
-                    }
-                }
+        self.bitmap.take(|cell| {
+            let row = cells[cell..cell + together].iter_mut().zip(cell..);
+            for ((value, number), (low, to)) in row.zip(&mut out) {
+                *low = number as u32;
+                *to = std::mem::take(value);
             }
-        }
+        });
     }
 
     /// Returns the arrays, as compiled code works on them.
     pub(crate) fn arrays(&mut self) -> Arrays<'_, V> {
-        let Assembly { cells, met, words, list, values, .. } = self;
+        let Assembly { cells, bitmap: Bitmap { met, words }, list, values, .. } = self;
         Arrays { cells: cells.as_mut_slice(), met, words, list, values }
     }
 

@@ -7,11 +7,13 @@
 //! 4. No index is bound twice.
 //! 5. Buffers exist.
 //! 6. An output addressed by positions is written only inside loops over all levels of the first tree.
-//! 7. An assembled output is appended where the indices are bound that it is appended at.
+//! 7. A marked buffer is read inside a loop that visits or locates its marks, and written where its cell was marked.
+//! 8. An assembled output is appended where the indices are bound that it is appended at.
 
 use crate::einsum::{Index, IndexSet};
 use crate::error::CoreError;
-use crate::lower::ir::{Addressing, Place, Program, Stmt, TreeLevel};
+use crate::lower::ir::{Addressing, Place, Program, Stmt};
+use crate::schedule::{TreeLevel, Visited};
 
 /// Checks `program` against the rules above.
 ///
@@ -19,11 +21,9 @@ use crate::lower::ir::{Addressing, Place, Program, Stmt, TreeLevel};
 ///
 /// [`CoreError::Internal`]: a program that breaks a rule is a fault of lowering.
 pub(super) fn check(program: &Program) -> Result<(), CoreError> {
-    let at = At { bound: IndexSet::EMPTY, levels_around: vec![0; program.trees.len()] };
-    program
-        .body
-        .iter()
-        .try_for_each(|stmt| check_stmt(program, stmt, &at))
+    let levels_around = vec![0; program.trees.len()];
+    let at = At { bound: IndexSet::EMPTY, levels_around, visited: Vec::new(), marked: Vec::new() };
+    check_stmts(program, &program.body, at)
         .map_err(|why| CoreError::Internal(format!("{why} in the program of {}", program.title)))
 }
 
@@ -32,6 +32,10 @@ struct At {
     bound: IndexSet,
     /// How many levels of each tree the loops around run over.
     levels_around: Vec<usize>,
+    /// Buffers whose cell is a marked one.
+    visited: Vec<usize>,
+    /// Buffers whose cell was marked.
+    marked: Vec<usize>,
 }
 
 impl At {
@@ -39,9 +43,7 @@ impl At {
     fn inside(&self, index: Index) -> Result<At, String> {
         match self.bound.contains(index) {
             true => Err(format!("{index} is bound twice")),
-            false => {
-                Ok(At { bound: self.bound.with(index), levels_around: self.levels_around.clone() })
-            }
+            false => Ok(At { bound: self.bound.with(index), ..self.clone() }),
         }
     }
 
@@ -52,12 +54,33 @@ impl At {
     }
 }
 
+/// Checks statements that follow each other: what one marks holds for those behind it.
+fn check_stmts(program: &Program, stmts: &[Stmt], mut at: At) -> Result<(), String> {
+    for stmt in stmts {
+        if let Stmt::Mark { buffer } = stmt {
+            at.marked.push(*buffer);
+        }
+        check_stmt(program, stmt, &at)?;
+    }
+    Ok(())
+}
+
 fn check_stmt(program: &Program, stmt: &Stmt, at: &At) -> Result<(), String> {
     match stmt {
         Stmt::LevelLoop { lead, located, body } => {
-            let index = program.level(*lead).index;
+            let index = program.index_of(*lead);
             let mut at = at.inside(index)?;
-            for &TreeLevel { tree, level } in std::iter::once(lead).chain(located) {
+            for visited in std::iter::once(lead).chain(located) {
+                let TreeLevel { tree, level } = match *visited {
+                    Visited::Level(at) => at,
+                    Visited::Buffer(buffer) if program.index_of(*visited) == index => {
+                        at.visited.push(buffer);
+                        continue;
+                    }
+                    Visited::Buffer(buffer) => {
+                        return Err(format!("marks of {buffer} are looped over as {index}"));
+                    }
+                };
                 let levels = &program.trees[tree].levels;
                 if level != at.levels_around[tree] || level >= levels.len() {
                     let levels_around = at.levels_around[tree];
@@ -70,11 +93,11 @@ fn check_stmt(program: &Program, stmt: &Stmt, at: &At) -> Result<(), String> {
                 }
                 at.levels_around[tree] += 1;
             }
-            body.iter().try_for_each(|stmt| check_stmt(program, stmt, &at))
+            check_stmts(program, body, at)
         }
         Stmt::DenseLoop { index, body, .. } => {
             let at = at.inside(*index)?;
-            body.iter().try_for_each(|stmt| check_stmt(program, stmt, &at))
+            check_stmts(program, body, at)
         }
         Stmt::Append { outside } => {
             let bound = outside.iter().all(|index| at.bound.contains(*index));
@@ -87,7 +110,23 @@ fn check_stmt(program: &Program, stmt: &Stmt, at: &At) -> Result<(), String> {
             let known = program.buffers.get(*buffer).is_some();
             if known { Ok(()) } else { Err(format!("there is no buffer {buffer}")) }
         }
+        Stmt::Mark { buffer } => {
+            let index = program.bitmaps(*buffer).map(|_| program.buffers[*buffer].indices[0]);
+            match index.is_some_and(|index| at.bound.contains(index)) {
+                true => Ok(()),
+                false => Err(format!("a cell of buffer {buffer} is marked")),
+            }
+        }
         Stmt::Product { target, factors, lanes, .. } => {
+            let unmarked = |place: &Place, known: &[usize]| match *place {
+                Place::Buffer(buffer) => {
+                    program.marked.contains(&buffer) && !known.contains(&buffer)
+                }
+                _ => false,
+            };
+            if unmarked(target, &at.marked) || factors.iter().any(|f| unmarked(f, &at.visited)) {
+                return Err("cells are used that may not be marked".into());
+            }
             let at = lanes.map_or_else(|| Ok(at.clone()), |index| at.inside(index))?;
             factors.iter().chain([target]).try_for_each(|&place| check_place(program, place, &at))
         }

@@ -4,6 +4,7 @@
 //! It runs the same statements in the same order as the generated C.  Vector statements are loops
 //! over slices, so at ranks of 16 and more most time is spent in them.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -11,8 +12,9 @@ use decompose_formats::{Csf, Ints, Value};
 
 use crate::einsum::Index;
 use crate::lower::assembly::Assembly;
-use crate::lower::ir::{Addressing, Pieces, Place, Program, Stmt, TreeLevel, Update};
-use crate::schedule::{Chunks, Command};
+use crate::lower::bitmap::Bitmap;
+use crate::lower::ir::{Addressing, Pieces, Place, Program, Stmt, Update};
+use crate::schedule::{Chunks, Command, TreeLevel, Visited};
 
 /// What a program works on.
 pub struct Operands<'a, V: Value> {
@@ -89,10 +91,14 @@ impl<'a, V: Value> Operands<'a, V> {
 /// If the operands do not have the shapes that the program expects.
 pub fn interpret<V: Value>(program: &Program, operands: Operands<V>) {
     let buffers = program.buffers.iter().map(|b| vec![V::default(); b.len as usize]).collect();
+    let bitmap =
+        |buffer: &usize| (*buffer, Bitmap::new(program.buffers[*buffer].extents[0] as usize));
+    let marks = program.marked.iter().map(bitmap).collect();
     let mut machine = Interpreter {
         program,
         operands,
         buffers,
+        marks,
         row_stride: program.numbered_rows().map_or(0, |(_, stride)| stride as usize),
         stopped: false,
         at: [0; Index::COUNT],
@@ -127,6 +133,8 @@ struct Interpreter<'a, V: Value> {
     program: &'a Program,
     operands: Operands<'a, V>,
     buffers: Vec<Vec<V>>,
+    /// The cells that are marked, of each marked buffer.
+    marks: BTreeMap<usize, Bitmap>,
     /// The elements of a row by which `first_row` counts.
     row_stride: usize,
     /// Whether there is no room for more of an assembled output.
@@ -161,7 +169,11 @@ impl<'a, V: Value> Interpreter<'a, V> {
                         self.stopped |= !assembly.append(&at);
                     }
                 }
-                Stmt::Clear { buffer } => self.buffers[*buffer].fill(V::default()),
+                Stmt::Clear { buffer } => match self.marks.get_mut(buffer) {
+                    Some(marks) => marks.take(|_| {}),
+                    None => self.buffers[*buffer].fill(V::default()),
+                },
+                Stmt::Mark { buffer } => self.mark(*buffer),
                 Stmt::Product { target, factors, update, lanes } => match lanes {
                     Some(index) => self.vector(*target, factors, *update, *index),
                     None => self.scalar(*target, factors, *update),
@@ -170,8 +182,29 @@ impl<'a, V: Value> Interpreter<'a, V> {
         }
     }
 
-    fn level_loop(&mut self, lead: TreeLevel, located: &'a [TreeLevel], body: &'a [Stmt]) {
-        let index = self.program.level(lead).index.number();
+    /// Marks the current cell of a buffer, and empties it if it was not marked.
+    fn mark(&mut self, buffer: usize) {
+        let (array, values) = (&self.program.buffers[buffer], &mut self.buffers[buffer]);
+        let (cell, row) = (self.at[array.indices[0].number()], array.strides[0] as usize);
+        if self.marks.get_mut(&buffer).expect("a marked buffer").mark(cell) {
+            values[cell * row..][..row].fill(V::default());
+        }
+    }
+
+    fn level_loop(&mut self, lead: Visited, located: &'a [Visited], body: &'a [Stmt]) {
+        let index = self.program.index_of(lead).number();
+        let lead = match lead {
+            Visited::Level(lead) => lead,
+            Visited::Buffer(buffer) => {
+                for cell in self.marks[&buffer].cells() {
+                    self.at[index] = cell;
+                    if located.iter().all(|&other| self.locate(other, cell as u64)) {
+                        self.run(body);
+                    }
+                }
+                return;
+            }
+        };
         let (nodes, step) = self.children(lead);
         if let Some(pieces) = self.program.level(lead).pieces {
             self.at[index] = 0;
@@ -221,8 +254,12 @@ impl<'a, V: Value> Interpreter<'a, V> {
         (visited.start.max(first)..visited.end.min(next), 1)
     }
 
-    /// Makes the node of `coord` the current one of a level; returns whether there is one.
-    fn locate(&mut self, at: TreeLevel, coord: u64) -> bool {
+    /// Makes the node of `coord` the current one of a level; returns whether there is one, or whether the cell is marked.
+    fn locate(&mut self, at: Visited, coord: u64) -> bool {
+        let at = match at {
+            Visited::Level(at) => at,
+            Visited::Buffer(buffer) => return self.marks[&buffer].has(coord as usize),
+        };
         let (coords, (Range { start, end }, _)) = (self.coords(at), self.children(at));
         let (mut low, mut high) = (start, end);
         while low < high {

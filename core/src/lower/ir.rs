@@ -1,16 +1,17 @@
 //! The loop program.
 //!
 //! ```text
-//! stmt  := level loop [join level*] { stmt* }   positions of one tree level below the current node
+//! stmt  := level loop [join visited*] { stmt* } positions of one tree level below the current node, or marked cells
 //!        | dense loop index extent { stmt* }
 //!        | clear buffer
+//!        | mark buffer                          its cell at the current coordinate of its first index
 //!        | append index*                        what was summed of an assembled output
 //!        | place (=|+=) place * ... * place [over lanes of index]
 //! place := the current non-zero of a tree | dense operand | buffer | output
 //! ```
 //!
 //! A level loop that joins levels of other trees visits the coordinates that all of them have: its own level leads, and
-//! each coordinate is located in the others.
+//! each coordinate is located in the others.  A buffer whose cells are marked can lead and be located like a level.
 //!
 //! A statement over *lanes* stands for the innermost dense loop over an index that every array
 //! in it stores contiguously: one vector statement.  Arrays are addressed by the indices that the
@@ -21,7 +22,9 @@ use decompose_formats::narrow_ints::Width;
 
 use crate::einsum::Index;
 use crate::optimisation::{Optimisation, Optimisations};
-use crate::schedule::{Chunks, Command, Conflict, Fusion, Space, TaskCut, Vectors, Workspace};
+use crate::schedule::{
+    Chunks, Command, Conflict, Fusion, Space, TaskCut, TreeLevel, Vectors, Visited, Workspace,
+};
 
 /// A kernel as loops.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,6 +47,8 @@ pub struct Program {
     pub addressing: Addressing,
     /// The buffers.
     pub buffers: Vec<Array>,
+    /// Those whose cells are marked, ascending: a cell is a coordinate of the first index.
+    pub marked: Vec<usize>,
     /// How tasks share the output.
     pub conflict: Conflict,
     /// Into which tasks the work is cut.
@@ -160,6 +165,15 @@ impl Array {
     }
 }
 
+/// The bitmaps of a marked buffer: one of the words of the other, then one of its cells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bitmaps {
+    /// The words of 64 bits of the upper one.
+    pub upper: u64,
+    /// The elements that both take in scratch memory.
+    pub len: u64,
+}
+
 /// Into which tasks the work is cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tasks {
@@ -205,13 +219,14 @@ pub struct PrefetchRow {
 /// A statement.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Stmt {
-    /// Visits the children, at a level, of the current node of the level above; or the roots.
+    /// Visits the children, at a level, of the current node of the level above, or the roots; or the marked cells of a
+    /// buffer.
     LevelLoop {
-        /// The level whose coordinates are visited.
-        lead: TreeLevel,
-        /// Levels of other trees, in whose current nodes the coordinate is located; where one lacks it,
-        /// it is passed over.
-        located: Vec<TreeLevel>,
+        /// Whose coordinates are visited.
+        lead: Visited,
+        /// Levels of other trees, in whose current nodes the coordinate is located, and marked buffers; where one
+        /// lacks it, it is passed over.
+        located: Vec<Visited>,
         /// What is done at each node.
         body: Vec<Stmt>,
     },
@@ -224,8 +239,13 @@ pub enum Stmt {
         /// What is done for each.
         body: Vec<Stmt>,
     },
-    /// Sets a buffer to zero.
+    /// Sets a buffer to zero, and no cell of it is marked any more.
     Clear {
+        /// The buffer.
+        buffer: usize,
+    },
+    /// Marks a cell of a buffer.
+    Mark {
         /// The buffer.
         buffer: usize,
     },
@@ -245,15 +265,6 @@ pub enum Stmt {
         /// The index of the vector loop; a target without it receives the sum over it.
         lanes: Option<Index>,
     },
-}
-
-/// A level of one of the trees.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TreeLevel {
-    /// The tree.
-    pub tree: usize,
-    /// Its level.
-    pub level: usize,
 }
 
 /// Whether a target is replaced or added to.
@@ -286,31 +297,52 @@ const STACK_BYTES: u64 = 16 << 10;
 fn writes_outside(body: &[Stmt], level: usize) -> bool {
     body.iter().any(|stmt| match stmt {
         Stmt::LevelLoop { lead, body, .. } => {
-            *lead != (TreeLevel { tree: 0, level }) && writes_outside(body, level)
+            *lead != Visited::Level(TreeLevel { tree: 0, level }) && writes_outside(body, level)
         }
         Stmt::DenseLoop { body, .. } => writes_outside(body, level),
         Stmt::Product { target, .. } => *target == Place::Output,
-        Stmt::Clear { .. } | Stmt::Append { .. } => false,
+        Stmt::Clear { .. } | Stmt::Mark { .. } | Stmt::Append { .. } => false,
     })
 }
 
 impl Program {
     /// Returns where each buffer begins in a task's scratch memory, `None` for one on the stack,
-    /// and the number of elements of that memory.  Where sizes are no constants, no array is on the stack.
+    /// and the number of elements of that memory.  Where sizes are no constants, no array is on the stack.  That of a
+    /// marked buffer begins with its bitmaps.
     pub fn scratch(&self) -> (Vec<Option<u64>>, u64) {
         let mut len = 0;
-        let mut place = |array: &Array| {
+        let mut place = |(buffer, array): (usize, &Array)| {
             let sized =
                 !self.optimisations.has(Optimisation::Constants) && !array.indices.is_empty();
-            let large = sized || array.len * self.value_bytes as u64 > STACK_BYTES;
+            let bitmaps = self.bitmaps(buffer);
+            let bytes = array.len * self.value_bytes as u64;
+            let large = sized || bytes > STACK_BYTES || bitmaps.is_some();
             let start = large.then_some(len);
             if large {
+                len += bitmaps.map_or(0, |bitmaps| bitmaps.len);
                 len += array.len.next_multiple_of(64 / self.value_bytes as u64);
             }
             start
         };
-        let starts = self.buffers.iter().map(&mut place).collect();
+        let starts = self.buffers.iter().enumerate().map(&mut place).collect();
         (starts, len)
+    }
+
+    /// Returns the bitmaps of a buffer whose cells are marked.
+    pub fn bitmaps(&self, buffer: usize) -> Option<Bitmaps> {
+        self.marked.binary_search(&buffer).ok()?;
+        let lower = self.buffers[buffer].extents[0].div_ceil(64);
+        let upper = lower.div_ceil(64);
+        let bytes = ((lower + upper) * 8).next_multiple_of(64);
+        Some(Bitmaps { upper, len: bytes / self.value_bytes as u64 })
+    }
+
+    /// Returns the index of what is visited.
+    pub fn index_of(&self, at: Visited) -> Index {
+        match at {
+            Visited::Level(at) => self.level(at).index,
+            Visited::Buffer(buffer) => self.buffers[buffer].indices[0],
+        }
     }
 
     /// Returns the index whose coordinate is the row of the output, and its stride, if the first
@@ -368,7 +400,7 @@ impl Program {
             stmts.iter().find_map(|stmt| match stmt {
                 Stmt::Append { outside } => Some(outside.as_slice()),
                 Stmt::LevelLoop { body, .. } | Stmt::DenseLoop { body, .. } => find(body),
-                Stmt::Clear { .. } | Stmt::Product { .. } => None,
+                Stmt::Clear { .. } | Stmt::Mark { .. } | Stmt::Product { .. } => None,
             })
         }
         find(&self.body).unwrap_or_default()
@@ -385,7 +417,7 @@ impl Program {
                 Stmt::Product { target, lanes, .. } => {
                     *target == Place::Output && *lanes == Some(own)
                 }
-                Stmt::Clear { .. } | Stmt::Append { .. } => false,
+                Stmt::Clear { .. } | Stmt::Mark { .. } | Stmt::Append { .. } => false,
             })
         }
         let last = self.output.indices.last().zip(self.output.extents.last());

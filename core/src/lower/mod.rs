@@ -8,6 +8,7 @@
 //! interpreter runs ([`interpret`]); lowering does not know which search made the schedule.
 
 mod assembly;
+mod bitmap;
 mod check;
 mod interpret;
 mod ir;
@@ -18,7 +19,7 @@ pub(crate) use assembly::Arrays;
 pub use assembly::{Assembled, Assembly, Block, Room};
 pub use interpret::{Operands, interpret};
 pub use ir::{
-    Addressing, Array, LevelParam, LevelStorage, Pieces, Place, PrefetchRow, Program, Stmt, Tasks,
-    TreeLevel, TreeParam, Update, Zeroing,
+    Addressing, Array, Bitmaps, LevelParam, LevelStorage, Pieces, Place, PrefetchRow, Program,
+    Stmt, Tasks, TreeParam, Update, Zeroing,
 };
 pub use nest::lower;

@@ -2,15 +2,16 @@
 
 use std::fmt;
 
-use crate::lower::ir::{Pieces, Place, Program, Stmt, TreeLevel, TreeParam, Update};
-use crate::schedule::Chunks;
+use crate::lower::ir::{Pieces, Place, Program, Stmt, TreeParam, Update};
+use crate::schedule::{Chunks, Visited};
 
 impl fmt::Display for Program {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "program {}", self.title)?;
-        for buffer in &self.buffers {
+        for (number, buffer) in self.buffers.iter().enumerate() {
             let extents: Vec<String> = buffer.extents.iter().map(u64::to_string).collect();
-            writeln!(f, "buffer {} [{}]", buffer.name, extents.join(" x "))?;
+            let marked = if self.marked.contains(&number) { ", marked" } else { "" };
+            writeln!(f, "buffer {} [{}]{marked}", buffer.name, extents.join(" x "))?;
         }
         write_stmts(self, &self.body, 0, f)
     }
@@ -26,19 +27,8 @@ fn write_stmts(
     for stmt in stmts {
         match stmt {
             Stmt::LevelLoop { lead, located, body } => {
-                let index = program.level(*lead).index;
-                let level = |at: &TreeLevel| {
-                    let tree = &program.trees[at.tree];
-                    let level =
-                        format!("level {} of {}", tree.stored_place(at.level) + 1, tree.name);
-                    tree.levels[at.level].pieces.map_or(
-                        level.clone(),
-                        |Pieces { command, factor, chunks }| {
-                            let strided = if chunks == Chunks::Strided { ", strided" } else { "" };
-                            format!("pieces of {level} ({command} {factor}{strided})")
-                        },
-                    )
-                };
+                let index = program.index_of(*lead);
+                let level = |at: &Visited| visited_text(program, *at);
                 let joined: Vec<String> = std::iter::once(lead).chain(located).map(level).collect();
                 writeln!(f, "{pad}for {index} in {}", joined.join(" and "))?;
                 write_stmts(program, body, depth + 1, f)?;
@@ -50,6 +40,10 @@ fn write_stmts(
             Stmt::Append { outside } => {
                 let at: Vec<String> = outside.iter().map(ToString::to_string).collect();
                 writeln!(f, "{pad}append {} at ({})", program.output.name, at.join(","))?;
+            }
+            Stmt::Mark { buffer } => {
+                let array = &program.buffers[*buffer];
+                writeln!(f, "{pad}mark {} at {}", array.name, array.indices[0])?;
             }
             Stmt::Clear { buffer } => writeln!(f, "{pad}{} = 0", program.buffers[*buffer].name)?,
             Stmt::Product { target, factors, update, lanes } => {
@@ -63,6 +57,21 @@ fn write_stmts(
         }
     }
     Ok(())
+}
+
+fn visited_text(program: &Program, at: Visited) -> String {
+    let (tree, at) = match at {
+        Visited::Level(at) => (&program.trees[at.tree], at.level),
+        Visited::Buffer(buffer) => {
+            return format!("marked cells of {}", program.buffers[buffer].name);
+        }
+    };
+    let level = format!("level {} of {}", tree.stored_place(at) + 1, tree.name);
+    let pieces = |Pieces { command, factor, chunks }| {
+        let strided = if chunks == Chunks::Strided { ", strided" } else { "" };
+        format!("pieces of {level} ({command} {factor}{strided})")
+    };
+    tree.levels[at].pieces.map_or(level.clone(), pieces)
 }
 
 fn place_text(program: &Program, place: Place) -> String {

@@ -33,7 +33,7 @@ pub struct Buffer {
 pub fn buffers(path: &Path, forest: &Forest) -> Option<Vec<Buffer>> {
     forest.orders(path.terms.len())?;
     let places = places(forest, path.terms.len());
-    let last = path.terms.len() - 1;
+    let last = path.terms.len().checked_sub(1)?;
     (0..last)
         .map(|term| {
             let consumer = path.consumer(term)?;

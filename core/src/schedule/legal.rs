@@ -7,7 +7,7 @@ use crate::error::CoreError;
 use crate::path::Source;
 use crate::schedule::{
     BufferKind, Conflict, OutputForm, PrefetchOf, Problem, Schedule, Space, SparseOperand, Split,
-    Vectors, Workspace,
+    Vectors, Workspace, resolve,
 };
 
 /// The rules that every schedule keeps, numbered as messages quote them.
@@ -38,7 +38,7 @@ pub enum Rule {
     /// 9. What is prefetched is a dense input, or an output into which tasks scatter.
     Prefetch = 9,
     /// 10. What lowering does not do: fused levels or blocks beside another sparse operand, bit slices
-    ///     of modes, fused levels above separate ones, sparse buffers, vectors over no loop,
+    ///     of modes, fused levels above separate ones, sparse buffers of which every cell is met, vectors over no loop,
     ///     more than 1,024 tasks with copies of the output, coordinates of blocks as tasks.
     Lowered = 10,
 }
@@ -253,7 +253,11 @@ impl Schedule {
         if self.buffers.len() != buffers.len() {
             return broken(Rule::BufferBound, format!("{} buffers", self.buffers.len()));
         }
-        match buffers.iter().find(|buffer| !problem.allows_buffer(buffer.stored)) {
+        let allowed = |buffer: &&crate::nest::Buffer| match self.buffers[buffer.term] {
+            BufferKind::Dense => problem.allows_buffer(buffer.stored),
+            BufferKind::Sparse => problem.allows_sparse_buffer(buffer.stored),
+        };
+        match buffers.iter().find(|buffer| !allowed(buffer)) {
             Some(buffer) => {
                 let name = self.path.name(&problem.expr, buffer.term);
                 let (dims, bytes) = (problem.max_buffer_dims, problem.max_buffer_bytes);
@@ -319,9 +323,7 @@ impl Schedule {
             return broken(Rule::Lowered, why.into());
         }
         self.check_workspace(problem)?;
-        if self.buffers.contains(&BufferKind::Sparse) {
-            return broken(Rule::Lowered, "a sparse buffer".into());
-        }
+        self.check_marks(problem)?;
         if let Vectors::Over(index) = self.vectors
             && !problem.expr.all().contains(index)
         {
@@ -332,6 +334,26 @@ impl Schedule {
 }
 
 impl Schedule {
+    /// Checks that something of each sparse buffer is met and not all of it.
+    fn check_marks(&self, problem: &Problem) -> Result<(), CoreError> {
+        if !self.buffers.contains(&BufferKind::Sparse) {
+            return Ok(());
+        }
+        let nest = resolve(problem, self)?;
+        for (term, made) in nest.buffers.iter().enumerate() {
+            let name = || self.path.name(&problem.expr, term);
+            let sparse = self.buffers[term] == BufferKind::Sparse;
+            if sparse && made.marks.is_none() {
+                let why = match made.order.first() {
+                    Some(index) => format!("{} is sparse, and meets every {index}", name()),
+                    None => format!("{} is sparse, and stores one number", name()),
+                };
+                return broken(Rule::Lowered, why);
+            }
+        }
+        Ok(())
+    }
+
     /// Checks that an assembled output, and no other, has a workspace, whose cells have numbers.
     fn check_workspace(&self, problem: &Problem) -> Result<(), CoreError> {
         let output = &problem.expr.output;

@@ -9,6 +9,7 @@ mod branched;
 mod directive;
 mod infer;
 mod legal;
+mod loop_nest;
 mod pattern;
 mod problem;
 mod split;
@@ -24,6 +25,9 @@ pub use directive::Directive;
 pub use infer::{Inferred, InferredLevel, LevelKind, infer};
 pub(crate) use legal::MOST_WORKSPACE_CELLS;
 pub use legal::Rule;
+pub use loop_nest::{
+    Accumulator, Intermediate, Loop, LoopNest, Marks, Over, Step, TreeLevel, Visited, resolve,
+};
 pub use pattern::Pattern;
 pub(crate) use pattern::spread_pairs;
 pub use problem::{
@@ -154,7 +158,8 @@ impl Layout {
 pub enum BufferKind {
     /// An array over its stored indices.
     Dense,
-    /// A hash map from the coordinates that occur (Scorch's sparse workspaces).
+    /// An array, and bitmaps of the coordinates of its first index that were met.  Only these are read and cleared
+    /// (Scorch's sparse workspaces).
     Sparse,
 }
 

@@ -2,7 +2,7 @@
 
 use crate::einsum::{Access, Expr, Extents, Index, IndexSet};
 use crate::optimisation::Optimisations;
-use crate::schedule::{Pattern, SplitIndex, infer};
+use crate::schedule::{MOST_WORKSPACE_CELLS, Pattern, SplitIndex, infer};
 
 /// An expression with the facts that a search may use.
 #[derive(Clone, Debug)]
@@ -113,12 +113,6 @@ impl SparseOperand {
         around.into_iter().fold(0, next)
     }
 
-    /// Returns the level that a loop over `index` inside loops `around` visits; `None` if it is none of the next.
-    pub fn visited_level(&self, index: Index, around: &[Index]) -> Option<usize> {
-        let level = self.walked(around.iter().copied());
-        (self.levels.get(level) == Some(&index)).then_some(level)
-    }
-
     /// Returns the levels inside `loops` that loops over these indices can walk: a prefix.
     pub fn prefix(&self, loops: IndexSet) -> IndexSet {
         self.levels.iter().copied().take_while(|&index| loops.contains(index)).collect()
@@ -214,25 +208,6 @@ impl Problem {
         self.sparse.first()
     }
 
-    /// Returns the levels that a loop over `index` inside loops `around` visits together, each as a place in
-    /// [`Problem::sparse`] and a level of that operand.
-    ///
-    /// The coordinates of the first are visited, and each is located in the others.  That is the first operand if it is
-    /// among them, whose levels are cut into tasks, or the one with the fewest children of a node.
-    pub fn visited_levels(&self, index: Index, around: &[Index]) -> Vec<(usize, usize)> {
-        let next = |(at, x): (usize, &SparseOperand)| {
-            x.visited_level(index, around).map(|level| (at, level))
-        };
-        let mut visited: Vec<(usize, usize)> =
-            self.sparse.iter().enumerate().filter_map(next).collect();
-        let children = |&(at, level): &(usize, usize)| match at {
-            0 => 0.0,
-            _ => self.sparse[at].children(level, &self.extents),
-        };
-        visited.sort_by(|a, b| children(a).total_cmp(&children(b)));
-        visited
-    }
-
     /// Tells whether the output is stored at the positions of the leader.
     pub fn has_pattern_output(&self) -> bool {
         self.output == OutputForm::Pattern
@@ -291,6 +266,13 @@ impl Problem {
     /// Tells whether a buffer over `stored` keeps both bounds.
     pub fn allows_buffer(&self, stored: IndexSet) -> bool {
         stored.len() <= self.max_buffer_dims && self.buffer_bytes(stored) <= self.max_buffer_bytes
+    }
+
+    /// Tells whether a sparse buffer may be over `stored`: as only what is met is read and cleared, it has as much room as
+    /// the workspace of an assembled output.
+    pub fn allows_sparse_buffer(&self, stored: IndexSet) -> bool {
+        let most = MOST_WORKSPACE_CELLS * self.value_bytes as u64;
+        stored.len() <= self.max_buffer_dims && self.buffer_bytes(stored) <= most
     }
 
     /// Returns the bytes of a buffer over `stored`.

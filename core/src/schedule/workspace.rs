@@ -1,5 +1,5 @@
-//! The workspace of an assembled output: which loops of the last term stand outside of it, and which of its cells are
-//! summed up in registers before they are added to it.
+//! The workspace of an assembled output: which loops of the last term stand outside of it.  These questions are asked of
+//! the loops around one term, before there is a schedule.
 
 use crate::einsum::{Index, IndexSet};
 use crate::schedule::Problem;
@@ -40,31 +40,5 @@ impl Problem {
         let root = self.leader().and_then(|x| x.levels.first());
         let Some((outer, inner)) = output.split_at_checked(outside.len()) else { return false };
         outer == outside && outside.first() == root && self.output_order(inner, inside) == inner
-    }
-
-    /// Returns the index of the innermost of the loops `last` if each of its iterations adds to another cell of a row
-    /// of the workspace: it is dense, and over an index of the output.
-    pub fn workspace_lanes(&self, last: &[Index], workspace: Workspace) -> Option<Index> {
-        let (&innermost, outer) = last.split_last()?;
-        let dense = self.sparse.iter().all(|x| x.visited_level(innermost, outer).is_none());
-        let rows = workspace == Workspace::Dense && self.expr.output.set().contains(innermost);
-        (dense && rows).then_some(innermost)
-    }
-
-    /// Returns inside how many of the loops `last` a cell of the workspace, or a row of lanes, is summed up before it
-    /// is added to the workspace; `None` if there is nothing to sum up, or if it may be that nothing is met: only what
-    /// was met is listed.
-    pub fn workspace_sums(&self, last: &[Index], workspace: Workspace) -> Option<usize> {
-        let output = self.expr.output.set();
-        let lanes = usize::from(self.workspace_lanes(last, workspace).is_some());
-        let depth = last[..last.len() - lanes].iter().rposition(|&at| output.contains(at))? + 1;
-        let summed = last[depth..].iter().any(|&index| !output.contains(index));
-        let surely_meets = |at: usize| {
-            let mut levels = self.visited_levels(last[at], &last[..at]).into_iter();
-            // Each node has a child.
-            let over_children = levels.next().is_none_or(|(_, level)| level > 0);
-            over_children && levels.next().is_none()
-        };
-        (summed && (depth..last.len()).all(surely_meets)).then_some(depth)
     }
 }

@@ -32,7 +32,7 @@ use crate::cost::Machine;
 use crate::einsum::{Access, Expr, Extents, Index, IndexSet};
 use crate::error::CoreError;
 use crate::kernels::{mode_index, mode_rank_index};
-use crate::schedule::Pattern;
+use crate::schedule::{Pattern, resolve};
 use crate::sweep::budget::{Look, partitions_worth};
 use crate::sweep::mode_groups::{ModeGroups, partitions};
 use crate::sweep::options::{Merging, PlanOptions, Trees};
@@ -240,7 +240,7 @@ impl Planner<'_> {
         let plan = self.plan(&extents, &sets, exprs, vec![self.partial_runs(group)])?;
         let step =
             plan.steps.first().ok_or_else(|| internal("a partial product without a kernel"))?;
-        let stored = stored_output(step)?;
+        let stored = resolve(&step.problem, &step.candidate.schedule)?.output;
         let mode_of =
             |index: &Index| outside.iter().find(|&&m| mode_rank_index(order, m) == *index);
         let stored: Vec<usize> = stored.iter().filter_map(mode_of).copied().collect();
@@ -295,15 +295,6 @@ impl Planner<'_> {
         let problems: Vec<_> = exprs.into_iter().map(posed).collect();
         plan_runs(extents, Kernels::new(problems, runs), self.options, self.machine)
     }
-}
-
-/// The indices of a step's output as the kernel will store them.
-fn stored_output(step: &Step) -> Result<Vec<Index>, CoreError> {
-    let schedule = &step.candidate.schedule;
-    let orders = schedule.nest.orders(schedule.path.terms.len());
-    let loops = orders.as_ref().and_then(|orders| orders.last());
-    let loops = loops.ok_or_else(|| internal("a nest without the term of the result"))?;
-    Ok(step.problem.output_order(&step.problem.expr.output.indices, loops))
 }
 
 fn internal(what: &str) -> CoreError {

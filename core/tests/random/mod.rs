@@ -16,7 +16,9 @@ use decompose_formats::{Coo, DenseTensor, ModeOrder};
 use ndarray::IxDyn;
 
 use draw::Draw;
-use schedules::{joined_lines, position_cuts, schedule_lines, splits, with_splits};
+use schedules::{
+    joined_lines, position_cuts, schedule_lines, splits, with_sparse_buffers, with_splits,
+};
 
 /// The indices of the sparse operand, and those that only dense ones have.
 const SPARSE: [char; 4] = ['i', 'j', 'k', 'l'];
@@ -175,7 +177,8 @@ impl Case {
                     let all = [&splits[..], &pieces].concat();
                     let lines = with_splits((&whole, &all), &lines);
                     let schedule = Schedule::parse(&lines, &whole).expect("a schedule");
-                    schedule.verify(&problem).is_ok().then_some(schedule)
+                    let legal = schedule.verify(&problem).is_ok();
+                    legal.then(|| with_sparse_buffers(schedule, &problem, draw))
                 }
             };
             if let Some(schedule) = drawn {
@@ -225,6 +228,7 @@ impl Case {
             let lines = with_splits((&whole, &all), &schedule_lines(&problem, draw));
             let schedule = Schedule::parse(&lines, &whole).expect("a schedule");
             if schedule.verify(&problem).is_ok() {
+                let schedule = with_sparse_buffers(schedule, &problem, draw);
                 let tree = TreeLayout::new(order, fused);
                 let beside = Vec::new();
                 let result = ResultForm::Dense;

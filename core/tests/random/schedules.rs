@@ -3,8 +3,8 @@
 use decompose_core::einsum::{Expr, Index};
 use decompose_core::path::Path;
 use decompose_core::schedule::{
-    Chunks, Command, Cut, OutputForm, Problem, Schedule, SparseOperand, Split, SplitIndex,
-    free_letter,
+    BufferKind, Chunks, Command, Cut, OutputForm, Problem, Schedule, SparseOperand, Split,
+    SplitIndex, free_letter,
 };
 
 use super::draw::Draw;
@@ -50,6 +50,22 @@ pub(super) fn position_cuts(problem: &Problem, draw: &mut Draw) -> Vec<Split> {
     let chunks = [Chunks::Contiguous, Chunks::Strided][draw.below(2) as usize];
     let cut = Cut::Positions { input: x.input, chunks };
     vec![Split { index, outer, command, factor: 2 + draw.below(3), cut }]
+}
+
+/// Stores each buffer sparsely in half of the cases where that is legal.
+pub(super) fn with_sparse_buffers(
+    mut schedule: Schedule,
+    problem: &Problem,
+    draw: &mut Draw,
+) -> Schedule {
+    for buffer in 0..schedule.buffers.len() {
+        let mut other = schedule.clone();
+        other.buffers[buffer] = BufferKind::Sparse;
+        if draw.below(2) == 0 && other.verify(problem).is_ok() {
+            schedule = other;
+        }
+    }
+    schedule
 }
 
 /// Puts the lines of splits before those of a schedule.

@@ -4,7 +4,7 @@ use std::fmt;
 
 use decompose_common::machine::{resident_bytes, size};
 use decompose_common::memory::{self, Limit};
-use decompose_core::schedule::{OutputForm, Problem, Workspace};
+use decompose_core::schedule::{OutputForm, Problem, Workspace, resolve};
 use decompose_formats::Value;
 
 use crate::failure::Failure;
@@ -132,13 +132,16 @@ impl fmt::Display for EinsumForecast {
     }
 }
 
-/// Bytes of the dense workspaces of all threads: the value of each cell, and the bitmap of those that were met.
+/// Bytes of the dense workspaces of all threads: the value of each cell, and the bitmap of those that were met; and of
+/// the bitmaps of sparse buffers.
 fn workspaces<V: Value>(pick: &Pick, threads: usize) -> u64 {
+    let Ok(nest) = resolve(&pick.problem, &pick.schedule) else { return 0 };
     let dense = pick.schedule.workspace == Some(Workspace::Dense);
-    let orders = pick.schedule.nest.orders(pick.schedule.path.terms.len()).unwrap_or_default();
-    let cells =
-        orders.last().filter(|_| dense).map_or(0, |last| pick.problem.workspace_cells(last));
-    let one = cells.saturating_mul(V::BYTES as u64).saturating_add(cells.div_ceil(8));
+    let cells = if dense { pick.problem.workspace_cells(nest.last()) } else { 0 };
+    let marks = nest.buffers.iter().filter_map(|made| made.marks);
+    let marked: u64 = marks.map(|marks| pick.problem.extents.of(marks.index)).sum();
+    let bits = cells.saturating_add(marked).div_ceil(8);
+    let one = cells.saturating_mul(V::BYTES as u64).saturating_add(bits);
     one.saturating_mul(threads as u64)
 }
 

@@ -7,8 +7,8 @@ use decompose_core::contract::Request;
 use decompose_core::einsum::IndexSet;
 use decompose_core::path::{Source, term_text, unfactorised};
 use decompose_core::schedule::{
-    Chunks, Command, Conflict, Cut, InferredLevel, LevelKind, Problem, Split, SplitIndex,
-    Workspace, infer,
+    BufferKind, Chunks, Command, Conflict, Cut, InferredLevel, LevelKind, Problem, Split,
+    SplitIndex, Workspace, infer, resolve,
 };
 use decompose_formats::counted;
 use decompose_formats::stats::grouped;
@@ -176,7 +176,9 @@ fn write_nodes(nodes: &[NestNode], depth: usize, text: &mut String) {
 
 fn write_buffers(figure: &NestFigure, pick: &Pick, text: &mut String) {
     for buffer in &figure.buffers {
-        let _ = writeln!(text, "buffer {}", buffer.label());
+        let sparse = pick.schedule.buffers.get(buffer.producer) == Some(&BufferKind::Sparse);
+        let sparse = if sparse { ", sparse" } else { "" };
+        let _ = writeln!(text, "buffer {}{sparse}", buffer.label());
     }
     if figure.buffers.is_empty() {
         let _ = writeln!(text, "buffer none");
@@ -202,11 +204,10 @@ fn write_buffers(figure: &NestFigure, pick: &Pick, text: &mut String) {
 /// about how many elements its list has at a time.
 pub(crate) fn workspace(pick: &Pick) -> Option<String> {
     let Pick { problem, schedule, .. } = pick;
-    let orders = schedule.nest.orders(schedule.path.terms.len()).unwrap_or_default();
-    let last = orders.last()?;
+    let nest = resolve(problem, schedule).ok()?;
     match schedule.workspace? {
         Workspace::Dense => {
-            let cells = problem.workspace_cells(last);
+            let cells = problem.workspace_cells(nest.last());
             let bytes = size(cells.saturating_mul(problem.value_bytes as u64));
             Some(format!(
                 "array: {} of {bytes} for each thread",
@@ -214,7 +215,7 @@ pub(crate) fn workspace(pick: &Pick) -> Option<String> {
             ))
         }
         Workspace::List => {
-            let outside = last[..problem.assembled_outside(last)].iter().copied().collect();
+            let outside = nest.last()[..nest.outside].iter().copied().collect();
             let elements =
                 problem.assembled_elements().div_ceil(problem.iterations(outside).max(1));
             Some(format!(

@@ -1,12 +1,13 @@
 //! The outline of a schedule: its loops, its terms, and what is stored between them.
 
-use decompose_core::contract::preview;
-use decompose_core::einsum::{Index, IndexSet};
+use std::iter::once;
+
+use decompose_core::einsum::IndexSet;
 use decompose_core::error::CoreError;
-use decompose_core::lower::{Program, Stmt};
-use decompose_core::nest::{Buffer, Node, buffers};
 use decompose_core::path::{Source, term_text};
-use decompose_core::schedule::{Problem, Schedule, SparseOperand};
+use decompose_core::schedule::{
+    Intermediate, Loop, LoopNest, Over, Problem, Schedule, Step, TreeLevel, Visited, resolve,
+};
 use decompose_formats::stats::grouped;
 use decompose_plot::{
     LoopKind, NestBuffer, NestFigure, NestNode, NetworkFigure, NetworkInput, NetworkTensor,
@@ -19,12 +20,12 @@ use decompose_plot::{
 ///
 /// [`CoreError::Illegal`] if the schedule breaks a rule.
 pub(crate) fn nest_figure(problem: &Problem, schedule: &Schedule) -> Result<NestFigure, CoreError> {
-    let lanes = lanes(&preview(problem, schedule)?);
-    let outline = Outline { problem, schedule, lanes };
+    schedule.verify(problem)?;
+    let outline = Outline { problem, schedule, nest: resolve(problem, schedule)? };
     Ok(NestFigure {
         title: problem.expr.to_string(),
         subtitle: schedule.path.display(&problem.expr).to_string().replace('\n', "; "),
-        roots: outline.nodes(&schedule.nest.roots, &mut Vec::new()),
+        roots: outline.nodes(&outline.nest.roots, &mut Vec::new()),
         buffers: outline.buffers(),
     })
 }
@@ -65,56 +66,47 @@ pub(crate) fn network_figure(
     })
 }
 
-/// The index over whose lanes each term runs: products stand in the order of the terms, and what
-/// stores an accumulated output stands behind the last.
-fn lanes(program: &Program) -> Vec<Option<Index>> {
-    fn visit(stmts: &[Stmt], found: &mut Vec<Option<Index>>) {
-        for stmt in stmts {
-            match stmt {
-                Stmt::LevelLoop { body, .. } | Stmt::DenseLoop { body, .. } => visit(body, found),
-                Stmt::Product { lanes, .. } => found.push(*lanes),
-                Stmt::Clear { .. } | Stmt::Append { .. } => {}
-            }
-        }
-    }
-    let mut found = Vec::new();
-    visit(&program.body, &mut found);
-    found
-}
-
 struct Outline<'a> {
     problem: &'a Problem,
     schedule: &'a Schedule,
-    lanes: Vec<Option<Index>>,
+    nest: LoopNest,
 }
 
 impl Outline<'_> {
-    fn nodes(&self, nodes: &[Node], around: &mut Vec<Index>) -> Vec<NestNode> {
-        let one = |node: &Node| match node {
-            Node::Term(term) => {
-                let text = term_text(&self.schedule.path, &self.problem.expr, *term);
+    fn nodes<'a>(&'a self, steps: &[Step], around: &mut Vec<&'a Loop>) -> Vec<NestNode> {
+        let one = |step: &Step| match *step {
+            Step::Term(term) => {
+                let text = term_text(&self.schedule.path, &self.problem.expr, term);
                 NestNode::Term(text.replacen(" = ", " += ", 1))
             }
-            Node::Loop { index, body } => {
-                let (kind, what) = self.kind(*index, body, around);
-                around.push(*index);
+            Step::Loop(number) => {
+                let own = &self.nest.loops[number];
+                let (kind, what) = self.kind(own);
+                around.push(own);
                 let count = self.iterations(around);
                 let word = if count == 1 { "iteration" } else { "iterations" };
                 let iterations = grouped(count);
-                let body = self.nodes(body, around);
+                let body = self.nodes(&own.body, around);
                 around.pop();
                 let note = format!("{what}; {iterations} {word}");
-                NestNode::Loop { index: index.to_string(), note, kind, body }
+                NestNode::Loop { index: own.index.to_string(), note, kind, body }
             }
         };
-        nodes.iter().map(one).collect()
+        steps.iter().map(one).collect()
     }
 
-    /// How a loop over `index` inside loops `around` runs.
-    fn kind(&self, index: Index, body: &[Node], around: &[Index]) -> (LoopKind, String) {
-        let extent = grouped(self.problem.extents.of(index));
-        let walked = |(at, level): (usize, usize)| {
-            let x = &self.problem.sparse[at];
+    /// How a loop runs.
+    fn kind(&self, own: &Loop) -> (LoopKind, String) {
+        let extent = grouped(self.problem.extents.of(own.index));
+        let walked = |at: &Visited| {
+            let TreeLevel { tree, level } = match *at {
+                Visited::Level(at) => at,
+                Visited::Buffer(term) => {
+                    let name = self.schedule.path.name(&self.problem.expr, term);
+                    return format!("marked cells of {name}");
+                }
+            };
+            let x = &self.problem.sparse[tree];
             let name = &self.problem.expr.operand_names()[x.input];
             let fused = level + x.fused >= x.levels.len() && level + 1 < x.levels.len();
             let fused = if fused { ", fused with the next" } else { "" };
@@ -124,38 +116,33 @@ impl Outline<'_> {
             let pieces = if pieces { "pieces of " } else { "" };
             format!("{pieces}level {stored} of {name}{fused}")
         };
-        let levels = self.problem.visited_levels(index, around).into_iter();
-        let levels: Vec<String> = levels.map(walked).collect();
-        if !levels.is_empty() {
-            return (LoopKind::Sparse, levels.join(" and "));
-        }
-        match body {
-            [Node::Term(term)] if self.lanes.get(*term) == Some(&Some(index)) => {
-                (LoopKind::Lanes, format!("0..{extent}"))
+        match &own.over {
+            Over::Coordinates { lead, located } => {
+                let levels: Vec<String> = once(lead).chain(located).map(walked).collect();
+                (LoopKind::Sparse, levels.join(" and "))
             }
-            _ => (LoopKind::Dense, format!("0..{extent}")),
+            Over::Lanes => (LoopKind::Lanes, format!("0..{extent}")),
+            Over::Extent => (LoopKind::Dense, format!("0..{extent}")),
         }
     }
 
     /// How often the innermost of the loops `around` runs its body; saturates.
-    fn iterations(&self, around: &[Index]) -> u64 {
-        if self.problem.sparse.len() > 1 {
-            return self.problem.iterations(around.iter().copied().collect());
+    fn iterations(&self, around: &[&Loop]) -> u64 {
+        let share = around.last().map_or(1.0, |own| own.share);
+        if self.problem.sparse.len() > 1 || share < 1.0 {
+            return around.last().map_or(1, |own| own.iterations.ceil() as u64);
         }
-        let tree = |x: &SparseOperand| {
-            let walked = x.walked(around.iter().copied());
-            let levels: IndexSet = x.levels[..walked].iter().copied().collect();
-            (levels, x.nodes(levels, &self.problem.extents))
-        };
-        let (walked, nodes) = self.problem.leader().map_or((IndexSet::EMPTY, 1), tree);
-        let dense = around.iter().filter(|index| !walked.contains(**index));
-        dense.fold(nodes, |n, &index| n.saturating_mul(self.problem.extents.of(index)))
+        let over_level = |own: &&&Loop| matches!(own.over, Over::Coordinates { .. });
+        let (walked, dense): (Vec<&Loop>, Vec<&Loop>) = around.iter().partition(over_level);
+        let walked: IndexSet = walked.iter().map(|own| own.index).collect();
+        let nodes = self.problem.leader().map_or(1, |x| x.nodes(walked, &self.problem.extents));
+        let extents = dense.iter().map(|own| self.problem.extents.of(own.index));
+        extents.fold(nodes, u64::saturating_mul)
     }
 
     fn buffers(&self) -> Vec<NestBuffer> {
         let path = &self.schedule.path;
-        let all = buffers(path, &self.schedule.nest).expect("a lowered nest").into_iter();
-        let one = |buffer: Buffer| {
+        let one = |Intermediate { buffer, .. }: &Intermediate| {
             let letters: Vec<String> = buffer.stored.iter().map(|i| i.to_string()).collect();
             Some(NestBuffer {
                 name: path.name(&self.problem.expr, buffer.term),
@@ -166,7 +153,7 @@ impl Outline<'_> {
                 consumer: path.consumer(buffer.term)?,
             })
         };
-        all.filter_map(one).collect()
+        self.nest.buffers.iter().filter_map(one).collect()
     }
 }
 
