@@ -15,13 +15,22 @@ use crate::runtime::cache::{CachedKernel, KernelCache};
 use crate::runtime::compiler_cache::{self, FoundCompiler};
 use crate::runtime::process;
 
-/// The flags after the compiler's own: full optimisation for this processor, whole 64-byte
-/// vectors, products and sums fused, and the first product of a sum in its place instead of added to
-/// zero (which differs in the sign of a zero).
+/// The flags after the compiler's own and those of the effort: whole 64-byte vectors of this processor, products and sums
+/// fused, and the first product of a sum in its place instead of added to zero (which differs in the sign of a zero).
 const FLAGS: &[&str] = &[
-    "-std=gnu11", "-O3", "-march=native", "-ffp-contract=fast", "-fno-math-errno",
-    "-fno-signed-zeros", "-fPIC", "-shared", "-w",
+    "-std=gnu11", "-march=native", "-ffp-contract=fast", "-fno-math-errno", "-fno-signed-zeros",
+    "-fPIC", "-shared", "-w",
 ];
+
+/// Full optimisation.
+const ALL_EFFORT: &[&str] = &["-O3"];
+
+/// What fuses products and sums, and takes a time in proportion to the source.
+const LESS_EFFORT: &[&str] = &["-O1", "-fexpensive-optimizations"];
+
+/// Bytes of a source from which on the compiler makes less effort.  Kernels of some twenty factors whose terms have rows
+/// of their own are that long.  The analysis of their memory takes the square of the length: seconds at 100 kB.
+const LONG: usize = 80 << 10;
 
 /// Bytes that a folder must have room for, or a compiler that fails may have failed for want of it.
 const ROOM: usize = 1 << 16;
@@ -207,7 +216,7 @@ impl Compiler {
         let (c, so) = (scratch.path().join("kernel.c"), scratch.path().join("k.so"));
         std::fs::write(&c, source).map_err(NotMade::Folder)?;
         let mut command = Command::new(&self.found.path);
-        command.args(&self.found.arguments).args(FLAGS).arg("-o").args([&so, &c]);
+        command.args(&self.found.arguments).args(effort(source)).args(FLAGS).arg("-o").args([&so, &c]);
         let output = process::run(&mut command, self.limit).map_err(|e| {
             self.hangs.fetch_or(e.kind() == ErrorKind::TimedOut, Ordering::Relaxed);
             NotMade::Compiler(format!("cannot compile a kernel: {e}"))
@@ -238,9 +247,14 @@ impl Compiler {
         };
         [source, &path.to_string_lossy(), version, features()].into_iter().for_each(&mut add);
         arguments.iter().for_each(|argument| add(argument));
-        FLAGS.iter().copied().for_each(add);
+        effort(source).iter().chain(FLAGS).copied().for_each(add);
         hash.finalize().to_hex()[..32].to_owned()
     }
+}
+
+/// Returns the flags that say how far the compiler optimises `source`.
+fn effort(source: &str) -> &'static [&'static str] {
+    if source.len() < LONG { ALL_EFFORT } else { LESS_EFFORT }
 }
 
 /// Returns what the compiler's `-march=native` depends on: the features of the processor as the system lists
