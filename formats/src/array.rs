@@ -133,6 +133,11 @@ impl<T: Pod> Array<T> {
         }
     }
 
+    /// Tells whether the numbers are a piece of a mapped file.
+    pub(crate) fn is_mapped(&self) -> bool {
+        matches!(self.0, Storage::Mapped { .. })
+    }
+
     /// Returns the numbers for writing, copying them first if they are mapped or shared.
     pub fn make_mut(&mut self) -> &mut [T] {
         if !self.is_own() {

@@ -146,6 +146,11 @@ impl Ints {
         each_width!(Ints, self, array => array.is_own())
     }
 
+    /// Tells whether the numbers are a piece of a mapped file, as [`Array::is_mapped`] does.
+    pub(crate) fn is_mapped(&self) -> bool {
+        each_width!(Ints, self, array => array.is_mapped())
+    }
+
     /// Returns an owned copy of a width that holds the numbers, made by all threads.
     pub(crate) fn copy_as(&self, width: Width) -> Ints {
         if width == self.width() {

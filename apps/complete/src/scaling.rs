@@ -50,7 +50,7 @@ impl EntryUnit {
     pub(crate) fn measured(self, tensor: &Coo<f64>) -> Cow<'_, Coo<f64>> {
         match self.0 {
             1.0 => Cow::Borrowed(tensor),
-            unit => Cow::Owned(tensor.map_values(|x| x / unit)),
+            unit => Cow::Owned(tensor.clone().map_values(|x| x / unit)),
         }
     }
 

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use decompose_common::machine::parse_size;
+use decompose_common::printable::printable_lines;
 use decompose_common::restarts::RestartReport;
 use decompose_common::stopping::StopReason;
 use decompose_core::cost::{Family, Machine};
@@ -184,7 +185,7 @@ pub(crate) fn main() -> ExitCode {
     decompose_common::system::let_large_writes_fail();
     KernelCache::set_limit(cli.cache_size);
     let ended = panic::catch_unwind(|| dispatch(cli.command));
-    KernelCache::close();
+    warn_of_lost_kernels(KernelCache::close());
     match ended {
         Ok(Ok(Done::Complete)) => ExitCode::SUCCESS,
         Ok(Ok(Done::Interrupted)) => ExitCode::from(decompose_common::interrupt::EXIT_CODE),
@@ -204,6 +205,17 @@ fn hint(words: impl Iterator<Item = OsString>) -> Option<String> {
     let modes = words.windows(2).find(|pair| pair[0] == "--nonneg")?[1].to_str()?;
     let are_modes = modes.split(',').all(|mode| mode.parse::<u16>().is_ok());
     are_modes.then(|| format!("help: the modes belong to the option: write --nonneg={modes}"))
+}
+
+/// Says that the kernels of this run are not kept, and what to do about it.
+fn warn_of_lost_kernels(why: Option<String>) {
+    let Some(why) = why else { return };
+    let text = format!(
+        "warning: compiled kernels are not kept, and every run compiles them anew: {why}; name a folder that can be \
+         written with DECOMPOSE_CACHE"
+    );
+    // Nobody may be reading.
+    let _ = writeln!(std::io::stderr(), "{}", printable_lines(&text));
 }
 
 /// Says that schedules are chosen by costs that were not measured on a processor like this one, where they are.

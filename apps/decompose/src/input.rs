@@ -64,7 +64,6 @@ impl MissingArgs {
 const ENDINGS: &[&str] = &[".tns", ".mtx", ".ttx", ".npy", ".dtb", ".csv", ".tsv"];
 
 /// A tensor as read, not yet sorted.
-#[derive(Clone)]
 pub(crate) struct Input<V: Value> {
     pub(crate) tensor: Coo<V>,
     pub(crate) report: ReadReport,
@@ -191,6 +190,17 @@ impl<V: Value> Input<V> {
     /// Returns from where the indices count in the file; `None` where no text says it.
     pub(crate) fn base(&self) -> Option<Base> {
         self.report.text.as_ref().map(|text| text.base)
+    }
+
+    /// Returns the same tensor for another operand, in the same arrays.
+    pub(crate) fn share(&mut self) -> Input<V> {
+        Input {
+            tensor: self.tensor.share(),
+            report: self.report.clone(),
+            blake3: self.blake3.clone(),
+            hash_seconds: self.hash_seconds,
+            read_seconds: self.read_seconds,
+        }
     }
 
     /// Sorts by the natural order and merges duplicates; returns how many entries that removed,

@@ -74,17 +74,25 @@ impl Storage {
 /// The most storages of several sparse operands that are searched.
 const MOST_STORAGES: usize = 96;
 
+/// The most operands of all orders of a tree's levels together for which all these orders are searched.
+const MOST_TERMS: usize = 1_920;
+
 /// Returns the ways to store the sparse operands of `problem` that are worth a search.
 ///
-/// Those of a single operand are its [`storage_orders`].  Of several operands each may come first whose pattern the
+/// Those of a single operand are its [`storage_orders`], or if all orders of five levels with more than sixteen operands
+/// would be searched those that there are of more levels.  Of several operands each may come first whose pattern the
 /// output can have, or each if there is none such.  With an order of its levels go all orders of the others while
 /// no more than 96 storages come of it, and else those in which the others have their levels in the order of
 /// the loops that are there already.
 pub fn storages(problem: &Problem) -> Vec<Storage> {
     let orders = |x: &SparseOperand| level_orders(&x.levels, &problem.extents, &x.pattern);
     if let [x] = problem.sparse.as_slice() {
-        let stored = storage_orders(&x.levels, &problem.extents, &x.pattern).into_iter();
-        return stored.map(|order| Storage::of(x.input, order)).collect();
+        let all: usize = (1..=x.levels.len()).product();
+        let orders = match all.saturating_mul(problem.expr.inputs.len()) <= MOST_TERMS {
+            true => orders(x),
+            false => few_orders(&x.levels, &problem.extents, &x.pattern),
+        };
+        return fused(orders).map(|order| Storage::of(x.input, order)).collect();
     }
     let inputs: Vec<usize> = problem.sparse.iter().map(|x| x.input).collect();
     let keeps = |x: &&SparseOperand| has_pattern_of(&problem.expr, x.input, &inputs);
@@ -177,12 +185,17 @@ const ALL_ORDERS: usize = 5;
 /// each root two: the others by increasing extent, and by adding at each level the index with the fewest nodes, which makes
 /// the smallest tree that a greedy choice finds.  At order 6 that is 13 orders of 720.
 pub fn level_orders(indices: &[Index], extents: &Extents, pattern: &Pattern) -> Vec<Vec<Index>> {
-    let mut orders = Vec::new();
-    if indices.len() <= ALL_ORDERS {
-        permutations(indices, &mut Vec::new(), &mut orders);
-        return orders;
+    if indices.len() > ALL_ORDERS {
+        return few_orders(indices, extents, pattern);
     }
-    orders.push(indices.to_vec());
+    let mut orders = Vec::new();
+    permutations(indices, &mut Vec::new(), &mut orders);
+    orders
+}
+
+/// Returns those of [`level_orders`] of more than five levels.
+fn few_orders(indices: &[Index], extents: &Extents, pattern: &Pattern) -> Vec<Vec<Index>> {
+    let mut orders = vec![indices.to_vec()];
     for &root in indices {
         let mut by_extent: Vec<Index> = indices.iter().copied().filter(|&i| i != root).collect();
         by_extent.sort_by_key(|&index| extents.of(index));
@@ -201,11 +214,16 @@ pub fn level_orders(indices: &[Index], extents: &Extents, pattern: &Pattern) -> 
 /// [`level_orders`] as plain CSF and, above two levels, with its last two levels fused, which spares
 /// short fibres their loops.
 pub fn storage_orders(indices: &[Index], extents: &Extents, pattern: &Pattern) -> Vec<LevelOrder> {
+    fused(level_orders(indices, extents, pattern)).collect()
+}
+
+/// Returns each order as plain CSF and, above two levels, with its last two levels fused.
+fn fused(orders: Vec<Vec<Index>>) -> impl Iterator<Item = LevelOrder> {
     let stored = |levels: Vec<Index>| {
         let fusings = if levels.len() > 2 { 1..=2 } else { 1..=1 };
         fusings.map(move |fused| LevelOrder { levels: levels.clone(), fused })
     };
-    level_orders(indices, extents, pattern).into_iter().flat_map(stored).collect()
+    orders.into_iter().flat_map(stored)
 }
 
 /// Searches `problem` with its sparse operands stored in each way of `storages`, which share the work that `limits`

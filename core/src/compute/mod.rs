@@ -9,6 +9,7 @@
 //! caller run the kernels.
 
 mod dense;
+mod large_steps;
 mod product;
 mod steps;
 mod tensor;
@@ -19,7 +20,7 @@ use decompose_formats::{Coo, PatternCounts, Value};
 
 use crate::autoschedule::default_scheduler;
 use crate::contract::{Operand, Planned, ResultForm, StoredTrees, count_join, join_bytes};
-use crate::einsum::{Access, Assignment, Expr, Extents, Function};
+use crate::einsum::{Access, Assignment, Expr, Extents};
 use crate::error::CoreError;
 use crate::runtime::Toolchain;
 use crate::schedule::{JoinCounts, Pattern};
@@ -27,6 +28,7 @@ use crate::schedule::{JoinCounts, Pattern};
 pub use dense::{contract_dense, dense_bytes};
 use product::{plan_product, run_product};
 
+pub use large_steps::LargeStep;
 pub use product::{Operands, product, run};
 pub use steps::{Known, Step, first_step, suited_form};
 pub use tensor::Tensor;
@@ -158,13 +160,18 @@ pub trait Evaluator<V: Value> {
         stored: &mut StoredTrees<V>,
     ) -> Result<Tensor<V>, Self::Error>;
 
-    /// Does `work`, the counting of operands and the choice of steps, which takes a while on long lists and holds about
-    /// `_bytes` at its peak; by default whatever it holds.
+    /// Does `work`, a step that is no kernel and holds about `_bytes` more at its peak than is held now; by default whatever
+    /// it holds.
     ///
     /// # Errors
     ///
     /// If there is no memory.
-    fn planning<T>(&mut self, _bytes: u64, work: impl FnOnce() -> T) -> Result<T, Self::Error> {
+    fn large_step<T>(
+        &mut self,
+        _step: LargeStep,
+        _bytes: u64,
+        work: impl FnOnce() -> T,
+    ) -> Result<T, Self::Error> {
         Ok(work())
     }
 }
@@ -215,7 +222,8 @@ pub fn assign<V: Value, E: Evaluator<V>>(
     for (at, summand) in assignment.summands.iter().enumerate() {
         let mut tensors = Vec::with_capacity(summand.inputs.len());
         for access in &summand.inputs {
-            tensors.push(operand(access, evaluator.operand(&access.tensor)?)?);
+            let tensor = evaluator.operand(&access.tensor)?;
+            tensors.push(operand(access, tensor, evaluator)?);
         }
         stored.want(read_again(assignment, (at, 1), evaluator));
         let operands = summand.inputs.iter().map(|access| Some(Operand::of(access))).collect();
@@ -223,23 +231,17 @@ pub fn assign<V: Value, E: Evaluator<V>>(
         let term = in_steps(product, wanted, stored, evaluator)?;
         stored.want(read_again(assignment, (at + 1, 0), evaluator));
         stored.give_up_unwanted();
-        let term = term.scaled(summand.factor);
+        let term = large_steps::scaled(term, summand.factor, evaluator)?;
         sum = Some(match sum {
-            Some(sum) => sum.plus(term)?,
+            Some(sum) => large_steps::sum(sum, term, evaluator)?,
             None => term,
         });
     }
     let sum = sum.ok_or_else(|| CoreError::Internal("a sum of nothing".into()))?;
-    Ok(match assignment.function {
-        Some(function) if is_list => sum.map_non_zeros(function)?,
-        Some(function) => {
-            if sum.is_sparse() && !function.keeps_zero() {
-                check_cells(&sum, function, wanted.most_bytes)?;
-            }
-            sum.map(function)?
-        }
-        None => sum,
-    })
+    match assignment.function {
+        Some(function) => large_steps::mapped(sum, function, is_list, evaluator),
+        None => Ok(sum),
+    }
 }
 
 /// Returns the tensors that the summands from the one at `from` on read more than `times` times, or a later assignment
@@ -266,32 +268,19 @@ struct Product<V: Value> {
     tensors: Vec<Tensor<V>>,
 }
 
-/// Refuses a function of all cells of a list that memory does not hold as an array.
-fn check_cells<V: Value>(
-    list: &Tensor<V>,
-    function: Function,
-    most_bytes: u64,
-) -> Result<(), CoreError> {
-    let bytes = list.extents().iter().fold(V::BYTES as u64, |n, &extent| n.saturating_mul(extent));
-    match bytes > most_bytes {
-        false => Ok(()),
-        true => Err(CoreError::Memory {
-            what: format!("`{function}`, which is not zero at zero, of all cells of the result"),
-            need: format!("{bytes} bytes"),
-            limit: format!("{most_bytes} bytes"),
-        }),
-    }
-}
-
 /// Checks an operand's order, and takes its diagonals.
-fn operand<V: Value>(access: &Access, tensor: Tensor<V>) -> Result<Tensor<V>, CoreError> {
+fn operand<V: Value, E: Evaluator<V>>(
+    access: &Access,
+    tensor: Tensor<V>,
+    evaluator: &mut E,
+) -> Result<Tensor<V>, E::Error> {
     let (order, have) = (access.indices.len(), tensor.extents().len());
     if have != order {
         let why = format!("{access} has {order} indices, the tensor has {have}");
-        return Err(CoreError::Operand { operand: access.tensor.clone(), why });
+        return Err(CoreError::Operand { operand: access.tensor.clone(), why }.into());
     }
     match access.is_diagonal() {
-        true => tensor.diagonal(&access.diagonal()),
+        true => large_steps::diagonal(access, tensor, evaluator),
         false => Ok(tensor),
     }
 }
@@ -306,11 +295,11 @@ fn in_steps<V: Value, E: Evaluator<V>>(
     if let ([access], Steps::Fastest) = (product.expr.inputs.as_slice(), wanted.steps)
         && let Some(modes) = permutation(access, &product.expr.output)
     {
-        return Ok(product.tensors.remove(0).permuted(&modes)?);
+        return large_steps::permuted(product.tensors.remove(0), &modes, evaluator);
     }
     loop {
         let bytes = planning_bytes(&product.expr, &product.tensors);
-        let (known, step) = evaluator.planning(bytes, || -> Result<_, CoreError> {
+        let (known, step) = evaluator.large_step(LargeStep::Count, bytes, || -> Result<_, CoreError> {
             let known = known(&product, wanted, stored)?;
             let step = match wanted.steps {
                 Steps::Fastest => first_step(&known),

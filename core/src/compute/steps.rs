@@ -78,15 +78,23 @@ impl Known {
         if inputs < 3 {
             return best;
         }
+        // A step is worth nothing without a search for what is left after it.
+        let most = left.saturating_sub(1);
         let pairs = (1..inputs).flat_map(|b| (0..b).map(move |a| vec![a, b]));
-        let mut priced: Vec<(f64, Step)> = pairs
-            .filter_map(|pair| {
-                let part =
-                    self.part(&pair).filter(|part| part.result_bytes() <= self.most_bytes)?;
-                let seconds = part.kernel_seconds(left)?;
-                Some((seconds, Step { inputs: pair, known: part }))
-            })
-            .collect();
+        let parts = pairs.filter_map(|pair| {
+            let part = self.part(&pair).filter(|part| part.result_bytes() <= self.most_bytes)?;
+            Some(Step { inputs: pair, known: part })
+        });
+        let parts: Vec<Step> = parts.take(most + 1).collect();
+        if parts.len() > most {
+            *left = 0;
+            return best;
+        }
+        let priced = parts.into_iter().filter_map(|step| {
+            let seconds = step.known.kernel_seconds(left)?;
+            Some((seconds, step))
+        });
+        let mut priced: Vec<(f64, Step)> = priced.collect();
         priced.sort_by(|a, b| a.0.total_cmp(&b.0));
         if inputs > ALL_WAYS {
             priced.truncate(1);

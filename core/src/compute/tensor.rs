@@ -31,47 +31,65 @@ impl<V: Value> Tensor<V> {
         matches!(self, Tensor::Sparse(_))
     }
 
-    /// Returns the elements whose coordinates agree in all modes of the same number in `places`: see
-    /// [`Coo::diagonal`].
-    ///
-    /// # Errors
-    ///
-    /// [`CoreError::Format`] if modes that become one differ in extent.
-    pub fn diagonal(&self, places: &[usize]) -> Result<Tensor<V>, CoreError> {
+    /// Returns the same tensor for another reader: a list shares its arrays, an array is copied.
+    pub fn share(&mut self) -> Tensor<V> {
         match self {
-            Tensor::Sparse(list) => Ok(Tensor::Sparse(list.diagonal(places)?)),
-            Tensor::Dense(array) => dense_diagonal(array, places).map(Tensor::Dense),
+            Tensor::Sparse(list) => Tensor::Sparse(list.share()),
+            Tensor::Dense(array) => Tensor::Dense(array.clone()),
         }
     }
 
-    /// Returns the tensor with mode `modes[m]` as mode `m`; a list is sorted by the new order.
+    /// Returns the bytes that [`Tensor::share`] takes.
+    pub fn bytes_to_share(&self) -> u64 {
+        match self {
+            Tensor::Sparse(_) => 0,
+            Tensor::Dense(array) => (array.len() * V::BYTES) as u64,
+        }
+    }
+
+    /// Returns the tensor with mode `modes[m]` as mode `m`; no element is moved.
     ///
     /// # Errors
     ///
-    /// [`CoreError::Format`] if `modes` are not all modes of the tensor.
-    pub fn permuted(self, modes: &[usize]) -> Result<Tensor<V>, CoreError> {
+    /// [`CoreError::Internal`] if `modes` are not all modes of the tensor.
+    pub(super) fn with_modes(self, modes: &[usize]) -> Result<Tensor<V>, CoreError> {
         let order = ModeOrder::new(modes.to_vec()).filter(|_| modes.len() == self.extents().len());
         let none = || CoreError::Internal(format!("modes {modes:?} of a tensor"));
         let order = order.ok_or_else(none)?;
         Ok(match self {
-            Tensor::Dense(array) => {
-                let array = array.permuted_axes(IxDyn(modes));
-                Tensor::Dense(array.as_standard_layout().into_owned())
-            }
-            Tensor::Sparse(list) => {
-                let mut list = list.permute_modes(&order)?;
-                list.sort(&ModeOrder::natural(modes.len()))?;
+            Tensor::Dense(array) => Tensor::Dense(array.permuted_axes(IxDyn(modes))),
+            Tensor::Sparse(list) => Tensor::Sparse(list.permute_modes(&order)?),
+        })
+    }
+
+    /// Returns the tensor with its elements in the order of their coordinates.
+    ///
+    /// # Errors
+    ///
+    /// [`CoreError::Format`] if a list cannot be sorted.
+    pub(super) fn ordered(self) -> Result<Tensor<V>, CoreError> {
+        Ok(match self {
+            Tensor::Dense(array) if array.is_standard_layout() => Tensor::Dense(array),
+            Tensor::Dense(array) => Tensor::Dense(array.as_standard_layout().into_owned()),
+            Tensor::Sparse(mut list) => {
+                list.sort(&ModeOrder::natural(list.order()))?;
                 Tensor::Sparse(list)
             }
         })
     }
 
+    /// Returns the bytes that [`Tensor::ordered`] takes beside the tensor.
+    pub(super) fn bytes_to_order(&self) -> u64 {
+        match self {
+            Tensor::Dense(array) if array.is_standard_layout() => 0,
+            Tensor::Dense(array) => (array.len() * V::BYTES) as u64,
+            Tensor::Sparse(list) => list.bytes_to_sort(&ModeOrder::natural(list.order())),
+        }
+    }
+
     /// Returns the tensor times `factor`, rounded once an element.
     #[must_use]
-    pub fn scaled(self, factor: f64) -> Tensor<V> {
-        if factor == 1.0 {
-            return self;
-        }
+    pub(super) fn scaled(self, factor: f64) -> Tensor<V> {
         let times = |value: V| V::from_f64(value.to_f64() * factor);
         match self {
             Tensor::Dense(array) => Tensor::Dense(array.mapv_into(times)),
@@ -79,29 +97,19 @@ impl<V: Value> Tensor<V> {
         }
     }
 
-    /// Returns the sum with `other`: a list if both are.
-    ///
-    /// Time `O(elements)`.
+    /// Returns the sum with `array`, made where that is.
     ///
     /// # Errors
     ///
     /// [`CoreError::Format`] if the extents differ.
-    pub fn plus(self, other: Tensor<V>) -> Result<Tensor<V>, CoreError> {
-        match (self, other) {
-            (Tensor::Sparse(a), Tensor::Sparse(b)) => Ok(Tensor::Sparse(a.plus(b)?)),
-            (Tensor::Dense(mut a), Tensor::Dense(b)) => {
-                check_extents(a.shape(), b.shape())?;
-                a.zip_mut_with(&b, |a, &b| *a += b);
-                Ok(Tensor::Dense(a))
-            }
-            (Tensor::Dense(mut array), Tensor::Sparse(list))
-            | (Tensor::Sparse(list), Tensor::Dense(mut array)) => {
-                let shape: Vec<usize> = list.extents().iter().map(|&n| n as usize).collect();
-                check_extents(array.shape(), &shape)?;
-                add_list(&mut array, &list);
-                Ok(Tensor::Dense(array))
-            }
+    pub(super) fn added_to(self, mut array: DenseTensor<V>) -> Result<Tensor<V>, CoreError> {
+        let shape: Vec<usize> = self.extents().iter().map(|&extent| extent as usize).collect();
+        check_extents(array.shape(), &shape)?;
+        match self {
+            Tensor::Dense(other) => array.zip_mut_with(&other, |a, &b| *a += b),
+            Tensor::Sparse(list) => add_list(&mut array, &list),
         }
+        Ok(Tensor::Dense(array))
     }
 
     /// Returns `function` of all elements: in double precision, rounded once.
@@ -111,7 +119,7 @@ impl<V: Value> Tensor<V> {
     /// # Errors
     ///
     /// [`CoreError::Internal`] never, but for a fault of this program.
-    pub fn map(self, function: Function) -> Result<Tensor<V>, CoreError> {
+    pub(super) fn map(self, function: Function) -> Result<Tensor<V>, CoreError> {
         match self {
             Tensor::Sparse(list) if function.keeps_zero() => {
                 Ok(Tensor::Sparse(list.map_values(|value| of_element(function, value))))
@@ -125,11 +133,11 @@ impl<V: Value> Tensor<V> {
     /// # Errors
     ///
     /// [`CoreError::Format`] if a list cannot be sorted.
-    pub fn map_non_zeros(self, function: Function) -> Result<Tensor<V>, CoreError> {
+    pub(super) fn map_non_zeros(self, function: Function) -> Result<Tensor<V>, CoreError> {
         match self {
             Tensor::Sparse(mut list) => {
                 list.sum_duplicates()?;
-                let list = Tensor::Sparse(list).non_zeros()?.into_owned();
+                list.drop_zeros();
                 map_list(list, function).map(Tensor::Sparse)
             }
             Tensor::Dense(array) => map_rows(array, |row| {
@@ -142,16 +150,44 @@ impl<V: Value> Tensor<V> {
         }
     }
 
+    /// Returns the bytes that [`Tensor::map`] takes beside the tensor, or if it `is_list` by what it is
+    /// [`Tensor::map_non_zeros`].
+    pub(super) fn bytes_to_map(&self, function: Function, is_list: bool) -> u64 {
+        // The numbers of a row in double precision, and where they stand.
+        let row = 3 * size_of::<f64>() as u64 * self.extents().last().copied().unwrap_or(1);
+        match self {
+            Tensor::Dense(_) => row.saturating_add(self.bytes_to_order()),
+            Tensor::Sparse(list) if is_list || function.keeps_zero() => {
+                let values = (list.nnz() * V::BYTES) as u64;
+                let row = row.min(3 * size_of::<f64>() as u64 * list.nnz() as u64);
+                match function.is_of_rows() {
+                    true => values + row,
+                    false if is_list && list.zeros() > 0 => values,
+                    false => list.bytes_to_map(),
+                }
+            }
+            Tensor::Sparse(_) => row.saturating_add(self.bytes_to_fill()),
+        }
+    }
+
+    /// Returns the bytes that [`Tensor::to_dense`] takes: those of all cells.  Saturates.
+    pub fn bytes_to_fill(&self) -> u64 {
+        self.extents().iter().fold(V::BYTES as u64, |n, &extent| n.saturating_mul(extent))
+    }
+
     /// Returns all elements.
     pub fn into_dense(self) -> DenseTensor<V> {
         match self {
             Tensor::Dense(array) => array,
-            Tensor::Sparse(list) => {
-                let shape: Vec<usize> = list.extents().iter().map(|&n| n as usize).collect();
-                let mut array = DenseTensor::from_elem(IxDyn(&shape), V::default());
-                add_list(&mut array, &list);
-                array
-            }
+            Tensor::Sparse(list) => filled(&list),
+        }
+    }
+
+    /// Returns all elements; of an array these are borrowed.
+    pub fn to_dense(&self) -> Cow<'_, DenseTensor<V>> {
+        match self {
+            Tensor::Dense(array) => Cow::Borrowed(array),
+            Tensor::Sparse(list) => Cow::Owned(filled(list)),
         }
     }
 
@@ -169,22 +205,64 @@ impl<V: Value> Tensor<V> {
                 return Ok(Cow::Owned(list.filtered(|entry| values[entry] != V::default())));
             }
         };
-        let extents: Vec<u64> = array.shape().iter().map(|&extent| extent as u64).collect();
-        let mut coords: Vec<Vec<u64>> = vec![Vec::new(); extents.len()];
-        let mut values = Vec::new();
-        for (place, &value) in array.indexed_iter() {
-            if value != V::default() {
-                let modes = coords.iter_mut().enumerate();
-                modes.for_each(|(mode, column)| column.push(place[mode] as u64));
-                values.push(value);
-            }
-        }
-        let narrow = |(column, &extent): (Vec<u64>, &u64)| -> Ints {
-            Ints::collect(column, Width::listed(extent))
+        let len = count_non_zeros(array);
+        let coords = match width_of(&self.extents()) {
+            Width::W64 => columns(array, len, |place| place as u64),
+            Width::W16 | Width::W32 => columns(array, len, |place| place as u32),
         };
-        let coords = coords.into_iter().zip(&extents).map(narrow).collect();
-        Ok(Cow::Owned(Coo::new(extents.clone(), coords, values)?))
+        let mut values = Vec::with_capacity(len);
+        values.extend(array.iter().copied().filter(|&value| value != V::default()));
+        Ok(Cow::Owned(Coo::new(self.extents(), coords, values)?))
     }
+
+    /// Returns the bytes that [`Tensor::non_zeros`] takes.
+    pub fn bytes_to_list(&self) -> u64 {
+        match self {
+            Tensor::Dense(array) => {
+                let extents = self.extents();
+                let row = extents.len() * width_of(&extents).bytes() + V::BYTES;
+                (count_non_zeros(array) * row) as u64
+            }
+            Tensor::Sparse(list) => match list.zeros() {
+                0 => 0,
+                zeros => list.bytes() / list.nnz() as u64 * (list.nnz() as u64 - zeros),
+            },
+        }
+    }
+}
+
+/// Returns the width of the coordinates of an array that becomes a list.
+fn width_of(extents: &[u64]) -> Width {
+    Width::listed(extents.iter().copied().max().unwrap_or(0))
+}
+
+fn count_non_zeros<V: Value>(array: &DenseTensor<V>) -> usize {
+    array.iter().filter(|&&value| value != V::default()).count()
+}
+
+/// Returns the coordinates of the `len` elements that are not zero, by mode.
+fn columns<V: Value, T>(
+    array: &DenseTensor<V>,
+    len: usize,
+    of: impl Fn(usize) -> T,
+) -> Vec<Ints>
+where
+    Ints: From<Vec<T>>,
+{
+    let mut columns: Vec<Vec<T>> = (0..array.ndim()).map(|_| Vec::with_capacity(len)).collect();
+    for (place, _) in array.indexed_iter().filter(|(_, value)| **value != V::default()) {
+        let modes = columns.iter_mut().enumerate();
+        modes.for_each(|(mode, column)| column.push(of(place[mode])));
+    }
+    columns.into_iter().map(Ints::from).collect()
+}
+
+/// Returns all cells of a list.
+fn filled<V: Value>(list: &Coo<V>) -> DenseTensor<V> {
+    let shape: Vec<usize> = list.extents().iter().map(|&n| n as usize).collect();
+    let mut array = DenseTensor::from_elem(IxDyn(&shape), V::default());
+    add_list(&mut array, list);
+    array
 }
 
 impl<V: Value> From<Coo<V>> for Tensor<V> {
@@ -219,7 +297,8 @@ fn add_list<V: Value>(array: &mut DenseTensor<V>, list: &Coo<V>) {
     }
 }
 
-fn dense_diagonal<V: Value>(
+/// Returns the elements of `array` whose coordinates agree in all modes of the same number in `places`.
+pub(super) fn dense_diagonal<V: Value>(
     array: &DenseTensor<V>,
     places: &[usize],
 ) -> Result<DenseTensor<V>, CoreError> {
@@ -257,12 +336,14 @@ fn map_rows<V: Value>(
     array: DenseTensor<V>,
     change: impl Fn(&mut [V]),
 ) -> Result<Tensor<V>, CoreError> {
-    let shape = array.raw_dim();
     let row = array.shape().last().copied().unwrap_or(1);
-    let mut elements: Vec<V> = array.iter().copied().collect();
+    let Tensor::Dense(mut array) = Tensor::Dense(array).ordered()? else {
+        return Err(CoreError::Internal("an array that is a list".into()));
+    };
+    let elements = array.as_slice_mut();
+    let elements = elements.ok_or_else(|| CoreError::Internal("an array out of order".into()))?;
     elements.chunks_mut(row.max(1)).for_each(change);
-    let array = DenseTensor::from_shape_vec(shape, elements);
-    array.map(Tensor::Dense).map_err(|error| CoreError::Internal(error.to_string()))
+    Ok(Tensor::Dense(array))
 }
 
 /// Applies `function` to each run of entries that differ in the last mode only; the list is sorted.

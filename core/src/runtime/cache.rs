@@ -42,8 +42,15 @@ static OPENED: OnceLock<PathBuf> = OnceLock::new();
 /// Whether this process has compiled.
 static COMPILED: AtomicBool = AtomicBool::new(false);
 
-/// The folder of a process that has no private place of its own, removed by [`KernelCache::close`].
-static TEMPORARY: Mutex<Option<TempDir>> = Mutex::new(None);
+/// What stands for the user's cache in this process, removed by [`KernelCache::close`].
+static TEMPORARY: Mutex<Option<Temporary>> = Mutex::new(None);
+
+/// A folder for kernels that no other process finds.
+struct Temporary {
+    folder: TempDir,
+    /// Why the user's cache is not used.
+    why: String,
+}
 
 /// A folder of compiled kernels.
 #[derive(Clone, Debug)]
@@ -115,27 +122,44 @@ impl KernelCache {
     fn temporary(why: String) -> Result<KernelCache, String> {
         let mut kept = TEMPORARY.lock().unwrap_or_else(PoisonError::into_inner);
         let folder = match &*kept {
-            Some(folder) => folder.path().to_owned(),
+            Some(made) => made.folder.path().to_owned(),
             None => {
                 let made = tempfile::Builder::new().prefix("decompose-kernels-").tempdir();
-                let made =
+                let folder =
                     made.map_err(|e| format!("{why}, and there is no temporary folder: {e}"))?;
-                kept.insert(made).path().to_owned()
+                kept.insert(Temporary { folder, why: why.clone() }).folder.path().to_owned()
             }
         };
         Ok(KernelCache { temporary: Some(why), ..KernelCache::at(folder) })
     }
 
+    /// Returns a temporary folder in place of this one, to which the system does not let this process write as `error`
+    /// says.
+    ///
+    /// # Errors
+    ///
+    /// What the system says if this folder is temporary already, or no other can be made.
+    pub(super) fn stand_in(&self, error: &io::Error) -> Result<KernelCache, String> {
+        let why = format!("cannot write to the kernel cache {}: {error}", self.folder.display());
+        match self.temporary {
+            None => KernelCache::temporary(why),
+            Some(_) => Err(why),
+        }
+    }
+
     /// Bounds the user's cache, and removes the temporary folder of this process, if it has one; loaded kernels stay
     /// loaded.
-    pub fn close() {
+    ///
+    /// Returns why kernels that this process compiled go with the folder, if they do.
+    pub fn close() -> Option<String> {
         let limit = KernelCache::limit();
         // To list a large cache takes a while.
         let due = COMPILED.load(Ordering::Relaxed) || limit < DEFAULT_LIMIT;
         if let Some(folder) = OPENED.get().filter(|_| due) {
             KernelCache::at(folder.clone()).tidy(limit);
         }
-        drop(TEMPORARY.lock().unwrap_or_else(PoisonError::into_inner).take());
+        let temporary = TEMPORARY.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        COMPILED.load(Ordering::Relaxed).then_some(temporary.why)
     }
 
     /// Returns the folder.

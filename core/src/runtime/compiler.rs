@@ -4,7 +4,7 @@
 //! kernel is kept in the [`KernelCache`] under a hash of its source, the flags, the compiler's version and the
 //! processor's features, so that a changed kernel never meets an old file, and a warm start compiles nothing.
 
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,13 +15,25 @@ use crate::runtime::cache::{CachedKernel, KernelCache};
 use crate::runtime::compiler_cache::{self, FoundCompiler};
 use crate::runtime::process;
 
-/// The flags after the compiler's own: full optimisation for this processor, whole 64-byte
-/// vectors, products and sums fused, and the first product of a sum in its place instead of added to
-/// zero (which differs in the sign of a zero).
+/// The flags after the compiler's own and those of the effort: whole 64-byte vectors of this processor, products and sums
+/// fused, and the first product of a sum in its place instead of added to zero (which differs in the sign of a zero).
 const FLAGS: &[&str] = &[
-    "-std=gnu11", "-O3", "-march=native", "-ffp-contract=fast", "-fno-math-errno",
-    "-fno-signed-zeros", "-fPIC", "-shared", "-w",
+    "-std=gnu11", "-march=native", "-ffp-contract=fast", "-fno-math-errno", "-fno-signed-zeros",
+    "-fPIC", "-shared", "-w",
 ];
+
+/// Full optimisation.
+const ALL_EFFORT: &[&str] = &["-O3"];
+
+/// What fuses products and sums, and takes a time in proportion to the source.
+const LESS_EFFORT: &[&str] = &["-O1", "-fexpensive-optimizations"];
+
+/// Bytes of a source from which on the compiler makes less effort.  Kernels of some twenty factors whose terms have rows
+/// of their own are that long.  The analysis of their memory takes the square of the length: seconds at 100 kB.
+const LONG: usize = 80 << 10;
+
+/// Bytes that a folder must have room for, or a compiler that fails may have failed for want of it.
+const ROOM: usize = 1 << 16;
 
 /// Why there is no code where it is not wanted.
 pub(super) const UNNEEDED: &str = "compiling takes longer than it saves";
@@ -46,6 +58,16 @@ pub struct Compiler {
     limit: Duration,
     /// Set when it ran into its time limit: it is not asked again.
     hangs: Arc<AtomicBool>,
+    /// Where kernels go once the cache could not be written.
+    stand_in: Arc<OnceLock<KernelCache>>,
+}
+
+/// Why a kernel was not made.
+enum NotMade {
+    /// The folder could not be written.
+    Folder(io::Error),
+    /// What the compiler said, or the system of it.
+    Compiler(String),
 }
 
 impl Toolchain {
@@ -86,7 +108,7 @@ fn find() -> Result<Compiler, String> {
             found
         }
     };
-    Ok(Compiler { found, cache, limit, hangs: Arc::default() })
+    Ok(Compiler { found, cache, limit, hangs: Arc::default(), stand_in: Arc::default() })
 }
 
 /// Looks for the compiler that is `asked` for, or that of this machine, and asks for its version.
@@ -151,44 +173,68 @@ impl Compiler {
 
     /// Returns the compiler with another cache folder, which must exist.
     pub fn with_cache(self, folder: PathBuf) -> Compiler {
-        Compiler { cache: KernelCache::at(folder), ..self }
+        Compiler { cache: KernelCache::at(folder), stand_in: Arc::default(), ..self }
     }
 
     /// Returns the shared object of `source`, from the cache or compiled now.
+    ///
+    /// Where the cache cannot be written, a temporary folder stands for it from then on.
     ///
     /// # Errors
     ///
     /// The compiler's message, or the system's.
     pub(super) fn build(&self, source: &str) -> Result<Built, String> {
         let key = self.key_of(source);
-        if let Some(CachedKernel { object, source }) = self.cache.find(&key, source) {
+        let stand_in = self.stand_in.get();
+        let found = [Some(&self.cache), stand_in].into_iter().flatten();
+        let found = found.filter_map(|cache| cache.find(&key, source)).next();
+        if let Some(CachedKernel { object, source }) = found {
             return Ok(Built { object, source, compiled_in: None });
         }
         if self.hangs.load(Ordering::Relaxed) {
             return Err("the C compiler did not end when it was asked before".to_owned());
         }
+        let cache = stand_in.unwrap_or(&self.cache);
+        let made = self.compile(&key, source, cache).or_else(|not_made| match not_made {
+            NotMade::Folder(error) => {
+                let stand_in = cache.stand_in(&error).map_err(NotMade::Compiler)?;
+                let stand_in = self.stand_in.get_or_init(|| stand_in);
+                self.compile(&key, source, stand_in)
+            }
+            NotMade::Compiler(why) => Err(NotMade::Compiler(why)),
+        });
+        made.map_err(|not_made| match not_made {
+            NotMade::Folder(error) => format!("cannot keep a kernel: {error}"),
+            NotMade::Compiler(why) => why,
+        })
+    }
+
+    /// Compiles `source` into `cache`.
+    fn compile(&self, key: &str, source: &str, cache: &KernelCache) -> Result<Built, NotMade> {
         let start = std::time::Instant::now();
-        let failed = |what: &str, e: std::io::Error| format!("cannot {what} a kernel: {e}");
-        let scratch = self.cache.scratch().map_err(|e| failed("make", e))?;
+        let scratch = cache.scratch().map_err(NotMade::Folder)?;
         let (c, so) = (scratch.path().join("kernel.c"), scratch.path().join("k.so"));
-        std::fs::write(&c, source).map_err(|e| failed("write", e))?;
+        std::fs::write(&c, source).map_err(NotMade::Folder)?;
         let mut command = Command::new(&self.found.path);
-        command.args(&self.found.arguments).args(FLAGS).arg("-o").args([&so, &c]);
+        command.args(&self.found.arguments).args(effort(source)).args(FLAGS).arg("-o").args([&so, &c]);
         let output = process::run(&mut command, self.limit).map_err(|e| {
             self.hangs.fetch_or(e.kind() == ErrorKind::TimedOut, Ordering::Relaxed);
-            failed("compile", e)
+            NotMade::Compiler(format!("cannot compile a kernel: {e}"))
         })?;
+        let compiler = self.found.path.display();
         if !output.success {
-            let kept = self.cache.keep_refused(&key, &c).map_err(|e| failed("keep", e))?;
-            let compiler = self.found.path.display();
-            return Err(format!("{compiler} refused {}: {}", kept.display(), output.err));
+            // A folder that is full makes a compiler fail too.
+            std::fs::write(&so, [0; ROOM]).map_err(NotMade::Folder)?;
+            let kept = cache.keep_refused(key, &c).map_err(NotMade::Folder)?;
+            let why = format!("{compiler} refused {}: {}", kept.display(), output.err);
+            return Err(NotMade::Compiler(why));
         }
         if !so.exists() {
-            let compiler = self.found.path.display();
-            return Err(format!("{compiler} made no file: it is no C compiler"));
+            let why = format!("{compiler} made no file: it is no C compiler");
+            return Err(NotMade::Compiler(why));
         }
-        let stored = self.cache.store(&key, source, &so, scratch.path());
-        let CachedKernel { object, source } = stored.map_err(|e| failed("keep", e))?;
+        let stored = cache.store(key, source, &so, scratch.path());
+        let CachedKernel { object, source } = stored.map_err(NotMade::Folder)?;
         Ok(Built { object, source, compiled_in: Some(start.elapsed().as_secs_f64()) })
     }
 
@@ -201,9 +247,14 @@ impl Compiler {
         };
         [source, &path.to_string_lossy(), version, features()].into_iter().for_each(&mut add);
         arguments.iter().for_each(|argument| add(argument));
-        FLAGS.iter().copied().for_each(add);
+        effort(source).iter().chain(FLAGS).copied().for_each(add);
         hash.finalize().to_hex()[..32].to_owned()
     }
+}
+
+/// Returns the flags that say how far the compiler optimises `source`.
+fn effort(source: &str) -> &'static [&'static str] {
+    if source.len() < LONG { ALL_EFFORT } else { LESS_EFFORT }
 }
 
 /// Returns what the compiler's `-march=native` depends on: the features of the processor as the system lists

@@ -118,8 +118,10 @@ impl<V: Value> Coo<V> {
             | Duplicates::Max => {
                 let run = |first: usize| &values[first..mask.next(first + 1)];
                 let merged = mask.compact(|first| policy.of(run(first)));
-                self.coords = self.coords.iter().map(|ints| mask.compact_ints(ints)).collect();
                 self.set_values(merged);
+                for ints in &mut self.coords {
+                    *ints = mask.compact_ints(ints);
+                }
             }
         }
         self.distinct = true;
@@ -131,17 +133,34 @@ impl<V: Value> Coo<V> {
         (self.nnz() - self.non_zeros().count()) as u64
     }
 
+    /// Leaves out the entries of value zero, and returns how many there were; columns are rewritten one at a time.
+    pub fn drop_zeros(&mut self) -> u64 {
+        let mask = self.non_zeros();
+        let zeros = self.nnz() - mask.count();
+        if zeros > 0 {
+            self.retain(&mask);
+        }
+        zeros as u64
+    }
+
     /// Keeps the entries whose position passes `test`.
     pub(crate) fn keep(&mut self, test: impl Fn(usize) -> bool + Sync) {
-        let bit = |(bit, position)| u64::from(test(position)) << bit;
-        let mask = Mask::new(self.nnz(), |range| range.enumerate().map(bit).sum());
-        self.retain(&mask);
+        self.retain(&self.mask_of(test));
     }
 
     /// Returns the entries whose position passes `test`, in their order.  Parallel.
     pub fn filtered(&self, test: impl Fn(usize) -> bool + Sync) -> Coo<V> {
+        self.masked(&self.mask_of(test))
+    }
+
+    /// Returns which entries pass `test` by their position.
+    pub(super) fn mask_of(&self, test: impl Fn(usize) -> bool + Sync) -> Mask {
         let bit = |(bit, position)| u64::from(test(position)) << bit;
-        let mask = Mask::new(self.nnz(), |range| range.enumerate().map(bit).sum());
+        Mask::new(self.nnz(), |range| range.enumerate().map(bit).sum())
+    }
+
+    /// Returns the entries that stay, in their order.
+    pub(super) fn masked(&self, mask: &Mask) -> Coo<V> {
         let coords = self.coords.iter().map(|ints| mask.compact_ints(ints)).collect();
         let values = self.values();
         let values = mask.compact(|position| values[position]);

@@ -19,7 +19,9 @@ use crate::sort::ColumnMut;
 use crate::sort::{Decimals, Layout, Room, Source, Target};
 use crate::value::Value;
 
+pub use crate::coo::diagonal::Diagonal;
 pub use crate::coo::duplicates::Duplicates;
+pub use crate::coo::sum::Union;
 
 /// A sparse tensor as a list of coordinates and values, one array a mode ("structure of arrays").
 ///
@@ -154,6 +156,24 @@ impl<V: Value> Coo<V> {
         (self.nnz() * layout.with_codes(self.decimals()).entry_bytes()) as u64
     }
 
+    /// Returns how many bytes [`Coo::sort`] by `order` takes beside the list: none if it is sorted so, those of other
+    /// arrays too if its own may not change.
+    ///
+    /// # Panics
+    ///
+    /// If `order` is not of this tensor's modes.
+    pub fn bytes_to_sort(&self, order: &ModeOrder) -> u64 {
+        match self.is_sorted_by(order) {
+            true => 0,
+            false => self.sort_bytes(None) + self.bytes_to_copy(order),
+        }
+    }
+
+    /// Returns the bytes of the other arrays to which a sort by `order` moves the list.
+    fn bytes_to_copy(&self, order: &ModeOrder) -> u64 {
+        if self.is_own() || self.is_sorted_by(order) { 0 } else { self.bytes() }
+    }
+
     /// Returns how the values become codes, if they do.
     fn decimals(&self) -> Option<Decimals> {
         // Threads look at the values together: none may wait here for another meanwhile.
@@ -199,7 +219,7 @@ impl<V: Value> Coo<V> {
 
     /// Returns a list of the same arrays, and of the same memory for sorts; who sorts first gets arrays
     /// of its own.
-    pub(crate) fn share(&mut self) -> Coo<V> {
+    pub fn share(&mut self) -> Coo<V> {
         Coo {
             extents: self.extents.clone(),
             coords: self.coords.iter_mut().map(Ints::share).collect(),
@@ -224,6 +244,11 @@ impl<V: Value> Coo<V> {
     /// Tells whether no other list, tree or file has arrays of this one.
     pub fn is_own(&self) -> bool {
         self.values.is_own() && self.coords.iter().all(Ints::is_own)
+    }
+
+    /// Tells whether an array is mapped from a file.
+    pub fn is_mapped(&self) -> bool {
+        self.values.is_mapped() || self.coords.iter().any(Ints::is_mapped)
     }
 
     /// Lets all sorts from now on, of this list and of those shared with it, use the same memory and codes,

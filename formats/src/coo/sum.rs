@@ -9,6 +9,7 @@ use crate::coo::Coo;
 use crate::error::FormatError;
 use crate::modes::ModeOrder;
 use crate::narrow_ints::{Int, Ints, Width, each_width};
+use crate::sort::Layout;
 use crate::value::Value;
 
 /// Entries of both lists that a task merges.
@@ -17,16 +18,43 @@ const PART: usize = 1 << 16;
 /// Entries of the result whose places in the lists are looked up together.
 const BLOCK: usize = 1 << 11;
 
+/// Two lists whose sum is to be made: sorted, and their common cells counted.
+pub struct Union<V: Value> {
+    a: Coo<V>,
+    b: Coo<V>,
+    /// `None` where the cells cannot be numbered in 64 bits.
+    cells: Option<Cells>,
+}
+
+/// The cells of both lists.
+struct Cells {
+    first: Array<u64>,
+    second: Array<u64>,
+    parts: Vec<Part>,
+    /// Entries of the result, by part.
+    lengths: Vec<usize>,
+}
+
 impl<V: Value> Coo<V> {
     /// Returns `self + other`: an entry for every coordinate that either lists, in the natural order.
     ///
-    /// Both lists are sorted, without duplicates afterwards, and then merged.  Parallel; time `O(nnz * order)` for lists in
-    /// the natural order, memory the result and, where the cells can be numbered in 64 bits, 8 bytes an entry.
+    /// See [`Coo::union`], which tells the memory before it is taken.
+    ///
+    /// # Errors
+    ///
+    /// As [`Coo::union`].
+    pub fn plus(self, other: Coo<V>) -> Result<Coo<V>, FormatError> {
+        self.union(other)?.sum()
+    }
+
+    /// Sorts both lists, leaves out their duplicates, and counts the coordinates that either lists.
+    ///
+    /// Parallel; time `O(nnz * order)` for lists in the natural order, memory [`Coo::union_bytes`].
     ///
     /// # Errors
     ///
     /// [`FormatError::NotATensor`] if the extents differ; as [`Coo::sort`].
-    pub fn plus(mut self, mut other: Coo<V>) -> Result<Coo<V>, FormatError> {
+    pub fn union(mut self, mut other: Coo<V>) -> Result<Union<V>, FormatError> {
         if self.extents != other.extents {
             let (a, b) = (&self.extents, &other.extents);
             return Err(FormatError::NotATensor(format!("a sum of tensors of {a:?} and {b:?}")));
@@ -36,11 +64,71 @@ impl<V: Value> Coo<V> {
             list.sort(&natural)?;
             list.sum_duplicates()?;
         }
-        let cells = self.extents.iter().try_fold(1_u64, |cells, &n| cells.checked_mul(n));
-        match cells {
-            Some(_) => Ok(merged(&self, &other)),
-            None => chained(&self, &other),
+        let cells = self.has_numbers().then(|| Cells::of(&self, &other));
+        Ok(Union { a: self, b: other, cells })
+    }
+
+    /// Returns the bytes that [`Coo::union`] takes beside the lists.
+    pub fn union_bytes(&self, other: &Coo<V>) -> u64 {
+        let natural = ModeOrder::natural(self.order());
+        let tidied = |list: &Coo<V>| list.bytes_to_sort(&natural).max(list.nnz() as u64 / 8);
+        // A list that is not sorted in its own arrays stays in others.
+        let (first, second) = (tidied(self), tidied(other));
+        let numbers = if self.has_numbers() { 8 * (self.nnz() + other.nnz()) as u64 } else { 0 };
+        let kept = self.bytes_to_copy(&natural) + other.bytes_to_copy(&natural);
+        first.max(self.bytes_to_copy(&natural) + second).max(kept + numbers)
+    }
+
+    /// Tells whether all cells have numbers of 64 bits.
+    fn has_numbers(&self) -> bool {
+        self.extents.iter().try_fold(1_u64, |cells, &n| cells.checked_mul(n)).is_some()
+    }
+}
+
+impl<V: Value> Union<V> {
+    /// Returns the bytes that [`Union::sum`] takes beside the lists.
+    pub fn sum_bytes(&self) -> u64 {
+        let row = |width: &dyn Fn(usize) -> usize| -> u64 {
+            ((0..self.a.order()).map(width).sum::<usize>() + V::BYTES) as u64
+        };
+        match &self.cells {
+            Some(cells) => {
+                let width = |mode: usize| Width::listed(self.a.extents[mode]).bytes();
+                cells.lengths.iter().sum::<usize>() as u64 * row(&width)
+            }
+            None => {
+                let width = |mode| self.a.coords(mode).width().max(self.b.coords(mode).width());
+                let layout = Layout::new(&self.a.extents, &ModeOrder::natural(self.a.order()));
+                let sorted = row(&|mode| width(mode).bytes()) + layout.entry_bytes() as u64;
+                (self.a.nnz() + self.b.nnz()) as u64 * sorted
+            }
         }
+    }
+
+    /// Returns the sum: an entry for every coordinate that either lists, in the natural order.
+    ///
+    /// Both lists are merged.  Parallel; time `O(nnz * order)`, memory [`Union::sum_bytes`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Coo::sort`].
+    pub fn sum(self) -> Result<Coo<V>, FormatError> {
+        match &self.cells {
+            Some(cells) => Ok(merged(&self.a, &self.b, cells)),
+            None => chained(&self.a, &self.b),
+        }
+    }
+}
+
+impl Cells {
+    fn of<V: Value>(a: &Coo<V>, b: &Coo<V>) -> Cells {
+        let (first, second) = (numbers(a), numbers(b));
+        let parts = parts(&first, &second);
+        let length = |(own, other): &Part| {
+            own.len() + other.len() - common(&first[own.clone()], &second[other.clone()])
+        };
+        let lengths = parts.par_iter().map(length).collect();
+        Cells { first, second, parts, lengths }
     }
 }
 
@@ -56,27 +144,22 @@ fn chained<V: Value>(a: &Coo<V>, b: &Coo<V>) -> Result<Coo<V>, FormatError> {
 }
 
 /// Merges lists that ascend, and whose cells have numbers.
-fn merged<V: Value>(a: &Coo<V>, b: &Coo<V>) -> Coo<V> {
-    let (first, second) = (numbers(a), numbers(b));
-    let parts = parts(&first, &second);
-    let length = |(own, other): &Part| {
-        own.len() + other.len() - common(&first[own.clone()], &second[other.clone()])
-    };
-    let lengths: Vec<usize> = parts.par_iter().map(length).collect();
+fn merged<V: Value>(a: &Coo<V>, b: &Coo<V>, cells: &Cells) -> Coo<V> {
+    let Cells { first, second, parts, lengths } = cells;
     let len = lengths.iter().sum();
     let mut coords: Vec<Wide> = a.extents.iter().map(|&extent| Wide::of(extent, len)).collect();
     let mut values: Array<V> = Array::to_fill(len);
-    let mut columns: Vec<Vec<Slot<'_>>> = coords.iter_mut().map(|own| own.cut(&lengths)).collect();
+    let mut columns: Vec<Vec<Slot<'_>>> = coords.iter_mut().map(|own| own.cut(lengths)).collect();
     let mut tasks: Vec<Task<'_, V>> = Vec::with_capacity(parts.len());
     let mut rest = values.make_mut();
-    for (part, &length) in parts.iter().zip(&lengths).rev() {
+    for (part, &length) in parts.iter().zip(lengths).rev() {
         let (before, own) = rest.split_at_mut(rest.len() - length);
         rest = before;
         let columns = columns.iter_mut().filter_map(Vec::pop).collect();
         tasks.push(Task { part: part.clone(), columns, values: own });
     }
     tasks.into_par_iter().for_each(|task| {
-        task.run(&Numbered { list: a, numbers: &first }, &Numbered { list: b, numbers: &second });
+        task.run(&Numbered { list: a, numbers: first }, &Numbered { list: b, numbers: second });
     });
     let coords = coords.into_iter().map(Wide::ints).collect();
     Coo::ascending(a.extents.clone(), coords, values)

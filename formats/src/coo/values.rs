@@ -60,16 +60,17 @@ impl<V: Value> Coo<V> {
         self
     }
 
-    /// Returns the same entries with `of` each value.  Parallel.
+    /// Replaces each value by `of` it, where it is unless a file or another list has the values too.  Parallel.
     #[must_use]
-    pub fn map_values(&self, of: impl Fn(V) -> V + Sync + Send) -> Coo<V> {
-        let values: Vec<V> = self.values.par_iter().map(|&value| of(value)).collect();
-        let Coo { extents, coords, sorted_by, distinct, .. } = self;
-        Coo {
-            sorted_by: sorted_by.clone(),
-            distinct: *distinct,
-            ..Coo::listed(extents.clone(), coords.clone(), values.into())
-        }
+    pub fn map_values(mut self, of: impl Fn(V) -> V + Sync + Send) -> Coo<V> {
+        self.decimals = OnceLock::new();
+        self.values.make_mut().par_iter_mut().for_each(|value| *value = of(*value));
+        self
+    }
+
+    /// Returns how many bytes [`Coo::map_values`] takes: those of the values if they may not change where they are.
+    pub fn bytes_to_map(&self) -> u64 {
+        if self.values.is_own() { 0 } else { (self.nnz() * V::BYTES) as u64 }
     }
 
     /// Returns a copy of the values, made by all threads.

@@ -85,6 +85,10 @@ impl Layout {
 
     /// Returns how many bytes an entry has while it is sorted.
     pub(crate) fn entry_bytes(&self) -> usize {
+        if self.bits > u128::BITS {
+            // Its position in two arrays, its indices and its value.
+            return size_of::<u64>() * (3 + self.order.modes().len());
+        }
         let value = if self.decimals.is_some() { 0 } else { size_of::<u64>() };
         value + if self.bits <= u64::BITS { size_of::<u64>() } else { size_of::<u128>() }
     }

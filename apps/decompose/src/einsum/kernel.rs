@@ -7,7 +7,7 @@ use decompose_common::memory::{self, left};
 use decompose_common::progress::Screen;
 use decompose_core::autoschedule::SearchLimits;
 use decompose_core::compute::{
-    Evaluator, Known, Operands, Tensor, contract_dense, dense_bytes, run,
+    Evaluator, Known, LargeStep, Operands, Tensor, contract_dense, dense_bytes, run,
 };
 use decompose_core::contract::{Contraction, StoredTrees};
 use decompose_core::error::CoreError;
@@ -16,7 +16,7 @@ use decompose_formats::stats::grouped;
 use decompose_formats::{Coo, DenseTensor, Matrix, Value};
 
 use crate::einsum::args::EinsumArgs;
-use crate::einsum::memory::EinsumForecast;
+use crate::einsum::memory::{EinsumForecast, REMEDY};
 use crate::failure::Failure;
 use crate::run::memory::{cut_tree_of, tree_of};
 use crate::schedule::choose::{Chooser, Pick, Selection};
@@ -33,6 +33,8 @@ pub(crate) struct Kernels<'a, V: Value> {
     pub(crate) lists: BTreeSet<String>,
     /// How often each tensor is still read; what is not is given up.
     pub(crate) reads: BTreeMap<String, usize>,
+    /// The assignment that is being computed.
+    pub(crate) computing: String,
     /// The products of the assignment in the text, which need not be told again.
     pub(crate) written: Vec<String>,
 }
@@ -44,19 +46,26 @@ impl<V: Value> Evaluator<V> for Kernels<'_, V> {
         let missing = || Failure::internal("an operand that was not read");
         let left = self.reads.get_mut(name).ok_or_else(missing)?;
         *left = left.saturating_sub(1);
-        match *left {
-            0 => self.tensors.remove(name).ok_or_else(missing),
-            _ => self.tensors.get(name).cloned().ok_or_else(missing),
+        if *left == 0 {
+            return self.tensors.remove(name).ok_or_else(missing);
         }
+        let tensor = self.tensors.get_mut(name).ok_or_else(missing)?;
+        memory::foresee(tensor.bytes_to_share(), || format!("a copy of {name}"), REMEDY)?;
+        Ok(tensor.share())
     }
 
     fn is_list(&self, name: &str) -> bool {
         self.lists.contains(name)
     }
 
-    fn planning<T>(&mut self, bytes: u64, work: impl FnOnce() -> T) -> Result<T, Failure> {
-        memory::foresee(bytes, || "the counting of joins".into(), "raise --max-memory")?;
-        Ok(self.screen.phase("count", work).0)
+    fn large_step<T>(
+        &mut self,
+        step: LargeStep,
+        bytes: u64,
+        work: impl FnOnce() -> T,
+    ) -> Result<T, Failure> {
+        memory::foresee(bytes, || format!("{step} in {}", self.computing), REMEDY)?;
+        Ok(self.screen.phase(step.verb(), work).0)
     }
 
     fn is_read_later(&self, name: &str) -> bool {

@@ -29,7 +29,7 @@ pub(crate) struct EinsumForecast {
 }
 
 /// What to do about a run that does not fit.
-const REMEDY: &str = "use --precision f32 or fewer --threads";
+pub(crate) const REMEDY: &str = "use --precision f32 or fewer --threads";
 
 /// What to do about a result that does not fit as an array, where few of its elements may be other than zero.
 const REMEDY_LIST: &str = "write a list of non-zeros (--out to .tns, .mtx, .ttx or .dtb)";

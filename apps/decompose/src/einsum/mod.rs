@@ -97,10 +97,16 @@ fn run_in<V: Value + WritableElement>(args: &EinsumArgs, threads: usize) -> Resu
     }
     let tensors = files.read::<V>(known, &mut screen)?;
     let base = tensors.base;
-    let (tensors, reads, written) = (tensors.by_name, program.reads(), Vec::new());
-    let lists = program.lists(|name| files.is_sparse(name));
-    let mut kernels =
-        Kernels { args, threads, screen: &mut screen, tensors, lists, reads, written };
+    let mut kernels = Kernels {
+        args,
+        threads,
+        screen: &mut screen,
+        tensors: tensors.by_name,
+        lists: program.lists(|name| files.is_sparse(name)),
+        reads: program.reads(),
+        computing: String::new(),
+        written: Vec::new(),
+    };
     let mut stored = StoredTrees::default();
     for assignment in &program.assignments {
         let result = compute(assignment, &outputs, &mut stored, &mut kernels)?;
@@ -121,6 +127,7 @@ fn compute<V: Value>(
     stored: &mut StoredTrees<V>,
     kernels: &mut Kernels<'_, V>,
 ) -> Result<Tensor<V>, Failure> {
+    kernels.computing = assignment.to_string();
     let products = 0..assignment.summands.len();
     kernels.written = match assignment.summands.len() {
         1 if assignment.names.iter().next().is_none() => {

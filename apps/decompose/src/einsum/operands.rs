@@ -3,13 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use decompose_common::machine::size;
-use decompose_common::memory::left;
+use decompose_common::memory;
 use decompose_common::progress::Screen;
 use decompose_core::compute::Tensor;
 use decompose_core::einsum::Access;
 use decompose_formats::io::Base;
-use decompose_formats::{Coo, Value};
+use decompose_formats::Value;
 
 use crate::einsum::args::OperandArgs;
 use crate::einsum::dense::{self, FileKind};
@@ -96,8 +95,10 @@ impl<'a> Files<'a> {
         let mut first = true;
         for (operand, list) in lists.iter().zip(read_lists::<V>(&files, &mut known, screen)?) {
             let tensor = if operand.form == Form::Dense {
-                check_cells::<V>(&list.tensor, operand.file)?;
-                Tensor::Dense(Tensor::Sparse(list.tensor).into_dense())
+                let (list, file) = (Tensor::Sparse(list.tensor), operand.file.display());
+                let what = || format!("{file} as a dense array");
+                memory::foresee(list.bytes_to_fill(), what, "take it as sparse")?;
+                Tensor::Dense(list.into_dense())
             } else {
                 base = if first { list.base() } else { base };
                 first = false;
@@ -129,18 +130,4 @@ fn learn(known: &mut Known, access: &Access, shape: &[u64], file: &Path) -> Resu
     }
     let mut modes = shape.iter().enumerate();
     modes.try_for_each(|(mode, &extent)| known.set((&access.tensor, mode), extent, &name))
-}
-
-/// Refuses to make a list dense that would not fit memory.
-fn check_cells<V: Value>(list: &Coo<V>, file: &Path) -> Result<(), Failure> {
-    let cells = list.extents().iter().fold(V::BYTES as u64, |n, &extent| n.saturating_mul(extent));
-    match left().filter(|&limit| cells > limit) {
-        None => Ok(()),
-        Some(limit) => {
-            let (file, need, limit) = (file.display(), size(cells), size(limit));
-            Err(Failure::input(format!(
-                "{file} takes {need} as a dense array; {limit} is available"
-            )))
-        }
-    }
 }

@@ -4,8 +4,7 @@ use std::io;
 use std::path::Path;
 
 use decompose_common::files;
-use decompose_common::machine::size;
-use decompose_common::memory::left;
+use decompose_common::memory;
 use decompose_common::progress::Screen;
 use decompose_core::compute::Tensor;
 use decompose_core::contract::ResultForm;
@@ -149,12 +148,13 @@ fn write<V: Value + WritableElement>(
     base: Option<Base>,
 ) -> Result<(), Failure> {
     if is_npy(out)? {
-        check_array(result, out)?;
-        return match result {
-            Tensor::Dense(array) => write_array(array, out),
-            Tensor::Sparse(_) => write_array(&result.clone().into_dense(), out),
-        };
+        let bytes = if result.is_sparse() { result.bytes_to_fill() } else { 0 };
+        let what = || format!("the result as an array, {}", out.display());
+        memory::foresee(bytes, what, "write it to .tns, .mtx, .ttx or .dtb")?;
+        return write_array(&result.to_dense(), out);
     }
+    let what = || format!("the list of the non-zeros, {}", out.display());
+    memory::foresee(result.bytes_to_list(), what, "write it to .npy")?;
     let list = result.non_zeros()?;
     let options = args.list.options(out, base, overwrite(args));
     match write_list(&list, out, &options) {
@@ -172,19 +172,6 @@ fn write_array<V: Value + WritableElement>(
 ) -> Result<(), Failure> {
     let npy = |file: &mut io::BufWriter<_>| array.write_npy(file).map_err(io::Error::other);
     Ok(files::replace(out, npy)?)
-}
-
-/// Refuses a list that does not fit memory as an array.
-fn check_array<V: Value>(result: &Tensor<V>, out: &Path) -> Result<(), Failure> {
-    let cells = result.extents().iter().fold(V::BYTES as u64, |n, &e| n.saturating_mul(e));
-    match left().filter(|&limit| result.is_sparse() && cells > limit) {
-        None => Ok(()),
-        Some(limit) => {
-            let (need, limit, out) = (size(cells), size(limit), out.display());
-            let why = format!("the result takes {need} as an array, {out}; {limit} is available");
-            Err(Failure::input(why).help("write it to .tns, .mtx, .ttx or .dtb"))
-        }
-    }
 }
 
 /// Tells whether two paths name one file, which need not exist.

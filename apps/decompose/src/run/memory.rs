@@ -68,18 +68,16 @@ impl MemoryArgs {
 ///
 /// The numbers, if it does not fit.
 pub(crate) fn sort_of<V: Value>(tensor: &Coo<V>) -> Result<(), Failure> {
-    if tensor.is_sorted_by(&ModeOrder::natural(tensor.order())) {
-        return Ok(());
-    }
-    let what = || "the sort of the list".into();
-    Ok(memory::foresee(tensor.sort_bytes(None), what, "raise --max-memory")?)
+    let bytes = tensor.bytes_to_sort(&ModeOrder::natural(tensor.order()));
+    Ok(memory::foresee(bytes, || "the sort of the list".into(), "raise --max-memory")?)
 }
 
 /// Returns the bytes in which a list becomes the tree of `order` with `tail` fused levels, beside its arrays.
 ///
-/// First its columns become narrow, one after another, or all arrays in memory of their own if they are mapped from a
-/// file, of which `released` bytes go then.  What follows is the memory of a sort unless it is sorted so, or the
-/// levels above the fused ones, each with a bit an entry.
+/// First its columns become narrow: one after another; beside the others if another list has these; or with all arrays in
+/// memory of their own if they are mapped from a file, of which `released` bytes go then.  What follows is the memory of
+/// a sort unless it is sorted so, to other arrays if another list has these, or the levels above the fused ones, each
+/// with a bit an entry.
 pub(crate) fn tree_of<V: Value>(
     tensor: &Coo<V>,
     order: &ModeOrder,
@@ -97,12 +95,15 @@ pub(crate) fn tree_of<V: Value>(
     });
     let levels: u64 = levels.sum();
     let sort = if tensor.is_sorted_by(order) { 0 } else { tensor.sort_bytes(None) };
-    match tensor.is_own() {
-        true => widest_narrowed(tensor).max(sort.max(levels)),
-        false => {
-            let narrow = narrow_list(tensor);
-            narrow.max((narrow + sort.max(levels)).saturating_sub(released))
-        }
+    let narrow = narrow_list(tensor);
+    if tensor.is_mapped() {
+        narrow.max((narrow + sort.max(levels)).saturating_sub(released))
+    } else if tensor.is_own() {
+        widest_narrowed(tensor).max(sort.max(levels))
+    } else if sort == 0 {
+        narrowed(tensor).sum::<u64>() + levels
+    } else {
+        (narrowed(tensor).sum::<u64>() + narrow + sort).max(narrow + levels)
     }
 }
 
@@ -117,11 +118,13 @@ pub(crate) fn cut_tree_of<V: Value>(tensor: &Coo<V>, problem: &Problem, x: &Spar
 
 /// Returns the bytes of the widest column that becomes narrower in a tree.
 fn widest_narrowed<V: Value>(tensor: &Coo<V>) -> u64 {
-    let becomes = |mode: usize| match narrow_column(tensor, mode) {
-        bytes if bytes < tensor.coords(mode).bytes() => bytes,
-        _ => 0,
-    };
-    (0..tensor.order()).map(becomes).max().unwrap_or(0)
+    narrowed(tensor).max().unwrap_or(0)
+}
+
+/// Returns the bytes of each column that becomes narrower in a tree.
+fn narrowed<V: Value>(tensor: &Coo<V>) -> impl Iterator<Item = u64> {
+    let columns = (0..tensor.order()).map(|mode| (narrow_column(tensor, mode), mode));
+    columns.filter(|&(bytes, mode)| bytes < tensor.coords(mode).bytes()).map(|(bytes, _)| bytes)
 }
 
 /// Says what was held at the peak, and what was expected.

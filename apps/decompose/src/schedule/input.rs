@@ -13,6 +13,7 @@ use decompose_formats::{Coo, Duplicates, Ints, PatternCounts, Value, Width};
 
 use crate::failure::Failure;
 use crate::input::{Input, InputArgs};
+use crate::run::memory;
 use crate::schedule::args::{Form, OperandArgs, check_given_once};
 use crate::schedule::expr;
 use crate::schedule::extents::Known;
@@ -139,7 +140,7 @@ pub(crate) fn read_lists<V: Value>(
         // A file that several tensors have is read once.
         let before = files[..at].iter().position(|&(_, before)| before == file);
         let read = match before {
-            Some(before) => lists[before].clone(),
+            Some(before) => lists[before].share(),
             None => InputArgs::of_file(file).read::<V>(screen)?,
         };
         if read.tensor.order() != access.indices.len() {
@@ -155,6 +156,7 @@ pub(crate) fn read_lists<V: Value>(
     let tidy = |(&(access, _), list): (&(&Access, &Path), Input<V>)| {
         let Input { tensor, report, blake3, hash_seconds, read_seconds } = list;
         let tensor = extend(tensor, &access.tensor, known, &report)?;
+        memory::sort_of(&tensor)?;
         let mut list = Input { tensor, report, blake3, hash_seconds, read_seconds };
         list.tidy(Duplicates::default(), screen)?;
         Ok(list)
