@@ -85,6 +85,7 @@ fn machine() -> Machine {
         stream_line: 1.6e-9,
         flop_pair: 0.02e-9,
         scalar_pair: 0.1e-9,
+        gathered_sum: None,
         lane_sum: 0.0,
         scatter_line: 10.0e-9,
         loop_overhead: 1.4e-9,

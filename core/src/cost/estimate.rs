@@ -11,6 +11,7 @@ use crate::cost::buffers::add_buffers;
 use crate::cost::caches::{LINE_BYTES, Shares};
 use crate::cost::levels::add_levels;
 use crate::cost::predicted::Cost;
+use crate::einsum::IndexSet;
 use crate::nest::set_of;
 use crate::path::Source;
 use crate::schedule::{

@@ -216,7 +216,12 @@ impl Compiler {
         let (c, so) = (scratch.path().join("kernel.c"), scratch.path().join("k.so"));
         std::fs::write(&c, source).map_err(NotMade::Folder)?;
         let mut command = Command::new(&self.found.path);
-        command.args(&self.found.arguments).args(effort(source)).args(FLAGS).arg("-o").args([&so, &c]);
+        command
+            .args(&self.found.arguments)
+            .args(effort(source))
+            .args(FLAGS)
+            .arg("-o")
+            .args([&so, &c]);
         let output = process::run(&mut command, self.limit).map_err(|e| {
             self.hangs.fetch_or(e.kind() == ErrorKind::TimedOut, Ordering::Relaxed);
             NotMade::Compiler(format!("cannot compile a kernel: {e}"))
