@@ -299,14 +299,15 @@ fn in_steps<V: Value, E: Evaluator<V>>(
     }
     loop {
         let bytes = planning_bytes(&product.expr, &product.tensors);
-        let (known, step) = evaluator.large_step(LargeStep::Count, bytes, || -> Result<_, CoreError> {
-            let known = known(&product, wanted, stored)?;
-            let step = match wanted.steps {
-                Steps::Fastest => first_step(&known),
-                Steps::One => None,
-            };
-            Ok((known, step))
-        })??;
+        let (known, step) =
+            evaluator.large_step(LargeStep::Count, bytes, || -> Result<_, CoreError> {
+                let known = known(&product, wanted, stored)?;
+                let step = match wanted.steps {
+                    Steps::Fastest => first_step(&known),
+                    Steps::One => None,
+                };
+                Ok((known, step))
+            })??;
         let Some(step) = step else {
             return evaluator.product(&known, product.tensors, stored);
         };

@@ -241,11 +241,7 @@ fn count_non_zeros<V: Value>(array: &DenseTensor<V>) -> usize {
 }
 
 /// Returns the coordinates of the `len` elements that are not zero, by mode.
-fn columns<V: Value, T>(
-    array: &DenseTensor<V>,
-    len: usize,
-    of: impl Fn(usize) -> T,
-) -> Vec<Ints>
+fn columns<V: Value, T>(array: &DenseTensor<V>, len: usize, of: impl Fn(usize) -> T) -> Vec<Ints>
 where
     Ints: From<Vec<T>>,
 {
