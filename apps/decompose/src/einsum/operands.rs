@@ -7,8 +7,8 @@ use decompose_common::memory;
 use decompose_common::progress::Screen;
 use decompose_core::compute::Tensor;
 use decompose_core::einsum::Access;
-use decompose_formats::io::Base;
 use decompose_formats::Value;
+use decompose_formats::io::Base;
 
 use crate::einsum::args::OperandArgs;
 use crate::einsum::dense::{self, FileKind};
