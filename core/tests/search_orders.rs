@@ -59,6 +59,19 @@ fn orders_are_permutations_and_differ() {
 }
 
 #[test]
+fn many_operands_leave_room_for_few_orders() {
+    let few = pose("mttkrp:5:1", &[5, 6, 7, 8, 9], 1000);
+    assert_eq!(storages(&few).len(), 240);
+    let mut many = few.clone();
+    let factor = many.expr.inputs[1].clone();
+    many.expr.inputs.extend(std::iter::repeat_n(factor, 60));
+    let found = storages(&many);
+    assert!((10..=22).contains(&found.len()), "{}", found.len());
+    let distinct: HashSet<&Storage> = found.iter().collect();
+    assert_eq!(distinct.len(), found.len());
+}
+
+#[test]
 fn the_root_is_the_mode_whose_rows_are_written_if_they_are_many() {
     for mode in 1..=3 {
         let mut extents = [1_000; 3];

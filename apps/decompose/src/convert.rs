@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use decompose_common::CommonError;
 use decompose_common::memory::{left, note};
 use decompose_common::progress::{Screen, Verbosity};
 use decompose_core::kernels::MAX_ORDER;
@@ -210,7 +211,7 @@ fn write_table(
     Ok(seconds)
 }
 
-/// Refuses, before any work, an output whose name tells no format or that is to stay.
+/// Refuses, before any work, an output whose name tells no format, that is to stay, or whose folder cannot be written.
 pub(crate) fn check_output(out: &Path, overwrite: Overwrite) -> Result<(), Failure> {
     Format::of_path(out)?;
     let folder = out.parent().filter(|folder| !folder.as_os_str().is_empty());
@@ -223,7 +224,12 @@ pub(crate) fn check_output(out: &Path, overwrite: Overwrite) -> Result<(), Failu
         let why = format!("cannot write {}: it is a folder", out.display());
         return Err(Failure::input(why).help("add the name of a file"));
     }
-    check_absent(out, overwrite)
+    check_absent(out, overwrite)?;
+    match io::temporary(folder.unwrap_or(Path::new("")), "") {
+        Ok(_) => Ok(()),
+        // Of the error only what the system said: its name is the temporary one.
+        Err(error) => Err(CommonError::io("write", out, error.kind().into()).into()),
+    }
 }
 
 /// Refuses, before any work, an output that is to stay.

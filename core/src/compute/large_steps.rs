@@ -11,7 +11,7 @@ use std::fmt;
 use decompose_formats::Value;
 
 use crate::compute::Evaluator;
-use crate::compute::tensor::{Tensor, dense_diagonal};
+use crate::compute::tensor::{Elements, Tensor, dense_diagonal};
 use crate::einsum::{Access, Function};
 use crate::error::CoreError;
 
@@ -133,14 +133,17 @@ pub(super) fn sum<V: Value, E: Evaluator<V>>(
     }
 }
 
-/// Applies `function` to each element of `tensor`; if it `is_list` by what it is, to those that are not zero.
+/// Applies `function` to some elements of `tensor`.
 pub(super) fn mapped<V: Value, E: Evaluator<V>>(
     tensor: Tensor<V>,
     function: Function,
-    is_list: bool,
+    elements: Elements,
     evaluator: &mut E,
 ) -> Result<Tensor<V>, E::Error> {
-    let bytes = tensor.bytes_to_map(function, is_list);
-    let map = || if is_list { tensor.map_non_zeros(function) } else { tensor.map(function) };
+    let bytes = tensor.bytes_to_map(function, elements);
+    let map = || match elements {
+        Elements::All => tensor.map(function),
+        Elements::NonZeros => tensor.map_non_zeros(function),
+    };
     Ok(evaluator.large_step(LargeStep::Function, bytes, map)??)
 }

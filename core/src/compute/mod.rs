@@ -27,6 +27,7 @@ use crate::schedule::{JoinCounts, Pattern};
 
 pub use dense::{contract_dense, dense_bytes};
 use product::{plan_product, run_product};
+use tensor::Elements;
 
 pub use large_steps::LargeStep;
 pub use product::{Operands, product, run};
@@ -239,7 +240,10 @@ pub fn assign<V: Value, E: Evaluator<V>>(
     }
     let sum = sum.ok_or_else(|| CoreError::Internal("a sum of nothing".into()))?;
     match assignment.function {
-        Some(function) => large_steps::mapped(sum, function, is_list, evaluator),
+        Some(function) => {
+            let elements = if is_list { Elements::NonZeros } else { Elements::All };
+            large_steps::mapped(sum, function, elements, evaluator)
+        }
         None => Ok(sum),
     }
 }

@@ -17,6 +17,15 @@ pub enum Tensor<V: Value> {
     Sparse(Coo<V>),
 }
 
+/// The elements on which a function acts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Elements {
+    /// All: see [`Tensor::map`].
+    All,
+    /// Those that are not zero: see [`Tensor::map_non_zeros`].
+    NonZeros,
+}
+
 impl<V: Value> Tensor<V> {
     /// Returns the extent of each mode.
     pub fn extents(&self) -> Vec<u64> {
@@ -150,9 +159,9 @@ impl<V: Value> Tensor<V> {
         }
     }
 
-    /// Returns the bytes that [`Tensor::map`] takes beside the tensor, or if it `is_list` by what it is
-    /// [`Tensor::map_non_zeros`].
-    pub(super) fn bytes_to_map(&self, function: Function, is_list: bool) -> u64 {
+    /// Returns the bytes that a function of some elements takes beside the tensor.
+    pub(super) fn bytes_to_map(&self, function: Function, elements: Elements) -> u64 {
+        let is_list = elements == Elements::NonZeros;
         // The numbers of a row in double precision, and where they stand.
         let row = 3 * size_of::<f64>() as u64 * self.extents().last().copied().unwrap_or(1);
         match self {

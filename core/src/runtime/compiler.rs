@@ -28,9 +28,10 @@ const ALL_EFFORT: &[&str] = &["-O3"];
 /// What fuses products and sums, and takes a time in proportion to the source.
 const LESS_EFFORT: &[&str] = &["-O1", "-fexpensive-optimizations"];
 
-/// Bytes of a source from which on the compiler makes less effort.  Kernels of some twenty factors whose terms have rows
-/// of their own are that long.  The analysis of their memory takes the square of the length: seconds at 100 kB.
-const LONG: usize = 80 << 10;
+/// Bytes of a source from which on the compiler makes less effort.  Kernels of a dozen factors whose terms have rows of
+/// their own are that long; those of solvers are not.  The analysis of memory takes the square of the length: seconds at
+/// 100 kB.
+const LONG: usize = 48 << 10;
 
 /// Bytes that a folder must have room for, or a compiler that fails may have failed for want of it.
 const ROOM: usize = 1 << 16;
@@ -279,7 +280,13 @@ fn features() -> &'static str {
 mod tests {
     use std::path::PathBuf;
 
-    use super::command_of;
+    use super::{ALL_EFFORT, LESS_EFFORT, LONG, command_of, effort};
+
+    #[test]
+    fn long_sources_are_compiled_with_less_effort() {
+        let [short, long] = [LONG - 1, LONG].map(|len| effort(&"x".repeat(len)));
+        assert_eq!((short, long), (ALL_EFFORT, LESS_EFFORT));
+    }
 
     #[test]
     fn a_compiler_may_be_given_with_arguments_or_behind_another_program() {

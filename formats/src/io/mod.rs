@@ -71,9 +71,14 @@ pub use crate::io::source::Format;
 pub use crate::io::source::Source;
 pub use crate::io::temporary::is_temporary;
 pub use crate::io::temporary::temporary;
+pub use crate::io::write::Aside;
 pub use crate::io::write::Overwrite;
 pub use crate::io::write::WriteOptions;
+pub use crate::io::write::check_list;
+pub use crate::io::write::is_matrix_market;
+pub use crate::io::write::place_all;
 pub use crate::io::write::write;
+pub use crate::io::write::write_aside;
 pub use claimed_sizes::meets_refusal;
 
 /// The name of in-memory input in reports and errors.

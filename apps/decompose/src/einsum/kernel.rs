@@ -16,7 +16,7 @@ use decompose_formats::stats::grouped;
 use decompose_formats::{Coo, DenseTensor, Matrix, Value};
 
 use crate::einsum::args::EinsumArgs;
-use crate::einsum::memory::{EinsumForecast, REMEDY};
+use crate::einsum::memory::{EinsumForecast, REMEDY_STEP};
 use crate::failure::Failure;
 use crate::run::memory::{cut_tree_of, tree_of};
 use crate::schedule::choose::{Chooser, Pick, Selection};
@@ -50,7 +50,7 @@ impl<V: Value> Evaluator<V> for Kernels<'_, V> {
             return self.tensors.remove(name).ok_or_else(missing);
         }
         let tensor = self.tensors.get_mut(name).ok_or_else(missing)?;
-        memory::foresee(tensor.bytes_to_share(), || format!("a copy of {name}"), REMEDY)?;
+        memory::foresee(tensor.bytes_to_share(), || format!("a copy of {name}"), REMEDY_STEP)?;
         Ok(tensor.share())
     }
 
@@ -64,7 +64,7 @@ impl<V: Value> Evaluator<V> for Kernels<'_, V> {
         bytes: u64,
         work: impl FnOnce() -> T,
     ) -> Result<T, Failure> {
-        memory::foresee(bytes, || format!("{step} in {}", self.computing), REMEDY)?;
+        memory::foresee(bytes, || format!("{step} in {}", self.computing), REMEDY_STEP)?;
         Ok(self.screen.phase(step.verb(), work).0)
     }
 

@@ -29,10 +29,14 @@ pub(crate) struct EinsumForecast {
 }
 
 /// What to do about a run that does not fit.
-pub(crate) const REMEDY: &str = "use --precision f32 or fewer --threads";
+const REMEDY: &str = "use --precision f32 or fewer --threads";
+
+/// What to do about a step that is no kernel and does not fit.
+pub(crate) const REMEDY_STEP: &str = "use --precision f32";
 
 /// What to do about a result that does not fit as an array, where few of its elements may be other than zero.
-const REMEDY_LIST: &str = "write a list of non-zeros (--out to .tns, .mtx, .ttx or .dtb)";
+pub(crate) const REMEDY_LIST: &str =
+    "write a list of non-zeros (--out to .tns, .mtx, .ttx or .dtb)";
 
 impl EinsumForecast {
     /// Predicts the run of `pick` with `threads` threads; the building of its trees takes `tree` bytes beside what is held,

@@ -20,7 +20,7 @@ use crate::cli::Done;
 use crate::einsum::kernel::Kernels;
 use crate::einsum::operands::Files;
 use crate::einsum::program::Program;
-use crate::einsum::write::Outputs;
+use crate::einsum::write::{Outputs, Written};
 use crate::failure::Failure;
 use crate::run::args::Precision;
 use crate::run::memory::tell_peak;
@@ -97,6 +97,7 @@ fn run_in<V: Value + WritableElement>(args: &EinsumArgs, threads: usize) -> Resu
     }
     let tensors = files.read::<V>(known, &mut screen)?;
     let base = tensors.base;
+    outputs.check_arrays(&program, &tensors.by_name)?;
     let mut kernels = Kernels {
         args,
         threads,
@@ -107,15 +108,16 @@ fn run_in<V: Value + WritableElement>(args: &EinsumArgs, threads: usize) -> Resu
         computing: String::new(),
         written: Vec::new(),
     };
-    let mut stored = StoredTrees::default();
+    let (mut stored, mut written) = (StoredTrees::default(), Written::default());
     for assignment in &program.assignments {
         let result = compute(assignment, &outputs, &mut stored, &mut kernels)?;
         let name = &assignment.output.tensor;
         warn_of_odd_values(assignment, &result, kernels.screen);
         tell_number(assignment, &result)?;
-        outputs.write(name, &result, base, kernels.screen)?;
+        outputs.write((name, &result), base, &mut written, kernels.screen)?;
         kernels.keep(name, result);
     }
+    written.place(kernels.screen)?;
     tell_peak(&screen);
     Ok(Done::Complete)
 }

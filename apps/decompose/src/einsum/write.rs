@@ -1,29 +1,53 @@
 //! The results, to files.
 
-use std::io;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use decompose_common::files;
 use decompose_common::memory;
 use decompose_common::progress::Screen;
 use decompose_core::compute::Tensor;
 use decompose_core::contract::ResultForm;
-use decompose_core::einsum::Assignment;
+use decompose_core::einsum::{Access, Assignment, Extents};
 use decompose_core::schedule::has_pattern_of;
-use decompose_formats::io::{Base, Format, Overwrite, write as write_list};
+use decompose_formats::io::{
+    Aside, Base, Format, Overwrite, check_list, is_matrix_market, place_all, write_aside,
+};
 use decompose_formats::{DenseTensor, FormatError, Value};
 use ndarray_npy::{WritableElement, WriteNpyExt};
 
 use crate::convert::check_output;
 use crate::einsum::args::{OutputArgs, OutputFile};
+use crate::einsum::memory::{REMEDY_LIST, REMEDY_STEP};
 use crate::einsum::operands::Files;
 use crate::einsum::program::Program;
 use crate::failure::Failure;
+
+/// Bytes gathered before they go to the system.
+const BUFFER: usize = 1 << 20;
 
 /// The results that are written, each with its file.
 pub(crate) struct Outputs<'a> {
     files: Vec<(&'a str, &'a Path)>,
     args: &'a OutputArgs,
+}
+
+/// Files that are whole, and take their places when all results are computed.
+#[derive(Default)]
+pub(crate) struct Written {
+    files: Vec<Aside>,
+    /// What is said of each.
+    told: Vec<String>,
+}
+
+impl Written {
+    /// Gives all files their names, or none of them.
+    pub(crate) fn place(self, screen: &Screen) -> Result<(), Failure> {
+        place_all(self.files)?;
+        self.told.iter().for_each(|line| screen.line(line));
+        Ok(())
+    }
 }
 
 impl<'a> Outputs<'a> {
@@ -80,19 +104,49 @@ impl<'a> Outputs<'a> {
         Some(if array { ResultForm::Dense } else { ResultForm::Sparse })
     }
 
-    /// Writes the result `name`, if it has a file; indices of a list count as `base` says.
+    /// Refuses, before any work, results that memory does not hold as the arrays that their files are; `tensors` are the
+    /// operands.
+    pub(crate) fn check_arrays<V: Value>(
+        &self,
+        program: &Program,
+        tensors: &BTreeMap<String, Tensor<V>>,
+    ) -> Result<(), Failure> {
+        let mut shapes: BTreeMap<&str, Vec<u64>> =
+            tensors.iter().map(|(name, tensor)| (name.as_str(), tensor.extents())).collect();
+        for assignment in &program.assignments {
+            let mut extents = Extents::default();
+            for access in assignment.inputs() {
+                let shape = shapes.get(access.tensor.as_str()).into_iter().flatten();
+                access.indices.iter().zip(shape).for_each(|(&index, &extent)| {
+                    extents.set(index, extent);
+                });
+            }
+            let Access { tensor, indices } = &assignment.output;
+            let shape: Vec<u64> = indices.iter().map(|&index| extents.of(index)).collect();
+            if self.form(tensor) == Some(ResultForm::Dense) {
+                let bytes = V::BYTES as u64;
+                let cells = shape.iter().fold(bytes, |n, &extent| n.saturating_mul(extent));
+                let what = || format!("{} as an array", assignment.named(&assignment.output));
+                memory::foresee(cells, what, REMEDY_LIST)?;
+            }
+            shapes.insert(tensor, shape);
+        }
+        Ok(())
+    }
+
+    /// Writes the result `name`, if it has a file, beside its place; indices of a list count as `base` says.
     pub(crate) fn write<V: Value + WritableElement>(
         &self,
-        name: &str,
-        result: &Tensor<V>,
+        (name, result): (&str, &Tensor<V>),
         base: Option<Base>,
+        written: &mut Written,
         screen: &mut Screen,
     ) -> Result<(), Failure> {
         for (_, file) in self.files.iter().filter(|(own, _)| *own == name) {
             let writing = || write(result, file, self.args, base);
-            let (written, seconds) = screen.phase("write", writing);
-            written?;
-            screen.line(format!("write    {}; {seconds:.2} s", file.display()));
+            let (aside, seconds) = screen.phase("write", writing);
+            written.files.push(aside?);
+            written.told.push(format!("write    {}; {seconds:.2} s", file.display()));
         }
         Ok(())
     }
@@ -119,11 +173,12 @@ fn check(
         (false, _) if scalar => {
             refuse(format!("{output} is a single number"), "write it to .npy, or leave out --out")
         }
-        (false, _) if is_mtx(out) && modes != 2 => refuse(
+        (false, _) if is_matrix_market(out) && modes != 2 => refuse(
             format!("{output} is no matrix, but {file} is a Matrix Market file"),
             "write it to .ttx, .tns or .dtb",
         ),
-        _ => Ok(()),
+        (false, _) => Ok(check_list(modes, out, &args.list.options(out, None, overwrite(args)))?),
+        (true, None) => Ok(()),
     }
 }
 
@@ -140,24 +195,23 @@ fn pattern(assignment: &Assignment, operands: &Files<'_>) -> Option<String> {
     Some(assignment.named(&summand.inputs[*own]))
 }
 
-/// Writes a result to `out`.
+/// Writes a result beside `out`.
 fn write<V: Value + WritableElement>(
     result: &Tensor<V>,
     out: &Path,
     args: &OutputArgs,
     base: Option<Base>,
-) -> Result<(), Failure> {
+) -> Result<Aside, Failure> {
     if is_npy(out)? {
         let bytes = if result.is_sparse() { result.bytes_to_fill() } else { 0 };
-        let what = || format!("the result as an array, {}", out.display());
-        memory::foresee(bytes, what, "write it to .tns, .mtx, .ttx or .dtb")?;
-        return write_array(&result.to_dense(), out);
+        memory::foresee(bytes, || format!("the array {}", out.display()), REMEDY_LIST)?;
+        return write_array(&result.to_dense(), out, overwrite(args));
     }
-    let what = || format!("the list of the non-zeros, {}", out.display());
-    memory::foresee(result.bytes_to_list(), what, "write it to .npy")?;
+    let what = || format!("the list of non-zeros {}", out.display());
+    memory::foresee(result.bytes_to_list(), what, REMEDY_STEP)?;
     let list = result.non_zeros()?;
     let options = args.list.options(out, base, overwrite(args));
-    match write_list(&list, out, &options) {
+    match write_aside(&list, out, &options) {
         Err(FormatError::NoEntries(file)) => {
             let why = format!("the result is zero everywhere, and {file} cannot be empty");
             Err(Failure::input(why).help("write it to .tns, .mtx or .ttx"))
@@ -169,9 +223,15 @@ fn write<V: Value + WritableElement>(
 fn write_array<V: Value + WritableElement>(
     array: &DenseTensor<V>,
     out: &Path,
-) -> Result<(), Failure> {
-    let npy = |file: &mut io::BufWriter<_>| array.write_npy(file).map_err(io::Error::other);
-    Ok(files::replace(out, npy)?)
+    overwrite: Overwrite,
+) -> Result<Aside, Failure> {
+    let npy = |file: &mut File| {
+        let mut file = BufWriter::with_capacity(BUFFER, file);
+        array.write_npy(&mut file).map_err(io::Error::other)?;
+        file.flush()?;
+        file.get_ref().sync_all()
+    };
+    Ok(Aside::new(out, overwrite, npy)?)
 }
 
 /// Tells whether two paths name one file, which need not exist.
@@ -190,8 +250,4 @@ fn overwrite(args: &OutputArgs) -> Overwrite {
 
 fn is_npy(out: &Path) -> Result<bool, Failure> {
     Ok(Format::of_path(out)?.0 == Format::Npy)
-}
-
-fn is_mtx(out: &Path) -> bool {
-    out.to_string_lossy().to_ascii_lowercase().contains(".mtx")
 }

@@ -128,6 +128,40 @@ fn the_cache_keeps_its_size_and_is_cleared_on_request() {
 }
 
 #[test]
+fn a_cache_that_cannot_be_written_is_told_once() {
+    if compiler_is_missing() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("X.tns"), "1 1 2\n1 2 3\n2 2 5\n").unwrap();
+    fs::write(folder.path().join("file"), "").unwrap();
+    let temporary = folder.path().join("tmp");
+    fs::create_dir(&temporary).unwrap();
+    let run = |cache: &Path, options: &[&str]| {
+        let mut command = Command::cargo_bin("decompose").unwrap();
+        command.current_dir(folder.path()).env("DECOMPOSE_CACHE", cache);
+        command.env("TMPDIR", &temporary).args(["einsum", "y(j)=X(i,j)*X(i,k)+X(j,k)"]);
+        command.args(["--tensor", "X=X.tns", "--out", "y.npy", "--overwrite"]).args(options);
+        let said = command.assert().success().get_output().stderr.clone();
+        assert_eq!(fs::read_dir(&temporary).unwrap().count(), 0, "nothing is left");
+        String::from_utf8(said).unwrap()
+    };
+    // A folder that cannot be made, and one that nobody can write to.
+    for cache in [folder.path().join("file/cache"), "/proc/self/fd".into()] {
+        let said = run(&cache, &[]);
+        let warnings = said.matches("warning: compiled kernels are not kept").count();
+        assert_eq!(warnings, 1, "{said}");
+        assert!(said.contains(&cache.display().to_string()), "{said}");
+        assert!(said.contains("with DECOMPOSE_CACHE"), "{said}");
+        assert!(!said.contains("interpreter"), "{said}");
+        let said = run(&cache, &["--no-codegen"]);
+        assert!(!said.contains("are not kept"), "no kernel was compiled: {said}");
+    }
+    let said = run(&folder.path().join("cache"), &[]);
+    assert!(!said.contains("are not kept"), "{said}");
+}
+
+#[test]
 fn a_compiler_may_come_with_arguments() {
     if compiler_is_missing() {
         return;

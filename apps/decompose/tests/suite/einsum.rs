@@ -433,6 +433,72 @@ fn a_program_is_computed_line_by_line() {
     }
 }
 
+#[test]
+fn a_program_leaves_all_files_as_they_were_if_one_result_cannot_be_written() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("X.tns"), "1 1 2\n3 4 1\n").unwrap();
+    fs::write(dir.path().join("E.tns"), "1 2 2\n3 3 1\n").unwrap();
+    fs::write(dir.path().join("p.txt"), "Y(i,j)=2*X(i,j)\nZ(i,j)=X(i,j)*E(i,j)\n").unwrap();
+    fs::write(dir.path().join("Y.tns"), "old").unwrap();
+    let before = names(dir.path());
+    let run = |outs: &str, code: i32| {
+        let words = format!("--program p.txt --tensor X=X.tns --tensor E=E.tns --overwrite {outs}");
+        let mut command = decompose(dir.path());
+        command.arg("einsum").args(words.split_whitespace());
+        let output = command.assert().code(code).get_output().clone();
+        String::from_utf8(output.stderr).unwrap()
+    };
+    // That all elements are zero shows in the end.
+    let said = run("--out Y=Y.tns --out Z=Z.dtb", 2);
+    assert!(said.contains("zero everywhere") && !said.contains("\nwrite "), "{said}");
+    assert_eq!(fs::read_to_string(dir.path().join("Y.tns")).unwrap(), "old");
+    assert_eq!(names(dir.path()), before);
+    // What shows before is told before anything is read.
+    for (outs, expected) in [
+        ("--out Y=Y.tns --out Z=/proc/self/Z.tns", "cannot write /proc/self/Z.tns"),
+        ("--out Y=Y.tns --out Z=Z.mtx --out-base 0", "indices count from 1"),
+        ("--out Y=Y.tns --out Z=none/Z.tns", "there is no folder none"),
+    ] {
+        let said = run(outs, 2);
+        assert!(said.contains(expected) && !said.contains("read "), "{outs}: {said}");
+        assert_eq!(names(dir.path()), before);
+    }
+    let said = run("--out Y=Y.tns --out Z=Z.tns", 0);
+    assert_eq!(said.matches("\nwrite ").count(), 2, "{said}");
+    assert!(dir.path().join("Z.tns").exists());
+    // The name of a folder tells nothing of the file.
+    fs::create_dir(dir.path().join("a.mtx")).unwrap();
+    let cube = "C(i,j,k)=X(i,j)*E(j,k) --tensor X=X.tns --tensor E=E.tns --extents j=4";
+    fs::write(dir.path().join("E.tns"), "1 2 2\n4 3 1\n").unwrap();
+    einsum(dir.path(), &format!("{cube} --out a.mtx/C.ttx"));
+}
+
+#[test]
+fn products_of_many_factors_are_bounded() {
+    let dir = tempfile::tempdir().unwrap();
+    let x = sparse(dir.path(), "X.tns", &[4, 5, 3]);
+    let mut operands = vec![x];
+    let mut expr = "Y(i,r)=X(i,j,k)".to_owned();
+    let mut files = String::from("--tensor X=X.tns");
+    for factor in 0..64 {
+        let (index, extent) = [("i", 4), ("j", 5), ("k", 3)][factor % 3];
+        let file = format!("F{factor}.npy");
+        let shape: &[usize] = if factor % 2 == 0 { &[extent, 2] } else { &[extent] };
+        let own = dense(dir.path(), &file, shape).mapv(|value| 1.0 + value / 8.0);
+        write_npy(dir.path().join(&file), &own).unwrap();
+        operands.push(own);
+        let rank = if factor % 2 == 0 { ",r" } else { "" };
+        write!(expr, "*F{factor}({index}{rank})").unwrap();
+        write!(files, " --tensor F{factor}={file}").unwrap();
+    }
+    let want = oracle::evaluate(&expr.parse().unwrap(), &operands);
+    einsum(dir.path(), &format!("{expr} {files} --out Y.npy"));
+    let have: ArrayD<f64> = read_npy(dir.path().join("Y.npy")).unwrap();
+    for (have, want) in have.iter().zip(&want) {
+        assert!((have - want).abs() <= 1e-12 * want.abs().max(1.0), "{have} for {want}");
+    }
+}
+
 /// Files for the refusals: X of 4 x 5, matching and other arrays.
 fn operands(folder: &Path) {
     sparse(folder, "X.tns", &[4, 5]);

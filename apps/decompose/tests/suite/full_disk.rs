@@ -98,6 +98,24 @@ fn the_exit_code_is_the_same_wherever_the_disk_is_full() {
 }
 
 #[test]
+fn results_of_a_program_are_written_together_or_not_at_all() {
+    let dir = tempfile::tempdir().unwrap();
+    let lines = (1..=2000).map(|row| format!("{row} 1 {row}\n"));
+    fs::write(dir.path().join("X.tns"), lines.collect::<String>()).unwrap();
+    fs::write(dir.path().join("p.txt"), "s(j)=X(i,j)\nY(i,j)=2*X(i,j)\n").unwrap();
+    fs::write(dir.path().join("s.npy"), "old").unwrap();
+    let words = "einsum --program p.txt --tensor X=X.tns --no-codegen --out s=s.npy --out Y.tns --overwrite";
+    let output = limited(dir.path(), 4, words);
+    assert_eq!(output.status.code(), WRITING, "{}", said(&output));
+    assert_eq!(fs::read_to_string(dir.path().join("s.npy")).unwrap(), "old");
+    assert!(!dir.path().join("Y.tns").exists());
+    let names = fs::read_dir(dir.path()).unwrap().filter_map(|entry| entry.ok());
+    assert!(
+        names.map(|entry| entry.file_name()).all(|name| !name.to_string_lossy().ends_with(".part"))
+    );
+}
+
+#[test]
 fn what_is_computed_outlives_a_reader_that_is_full() {
     let dir = tempfile::tempdir().unwrap();
     let Ok(full) = File::options().write(true).open("/dev/full") else { return };

@@ -51,6 +51,35 @@ const OTHER_RUNS: &[&str] = &[
     "einsum Y(i,k)=M(i,j)*C(j,k) --tensor M=m.tns --tensor C=C.npy --schedule pieces.txt -o H.npy",
 ];
 
+/// Expressions of which something else than a kernel takes the most memory.
+const WITHOUT_KERNELS: &[&str] = &[
+    "einsum Z(i,j)=L(i,j)+2*N(i,j) --tensor L=l.dtb --tensor N=n.dtb -o sum.dtb",
+    "einsum Z(i,j)=L(i,j)-0.5*L(i,j) --tensor L=l.dtb -o twice.dtb",
+    "einsum Z(i,j)=L(i,j)+L(j,i) --tensor L=l.dtb -o symmetric.tns",
+    "einsum Z(j,i)=L(i,j) --tensor L=l.dtb -o permuted.dtb",
+    "einsum Z(i,j)=relu(D(i,j,i)+L(i,j)) --tensor D=d.tns --tensor L=l.dtb -o diagonal.dtb",
+    "einsum Z(i,j)=exp(L(i,j)) --tensor L=l.dtb -o exp.dtb",
+    "einsum Z(j,i)=A(i,j)+A(j,i) --tensor A=square.npy -o dense.npy",
+    "einsum Z(j,i)=A(i,j) --tensor A=square.npy -o listed.dtb",
+    "einsum Z(i,j)=S(i,j)+S(j,i) --tensor S=s.dtb -o filled.npy",
+];
+
+/// The tensors of these.
+const LISTS: &[&str] = &[
+    "--dims 3000,3000 --nnz 1000000 -o l.dtb",
+    "--dims 3000,3000 --nnz 1000000 --seed 2 -o n.dtb",
+    "--dims 3000,3000 --nnz 300000 --seed 3 -o s.dtb",
+    "--dims 3000,3000,3000 --nnz 1000000 --seed 4 -o d.tns",
+];
+
+/// Makes what [`WITHOUT_KERNELS`] read.
+fn folder_of_lists() -> TempDir {
+    let dir = folder(LISTS);
+    let square = ndarray::Array2::<f64>::ones((2000, 2000));
+    ndarray_npy::write_npy(dir.path().join("square.npy"), &square).unwrap();
+    dir
+}
+
 /// The tensors of the long runs; large enough that lists, trees and matrices count beside the program.
 const LARGE_TENSORS: &[&str] = &[
     "--dims 700,600,500 --nnz 400000 -o a.tns",
@@ -230,6 +259,44 @@ fn forecasts_of_all_methods_are_within_a_tenth_of_the_peak() {
     let wrong: Vec<String> =
         fits.chain(others).chain(off(dir.path(), bench, &[], &WITHIN)).collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn what_is_no_kernel_is_foreseen_too() {
+    let dir = folder_of_lists();
+    let options = ["--no-codegen", "-t", "2"];
+    let wrong = WITHOUT_KERNELS.iter().filter_map(|line| off(dir.path(), line, &options, &WITHIN));
+    let wrong: Vec<String> = wrong.collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn what_is_no_kernel_keeps_the_limit() {
+    let dir = folder_of_lists();
+    for line in WITHOUT_KERNELS {
+        let options = ["--no-codegen", "-t", "2", "--overwrite"];
+        let free = run(dir.path(), line, &options);
+        let Some((peak, _)) = peak_and_forecast(&printed(&free)) else { return };
+        let file = dir.path().join(line.split(" -o ").nth(1).unwrap());
+        std::fs::remove_file(&file).unwrap();
+        for share in [0.7, 0.95] {
+            let limit = format!("{:.0}", peak * share * f64::from(1 << 20));
+            let limited =
+                run(dir.path(), line, &[&options[..], &["--max-memory", &limit]].concat());
+            let text = printed(&limited);
+            // Steps that were foreseen within the limit may find a way of less memory.
+            if limited.status.success() {
+                let (taken, _) = peak_and_forecast(&text).unwrap();
+                assert!(taken <= 1.05 * share * peak, "{line}: {taken} of {}", share * peak);
+                std::fs::remove_file(&file).unwrap();
+                continue;
+            }
+            assert_eq!(limited.status.code(), Some(2), "{line}: {text}");
+            assert!(text.contains("may be used (as asked for)"), "{line}: {text}");
+            assert!(text.contains("help: "), "{line}: {text}");
+            assert!(!file.exists(), "{line}: {text}");
+        }
+    }
 }
 
 #[test]

@@ -2,8 +2,10 @@
 //!
 //! A reader, or a crash, never meets half a file, and nothing is replaced unless asked.
 
+mod aside;
 mod text;
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
 use std::io::BufWriter;
@@ -17,8 +19,9 @@ use crate::io::options::Base;
 use crate::io::report::Dialect;
 use crate::io::source::Compression;
 use crate::io::source::Format;
-use crate::io::temporary::temporary;
 use crate::value::Value;
+
+pub use crate::io::write::aside::{Aside, place_all};
 
 /// What happens to a file that is there already.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -41,6 +44,16 @@ pub struct WriteOptions {
     pub base: Base,
 }
 
+impl WriteOptions {
+    /// Returns the header of a text file of `format`.
+    fn dialect_of(&self, format: Format) -> Dialect {
+        match format {
+            Format::Mtx => Dialect::MatrixMarket,
+            _ => self.dialect,
+        }
+    }
+}
+
 impl Default for WriteOptions {
     /// Plain text whose indices count from 1; nothing is replaced.
     fn default() -> WriteOptions {
@@ -60,37 +73,73 @@ const BUFFER: usize = 1 << 20;
 ///
 /// # Errors
 ///
-/// [`FormatError::Exists`] if the file exists and is not to be replaced,
-/// [`FormatError::UnknownFormat`], [`FormatError::Unsupported`] for `.npy` and for `.mtx` with
-/// an order other than 2 or a header that cannot tell the base, [`FormatError::NoEntries`] for a
-/// `.dtb` file of none, and [`FormatError::Io`].
+/// As [`write_aside`] and [`Aside::place`].
 pub fn write<V: Value>(
     coo: &Coo<V>,
     path: &Path,
     options: &WriteOptions,
 ) -> Result<(), FormatError> {
+    write_aside(coo, path, options)?.place()
+}
+
+/// As [`write()`], but for the last step: the file is whole, and not yet under its name.
+///
+/// # Errors
+///
+/// As [`check_list`], [`FormatError::Exists`] if the file exists and is not to be replaced, [`FormatError::NoEntries`]
+/// for a `.dtb` file of none, and [`FormatError::Io`].
+pub fn write_aside<V: Value>(
+    coo: &Coo<V>,
+    path: &Path,
+    options: &WriteOptions,
+) -> Result<Aside, FormatError> {
+    check_list(coo.order(), path, options)?;
     let (format, compression) = Format::of_path(path)?;
-    let name = path.display().to_string();
-    check(coo, path, format)?;
     if coo.nnz() == 0 && !format.is_text() {
-        return Err(FormatError::NoEntries(name));
+        return Err(FormatError::NoEntries(path.display().to_string()));
     }
     if options.overwrite == Overwrite::Refuse && path.exists() {
         return Err(FormatError::Exists(path.to_owned()));
     }
-    let dialect = match format {
-        Format::Mtx => Dialect::MatrixMarket,
-        _ => options.dialect,
+    Aside::new(path, options.overwrite, |file| {
+        compressed(BufWriter::with_capacity(BUFFER, file), compression, |out| match format {
+            Format::Dtb => dtb::write(coo, out),
+            _ => text::write(coo, options.dialect_of(format), options.base, out),
+        })
+    })
+}
+
+/// Refuses a list of `order` modes that `path` cannot hold by its name or `options`, whatever its entries are.
+///
+/// # Errors
+///
+/// [`FormatError::UnknownFormat`], and [`FormatError::Unsupported`] for `.npy` and for `.mtx` with an order other than 2
+/// or a header that cannot tell the base.
+pub fn check_list(order: usize, path: &Path, options: &WriteOptions) -> Result<(), FormatError> {
+    let (format, _) = Format::of_path(path)?;
+    let refuse = |what: String, remedy| {
+        Err(FormatError::Unsupported { file: path.display().to_string(), what, remedy })
     };
+    if format == Format::Npy {
+        let what = "sparse tensors are not written as dense .npy".to_owned();
+        return refuse(what, "use .tns or .dtb");
+    }
+    if is_matrix_market(path) && order != 2 {
+        let what = "a Matrix Market file holds a matrix".to_owned();
+        return refuse(what, "use .ttx (TensorMarket) or .tns");
+    }
+    let dialect = options.dialect_of(format);
     if format.is_text() && options.base == Base::Zero && !dialect.tells_base() {
         let what = format!("indices count from 1 behind a {dialect}");
-        let remedy = "write it plain or with the Tensor Toolbox header, or count from 1";
-        return Err(FormatError::Unsupported { file: name, what, remedy });
+        return refuse(what, "write it plain or with the Tensor Toolbox header, or count from 1");
     }
-    compressed_file(path, compression, options.overwrite, |out| match format {
-        Format::Dtb => dtb::write(coo, out),
-        _ => text::write(coo, dialect, options.base, out),
-    })
+    Ok(())
+}
+
+/// Tells whether a file is a Matrix Market file by its name, which holds matrices only.
+pub fn is_matrix_market(path: &Path) -> bool {
+    let is_mtx = |name: &OsStr| name.to_string_lossy().to_ascii_lowercase().contains(".mtx");
+    matches!(Format::of_path(path), Ok((Format::Mtx, _))) && path.file_name().is_some_and(is_mtx)
 }
 
 /// Writes a file by `content`, compressed, beside `path` and renames it.
@@ -100,48 +149,10 @@ pub(super) fn compressed_file(
     overwrite: Overwrite,
     content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<(), FormatError> {
-    replace(path, overwrite, |file| {
+    let aside = Aside::new(path, overwrite, |file| {
         compressed(BufWriter::with_capacity(BUFFER, file), compression, content)
-    })
-}
-
-/// Refuses what a format cannot hold.
-fn check<V: Value>(coo: &Coo<V>, path: &Path, format: Format) -> Result<(), FormatError> {
-    let refuse = |what: &str, remedy| {
-        let (file, what) = (path.display().to_string(), what.to_owned());
-        Err(FormatError::Unsupported { file, what, remedy })
-    };
-    let is_matrix_name = path.to_string_lossy().to_ascii_lowercase().contains(".mtx");
-    match format {
-        Format::Npy => refuse("sparse tensors are not written as dense .npy", "use .tns or .dtb"),
-        Format::Mtx if is_matrix_name && coo.order() != 2 => {
-            refuse("a Matrix Market file holds a matrix", "use .ttx (TensorMarket) or .tns")
-        }
-        _ => Ok(()),
-    }
-}
-
-/// Writes a file beside `path` and renames it.
-fn replace(
-    path: &Path,
-    overwrite: Overwrite,
-    content: impl FnOnce(&mut File) -> io::Result<()>,
-) -> Result<(), FormatError> {
-    let refused = |source| FormatError::Io { action: "write", path: path.to_owned(), source };
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let mut file = temporary(folder.unwrap_or(Path::new(".")), "").map_err(refused)?;
-    content(file.as_file_mut()).map_err(refused)?;
-    let persisted = match overwrite {
-        Overwrite::Refuse => file.persist_noclobber(path),
-        Overwrite::Replace => file.persist(path),
-    };
-    match persisted {
-        Ok(_) => Ok(()),
-        Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => {
-            Err(FormatError::Exists(path.to_owned()))
-        }
-        Err(error) => Err(refused(error.error)),
-    }
+    });
+    aside?.place()
 }
 
 /// Runs `content` on a compressor of `out`.
