@@ -62,6 +62,10 @@ impl Writer<'_> {
         self.open(&format!(
             "for (uint64_t at_{outer} = first_{outer}; at_{outer} < {until}; {next}) {{"
         ));
+        if self.program.outside().contains(&outer) {
+            // Elements are appended with its coordinate, of which there is one.
+            self.line(&format!("const size_t {outer} = 0;"));
+        }
         self.line(&format!("const uint64_t from_{inner} = at_{outer}, to_{inner} = {to};"));
         self.stmts(body);
         self.close();
