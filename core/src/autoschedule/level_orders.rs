@@ -87,7 +87,7 @@ const MOST_TERMS: usize = 1_920;
 pub fn storages(problem: &Problem) -> Vec<Storage> {
     let orders = |x: &SparseOperand| level_orders(&x.levels, &problem.extents, &x.pattern);
     if let [x] = problem.sparse.as_slice() {
-        let all: usize = (1..=x.levels.len()).product();
+        let all = (1..=x.levels.len()).fold(1, usize::saturating_mul);
         let orders = match all.saturating_mul(problem.expr.inputs.len()) <= MOST_TERMS {
             true => orders(x),
             false => few_orders(&x.levels, &problem.extents, &x.pattern),
