@@ -145,7 +145,7 @@ impl Case {
         let base = joined_problem(&whole, extents, &natural).split(&splits).expect("legal splits");
         let expr = &base.expr;
         // After a few tries all levels and loops follow one order of the indices.
-        for attempt in 0..40 {
+        for attempt in 0..400 {
             let all = draw.shuffled(expr.all().iter().collect::<Vec<_>>());
             let orders: Vec<ModeOrder> = expr.inputs[..count]
                 .iter()
