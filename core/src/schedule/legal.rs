@@ -112,11 +112,12 @@ impl Schedule {
     /// all pieces are one.
     fn check_pieces(&self, problem: &Problem) -> Result<(), CoreError> {
         let Some(x) = problem.leader() else { return Ok(()) };
-        for term in &self.path.terms {
+        for (at, term) in self.path.terms.iter().enumerate() {
             let reads = term.inputs.contains(&Source::Input(x.input));
             let pieces = self.splits.iter().filter(|split| split.cuts_positions());
             let mut outer = pieces.map(|split| split.outer);
-            let kept = problem.has_pattern_output();
+            // The last term walks the tree too where the output has its pattern.
+            let kept = problem.has_pattern_output() && at + 1 == self.path.terms.len();
             if !reads && !kept && outer.any(|outer| term.indices.contains(outer)) {
                 return broken(Rule::Loops, "pieces of positions around another term".into());
             }
