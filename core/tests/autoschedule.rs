@@ -1,13 +1,13 @@
 //! The searches and the schedules that they find.
 
 use decompose_core::autoschedule::{
-    Breadth, SCHEDULERS, SearchLimits, SearchOutcome, default_scheduler, scheduler,
+    Breadth, SCHEDULERS, SearchLimits, SearchOutcome, default_scheduler, scheduler, storages,
 };
-use decompose_core::cost::Machine;
+use decompose_core::cost::{Family, Machine};
 use decompose_core::einsum::{Access, Expr, Extents, Index, IndexSet, indices};
 use decompose_core::kernels;
 use decompose_core::path::Path;
-use decompose_core::schedule::{Pattern, Problem, Schedule, SparseOperand};
+use decompose_core::schedule::{Pattern, Problem, Schedule, SparseOperand, Vectors};
 use proptest::prelude::*;
 
 /// A problem whose sparse operand is input 0 of `expr`, its levels in the order of its indices.
@@ -167,4 +167,35 @@ fn wider_limits_see_more_and_never_choose_worse() {
     let terms =
         |found: &SearchOutcome| found.candidates.iter().map(|c| c.schedule.path.terms.len()).min();
     assert_eq!((terms(&few), terms(&all)), (Some(3), Some(1)));
+}
+
+#[test]
+fn long_sums_are_gathered_where_a_family_is_known_to_gain() {
+    let vectors = |nnz: u64, family: Family| {
+        let problem = pose("y(i) = X(i,j) * x(j)".parse().unwrap(), |_| 10_000, nnz);
+        let found = default_scheduler().search(&problem, &family.machine()).unwrap();
+        found.candidates[0].schedule.vectors
+    };
+    assert_eq!(vectors(400_000, Family::Xeon), Vectors::Over(indices("j")[0]));
+    assert_eq!(vectors(40_000, Family::Xeon), Vectors::All);
+    assert_eq!(vectors(400_000, Family::Zen), Vectors::All);
+}
+
+#[test]
+fn what_a_second_level_cache_holds_has_no_tiles() {
+    let tiles = |columns_of_x: u64| {
+        let extent = |index: Index| match index.letter() {
+            'j' => columns_of_x,
+            'k' => 512,
+            _ => 100_000,
+        };
+        let base = pose("A(i,k) = X(i,j) * C(j,k)".parse().unwrap(), extent, 2_000_000);
+        let (machine, limits) = (Family::Xeon.machine(), SearchLimits::default());
+        let found = default_scheduler()
+            .search_storages(&base, &storages(&base), &machine, &limits)
+            .unwrap();
+        found.candidates[0].candidate.schedule.splits.len()
+    };
+    assert_eq!(tiles(100_000), 1);
+    assert_eq!(tiles(500), 0);
 }

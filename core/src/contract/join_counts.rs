@@ -81,9 +81,9 @@ pub fn count_join<V: Value>(operands: &[(&Access, &Coo<V>)], output: IndexSet) -
     };
     let products = count_products(&own, &next, &shared(&own, &next));
     let share = (SAMPLED as f64 / products.max(1) as f64).min(1.0);
-    let mut sample = own.sample(row, share);
+    let sample = own.sample(row, share);
     let scale = Scale { exact: products, row };
-    let counts = scale.count(&mut sample, next, lists, &kept);
+    let counts = scale.count(sample, next, lists, &kept);
     let cells = kept.iter().map(|(_, extent)| *extent).fold(1, u64::saturating_mul);
     JoinCounts { elements: counts.elements.min(cells), ..counts }
 }
@@ -112,21 +112,22 @@ struct Scale {
 impl Scale {
     /// Joins `sample` with `next` and then with `rest`, and counts the products and the different coordinates in the indices
     /// `kept`, which come with their extents.
-    fn count<V: Value>(
+    fn count<'a, V: Value>(
         &self,
-        sample: &mut Tuples,
-        next: List<'_, V>,
-        mut rest: Vec<List<'_, V>>,
+        mut sample: Tuples,
+        mut next: List<'a, V>,
+        mut rest: Vec<List<'a, V>>,
         kept: &[(Index, u64)],
     ) -> JoinCounts {
-        let (mut next, mut scale) = (next, None);
+        let mut scale = None;
         loop {
             let joined = sample.join(&next);
-            let met = joined.products(sample);
-            let by = *scale.get_or_insert(self.exact as f64 / met.max(1) as f64);
+            let thinned = sample.thin(self.row, &joined);
+            let met = joined.products(&sample);
+            let by = scale.map_or(self.exact as f64 / met.max(1) as f64, |by: f64| by * thinned);
             let scope = sample.set() | next.access.set();
             let Some(following) = take_next(&mut rest, scope) else {
-                let distinct = joined.distinct(sample, &next, kept);
+                let distinct = joined.distinct(&sample, &next, kept);
                 let products = (met as f64 * by).round() as u64;
                 // A sample of few rows may have none.
                 let elements = match met {
@@ -137,9 +138,8 @@ impl Scale {
             };
             let needed = rest.iter().fold(following.access.set(), |set, l| set | l.access.set());
             let needed = kept.iter().fold(needed, |set, &(index, _)| set.with(index));
-            *sample = joined.tuples(sample, &next, needed & scope);
-            next = following;
-            scale = Some(by * sample.thin(self.row, &next));
+            sample = joined.tuples(&sample, &next, needed & scope);
+            (next, scale) = (following, Some(by));
         }
     }
 }
@@ -271,10 +271,9 @@ impl Tuples {
         Partners { shared, of_key: partners }
     }
 
-    /// Leaves out tuples by the coordinate of `row` until their products with `next` are few; returns by how much what is
-    /// counted of the others is to be multiplied.
-    fn thin<V: Value>(&mut self, row: Index, next: &List<'_, V>) -> f64 {
-        let partners = self.join(next);
+    /// Leaves out tuples by the coordinate of `row` until they have few `partners`; returns by how much what is counted of
+    /// the others is to be multiplied.
+    fn thin(&mut self, row: Index, partners: &Partners) -> f64 {
         let pairs = partners.pairs(self);
         let Some(mode) = self.mode(row).filter(|_| pairs > SAMPLED) else { return 1.0 };
         // The coordinates that are left passed a test of the same numbers.

@@ -452,3 +452,35 @@ fn clear_gaps<V: Value>(tree: &Csf<V>, task: &Task, output: &mut [V], stride: us
     }
     clear_to((task.rows.end - task.rows.start) as usize, 0);
 }
+
+#[cfg(test)]
+mod tests {
+    use decompose_formats::{Coo, Csf, ModeOrder};
+
+    use super::clear_gaps;
+    use crate::runtime::partition::{Cut, partition};
+
+    #[test]
+    fn rows_without_a_slice_are_cleared_and_no_others() {
+        // Blocks of 64 slices without a gap, with one at either end, and with one within.
+        let rows: Vec<u32> = (0..64).chain(70..134).chain(135..150).chain(160..300).collect();
+        let (extent, columns) = (310_u64, vec![0_u32; rows.len()]);
+        let values = vec![1.0; rows.len()];
+        let list = Coo::new(vec![extent, 1], vec![rows.clone().into(), columns.into()], values);
+        let tree = Csf::build(list.unwrap(), &ModeOrder::natural(2)).unwrap();
+        for parts in [1, 3] {
+            for task in partition(&tree, parts, Cut::Roots) {
+                let mut output = vec![7.0; 2 * (task.rows.end - task.rows.start) as usize];
+                clear_gaps(&tree, &task, &mut output, 2);
+                for (row, pair) in task.rows.clone().zip(output.chunks(2)) {
+                    let kept = rows.contains(&(row as u32));
+                    assert_eq!(
+                        pair,
+                        [if kept { 7.0 } else { 0.0 }; 2],
+                        "row {row} of {parts} parts"
+                    );
+                }
+            }
+        }
+    }
+}

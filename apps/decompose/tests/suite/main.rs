@@ -10,6 +10,7 @@ mod common;
 mod complete;
 mod constraints;
 mod einsum;
+mod einsum_refusals;
 mod evaluate;
 mod experiment;
 mod figures;
