@@ -23,7 +23,7 @@ use decompose_formats::{Csf, Ints, Matrix, Value};
 use rayon::prelude::*;
 
 use crate::error::CoreError;
-use crate::lower::{Addressing, Assembled, Assembly, Operands, Program, Room, Zeroing};
+use crate::lower::{Addressing, Array, Assembled, Assembly, Operands, Program, Room, Zeroing};
 use crate::runtime::kernel::Kernel;
 use crate::runtime::partition::{Cut, Task, partition};
 use crate::schedule::{Conflict, Space};
@@ -74,9 +74,12 @@ impl<V: Value> Pool<V> {
     }
 }
 
-/// The least non-zeros of a task, where each thread has one: they take some microseconds, handing them
+/// The least non-zeros of a task, where each thread has one and rows are short: they take some microseconds, handing them
 /// over less than one.
 const LEAST_NONZEROS: usize = 512;
+
+/// Values of the rows of a dense operand that so many non-zeros read; of longer rows fewer non-zeros suffice.
+const SHORT_ROW: usize = 64;
 
 /// The most tasks: what handing them over takes is little beside the work of each.
 const MOST_TASKS: u64 = 1 << 20;
@@ -90,7 +93,10 @@ fn parts(kernel: &Kernel, units: u64) -> usize {
     match rayon::current_num_threads() {
         1 => 1,
         threads => {
-            let worthwhile = (units as usize / LEAST_NONZEROS).max(threads);
+            let matrices = kernel.program().dense.iter().filter(|array| array.indices.len() > 1);
+            let longest = matrices.map(Array::row).max().unwrap_or(1) as usize;
+            let least = (LEAST_NONZEROS * SHORT_ROW / longest.max(SHORT_ROW)).max(1);
+            let worthwhile = (units as usize / least).max(threads);
             worthwhile.min(threads * tasks.per_thread)
         }
     }
