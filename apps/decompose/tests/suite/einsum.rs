@@ -43,7 +43,7 @@ pub(crate) fn sparse(folder: &Path, name: &str, shape: &[usize]) -> ArrayD<f64> 
 }
 
 /// Runs `decompose einsum`; it must succeed.  Returns both streams.
-fn einsum(folder: &Path, words: &str) -> (String, String) {
+pub(crate) fn einsum(folder: &Path, words: &str) -> (String, String) {
     let mut command = decompose(folder);
     command.arg("einsum").args(words.split_whitespace());
     let output = command.assert().success().get_output().clone();

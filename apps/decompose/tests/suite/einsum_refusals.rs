@@ -7,7 +7,7 @@ use ndarray::{ArrayD, IxDyn};
 use ndarray_npy::write_npy;
 
 use crate::common::{decompose, names};
-use crate::einsum::{dense, sparse};
+use crate::einsum::{dense, einsum, sparse};
 
 /// Files for the refusals: X of 4 x 5, matching and other arrays.
 fn operands(folder: &Path) {
