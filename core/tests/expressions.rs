@@ -224,9 +224,12 @@ fn only_what_was_met_is_listed() {
     request.result = ResultForm::Sparse;
     // 1 meets 0 and 6, 5 meets 6, 0 meets 4, 7 meets 4 and 5.
     let want = vec![(0, 0), (0, 6), (3, 4), (3, 5)];
-    for (order, levels, loops) in
-        [([0, 1], "j m", "i{ j{ m{ T1 } } }"), ([1, 0], "m j", "i{ m{ j{ T1 } } }")]
-    {
+    for (order, levels, loops) in [
+        ([0, 1], "j m", "i{ j{ m{ T1 } } }"),
+        ([1, 0], "m j", "i{ m{ j{ T1 } } }"),
+        ([0, 1], "j:dense m", "i{ j{ m{ T1 } } }"),
+        ([1, 0], "m:dense j", "i{ m{ j{ T1 } } }"),
+    ] {
         let orders = [[0, 1], order].map(|modes| ModeOrder::new(modes.to_vec()).expect("an order"));
         let layouts = orders.clone().map(|order| TreeLayout::new(order, 1));
         let problem = request.problem_on(&layouts);

@@ -11,7 +11,7 @@ use decompose_core::kernels;
 use decompose_core::lower::{LevelStorage, Program, lower};
 use decompose_core::optimisation::{Optimisation, Optimisations};
 use decompose_core::path::{Arity, Path, enumerate};
-use decompose_core::schedule::{OutputForm, Pattern, Problem, Schedule, SparseOperand};
+use decompose_core::schedule::{LevelKind, OutputForm, Pattern, Problem, Schedule, SparseOperand};
 use decompose_formats::narrow_ints::Width;
 
 /// A machine that does not depend on where the test runs.
@@ -64,7 +64,7 @@ fn program(expr: Expr, (fused, rank): (usize, u64), optimisations: Optimisations
         Problem::new(expr, extents, SparseOperand { input: 0, levels, fused, pattern });
     problem.optimisations = optimisations;
     let found = default_scheduler().search(&problem, &machine()).expect("a schedule");
-    let level = LevelStorage { coords: Width::below(10_000), pointers: Width::W32, full: false };
+    let level = LevelStorage { coords: Width::below(10_000), pointers: Width::W32 };
     lower(&problem, &found.candidates[0].schedule, &[vec![level; order]]).expect("a program")
 }
 
@@ -151,13 +151,12 @@ fn a_product_of_sparse_matrices_is_assembled() {
     let mut problem = Problem::joining(expr.clone(), extents, vec![operand(0), operand(1)]);
     problem.output = OutputForm::Assembled;
     let found = default_scheduler().search(&problem, &machine()).expect("a schedule");
-    let level = LevelStorage { coords: Width::below(10_000), pointers: Width::W32, full: false };
-    let sought = vec![vec![level; 2]; 2];
-    let schedule = &found.candidates[0].schedule;
-    compare("spgemm-sought", &lower(&problem, schedule, &sought).expect("a program"));
-    let full = vec![LevelStorage { full: true, ..level }, level];
-    let stored = [vec![level; 2], full];
-    compare("spgemm-full", &lower(&problem, schedule, &stored).expect("a program"));
+    let level = LevelStorage { coords: Width::below(10_000), pointers: Width::W32 };
+    let stored = vec![vec![level; 2]; 2];
+    let mut schedule = found.candidates[0].schedule.clone();
+    compare("spgemm-dense-root", &lower(&problem, &schedule, &stored).expect("a program"));
+    schedule.layouts[1].levels[0].kind = LevelKind::Compressed;
+    compare("spgemm-sought", &lower(&problem, &schedule, &stored).expect("a program"));
 }
 
 /// A row of `r` is summed up in registers, and then added to the workspace as one.
@@ -187,7 +186,7 @@ workspace dense
 parallel i position assemble
 ";
     let schedule = Schedule::parse(text, &expr).expect("a schedule");
-    let level = LevelStorage { coords: Width::below(24), pointers: Width::W32, full: false };
+    let level = LevelStorage { coords: Width::below(24), pointers: Width::W32 };
     let stored = vec![vec![level; 3], vec![level; 2]];
     compare("rows-assembled", &lower(&problem, &schedule, &stored).expect("a program"));
 }
@@ -216,7 +215,7 @@ workspace dense
 parallel i position assemble
 ";
     let schedule = Schedule::parse(text, &expr).expect("a schedule");
-    let level = LevelStorage { coords: Width::W32, pointers: Width::W32, full: false };
+    let level = LevelStorage { coords: Width::W32, pointers: Width::W32 };
     let stored = vec![vec![level; 2]; 3];
     compare("chain-sparse-buffer", &lower(&problem, &schedule, &stored).expect("a program"));
 }
@@ -247,7 +246,7 @@ fn const_worked_example() {
     let solution = Solution::new(&system, vec![0, 1, 2], loops);
     assert_eq!(system.check(&solution), Ok(()));
     let schedule = finish(&problem, solution.path(path), solution.nest(), &machine());
-    let level = LevelStorage { coords: Width::below(40), pointers: Width::W32, full: false };
+    let level = LevelStorage { coords: Width::below(40), pointers: Width::W32 };
     let stored = vec![vec![level; 3]; 4];
     let program = lower(&problem, &schedule, &stored).expect("a program");
     compare("const-worked-example", &program);

@@ -120,7 +120,7 @@ fn text(expr: &Expr, rank: u64, schedule: Option<&Schedule>, optimisations: Opti
         found.candidates[0].schedule.clone()
     });
     schedule.prefetches = vec![Prefetch { of: PrefetchOf::Input(1), distance: 16 }];
-    let level = LevelStorage { coords: Width::W32, pointers: Width::W32, full: false };
+    let level = LevelStorage { coords: Width::W32, pointers: Width::W32 };
     let stored = vec![level; levels.len()];
     let program = lower(&problem, &schedule, &[stored]).expect("a program");
     let code = emit_c(&program);

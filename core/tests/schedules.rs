@@ -86,6 +86,14 @@ fn a_sparse_buffer_stores_first_what_its_producer_meets() {
     };
     let problem = Problem::joining(expr, extents, vec![operand(0, "ij"), operand(1, "jk")]);
     assert_eq!(broken_rule(CHAIN, &problem), None);
+    for (from, to, rule) in [
+        ("Y: j k", "Y: j:dense k", None),
+        ("Y: j k", "Y: j k:dense", Some(Rule::Lowered)),
+        ("X: i j", "X: i:dense j", Some(Rule::Lowered)),
+    ] {
+        let text = CHAIN.replace(from, to);
+        assert_eq!(broken_rule(&text, &problem), rule, "{text}");
+    }
     // A dense one is larger than allowed, and a sparse one has room for a workspace's cells.
     let dense = CHAIN.replace("sparse", "dense");
     assert_eq!(broken_rule(&dense, &problem), Some(Rule::BufferBound));
@@ -238,6 +246,7 @@ fn lines_that_are_no_decisions_are_quoted() {
         "fly",
         "layout ij",
         "layout i j[0:4] k",
+        "layout i:sparse j k",
         "nest i{",
     ] {
         let error = Schedule::parse(line, &expr).expect_err(line).to_string();

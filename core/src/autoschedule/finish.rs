@@ -2,15 +2,15 @@
 
 use crate::autoschedule::prefetch::prefetches;
 use crate::cost::{Machine, estimate, suited_vectors};
-use crate::einsum::Index;
+use crate::einsum::{Index, IndexSet};
 use crate::nest::{Forest, buffers};
 use crate::path::Path;
 use crate::schedule::{
-    BufferKind, Conflict, Layout, MOST_WORKSPACE_CELLS, Marks, OutputForm, Parallel, Problem,
-    Schedule, Space, Vectors, Workspace, resolve,
+    BufferKind, Conflict, Layout, LevelKind, MOST_WORKSPACE_CELLS, Marks, OutputForm, Parallel,
+    Problem, Schedule, Space, Vectors, Workspace, resolve,
 };
 
-/// Completes a nest: CSF layouts as the problem gives them, buffers of the kind that is predicted to take less time, the
+/// Completes a nest: trees as the problem gives them, with dense roots where others are joined with them, buffers of the kind that is predicted to take less time, the
 /// root loop parallel over equal numbers of non-zeros, prefetches for gathered operands that leave the second-level
 /// cache, gathered vectors for long sums of a single term.
 ///
@@ -18,12 +18,7 @@ use crate::schedule::{
 ///
 /// If `nest` does not hold the terms of `path`.
 pub fn finish(problem: &Problem, path: Path, nest: Forest, machine: &Machine) -> Schedule {
-    let several = problem.sparse.len() > 1;
-    let layouts = problem
-        .sparse
-        .iter()
-        .map(|x| Layout { input: several.then_some(x.input), ..Layout::tree(&x.levels, x.fused) });
-    let layouts = layouts.collect();
+    let layouts = (0..problem.sparse.len()).map(|tree| layout(problem, tree)).collect();
     let orders = nest.orders(path.terms.len()).expect("a nest of all terms");
     let parallel = parallel(problem, &orders);
     let prefetches = prefetches(problem, &path, machine);
@@ -43,6 +38,30 @@ pub fn finish(problem: &Problem, path: Path, nest: Forest, machine: &Machine) ->
     schedule.vectors = suited_vectors(problem, &schedule, machine);
     schedule
 }
+
+/// Lays out a sparse operand.  The root is dense where coordinates of other operands are located in it, and at least one
+/// coordinate in [`PLACES_A_NODE`] occurs.
+fn layout(problem: &Problem, tree: usize) -> Layout {
+    let x = &problem.sparse[tree];
+    let mut layout = Layout::tree(&x.levels, x.fused);
+    if problem.sparse.len() == 1 {
+        return layout;
+    }
+    layout.input = Some(x.input);
+    let [root, _, ..] = &mut layout.levels[..] else { return layout };
+    let others = problem.sparse.iter().filter(|other| other.input != x.input);
+    let is_joined = others.flat_map(|other| &other.levels).any(|&level| level == root.index);
+    let nodes = x.nodes(IndexSet::EMPTY.with(root.index), &problem.extents);
+    let few = problem.extents.of(root.index) <= nodes.saturating_mul(PLACES_A_NODE);
+    if tree > 0 && is_joined && few {
+        root.kind = LevelKind::Dense;
+    }
+    layout
+}
+
+/// The most places of a dense root for each coordinate that occurs: an empty place takes a pointer and a coordinate, and
+/// the search in a compressed root some steps for each coordinate that is located.
+const PLACES_A_NODE: u64 = 4;
 
 /// Stores those buffers sparsely that are predicted to take far less time then, or may not be dense.
 ///

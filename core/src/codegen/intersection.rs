@@ -14,15 +14,15 @@
 //! One operand leads.  Its coordinates ascend, so the place in the others only moves forward: it is sought in
 //! steps that double, and then by halving (galloping; Bentley, Yao, "An almost optimal algorithm for
 //! unbounded searching", 1976).  Operands of like density thus take a step or two a coordinate, as if
-//! merged, and a short one leaps over a long one.  In a root that has every coordinate, the coordinate is the
-//! place.
+//! merged, and a short one leaps over a long one.  In a dense root the
+//! coordinate is the place, and nodes without children are passed over ([`JoinedTree`]).
 
 use std::collections::BTreeSet;
 
 use crate::codegen::marked;
 use crate::codegen::writer::{Writer, int_type, numbered};
 use crate::lower::Stmt;
-use crate::schedule::{TreeLevel, Visited};
+use crate::schedule::{LevelKind, TreeLevel, Visited};
 
 /// Defines the search for a coordinate, for each width of coordinates that is searched.
 pub(super) fn define_seek(c: &mut Writer) {
@@ -55,9 +55,9 @@ fn add_types(c: &Writer, stmts: &[Stmt], types: &mut BTreeSet<&'static str>) {
         match stmt {
             Stmt::LevelLoop { located, body, .. } => {
                 let levels = located.iter().filter_map(|&at| at.level());
-                let stored = levels.map(|at| c.program.level(at).storage);
-                let sought = stored.filter(|storage| !storage.full);
-                types.extend(sought.map(|storage| int_type(storage.coords)));
+                let stored = levels.map(|at| c.program.level(at));
+                let sought = stored.filter(|level| level.kind == LevelKind::Compressed);
+                types.extend(sought.map(|level| int_type(level.storage.coords)));
                 add_types(c, body, types);
             }
             Stmt::DenseLoop { body, .. } => add_types(c, body, types),
@@ -70,7 +70,7 @@ fn add_types(c: &Writer, stmts: &[Stmt], types: &mut BTreeSet<&'static str>) {
 /// Writes the loop over the coordinates of `lead` that occur in all of `located`.
 pub(super) fn level_loop(c: &mut Writer, lead: Visited, located: &[Visited], body: &[Stmt]) {
     let index = c.program.index_of(lead);
-    let sought = |c: &Writer, at: TreeLevel| !c.program.level(at).storage.full;
+    let sought = |c: &Writer, at: TreeLevel| c.program.level(at).kind == LevelKind::Compressed;
     c.open("{");
     for other in located.iter().filter_map(|at| at.level()) {
         if sought(c, other) {
@@ -101,6 +101,7 @@ pub(super) fn level_loop(c: &mut Writer, lead: Visited, located: &[Visited], bod
             c.line(&format!("if ({coord}[{at}] != {index}) continue;"));
         } else {
             c.line(&format!("const uint64_t {at} = {index};"));
+            pass_childless(c, other);
         }
     }
     if let Visited::Level(TreeLevel { tree: 0, level }) = lead {
@@ -121,10 +122,22 @@ fn open(c: &mut Writer, at: TreeLevel) {
         c.open_level_loop(at.level);
         return;
     }
-    let (index, of, (begin, end)) = (c.program.level(at).index, numbered(at.tree), bounds(c, at));
+    let TreeLevel { tree, level } = at;
+    let (index, of, (begin, end)) = (c.program.level(at).index, numbered(tree), bounds(c, at));
     let (at, until) = (format!("at{of}_{index}"), format!("end{of}_{index}"));
     c.open(&format!("for (uint64_t {at} = {begin}, {until} = {end}; {at} < {until}; ++{at}) {{"));
     c.line(&format!("const size_t {index} = coord{of}_{index}[{at}];"));
+    pass_childless(c, TreeLevel { tree, level });
+}
+
+/// Goes on to the next coordinate if the current node of a dense level has no children.
+fn pass_childless(c: &mut Writer, TreeLevel { tree, level }: TreeLevel) {
+    let param = c.program.level(TreeLevel { tree, level });
+    if param.kind == LevelKind::Dense {
+        let (index, of) = (param.index, numbered(tree));
+        let (child, at) = (format!("child{of}_{index}"), format!("at{of}_{index}"));
+        c.line(&format!("if ({child}[{at}] == {child}[{at} + 1]) continue;"));
+    }
 }
 
 /// The first node of a level below the current one above, and one past the last.

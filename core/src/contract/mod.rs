@@ -22,7 +22,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use decompose_formats::narrow_ints::Width;
-use decompose_formats::{Coo, Csf, DenseTensor, Ints, Matrix, Value};
+use decompose_formats::{Coo, Csf, DenseTensor, Ints, Level, Matrix, Value};
 
 use crate::autoschedule::default_scheduler;
 use crate::cost::Machine;
@@ -399,12 +399,11 @@ fn stored<V: Value>(
         return Err(CoreError::Operand { operand: access.tensor.clone(), why });
     }
     let width = |ints: &Ints| if ints.is_empty() { Width::W32 } else { ints.width() };
-    let levels = tree.levels().iter().zip(problem.stored(&x.levels));
-    let storage = levels.enumerate().map(|(at, (level, index))| {
-        let full = at == 0 && level.coords.len() as u64 == problem.extents.of(index);
-        LevelStorage { coords: level.coords.width(), pointers: width(&level.pointers), full }
-    });
-    Ok(storage.collect())
+    let storage = |level: &Level| LevelStorage {
+        coords: level.coords.width(),
+        pointers: width(&level.pointers),
+    };
+    Ok(tree.levels().iter().map(storage).collect())
 }
 
 fn no_sparse(expr: &Expr) -> CoreError {

@@ -29,7 +29,6 @@ fn storage(problem: &Problem, x: &SparseOperand) -> Vec<LevelStorage> {
     let level = |(at, &index): (usize, &Index)| LevelStorage {
         coords: Width::below(extents.of(index)),
         pointers: if opens(at) { narrow } else { Width::W32 },
-        full: at == 0 && nodes(1) == extents.of(index),
     };
     levels.iter().enumerate().map(level).collect()
 }

@@ -34,7 +34,7 @@ pub fn estimate(problem: &Problem, schedule: &Schedule, machine: &Machine) -> Co
         }
     }
     add_buffers(&mut cost, problem, schedule, machine, &nest);
-    add_levels(&mut cost, problem, &nest, machine);
+    add_levels(&mut cost, problem, (&schedule.layouts, &nest), machine);
     cost
 }
 

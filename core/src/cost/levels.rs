@@ -16,17 +16,24 @@ use crate::cost::caches::{L1_BYTES, LINE_BYTES, Shares};
 use crate::cost::predicted::Cost;
 use crate::einsum::Index;
 use crate::nest::set_of;
-use crate::schedule::{Loop, LoopNest, Over, Problem, SparseOperand, TreeLevel, Visited};
+use crate::schedule::{
+    Layout, LevelKind, Loop, LoopNest, Over, Problem, SparseOperand, TreeLevel, Visited,
+};
 
 /// What a loop costs again, as a share of [`Machine::loop_overhead`], where what is visited in between stays near: its
 /// end comes as it came before.
 const AGAIN_SHARE: f64 = 0.1;
 
 /// Adds every loop over a level of a tree in `nest`.
-pub(super) fn add_levels(cost: &mut Cost, problem: &Problem, nest: &LoopNest, machine: &Machine) {
+pub(super) fn add_levels(
+    cost: &mut Cost,
+    problem: &Problem,
+    (layouts, nest): (&[Layout], &LoopNest),
+    machine: &Machine,
+) {
     let Some(x) = problem.leader() else { return };
     let bytes = (0..x.levels.len()).map(|level| level_bytes(problem, x, level)).sum();
-    let mut costs = LevelCosts { problem, machine, x, bytes, streamed: 0 };
+    let mut costs = LevelCosts { problem, machine, layouts, x, bytes, streamed: 0 };
     let (mut around, mut runs): (Vec<Index>, Vec<f64>) = (Vec::new(), vec![1.0]);
     for Loop { index, depth, over, iterations, .. } in &nest.loops {
         around.truncate(*depth);
@@ -59,7 +66,7 @@ pub(super) fn level_seconds(problem: &Problem, machine: &Machine, level: usize) 
     let Some(x) = problem.leader() else { return 0.0 };
     let mut cost = Cost::default();
     // What comes again is none of that.
-    let mut costs = LevelCosts { problem, machine, x, bytes: 0.0, streamed: level };
+    let mut costs = LevelCosts { problem, machine, layouts: &[], x, bytes: 0.0, streamed: level };
     let runs = |depth: usize| problem.iterations(set_of(&x.levels[..depth])) as f64;
     let counts = Counts { loops: runs(level), visits: runs(level + 1) };
     costs.add_level(&mut cost, level, &x.levels[..level], counts);
@@ -95,6 +102,7 @@ fn cells(nest: &LoopNest, term: usize) -> f64 {
 struct LevelCosts<'a> {
     problem: &'a Problem,
     machine: &'a Machine,
+    layouts: &'a [Layout],
     x: &'a SparseOperand,
     /// Bytes of the tree.
     bytes: f64,
@@ -160,7 +168,7 @@ impl LevelCosts<'_> {
 
     /// Adds the location of the coordinates of `index` that a loop visits in other levels, and in the marks of buffers.
     ///
-    /// In a root that has every coordinate there is nothing to seek.
+    /// In a dense level there is nothing to seek; a branch tells the coordinates that occur from those that do not.
     fn locate(
         &self,
         cost: &mut Cost,
@@ -186,8 +194,9 @@ impl LevelCosts<'_> {
                 continue;
             };
             let (x, level) = (&self.problem.sparse[at.tree], at.level);
-            let is_full = level == 0 && share(at) >= 1.0;
-            let sought = if is_full { 0.0 } else { met / occur };
+            let kind = self.layouts[at.tree].levels[level].kind;
+            let unforeseen = if kind == LevelKind::Dense { 1.0 - share(at) } else { 1.0 };
+            let sought = unforeseen * met / occur;
             cost.streamed_bytes += met * node_bytes(self.problem, x, level);
             cost.seconds += met * self.line(x, level) + sought * self.machine.loop_end;
         }

@@ -6,22 +6,22 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::Arc;
 
-use decompose_formats::{Csf, Ints, Value};
+use decompose_formats::{Csf, Ints, Level, Value};
 
 use crate::einsum::Index;
+use crate::lower::JoinedTree;
 use crate::lower::assembly::Assembly;
 use crate::lower::bitmap::Bitmap;
 use crate::lower::ir::{Addressing, Pieces, Place, Program, Stmt, Update};
-use crate::schedule::{Chunks, Command, TreeLevel, Visited};
+use crate::schedule::{Chunks, Command, LevelKind, TreeLevel, Visited};
 
 /// What a program works on.
 pub struct Operands<'a, V: Value> {
     /// The first sparse operand.
     pub sparse: &'a Csf<V>,
     /// The other sparse operands.
-    pub beside: &'a [Arc<Csf<V>>],
+    pub beside: &'a [JoinedTree<V>],
     /// Its values, one for each node of the last level: the tree's own, or others.
     pub values: &'a [V],
     /// The dense operands as the program's arrays lay them out.
@@ -72,7 +72,12 @@ impl<'a, V: Value> Operands<'a, V> {
 
     /// Returns a sparse operand.
     fn tree(&self, tree: usize) -> &'a Csf<V> {
-        if tree == 0 { self.sparse } else { &self.beside[tree - 1] }
+        if tree == 0 { self.sparse } else { self.beside[tree - 1].tree() }
+    }
+
+    /// Returns a level of a sparse operand.
+    fn level(&self, tree: usize, level: usize) -> &'a Level {
+        if tree == 0 { &self.sparse.levels()[level] } else { self.beside[tree - 1].level(level) }
     }
 
     /// Returns the coordinates of the nodes of a level, or what is taken for them.
@@ -216,6 +221,9 @@ impl<'a, V: Value> Interpreter<'a, V> {
         }
         let coords = self.coords(lead);
         for position in nodes.step_by(step) {
+            if self.is_childless(lead, position as usize) {
+                continue;
+            }
             let coord = coords.get(position as usize);
             self.position[lead.tree][lead.level] = position as usize;
             self.at[index] = coord as usize;
@@ -229,7 +237,7 @@ impl<'a, V: Value> Interpreter<'a, V> {
     fn coords(&self, at: TreeLevel) -> &'a Ints {
         match at.tree {
             0 => self.operands.coords(self.program.trees[0].stored_place(at.level)),
-            tree => &self.operands.tree(tree).levels()[at.level].coords,
+            tree => &self.operands.level(tree, at.level).coords,
         }
     }
 
@@ -242,16 +250,24 @@ impl<'a, V: Value> Interpreter<'a, V> {
         {
             return self.pieces[piece].clone();
         }
-        let levels = self.operands.tree(tree).levels();
         let stored = self.program.trees[tree].stored_place(level);
         let visited = match tree {
             0 => self.operands.nodes[stored].clone(),
-            _ => 0..levels[stored].coords.len() as u64,
+            _ => 0..self.operands.level(tree, stored).coords.len() as u64,
         };
         let Some(up) = above else { return (visited, 1) };
-        let (parent, up) = (self.position[tree][up], &levels[stored - 1]);
+        let (parent, up) = (self.position[tree][up], self.operands.level(tree, stored - 1));
         let (first, next) = (up.first_child(parent), up.first_child(parent + 1));
         (visited.start.max(first)..visited.end.min(next), 1)
+    }
+
+    /// Tells whether a node of a level, a dense one, has no children.
+    fn is_childless(&self, at: TreeLevel, node: usize) -> bool {
+        if self.program.level(at).kind == LevelKind::Compressed {
+            return false;
+        }
+        let level = self.operands.level(at.tree, at.level);
+        level.first_child(node) == level.first_child(node + 1)
     }
 
     /// Makes the node of `coord` the current one of a level; returns whether there is one, or whether the cell is marked.
@@ -260,6 +276,10 @@ impl<'a, V: Value> Interpreter<'a, V> {
             Visited::Level(at) => at,
             Visited::Buffer(buffer) => return self.marks[&buffer].has(coord as usize),
         };
+        if self.program.level(at).kind == LevelKind::Dense {
+            self.position[at.tree][at.level] = coord as usize;
+            return !self.is_childless(at, coord as usize);
+        }
         let (coords, (Range { start, end }, _)) = (self.coords(at), self.children(at));
         let (mut low, mut high) = (start, end);
         while low < high {

@@ -23,7 +23,8 @@ use decompose_formats::narrow_ints::Width;
 use crate::einsum::Index;
 use crate::optimisation::{Optimisation, Optimisations};
 use crate::schedule::{
-    Chunks, Command, Conflict, Fusion, Space, TaskCut, TreeLevel, Vectors, Visited, Workspace,
+    Chunks, Command, Conflict, Fusion, LevelKind, Space, TaskCut, TreeLevel, Vectors, Visited,
+    Workspace,
 };
 
 /// A kernel as loops.
@@ -81,8 +82,6 @@ pub struct LevelStorage {
     pub coords: Width,
     /// The width of its pointers; of no meaning at the last level and at fused ones.
     pub pointers: Width,
-    /// Whether it is a root that has every coordinate, so that the coordinate is the position.
-    pub full: bool,
 }
 
 /// Pieces of the nodes of the next level below each node of the level above.
@@ -105,6 +104,8 @@ pub struct LevelParam {
     pub extent: u64,
     /// How it is stored.
     pub storage: LevelStorage,
+    /// Of which kind it is: in a dense one the coordinate is the position.
+    pub kind: LevelKind,
     /// Whether one position loop runs over it and the next level.
     pub fusion: Fusion,
     /// The pieces that it numbers, if it is no level of the stored tree.

@@ -12,6 +12,7 @@ mod bitmap;
 mod check;
 mod interpret;
 mod ir;
+mod joined_tree;
 mod nest;
 mod text;
 
@@ -22,4 +23,5 @@ pub use ir::{
     Addressing, Array, Bitmaps, LevelParam, LevelStorage, Pieces, Place, PrefetchRow, Program,
     Stmt, Tasks, TreeParam, Update, Zeroing,
 };
+pub use joined_tree::{JoinedTree, dense_root_bytes};
 pub use nest::lower;

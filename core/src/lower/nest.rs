@@ -75,6 +75,7 @@ impl Emitter<'_> {
                     index: level.index,
                     extent: self.problem.extents.of(level.index),
                     storage: storage?,
+                    kind: level.kind,
                     fusion: level.fusion,
                     pieces: cut.and_then(pieces),
                 })

@@ -23,7 +23,9 @@ use decompose_formats::{Csf, Ints, Matrix, Value};
 use rayon::prelude::*;
 
 use crate::error::CoreError;
-use crate::lower::{Addressing, Array, Assembled, Assembly, Operands, Program, Room, Zeroing};
+use crate::lower::{
+    Addressing, Array, Assembled, Assembly, JoinedTree, Operands, Program, Room, Zeroing,
+};
 use crate::runtime::kernel::Kernel;
 use crate::runtime::partition::{Cut, Task, partition};
 use crate::schedule::{Conflict, Space};
@@ -33,7 +35,7 @@ pub struct Executor<V: Value> {
     kernel: Kernel,
     tree: Arc<Csf<V>>,
     /// The trees of the other sparse operands.
-    beside: Vec<Arc<Csf<V>>>,
+    beside: Vec<JoinedTree<V>>,
     tasks: Vec<Task>,
     /// Private copies, or rows of shared slices: one a task but the first.
     side: Vec<Matrix<V>>,
@@ -138,6 +140,9 @@ impl<V: Value> Executor<V> {
             }
         };
         own_ranges(&kernel, &tree, &mut tasks)?;
+        let others = kernel.program().trees.iter().skip(1);
+        let joined = beside.into_iter().zip(others);
+        let beside = joined.map(|(tree, param)| JoinedTree::new(tree, &param.levels[0])).collect();
         let scratch = Pool { len: kernel.program().scratch().1 as usize, free: Mutex::default() };
         let (side, numbers) = (Vec::new(), None);
         let windows = windows(&kernel, &tree, &tasks);

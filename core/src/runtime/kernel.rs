@@ -5,14 +5,16 @@ use std::ffi::c_void;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use decompose_formats::{Csf, Ints, Value};
+use decompose_formats::{Csf, Ints, Level, Value};
 use libloading::Library;
 
 use crate::codegen::{ENTRY, emit_c, sizes};
 use crate::error::CoreError;
-use crate::lower::{Addressing, Arrays, Assembly, Operands, Program, TreeParam, interpret};
+use crate::lower::{
+    Addressing, Arrays, Assembly, JoinedTree, Operands, Program, TreeParam, interpret,
+};
 use crate::runtime::compiler::{Built, Toolchain, UNNEEDED};
-use crate::schedule::{Conflict, Fusion};
+use crate::schedule::{Conflict, Fusion, LevelKind};
 
 /// The signature of [`ENTRY`].
 pub(super) type Entry =
@@ -148,7 +150,10 @@ impl Kernel {
         if operands.beside.len() + 1 != program.trees.len() {
             return bad("sparse operands", format!("{} beside the first", operands.beside.len()));
         }
-        if let Some((tree, _)) = others.zip(operands.beside).find(|(t, have)| !is_stored(t, have)) {
+        let differs = |(param, have): &(&TreeParam, &JoinedTree<V>)| {
+            !is_stored(param, have.tree(), have.levels())
+        };
+        if let Some((tree, _)) = others.zip(operands.beside).find(differs) {
             return bad(&tree.name, "extents, levels or widths differ from the kernel's".into());
         }
         if program.dense.len() != operands.dense.len() {
@@ -191,7 +196,10 @@ impl Kernel {
     fn fits<V: Value>(&self, operands: &Operands<V>) -> bool {
         let program = &*self.program;
         let levels = operands.sparse.levels();
-        program.trees.first().is_some_and(|tree| is_stored(tree, operands.sparse))
+        program
+            .trees
+            .first()
+            .is_some_and(|tree| is_stored(tree, operands.sparse, operands.sparse.levels().iter()))
             && operands.nodes.len() == levels.len()
             && operands.values.len() == operands.sparse.nnz()
             && program.value_bytes == V::BYTES
@@ -270,18 +278,21 @@ impl Kernel {
 }
 
 /// Tells whether `tree` is stored as the kernel reads it.
-fn is_stored<V: Value>(param: &TreeParam, tree: &Csf<V>) -> bool {
-    let levels = tree.levels();
+fn is_stored<'a, V: Value>(
+    param: &TreeParam,
+    tree: &Csf<V>,
+    levels: impl Iterator<Item = &'a Level>,
+) -> bool {
     let extents = tree.mode_order().modes().iter().map(|&mode| tree.extents()[mode]);
-    levels.len() == param.stored().count()
+    tree.levels().len() == param.stored().count()
         && extents.zip(param.stored()).all(|(have, level)| have <= level.extent)
-        && levels.iter().zip(param.stored()).enumerate().all(|(at, (level, param))| {
-            let leaf = at + 1 == levels.len();
+        && levels.zip(param.stored()).enumerate().all(|(at, (level, param))| {
+            let leaf = at + 1 == tree.levels().len();
             let fused = param.fusion == Fusion::WithNext;
-            // Coordinates ascend: a root has every one of them if it has as many.
-            let full = at == 0 && level.coords.len() as u64 == param.extent;
+            // Coordinates ascend: a level has every one of them if it has as many.
+            let full = level.coords.len() as u64 == param.extent;
             level.coords.width() == param.storage.coords
-                && (full || !param.storage.full)
+                && (full || param.kind == LevelKind::Compressed)
                 && (leaf || fused == level.pointers.is_empty())
                 && (leaf || fused || level.pointers.width() == param.storage.pointers)
         })
@@ -311,11 +322,13 @@ fn call<V: Value>(
     scratch: &mut [V],
 ) {
     let mut inputs: Vec<*const c_void> = Vec::new();
-    let first = (operands.sparse, operands.values);
-    let beside = operands.beside.iter().map(|tree| (&**tree, tree.values()));
-    for (at, (tree, values)) in std::iter::once(first).chain(beside).enumerate() {
-        let levels = tree.levels();
-        for (depth, (level, param)) in levels.iter().zip(program.trees[at].stored()).enumerate() {
+    for (at, tree) in program.trees.iter().enumerate() {
+        let (levels, values): (Vec<&Level>, _) =
+            match at.checked_sub(1).map(|at| &operands.beside[at]) {
+                None => (operands.sparse.levels().iter().collect(), operands.values),
+                Some(other) => (other.levels().collect(), other.tree().values()),
+            };
+        for (depth, (level, param)) in levels.iter().zip(tree.stored()).enumerate() {
             inputs.push(pointer(if at == 0 { operands.coords(depth) } else { &level.coords }));
             if depth + 1 < levels.len() && param.fusion == Fusion::Separate {
                 inputs.push(pointer(&level.pointers));
@@ -333,7 +346,7 @@ fn call<V: Value>(
     };
     let boundary = operands.boundary.map_or(std::ptr::null_mut(), |rows| rows.as_mut_ptr().cast());
     let nodes = operands.nodes.iter().flat_map(|r| [r.start, r.end]);
-    let roots = operands.beside.iter().map(|tree| tree.levels()[0].coords.len() as u64);
+    let roots = operands.beside.iter().map(|tree| tree.level(0).coords.len() as u64);
     let task: Vec<u64> = nodes.chain(roots).collect();
     // SAFETY: `check` has compared every array with the program, whose `sizes` these are; coordinates are below their
     // extents and pointers ascend (invariants of `Csf`), so the kernel stays inside them.  Slices

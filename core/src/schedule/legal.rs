@@ -6,8 +6,8 @@ use crate::einsum::{Index, IndexSet};
 use crate::error::CoreError;
 use crate::path::Source;
 use crate::schedule::{
-    BufferKind, Conflict, OutputForm, PrefetchOf, Problem, Schedule, Space, SparseOperand, Split,
-    Vectors, Workspace, resolve,
+    BufferKind, Conflict, Layout, LevelKind, OutputForm, PrefetchOf, Problem, Schedule, Space,
+    SparseOperand, Split, Vectors, Workspace, resolve,
 };
 
 /// The rules that every schedule keeps, numbered as messages quote them.
@@ -37,9 +37,10 @@ pub enum Rule {
     Conflict = 8,
     /// 9. What is prefetched is a dense input, or an output into which tasks scatter.
     Prefetch = 9,
-    /// 10. What lowering does not do: fused levels or blocks beside another sparse operand, bit slices
-    ///     of modes, fused levels above separate ones, sparse buffers of which every cell is met, vectors over no loop,
-    ///     more than 1,024 tasks with copies of the output, coordinates of blocks as tasks.
+    /// 10. What lowering does not do: fused levels or blocks beside another sparse operand, dense levels other than
+    ///     the root above other levels of an operand that does not lead, bit slices of modes, fused levels above separate ones, sparse buffers of
+    ///     which every cell is met, vectors over no loop, more than 1,024 tasks with copies of the output, coordinates of
+    ///     blocks as tasks.
     Lowered = 10,
 }
 
@@ -201,6 +202,7 @@ impl Schedule {
                 let stored: String = operand.levels.iter().map(|index| index.letter()).collect();
                 return broken(Rule::Layout, format!("{access} is stored as {stored}"));
             }
+            check_kinds(problem, operand, layout)?;
             if fused != operand.fused {
                 let (want, have) = (operand.fused, fused);
                 return broken(
@@ -386,6 +388,22 @@ pub(crate) const MOST_WORKSPACE_CELLS: u64 = 1 << 22;
 
 fn broken<T>(rule: Rule, found: String) -> Result<T, CoreError> {
     Err(CoreError::Illegal { rule, found })
+}
+
+/// Checks that no level of `layout` is dense but a root above other levels, of an operand that does not lead.
+fn check_kinds(
+    problem: &Problem,
+    operand: &SparseOperand,
+    layout: &Layout,
+) -> Result<(), CoreError> {
+    for (at, level) in layout.levels.iter().enumerate() {
+        let leads = problem.leader().is_some_and(|x| x.input == operand.input);
+        if level.kind == LevelKind::Dense && (at > 0 || leads || layout.levels.len() == 1) {
+            let access = &problem.expr.inputs[operand.input];
+            return broken(Rule::Lowered, format!("level {} of {access} is dense", level.index));
+        }
+    }
+    Ok(())
 }
 
 /// Checks that an output with the operand's pattern has all indices of the tree, and is written by

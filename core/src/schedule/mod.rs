@@ -22,7 +22,7 @@ use crate::path::Path;
 
 pub use branched::Branched;
 pub use directive::Directive;
-pub use infer::{Inferred, InferredLevel, LevelKind, infer};
+pub use infer::{Inferred, InferredLevel, infer};
 pub(crate) use legal::MOST_WORKSPACE_CELLS;
 pub use legal::Rule;
 pub use loop_nest::{
@@ -118,8 +118,20 @@ pub struct Layout {
 pub struct LayoutLevel {
     /// The index that the level stores.
     pub index: Index,
+    /// How it is stored.
+    pub kind: LevelKind,
     /// How the level is looped with the next one.
     pub fusion: Fusion,
+}
+
+/// How a level is stored (Chou, Kjolstad, Amarasinghe, "Format Abstraction for Sparse Tensor Algebra Compilers", OOPSLA
+/// 2018).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum LevelKind {
+    /// As an array with a place for every coordinate.  A coordinate is located without a search.
+    Dense,
+    /// As a list of the coordinates that occur.
+    Compressed,
 }
 
 /// How a level is looped.
@@ -137,7 +149,7 @@ impl Layout {
         let joined = indices.len().saturating_sub(fused)..indices.len().saturating_sub(1);
         let level = |(at, &index)| {
             let fusion = if joined.contains(&at) { Fusion::WithNext } else { Fusion::Separate };
-            LayoutLevel { index, fusion }
+            LayoutLevel { index, kind: LevelKind::Compressed, fusion }
         };
         Layout { input: None, levels: indices.iter().enumerate().map(level).collect() }
     }
@@ -146,10 +158,12 @@ impl Layout {
     /// of whole modes whose root stands alone.
     pub fn as_tree(&self) -> Option<(Vec<Index>, usize)> {
         let indices: Vec<Index> = self.levels.iter().map(|level| level.index).collect();
-        let fused = self.levels.iter().filter(|l| l.fusion == Fusion::WithNext).count();
+        let fusions = self.levels.iter().map(|level| level.fusion);
+        let fused = fusions.clone().filter(|fusion| *fusion == Fusion::WithNext).count();
         let tree = Layout::tree(&indices, fused + 1);
-        (self.levels == tree.levels && (fused == 0 || fused + 1 < indices.len()))
-            .then_some((indices, fused + 1))
+        (fusions.eq(tree.levels.iter().map(|level| level.fusion))
+            && (fused == 0 || fused + 1 < indices.len()))
+        .then_some((indices, fused + 1))
     }
 }
 

@@ -19,8 +19,8 @@
 //! Lines `loopfuse ...` and `reorder ...` behind `nest` restructure it, one after the other ([`Directive`]).
 //!
 //! One line a decision; `layout` and `buffer` once for each sparse operand and intermediate, in
-//! order.  Several layouts name their operands, as `X: i j k`; the first is cut into tasks.  A level of a layout ends in `+` when it is fused with the next; `_` is the level of the
-//! numbers of blocks.  Operands are named by [`Expr::operand_names`], results of terms `T1`, `T2`, ...
+//! order.  Several layouts name their operands, as `X: i j k`; the first is cut into tasks.  A level of a layout ends in `+` when it is fused with the next, and in
+//! `:dense` when it is no compressed one; `_` is the level of the numbers of blocks.  Operands are named by [`Expr::operand_names`], results of terms `T1`, `T2`, ...
 
 use std::fmt::Write;
 
@@ -30,7 +30,7 @@ use crate::nest::Forest;
 use crate::path::{Path, Source, Term};
 use crate::schedule::{
     Branched, BufferKind, Chunks, Command, Conflict, Cut, Directive, Fusion, Layout, LayoutLevel,
-    Parallel, Prefetch, PrefetchOf, Schedule, Space, Split, TaskCut, Vectors, Workspace,
+    LevelKind, Parallel, Prefetch, PrefetchOf, Schedule, Space, Split, TaskCut, Vectors, Workspace,
 };
 
 impl Schedule {
@@ -266,7 +266,8 @@ fn parse_index(word: &str) -> Result<Index, String> {
 
 fn level_text(level: &LayoutLevel) -> String {
     let fused = if level.fusion == Fusion::WithNext { "+" } else { "" };
-    format!("{}{fused}", level.index)
+    let kind = if level.kind == LevelKind::Dense { ":dense" } else { "" };
+    format!("{}{kind}{fused}", level.index)
 }
 
 fn parse_layout(words: &[&str], expr: &Expr) -> Result<Layout, String> {
@@ -284,11 +285,16 @@ fn parse_layout(words: &[&str], expr: &Expr) -> Result<Layout, String> {
 }
 
 fn parse_level(word: &str) -> Result<LayoutLevel, String> {
-    let (letter, fusion) = match word.strip_suffix('+') {
-        Some(letter) => (letter, Fusion::WithNext),
+    let (word, fusion) = match word.strip_suffix('+') {
+        Some(word) => (word, Fusion::WithNext),
         None => (word, Fusion::Separate),
     };
-    Ok(LayoutLevel { index: parse_index(letter)?, fusion })
+    let (letter, kind) = match word.split_once(':') {
+        None => (word, LevelKind::Compressed),
+        Some((letter, "dense")) => (letter, LevelKind::Dense),
+        Some((_, kind)) => return Err(format!("`{kind}` is no kind of level; write INDEX:dense")),
+    };
+    Ok(LayoutLevel { index: parse_index(letter)?, kind, fusion })
 }
 
 fn buffer_text(kind: BufferKind) -> &'static str {

@@ -236,7 +236,6 @@ fn compiled(
     let stored = levels.iter().map(|&level: &Index| LevelStorage {
         coords: Width::below(problem.extents.of(level)),
         pointers: Width::below(nnz + 1),
-        full: false,
     });
     let program = lower(&problem, &step.candidate.schedule, &[stored.collect()])?;
     Ok(Compiled::new(program, toolchain))

@@ -2,9 +2,9 @@
 //   path     A*B T1*C T2*D
 //   nest     r{ j{ p{ q{ i{ T1 } } } q{ k{ i{ T2 } } } k{ i{ T3 } } } }
 //   layout   B: r j p
-//   layout   A: p q i
-//   layout   C: r q k
-//   layout   D: r j k
+//   layout   A: p:dense q i
+//   layout   C: r:dense q k
+//   layout   D: r:dense j k
 //   buffer   dense
 //   buffer   dense
 //   parallel r position privatise
@@ -76,18 +76,12 @@ void decompose_kernel(const void *const *in, value *out, value *boundary, value 
     value T1[1600] __attribute__((aligned(64)));
     value T2[1600] __attribute__((aligned(64)));
     {
-        uint64_t at3_r = 0;
-        const uint64_t end3_r = task[7];
-        uint64_t at4_r = 0;
-        const uint64_t end4_r = task[8];
         for (uint64_t at_r = task[0], end_r = task[1]; at_r < end_r; ++at_r) {
             const size_t r = coord_r[at_r];
-            at3_r = seek_uint16_t(coord3_r, at3_r, end3_r, r);
-            if (at3_r == end3_r) break;
-            if (coord3_r[at3_r] != r) continue;
-            at4_r = seek_uint16_t(coord4_r, at4_r, end4_r, r);
-            if (at4_r == end4_r) break;
-            if (coord4_r[at4_r] != r) continue;
+            const uint64_t at3_r = r;
+            if (child3_r[at3_r] == child3_r[at3_r + 1]) continue;
+            const uint64_t at4_r = r;
+            if (child4_r[at4_r] == child4_r[at4_r + 1]) continue;
             {
                 uint64_t at4_j = child4_r[at4_r];
                 const uint64_t end4_j = child4_r[at4_r + 1];
@@ -98,13 +92,10 @@ void decompose_kernel(const void *const *in, value *out, value *boundary, value 
                     if (coord4_j[at4_j] != j) continue;
                     for (size_t q = 0; q < 1600; ++q) T1[q] = 0;
                     {
-                        uint64_t at2_p = 0;
-                        const uint64_t end2_p = task[6];
                         for (uint64_t at_p = larger(task[4], child_j[at_j]), end_p = smaller(task[5], child_j[at_j + 1]); at_p < end_p; ++at_p) {
                             const size_t p = coord_p[at_p];
-                            at2_p = seek_uint16_t(coord2_p, at2_p, end2_p, p);
-                            if (at2_p == end2_p) break;
-                            if (coord2_p[at2_p] != p) continue;
+                            const uint64_t at2_p = p;
+                            if (child2_p[at2_p] == child2_p[at2_p + 1]) continue;
                             {
                                 uint64_t at3_q = child3_r[at3_r];
                                 const uint64_t end3_q = child3_r[at3_r + 1];

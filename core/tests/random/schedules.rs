@@ -97,8 +97,11 @@ pub(super) fn joined_lines(problem: &Problem, global: Option<&[Index]>, draw: &m
     };
     let loops: Vec<&[Index]> = loops.iter().map(Vec::as_slice).collect();
     let mut lines = format!("path {words}\nnest {}", nest_text(&loops, 0, draw));
-    for (levels, name) in levels.iter().zip(expr.operand_names()) {
-        let words: Vec<String> = levels.iter().map(ToString::to_string).collect();
+    for (at, (levels, name)) in levels.iter().zip(expr.operand_names()).enumerate() {
+        let mut words: Vec<String> = levels.iter().map(ToString::to_string).collect();
+        if at > 0 && levels.len() > 1 && draw.below(2) == 0 {
+            words[0] += ":dense";
+        }
         lines += &format!("\nlayout {name}: {}", words.join(" "));
     }
     lines += &"\nbuffer dense".repeat(path.terms.len() - 1);

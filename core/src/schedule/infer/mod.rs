@@ -19,7 +19,7 @@ mod factor;
 mod tests;
 
 use crate::einsum::{Extents, Index, IndexSet};
-use crate::schedule::Problem;
+use crate::schedule::{LevelKind, Problem};
 
 use factor::{Factor, cells, eliminated, joined};
 
@@ -41,15 +41,6 @@ pub struct InferredLevel {
     pub degree: f64,
     /// How it is best stored.
     pub kind: LevelKind,
-}
-
-/// How a level is stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LevelKind {
-    /// As an array with a place for every coordinate.
-    Dense,
-    /// As a list of the coordinates that occur.
-    Compressed,
 }
 
 /// Infers the result of `problem` from the extents and what the patterns of its sparse operands have recorded.

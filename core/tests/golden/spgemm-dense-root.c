@@ -2,7 +2,7 @@
 //   path     X*Z
 //   nest     i{ j{ k{ T1 } } }
 //   layout   X: i j
-//   layout   Z: j k
+//   layout   Z: j:dense k
 //   workspace dense
 //   parallel i position assemble
 // | for i in level 1 of X
@@ -49,6 +49,7 @@ void decompose_kernel(const void *const *in, value *out, value *boundary, value 
             for (uint64_t at_j = larger(task[2], child_i[at_i]), end_j = smaller(task[3], child_i[at_i + 1]); at_j < end_j; ++at_j) {
                 const size_t j = coord_j[at_j];
                 const uint64_t at2_j = j;
+                if (child2_j[at2_j] == child2_j[at2_j + 1]) continue;
                 {
                     for (uint64_t at2_k = child2_j[at2_j], end2_k = child2_j[at2_j + 1]; at2_k < end2_k; ++at2_k) {
                         const size_t k = coord2_k[at2_k];
