@@ -6,7 +6,8 @@ use decompose_core::einsum::IndexSet;
 use decompose_core::error::CoreError;
 use decompose_core::path::{Source, term_text};
 use decompose_core::schedule::{
-    Intermediate, Loop, LoopNest, Over, Problem, Schedule, Step, TreeLevel, Visited, resolve,
+    Intermediate, LevelKind, Loop, LoopNest, Over, Problem, Schedule, Step, TreeLevel, Visited,
+    resolve,
 };
 use decompose_formats::stats::grouped;
 use decompose_plot::{
@@ -114,7 +115,11 @@ impl Outline<'_> {
             let stored = self.problem.stored(&x.levels[..level]).count() + 1;
             let pieces = self.problem.position_cut(x.levels[level]).is_some();
             let pieces = if pieces { "pieces of " } else { "" };
-            format!("{pieces}level {stored} of {name}{fused}")
+            let kind = match self.schedule.layouts[tree].levels[level].kind {
+                LevelKind::Dense => "dense ",
+                LevelKind::Compressed => "",
+            };
+            format!("{pieces}{kind}level {stored} of {name}{fused}")
         };
         match &own.over {
             Over::Coordinates { lead, located } => {

@@ -173,7 +173,7 @@ fn a_schedule_for_several_sparse_operands_comes_back() {
     };
     let text = show("--emit nest");
     assert!(text.contains("layout   X: ") && text.contains("layout   Z: "), "{text}");
-    assert!(show("--emit ir").contains(" and level 1 of "));
+    assert!(show("--emit ir").contains(" and dense level 1 of "));
     assert!(show("").contains("nest on trees "));
     fs::write(dir.path().join("s.txt"), &text).unwrap();
     let (_, said) = einsum(dir.path(), &format!("{words} --schedule s.txt --out C.npy"));
