@@ -10,9 +10,9 @@ use crate::schedule::{
     Problem, Schedule, Space, Vectors, Workspace, resolve,
 };
 
-/// Completes a nest: trees as the problem gives them, with dense roots where others are joined with them, buffers of the kind that is predicted to take less time, the
-/// root loop parallel over equal numbers of non-zeros, prefetches for gathered operands that leave the second-level
-/// cache, gathered vectors for long sums of a single term.
+/// Completes a nest: trees as the problem gives them, with dense roots where others are joined with them, buffers of the
+/// kind that is predicted to take less time, the root loop parallel over equal numbers of non-zeros, prefetches for
+/// gathered operands that leave the second-level cache, gathered vectors for long sums of a single term.
 ///
 /// # Panics
 ///

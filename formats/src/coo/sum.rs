@@ -12,10 +12,10 @@ use crate::narrow_ints::{Int, Ints, Width, each_width};
 use crate::sort::Layout;
 use crate::value::Value;
 
-/// Entries of both lists that a task merges.
-const PART: usize = 1 << 16;
+/// The most entries of each list that a task merges: the numbers of their cells stay in a second-level cache.
+const PART: usize = 1 << 14;
 
-/// Entries of the result whose places in the lists are looked up together.
+/// Entries of the result whose places in the lists are looked up together: whole words of bits.
 const BLOCK: usize = 1 << 11;
 
 /// Two lists whose sum is to be made: sorted, and their common cells counted.
@@ -23,16 +23,21 @@ pub struct Union<V: Value> {
     a: Coo<V>,
     b: Coo<V>,
     /// `None` where the cells cannot be numbered in 64 bits.
-    cells: Option<Cells>,
+    parts: Option<Vec<Part>>,
 }
 
-/// The cells of both lists.
-struct Cells {
-    first: Array<u64>,
-    second: Array<u64>,
-    parts: Vec<Part>,
-    /// Entries of the result, by part.
-    lengths: Vec<usize>,
+/// Entries of both lists whose cells no other part has, and how they are merged.
+struct Part {
+    /// Those of the first list.
+    first: Range<usize>,
+    /// Those of the second list.
+    second: Range<usize>,
+    /// Entries of the result.
+    len: usize,
+    /// A bit for each of them: whether it comes from the second list.
+    from_second: Vec<u64>,
+    /// A bit for each of them: whether both lists have it, so that it comes from the first list.
+    in_both: Vec<u64>,
 }
 
 impl<V: Value> Coo<V> {
@@ -64,8 +69,8 @@ impl<V: Value> Coo<V> {
             list.sort(&natural)?;
             list.sum_duplicates()?;
         }
-        let cells = self.has_numbers().then(|| Cells::of(&self, &other));
-        Ok(Union { a: self, b: other, cells })
+        let parts = self.has_numbers().then(|| parts(&self, &other));
+        Ok(Union { a: self, b: other, parts })
     }
 
     /// Returns the bytes that [`Coo::union`] takes beside the lists.
@@ -74,9 +79,9 @@ impl<V: Value> Coo<V> {
         let tidied = |list: &Coo<V>| list.bytes_to_sort(&natural).max(list.nnz() as u64 / 8);
         // A list that is not sorted in its own arrays stays in others.
         let (first, second) = (tidied(self), tidied(other));
-        let numbers = if self.has_numbers() { 8 * (self.nnz() + other.nnz()) as u64 } else { 0 };
+        let bits = if self.has_numbers() { (self.nnz() + other.nnz()) as u64 / 4 } else { 0 };
         let kept = self.bytes_to_copy(&natural) + other.bytes_to_copy(&natural);
-        first.max(self.bytes_to_copy(&natural) + second).max(kept + numbers)
+        first.max(self.bytes_to_copy(&natural) + second).max(kept + bits)
     }
 
     /// Tells whether all cells have numbers of 64 bits.
@@ -91,10 +96,10 @@ impl<V: Value> Union<V> {
         let row = |width: &dyn Fn(usize) -> usize| -> u64 {
             ((0..self.a.order()).map(width).sum::<usize>() + V::BYTES) as u64
         };
-        match &self.cells {
-            Some(cells) => {
+        match &self.parts {
+            Some(parts) => {
                 let width = |mode: usize| Width::listed(self.a.extents[mode]).bytes();
-                cells.lengths.iter().sum::<usize>() as u64 * row(&width)
+                parts.iter().map(|part| part.len as u64).sum::<u64>() * row(&width)
             }
             None => {
                 let width = |mode| self.a.coords(mode).width().max(self.b.coords(mode).width());
@@ -113,22 +118,10 @@ impl<V: Value> Union<V> {
     ///
     /// As [`Coo::sort`].
     pub fn sum(self) -> Result<Coo<V>, FormatError> {
-        match &self.cells {
-            Some(cells) => Ok(merged(&self.a, &self.b, cells)),
+        match &self.parts {
+            Some(parts) => Ok(merged(&self.a, &self.b, parts)),
             None => chained(&self.a, &self.b),
         }
-    }
-}
-
-impl Cells {
-    fn of<V: Value>(a: &Coo<V>, b: &Coo<V>) -> Cells {
-        let (first, second) = (numbers(a), numbers(b));
-        let parts = parts(&first, &second);
-        let length = |(own, other): &Part| {
-            own.len() + other.len() - common(&first[own.clone()], &second[other.clone()])
-        };
-        let lengths = parts.par_iter().map(length).collect();
-        Cells { first, second, parts, lengths }
     }
 }
 
@@ -143,84 +136,169 @@ fn chained<V: Value>(a: &Coo<V>, b: &Coo<V>) -> Result<Coo<V>, FormatError> {
     Ok(sum)
 }
 
-/// Merges lists that ascend, and whose cells have numbers.
-fn merged<V: Value>(a: &Coo<V>, b: &Coo<V>, cells: &Cells) -> Coo<V> {
-    let Cells { first, second, parts, lengths } = cells;
+/// Merges lists that ascend, as their `parts` tell.
+fn merged<V: Value>(a: &Coo<V>, b: &Coo<V>, parts: &[Part]) -> Coo<V> {
+    let lengths: Vec<usize> = parts.iter().map(|part| part.len).collect();
     let len = lengths.iter().sum();
     let mut coords: Vec<Wide> = a.extents.iter().map(|&extent| Wide::of(extent, len)).collect();
     let mut values: Array<V> = Array::to_fill(len);
-    let mut columns: Vec<Vec<Slot<'_>>> = coords.iter_mut().map(|own| own.cut(lengths)).collect();
+    let mut columns: Vec<Vec<Slot<'_>>> = coords.iter_mut().map(|own| own.cut(&lengths)).collect();
     let mut tasks: Vec<Task<'_, V>> = Vec::with_capacity(parts.len());
     let mut rest = values.make_mut();
-    for (part, &length) in parts.iter().zip(lengths).rev() {
-        let (before, own) = rest.split_at_mut(rest.len() - length);
+    for part in parts.iter().rev() {
+        let (before, own) = rest.split_at_mut(rest.len() - part.len);
         rest = before;
         let columns = columns.iter_mut().filter_map(Vec::pop).collect();
-        tasks.push(Task { part: part.clone(), columns, values: own });
+        tasks.push(Task { part, columns, values: own });
     }
-    tasks.into_par_iter().for_each(|task| {
-        task.run(&Numbered { list: a, numbers: first }, &Numbered { list: b, numbers: second });
-    });
+    tasks.into_par_iter().for_each(|task| task.run(a, b));
     let coords = coords.into_iter().map(Wide::ints).collect();
     Coo::ascending(a.extents.clone(), coords, values)
 }
 
-/// Numbers the cell of each entry in the natural order.
-fn numbers<V: Value>(list: &Coo<V>) -> Array<u64> {
-    let mut numbers: Array<u64> = Array::to_fill(list.nnz());
-    numbers.make_mut().par_chunks_mut(PART).enumerate().for_each(|(chunk, numbers)| {
-        let begin = chunk * PART;
-        for (coords, &extent) in list.coords.iter().zip(&list.extents) {
-            each_width!(Ints, coords, column => {
-                let own = &column[begin..begin + numbers.len()];
-                let pairs = numbers.iter_mut().zip(own);
-                pairs.for_each(|(number, &at)| *number = *number * extent + at.wide());
-            });
-        }
-    });
-    numbers
-}
-
-/// A list with the number of the cell of each entry.
-struct Numbered<'a, V: Value> {
-    list: &'a Coo<V>,
-    numbers: &'a [u64],
-}
-
-/// Entries of both lists whose cells no other part has.
-type Part = (Range<usize>, Range<usize>);
-
-/// Cuts the lists at the same cells.
-fn parts(a: &[u64], b: &[u64]) -> Vec<Part> {
-    let (long, short) = if a.len() >= b.len() { (a, b) } else { (b, a) };
-    let cuts = (1..long.len().div_ceil(PART)).map(|part| part * PART);
-    let mut parts = Vec::new();
-    let (mut begin, mut other) = (0, 0);
-    let pair = |long: Range<usize>, short: Range<usize>| match a.len() >= b.len() {
-        true => (long, short),
-        false => (short, long),
+/// Cuts the lists at the same cells, and merges their parts.
+fn parts<V: Value>(a: &Coo<V>, b: &Coo<V>) -> Vec<Part> {
+    let cells = |list: &Coo<V>| -> Vec<u64> {
+        (PART..list.nnz()).step_by(PART).map(|entry| number(list, entry)).collect()
     };
-    for cut in cuts {
-        let place = short.partition_point(|&number| number < long[cut]);
-        parts.push(pair(begin..cut, other..place));
-        (begin, other) = (cut, place);
-    }
-    parts.push(pair(begin..long.len(), other..short.len()));
-    parts
+    let mut cuts = [cells(a), cells(b)].concat();
+    cuts.sort_unstable();
+    cuts.dedup();
+    let places = |list: &Coo<V>| -> Vec<usize> {
+        let inner = cuts.par_iter().map(|&cell| first_from(list, cell));
+        [vec![0], inner.collect(), vec![list.nnz()]].concat()
+    };
+    let (first, second) = (places(a), places(b));
+    let range = |places: &[usize], part: usize| places[part]..places[part + 1];
+    (0..=cuts.len())
+        .into_par_iter()
+        .map_init(Numbers::default, |numbers, part| {
+            numbers.merge((a, range(&first, part)), (b, range(&second, part)))
+        })
+        .collect()
 }
 
-/// Counts the cells that both lists have.
-///
-/// Which list comes next is as good as random: the steps are computed, not branched to.
-fn common(a: &[u64], b: &[u64]) -> usize {
-    let (mut at, mut other, mut equal) = (0, 0, 0);
-    while at < a.len() && other < b.len() {
-        let (first, second) = (a[at], b[other]);
-        equal += usize::from(first == second);
-        at += usize::from(first <= second);
-        other += usize::from(second <= first);
+/// The number of the cell of an entry in the natural order.
+fn number<V: Value>(list: &Coo<V>, entry: usize) -> u64 {
+    let columns = list.coords.iter().zip(&list.extents);
+    columns.fold(0, |number, (coords, &extent)| number * extent + coords.get(entry))
+}
+
+/// Returns the first entry whose cell has number `cell` or a higher one.
+fn first_from<V: Value>(list: &Coo<V>, cell: u64) -> usize {
+    let (mut low, mut high) = (0, list.nnz());
+    while low < high {
+        let middle = low + (high - low) / 2;
+        match number(list, middle) < cell {
+            true => low = middle + 1,
+            false => high = middle,
+        }
     }
-    equal
+    low
+}
+
+/// Numbers the cells of `entries` in the natural order, and appends one that no cell has.
+fn number_all<V: Value>(list: &Coo<V>, entries: &Range<usize>, numbers: &mut Vec<u64>) {
+    numbers.clear();
+    for (mode, (coords, &extent)) in list.coords.iter().zip(&list.extents).enumerate() {
+        each_width!(Ints, coords, column => {
+            let own = column[entries.clone()].iter().map(|at| at.wide());
+            match mode {
+                0 => numbers.extend(own),
+                _ => numbers.iter_mut().zip(own).for_each(|(number, at)| *number = *number * extent + at),
+            }
+        });
+    }
+    numbers.push(u64::MAX);
+}
+
+/// The numbers of the cells of a part.
+#[derive(Default)]
+struct Numbers {
+    first: Vec<u64>,
+    second: Vec<u64>,
+}
+
+impl Numbers {
+    /// Finds from which list each entry of the result comes.
+    ///
+    /// Which list comes next is as good as random: the steps are computed, not branched to.
+    fn merge<V: Value>(
+        &mut self,
+        (a, first): (&Coo<V>, Range<usize>),
+        (b, second): (&Coo<V>, Range<usize>),
+    ) -> Part {
+        number_all(a, &first, &mut self.first);
+        number_all(b, &second, &mut self.second);
+        let words = (first.len() + second.len()).div_ceil(WORD);
+        let (mut from_second, mut in_both) = (Vec::with_capacity(words), Vec::with_capacity(words));
+        let (mut at, mut other, mut len) = (0, 0, 0);
+        while at < first.len() || other < second.len() {
+            let (own, next) = (&self.first[at..], &self.second[other..]);
+            let merged = match (own.first_chunk(), next.first_chunk()) {
+                (Some(own), Some(next)) => word(own, next),
+                _ => last_word(own, next),
+            };
+            at += merged.passed[0];
+            other += merged.passed[1];
+            len += merged.len;
+            from_second.push(merged.from_second);
+            in_both.push(merged.in_both);
+        }
+        Part { first, second, len, from_second, in_both }
+    }
+}
+
+/// Entries of the result that a word of bits has.
+const WORD: usize = u64::BITS as usize;
+
+/// The bits of some entries of the result.
+#[derive(Default)]
+struct Word {
+    len: usize,
+    from_second: u64,
+    in_both: u64,
+    /// How many entries of each list they are.
+    passed: [usize; 2],
+}
+
+impl Word {
+    /// Adds the next entry, whose cell is `own` in the first list or `next` in the second one.
+    fn push(&mut self, own: u64, next: u64) {
+        self.from_second |= u64::from(next < own) << self.len;
+        self.in_both |= u64::from(next == own) << self.len;
+        self.passed[0] += usize::from(own <= next);
+        self.passed[1] += usize::from(next <= own);
+        self.len += 1;
+    }
+}
+
+/// Merges as many cells as a word has bits.
+fn word(first: &[u64; WORD], second: &[u64; WORD]) -> Word {
+    let (mut at, mut other, mut from_second, mut in_both) = (0, 0, 0, 0);
+    for bit in 0..WORD {
+        // No place is beyond the last: the remainder only says so to the compiler.
+        let (own, next) = (first[at % WORD], second[other % WORD]);
+        let (is_second, is_first) = (u64::from(next < own), u64::from(own < next));
+        from_second |= is_second << bit;
+        in_both |= (1 ^ is_second ^ is_first) << bit;
+        at += 1 - is_second as usize;
+        other += 1 - is_first as usize;
+    }
+    Word { len: WORD, from_second, in_both, passed: [at, other] }
+}
+
+/// Merges as many cells as a word has bits, if there are so many: both lists end in a number that no cell has.
+fn last_word(first: &[u64], second: &[u64]) -> Word {
+    let mut word = Word::default();
+    while word.len < WORD {
+        let [at, other] = word.passed;
+        if first[at] == u64::MAX && second[other] == u64::MAX {
+            break;
+        }
+        word.push(first[at], second[other]);
+    }
+    word
 }
 
 /// Where the entries of a block of the result come from, within a part.
@@ -230,73 +308,50 @@ struct Picks {
     from: Vec<u32>,
     /// Entries of the block that the second list has too, with the place there.
     both: Vec<(u32, u32)>,
+    /// How many entries of each list came before the next block.
+    passed: [u32; 2],
 }
 
-/// Goes through a part of both lists by number.
-struct Merge<'a> {
-    first: &'a [u64],
-    second: &'a [u64],
-    at: usize,
-    other: usize,
-}
-
-impl Merge<'_> {
-    /// Finds the next entries of the result, as many as a block has if there are so many.
-    fn next(&mut self, picks: &mut Picks) {
-        picks.from.clear();
-        picks.both.clear();
-        let Merge { first, second, .. } = *self;
-        let (mut at, mut other) = (self.at, self.other);
-        while picks.from.len() < BLOCK && at < first.len() && other < second.len() {
-            let (own, next) = (first[at], second[other]);
-            let is_second = next < own;
-            let place = if is_second { other } else { at };
-            if own == next {
-                picks.both.push((picks.from.len() as u32, other as u32));
+impl Picks {
+    /// Finds the next `len` entries, whose bits are given.
+    fn next(&mut self, (from_second, in_both): (&[u64], &[u64]), len: usize) {
+        self.from.clear();
+        self.both.clear();
+        let [mut at, mut other] = self.passed;
+        for (word, (from, both)) in from_second.iter().zip(in_both).enumerate() {
+            for bit in 0..WORD.min(len - word * WORD) {
+                let (second, is_both) = ((from >> bit) as u32 & 1, (both >> bit) as u32 & 1);
+                if is_both == 1 {
+                    self.both.push((self.from.len() as u32, other));
+                }
+                let place = if second == 1 { other } else { at };
+                self.from.push(place << 1 | second);
+                at += 1 - second;
+                other += second | is_both;
             }
-            picks.from.push((place as u32) << 1 | u32::from(is_second));
-            at += usize::from(own <= next);
-            other += usize::from(next <= own);
         }
-        if other == second.len() {
-            let end = first.len().min(at + BLOCK - picks.from.len());
-            picks.from.extend((at..end).map(|place| (place as u32) << 1));
-            at = end;
-        }
-        if at == first.len() {
-            let end = second.len().min(other + BLOCK - picks.from.len());
-            picks.from.extend((other..end).map(|place| (place as u32) << 1 | 1));
-            other = end;
-        }
-        (self.at, self.other) = (at, other);
+        self.passed = [at, other];
     }
 }
 
 /// A part with its place in the result.
 struct Task<'a, V> {
-    part: Part,
+    part: &'a Part,
     columns: Vec<Slot<'a>>,
     values: &'a mut [V],
 }
 
 impl<V: Value> Task<'_, V> {
-    fn run(mut self, first: &Numbered<'_, V>, second: &Numbered<'_, V>) {
-        let (own, other) = self.part.clone();
-        let (a, b) = (first.list, second.list);
-        let (first, second) = (&first.numbers[own.clone()], &second.numbers[other.clone()]);
-        let values = [&a.values[own.clone()], &b.values[other.clone()]];
-        let mut merge = Merge { first, second, at: 0, other: 0 };
+    fn run(mut self, a: &Coo<V>, b: &Coo<V>) {
+        let Part { first, second, len, from_second, in_both } = self.part;
+        let values = [&a.values[first.clone()], &b.values[second.clone()]];
         let mut picks = Picks::default();
-        let mut begin = 0;
-        loop {
-            merge.next(&mut picks);
-            if picks.from.is_empty() {
-                return;
-            }
-            let block = begin..begin + picks.from.len();
-            begin = block.end;
+        for begin in (0..*len).step_by(BLOCK) {
+            let block = begin..(begin + BLOCK).min(*len);
+            let words = begin / WORD..block.end.div_ceil(WORD);
+            picks.next((&from_second[words.clone()], &in_both[words]), block.len());
             for (mode, column) in self.columns.iter_mut().enumerate() {
-                let lists = [(&a.coords[mode], &own), (&b.coords[mode], &other)];
+                let lists = [(&a.coords[mode], first), (&b.coords[mode], second)];
                 column.fill(block.clone(), &picks.from, lists);
             }
             let out = &mut self.values[block];
@@ -432,6 +487,7 @@ mod tests {
             (vec![30, 40, 50], 20_000, 300),
             (vec![30, 40, 50], 0, 300),
             (vec![700, 900], 200_000, 150_000),
+            (vec![700, 900], 90, 250_000),
             (vec![1 << 33, 50], 500, 500),
         ] {
             let (a, b) = (list(&extents, a, 7), list(&extents, b, 11));
@@ -439,6 +495,8 @@ mod tests {
             for (place, value) in map(&b) {
                 *want.entry(place).or_default() += value;
             }
+            let twice = a.clone().plus(a.clone()).unwrap();
+            assert_eq!(map(&twice), map(&a).into_iter().map(|(at, v)| (at, 2.0 * v)).collect());
             let sum = a.plus(b).unwrap();
             assert_eq!(map(&sum), want);
             assert_eq!(sum.nnz(), want.len());
