@@ -14,8 +14,8 @@
 //! One operand leads.  Its coordinates ascend, so the place in the others only moves forward: it is sought in
 //! steps that double, and then by halving (galloping; Bentley, Yao, "An almost optimal algorithm for
 //! unbounded searching", 1976).  Operands of like density thus take a step or two a coordinate, as if
-//! merged, and a short one leaps over a long one.  In a dense root the
-//! coordinate is the place, and nodes without children are passed over ([`JoinedTree`]).
+//! merged, and a short one leaps over a long one.  In a dense root the coordinate is the place, and nodes without
+//! children are passed over (`lower/joined_tree.rs`).
 
 use std::collections::BTreeSet;
 

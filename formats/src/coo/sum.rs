@@ -234,10 +234,10 @@ impl Numbers {
         let (mut from_second, mut in_both) = (Vec::with_capacity(words), Vec::with_capacity(words));
         let (mut at, mut other, mut len) = (0, 0, 0);
         while at < first.len() || other < second.len() {
-            let (own, next) = (&self.first[at..], &self.second[other..]);
-            let merged = match (own.first_chunk(), next.first_chunk()) {
+            let cells = (&self.first[at..first.len()], &self.second[other..second.len()]);
+            let merged = match (cells.0.first_chunk(), cells.1.first_chunk()) {
                 (Some(own), Some(next)) => word(own, next),
-                _ => last_word(own, next),
+                _ => last_word(&self.first[at..], &self.second[other..]),
             };
             at += merged.passed[0];
             other += merged.passed[1];
@@ -504,6 +504,22 @@ mod tests {
                 .map(|entry| (0..sum.order()).map(|mode| sum.coords(mode).get(entry)).collect())
                 .collect();
             assert!(places.is_sorted());
+        }
+    }
+
+    #[test]
+    fn parts_of_every_length_are_merged_to_their_end() {
+        let row = |len: u64| {
+            let columns: Vec<u64> = (0..len).collect();
+            let coords = vec![vec![0_u64; len as usize].into(), columns.into()];
+            Coo::new(vec![1, 1 << 20], coords, vec![1.0; len as usize]).unwrap()
+        };
+        for len in (0..200).chain([(1 << 14) - 1, 1 << 14, (1 << 14) + 63]) {
+            let sum = row(len).plus(row(len)).unwrap();
+            assert_eq!(sum.values(), vec![2.0; len as usize]);
+            let sum = row(len).plus(row(len + 63)).unwrap();
+            assert_eq!(sum.nnz() as u64, len + 63);
+            assert_eq!(sum.values().iter().sum::<f64>(), (2 * len + 63) as f64);
         }
     }
 
