@@ -10,10 +10,10 @@
 //   parallel r position privatise
 // | buffer T1 [40 x 40]
 // | buffer T2 [40 x 40]
-// | for r in level 1 of B and level 1 of C and level 1 of D
+// | for r in level 1 of B and dense level 1 of C and dense level 1 of D
 // |   for j in level 2 of B and level 2 of D
 // |     T1 = 0
-// |     for p in level 3 of B and level 1 of A
+// |     for p in level 3 of B and dense level 1 of A
 // |       for q in level 2 of A and level 2 of C
 // |         for i in level 3 of A
 // |           T1(q,i) += A(p,q,i) * B(r,j,p)

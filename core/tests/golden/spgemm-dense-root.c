@@ -6,7 +6,7 @@
 //   workspace dense
 //   parallel i position assemble
 // | for i in level 1 of X
-// |   for j in level 2 of X and level 1 of Z
+// |   for j in level 2 of X and dense level 1 of Z
 // |     for k in level 2 of Z
 // |       C(k) += X(i,j) * Z(j,k)
 // |   append C at (i)
