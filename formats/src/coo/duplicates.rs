@@ -86,8 +86,8 @@ impl<V: Value> Coo<V> {
     /// Leaves one entry for each set of coordinates; returns how many entries that removed.
     ///
     /// The list is sorted by the natural order first unless it is known to be sorted.  Parallel,
-    /// time `O(nnz * order)`, `O(1)` once it is known that there are none; columns are rewritten one at a time, and not at all without
-    /// duplicates.
+    /// time `O(nnz * order)`, `O(1)` once it is known that there are none; columns are rewritten one at a time, and not
+    /// at all without duplicates.
     ///
     /// # Errors
     ///

@@ -205,7 +205,10 @@ fn number_all<V: Value>(list: &Coo<V>, entries: &Range<usize>, numbers: &mut Vec
             let own = column[entries.clone()].iter().map(|at| at.wide());
             match mode {
                 0 => numbers.extend(own),
-                _ => numbers.iter_mut().zip(own).for_each(|(number, at)| *number = *number * extent + at),
+                _ => {
+                    let pairs = numbers.iter_mut().zip(own);
+                    pairs.for_each(|(number, at)| *number = *number * extent + at);
+                }
             }
         });
     }
