@@ -9,12 +9,13 @@ mod random;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use decompose_core::autoschedule::SCHEDULERS;
+use decompose_core::autoschedule::{SCHEDULERS, default_scheduler};
 use decompose_core::contract::{Contraction, Request, ResultForm, split_list};
+use decompose_core::cost::Family;
 use decompose_core::einsum::{Access, Expr, oracle};
 use decompose_core::optimisation::{Optimisation, Optimisations};
 use decompose_core::runtime::Toolchain;
-use decompose_core::schedule::{BufferKind, Problem, Schedule};
+use decompose_core::schedule::{BufferKind, LevelKind, Problem, Schedule};
 use decompose_core::sweep::TreeLayout;
 use decompose_formats::synth::{Pattern, SynthConfig, Values, generate};
 use decompose_formats::{Coo, Csf, DenseTensor, Matrix, ModeOrder, PatternCounts};
@@ -250,6 +251,52 @@ fn only_what_was_met_is_listed() {
             let at = |entry: usize| (list.coords(0).get(entry), list.coords(1).get(entry));
             let met: Vec<(u64, u64)> = (0..list.nnz()).map(at).collect();
             assert_eq!(met, want, "{loops}");
+        }
+    }
+}
+
+/// A vector with every coordinate is read at its coordinates, another one is searched.
+#[test]
+fn vectors_are_dense_where_all_coordinates_occur() {
+    let x = matrix(&[(0, 1), (0, 5), (2, 3), (3, 0), (3, 7), (6, 2)]);
+    let expr: Expr = "y(i) = X(i,j) * w(j)".parse().expect("an expression");
+    for left_out in [None, Some(5)] {
+        let coords: Vec<u64> = (0..8).filter(|at| Some(*at) != left_out).collect();
+        let values: Vec<f64> = coords.iter().map(|&at| 10.0 + at as f64).collect();
+        let w = Coo::new(vec![8], vec![coords.into()], values).expect("a vector");
+        let counts = [PatternCounts::of(&x), PatternCounts::of(&w)];
+        let counted = [(0, &counts[0]), (1, &counts[1])];
+        let mut request =
+            Request::joining(expr.clone(), &counted, &[vec![8, 8], vec![8]]).expect("a request");
+        request.result = ResultForm::Dense;
+        let orders = [ModeOrder::natural(2), ModeOrder::natural(1)];
+        let problem = request.problem_on(&orders.clone().map(|order| TreeLayout::new(order, 1)));
+        let machine = Family::Xeon.machine();
+        let found = default_scheduler().search(&problem, &machine).expect("a schedule");
+        let schedule = &found.candidates[0].schedule;
+        let dense = schedule.layouts[1].levels[0].kind == LevelKind::Dense;
+        assert_eq!(dense, left_out.is_none());
+        let mut sought = schedule.clone();
+        sought.layouts[1].levels[0].kind = LevelKind::Dense;
+        assert_eq!(sought.verify(&problem).is_ok(), left_out.is_none());
+        let trees = [&x, &w].into_iter().zip(&orders);
+        let trees: Vec<Arc<Csf<f64>>> = trees
+            .map(|(list, order)| Arc::new(Csf::build(list.clone(), order).expect("a tree")))
+            .collect();
+        let mut want = [0.0; 8];
+        for entry in 0..x.nnz() {
+            let (row, column) = (x.coords(0).get(entry), x.coords(1).get(entry));
+            if Some(column) != left_out {
+                want[row as usize] += x.values()[entry] * (10.0 + column as f64);
+            }
+        }
+        for toolchain in [Toolchain::detect(), Toolchain::Interpreter("asked for".into())] {
+            let mut kernel = Contraction::joining(&problem, schedule, trees.clone(), &toolchain)
+                .expect("a kernel");
+            let mut out = kernel.output().expect("memory");
+            kernel.run(&[], &mut out).expect("a result");
+            let got = kernel.dense(&out).expect("a dense result");
+            assert_eq!(got.iter().copied().collect::<Vec<f64>>(), want);
         }
     }
 }

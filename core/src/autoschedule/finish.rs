@@ -48,12 +48,12 @@ fn layout(problem: &Problem, tree: usize) -> Layout {
         return layout;
     }
     layout.input = Some(x.input);
-    let [root, _, ..] = &mut layout.levels[..] else { return layout };
+    let Some(root) = layout.levels.first_mut() else { return layout };
     let others = problem.sparse.iter().filter(|other| other.input != x.input);
     let is_joined = others.flat_map(|other| &other.levels).any(|&level| level == root.index);
     let nodes = x.nodes(IndexSet::EMPTY.with(root.index), &problem.extents);
     let few = problem.extents.of(root.index) <= nodes.saturating_mul(PLACES_A_NODE);
-    if tree > 0 && is_joined && few {
+    if tree > 0 && is_joined && few && x.can_have_dense_root(&problem.extents) {
         root.kind = LevelKind::Dense;
     }
     layout

@@ -132,9 +132,9 @@ fn open(c: &mut Writer, at: TreeLevel) {
 
 /// Goes on to the next coordinate if the current node of a dense level has no children.
 fn pass_childless(c: &mut Writer, TreeLevel { tree, level }: TreeLevel) {
-    let param = c.program.level(TreeLevel { tree, level });
-    if param.kind == LevelKind::Dense {
-        let (index, of) = (param.index, numbered(tree));
+    let levels = &c.program.trees[tree].levels;
+    if levels[level].kind == LevelKind::Dense && level + 1 < levels.len() {
+        let (index, of) = (levels[level].index, numbered(tree));
         let (child, at) = (format!("child{of}_{index}"), format!("at{of}_{index}"));
         c.line(&format!("if ({child}[{at}] == {child}[{at} + 1]) continue;"));
     }

@@ -29,7 +29,7 @@ impl<V: Value> JoinedTree<V> {
     /// tree's own has every coordinate.
     pub fn new(tree: Arc<Csf<V>>, root: &LevelParam) -> JoinedTree<V> {
         let own = &tree.levels()[0];
-        let lacks = (own.coords.len() as u64) < root.extent;
+        let lacks = (own.coords.len() as u64) < root.extent && !own.pointers.is_empty();
         let root = (lacks && root.kind == LevelKind::Dense).then(|| dense_root(own, root.extent));
         JoinedTree { tree, root }
     }

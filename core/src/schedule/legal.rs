@@ -38,7 +38,7 @@ pub enum Rule {
     /// 9. What is prefetched is a dense input, or an output into which tasks scatter.
     Prefetch = 9,
     /// 10. What lowering does not do: fused levels or blocks beside another sparse operand, dense levels other than
-    ///     the root above other levels of an operand that does not lead, bit slices of modes, fused levels above separate ones, sparse buffers of
+    ///     the root of an operand that does not lead and has further levels or every coordinate, bit slices of modes, fused levels above separate ones, sparse buffers of
     ///     which every cell is met, vectors over no loop, more than 1,024 tasks with copies of the output, coordinates of
     ///     blocks as tasks.
     Lowered = 10,
@@ -390,15 +390,16 @@ fn broken<T>(rule: Rule, found: String) -> Result<T, CoreError> {
     Err(CoreError::Illegal { rule, found })
 }
 
-/// Checks that no level of `layout` is dense but a root above other levels, of an operand that does not lead.
+/// Checks that no level of `layout` is dense but the root of an operand that does not lead, if it can be.
 fn check_kinds(
     problem: &Problem,
     operand: &SparseOperand,
     layout: &Layout,
 ) -> Result<(), CoreError> {
+    let leads = problem.leader().is_some_and(|x| x.input == operand.input);
+    let can = !leads && operand.can_have_dense_root(&problem.extents);
     for (at, level) in layout.levels.iter().enumerate() {
-        let leads = problem.leader().is_some_and(|x| x.input == operand.input);
-        if level.kind == LevelKind::Dense && (at > 0 || leads || layout.levels.len() == 1) {
+        if level.kind == LevelKind::Dense && (at > 0 || !can) {
             let access = &problem.expr.inputs[operand.input];
             return broken(Rule::Lowered, format!("level {} of {access} is dense", level.index));
         }

@@ -192,6 +192,11 @@ impl Pattern {
         found.map_or(0.0, |(_, &changes)| changes)
     }
 
+    /// Returns `nnz(X_set)` if it was recorded.
+    pub fn recorded(&self, set: IndexSet) -> Option<u64> {
+        self.counts.exact(set)
+    }
+
     /// Returns `nnz(X_set)` as recorded; otherwise the bound that follows from what is known: no
     /// more than the product of the extents, than `nnz(X)`, and than any recorded superset.
     pub fn count(&self, set: IndexSet, extents: &Extents) -> u64 {

@@ -100,6 +100,15 @@ impl SparseOperand {
         self.levels.first() == Some(&Index::BLOCK)
     }
 
+    /// Tells whether the root can be dense: there are levels below, or every coordinate is known to occur.
+    pub fn can_have_dense_root(&self, extents: &Extents) -> bool {
+        match self.levels[..] {
+            [] => false,
+            [root] => self.pattern.recorded(IndexSet::EMPTY.with(root)) == Some(extents.of(root)),
+            _ => true,
+        }
+    }
+
     /// Tells whether one position loop walks level `level` together with others.
     pub fn is_fused(&self, level: usize) -> bool {
         self.fused > 1 && level + self.fused >= self.levels.len()
