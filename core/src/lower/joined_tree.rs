@@ -58,8 +58,10 @@ pub fn dense_root_bytes(problem: &Problem, schedule: &Schedule) -> u64 {
         let (extent, extents) = (problem.extents.of(root.index), &problem.extents);
         let lacks = x.nodes(IndexSet::EMPTY.with(root.index), extents) < extent;
         let nnz = x.nodes(x.levels.iter().copied().collect(), extents);
-        let place = Width::below(extent).bytes() + Width::below(nnz.saturating_add(1)).bytes();
-        Some(if lacks { extent.saturating_mul(place as u64) } else { 0 })
+        let coords = extent.saturating_mul(Width::below(extent).bytes() as u64);
+        let pointer = Width::below(nnz.saturating_add(1)).bytes() as u64;
+        let pointers = extent.saturating_add(1).saturating_mul(pointer);
+        Some(if lacks { coords.saturating_add(pointers) } else { 0 })
     });
     made.fold(0, u64::saturating_add)
 }
@@ -80,7 +82,49 @@ fn dense_root(own: &Level, extent: u64) -> Level {
 
 #[cfg(test)]
 mod tests {
+    use decompose_formats::{Coo, ModeOrder};
+
     use super::*;
+    use crate::einsum::{Expr, Extents, Index};
+    use crate::lower::LevelStorage;
+    use crate::schedule::{Fusion, Pattern, SparseOperand};
+
+    #[test]
+    fn the_bytes_of_dense_roots_are_those_that_are_made() {
+        let expr: Expr = "C(i,k) = X(i,j) * Z(j,k)".parse().unwrap();
+        let extents: Extents = expr.all().iter().map(|index| (index, 90_000)).collect();
+        for rows in [40_000, 90_000] {
+            let coords: Vec<u64> = (0..rows).collect();
+            let coords = vec![coords.into(), vec![7_u64; rows as usize].into()];
+            let list = Coo::new(vec![90_000; 2], coords, vec![1.0; rows as usize]).unwrap();
+            let operand = |input: usize| {
+                let levels: Vec<Index> = expr.inputs[input].indices.clone();
+                let sets = [&levels[..1], &levels[..]];
+                let pattern =
+                    Pattern::from_iter(sets.map(|set| (set.iter().copied().collect(), rows)));
+                SparseOperand { input, levels, fused: 1, pattern }
+            };
+            let problem =
+                Problem::joining(expr.clone(), extents.clone(), vec![operand(0), operand(1)]);
+            let text = "path X*Z\nnest i{ j{ k{ T1 } } }\nlayout X: i j\nlayout Z: j:dense k";
+            let schedule = Schedule::parse(text, &expr).unwrap();
+            let tree = Arc::new(Csf::build(list, &ModeOrder::natural(2)).unwrap());
+            let storage = LevelStorage { coords: Width::W32, pointers: Width::W32 };
+            let root = LevelParam {
+                index: problem.sparse[1].levels[0],
+                extent: 90_000,
+                storage,
+                kind: LevelKind::Dense,
+                fusion: Fusion::Separate,
+                pieces: None,
+            };
+            let joined = JoinedTree::new(tree, &root);
+            let made = joined.root.as_ref();
+            let bytes = made.map_or(0, |root| root.coords.bytes() + root.pointers.bytes());
+            assert_eq!(dense_root_bytes(&problem, &schedule), bytes, "{rows} rows");
+            assert_eq!(made.is_some(), rows < 90_000);
+        }
+    }
 
     #[test]
     fn places_without_a_node_are_childless() {
