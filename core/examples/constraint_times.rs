@@ -16,7 +16,7 @@ use decompose_core::autoschedule::constraints::{Layouts, System};
 use decompose_core::einsum::{Expr, IndexSet};
 use decompose_core::error::CoreError;
 use decompose_core::path::{Arity, Path, PathSpace, Wanted, unfactorised};
-use decompose_core::schedule::{Pattern, Problem, SparseOperand};
+use decompose_core::schedule::{Format, Pattern, Problem, SparseOperand};
 
 const ROUNDS: usize = 99;
 
@@ -117,7 +117,7 @@ fn pose(text: &str, sparse: usize) -> Result<Problem, CoreError> {
     let operands = expr.inputs.iter().take(sparse).enumerate().map(|(input, access)| {
         let all: IndexSet = access.set();
         let pattern = Pattern::from_iter([(all, 40_u64.pow(all.len() as u32) / 10)]);
-        SparseOperand { input, levels: access.indices.clone(), fused: 1, pattern }
+        SparseOperand { input, format: Format::csf(access.indices.clone()), pattern }
     });
     Ok(Problem::joining(expr.clone(), extents, operands.collect()))
 }

@@ -63,7 +63,7 @@ fn times(
     let problem = best.problem(&base);
     let trees = problem.sparse.iter().map(|x| {
         let modes = &base.expr.inputs[x.input].indices;
-        let order = x.levels.iter().filter_map(|level| modes.iter().position(|m| m == level));
+        let order = x.levels().iter().filter_map(|level| modes.iter().position(|m| m == level));
         let order = ModeOrder::new(order.collect());
         let order = order.ok_or_else(|| CoreError::Internal("levels of other modes".into()))?;
         Ok(Arc::new(Csf::build(list.clone(), &order)?))

@@ -21,7 +21,7 @@ use decompose_core::cost::Machine;
 use decompose_core::einsum::{Expr, Extents, IndexSet};
 use decompose_core::error::CoreError;
 use decompose_core::kernels::{self, mode_index};
-use decompose_core::schedule::{OutputForm, Pattern, Problem, SparseOperand, infer};
+use decompose_core::schedule::{Format, OutputForm, Pattern, Problem, SparseOperand, infer};
 
 const RANK: u64 = 16;
 const NNZ: u64 = 100_000;
@@ -83,7 +83,7 @@ fn table(rounds: usize) -> Result<(), Box<dyn std::error::Error>> {
         let given =
             measure(rounds, || default_scheduler().search(&problem, Machine::here()).map(|_| ()))?;
         writeln!(out, "decompose,described,{RANK},1,f64,search {name},{given}")?;
-        let levels = &problem.sparse[0].levels;
+        let levels = &problem.sparse[0].levels();
         if levels.len() > ORDERS_UP_TO {
             continue;
         }
@@ -143,7 +143,11 @@ fn joined(expr: &str, sparse: usize) -> Result<Problem, CoreError> {
     let operand = |input: usize| {
         let levels = expr.inputs[input].indices.clone();
         let all = levels.iter().copied().collect::<IndexSet>();
-        SparseOperand { input, levels, fused: 1, pattern: Pattern::from_iter([(all, NNZ)]) }
+        SparseOperand {
+            input,
+            format: Format::csf(levels),
+            pattern: Pattern::from_iter([(all, NNZ)]),
+        }
     };
     let operands = (0..sparse).map(operand).collect();
     let posed = Problem::joining(expr, extents, operands);
@@ -160,7 +164,11 @@ fn pose(name: &str) -> Result<Problem, CoreError> {
     let extent = |index| mode_of(index).map_or(RANK, |mode| 100 + 10 * mode as u64);
     let extents: Extents = expr.all().iter().map(|index| (index, extent(index))).collect();
     let pattern = Pattern::from_iter([(levels.iter().copied().collect::<IndexSet>(), NNZ)]);
-    Ok(Problem::new(expr, extents, SparseOperand { input: 0, levels, fused: 1, pattern }))
+    Ok(Problem::new(
+        expr,
+        extents,
+        SparseOperand { input: 0, format: Format::csf(levels), pattern },
+    ))
 }
 
 /// Runs `search` in `rounds` and returns the columns from `median` on, in seconds.

@@ -21,7 +21,7 @@ use decompose_core::autoschedule::sparseauto::{Method, Staged, Stages, staged};
 use decompose_core::cost::Machine;
 use decompose_core::cost::symbolic::Range;
 use decompose_core::einsum::{Expr, Extents, Index};
-use decompose_core::schedule::{Branched, Pattern, Problem, SparseOperand};
+use decompose_core::schedule::{Branched, Format, Pattern, Problem, SparseOperand};
 use decompose_formats::PatternCounts;
 
 /// A kernel of table 2 with the paper's numbers.
@@ -204,6 +204,6 @@ fn pose(text: &str) -> Result<Problem, Box<dyn Error>> {
     let extents: Extents = expr.all().iter().map(|index| (index, extent(index))).collect();
     let shape: Vec<u64> = levels.iter().map(|&level| extents.of(level)).collect();
     let pattern = Pattern::of(&PatternCounts::uniform(&shape, 40_000), &levels);
-    let sparse = SparseOperand { input: 0, levels, fused: 1, pattern };
+    let sparse = SparseOperand { input: 0, format: Format::csf(levels), pattern };
     Ok(Problem::new(expr, extents, sparse))
 }

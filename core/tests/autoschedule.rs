@@ -7,7 +7,7 @@ use decompose_core::cost::{Family, Machine};
 use decompose_core::einsum::{Access, Expr, Extents, Index, IndexSet, indices};
 use decompose_core::kernels;
 use decompose_core::path::Path;
-use decompose_core::schedule::{Pattern, Problem, Schedule, SparseOperand, Vectors};
+use decompose_core::schedule::{Format, Pattern, Problem, Schedule, SparseOperand, Vectors};
 use proptest::prelude::*;
 
 /// A problem whose sparse operand is input 0 of `expr`, its levels in the order of its indices.
@@ -15,7 +15,7 @@ fn pose(expr: Expr, extent: impl Fn(Index) -> u64, nnz: u64) -> Problem {
     let extents: Extents = expr.all().iter().map(|index| (index, extent(index))).collect();
     let levels = expr.inputs[0].indices.clone();
     let pattern = Pattern::from_iter([(levels.iter().copied().collect::<IndexSet>(), nnz)]);
-    Problem::new(expr, extents, SparseOperand { input: 0, levels, fused: 1, pattern })
+    Problem::new(expr, extents, SparseOperand { input: 0, format: Format::csf(levels), pattern })
 }
 
 /// A sparse tensor times up to three dense ones over at most six indices.

@@ -8,7 +8,7 @@ use decompose_core::autoschedule::{SearchLimits, scheduler, storages};
 use decompose_core::cost::Family;
 use decompose_core::einsum::{Expr, IndexSet};
 use decompose_core::path::{Arity, PathSpace, Wanted, enumerate};
-use decompose_core::schedule::{OutputForm, Pattern, Problem, SparseOperand};
+use decompose_core::schedule::{Format, OutputForm, Pattern, Problem, SparseOperand};
 
 /// Seconds for all questions of a test, of which they take a few.
 const Z3_SECONDS: f64 = 600.0;
@@ -20,7 +20,7 @@ fn pose(text: &str, sparse: usize) -> Problem {
     let operands = expr.inputs.iter().take(sparse).enumerate().map(|(input, access)| {
         let all: IndexSet = access.set();
         let pattern = Pattern::from_iter([(all, 40_u64.pow(all.len() as u32) / 10)]);
-        SparseOperand { input, levels: access.indices.clone(), fused: 1, pattern }
+        SparseOperand { input, format: Format::csf(access.indices.clone()), pattern }
     });
     Problem::joining(expr.clone(), extents, operands.collect())
 }
@@ -86,7 +86,7 @@ fn the_search_finds_fused_nests_of_the_networks() {
             let layout = &explained.solution.layouts[tensor.expect("a tensor")];
             let modes = &posed.expr.inputs[*input].indices;
             let levels: Vec<_> = layout.iter().map(|&mode| modes[mode]).collect();
-            assert_eq!(levels, order.levels, "{name}");
+            assert_eq!(levels, order.levels(), "{name}");
         }
     }
 }
@@ -189,7 +189,8 @@ fn random_system(seed: u64) -> System {
         kept.filter(|_| draw.below(2) == 0).map(|letter| letter.to_string()).collect();
     let mut problem = pose(&format!("R({}) = {}", kept.join(","), all.join(" * ")), operands);
     for (x, levels) in problem.sparse.iter_mut().zip(&levels) {
-        x.levels = decompose_core::einsum::indices(&levels.iter().collect::<String>());
+        let levels = decompose_core::einsum::indices(&levels.iter().collect::<String>());
+        x.format = Format::csf(levels);
     }
     let (paths, _) = enumerate(&problem.expr, Arity::Binary);
     let layouts = [Layouts::Given, Layouts::Shared, Layouts::Shared, Layouts::Own][draw.below(4)];

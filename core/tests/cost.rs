@@ -5,7 +5,8 @@ use decompose_core::cost::{Family, Machine, estimate, storing_seconds};
 use decompose_core::einsum::{Expr, Extents, Index, IndexSet, indices};
 use decompose_core::kernels;
 use decompose_core::schedule::{
-    LevelKind, Pattern, Prefetch, PrefetchOf, Problem, Schedule, SparseOperand, StoredTree, Storing,
+    Format, LevelKind, Pattern, Prefetch, PrefetchOf, Problem, Schedule, SparseOperand, StoredTree,
+    Storing,
 };
 use decompose_formats::Blocking;
 
@@ -18,7 +19,7 @@ fn problem(name: &str, extents: [u64; 3], counts: &[(&str, u64)], rank: u64) -> 
     let all: Extents = expr.all().iter().map(|index| (index, extent(index))).collect();
     let set = |letters: &str| indices(letters).into_iter().collect::<IndexSet>();
     let pattern = Pattern::from_iter(counts.iter().map(|&(letters, n)| (set(letters), n)));
-    Problem::new(expr, all, SparseOperand { input: 0, levels, fused: 1, pattern })
+    Problem::new(expr, all, SparseOperand { input: 0, format: Format::csf(levels), pattern })
 }
 
 fn schedule(problem: &Problem, text: &str, machine: &Machine) -> Schedule {
@@ -220,8 +221,8 @@ fn rows_of_a_mode_that_changes_with_every_block_cost_more() {
         let counts = sets.map(|s| (indices(s).into_iter().collect(), inside(s)));
         x.pattern.record_blocks(blocking.clone(), counts);
         x.pattern = x.pattern.in_blocks(&blocking).expect("recorded");
-        x.levels.insert(0, Index::BLOCK);
-        x.fused = 3;
+        let levels = [Index::BLOCK].into_iter().chain(x.levels().iter().copied()).collect();
+        x.format = Format::with_fused(levels, 3);
         problem.extents.set(Index::BLOCK, blocking.extent());
         problem.expr.inputs[0].indices.insert(0, Index::BLOCK);
         let machine = Family::Xeon.machine();
@@ -240,7 +241,7 @@ fn nothing_is_sought_in_a_dense_root() {
     let operand = |input: usize, counts: &[(&str, u64)]| {
         let set = |letters: &str| indices(letters).into_iter().collect::<IndexSet>();
         let pattern = Pattern::from_iter(counts.iter().map(|&(letters, n)| (set(letters), n)));
-        SparseOperand { input, levels: expr.inputs[input].indices.clone(), fused: 1, pattern }
+        SparseOperand { input, format: Format::csf(expr.inputs[input].indices.clone()), pattern }
     };
     // The rows of W that have elements; the larger part of a branch is foreseen.
     for (rows, foreseen) in [(1_000, 1.0), (900, 0.9), (250, 0.25)] {
@@ -249,9 +250,9 @@ fn nothing_is_sought_in_a_dense_root() {
         let problem = Problem::joining(expr.clone(), extents.clone(), vec![x, w]);
         for machine in EVERY_FAMILY.map(Family::machine) {
             let dense = schedule(&problem, "path X*W\nnest i{ j{ k{ T1 } } }", &machine);
-            assert_eq!(dense.layouts[1].levels[0].kind, LevelKind::Dense);
+            assert_eq!(dense.layouts[1].format.kinds()[0], LevelKind::Dense);
             let mut sought = dense.clone();
-            sought.layouts[1].levels[0].kind = LevelKind::Compressed;
+            sought.layouts[1].format.set_kind(0, LevelKind::Compressed);
             let seconds = |one: &Schedule| estimate(&problem, one, &machine).seconds;
             let (more, visits) = (seconds(&sought) - seconds(&dense), 100_000.0);
             let want = foreseen * visits * machine.loop_end;
@@ -264,7 +265,7 @@ fn nothing_is_sought_in_a_dense_root() {
     let problem = Problem::joining(expr.clone(), extents.clone(), vec![x, few]);
     let machine = Family::Xeon.machine();
     let one = schedule(&problem, "path X*W\nnest i{ j{ k{ T1 } } }", &machine);
-    assert_eq!(one.layouts[1].levels[0].kind, LevelKind::Compressed);
+    assert_eq!(one.layouts[1].format.kinds()[0], LevelKind::Compressed);
 }
 
 #[test]
@@ -277,7 +278,7 @@ fn trees_are_priced_where_they_are_built_for_one_run() {
             let levels = indices(layouts[input]);
             let set = |n: usize| levels[..n].iter().copied().collect::<IndexSet>();
             let pattern = Pattern::from_iter([(set(1), 1_000), (set(2), 50_000)]);
-            SparseOperand { input, levels, fused: 1, pattern }
+            SparseOperand { input, format: Format::csf(levels), pattern }
         };
         let posed = Problem::joining(expr.clone(), extents.clone(), vec![operand(0), operand(1)]);
         Problem { storing: Some(Storing { trees }), ..posed }
@@ -290,7 +291,7 @@ fn trees_are_priced_where_they_are_built_for_one_run() {
     );
     let both = of(["ij", "jk"], vec![]);
     assert!((both - list - sorted).abs() < 1e-12, "{both}: two trees");
-    let tree = |input, levels| StoredTree { input, levels: indices(levels), fused: 1 };
+    let tree = |input, levels| StoredTree { input, format: Format::csf(indices(levels)) };
     let there = of(["ij", "jk"], vec![tree(1, "jk")]);
     assert!((there - list).abs() < 1e-12, "{there}: the tree that is there costs nothing");
     let never = Problem { storing: None, ..problem(["ji", "jk"], vec![]) };

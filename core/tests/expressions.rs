@@ -274,10 +274,10 @@ fn vectors_are_dense_where_all_coordinates_occur() {
         let machine = Family::Xeon.machine();
         let found = default_scheduler().search(&problem, &machine).expect("a schedule");
         let schedule = &found.candidates[0].schedule;
-        let dense = schedule.layouts[1].levels[0].kind == LevelKind::Dense;
+        let dense = schedule.layouts[1].format.kinds()[0] == LevelKind::Dense;
         assert_eq!(dense, left_out.is_none());
         let mut sought = schedule.clone();
-        sought.layouts[1].levels[0].kind = LevelKind::Dense;
+        sought.layouts[1].format.set_kind(0, LevelKind::Dense);
         assert_eq!(sought.verify(&problem).is_ok(), left_out.is_none());
         let trees = [&x, &w].into_iter().zip(&orders);
         let trees: Vec<Arc<Csf<f64>>> = trees

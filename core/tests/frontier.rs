@@ -12,14 +12,14 @@ use decompose_core::autoschedule::storages;
 use decompose_core::cost::symbolic::{Monomial, Polynomial};
 use decompose_core::einsum::{Expr, Extents, Index};
 use decompose_core::nest::{Buffer, buffers};
-use decompose_core::schedule::{Pattern, Problem, SparseOperand};
+use decompose_core::schedule::{Format, Pattern, Problem, SparseOperand};
 use decompose_formats::PatternCounts;
 
 use products::{Draw, SDDMM_SPMM, SPMM_GEMM, machine, pose, problem, unbounded};
 
 /// The problem with each order of the levels of each sparse operand.
 fn on_all_trees(problem: &Problem) -> Vec<Problem> {
-    let plain = |storage: &Storage| storage.operands.iter().all(|(_, order)| order.fused == 1);
+    let plain = |storage: &Storage| storage.operands.iter().all(|(_, order)| order.fused() == 1);
     let stored = storages(problem).into_iter().filter(plain);
     stored.map(|storage| unbounded(storage.problem(problem))).collect()
 }
@@ -28,7 +28,7 @@ fn on_all_trees(problem: &Problem) -> Vec<Problem> {
 fn sizes(problem: &Problem, sizes: Sizes) -> Stages {
     let has_both = || {
         let j = Index::new('j').expect("a letter");
-        problem.expr.all().contains(j) && problem.sparse[0].levels.len() == 2
+        problem.expr.all().contains(j) && problem.sparse[0].levels().len() == 2
     };
     let (ranges, assumptions) = match sizes {
         Sizes::Restricted if has_both() => {
@@ -183,7 +183,7 @@ fn prefixes_of_every_operand_have_bounds() {
         let levels = expr.inputs[input].indices.clone();
         let shape = vec![50; levels.len()];
         let pattern = Pattern::of(&PatternCounts::uniform(&shape, 400), &levels);
-        SparseOperand { input, levels, fused: 1, pattern }
+        SparseOperand { input, format: Format::csf(levels), pattern }
     };
     let problem = Problem::joining(expr.clone(), extents, vec![operand(0), operand(2)]);
     let staged = staged(&on_all_trees(&problem), &machine(), &Stages::default()).expect("rows");

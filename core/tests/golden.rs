@@ -11,7 +11,9 @@ use decompose_core::kernels;
 use decompose_core::lower::{LevelStorage, Program, lower};
 use decompose_core::optimisation::{Optimisation, Optimisations};
 use decompose_core::path::{Arity, Path, enumerate};
-use decompose_core::schedule::{LevelKind, OutputForm, Pattern, Problem, Schedule, SparseOperand};
+use decompose_core::schedule::{
+    Format, LevelKind, OutputForm, Pattern, Problem, Schedule, SparseOperand,
+};
 use decompose_formats::narrow_ints::Width;
 
 /// A machine that does not depend on where the test runs.
@@ -60,8 +62,11 @@ fn program(expr: Expr, (fused, rank): (usize, u64), optimisations: Optimisations
         (set, 10_000u64.pow(n.min(2) as u32) / if n > 1 { 20 } else { 1 } * n as u64)
     });
     let pattern = Pattern::from_iter(counts);
-    let mut problem =
-        Problem::new(expr, extents, SparseOperand { input: 0, levels, fused, pattern });
+    let mut problem = Problem::new(
+        expr,
+        extents,
+        SparseOperand { input: 0, format: Format::with_fused(levels, fused), pattern },
+    );
     problem.optimisations = optimisations;
     let found = default_scheduler().search(&problem, &machine()).expect("a schedule");
     let level = LevelStorage { coords: Width::below(10_000), pointers: Width::W32 };
@@ -137,6 +142,23 @@ fn tttc_of_an_inner_mode() {
     check("tttc-4-second-r8", kernels::tttc(4, Some(1)), 1, 8);
 }
 
+#[test]
+fn mttkrp_of_full_fibres() {
+    let expr = kernels::mttkrp(3, 0);
+    let extents = [("i", 100), ("j", 80), ("k", 30), ("r", 16)];
+    let extents: Extents = extents.iter().map(|&(i, extent)| (indices(i)[0], extent)).collect();
+    let set = |letters: &str| indices(letters).into_iter().collect::<IndexSet>();
+    let counts = [("i", 100), ("ij", 5_000), ("ijk", 150_000)];
+    let pattern = Pattern::from_iter(counts.map(|(letters, count)| (set(letters), count)));
+    let x = SparseOperand { input: 0, format: Format::csf(indices("ijk")), pattern };
+    let problem = Problem::new(expr, extents, x);
+    let found = default_scheduler().search(&problem, &machine()).expect("a schedule");
+    let schedule = &found.candidates[0].schedule;
+    assert_eq!(schedule.layouts[0].format.to_string(), "i j k:dense");
+    let level = LevelStorage { coords: Width::W16, pointers: Width::W32 };
+    compare("mttkrp-3-full-r16", &lower(&problem, schedule, &[vec![level; 3]]).expect("a program"));
+}
+
 /// The product of two sparse matrices of 10,000 x 10,000, the second with an entry in each row.
 #[test]
 fn a_product_of_sparse_matrices_is_assembled() {
@@ -146,7 +168,7 @@ fn a_product_of_sparse_matrices_is_assembled() {
         let levels = expr.inputs[input].indices.clone();
         let (root, all) = (levels[..1].iter().copied().collect(), expr.inputs[input].set());
         let pattern = Pattern::from_iter([(root, 10_000), (all, 200_000)]);
-        SparseOperand { input, levels, fused: 1, pattern }
+        SparseOperand { input, format: Format::csf(levels), pattern }
     };
     let mut problem = Problem::joining(expr.clone(), extents, vec![operand(0), operand(1)]);
     problem.output = OutputForm::Assembled;
@@ -155,8 +177,14 @@ fn a_product_of_sparse_matrices_is_assembled() {
     let stored = vec![vec![level; 2]; 2];
     let mut schedule = found.candidates[0].schedule.clone();
     compare("spgemm-dense-root", &lower(&problem, &schedule, &stored).expect("a program"));
-    schedule.layouts[1].levels[0].kind = LevelKind::Compressed;
-    compare("spgemm-sought", &lower(&problem, &schedule, &stored).expect("a program"));
+    for (name, kind) in [
+        ("spgemm-sought", LevelKind::Compressed),
+        ("spgemm-bitmap", LevelKind::Bitmap),
+        ("spgemm-hashed", LevelKind::Hashed),
+    ] {
+        schedule.layouts[1].format.set_kind(0, kind);
+        compare(name, &lower(&problem, &schedule, &stored).expect("a program"));
+    }
 }
 
 /// A row of `r` is summed up in registers, and then added to the workspace as one.
@@ -171,7 +199,7 @@ fn rows_of_an_assembled_output_are_met_together() {
             (set, if n == 1 { 24 } else { 24 * 4_u64.pow(n as u32 - 1) })
         });
         let pattern = Pattern::from_iter(counts);
-        SparseOperand { input, levels, fused: 1, pattern }
+        SparseOperand { input, format: Format::csf(levels), pattern }
     };
     let sparse = vec![operand(0, "ikj"), operand(1, "km")];
     let mut problem = Problem::joining(expr.clone(), extents, sparse);
@@ -199,7 +227,7 @@ fn a_chain_with_a_sparse_buffer() {
     let operand = |input: usize, levels: &str| {
         let levels = indices(levels);
         let counts = (1..=2).map(|n| (levels[..n].iter().copied().collect(), 100_000 * n as u64));
-        SparseOperand { input, pattern: Pattern::from_iter(counts), levels, fused: 1 }
+        SparseOperand { input, pattern: Pattern::from_iter(counts), format: Format::csf(levels) }
     };
     let sparse = vec![operand(0, "ij"), operand(1, "jk"), operand(2, "kl")];
     let mut problem = Problem::joining(expr.clone(), extents, sparse);
@@ -234,7 +262,7 @@ fn const_worked_example() {
             (set, 40_u64.pow(n as u32) / if n > 1 { 10 } else { 1 })
         });
         let pattern = Pattern::from_iter(counts);
-        SparseOperand { input, levels: levels.clone(), fused: 1, pattern }
+        SparseOperand { input, format: Format::csf(levels.clone()), pattern }
     });
     let problem = Problem::joining(expr, extents, sparse.to_vec());
     let (paths, _) = enumerate(&problem.expr, Arity::Binary);

@@ -7,7 +7,7 @@ use decompose_core::autoschedule::{
 use decompose_core::cost::{Family, Machine};
 use decompose_core::einsum::{Expr, Extents, Index, IndexSet};
 use decompose_core::kernels;
-use decompose_core::schedule::{Pattern, Problem, SparseOperand};
+use decompose_core::schedule::{Format, Pattern, Problem, SparseOperand};
 use decompose_formats::PatternCounts;
 
 const NNZ: u64 = 1_000;
@@ -19,7 +19,7 @@ fn pose(expr: Expr, rank: u64) -> Problem {
     let extents: Extents = expr.all().iter().map(|index| (index, extent(index))).collect();
     let shape: Vec<u64> = levels.iter().map(|&level| extents.of(level)).collect();
     let pattern = Pattern::of(&PatternCounts::uniform(&shape, NNZ), &levels);
-    Problem::new(expr, extents, SparseOperand { input: 0, levels, fused: 1, pattern })
+    Problem::new(expr, extents, SparseOperand { input: 0, format: Format::csf(levels), pattern })
 }
 
 fn machine() -> Machine {
@@ -68,7 +68,7 @@ fn every_kernel_of_every_order_is_searched_within_the_limits() {
 /// Multiplications and additions of a chain along the tree: at each node of a level but the root's, a row is scaled and
 /// added.
 fn chain_flops(problem: &Problem, rank: u64) -> f64 {
-    let levels = &problem.sparse[0].levels;
+    let levels = &problem.sparse[0].levels();
     let nodes = |depth: usize| {
         let prefix: IndexSet = levels[..depth].iter().copied().collect();
         problem.sparse[0].nodes(prefix, &problem.extents)

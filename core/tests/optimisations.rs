@@ -11,7 +11,9 @@ use decompose_core::kernels;
 use decompose_core::lower::{LevelStorage, lower};
 use decompose_core::optimisation::{Optimisation, Optimisations};
 use decompose_core::runtime::Toolchain;
-use decompose_core::schedule::{Pattern, Prefetch, PrefetchOf, Problem, Schedule, SparseOperand};
+use decompose_core::schedule::{
+    Format, Pattern, Prefetch, PrefetchOf, Problem, Schedule, SparseOperand,
+};
 use decompose_core::sweep::{
     Engine, Merging, MttkrpSweep, PlanOptions, SweepPlan, TreePlan, Trees, plan_limited,
 };
@@ -111,8 +113,11 @@ fn text(expr: &Expr, rank: u64, schedule: Option<&Schedule>, optimisations: Opti
     let levels = expr.inputs[0].indices.clone();
     let extent = |index| if levels.contains(&index) { 10_000 } else { rank };
     let extents: Extents = expr.all().iter().map(|index| (index, extent(index))).collect();
-    let sparse =
-        SparseOperand { input: 0, levels: levels.clone(), fused: 1, pattern: Pattern::default() };
+    let sparse = SparseOperand {
+        input: 0,
+        format: Format::csf(levels.clone()),
+        pattern: Pattern::default(),
+    };
     let mut problem = Problem::new(expr.clone(), extents, sparse);
     problem.optimisations = optimisations;
     let mut schedule = schedule.cloned().unwrap_or_else(|| {

@@ -3,7 +3,7 @@
 use decompose_core::einsum::{Expr, Extents, Index, IndexSet, indices};
 use decompose_core::error::CoreError;
 use decompose_core::kernels;
-use decompose_core::schedule::{Pattern, Problem, Rule, Schedule, SparseOperand, Split};
+use decompose_core::schedule::{Format, Pattern, Problem, Rule, Schedule, SparseOperand, Split};
 use decompose_core::sweep::TreeLayout;
 use decompose_formats::Blocking;
 
@@ -21,7 +21,7 @@ fn problem() -> Problem {
     let extents: Extents = expr.all().iter().map(|index| (index, 10)).collect();
     let levels = indices("ijk");
     let pattern = Pattern::from_iter([(levels.iter().copied().collect::<IndexSet>(), 100)]);
-    Problem::new(expr, extents, SparseOperand { input: 0, levels, fused: 1, pattern })
+    Problem::new(expr, extents, SparseOperand { input: 0, format: Format::csf(levels), pattern })
 }
 
 fn broken_rule(text: &str, problem: &Problem) -> Option<Rule> {
@@ -53,8 +53,8 @@ fn every_rule_refuses_what_breaks_it() {
         ("prefetch A3", "prefetch X", Rule::Prefetch),
         ("prefetch A3", "prefetch A1", Rule::Prefetch),
         ("buffer dense", "buffer sparse", Rule::Lowered),
-        ("layout i j k", "layout i j+ k", Rule::Layout),
-        ("layout i j k", "layout i+ j+ k", Rule::Lowered),
+        ("layout i j k", "layout i j k:singleton", Rule::Layout),
+        ("layout i j k", "layout i j:singleton k:singleton", Rule::Lowered),
         ("layout i j k", "layout i k j", Rule::Layout),
         ("prefetch A3 16", "vectorize s", Rule::Lowered),
     ];
@@ -82,18 +82,10 @@ fn a_sparse_buffer_stores_first_what_its_producer_meets() {
     let operand = |input: usize, levels: &str| {
         let levels = indices(levels);
         let pattern = Pattern::from_iter([(levels.iter().copied().collect::<IndexSet>(), 100)]);
-        SparseOperand { input, levels, fused: 1, pattern }
+        SparseOperand { input, format: Format::csf(levels), pattern }
     };
     let problem = Problem::joining(expr, extents, vec![operand(0, "ij"), operand(1, "jk")]);
     assert_eq!(broken_rule(CHAIN, &problem), None);
-    for (from, to, rule) in [
-        ("Y: j k", "Y: j:dense k", None),
-        ("Y: j k", "Y: j k:dense", Some(Rule::Lowered)),
-        ("X: i j", "X: i:dense j", Some(Rule::Lowered)),
-    ] {
-        let text = CHAIN.replace(from, to);
-        assert_eq!(broken_rule(&text, &problem), rule, "{text}");
-    }
     // A dense one is larger than allowed, and a sparse one has room for a workspace's cells.
     let dense = CHAIN.replace("sparse", "dense");
     assert_eq!(broken_rule(&dense, &problem), Some(Rule::BufferBound));
@@ -114,6 +106,57 @@ fn a_sparse_buffer_stores_first_what_its_producer_meets() {
     short.extents = short.expr.all().iter().map(|index| (index, 100)).collect();
     assert_eq!(broken_rule(&lines.replace("sparse", "dense"), &short), None);
     assert_eq!(broken_rule(&lines, &short), Some(Rule::Lowered));
+}
+
+#[test]
+fn levels_are_of_kinds_that_their_place_allows() {
+    let expr: Expr = "A(i,k) = X(i,j) * Y(j,k)".parse().expect("an expression");
+    let operand = |input: usize, (levels, counts): (&str, &[(&str, u64)])| {
+        let set = |letters: &str| indices(letters).into_iter().collect::<IndexSet>();
+        let pattern = Pattern::from_iter(counts.iter().map(|&(letters, n)| (set(letters), n)));
+        SparseOperand { input, format: Format::csf(indices(levels)), pattern }
+    };
+    let posed = |x: &[(&str, u64)], y: &[(&str, u64)], extent: u64| {
+        let extents: Extents = expr.all().iter().map(|index| (index, extent)).collect();
+        Problem::joining(expr.clone(), extents, vec![operand(0, ("ij", x)), operand(1, ("jk", y))])
+    };
+    let lines = "path X*Y\nnest i{ j{ k{ T1 } } }\nparallel i position boundary\nlayout ";
+    let rule = |problem: &Problem, x: &str, y: &str| {
+        broken_rule(&format!("{lines}X: {x}\nlayout Y: {y}"), problem)
+    };
+    let holes = posed(&[("i", 50), ("ij", 400)], &[("j", 40), ("jk", 300)], 100);
+    let lowered = Some(Rule::Lowered);
+    for kinds in ["j k", "j:dense k", "j:bitmap k:hashed", "j:hashed k:bitmap", "j:dense k:bitmap"]
+    {
+        assert_eq!(rule(&holes, "i j", kinds), None, "{kinds}");
+    }
+    // Places without a value at the end; singletons beside another operand; kinds of the leader.
+    for kinds in ["j k:dense", "j:dense k:dense", "j k:singleton", "j:singleton k"] {
+        assert!(rule(&holes, "i j", kinds).is_some(), "{kinds}");
+    }
+    for kinds in ["i:dense j", "i j:dense", "i:hashed j", "i j:bitmap"] {
+        assert_eq!(rule(&holes, kinds, "j k"), lowered, "{kinds}");
+    }
+    // Full fibres below some rows: dense unless places above are empty.
+    let full = posed(&[("i", 50), ("ij", 5_000)], &[("j", 40), ("jk", 4_000)], 100);
+    assert_eq!(rule(&full, "i j:dense", "j k:dense"), None);
+    assert_eq!(rule(&full, "i j", "j:dense k:dense"), lowered);
+    assert_eq!(rule(&full, "i:dense j:dense", "j k"), lowered);
+    let all = posed(&[("i", 100), ("ij", 10_000)], &[("j", 100), ("jk", 10_000)], 100);
+    assert_eq!(rule(&all, "i j:dense", "j:dense k:dense"), None);
+    // Nodes of a fibre are counted in 32 bits.
+    let long = posed(&[("i", 50), ("ij", 400)], &[("j", 40), ("jk", 300)], (1 << 31) + 1);
+    for kind in ["bitmap", "hashed"] {
+        assert_eq!(rule(&long, "i j", &format!("j:{kind} k")), lowered);
+    }
+    // Rows that a dense level numbers follow each other.
+    let text = "path X*C\nnest i{ j{ k{ T1 } } }\nlayout i j:dense\nprefetch C 10\n";
+    let expr: Expr = "A(i,k) = X(i,j) * C(j,k)".parse().expect("an expression");
+    let extents: Extents = expr.all().iter().map(|index| (index, 100)).collect();
+    let x = operand(0, ("ij", &[("i", 50), ("ij", 5_000)]));
+    let problem = Problem::new(expr, extents, x);
+    assert_eq!(broken_rule(text, &problem), Some(Rule::Prefetch));
+    assert_eq!(broken_rule(&text.replace(":dense", ""), &problem), None);
 }
 
 #[test]
@@ -165,7 +208,7 @@ fn in_blocks(blocking: &str, levels: &str, fused: usize) -> Problem {
     let mut problem = problem();
     problem.expr = kernels::mttkrp(3, 1);
     let x = &mut problem.sparse[0];
-    (x.levels, x.fused) = (indices(levels), fused);
+    x.format = Format::with_fused(indices(levels), fused);
     let blocking: Blocking = blocking.parse().expect("a blocking");
     x.pattern.record_blocks(blocking.clone(), [(IndexSet::EMPTY, 2)]);
     x.pattern = x.pattern.in_blocks(&blocking).expect("recorded");
@@ -205,9 +248,9 @@ fn rows_are_owned_where_the_blocks_are_ranges_of_them() {
 #[test]
 fn fused_levels_repeat_coordinates_for_nobody_else() {
     let mut problem = problem();
-    problem.sparse[0].fused = 2;
+    problem.sparse[0].format = Format::with_fused(indices("ijk"), 2);
     (problem.max_buffer_dims, problem.max_buffer_bytes) = (3, u64::MAX);
-    let legal = LEGAL.replace("layout i j k", "layout i j+ k");
+    let legal = LEGAL.replace("layout i j k", "layout i j k:singleton");
     assert_eq!(broken_rule(&legal, &problem), None);
     // T2 would read a buffer at j once for every non-zero there.
     let twice = legal.replace("r{ T1 } } r{ T2 } }", "r{ T1 } } } j{ r{ T2 } }");
@@ -222,8 +265,8 @@ fn fused_levels_repeat_coordinates_for_nobody_else() {
         )
         .replace("buffer dense", "buffer dense\n    buffer dense");
     assert_eq!(broken_rule(&without, &problem), Some(Rule::LevelOrder));
-    problem.sparse[0].fused = 1;
-    let plain = without.replace("j+", "j");
+    problem.sparse[0].format = Format::csf(indices("ijk"));
+    let plain = without.replace(":singleton", "");
     assert_eq!(broken_rule(&plain, &problem), None);
 }
 

@@ -13,7 +13,7 @@ use decompose_core::cost::tree::{
 use decompose_core::einsum::{Access, Expr, Extents, Index, IndexSet, indices};
 use decompose_core::nest::{Forest, buffers};
 use decompose_core::path::{Arity, Path, enumerate};
-use decompose_core::schedule::{Pattern, Problem, SparseOperand};
+use decompose_core::schedule::{Format, Pattern, Problem, SparseOperand};
 
 /// Cases drawn.
 const CASES: u64 = 500;
@@ -85,7 +85,7 @@ fn problem(draw: &mut Draw) -> Problem {
     });
     let pattern: Pattern = counts.collect();
     let fused = draw.between(1, levels.len() - 1);
-    let sparse = SparseOperand { input: 0, levels, fused, pattern };
+    let sparse = SparseOperand { input: 0, format: Format::with_fused(levels, fused), pattern };
     let mut problem = Problem::new(expr, extents, sparse);
     problem.max_buffer_dims = draw.between(0, 3);
     problem.max_buffer_bytes = 8 * draw.between(1, 400) as u64;

@@ -3,14 +3,13 @@
 use std::collections::HashSet;
 
 use decompose_core::autoschedule::{
-    LevelOrder, OrdersFound, SCHEDULERS, SearchLimits, Storage, default_scheduler, level_orders,
-    storages,
+    OrdersFound, SCHEDULERS, SearchLimits, Storage, default_scheduler, level_orders, storages,
 };
 use decompose_core::cost::{Family, Machine, on_threads};
 use decompose_core::einsum::{Extents, Index, IndexSet};
 use decompose_core::error::CoreError;
 use decompose_core::kernels;
-use decompose_core::schedule::{Conflict, Pattern, Problem, SparseOperand};
+use decompose_core::schedule::{Conflict, Format, Pattern, Problem, SparseOperand};
 
 /// A named kernel on a tensor of these extents; ranks are 16.
 fn pose(name: &str, sparse: &[u64], nnz: u64) -> Problem {
@@ -19,7 +18,7 @@ fn pose(name: &str, sparse: &[u64], nnz: u64) -> Problem {
     let extent = |index| levels.iter().position(|&l| l == index).map_or(16, |mode| sparse[mode]);
     let extents: Extents = expr.all().iter().map(|index| (index, extent(index))).collect();
     let pattern = Pattern::from_iter([(levels.iter().copied().collect::<IndexSet>(), nnz)]);
-    Problem::new(expr, extents, SparseOperand { input: 0, levels, fused: 1, pattern })
+    Problem::new(expr, extents, SparseOperand { input: 0, format: Format::csf(levels), pattern })
 }
 
 fn machine() -> Machine {
@@ -46,7 +45,7 @@ fn orders_are_permutations_and_differ() {
     ] {
         let problem = pose(name, extents, 1000);
         let x = &problem.sparse[0];
-        let orders = level_orders(&x.levels, &problem.extents, &x.pattern);
+        let orders = level_orders(x.levels(), &problem.extents, &x.pattern);
         let distinct: HashSet<&Vec<Index>> = orders.iter().collect();
         assert_eq!(distinct.len(), orders.len(), "{name}");
         assert!(orders.len() <= count && orders.len() >= extents.len(), "{name}");
@@ -80,7 +79,7 @@ fn the_root_is_the_mode_whose_rows_are_written_if_they_are_many() {
         let found = search(&problem).expect("a schedule");
         let best = &found.candidates[0];
         let (_, order) = &best.storage.operands[0];
-        assert_eq!(order.levels[0], kernels::mode_index(mode - 1), "{order:?}");
+        assert_eq!(order.levels()[0], kernels::mode_index(mode - 1), "{order:?}");
         assert_eq!(best.side_bytes, 0);
     }
 }
@@ -128,8 +127,8 @@ fn every_scheduler_chooses_among_the_ways_to_store_the_operands() {
                     let splits = &found.candidate.schedule.splits;
                     let outer = |index: &Index| splits.iter().any(|own| own.outer == *index);
                     let levels = |storage: &Storage| -> Vec<Vec<Index>> {
-                        let own = |(_, x): &(usize, LevelOrder)| {
-                            x.levels.iter().copied().filter(|index| !outer(index)).collect()
+                        let own = |(_, x): &(usize, Format)| {
+                            x.levels().iter().copied().filter(|index| !outer(index)).collect()
                         };
                         storage.operands.iter().map(own).collect()
                     };

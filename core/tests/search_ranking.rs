@@ -7,7 +7,7 @@
 use decompose_core::autoschedule::finish;
 use decompose_core::cost::{Family, Machine, estimate};
 use decompose_core::einsum::{Expr, Extents, IndexSet, indices};
-use decompose_core::schedule::{Pattern, Problem, Schedule, SparseOperand};
+use decompose_core::schedule::{Format, Pattern, Problem, Schedule, SparseOperand};
 
 const EXPRESSION: &str = "A(l,m,n) = B(i,j,k) * C(i,l) * D(j,m) * E(k,n)";
 
@@ -110,7 +110,7 @@ fn problem(extents: [u64; 6], density: f64) -> Problem {
     };
     let pattern: Pattern =
         ["i", "j", "k", "ij", "ik", "jk", "ijk"].into_iter().map(count).collect();
-    let sparse = SparseOperand { input: 0, levels, fused: 1, pattern };
+    let sparse = SparseOperand { input: 0, format: Format::csf(levels), pattern };
     let mut problem = Problem::new(expr, extents, sparse);
     problem.value_bytes = 4;
     problem.max_buffer_bytes = 1 << 30;

@@ -7,7 +7,7 @@ use decompose_core::cost::symbolic::{
     Answer, Assumption, Domain, Monomial, Polynomial, Range, Symbols, Trees,
 };
 use decompose_core::einsum::{Expr, Extents, Index, IndexSet, indices};
-use decompose_core::schedule::{Pattern, Problem, SparseOperand};
+use decompose_core::schedule::{Format, Pattern, Problem, SparseOperand};
 use decompose_formats::PatternCounts;
 
 /// A small repeatable source of numbers (SplitMix64).
@@ -28,7 +28,7 @@ fn problem() -> Problem {
     let levels = expr.inputs[0].indices.clone();
     let extents: Extents = indices("ijklm").into_iter().zip([40, 50, 60, 8, 9]).collect();
     let pattern = Pattern::of(&PatternCounts::uniform(&[40, 50, 60], 700), &levels);
-    Problem::new(expr, extents, SparseOperand { input: 0, levels, fused: 1, pattern })
+    Problem::new(expr, extents, SparseOperand { input: 0, format: Format::csf(levels), pattern })
 }
 
 fn symbols() -> Symbols {
@@ -300,7 +300,7 @@ fn costs_on_several_trees_are_compared() {
         .iter()
         .map(|order| {
             let mut problem = problem();
-            problem.sparse[0].levels = indices(order);
+            problem.sparse[0].format = Format::csf(indices(order));
             Symbols::of(&problem).expect("few levels")
         })
         .collect();
@@ -331,7 +331,7 @@ fn a_tensor_that_is_multiplied_with_itself_is_counted_once() {
         let sparse = (0..2).map(|input| {
             let levels = expr.inputs[input].indices.clone();
             let pattern = Pattern::of(&PatternCounts::uniform(&[40, 40], 200), &levels);
-            SparseOperand { input, levels, fused: 1, pattern }
+            SparseOperand { input, format: Format::csf(levels), pattern }
         });
         let sparse = sparse.collect();
         Problem::joining(expr, extents, sparse)
@@ -350,7 +350,11 @@ fn a_tensor_that_is_multiplied_with_itself_is_counted_once() {
     let of = |inputs: [usize; 2], orders: [&str; 2]| {
         let mut problem = same.clone();
         problem.sparse = inputs.map(|input| same.sparse[input].clone()).into();
-        problem.sparse.iter_mut().zip(orders).for_each(|(x, order)| x.levels = indices(order));
+        problem
+            .sparse
+            .iter_mut()
+            .zip(orders)
+            .for_each(|(x, order)| x.format = Format::csf(indices(order)));
         Symbols::of(&problem).expect("few levels")
     };
     let all = [of([0, 1], ["ij", "ij"]), of([1, 0], ["ji", "ji"]), of([0, 1], ["ij", "ji"])];

@@ -11,13 +11,14 @@
 
 use std::sync::Arc;
 
-use decompose_core::autoschedule::{LevelOrder, SearchLimits, default_scheduler, storages};
+use decompose_core::autoschedule::{SearchLimits, default_scheduler, storages};
 use decompose_core::contract::{Contraction, Request};
 use decompose_core::cost::Machine;
 use decompose_core::einsum::Expr;
 use decompose_core::error::CoreError;
 use decompose_core::kernels;
 use decompose_core::runtime::Toolchain;
+use decompose_core::schedule::Format;
 use decompose_core::sweep::TreeLayout;
 use decompose_formats::{Array, Coo, Csf, DenseTensor, Ints, Matrix, ModeOrder, PatternCounts};
 use ndarray::Axis;
@@ -67,7 +68,7 @@ pub fn values_at(
     list.sort(&order)?;
     let (extents, coords, numbers) = list.into_parts();
     let ones: Array<f64> = vec![1.0; count].into();
-    let tree = Csf::build(Coo::new(extents, coords, ones)?, &order)?.fuse(stored.fused);
+    let tree = Csf::build(Coo::new(extents, coords, ones)?, &order)?.fuse(stored.fused());
     let (posed, schedule) = (best.problem(&problem), &best.candidate.schedule);
     let mut contraction = Contraction::build(&posed, schedule, Arc::new(tree), toolchain)?;
     let packed = operands.into_iter().enumerate().map(|(at, o)| contraction.pack(at, &o));
@@ -140,10 +141,10 @@ fn weighted(model: &CpModel<f64>) -> Vec<DenseTensor<f64>> {
 }
 
 fn mode_order(
-    stored: &LevelOrder,
+    stored: &Format,
     modes: &[decompose_core::einsum::Index],
 ) -> Result<ModeOrder, CoreError> {
-    let found = stored.levels.iter().map(|level| modes.iter().position(|mode| mode == level));
+    let found = stored.levels().iter().map(|level| modes.iter().position(|mode| mode == level));
     let found: Option<Vec<usize>> = found.collect();
     let order = found.and_then(ModeOrder::new);
     order.ok_or_else(|| CoreError::Internal("levels of other modes".into()))

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use decompose_core::autoschedule::{LevelOrder, SearchLimits, Storage, default_scheduler};
+use decompose_core::autoschedule::{SearchLimits, Storage, default_scheduler};
 use decompose_core::contract::{Contraction, Request};
 use decompose_core::cost::Machine;
 use decompose_core::error::CoreError;
@@ -364,10 +364,7 @@ impl<V: Value> Kernels<V> {
     fn schedule(&self, left_out: LeftOut, ranks: &[usize]) -> Result<Scheduled, CoreError> {
         let (problem, request) = problem(left_out, &self.counts, ranks, V::BYTES)?;
         let modes = &request.expr.inputs[0].indices;
-        let stored = self.trees.iter().map(|(tree, _)| {
-            let levels = tree.order.modes().iter().map(|&mode| modes[mode]).collect();
-            Storage::of(0, LevelOrder { levels, fused: tree.fused })
-        });
+        let stored = self.trees.iter().map(|(tree, _)| Storage::of(0, tree.format(modes)));
         let stored: Vec<Storage> = stored.collect();
         let limits = SearchLimits::one_of_many(problem.expr.inputs.len());
         let machine = Machine::here();

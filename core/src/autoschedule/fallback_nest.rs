@@ -36,7 +36,7 @@ pub(super) fn sparse_outside(
 /// It needs no search.  Time: that of a few nests as in [`sparse_outside`]; `None` only if the problem cannot be lowered.
 pub(crate) fn along_tree(problem: &Problem, machine: &Machine) -> Option<Candidate> {
     let x = problem.leader()?;
-    let paths = chains(&problem.expr, x.input, &x.levels).into_iter();
+    let paths = chains(&problem.expr, x.input, x.levels()).into_iter();
     let legal = paths.filter_map(|path| legal(problem, path, machine, Hoisting::Never));
     let priced = legal.map(|schedule| {
         let cost = estimate(problem, &schedule, machine);
@@ -90,7 +90,7 @@ fn legal(
 fn orders(problem: &Problem, path: &Path, outside: &[Index]) -> Vec<Vec<Index>> {
     let first: IndexSet = outside.iter().copied().collect();
     let mut levels: Vec<Index> = Vec::new();
-    for &level in problem.sparse.iter().flat_map(|x| &x.levels) {
+    for &level in problem.sparse.iter().flat_map(|x| x.levels()) {
         if !levels.contains(&level) && !first.contains(level) {
             levels.push(level);
         }

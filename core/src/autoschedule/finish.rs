@@ -18,10 +18,12 @@ use crate::schedule::{
 ///
 /// If `nest` does not hold the terms of `path`.
 pub fn finish(problem: &Problem, path: Path, nest: Forest, machine: &Machine) -> Schedule {
-    let layouts = (0..problem.sparse.len()).map(|tree| layout(problem, tree)).collect();
+    let layouts: Vec<Layout> =
+        (0..problem.sparse.len()).map(|tree| layout(problem, tree)).collect();
     let orders = nest.orders(path.terms.len()).expect("a nest of all terms");
     let parallel = parallel(problem, &orders);
-    let prefetches = prefetches(problem, &path, machine);
+    let leader = layouts.first().map(|leader| prefetches(problem, &leader.format, &path, machine));
+    let prefetches = leader.unwrap_or_default();
     let workspace = (problem.output == OutputForm::Assembled).then(|| {
         let last = orders.last().map_or(&[][..], Vec::as_slice);
         match problem.workspace_cells(last) <= MOST_WORKSPACE_CELLS {
@@ -39,24 +41,32 @@ pub fn finish(problem: &Problem, path: Path, nest: Forest, machine: &Machine) ->
     schedule
 }
 
-/// Lays out a sparse operand.  The root is dense where coordinates of other operands are located in it, and at least one
-/// coordinate in [`PLACES_A_NODE`] occurs.
+/// Lays out a sparse operand.
+///
+/// A level that is full is dense.  A root is dense also where coordinates of other operands are located in it, levels follow
+/// it, and at least one coordinate in [`PLACES_A_NODE`] occurs.
 fn layout(problem: &Problem, tree: usize) -> Layout {
     let x = &problem.sparse[tree];
-    let mut layout = Layout::tree(&x.levels, x.fused);
-    if problem.sparse.len() == 1 {
-        return layout;
+    let mut format = x.format.clone();
+    for level in usize::from(tree == 0)..x.levels().len() {
+        if x.is_full(&format, level, problem) {
+            format.set_kind(level, LevelKind::Dense);
+        }
     }
-    layout.input = Some(x.input);
-    let Some(root) = layout.levels.first_mut() else { return layout };
+    let input = (problem.sparse.len() > 1).then_some(x.input);
+    let Some(&root) = x.levels().first().filter(|_| tree > 0) else {
+        return Layout { input, format };
+    };
     let others = problem.sparse.iter().filter(|other| other.input != x.input);
-    let is_joined = others.flat_map(|other| &other.levels).any(|&level| level == root.index);
-    let nodes = x.nodes(IndexSet::EMPTY.with(root.index), &problem.extents);
-    let few = problem.extents.of(root.index) <= nodes.saturating_mul(PLACES_A_NODE);
-    if tree > 0 && is_joined && few && x.can_have_dense_root(&problem.extents) {
-        root.kind = LevelKind::Dense;
+    let is_joined = others.flat_map(|other| other.levels()).any(|&level| level == root);
+    let nodes = x.nodes(IndexSet::EMPTY.with(root), &problem.extents);
+    let few = problem.extents.of(root) <= nodes.saturating_mul(PLACES_A_NODE);
+    // Values of dense levels at the end stand where the places of a full root would be.
+    let last = format.kinds()[1..].iter().all(|kind| *kind == LevelKind::Dense);
+    if is_joined && few && !last {
+        format.set_kind(0, LevelKind::Dense);
     }
-    layout
+    Layout { input, format }
 }
 
 /// The most places of a dense root for each coordinate that occurs: an empty place takes a pointer and a coordinate, and
@@ -68,7 +78,7 @@ const PLACES_A_NODE: u64 = 4;
 /// Only buffers between several sparse operands are considered, of which at most [`FEW_CELLS`] are expected to be met.  Next
 /// to a single one, where nests along its tree compete, predictions were not compared with measurements.
 fn choose_buffers(problem: &Problem, schedule: &mut Schedule, machine: &Machine) {
-    let walked = problem.sparse.iter().flat_map(|x| &x.levels).copied().collect();
+    let walked = problem.sparse.iter().flat_map(|x| x.levels()).copied().collect();
     let stored = buffers(&schedule.path, &schedule.nest).filter(|_| problem.sparse.len() > 1);
     let Some(stored) = stored else { return };
     if stored.iter().all(|buffer| (buffer.stored & walked).is_empty()) {
@@ -102,7 +112,7 @@ const WORTH: f64 = 0.7;
 const FEW_CELLS: f64 = 0.5;
 
 fn parallel(problem: &Problem, orders: &[Vec<Index>]) -> Option<Parallel> {
-    let first = *problem.leader()?.levels.first()?;
+    let first = *problem.leader()?.levels().first()?;
     let output = problem.expr.output.set();
     let conflict = if problem.output == OutputForm::Assembled {
         Conflict::Assemble

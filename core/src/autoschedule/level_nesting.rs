@@ -24,8 +24,8 @@ fn above(levels: &[Index]) -> [IndexSet; Index::COUNT] {
 
 impl LevelNesting {
     pub(super) fn new(problem: &Problem) -> LevelNesting {
-        let first = problem.leader().map_or(&[][..], |x| &x.levels);
-        let others = problem.sparse.iter().skip(1).map(|x| (x.input, above(&x.levels))).collect();
+        let first = problem.leader().map_or(&[][..], |x| x.levels());
+        let others = problem.sparse.iter().skip(1).map(|x| (x.input, above(x.levels()))).collect();
         LevelNesting { above: above(first), others }
     }
 

@@ -16,27 +16,18 @@ use crate::autoschedule::{Candidate, Scheduler, SearchLimits, SearchOutcome, Sea
 use crate::cost::{Machine, on_threads, storing_seconds};
 use crate::einsum::{Extents, Index, IndexSet};
 use crate::error::CoreError;
-use crate::schedule::{OutputForm, Pattern, Problem, SparseOperand, Split, has_pattern_of};
-
-/// How a sparse operand may be stored.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct LevelOrder {
-    /// The indices of the levels, outermost first.
-    pub levels: Vec<Index>,
-    /// How many of the last levels are fused, in one position loop; 1 is plain CSF.
-    pub fused: usize,
-}
+use crate::schedule::{Format, OutputForm, Pattern, Problem, SparseOperand, Split, has_pattern_of};
 
 /// How all sparse operands of a problem are stored.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Storage {
     /// Each sparse input with its order; the first is cut into tasks.
-    pub operands: Vec<(usize, LevelOrder)>,
+    pub operands: Vec<(usize, Format)>,
 }
 
 impl Storage {
     /// Stores input `input`, the only sparse one, in `order`.
-    pub fn of(input: usize, order: LevelOrder) -> Storage {
+    pub fn of(input: usize, order: Format) -> Storage {
         Storage { operands: vec![(input, order)] }
     }
 
@@ -44,9 +35,9 @@ impl Storage {
     ///
     /// Its bounds and options stay; an output that has all indices of the first operand has its pattern.
     pub fn problem(&self, problem: &Problem) -> Problem {
-        let stored = self.operands.iter().filter_map(|(input, order)| {
+        let stored = self.operands.iter().filter_map(|(input, format)| {
             let operand = problem.sparse.iter().find(|x| x.input == *input)?.clone();
-            Some(SparseOperand { levels: order.levels.clone(), fused: order.fused, ..operand })
+            Some(SparseOperand { format: format.clone(), ..operand })
         });
         let (expr, extents) = (problem.expr.clone(), problem.extents.clone());
         let posed = Problem::joining(expr, extents, stored.collect());
@@ -66,7 +57,9 @@ impl Storage {
             splits.iter().partition(|split| split.cuts_positions());
         let numbers = |index: &Index| pieces.iter().any(|split| split.outer == *index);
         let mut stored = self.clone();
-        stored.operands.iter_mut().for_each(|(_, order)| order.levels.retain(|i| !numbers(i)));
+        for (_, format) in &mut stored.operands {
+            *format = format.only(|index| !numbers(&index));
+        }
         stored.problem(&problem.split(&parts)?).split(&pieces)
     }
 }
@@ -85,12 +78,12 @@ const MOST_TERMS: usize = 1_920;
 /// no more than 96 storages come of it, and else those in which the others have their levels in the order of
 /// the loops that are there already.
 pub fn storages(problem: &Problem) -> Vec<Storage> {
-    let orders = |x: &SparseOperand| level_orders(&x.levels, &problem.extents, &x.pattern);
+    let orders = |x: &SparseOperand| level_orders(x.levels(), &problem.extents, &x.pattern);
     if let [x] = problem.sparse.as_slice() {
-        let all = (1..=x.levels.len()).fold(1, usize::saturating_mul);
+        let all = (1..=x.levels().len()).fold(1, usize::saturating_mul);
         let orders = match all.saturating_mul(problem.expr.inputs.len()) <= MOST_TERMS {
             true => orders(x),
-            false => few_orders(&x.levels, &problem.extents, &x.pattern),
+            false => few_orders(x.levels(), &problem.extents, &x.pattern),
         };
         return fused(orders).map(|order| Storage::of(x.input, order)).collect();
     }
@@ -104,14 +97,14 @@ pub fn storages(problem: &Problem) -> Vec<Storage> {
     for leader in leaders {
         let others = problem.sparse.iter().filter(|x| x.input != leader.input);
         let operands: Vec<&SparseOperand> = std::iter::once(leader).chain(others).collect();
-        let mut partial: Vec<Vec<(usize, LevelOrder)>> = vec![Vec::new()];
+        let mut partial: Vec<Vec<(usize, Format)>> = vec![Vec::new()];
         for (at, x) in operands.into_iter().enumerate() {
             let choices = if at == 0 || each { orders(x) } else { Vec::new() };
-            let longer = |before: Vec<(usize, LevelOrder)>| {
+            let longer = |before: Vec<(usize, Format)>| {
                 let follow = choices.is_empty().then(|| following(x, &before));
                 let choices: Vec<Vec<Index>> = choices.iter().cloned().chain(follow).collect();
                 choices.into_iter().map(move |levels| {
-                    let order = LevelOrder { levels, fused: 1 };
+                    let order = Format::csf(levels);
                     before.iter().cloned().chain([(x.input, order)]).collect::<Vec<_>>()
                 })
             };
@@ -124,10 +117,10 @@ pub fn storages(problem: &Problem) -> Vec<Storage> {
 }
 
 /// Returns the levels of `x` in the order in which those of the operands `before` come, and then its own.
-fn following(x: &SparseOperand, before: &[(usize, LevelOrder)]) -> Vec<Index> {
+fn following(x: &SparseOperand, before: &[(usize, Format)]) -> Vec<Index> {
     let mut levels: Vec<Index> = Vec::new();
-    let looped = before.iter().flat_map(|(_, order)| &order.levels).chain(&x.levels);
-    for &level in looped.filter(|level| x.levels.contains(level)) {
+    let looped = before.iter().flat_map(|(_, order)| order.levels()).chain(x.levels());
+    for &level in looped.filter(|level| x.levels().contains(level)) {
         if !levels.contains(&level) {
             levels.push(level);
         }
@@ -213,15 +206,15 @@ fn few_orders(indices: &[Index], extents: &Extents, pattern: &Pattern) -> Vec<Ve
 /// Returns the ways to store a sparse operand over `indices` that are worth a search: each of
 /// [`level_orders`] as plain CSF and, above two levels, with its last two levels fused, which spares
 /// short fibres their loops.
-pub fn storage_orders(indices: &[Index], extents: &Extents, pattern: &Pattern) -> Vec<LevelOrder> {
+pub fn storage_orders(indices: &[Index], extents: &Extents, pattern: &Pattern) -> Vec<Format> {
     fused(level_orders(indices, extents, pattern)).collect()
 }
 
 /// Returns each order as plain CSF and, above two levels, with its last two levels fused.
-fn fused(orders: Vec<Vec<Index>>) -> impl Iterator<Item = LevelOrder> {
+fn fused(orders: Vec<Vec<Index>>) -> impl Iterator<Item = Format> {
     let stored = |levels: Vec<Index>| {
         let fusings = if levels.len() > 2 { 1..=2 } else { 1..=1 };
-        fusings.map(move |fused| LevelOrder { levels: levels.clone(), fused })
+        fusings.map(move |fused| Format::with_fused(levels.clone(), fused))
     };
     orders.into_iter().flat_map(stored)
 }

@@ -36,7 +36,7 @@ pub(crate) use fallback_nest::along_tree;
 pub use finish::finish;
 use level_orders::search_each;
 pub use level_orders::{
-    LevelOrder, OrderedCandidate, OrdersFound, Storage, level_orders, storage_orders, storages,
+    OrderedCandidate, OrdersFound, Storage, level_orders, storage_orders, storages,
 };
 pub use limits::{Breadth, SearchLimits};
 pub use measured::{

@@ -84,7 +84,7 @@ pub(super) fn with_sparse_outside(
 /// Where more than two levels are fused, rows may be added to at a level between them: a term of two
 /// inputs would have to wait for loops that are none, and one term of all inputs does not.
 fn least_breadth(problem: &Problem) -> Breadth {
-    let fused = problem.sparse.iter().any(|x| x.fused > 2);
+    let fused = problem.sparse.iter().any(|x| x.fused() > 2);
     if fused { Breadth::All } else { Breadth::LeastDepth }
 }
 
@@ -122,7 +122,7 @@ fn listed(problem: &Problem, limits: &SearchLimits, space: &PathSpace) -> PathLi
     };
     let mut listing = list(&|loops| problem.iterations(loops));
     if problem.sparse.len() > 1 && problem.expr.inputs.len() > 2 {
-        let met: IndexSet = problem.sparse.iter().flat_map(|x| &x.levels).copied().collect();
+        let met: IndexSet = problem.sparse.iter().flat_map(|x| x.levels()).copied().collect();
         let few = list(&|loops| problem.iterations(loops).min(problem.iterations(loops | met)));
         let new = |path: &Path| !listing.paths.contains(path);
         let new: Vec<Path> = few.paths.into_iter().filter(new).collect();
@@ -153,7 +153,7 @@ fn greedy_paths(problem: &Problem) -> Vec<Path> {
         greedy(&problem.expr, &|result, loops| (!fits(result), count(result), count(loops)));
     let fewest =
         greedy(&problem.expr, &|result, loops| (!fits(result), count(loops), count(result)));
-    let along = problem.leader().map(|x| chains(&problem.expr, x.input, &x.levels));
+    let along = problem.leader().map(|x| chains(&problem.expr, x.input, x.levels()));
     let mut paths: Vec<Path> = Vec::new();
     for path in along.into_iter().flatten().chain([smallest, fewest]) {
         if !paths.contains(&path) {
@@ -169,7 +169,7 @@ fn greedy_paths(problem: &Problem) -> Vec<Path> {
 /// Producer and consumer can share a set of loops only if it holds, with a level of the sparse
 /// operand, all levels above that either of them loops over.
 fn may_keep_bound(problem: &Problem, link: Link) -> bool {
-    let levels = problem.leader().map_or(&[][..], |x| &x.levels);
+    let levels = problem.leader().map_or(&[][..], |x| x.levels());
     let either = link.producer | link.consumer;
     let both = link.producer & link.consumer;
     let blocked = levels.iter().skip_while(|&&l| both.contains(l) || !either.contains(l));

@@ -6,7 +6,7 @@
 use crate::cost::{GatheredTable, LINE_BYTES, Machine, l2_and_late};
 use crate::einsum::{Index, IndexSet};
 use crate::path::Path;
-use crate::schedule::{Prefetch, PrefetchOf, Problem};
+use crate::schedule::{Format, LevelKind, Prefetch, PrefetchOf, Problem};
 
 /// The least positions between the prefetch of a row and its use, and those of a row from the last-level cache.  Two
 /// rows of 50 columns a position, those prefetched fill a third of a first-level cache of 32 KB: 6 to 12 positions are as
@@ -31,21 +31,32 @@ const SHORT_ROW_BYTES: u64 = 64;
 
 /// Returns the prefetches of the dense operands that are gathered by one mode and leave the second-level
 /// cache.
-pub(super) fn prefetches(problem: &Problem, path: &Path, machine: &Machine) -> Vec<Prefetch> {
-    let Some(x) = problem.leader() else { return Vec::new() };
+///
+/// Rows of the leader's root and of its dense levels follow each other: the processor sees a stream.
+pub(super) fn prefetches(
+    problem: &Problem,
+    format: &Format,
+    path: &Path,
+    machine: &Machine,
+) -> Vec<Prefetch> {
+    if problem.sparse.is_empty() {
+        return Vec::new();
+    }
     let dense = |indices: IndexSet| (indices - problem.sparse_indices()).len();
     let products = path.terms.iter().any(|term| dense(term.indices) > 1);
     let gathers = Gathers { problem, machine, products };
-    let root = x.levels.first().copied();
+    let followed = format.pairs().enumerate();
+    let followed = followed.filter(|(at, (_, kind))| *at == 0 || *kind == LevelKind::Dense);
+    let followed: IndexSet = followed.map(|(_, (index, _))| index).collect();
     let inputs = problem.expr.inputs.iter().enumerate();
     let gathered = inputs.filter(|(input, _)| problem.sparse_place(*input).is_none());
     let inputs = gathered.filter_map(|(input, access)| {
-        // Rows of the root follow each other: the processor sees a stream.
-        let streams = root.is_some_and(|root| access.set().contains(root));
+        let streams = !(access.set() & followed).is_empty();
         let distance = gathers.distance(access.set()).filter(|_| !streams)?;
         Some(Prefetch { of: PrefetchOf::Input(input), distance })
     });
     let output = Some(problem.expr.output.set()).filter(|_| problem.scatters());
+    let output = output.filter(|set| (*set & followed).is_empty());
     let output = output.and_then(|set| gathers.distance(set));
     inputs.chain(output.map(|distance| Prefetch { of: PrefetchOf::Output, distance })).collect()
 }
@@ -91,11 +102,11 @@ impl Gathers<'_> {
     /// Returns the non-zeros below a node of the level of `mode`, on average.
     fn below(&self, mode: Index) -> f64 {
         let Some(x) = self.problem.leader() else { return 1.0 };
-        let depth = x.levels.iter().position(|&level| level == mode).map_or(0, |at| at + 1);
+        let depth = x.levels().iter().position(|&level| level == mode).map_or(0, |at| at + 1);
         let count = |levels: &[Index]| {
             let levels = levels.iter().copied().collect();
             x.pattern.count(levels, &self.problem.extents).max(1) as f64
         };
-        count(&x.levels) / count(&x.levels[..depth])
+        count(x.levels()) / count(&x.levels()[..depth])
     }
 }

@@ -2,9 +2,9 @@
 
 use crate::codegen::sizes::named;
 use crate::codegen::writer::{Writer, int_type, numbered};
-use crate::codegen::{assembled, intersection, marked, vector};
+use crate::codegen::{assembled, locate, marked, vector};
 use crate::lower::{LevelParam, Program};
-use crate::schedule::{Conflict, Fusion};
+use crate::schedule::{Conflict, LevelKind};
 
 /// The name of the function in every kernel.
 ///
@@ -13,8 +13,8 @@ use crate::schedule::{Conflict, Fusion};
 ///                       const uint64_t *task);
 /// ```
 ///
-/// `in` holds coordinates and pointers of each level (pointers not for the last) and the values of each
-/// sparse operand, the dense operands, and the numbers of [`sizes`](crate::codegen::sizes).  `out` is the output; `boundary`, if not
+/// `in` holds what each level of each sparse operand has of coordinates, pointers, bits and ranks or a table; then the
+/// operand's values; then the dense operands, and the numbers of [`sizes`](crate::codegen::sizes).  `out` is the output; `boundary`, if not
 /// null, takes the first root slice instead.  `scratch` is the memory of large buffers ([`Program::scratch`]).  `task`
 /// holds the first node and one past the last node of each level of the first sparse operand, and the number
 /// of the roots of each other one.
@@ -67,7 +67,7 @@ impl Writer<'_> {
         self.line(
             "static inline uint64_t smaller(uint64_t a, uint64_t b) { return a < b ? a : b; }",
         );
-        intersection::define_seek(self);
+        locate::define(self);
         assembled::define(self);
         self.line("");
     }
@@ -84,12 +84,20 @@ impl Writer<'_> {
         };
         for (tree, param) in self.program.trees.iter().enumerate() {
             let of = numbered(tree);
-            let levels: Vec<&LevelParam> = param.stored().collect();
-            for (at, &level) in levels.iter().enumerate() {
-                let LevelParam { index, storage, fusion, .. } = level;
-                bind(self, int_type(storage.coords), &format!("coord{of}_{index}"));
-                if at + 1 < levels.len() && *fusion == Fusion::Separate {
+            for (at, LevelParam { index, storage, kind, .. }) in param.stored().enumerate() {
+                if *kind != LevelKind::Dense {
+                    bind(self, int_type(storage.coords), &format!("coord{of}_{index}"));
+                }
+                if param.points(at) {
                     bind(self, int_type(storage.pointers), &format!("child{of}_{index}"));
+                }
+                match kind {
+                    LevelKind::Bitmap => {
+                        bind(self, "uint64_t", &format!("bits{of}_{index}"));
+                        bind(self, "uint32_t", &format!("ranks{of}_{index}"));
+                    }
+                    LevelKind::Hashed => bind(self, "uint32_t", &format!("table{of}_{index}")),
+                    LevelKind::Dense | LevelKind::Compressed | LevelKind::Singleton => {}
                 }
             }
             bind(self, "value", &format!("nonzero{of}"));

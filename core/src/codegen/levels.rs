@@ -7,10 +7,10 @@
 //!     for (uint64_t at_j = from_j, end_j = to_j; at_j < end_j; ++at_j) ...
 //! ```
 
-use crate::codegen::writer::Writer;
+use crate::codegen::writer::{Writer, numbered};
 use crate::einsum::Index;
 use crate::lower::{Addressing, LevelParam, Pieces, Place, Stmt};
-use crate::schedule::{Chunks, Command, Conflict, Fusion};
+use crate::schedule::{Chunks, Command, Conflict, LevelKind, TreeLevel};
 
 impl Writer<'_> {
     /// Opens the loop over the nodes of `level` and binds the coordinate.
@@ -86,8 +86,9 @@ impl Writer<'_> {
 
     /// The index of the level above if one position loop runs over both.
     pub(super) fn fused_above(&self, level: usize) -> Option<Index> {
-        let up = self.program.levels()[level.checked_sub(1)?];
-        (up.fusion == Fusion::WithNext).then_some(up.index)
+        let levels = self.program.levels();
+        let up = levels[level.checked_sub(1)?];
+        (levels[level].kind == LevelKind::Singleton).then_some(up.index)
     }
 
     /// The index of the position loop that runs over `level`, and the place of its end in `task`.  Fused levels have the
@@ -108,6 +109,14 @@ impl Writer<'_> {
                 let index = self.program.levels()[level].index;
                 (format!("from_{index}"), format!("to_{index}"))
             }
+            Some(LevelParam { index: up, .. })
+                if self.program.levels()[level].kind == LevelKind::Dense =>
+            {
+                let LevelParam { index, extent, .. } = self.program.levels()[level];
+                let extent = self.extent(index, extent);
+                let begin = format!("larger(task[{low}], at_{up} * {extent})");
+                (begin, format!("smaller(task[{high}], (at_{up} + 1) * {extent})"))
+            }
             Some(LevelParam { index: up, .. }) => {
                 let children = |next: &str| format!("child_{up}[at_{up}{next}]");
                 let begin = format!("larger(task[{low}], {})", children(""));
@@ -119,11 +128,32 @@ impl Writer<'_> {
     /// Binds the coordinate of the current node, and the output's row where it follows from it.
     pub(super) fn bind_node(&mut self, level: usize) {
         let index = self.program.levels()[level].index;
-        self.line(&format!("const size_t {index} = coord_{index}[at_{index}];"));
+        let coord = self.coord_of(TreeLevel { tree: 0, level });
+        self.line(&format!("const size_t {index} = {coord};"));
         if level == 0 {
             self.bind_row();
         }
         self.bind_position(level);
+    }
+
+    /// The coordinate of the current node of a level: of a dense one, how far the node is from the first one below the
+    /// node above.
+    pub(super) fn coord_of(&self, at: TreeLevel) -> String {
+        let (level, of) = (self.program.level(at), numbered(at.tree));
+        let (index, node) = (level.index, format!("at{of}_{}", level.index));
+        match (level.kind, self.node_above(at)) {
+            (LevelKind::Dense, None) => node,
+            (LevelKind::Dense, Some(up)) => {
+                format!("{node} - {up} * {}", self.extent(index, level.extent))
+            }
+            _ => format!("coord{of}_{index}[{node}]"),
+        }
+    }
+
+    /// The current node above a level.
+    pub(super) fn node_above(&self, TreeLevel { tree, level }: TreeLevel) -> Option<String> {
+        let up = self.program.trees[tree].levels[level.checked_sub(1)?].index;
+        Some(format!("at{}_{up}", numbered(tree)))
     }
 
     /// Points `row` at the output row of the current root slice.

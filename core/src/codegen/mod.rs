@@ -5,8 +5,8 @@
 //! remainders.  Buffers of one index live in vector registers while they fit
 //! ([`REGISTER_BUDGET`]); larger ones are arrays, and a loop over a level that adds to such an array holds a
 //! tile of it in registers at a time.  A loop that adds scaled rows to one row does so in several
-//! partial sums (`vector_matrix`).  Loops over levels of several sparse operands are in `intersection`, sparse buffers in
-//! `marked`, assembled outputs in `assembled`.
+//! partial sums (`vector_matrix`).  Loops over levels of several sparse operands are in `intersection`, what finds
+//! coordinates there in `locate`, sparse buffers in `marked`, assembled outputs in `assembled`.
 //!
 //! Which of this is left out, the program says ([`Optimisation`](crate::optimisation::Optimisation)).
 //!
@@ -17,6 +17,7 @@ mod assembled;
 mod intersection;
 mod kernel;
 mod levels;
+mod locate;
 mod marked;
 mod outer_products;
 mod registers;

@@ -13,6 +13,7 @@ use crate::codegen::writer::Writer;
 use crate::einsum::Index;
 use crate::lower::{Bitmaps, Place, Program, Stmt};
 use crate::optimisation::Optimisation;
+use crate::schedule::LevelKind;
 
 /// Returns the numbers that the kernel of `program` reads when it begins; none where they are literals.
 pub fn sizes(program: &Program) -> Vec<u64> {
@@ -45,17 +46,23 @@ pub(super) fn named(program: &Program) -> Vec<(String, u64)> {
         let names = [format!("upper_{name}"), format!("bitmaps_{name}")];
         named.extend(names.into_iter().zip(bitmaps.into_iter().flatten()));
     }
+    let levels = program.trees.iter().flat_map(|tree| &tree.levels);
+    for level in levels.filter(|at| matches!(at.kind, LevelKind::Dense | LevelKind::Bitmap)) {
+        add(&mut named, format!("extent_{}", level.index), level.extent);
+    }
     add_loops(program, &program.body, &mut named);
     named
 }
 
+/// Adds a number, if its name is not there.
+fn add(named: &mut Vec<(String, u64)>, name: String, size: u64) {
+    if named.iter().all(|(other, _)| *other != name) {
+        named.push((name, size));
+    }
+}
+
 /// Adds the extents of loops and the vectors of rows in `stmts`.
 fn add_loops(program: &Program, stmts: &[Stmt], named: &mut Vec<(String, u64)>) {
-    let add = |named: &mut Vec<(String, u64)>, name: String, size: u64| {
-        if named.iter().all(|(other, _)| *other != name) {
-            named.push((name, size));
-        }
-    };
     for stmt in stmts {
         match stmt {
             Stmt::LevelLoop { body, .. } => add_loops(program, body, named),

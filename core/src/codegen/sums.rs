@@ -22,7 +22,7 @@ use crate::codegen::VECTOR_BYTES;
 use crate::codegen::vector_matrix::in_pairs;
 use crate::codegen::writer::{Writer, int_type};
 use crate::lower::{Place, Stmt, Update};
-use crate::schedule::Vectors;
+use crate::schedule::{LevelKind, TreeLevel, Vectors};
 
 /// Partial sums: the latency of an addition in cycles.
 const PARTS: u64 = 4;
@@ -86,6 +86,7 @@ fn gathered_values(c: &mut Writer, level: usize, sum: &str, factors: &[Place]) {
     let Some(vectors) = vectors.collect::<Option<Vec<String>>>() else { return };
     let width = (VECTOR_BYTES / c.program.value_bytes) as u64;
     let coord = int_type(param.storage.coords);
+    let dense = param.kind == LevelKind::Dense;
     let unaligned = |kind: &str, name: &str, bytes: String| {
         format!(
             "typedef {kind} {name} __attribute__((vector_size({bytes}), aligned(sizeof({kind})), may_alias));"
@@ -94,17 +95,23 @@ fn gathered_values(c: &mut Writer, level: usize, sum: &str, factors: &[Place]) {
     c.line("#ifdef __AVX512F__");
     c.open(&format!("if (at_{index} + {width} <= end_{index}) {{"));
     c.line(&unaligned("value", "lanes", VECTOR_BYTES.to_string()));
-    c.line(&unaligned(coord, "coords", format!("{width} * sizeof({coord})")));
-    c.line(&format!("typedef int32_t places __attribute__((vector_size(4 * {width})));"));
+    if !dense {
+        c.line(&unaligned(coord, "coords", format!("{width} * sizeof({coord})")));
+        c.line(&format!("typedef int32_t places __attribute__((vector_size(4 * {width})));"));
+    }
     c.line("lanes all = {0};");
     c.open(&format!("for (; at_{index} + {width} <= end_{index}; at_{index} += {width}) {{"));
-    c.line(&format!("__builtin_prefetch(coord_{index} + at_{index} + {AHEAD});"));
+    if !dense {
+        c.line(&format!("__builtin_prefetch(coord_{index} + at_{index} + {AHEAD});"));
+    }
     if factors.contains(&Place::Value(0)) {
         c.line(&format!("__builtin_prefetch(nonzero + at_{index} + {AHEAD});"));
     }
-    c.line(&format!(
-        "const places those = __builtin_convertvector(*(const coords *)(coord_{index} + at_{index}), places);"
-    ));
+    if !dense {
+        c.line(&format!(
+            "const places those = __builtin_convertvector(*(const coords *)(coord_{index} + at_{index}), places);"
+        ));
+    }
     c.line(&format!("all += {};", vectors.join(" * ")));
     c.close();
     let values = (0..width).map(|lane| format!("all[{lane}]")).collect();
@@ -113,7 +120,8 @@ fn gathered_values(c: &mut Writer, level: usize, sum: &str, factors: &[Place]) {
     c.line("#endif");
 }
 
-/// Returns a factor for a vector of nodes of `level`: neighbouring values, gathered elements, or one for all.
+/// Returns a factor for a vector of nodes of `level`: neighbouring values, gathered elements or neighbours, or one
+/// for all.
 fn vector_of(c: &Writer, level: usize, place: Place) -> Option<String> {
     let index = c.program.levels()[level].index;
     let Some(array) = c.program.array(place) else {
@@ -125,6 +133,11 @@ fn vector_of(c: &Writer, level: usize, place: Place) -> Option<String> {
         Some(at) if at + 1 == array.indices.len() => {
             let gather = if c.program.value_bytes == 8 { "gathersiv8df" } else { "gathersiv16sf" };
             let (base, offset) = (c.base(place), c.offset(place, array, Some(index)));
+            let at = TreeLevel { tree: 0, level };
+            if c.program.level(at).kind == LevelKind::Dense {
+                let neighbours = format!("{base} + {offset} + ({})", c.coord_of(at));
+                return Some(format!("*(const lanes *)({neighbours})"));
+            }
             let bytes = c.program.value_bytes;
             Some(format!(
                 "__builtin_ia32_{gather}((lanes){{0}}, {base} + {offset}, those, -1, {bytes})"

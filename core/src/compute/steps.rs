@@ -233,10 +233,7 @@ impl Known {
     fn storing(&self) -> Storing {
         let of = |(input, layouts): (usize, &Vec<TreeLayout>)| {
             let indices = &self.expr.inputs[input].indices;
-            let tree = |layout: &TreeLayout| {
-                let levels = layout.order.modes().iter().map(|&mode| indices[mode]).collect();
-                StoredTree { input, levels, fused: layout.fused }
-            };
+            let tree = |layout: &TreeLayout| StoredTree { input, format: layout.format(indices) };
             layouts.iter().map(tree).collect::<Vec<_>>()
         };
         Storing { trees: self.trees.iter().enumerate().flat_map(of).collect() }

@@ -234,7 +234,7 @@ struct RaceTrees<V: Value>(BTreeMap<(usize, Vec<SplitIndex>, TreeLayout), Arc<Cs
 
 /// The splits of indices of a sparse operand.
 fn own_splits(problem: &Problem, x: &SparseOperand) -> Vec<SplitIndex> {
-    let own = |cut: &SplitIndex| x.levels.contains(&cut.split.outer);
+    let own = |cut: &SplitIndex| x.levels().contains(&cut.split.outer);
     problem.stored_splits().into_iter().filter(own).collect()
 }
 

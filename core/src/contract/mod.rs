@@ -394,7 +394,7 @@ fn stored<V: Value>(
     let indices: Vec<Index> = problem.stored(&access.indices).collect();
     let modes = tree.mode_order().modes();
     let levels = modes.iter().map(|&mode| indices.get(mode).copied());
-    if !levels.eq(problem.stored(&x.levels).map(Some)) || tree.fused() != x.fused {
+    if !levels.eq(problem.stored(x.levels()).map(Some)) || tree.fused() != x.fused() {
         let why = "its tree has other levels than the schedule".to_owned();
         return Err(CoreError::Operand { operand: access.tensor.clone(), why });
     }

@@ -48,10 +48,10 @@ impl Planned {
         let names = self.problem.expr.operand_names();
         let splits = self.problem.stored_splits();
         let typed = |x: &SparseOperand, tree: &TreeLayout| {
-            if !splits.iter().any(|own| x.levels.contains(&own.split.outer)) {
+            if !splits.iter().any(|own| x.levels().contains(&own.split.outer)) {
                 return tree.to_string();
             }
-            let letters = self.problem.stored(&x.levels).map(|level| level.to_string());
+            let letters = self.problem.stored(x.levels()).map(|level| level.to_string());
             letters.collect::<Vec<_>>().join("-")
         };
         let one = |(x, tree): (&SparseOperand, &TreeLayout)| match self.trees.len() {
@@ -84,7 +84,7 @@ impl Planned {
             let at = at.ok_or_else(|| CoreError::Internal("an operand without a list".into()))?;
             let access = &expr.inputs[x.input];
             let list = split_list(lists.swap_remove(at).1, access, &self.problem)?;
-            let cut = splits.iter().any(|own| x.levels.contains(&own.split.outer));
+            let cut = splits.iter().any(|own| x.levels().contains(&own.split.outer));
             // Nothing else reads the tree of an operand that is cut.
             let Some(own) = operand(x.input).filter(|_| !cut) else {
                 trees.push(build_tree(list, layout)?);
@@ -131,9 +131,9 @@ pub fn trees(problem: &Problem) -> Vec<TreeLayout> {
     let tree = |x: &SparseOperand| {
         let indices: Vec<_> = problem.stored(&problem.expr.inputs[x.input].indices).collect();
         let mode = |level| indices.iter().position(|&index| index == level);
-        let modes: Option<Vec<usize>> = problem.stored(&x.levels).map(mode).collect();
+        let modes: Option<Vec<usize>> = problem.stored(x.levels()).map(mode).collect();
         let order = modes.and_then(ModeOrder::new);
-        TreeLayout::new(order.unwrap_or_else(|| ModeOrder::natural(indices.len())), x.fused)
+        TreeLayout::new(order.unwrap_or_else(|| ModeOrder::natural(indices.len())), x.fused())
     };
     problem.sparse.iter().map(tree).collect()
 }

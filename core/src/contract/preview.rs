@@ -21,11 +21,11 @@ pub fn preview(problem: &Problem, schedule: &Schedule) -> Result<Program, CoreEr
 /// How the levels of a tree with the problem's extents and non-zeros are stored.
 fn storage(problem: &Problem, x: &SparseOperand) -> Vec<LevelStorage> {
     let extents = &problem.extents;
-    let levels: Vec<Index> = problem.stored(&x.levels).collect();
+    let levels: Vec<Index> = problem.stored(x.levels()).collect();
     let nodes = |depth: usize| x.nodes(levels[..depth].iter().copied().collect(), extents);
     let narrow = Width::below(nodes(levels.len()).saturating_add(1));
     // Only nodes that open loops have pointers.
-    let opens = |at: usize| at + x.fused < levels.len();
+    let opens = |at: usize| at + x.fused() < levels.len();
     let level = |(at, &index): (usize, &Index)| LevelStorage {
         coords: Width::below(extents.of(index)),
         pointers: if opens(at) { narrow } else { Width::W32 },

@@ -5,7 +5,7 @@ use decompose_formats::stats::PatternCounts;
 use crate::contract::no_sparse;
 use crate::einsum::{Expr, Extents, Index};
 use crate::error::CoreError;
-use crate::schedule::{JoinCounts, OutputForm, Pattern, Problem, SparseOperand, Storing};
+use crate::schedule::{Format, JoinCounts, OutputForm, Pattern, Problem, SparseOperand, Storing};
 use crate::sweep::TreeLayout;
 
 /// A sparse operand of a request.
@@ -116,13 +116,11 @@ impl Request {
     pub fn problem_on(&self, trees: &[TreeLayout]) -> Problem {
         let operands = self.sparse.iter().enumerate().map(|(at, sparse)| {
             let modes = self.modes(sparse);
-            let (levels, fused) = match trees.get(at) {
-                Some(tree) => {
-                    (tree.order.modes().iter().map(|&mode| modes[mode]).collect(), tree.fused)
-                }
-                None => (modes.to_vec(), 1),
+            let format = match trees.get(at) {
+                Some(tree) => tree.format(modes),
+                None => Format::csf(modes.to_vec()),
             };
-            SparseOperand { input: sparse.input, levels, fused, pattern: sparse.pattern.clone() }
+            SparseOperand { input: sparse.input, format, pattern: sparse.pattern.clone() }
         });
         let (expr, extents) = (self.expr.clone(), self.extents.clone());
         let mut problem = Problem::joining(expr, extents, operands.collect());

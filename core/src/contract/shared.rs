@@ -3,11 +3,12 @@
 use decompose_formats::ModeOrder;
 use rayon::prelude::{IntoParallelIterator, ParallelIterator};
 
-use crate::autoschedule::{LevelOrder, SearchLimits, default_scheduler, storage_orders};
+use crate::autoschedule::{SearchLimits, default_scheduler, storage_orders};
 use crate::contract::Request;
 use crate::cost::{Machine, on_threads};
 use crate::einsum::Index;
 use crate::error::CoreError;
+use crate::schedule::Format;
 use crate::sweep::TreeLayout;
 
 /// Which trees are considered.
@@ -21,10 +22,10 @@ pub enum Roots {
 
 impl Roots {
     /// Tells whether `order`, of a tensor over `modes`, has such a root.
-    fn has(self, order: &LevelOrder, modes: &[Index]) -> bool {
+    fn has(self, order: &Format, modes: &[Index]) -> bool {
         match self {
             Roots::Any => true,
-            Roots::Mode(mode) => order.levels.first() == modes.get(mode),
+            Roots::Mode(mode) => order.levels().first() == modes.get(mode),
         }
     }
 }
@@ -56,9 +57,9 @@ pub fn best_tree(
     let mut stored = storage_orders(modes, &first.extents, &sparse.pattern);
     if modes.len() > FEW_MODES {
         stored.retain(|order| roots.has(order, modes));
-        let nodes = |order: &LevelOrder| -> u64 {
-            let prefix = |depth: usize| order.levels[..depth].iter().copied().collect();
-            let depths = 1..=order.levels.len();
+        let nodes = |order: &Format| -> u64 {
+            let prefix = |depth: usize| order.levels()[..depth].iter().copied().collect();
+            let depths = 1..=order.levels().len();
             depths.map(|depth| sparse.pattern.count(prefix(depth), &first.extents)).sum()
         };
         stored.sort_by_cached_key(nodes);
@@ -69,8 +70,8 @@ pub fn best_tree(
         .filter(|stored| roots.has(stored, modes))
         .filter_map(|stored| {
             let mode_of = |index| modes.iter().position(|mode| mode == index);
-            let order = stored.levels.iter().map(mode_of).collect::<Option<Vec<usize>>>()?;
-            Some(TreeLayout::new(ModeOrder::new(order)?, stored.fused))
+            let order = stored.levels().iter().map(mode_of).collect::<Option<Vec<usize>>>()?;
+            Some(TreeLayout::new(ModeOrder::new(order)?, stored.fused()))
         })
         .map(|tree| {
             let seconds = requests.iter().map(|request| seconds(request, &tree, machine));

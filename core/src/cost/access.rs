@@ -159,7 +159,7 @@ impl TermAccess<'_> {
         let count = |set| x.pattern.count(set, &self.problem.extents).max(1) as f64;
         // The table of rows in blocks is already that of one block.
         let blocks = usize::from(x.in_blocks());
-        let prefix = |depth: usize| x.levels[..depth].iter().copied().collect::<IndexSet>();
+        let prefix = |depth: usize| x.levels()[..depth].iter().copied().collect::<IndexSet>();
         let rows_of = |around: IndexSet| count(around | rows) / count(around);
         // Most entries are below nodes with more of them than a node has on average, which reach more rows.
         let skew = |around: IndexSet| {

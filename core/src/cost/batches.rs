@@ -31,11 +31,11 @@ fn nodes(problem: &Problem, schedule: &Schedule, nest: &LoopNest, position: usiz
     let over_level = |at: usize| nest.is_over_level(position, at);
     let dense = !over_level(level_loop + 1) && !over_level(level_loop + 2);
     let x = problem.leader()?;
-    let level = x.levels.iter().position(|&index| index == walked)?;
+    let level = x.levels().iter().position(|&index| index == walked)?;
     let term = &schedule.path.terms[position];
     let target = term.output;
     let owns_rows = level == 0 && problem.expr.output.set().contains(walked);
-    let plain = level + x.fused <= x.levels.len() && !owns_rows;
+    let plain = level + x.fused() <= x.levels().len() && !owns_rows;
     let block = target.contains(row) && target.contains(lanes) && !target.contains(walked);
     if !(over_level(level_loop) && dense && plain && block) {
         return None;

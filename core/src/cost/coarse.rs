@@ -51,12 +51,16 @@ impl VisitedTree {
         let Some(x) = problem.leader() else {
             return VisitedTree { levels: Vec::new(), nodes: Vec::new(), seconds: 0.0 };
         };
-        let depth = x.levels.len();
+        let depth = x.levels().len();
         let visited = |level: usize| {
-            x.nodes(x.levels[..=level].iter().copied().collect(), &problem.extents) as f64
+            x.nodes(x.levels()[..=level].iter().copied().collect(), &problem.extents) as f64
         };
         let seconds = (0..depth).map(|level| level_seconds(problem, machine, level)).sum();
-        VisitedTree { levels: x.levels.clone(), nodes: (0..depth).map(visited).collect(), seconds }
+        VisitedTree {
+            levels: x.levels().to_vec(),
+            nodes: (0..depth).map(visited).collect(),
+            seconds,
+        }
     }
 }
 

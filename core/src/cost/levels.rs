@@ -32,8 +32,8 @@ pub(super) fn add_levels(
     machine: &Machine,
 ) {
     let Some(x) = problem.leader() else { return };
-    let bytes = (0..x.levels.len()).map(|level| level_bytes(problem, x, level)).sum();
-    let mut costs = LevelCosts { problem, machine, layouts, x, bytes, streamed: 0 };
+    let mut costs = LevelCosts { problem, machine, layouts, x, bytes: 0.0, streamed: 0 };
+    costs.bytes = (0..x.levels().len()).map(|level| costs.level_bytes(0, level)).sum();
     let (mut around, mut runs): (Vec<Index>, Vec<f64>) = (Vec::new(), vec![1.0]);
     for Loop { index, depth, over, iterations, .. } in &nest.loops {
         around.truncate(*depth);
@@ -67,31 +67,15 @@ pub(super) fn level_seconds(problem: &Problem, machine: &Machine, level: usize) 
     let mut cost = Cost::default();
     // What comes again is none of that.
     let mut costs = LevelCosts { problem, machine, layouts: &[], x, bytes: 0.0, streamed: level };
-    let runs = |depth: usize| problem.iterations(set_of(&x.levels[..depth])) as f64;
+    let runs = |depth: usize| problem.iterations(set_of(&x.levels()[..depth])) as f64;
     let counts = Counts { loops: runs(level), visits: runs(level + 1) };
-    costs.add_level(&mut cost, level, &x.levels[..level], counts);
+    costs.add_level(&mut cost, level, &x.levels()[..level], counts);
     cost.seconds
-}
-
-/// Bytes of a level.
-fn level_bytes(problem: &Problem, x: &SparseOperand, level: usize) -> f64 {
-    let prefix = x.levels[..=level].iter().copied().collect();
-    x.nodes(prefix, &problem.extents) as f64 * node_bytes(problem, x, level)
 }
 
 /// The nodes of the uppermost `depth` levels, at least one.
 fn nodes(problem: &Problem, x: &SparseOperand, depth: usize) -> f64 {
-    x.nodes(x.levels[..depth].iter().copied().collect(), &problem.extents).max(1) as f64
-}
-
-/// Bytes of a node: a coordinate, a value in the last level, a pointer above the fused levels.
-fn node_bytes(problem: &Problem, x: &SparseOperand, level: usize) -> f64 {
-    let coordinate = Width::below(problem.extents.of(x.levels[level])).bytes();
-    let value = if level + 1 == x.levels.len() { problem.value_bytes } else { 0 };
-    let opens = level + x.fused < x.levels.len();
-    let nnz = || x.nodes(x.levels.iter().copied().collect(), &problem.extents);
-    let pointer = if opens { Width::below(nnz().saturating_add(1)).bytes() } else { 0 };
-    (coordinate + value + pointer) as f64
+    x.nodes(x.levels()[..depth].iter().copied().collect(), &problem.extents).max(1) as f64
 }
 
 /// The cells that are marked of the buffer of a term in an iteration of its fused loops.
@@ -111,22 +95,47 @@ struct LevelCosts<'a> {
 }
 
 impl LevelCosts<'_> {
+    /// The kind of a level: that of the tree where no schedule says more.
+    fn kind(&self, tree: usize, level: usize) -> LevelKind {
+        let kind = |layout: &Layout| layout.format.kinds()[level];
+        self.layouts.get(tree).map_or(self.problem.sparse[tree].format.kinds()[level], kind)
+    }
+
+    /// Bytes of a level.
+    fn level_bytes(&self, tree: usize, level: usize) -> f64 {
+        nodes(self.problem, &self.problem.sparse[tree], level + 1) * self.node_bytes(tree, level)
+    }
+
+    /// Bytes of a node: a coordinate unless the level is dense, a value in the last level, a pointer above the fused levels.
+    fn node_bytes(&self, tree: usize, level: usize) -> f64 {
+        let (problem, x) = (self.problem, &self.problem.sparse[tree]);
+        let coordinate = match self.kind(tree, level) {
+            LevelKind::Dense => 0,
+            _ => Width::below(problem.extents.of(x.levels()[level])).bytes(),
+        };
+        let value = if level + 1 == x.levels().len() { problem.value_bytes } else { 0 };
+        let opens = level + x.fused() < x.levels().len();
+        let nnz = || x.nodes(x.levels().iter().copied().collect(), &problem.extents);
+        let pointer = if opens { Width::below(nnz().saturating_add(1)).bytes() } else { 0 };
+        (coordinate + value + pointer) as f64
+    }
+
     /// Adds one loop over `level` inside loops over `around`.
     fn add_level(&mut self, cost: &mut Cost, level: usize, around: &[Index], counts: Counts) {
         let visits = counts.visits;
-        let prefix = self.x.levels[..=level].iter().copied().collect();
+        let prefix = self.x.levels()[..=level].iter().copied().collect();
         let nodes = self.x.nodes(prefix, &self.problem.extents) as f64;
         // A level is read from memory once, at its first visit.
         let fresh = if level < self.streamed { 0.0 } else { nodes.min(visits) };
         self.streamed = self.streamed.max(level + 1);
-        let bytes = node_bytes(self.problem, self.x, level);
+        let bytes = self.node_bytes(0, level);
         let stream = self.machine.stream_line;
         let again = Shares::shared(self.machine, self.between(around)).line(self.machine, stream);
         cost.streamed_bytes += visits * bytes;
         cost.seconds += (fresh * stream + (visits - fresh) * again) * bytes / LINE_BYTES;
         // Fused levels have one loop.
-        if level > 0 && level + self.x.fused <= self.x.levels.len() {
-            let above = self.x.levels[..level].iter().copied().collect();
+        if level > 0 && level + self.x.fused() <= self.x.levels().len() {
+            let above = self.x.levels()[..level].iter().copied().collect();
             let parents = self.x.nodes(above, &self.problem.extents) as f64;
             let near = self.between(around) <= L1_BYTES;
             cost.seconds += self.loops(counts, near.then_some(parents));
@@ -145,13 +154,19 @@ impl LevelCosts<'_> {
 
     /// Adds a loop that visits a level of another operand than the leader.
     fn walk(&self, cost: &mut Cost, TreeLevel { tree, level }: TreeLevel, counts: Counts) {
-        let (x, visits) = (&self.problem.sparse[tree], counts.visits);
-        let bytes = node_bytes(self.problem, x, level);
+        let visits = counts.visits;
+        let bytes = self.node_bytes(tree, level);
         cost.streamed_bytes += visits * bytes;
-        cost.seconds += visits * bytes / LINE_BYTES * self.line(x, level);
+        cost.seconds += visits * bytes / LINE_BYTES * self.line(tree, level);
         if level > 0 {
             // Loops over the leader's levels come in between, so that no end is foreseen.
             cost.seconds += self.loops(counts, None);
+        }
+        if self.kind(tree, level) == LevelKind::Dense {
+            // Places without children are passed over.
+            let extent = self.problem.extents.of(self.problem.sparse[tree].levels()[level]) as f64;
+            let empty = (counts.loops.max(1.0) * extent - visits).max(0.0);
+            cost.seconds += empty * self.machine.loop_overhead;
         }
     }
 
@@ -193,26 +208,34 @@ impl LevelCosts<'_> {
                 cost.seconds += met / occur * self.machine.loop_end;
                 continue;
             };
-            let (x, level) = (&self.problem.sparse[at.tree], at.level);
-            let kind = self.layouts[at.tree].levels[level].kind;
-            let unforeseen = if kind == LevelKind::Dense { 1.0 - share(at) } else { 1.0 };
-            let sought = unforeseen * met / occur;
-            cost.streamed_bytes += met * node_bytes(self.problem, x, level);
-            cost.seconds += met * self.line(x, level) + sought * self.machine.loop_end;
+            let TreeLevel { tree, level } = at;
+            let looked_at = met / occur;
+            let children = self.problem.sparse[tree].children(level, &self.problem.extents);
+            let each = match self.kind(tree, level) {
+                LevelKind::Dense | LevelKind::Bitmap => 1.0 - share(at),
+                LevelKind::Hashed => 1.0,
+                LevelKind::Compressed | LevelKind::Singleton => {
+                    let gap = children * counts.loops.max(1.0) / looked_at.max(1.0);
+                    1.0 + gap.log2().max(0.0)
+                }
+            };
+            cost.streamed_bytes += met * self.node_bytes(tree, level);
+            cost.seconds += met * self.line(tree, level);
+            cost.seconds += looked_at * each * self.machine.loop_end;
         }
     }
 
     /// Seconds of a line of a level of another operand than the leader.
-    fn line(&self, x: &SparseOperand, level: usize) -> f64 {
-        let bytes = nodes(self.problem, x, level + 1) * node_bytes(self.problem, x, level);
-        Shares::shared(self.machine, bytes).line(self.machine, self.machine.stream_line)
+    fn line(&self, tree: usize, level: usize) -> f64 {
+        Shares::shared(self.machine, self.level_bytes(tree, level))
+            .line(self.machine, self.machine.stream_line)
     }
 
     /// Bytes of the tree that are walked before a node comes again: what lies below the loops
     /// outside the first dense one.
     fn between(&self, around: &[Index]) -> f64 {
-        let walked = around.iter().zip(&self.x.levels).take_while(|(a, l)| a == l).count();
-        let prefix = self.x.levels[..walked].iter().copied().collect();
+        let walked = around.iter().zip(self.x.levels()).take_while(|(a, l)| a == l).count();
+        let prefix = self.x.levels()[..walked].iter().copied().collect();
         self.bytes / self.x.nodes(prefix, &self.problem.extents).max(1) as f64
     }
 }

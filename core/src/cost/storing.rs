@@ -26,12 +26,10 @@ pub fn storing_seconds(problem: &Problem, machine: &Machine) -> f64 {
     let mut built: Vec<(&str, Vec<usize>, usize)> = Vec::new();
     let mut seconds = 0.0;
     for x in &problem.sparse {
-        let there = storing
-            .trees
-            .iter()
-            .any(|tree| (tree.input, &tree.levels, tree.fused) == (x.input, &x.levels, x.fused));
+        let there =
+            storing.trees.iter().any(|tree| tree.input == x.input && tree.format == x.format);
         let access = &problem.expr.inputs[x.input];
-        let tree = (access.tensor.as_str(), modes(x, &access.indices), x.fused);
+        let tree = (access.tensor.as_str(), modes(x, &access.indices), x.fused());
         if there || built.contains(&tree) {
             continue;
         }
@@ -44,12 +42,12 @@ pub fn storing_seconds(problem: &Problem, machine: &Machine) -> f64 {
 /// Returns the modes of the levels of `x`, whose modes have `indices`.
 fn modes(x: &SparseOperand, indices: &[Index]) -> Vec<usize> {
     let mode = |level: &Index| indices.iter().position(|index| index == level);
-    x.levels.iter().filter_map(mode).collect()
+    x.levels().iter().filter_map(mode).collect()
 }
 
 /// Returns the seconds to sort and build the tree of `x`, whose levels have these modes.
 fn tree_seconds(problem: &Problem, x: &SparseOperand, modes: &[usize], machine: &Machine) -> f64 {
-    let all = x.levels.iter().copied().collect();
+    let all = x.levels().iter().copied().collect();
     let non_zeros = x.pattern.count(all, &problem.extents) as f64;
     let element = COORDINATE_BYTES * modes.len() + problem.value_bytes;
     let cached = non_zeros * element as f64 <= machine.l2_bytes as f64;

@@ -63,8 +63,8 @@ const TASK_SECONDS: f64 = 1e-6;
 fn handed_over(problem: &Problem, space: Space, cut: TaskCut) -> f64 {
     let Some(x) = problem.leader() else { return 1.0 };
     let units = match space {
-        Space::Position => x.nodes(x.levels.iter().copied().collect(), &problem.extents),
-        Space::Coordinate => x.levels.first().map_or(1, |&root| problem.extents.of(root)),
+        Space::Position => x.nodes(x.levels().iter().copied().collect(), &problem.extents),
+        Space::Coordinate => x.levels().first().map_or(1, |&root| problem.extents.of(root)),
     };
     units.div_ceil(cut.size(units)) as f64
 }

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use decompose_formats::{Csf, Ints, Level, Value};
+use decompose_formats::{Csf, Ints, Value};
 
 use crate::einsum::Index;
 use crate::lower::JoinedTree;
@@ -73,11 +73,6 @@ impl<'a, V: Value> Operands<'a, V> {
     /// Returns a sparse operand.
     fn tree(&self, tree: usize) -> &'a Csf<V> {
         if tree == 0 { self.sparse } else { self.beside[tree - 1].tree() }
-    }
-
-    /// Returns a level of a sparse operand.
-    fn level(&self, tree: usize, level: usize) -> &'a Level {
-        if tree == 0 { &self.sparse.levels()[level] } else { self.beside[tree - 1].level(level) }
     }
 
     /// Returns the coordinates of the nodes of a level, or what is taken for them.
@@ -219,12 +214,11 @@ impl<'a, V: Value> Interpreter<'a, V> {
             }
             return;
         }
-        let coords = self.coords(lead);
         for position in nodes.step_by(step) {
             if self.is_childless(lead, position as usize) {
                 continue;
             }
-            let coord = coords.get(position as usize);
+            let coord = self.coord(lead, position);
             self.position[lead.tree][lead.level] = position as usize;
             self.at[index] = coord as usize;
             if located.iter().all(|&other| self.locate(other, coord)) {
@@ -233,12 +227,26 @@ impl<'a, V: Value> Interpreter<'a, V> {
         }
     }
 
-    /// Returns the coordinates of a level.
+    /// Returns the coordinates that a level lists.
     fn coords(&self, at: TreeLevel) -> &'a Ints {
         match at.tree {
             0 => self.operands.coords(self.program.trees[0].stored_place(at.level)),
-            tree => &self.operands.level(tree, at.level).coords,
+            tree => self.operands.beside[tree - 1].coords(at.level),
         }
+    }
+
+    /// Returns the coordinate of a node of a level below the current node above.
+    fn coord(&self, at: TreeLevel, node: u64) -> u64 {
+        let param = self.program.level(at);
+        match param.kind {
+            LevelKind::Dense => node - self.above(at) as u64 * param.extent,
+            _ => self.coords(at).get(node as usize),
+        }
+    }
+
+    /// Returns the current node above a level; 0 above the root.
+    fn above(&self, TreeLevel { tree, level }: TreeLevel) -> usize {
+        level.checked_sub(1).map_or(0, |up| self.position[tree][up])
     }
 
     /// Returns the nodes of a level below the current node of the level above that are visited, and the distance from one
@@ -251,23 +259,32 @@ impl<'a, V: Value> Interpreter<'a, V> {
             return self.pieces[piece].clone();
         }
         let stored = self.program.trees[tree].stored_place(level);
-        let visited = match tree {
-            0 => self.operands.nodes[stored].clone(),
-            _ => 0..self.operands.level(tree, stored).coords.len() as u64,
-        };
-        let Some(up) = above else { return (visited, 1) };
-        let (parent, up) = (self.position[tree][up], self.operands.level(tree, stored - 1));
-        let (first, next) = (up.first_child(parent), up.first_child(parent + 1));
+        let (node, param) =
+            (self.above(TreeLevel { tree, level }), &self.program.trees[tree].levels[level]);
+        if let Some(beside) = tree.checked_sub(1) {
+            return (self.operands.beside[beside].children(level, node, param), 1);
+        }
+        let visited = self.operands.nodes[stored].clone();
+        if above.is_none() {
+            return (visited, 1);
+        }
+        let up = &self.operands.sparse.levels()[stored - 1];
+        let (first, next) = (up.first_child(node), up.first_child(node + 1));
         (visited.start.max(first)..visited.end.min(next), 1)
     }
 
-    /// Tells whether a node of a level, a dense one, has no children.
+    /// Tells whether a node of a level has no children though there are levels below: a dense one has such nodes.
     fn is_childless(&self, at: TreeLevel, node: usize) -> bool {
-        if self.program.level(at).kind == LevelKind::Compressed {
-            return false;
+        let levels = &self.program.trees[at.tree].levels;
+        let dense = levels[at.level].kind == LevelKind::Dense && at.level + 1 < levels.len();
+        match at.tree.checked_sub(1).filter(|_| dense) {
+            Some(beside) => {
+                let pointers = self.operands.beside[beside].pointers(at.level);
+                pointers.get(node) == pointers.get(node + 1)
+            }
+            // The first tree has full levels only.
+            None => false,
         }
-        let level = self.operands.level(at.tree, at.level);
-        level.first_child(node) == level.first_child(node + 1)
     }
 
     /// Makes the node of `coord` the current one of a level; returns whether there is one, or whether the cell is marked.
@@ -276,11 +293,20 @@ impl<'a, V: Value> Interpreter<'a, V> {
             Visited::Level(at) => at,
             Visited::Buffer(buffer) => return self.marks[&buffer].has(coord as usize),
         };
-        if self.program.level(at).kind == LevelKind::Dense {
-            self.position[at.tree][at.level] = coord as usize;
-            return !self.is_childless(at, coord as usize);
+        let param = self.program.level(at);
+        let above = self.above(at);
+        if param.kind == LevelKind::Dense {
+            let node = above * param.extent as usize + coord as usize;
+            self.position[at.tree][at.level] = node;
+            return !self.is_childless(at, node);
         }
         let (coords, (Range { start, end }, _)) = (self.coords(at), self.children(at));
+        let beside = at.tree.checked_sub(1).map(|beside| &self.operands.beside[beside]);
+        if let Some(locator) = beside.and_then(|tree| tree.locator(at.level)) {
+            let found = locator.find((coords, param.extent), (above, &(start..end)), coord);
+            self.position[at.tree][at.level] = found.unwrap_or(start) as usize;
+            return found.is_some();
+        }
         let (mut low, mut high) = (start, end);
         while low < high {
             let middle = low + (high - low) / 2;

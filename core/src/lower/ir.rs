@@ -23,8 +23,7 @@ use decompose_formats::narrow_ints::Width;
 use crate::einsum::Index;
 use crate::optimisation::{Optimisation, Optimisations};
 use crate::schedule::{
-    Chunks, Command, Conflict, Fusion, LevelKind, Space, TaskCut, TreeLevel, Vectors, Visited,
-    Workspace,
+    Chunks, Command, Conflict, LevelKind, Space, TaskCut, TreeLevel, Vectors, Visited, Workspace,
 };
 
 /// A kernel as loops.
@@ -104,10 +103,8 @@ pub struct LevelParam {
     pub extent: u64,
     /// How it is stored.
     pub storage: LevelStorage,
-    /// Of which kind it is: in a dense one the coordinate is the position.
+    /// Of which kind it is.
     pub kind: LevelKind,
-    /// Whether one position loop runs over it and the next level.
-    pub fusion: Fusion,
     /// The pieces that it numbers, if it is no level of the stored tree.
     pub pieces: Option<Pieces>,
 }
@@ -116,6 +113,12 @@ impl TreeParam {
     /// Returns the levels that are stored.
     pub fn stored(&self) -> impl Iterator<Item = &LevelParam> {
         self.levels.iter().filter(|level| level.pieces.is_none())
+    }
+
+    /// Tells whether the stored level number `level` has pointers to its nodes' children: there are some, and not in the
+    /// same positions.
+    pub fn points(&self, level: usize) -> bool {
+        self.stored().nth(level + 1).is_some_and(|next| next.kind != LevelKind::Singleton)
     }
 
     /// Returns which of the stored levels level number `level` is; of one that numbers pieces, which they are of.

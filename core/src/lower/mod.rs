@@ -13,6 +13,7 @@ mod check;
 mod interpret;
 mod ir;
 mod joined_tree;
+mod locator;
 mod nest;
 mod text;
 
@@ -23,5 +24,7 @@ pub use ir::{
     Addressing, Array, Bitmaps, LevelParam, LevelStorage, Pieces, Place, PrefetchRow, Program,
     Stmt, Tasks, TreeParam, Update, Zeroing,
 };
-pub use joined_tree::{JoinedTree, dense_root_bytes};
+pub use joined_tree::{JoinedTree, joined_bytes};
+pub use locator::Locator;
+pub(crate) use locator::{MULTIPLIER, PLACES, WORD};
 pub use nest::lower;

@@ -68,15 +68,14 @@ impl Emitter<'_> {
         let trees = self.problem.sparse.iter().zip(&self.schedule.layouts).zip(stored);
         let trees = trees.map(|((operand, layout), stored)| {
             let mut stored = stored.iter().copied().peekable();
-            let levels = layout.levels.iter().filter_map(|level| {
-                let cut = self.problem.position_cut(level.index);
+            let levels = layout.format.pairs().filter_map(|(index, kind)| {
+                let cut = self.problem.position_cut(index);
                 let storage = if cut.is_some() { stored.peek().copied() } else { stored.next() };
                 Some(LevelParam {
-                    index: level.index,
-                    extent: self.problem.extents.of(level.index),
+                    index,
+                    extent: self.problem.extents.of(index),
                     storage: storage?,
-                    kind: level.kind,
-                    fusion: level.fusion,
+                    kind,
                     pieces: cut.and_then(pieces),
                 })
             });
@@ -116,7 +115,7 @@ impl Emitter<'_> {
 
     /// Returns the prefetches, where `dense` are the dense inputs.
     fn prefetches(&self, dense: &[usize]) -> Vec<PrefetchRow> {
-        let levels = self.problem.leader().map_or(&[][..], |x| &x.levels);
+        let levels = self.problem.leader().map_or(&[][..], |x| x.levels());
         let prefetch = |prefetch: &Prefetch| {
             let (place, set) = match prefetch.of {
                 PrefetchOf::Output => (Place::Output, self.problem.expr.output.set()),
@@ -141,7 +140,7 @@ impl Emitter<'_> {
         let Some(Accumulator { depth, .. }) = self.nest.accumulator else {
             return if self.assigns_positions() { Zeroing::Gaps } else { Zeroing::All };
         };
-        let levels = self.problem.leader().map_or(&[][..], |x| &x.levels);
+        let levels = self.problem.leader().map_or(&[][..], |x| x.levels());
         let positions = self.problem.has_pattern_output() && self.nest.last()[..depth] == *levels;
         if positions || owned && depth == 1 { Zeroing::Gaps } else { Zeroing::All }
     }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::lower::ir::{Pieces, Place, Program, Stmt, TreeParam, Update};
-use crate::schedule::{Chunks, LevelKind, Visited};
+use crate::schedule::{Chunks, Visited};
 
 impl fmt::Display for Program {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -66,7 +66,7 @@ fn visited_text(program: &Program, at: Visited) -> String {
             return format!("marked cells of {}", program.buffers[buffer].name);
         }
     };
-    let kind = if tree.levels[at].kind == LevelKind::Dense { "dense " } else { "" };
+    let kind = tree.levels[at].kind.adjective();
     let level = format!("{kind}level {} of {}", tree.stored_place(at) + 1, tree.name);
     let pieces = |Pieces { command, factor, chunks }| {
         let strided = if chunks == Chunks::Strided { ", strided" } else { "" };

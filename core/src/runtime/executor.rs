@@ -142,7 +142,7 @@ impl<V: Value> Executor<V> {
         own_ranges(&kernel, &tree, &mut tasks)?;
         let others = kernel.program().trees.iter().skip(1);
         let joined = beside.into_iter().zip(others);
-        let beside = joined.map(|(tree, param)| JoinedTree::new(tree, &param.levels[0])).collect();
+        let beside = joined.map(|(tree, param)| JoinedTree::new(tree, &param.levels)).collect();
         let scratch = Pool { len: kernel.program().scratch().1 as usize, free: Mutex::default() };
         let (side, numbers) = (Vec::new(), None);
         let windows = windows(&kernel, &tree, &tasks);

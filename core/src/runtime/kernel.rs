@@ -5,16 +5,16 @@ use std::ffi::c_void;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use decompose_formats::{Csf, Ints, Level, Value};
+use decompose_formats::{Csf, Ints, Value};
 use libloading::Library;
 
 use crate::codegen::{ENTRY, emit_c, sizes};
 use crate::error::CoreError;
 use crate::lower::{
-    Addressing, Arrays, Assembly, JoinedTree, Operands, Program, TreeParam, interpret,
+    Addressing, Arrays, Assembly, JoinedTree, Locator, Operands, Program, TreeParam, interpret,
 };
 use crate::runtime::compiler::{Built, Toolchain, UNNEEDED};
-use crate::schedule::{Conflict, Fusion, LevelKind};
+use crate::schedule::{Conflict, LevelKind};
 
 /// The signature of [`ENTRY`].
 pub(super) type Entry =
@@ -151,7 +151,7 @@ impl Kernel {
             return bad("sparse operands", format!("{} beside the first", operands.beside.len()));
         }
         let differs = |(param, have): &(&TreeParam, &JoinedTree<V>)| {
-            !is_stored(param, have.tree(), have.levels())
+            !is_stored(param, have.tree()) || !have.fits(&param.levels)
         };
         if let Some((tree, _)) = others.zip(operands.beside).find(differs) {
             return bad(&tree.name, "extents, levels or widths differ from the kernel's".into());
@@ -196,11 +196,9 @@ impl Kernel {
     fn fits<V: Value>(&self, operands: &Operands<V>) -> bool {
         let program = &*self.program;
         let levels = operands.sparse.levels();
-        program
-            .trees
-            .first()
-            .is_some_and(|tree| is_stored(tree, operands.sparse, operands.sparse.levels().iter()))
-            && operands.nodes.len() == levels.len()
+        program.trees.first().is_some_and(|tree| {
+            is_stored(tree, operands.sparse) && has_full_levels(tree, operands.sparse)
+        }) && operands.nodes.len() == levels.len()
             && operands.values.len() == operands.sparse.nnz()
             && program.value_bytes == V::BYTES
             && levels.iter().zip(operands.nodes).enumerate().all(|(at, (level, nodes))| {
@@ -278,24 +276,26 @@ impl Kernel {
 }
 
 /// Tells whether `tree` is stored as the kernel reads it.
-fn is_stored<'a, V: Value>(
-    param: &TreeParam,
-    tree: &Csf<V>,
-    levels: impl Iterator<Item = &'a Level>,
-) -> bool {
+fn is_stored<V: Value>(params: &TreeParam, tree: &Csf<V>) -> bool {
     let extents = tree.mode_order().modes().iter().map(|&mode| tree.extents()[mode]);
-    tree.levels().len() == param.stored().count()
-        && extents.zip(param.stored()).all(|(have, level)| have <= level.extent)
-        && levels.zip(param.stored()).enumerate().all(|(at, (level, param))| {
+    tree.levels().len() == params.stored().count()
+        && extents.zip(params.stored()).all(|(have, level)| have <= level.extent)
+        && tree.levels().iter().zip(params.stored()).enumerate().all(|(at, (level, param))| {
             let leaf = at + 1 == tree.levels().len();
-            let fused = param.fusion == Fusion::WithNext;
-            // Coordinates ascend: a level has every one of them if it has as many.
-            let full = level.coords.len() as u64 == param.extent;
+            let points = params.points(at);
             level.coords.width() == param.storage.coords
-                && (full || param.kind == LevelKind::Compressed)
-                && (leaf || fused == level.pointers.is_empty())
-                && (leaf || fused || level.pointers.width() == param.storage.pointers)
+                && (leaf || points != level.pointers.is_empty())
+                && (!points || level.pointers.width() == param.storage.pointers)
         })
+}
+
+/// Tells whether the dense levels of the first tree have every coordinate below each node above.
+fn has_full_levels<V: Value>(params: &TreeParam, tree: &Csf<V>) -> bool {
+    let nodes = |at: usize| tree.levels()[at].coords.len() as u64;
+    params.stored().enumerate().all(|(at, level)| {
+        let above = at.checked_sub(1).map_or(1, nodes);
+        level.kind != LevelKind::Dense || nodes(at) == above * level.extent
+    })
 }
 
 fn load(object: &Path, origin: Origin) -> Result<Code, String> {
@@ -322,18 +322,26 @@ fn call<V: Value>(
     scratch: &mut [V],
 ) {
     let mut inputs: Vec<*const c_void> = Vec::new();
-    for (at, tree) in program.trees.iter().enumerate() {
-        let (levels, values): (Vec<&Level>, _) =
-            match at.checked_sub(1).map(|at| &operands.beside[at]) {
-                None => (operands.sparse.levels().iter().collect(), operands.values),
-                Some(other) => (other.levels().collect(), other.tree().values()),
-            };
-        for (depth, (level, param)) in levels.iter().zip(tree.stored()).enumerate() {
-            inputs.push(pointer(if at == 0 { operands.coords(depth) } else { &level.coords }));
-            if depth + 1 < levels.len() && param.fusion == Fusion::Separate {
-                inputs.push(pointer(&level.pointers));
+    for (at, param) in program.trees.iter().enumerate() {
+        let beside = at.checked_sub(1).map(|at| &operands.beside[at]);
+        for (depth, level) in param.stored().enumerate() {
+            if level.kind != LevelKind::Dense {
+                let listed = |tree: &JoinedTree<V>| pointer(tree.coords(depth));
+                inputs.push(beside.map_or_else(|| pointer(operands.coords(depth)), listed));
+            }
+            if param.points(depth) {
+                let own = || pointer(&operands.sparse.levels()[depth].pointers);
+                inputs.push(beside.map_or_else(own, |tree| pointer(tree.pointers(depth))));
+            }
+            match beside.and_then(|tree| tree.locator(depth)) {
+                None => {}
+                Some(Locator::Table(table)) => inputs.push(table.as_ptr().cast()),
+                Some(Locator::Bitmap { words, ranks }) => {
+                    inputs.extend([words.as_ptr().cast(), ranks.as_ptr().cast()]);
+                }
             }
         }
+        let values = beside.map_or(operands.values, |tree| tree.tree().values());
         inputs.push(values.as_ptr().cast());
     }
     inputs.extend(operands.dense.iter().map(|slice| slice.as_ptr().cast::<c_void>()));
@@ -346,7 +354,7 @@ fn call<V: Value>(
     };
     let boundary = operands.boundary.map_or(std::ptr::null_mut(), |rows| rows.as_mut_ptr().cast());
     let nodes = operands.nodes.iter().flat_map(|r| [r.start, r.end]);
-    let roots = operands.beside.iter().map(|tree| tree.level(0).coords.len() as u64);
+    let roots = operands.beside.iter().map(|tree| tree.nodes(0));
     let task: Vec<u64> = nodes.chain(roots).collect();
     // SAFETY: `check` has compared every array with the program, whose `sizes` these are; coordinates are below their
     // extents and pointers ascend (invariants of `Csf`), so the kernel stays inside them.  Slices

@@ -289,7 +289,7 @@ impl Notation<'_> {
         for &index in &section.loops {
             let walked = |x: &crate::schedule::SparseOperand| {
                 let level = x.walked(around.iter().copied());
-                level > 0 && x.levels.get(level) == Some(&index)
+                level > 0 && x.levels().get(level) == Some(&index)
             };
             let mark = if self.problem.sparse.iter().any(walked) { "'" } else { "" };
             loops.push(format!("{index}{mark}"));

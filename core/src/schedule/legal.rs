@@ -6,8 +6,8 @@ use crate::einsum::{Index, IndexSet};
 use crate::error::CoreError;
 use crate::path::Source;
 use crate::schedule::{
-    BufferKind, Conflict, Layout, LevelKind, OutputForm, PrefetchOf, Problem, Schedule, Space,
-    SparseOperand, Split, Vectors, Workspace, resolve,
+    BufferKind, Conflict, Format, Layout, LevelKind, OutputForm, PrefetchOf, Problem, Schedule,
+    Space, SparseOperand, Split, Vectors, Workspace, resolve,
 };
 
 /// The rules that every schedule keeps, numbered as messages quote them.
@@ -35,12 +35,13 @@ pub enum Rule {
     ///    there if they may share a row, or blocks that are ranges of its rows; they own positions
     ///    exactly if the output has the operand's pattern.
     Conflict = 8,
-    /// 9. What is prefetched is a dense input, or an output into which tasks scatter.
+    /// 9. What is prefetched is a dense input, or an output into which tasks scatter, and its rows are not numbered by a
+    ///    dense level, in the order of which they follow.
     Prefetch = 9,
-    /// 10. What lowering does not do: fused levels or blocks beside another sparse operand, dense levels other than
-    ///     the root of an operand that does not lead and has further levels or every coordinate, bit slices of modes, fused levels above separate ones, sparse buffers of
-    ///     which every cell is met, vectors over no loop, more than 1,024 tasks with copies of the output, coordinates of
-    ///     blocks as tasks.
+    /// 10. What lowering does not do: fused levels or blocks beside another sparse operand, a dense level that is the
+    ///     last or one of the leader and not full, a dense root, bitmaps or tables of the leader, bit slices of modes,
+    ///     fused levels above separate ones, sparse buffers of which every cell is met, vectors over no loop, more than
+    ///     1,024 tasks with copies of the output, coordinates of blocks as tasks.
     Lowered = 10,
 }
 
@@ -98,7 +99,7 @@ impl Schedule {
             }
         }
         // Pieces of a level's nodes are found above that level.
-        let levels = problem.leader().map_or(&[][..], |x| &x.levels);
+        let levels = problem.leader().map_or(&[][..], |x| x.levels());
         for split in self.splits.iter().filter(|split| split.cuts_positions()) {
             let place = levels.iter().position(|&level| level == split.outer);
             if place.is_none_or(|at| at == 0 || levels.get(at + 1) != Some(&split.index)) {
@@ -138,10 +139,23 @@ impl Schedule {
                 PrefetchOf::Output if !problem.scatters() => {
                     return broken(Rule::Prefetch, "the output".into());
                 }
+                of if self.follows_dense_level(problem, of) => {
+                    return broken(Rule::Prefetch, "rows of a dense level, which follow".into());
+                }
                 _ => {}
             }
         }
         Ok(())
+    }
+
+    /// Tells whether rows are numbered by coordinates of a dense level of the leader.
+    fn follows_dense_level(&self, problem: &Problem, of: PrefetchOf) -> bool {
+        let set = match of {
+            PrefetchOf::Input(input) => problem.expr.inputs[input].set(),
+            PrefetchOf::Output => problem.expr.output.set(),
+        };
+        let mut levels = self.layouts.first().into_iter().flat_map(|layout| layout.format.pairs());
+        levels.find(|(index, _)| set.contains(*index)).is_some_and(|(_, k)| k == LevelKind::Dense)
     }
 
     fn check_nest(&self, problem: &Problem) -> Result<Vec<Vec<Index>>, CoreError> {
@@ -190,21 +204,21 @@ impl Schedule {
             if layout.input.is_some_and(|input| input != operand.input) {
                 return broken(Rule::Layout, format!("{access} has the layout of another operand"));
             }
-            let levels: IndexSet = layout.levels.iter().map(|level| level.index).collect();
+            let levels: IndexSet = layout.format.levels().iter().copied().collect();
             if levels != access.set() {
                 return broken(Rule::Layout, format!("{access} has a layout over {levels}"));
             }
-            let Some((csf, fused)) = layout.as_tree().filter(|t| t.0.len() == access.indices.len())
-            else {
+            let (csf, fused) = (layout.format.levels(), layout.format.fused());
+            if csf.len() != access.indices.len() || !is_tree(&layout.format) {
                 return broken(Rule::Lowered, format!("{access} is not stored as a tree of modes"));
-            };
-            if csf != operand.levels {
-                let stored: String = operand.levels.iter().map(|index| index.letter()).collect();
+            }
+            if csf != operand.levels() {
+                let stored: String = operand.levels().iter().map(|index| index.letter()).collect();
                 return broken(Rule::Layout, format!("{access} is stored as {stored}"));
             }
             check_kinds(problem, operand, layout)?;
-            if fused != operand.fused {
-                let (want, have) = (operand.fused, fused);
+            if fused != operand.fused() {
+                let (want, have) = (operand.fused(), fused);
                 return broken(
                     Rule::Layout,
                     format!("{have} levels are fused, {want} are stored so"),
@@ -231,15 +245,15 @@ impl Schedule {
     fn check_fused(&self, operand: &SparseOperand, reader: Option<usize>) -> Result<(), CoreError> {
         let places = crate::nest::places(&self.nest, self.path.terms.len());
         let own = reader.map_or(&[][..], |reader| &places[reader]);
-        let first = operand.levels.len() - operand.fused;
+        let first = operand.levels().len() - operand.fused();
         let buffers = crate::nest::buffers(&self.path, &self.nest).expect("a checked nest");
         let carries = self.path.reached_by(operand.input);
         for (term, loops) in places.iter().enumerate() {
             // Without the operand, every repetition would add to what is stored the same once more.
             let repeats = |index| !carries[term] && buffers[term].stored.contains(index);
             let mut walked = 0;
-            for place in loops.iter().filter(|(_, index)| operand.levels.contains(index)) {
-                if operand.levels.get(walked) != Some(&place.1) {
+            for place in loops.iter().filter(|(_, index)| operand.levels().contains(index)) {
+                if operand.levels().get(walked) != Some(&place.1) {
                     continue;
                 }
                 if walked >= first && (!own.contains(place) || repeats(place.1)) {
@@ -275,7 +289,7 @@ impl Schedule {
     /// Checks the parallel loop of a nest whose last term stands in the loops `last`.
     fn check_parallel(&self, problem: &Problem, last: &[Index]) -> Result<(), CoreError> {
         let Some(parallel) = self.parallel else { return Ok(()) };
-        let first = problem.leader().and_then(|x| x.levels.first());
+        let first = problem.leader().and_then(|x| x.levels().first());
         if first != Some(&parallel.index) {
             return broken(Rule::Parallel, format!("loop {}", parallel.index));
         }
@@ -293,7 +307,7 @@ impl Schedule {
         let units = match parallel.space {
             Space::Position => problem
                 .leader()
-                .map_or(1, |x| x.nodes(x.levels.iter().copied().collect(), &problem.extents)),
+                .map_or(1, |x| x.nodes(x.levels().iter().copied().collect(), &problem.extents)),
             Space::Coordinate => problem.extents.of(parallel.index),
         };
         let tasks = parallel.tasks.map(|cut| units.div_ceil(cut.size(units)));
@@ -320,7 +334,7 @@ impl Schedule {
     }
 
     fn check_lowered(&self, problem: &Problem) -> Result<(), CoreError> {
-        let plain = |x: &SparseOperand| x.fused == 1 && !x.in_blocks();
+        let plain = |x: &SparseOperand| x.fused() == 1 && !x.in_blocks();
         if problem.sparse.len() > 1 && !problem.sparse.iter().all(plain) {
             let why = "fused levels or blocks beside another sparse operand";
             return broken(Rule::Lowered, why.into());
@@ -383,6 +397,9 @@ impl Schedule {
 /// The most tasks that have a copy of the output each.
 const MOST_COPIES: u64 = 1_024;
 
+/// The largest extent of a level with a bitmap or a table: nodes of a fibre, and twice as many places, are counted in 32 bits.
+pub(crate) const MOST_LOCATED: u64 = 1 << 31;
+
 /// The most cells of a dense workspace: each thread has one.
 pub(crate) const MOST_WORKSPACE_CELLS: u64 = 1 << 22;
 
@@ -390,21 +407,37 @@ fn broken<T>(rule: Rule, found: String) -> Result<T, CoreError> {
     Err(CoreError::Illegal { rule, found })
 }
 
-/// Checks that no level of `layout` is dense but the root of an operand that does not lead, if it can be.
+/// Checks that levels of `layout` can be of the kinds that they are.
 fn check_kinds(
     problem: &Problem,
     operand: &SparseOperand,
     layout: &Layout,
 ) -> Result<(), CoreError> {
     let leads = problem.leader().is_some_and(|x| x.input == operand.input);
-    let can = !leads && operand.can_have_dense_root(&problem.extents);
-    for (at, level) in layout.levels.iter().enumerate() {
-        if level.kind == LevelKind::Dense && (at > 0 || !can) {
-            let access = &problem.expr.inputs[operand.input];
-            return broken(Rule::Lowered, format!("level {} of {access} is dense", level.index));
-        }
+    let lacks = |at: usize| !operand.is_full(&layout.format, at, problem);
+    let last = operand.levels().len() - 1;
+    for (at, (index, kind)) in layout.format.pairs().enumerate() {
+        let why = match kind {
+            LevelKind::Compressed | LevelKind::Singleton => continue,
+            LevelKind::Dense if leads && at == 0 => "is the root of the leader",
+            LevelKind::Dense if leads && lacks(at) => "lacks coordinates, and the operand leads",
+            LevelKind::Dense if at == last && lacks(at) => "lacks coordinates, and is the last",
+            LevelKind::Dense => continue,
+            _ if leads => "is one of the leader",
+            _ if problem.extents.of(index) > MOST_LOCATED => "has more than 2^31 coordinates",
+            _ => continue,
+        };
+        let access = &problem.expr.inputs[operand.input];
+        return broken(Rule::Lowered, format!("level {index} of {access} is {kind} and {why}"));
     }
     Ok(())
+}
+
+/// Tells whether all singletons are at the end, below a root that stands alone.
+fn is_tree(format: &Format) -> bool {
+    let (levels, fused) = (format.kinds(), format.fused());
+    let first = levels.len().saturating_sub(fused - 1);
+    (fused == 1 || fused < levels.len()) && !levels[..first].contains(&LevelKind::Singleton)
 }
 
 /// Checks that an output with the operand's pattern has all indices of the tree, and is written by
@@ -418,7 +451,7 @@ fn check_pattern_output(problem: &Problem, last: &[Index]) -> Result<(), CoreErr
         return broken(Rule::Layout, format!("{output} lacks an index of the pattern"));
     }
     let mut around = last.iter().filter(|&&index| sparse.contains(index));
-    let levels = problem.leader().map_or(&[][..], |x| &x.levels);
+    let levels = problem.leader().map_or(&[][..], |x| x.levels());
     if !levels.iter().all(|level| around.next() == Some(level)) {
         return broken(Rule::LevelOrder, format!("{output} is written in another order"));
     }

@@ -285,7 +285,7 @@ impl LoopNest {
         let indices = around.iter().map(|&at| self.loops[at].index);
         let next = |(tree, x): (usize, &SparseOperand)| {
             let level = x.walked(indices.clone());
-            let here = x.levels.get(level) == Some(&index);
+            let here = x.levels().get(level) == Some(&index);
             here.then_some(Visited::Level(TreeLevel { tree, level }))
         };
         let levels = problem.sparse.iter().enumerate().filter_map(next);
@@ -390,7 +390,7 @@ impl LoopNest {
         let inside = |index: &&Index| !last[..depth].contains(index);
         let order: Vec<Index> = self.output.iter().filter(inside).copied().collect();
         // Of a block over an index that is a level of another operand, few elements are met.
-        let mut others = problem.sparse.iter().skip(1).flat_map(|x| &x.levels);
+        let mut others = problem.sparse.iter().skip(1).flat_map(|x| x.levels());
         if workspace.is_none() && others.any(|level| order.contains(level)) {
             return None;
         }

@@ -7,6 +7,7 @@
 
 mod branched;
 mod directive;
+mod format;
 mod infer;
 mod legal;
 mod loop_nest;
@@ -22,6 +23,7 @@ use crate::path::Path;
 
 pub use branched::Branched;
 pub use directive::Directive;
+pub use format::{Format, LevelKind};
 pub use infer::{Inferred, InferredLevel, infer};
 pub(crate) use legal::MOST_WORKSPACE_CELLS;
 pub use legal::Rule;
@@ -101,70 +103,13 @@ fn loops_over(nodes: &[Node], root: Index) -> bool {
     })
 }
 
-/// The storage of a sparse operand: a sequence of levels, outermost first.
-///
-/// Plain CSF has one level a mode; a blocked layout has a level of block numbers above them
-/// ([`Index::BLOCK`]); a linearised order fuses all levels below it into one position loop.
+/// The storage of a sparse operand.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Layout {
     /// The input of the expression that is stored so; `None` for the only sparse one.
     pub input: Option<usize>,
-    /// The levels.
-    pub levels: Vec<LayoutLevel>,
-}
-
-/// One level of a layout.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct LayoutLevel {
-    /// The index that the level stores.
-    pub index: Index,
-    /// How it is stored.
-    pub kind: LevelKind,
-    /// How the level is looped with the next one.
-    pub fusion: Fusion,
-}
-
-/// How a level is stored (Chou, Kjolstad, Amarasinghe, "Format Abstraction for Sparse Tensor Algebra Compilers", OOPSLA
-/// 2018).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum LevelKind {
-    /// As an array with a place for every coordinate.  A coordinate is located without a search.
-    Dense,
-    /// As a list of the coordinates that occur.
-    Compressed,
-}
-
-/// How a level is looped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Fusion {
-    /// By a loop of its own.
-    Separate,
-    /// In one position loop with the next level.
-    WithNext,
-}
-
-impl Layout {
-    /// Returns a tree with one level an index, the last `fused` of them fused; 1 is plain CSF.
-    pub fn tree(indices: &[Index], fused: usize) -> Layout {
-        let joined = indices.len().saturating_sub(fused)..indices.len().saturating_sub(1);
-        let level = |(at, &index)| {
-            let fusion = if joined.contains(&at) { Fusion::WithNext } else { Fusion::Separate };
-            LayoutLevel { index, kind: LevelKind::Compressed, fusion }
-        };
-        Layout { input: None, levels: indices.iter().enumerate().map(level).collect() }
-    }
-
-    /// Returns the indices of the levels and how many of the last are fused if the layout is a tree
-    /// of whole modes whose root stands alone.
-    pub fn as_tree(&self) -> Option<(Vec<Index>, usize)> {
-        let indices: Vec<Index> = self.levels.iter().map(|level| level.index).collect();
-        let fusions = self.levels.iter().map(|level| level.fusion);
-        let fused = fusions.clone().filter(|fusion| *fusion == Fusion::WithNext).count();
-        let tree = Layout::tree(&indices, fused + 1);
-        (fusions.eq(tree.levels.iter().map(|level| level.fusion))
-            && (fused == 0 || fused + 1 < indices.len()))
-        .then_some((indices, fused + 1))
-    }
+    /// Its levels.
+    pub format: Format,
 }
 
 /// The storage of an intermediate.

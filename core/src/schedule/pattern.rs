@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use decompose_formats::stats::{Coverage, PatternCounts};
+use decompose_formats::stats::{Certainty, Coverage, PatternCounts};
 use decompose_formats::{Blocking, ModeSet};
 
 use crate::einsum::{Extents, Index, IndexSet};
@@ -22,6 +22,8 @@ use crate::small_map::SmallMap;
 pub struct Pattern {
     counts: Arc<Counts>,
     coverages: Arc<BTreeMap<Index, Coverage>>,
+    /// Sets whose counts are no exact ones.
+    inexact: Arc<BTreeSet<IndexSet>>,
     /// Counts of pairs of a block and a tuple, by blocking.
     blocks: Arc<BTreeMap<Blocking, BTreeMap<IndexSet, u64>>>,
     /// Blockings of which the counts are estimates.
@@ -37,7 +39,9 @@ impl Pattern {
     pub fn of(counts: &PatternCounts, indices: &[Index]) -> Pattern {
         let named = |set: ModeSet| set.modes().map(|mode| indices[mode]).collect::<IndexSet>();
         let coverage = |(mode, &index): (usize, &Index)| (index, counts.coverage(mode).clone());
+        let inexact = counts.iter().filter(|(_, count)| count.certainty != Certainty::Exact);
         Pattern {
+            inexact: Arc::new(inexact.map(|(set, _)| named(set)).collect()),
             counts: Arc::new(counts.iter().map(|(set, count)| (named(set), count.value)).collect()),
             coverages: Arc::new(indices.iter().enumerate().map(coverage).collect()),
             ..Pattern::default()
@@ -47,6 +51,7 @@ impl Pattern {
     /// Records `nnz(X_set)`.
     pub fn record(&mut self, set: IndexSet, count: u64) {
         Arc::make_mut(&mut self.counts).record(set, count);
+        Arc::make_mut(&mut self.inexact).remove(&set);
     }
 
     /// Returns the sets of indices that are recorded, with their counts.
@@ -192,9 +197,9 @@ impl Pattern {
         found.map_or(0.0, |(_, &changes)| changes)
     }
 
-    /// Returns `nnz(X_set)` if it was recorded.
-    pub fn recorded(&self, set: IndexSet) -> Option<u64> {
-        self.counts.exact(set)
+    /// Returns `nnz(X_set)` if it was counted, neither estimated nor bounded.
+    pub fn counted(&self, set: IndexSet) -> Option<u64> {
+        self.counts.exact(set).filter(|_| !self.inexact.contains(&set))
     }
 
     /// Returns `nnz(X_set)` as recorded; otherwise the bound that follows from what is known: no

@@ -2,7 +2,7 @@
 
 use crate::einsum::{Access, Expr, Extents, Index, IndexSet};
 use crate::optimisation::Optimisations;
-use crate::schedule::{MOST_WORKSPACE_CELLS, Pattern, SplitIndex, infer};
+use crate::schedule::{Format, LevelKind, MOST_WORKSPACE_CELLS, Pattern, SplitIndex, infer};
 
 /// An expression with the facts that a search may use.
 #[derive(Clone, Debug)]
@@ -45,10 +45,8 @@ pub struct Storing {
 pub struct StoredTree {
     /// Which input of the expression it is.
     pub input: usize,
-    /// The indices of its levels, outermost first.
-    pub levels: Vec<Index>,
-    /// How many of the last levels are fused; 1 is plain CSF.
-    pub fused: usize,
+    /// Its levels.
+    pub format: Format,
 }
 
 /// What was counted of a join of sparse operands.
@@ -86,45 +84,63 @@ pub enum OutputForm {
 pub struct SparseOperand {
     /// Which input of the expression it is.
     pub input: usize,
-    /// The order of its modes as CSF levels, outermost first.
-    pub levels: Vec<Index>,
-    /// How many of the last levels are fused, in one position loop; 1 is plain CSF.
-    pub fused: usize,
+    /// Its levels.
+    pub format: Format,
     /// What is known of its pattern.
     pub pattern: Pattern,
 }
 
 impl SparseOperand {
-    /// Tells whether the operand is stored block by block.
-    pub fn in_blocks(&self) -> bool {
-        self.levels.first() == Some(&Index::BLOCK)
+    /// Returns the indices of the levels, outermost first.
+    pub fn levels(&self) -> &[Index] {
+        self.format.levels()
     }
 
-    /// Tells whether the root can be dense: there are levels below, or every coordinate is known to occur.
-    pub fn can_have_dense_root(&self, extents: &Extents) -> bool {
-        match self.levels[..] {
-            [] => false,
-            [root] => self.pattern.recorded(IndexSet::EMPTY.with(root)) == Some(extents.of(root)),
-            _ => true,
+    /// Returns how many of the last levels share their positions; 1 is plain CSF.
+    pub fn fused(&self) -> usize {
+        self.format.fused()
+    }
+
+    /// Tells whether the operand is stored block by block.
+    pub fn in_blocks(&self) -> bool {
+        self.levels().first() == Some(&Index::BLOCK)
+    }
+
+    /// Tells whether a level, stored in `format`, is known to have a node for every coordinate below each node above.
+    ///
+    /// Counts of pieces and blocks may be estimates, so that nothing is known of them.
+    pub fn is_full(&self, format: &Format, level: usize, problem: &Problem) -> bool {
+        if !problem.splits.is_empty() || self.in_blocks() || self.is_fused(level) {
+            return false;
         }
+        let counted = |depth: usize| match depth {
+            0 => Some(1),
+            _ => self.pattern.counted(self.levels()[..depth].iter().copied().collect()),
+        };
+        // Dense levels above have places for more nodes than there are, unless they are full.
+        let dense = format.kinds()[..level].iter().rev().take_while(|k| **k == LevelKind::Dense);
+        let first = level - dense.count();
+        let places = self.levels()[first..=level].iter().map(|&index| problem.extents.of(index));
+        let places = counted(first).map(|above| places.fold(above, u64::saturating_mul));
+        places.is_some() && counted(level + 1) == places
     }
 
     /// Tells whether one position loop walks level `level` together with others.
     pub fn is_fused(&self, level: usize) -> bool {
-        self.fused > 1 && level + self.fused >= self.levels.len()
+        self.fused() > 1 && level + self.fused() >= self.levels().len()
     }
 
     /// Returns how many levels loops over `around`, outermost first, walk: a loop over the next
     /// level walks it, every other one runs over its extent.
     pub fn walked(&self, around: impl IntoIterator<Item = Index>) -> usize {
         let next =
-            |walked: usize, index| walked + usize::from(self.levels.get(walked) == Some(&index));
+            |walked: usize, index| walked + usize::from(self.levels().get(walked) == Some(&index));
         around.into_iter().fold(0, next)
     }
 
     /// Returns the levels inside `loops` that loops over these indices can walk: a prefix.
     pub fn prefix(&self, loops: IndexSet) -> IndexSet {
-        self.levels.iter().copied().take_while(|&index| loops.contains(index)).collect()
+        self.levels().iter().copied().take_while(|&index| loops.contains(index)).collect()
     }
 
     /// Returns the share of the coordinate tuples in the levels walked inside `loops` that occur.
@@ -138,15 +154,15 @@ impl SparseOperand {
     ///
     /// Fused levels have a node for each non-zero.
     pub fn nodes(&self, walked: IndexSet, extents: &Extents) -> u64 {
-        let fused = walked.len() > self.levels.len() - self.fused;
-        let all: IndexSet = self.levels.iter().copied().collect();
+        let fused = walked.len() > self.levels().len() - self.fused();
+        let all: IndexSet = self.levels().iter().copied().collect();
         self.pattern.count(if fused { all } else { walked }, extents)
     }
 
     /// Returns the mean number of children of a node above `level`, or the nodes of the root level.
     pub fn children(&self, level: usize, extents: &Extents) -> f64 {
         let nodes = |depth: usize| {
-            self.nodes(self.levels[..depth].iter().copied().collect(), extents) as f64
+            self.nodes(self.levels()[..depth].iter().copied().collect(), extents) as f64
         };
         let above = if level == 0 { 1.0 } else { nodes(level).max(1.0) };
         nodes(level + 1) / above
@@ -229,7 +245,7 @@ impl Problem {
         let extents = |set: IndexSet| -> f64 {
             set.iter().map(|index| self.extents.of(index) as f64).product()
         };
-        let levels = |x: &SparseOperand| x.levels.iter().copied().collect::<IndexSet>();
+        let levels = |x: &SparseOperand| x.levels().iter().copied().collect::<IndexSet>();
         let walked = self.sparse.iter().fold(IndexSet::EMPTY, |set, x| set | levels(x));
         let own = |x: &SparseOperand| x.pattern.count(levels(x) & output, &self.extents) as f64;
         let different =
@@ -249,7 +265,7 @@ impl Problem {
 
     /// Tells whether rows of the output are added to in another order than that of the root.
     pub fn scatters(&self) -> bool {
-        let root = self.leader().and_then(|x| x.levels.first().copied());
+        let root = self.leader().and_then(|x| x.levels().first().copied());
         let rows = self.expr.output.set() & self.sparse_indices();
         self.output == OutputForm::Dense
             && !rows.is_empty()
@@ -264,7 +280,7 @@ impl Problem {
             return false;
         };
         let rows = self.expr.output.set() & self.sparse_indices();
-        let level = x.levels.iter().position(|&index| index == ranged);
+        let level = x.levels().iter().position(|&index| index == ranged);
         let walked = x.walked(last.iter().copied());
         x.in_blocks()
             && rows == IndexSet::EMPTY.with(ranged)
@@ -347,7 +363,7 @@ impl Problem {
         if self.packing == Packing::Named {
             return indices.to_vec();
         }
-        let root = self.leader().and_then(|x| x.levels.first());
+        let root = self.leader().and_then(|x| x.levels().first());
         let first = loops.iter().position(|index| Some(index) == root).unwrap_or(0);
         let outer = loops[..first].iter().copied().filter(|index| indices.contains(index));
         let mut order: Vec<Index> = outer.collect();
@@ -359,13 +375,13 @@ impl Problem {
     /// Returns the order in which the output's `indices` are stored for a last term inside `loops`:
     /// those of the tree first, by level, so that tasks own rows; then the others as they are looped.
     pub fn output_order(&self, indices: &[Index], loops: &[Index]) -> Vec<Index> {
-        let levels = self.leader().map_or(&[][..], |x| &x.levels);
+        let levels = self.leader().map_or(&[][..], |x| x.levels());
         let looped = loops.iter().filter(|index| !levels.contains(index));
         levels.iter().chain(looped).copied().filter(|index| indices.contains(index)).collect()
     }
 
     /// Returns the indices of the leader.
     pub fn sparse_indices(&self) -> IndexSet {
-        self.leader().map(|x| x.levels.iter().copied().collect()).unwrap_or_default()
+        self.leader().map(|x| x.levels().iter().copied().collect()).unwrap_or_default()
     }
 }

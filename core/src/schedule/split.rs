@@ -23,7 +23,7 @@ use std::fmt;
 
 use crate::einsum::{Access, Expr, Index, IndexSet};
 use crate::error::CoreError;
-use crate::schedule::{Problem, SparseOperand, Storing};
+use crate::schedule::{Format, Problem, SparseOperand, Storing};
 
 /// A command that cuts a loop in two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -199,18 +199,18 @@ impl Problem {
         let extent = self.extents.of(split.index);
         let expr = split.cut_all(&self.expr);
         let parts = |x: &SparseOperand| {
-            split.cut(&Access { tensor: String::new(), indices: x.levels.clone() }).indices
+            let whole = Access { tensor: String::new(), indices: x.levels().to_vec() };
+            Format::csf(split.cut(&whole).indices)
         };
         if split.cuts_positions() {
             self.extents.set(split.outer, 1);
             if let Some(x) = self.sparse.first_mut() {
-                x.pattern = x.pattern.split_positions(split, &x.levels, &self.extents);
-                x.levels = parts(x);
+                x.pattern = x.pattern.split_positions(split, x.levels(), &self.extents);
+                x.format = parts(x);
             }
         } else {
-            for x in self.sparse.iter_mut().filter(|x| x.levels.contains(&split.index)) {
-                x.levels = parts(x);
-                x.fused = 1;
+            for x in self.sparse.iter_mut().filter(|x| x.levels().contains(&split.index)) {
+                x.format = parts(x);
                 x.pattern = x.pattern.split(split, (size, pieces), &self.extents);
             }
             self.extents.set(split.outer, pieces);
@@ -219,7 +219,7 @@ impl Problem {
         // A tree with the whole index is none with both parts.
         let sparse = &self.sparse;
         let whole = |input: usize| {
-            !sparse.iter().any(|x| x.input == input && x.levels.contains(&split.index))
+            !sparse.iter().any(|x| x.input == input && x.levels().contains(&split.index))
         };
         self.storing = self.storing.map(|storing| Storing {
             trees: storing.trees.into_iter().filter(|tree| whole(tree.input)).collect(),
@@ -245,8 +245,10 @@ impl Problem {
         let (size, pieces) = (split.size(extent), split.pieces(extent));
         if let Cut::Positions { input, .. } = split.cut {
             let leads = self.leader().is_some_and(|x| x.input == input);
-            let inner = self.leader().map_or(&[][..], |x| x.levels.get(1..).unwrap_or_default());
-            if !leads || !inner.contains(&split.index) || self.leader().is_some_and(|x| x.fused > 1)
+            let inner = self.leader().map_or(&[][..], |x| x.levels().get(1..).unwrap_or_default());
+            if !leads
+                || !inner.contains(&split.index)
+                || self.leader().is_some_and(|x| x.fused() > 1)
             {
                 return bad(format!(
                     "{} is no level below the root of the leader, whose non-zeros are cut into tasks",
@@ -273,7 +275,7 @@ impl Problem {
                 "{index} counts inside pieces of {extent}, which {size} must divide"
             ));
         }
-        let blocked = |x: &SparseOperand| x.in_blocks() && x.levels.contains(&split.index);
+        let blocked = |x: &SparseOperand| x.in_blocks() && x.levels().contains(&split.index);
         if self.sparse.iter().any(blocked) {
             return bad(format!("{} is cut into bit slices already", split.index));
         }

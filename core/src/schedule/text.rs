@@ -19,8 +19,9 @@
 //! Lines `loopfuse ...` and `reorder ...` behind `nest` restructure it, one after the other ([`Directive`]).
 //!
 //! One line a decision; `layout` and `buffer` once for each sparse operand and intermediate, in
-//! order.  Several layouts name their operands, as `X: i j k`; the first is cut into tasks.  A level of a layout ends in `+` when it is fused with the next, and in
-//! `:dense` when it is no compressed one; `_` is the level of the numbers of blocks.  Operands are named by [`Expr::operand_names`], results of terms `T1`, `T2`, ...
+//! order.  Several layouts name their operands, as `X: i j k`; the first is cut into tasks.  A level is written as in
+//! [`Format`]; `_` is the level of the numbers of blocks.  Operands are named by [`Expr::operand_names`], results of terms
+//! `T1`, `T2`, ...
 
 use std::fmt::Write;
 
@@ -29,8 +30,8 @@ use crate::error::CoreError;
 use crate::nest::Forest;
 use crate::path::{Path, Source, Term};
 use crate::schedule::{
-    Branched, BufferKind, Chunks, Command, Conflict, Cut, Directive, Fusion, Layout, LayoutLevel,
-    LevelKind, Parallel, Prefetch, PrefetchOf, Schedule, Space, Split, TaskCut, Vectors, Workspace,
+    Branched, BufferKind, Chunks, Command, Conflict, Cut, Directive, Layout, Parallel, Prefetch,
+    PrefetchOf, Schedule, Space, Split, TaskCut, Vectors, Workspace,
 };
 
 impl Schedule {
@@ -57,7 +58,7 @@ impl Schedule {
         line("nest", self.nest.to_string());
         for layout in &self.layouts {
             let name = layout.input.map(|input| format!("{}:", names[input]));
-            let words = name.into_iter().chain(layout.levels.iter().map(level_text));
+            let words = name.into_iter().chain([layout.format.to_string()]);
             line("layout", words.collect::<Vec<_>>().join(" "));
         }
         for buffer in &self.buffers {
@@ -264,12 +265,6 @@ fn parse_index(word: &str) -> Result<Index, String> {
     index.ok_or_else(|| format!("`{word}` is not an index"))
 }
 
-fn level_text(level: &LayoutLevel) -> String {
-    let fused = if level.fusion == Fusion::WithNext { "+" } else { "" };
-    let kind = if level.kind == LevelKind::Dense { ":dense" } else { "" };
-    format!("{}{kind}{fused}", level.index)
-}
-
 fn parse_layout(words: &[&str], expr: &Expr) -> Result<Layout, String> {
     let named = words.split_first().and_then(|(word, rest)| Some((word.strip_suffix(':')?, rest)));
     let input = |name: &str| {
@@ -280,21 +275,7 @@ fn parse_layout(words: &[&str], expr: &Expr) -> Result<Layout, String> {
         Some((name, rest)) => (Some(input(name)?), rest),
         None => (None, words),
     };
-    let levels = levels.iter().map(|word| parse_level(word)).collect::<Result<_, _>>()?;
-    Ok(Layout { input, levels })
-}
-
-fn parse_level(word: &str) -> Result<LayoutLevel, String> {
-    let (word, fusion) = match word.strip_suffix('+') {
-        Some(word) => (word, Fusion::WithNext),
-        None => (word, Fusion::Separate),
-    };
-    let (letter, kind) = match word.split_once(':') {
-        None => (word, LevelKind::Compressed),
-        Some((letter, "dense")) => (letter, LevelKind::Dense),
-        Some((_, kind)) => return Err(format!("`{kind}` is no kind of level; write INDEX:dense")),
-    };
-    Ok(LayoutLevel { index: parse_index(letter)?, kind, fusion })
+    Ok(Layout { input, format: levels.join(" ").parse()? })
 }
 
 fn buffer_text(kind: BufferKind) -> &'static str {

@@ -37,7 +37,7 @@ impl Problem {
     pub fn is_assembled_in_order(&self, last: &[Index]) -> bool {
         let (outside, inside) = last.split_at(self.assembled_outside(last));
         let output = &self.expr.output.indices;
-        let root = self.leader().and_then(|x| x.levels.first());
+        let root = self.leader().and_then(|x| x.levels().first());
         let Some((outer, inner)) = output.split_at_checked(outside.len()) else { return false };
         outer == outside && outside.first() == root && self.output_order(inner, inside) == inner
     }

@@ -228,7 +228,7 @@ fn compiled(
     nnz: u64,
     toolchain: &Toolchain,
 ) -> Result<Compiled, CoreError> {
-    let levels = problem.leader().map_or(&[][..], |x| &x.levels);
+    let levels = problem.leader().map_or(&[][..], |x| x.levels());
     let mut problem = problem.clone();
     for (mode, &extent) in extents.iter().enumerate() {
         problem.extents.set(mode_index(mode), extent);

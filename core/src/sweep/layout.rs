@@ -9,7 +9,7 @@ use decompose_formats::{Blocking, ModeOrder};
 use crate::einsum::{Index, IndexSet};
 use crate::error::CoreError;
 use crate::kernels::{MAX_ORDER, mode_index};
-use crate::schedule::{Pattern, Problem};
+use crate::schedule::{Format, Pattern, Problem};
 use crate::sweep::problems::{all_modes, extents_of};
 
 /// How a tree stores a tensor.
@@ -34,6 +34,16 @@ impl TreeLayout {
     pub fn levels(&self) -> Vec<Index> {
         let blocks = self.blocks.iter().map(|_| Index::BLOCK);
         blocks.chain(self.order.modes().iter().map(|&mode| mode_index(mode))).collect()
+    }
+
+    /// Returns the format of the levels of a tree without blocks whose modes are called `indices`.
+    ///
+    /// # Panics
+    ///
+    /// If a mode has no index.
+    pub fn format(&self, indices: &[Index]) -> Format {
+        let levels = self.order.modes().iter().map(|&mode| indices[mode]).collect();
+        Format::with_fused(levels, self.fused)
     }
 
     /// Returns the order of the modes of a list that has the number of the block as its last mode, if
@@ -73,8 +83,7 @@ impl TreeLayout {
         let mut problem = problem.clone();
         let x = problem.sparse.first_mut();
         let x = x.ok_or_else(|| CoreError::Internal("a kernel without a sparse operand".into()))?;
-        x.levels = self.levels();
-        x.fused = self.fused;
+        x.format = Format::with_fused(self.levels(), self.fused);
         if let Some(blocks) = &self.blocks {
             x.pattern = x.pattern.in_blocks(blocks).ok_or_else(|| self.unknown_blocks())?;
             problem.extents.set(Index::BLOCK, blocks.extent());

@@ -3,7 +3,7 @@
 use crate::einsum::{Expr, Extents, IndexSet};
 use crate::error::CoreError;
 use crate::kernels;
-use crate::schedule::{OutputForm, Packing, Pattern, Problem, SparseOperand};
+use crate::schedule::{Format, OutputForm, Packing, Pattern, Problem, SparseOperand};
 
 /// The kernels of a sweep over one tensor.
 pub(super) struct Kernels {
@@ -43,7 +43,7 @@ impl Kernels {
 /// result is dense.  Planning chooses how the tensor is stored.
 pub fn posed(expr: Expr, extents: Extents, pattern: Pattern, value_bytes: usize) -> Problem {
     let levels = expr.inputs[0].indices.clone();
-    let sparse = SparseOperand { input: 0, levels, fused: 1, pattern };
+    let sparse = SparseOperand { input: 0, format: Format::csf(levels), pattern };
     let mut problem = Problem::new(expr, extents, sparse);
     // Of a vector the result has all indices, and is a matrix all the same.
     problem.output = OutputForm::Dense;

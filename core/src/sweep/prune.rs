@@ -51,7 +51,7 @@ pub(super) fn prune(
     let alone =
         alone.map(|(all, &runs)| runs as f64 * all.iter().copied().fold(f64::INFINITY, f64::min));
     let sweep: f64 = alone.sum();
-    let few = trees_worth(kernels.tensor()?.levels.len(), problems.len(), sweep * sweeps as f64);
+    let few = trees_worth(kernels.tensor()?.levels().len(), problems.len(), sweep * sweeps as f64);
     let mut worth: Vec<KernelSet> = vec![0; unblocked.len()];
     for (kernel, all) in seconds.iter().enumerate() {
         least(all, few).for_each(|tree| worth[tree] |= 1 << kernel);

@@ -12,12 +12,12 @@
 use decompose_formats::ModeOrder;
 use decompose_formats::dense::padded;
 
-use crate::autoschedule::{LevelOrder, storage_orders};
+use crate::autoschedule::storage_orders;
 use crate::cost::Machine;
 use crate::einsum::Index;
 use crate::error::CoreError;
 use crate::kernels;
-use crate::schedule::{Pattern, Problem};
+use crate::schedule::{Format, Pattern, Problem};
 use crate::sweep::blocked::{blocked_trees, ranged_trees};
 use crate::sweep::layout::TreeLayout;
 use crate::sweep::options::{PlanOptions, Trees};
@@ -170,11 +170,11 @@ pub(super) fn unblocked_trees(
 ) -> impl Iterator<Item = TreeLayout> + use<> {
     let indices: Vec<Index> = (0..extents.len()).map(kernels::mode_index).collect();
     let stored = storage_orders(&indices, &extents_of(extents, 1), pattern);
-    let tree = move |stored: LevelOrder| {
+    let tree = move |stored: Format| {
         let mode_of = |index: &Index| indices.iter().position(|i| i == index);
-        let modes: Option<Vec<usize>> = stored.levels.iter().map(mode_of).collect();
+        let modes: Option<Vec<usize>> = stored.levels().iter().map(mode_of).collect();
         let order = modes.and_then(ModeOrder::new)?;
-        Some(TreeLayout::new(order, stored.fused))
+        Some(TreeLayout::new(order, stored.fused()))
     };
     stored.into_iter().filter_map(tree)
 }

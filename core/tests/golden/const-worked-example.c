@@ -1,10 +1,10 @@
 // R(i,j,k) = A(i,p,q) * B(j,p,r) * C(k,q,r) * D(j,k,r)
 //   path     A*B T1*C T2*D
 //   nest     r{ j{ p{ q{ i{ T1 } } } q{ k{ i{ T2 } } } k{ i{ T3 } } } }
-//   layout   B: r j p
-//   layout   A: p:dense q i
-//   layout   C: r:dense q k
-//   layout   D: r:dense j k
+//   layout   B: r j p:dense
+//   layout   A: p:dense q i:dense
+//   layout   C: r:dense q k:dense
+//   layout   D: r:dense j k:dense
 //   buffer   dense
 //   buffer   dense
 //   parallel r position privatise
@@ -13,15 +13,15 @@
 // | for r in level 1 of B and dense level 1 of C and dense level 1 of D
 // |   for j in level 2 of B and level 2 of D
 // |     T1 = 0
-// |     for p in level 3 of B and dense level 1 of A
+// |     for p in dense level 3 of B and dense level 1 of A
 // |       for q in level 2 of A and level 2 of C
-// |         for i in level 3 of A
+// |         for i in dense level 3 of A
 // |           T1(q,i) += A(p,q,i) * B(r,j,p)
 // |     T2 = 0
 // |     for q in level 2 of C
-// |       for k in level 3 of C and level 3 of D
+// |       for k in dense level 3 of C and dense level 3 of D
 // |         T2(k,i) += T1(q,i) * C(r,q,k)   over lanes i
-// |     for k in level 3 of D
+// |     for k in dense level 3 of D
 // |       R(j,k,i) += T2(k,i) * D(r,j,k)   over lanes i
 #include <stddef.h>
 #include <stdint.h>
@@ -51,26 +51,19 @@ void decompose_kernel(const void *const *in, value *out, value *boundary, value 
     const uint32_t *restrict child_r = in[1];
     const uint16_t *restrict coord_j = in[2];
     const uint32_t *restrict child_j = in[3];
-    const uint16_t *restrict coord_p = in[4];
-    const value *restrict nonzero = in[5];
-    const uint16_t *restrict coord2_p = in[6];
-    const uint32_t *restrict child2_p = in[7];
-    const uint16_t *restrict coord2_q = in[8];
-    const uint32_t *restrict child2_q = in[9];
-    const uint16_t *restrict coord2_i = in[10];
-    const value *restrict nonzero2 = in[11];
-    const uint16_t *restrict coord3_r = in[12];
-    const uint32_t *restrict child3_r = in[13];
-    const uint16_t *restrict coord3_q = in[14];
-    const uint32_t *restrict child3_q = in[15];
-    const uint16_t *restrict coord3_k = in[16];
-    const value *restrict nonzero3 = in[17];
-    const uint16_t *restrict coord4_r = in[18];
-    const uint32_t *restrict child4_r = in[19];
-    const uint16_t *restrict coord4_j = in[20];
-    const uint32_t *restrict child4_j = in[21];
-    const uint16_t *restrict coord4_k = in[22];
-    const value *restrict nonzero4 = in[23];
+    const value *restrict nonzero = in[4];
+    const uint32_t *restrict child2_p = in[5];
+    const uint16_t *restrict coord2_q = in[6];
+    const uint32_t *restrict child2_q = in[7];
+    const value *restrict nonzero2 = in[8];
+    const uint32_t *restrict child3_r = in[9];
+    const uint16_t *restrict coord3_q = in[10];
+    const uint32_t *restrict child3_q = in[11];
+    const value *restrict nonzero3 = in[12];
+    const uint32_t *restrict child4_r = in[13];
+    const uint16_t *restrict coord4_j = in[14];
+    const uint32_t *restrict child4_j = in[15];
+    const value *restrict nonzero4 = in[16];
     (void)boundary;
     (void)scratch;
     value T1[1600] __attribute__((aligned(64)));
@@ -92,8 +85,8 @@ void decompose_kernel(const void *const *in, value *out, value *boundary, value 
                     if (coord4_j[at4_j] != j) continue;
                     for (size_t q = 0; q < 1600; ++q) T1[q] = 0;
                     {
-                        for (uint64_t at_p = larger(task[4], child_j[at_j]), end_p = smaller(task[5], child_j[at_j + 1]); at_p < end_p; ++at_p) {
-                            const size_t p = coord_p[at_p];
+                        for (uint64_t at_p = larger(task[4], at_j * 40), end_p = smaller(task[5], (at_j + 1) * 40); at_p < end_p; ++at_p) {
+                            const size_t p = at_p - at_j * 40;
                             const uint64_t at2_p = p;
                             if (child2_p[at2_p] == child2_p[at2_p + 1]) continue;
                             {
@@ -105,8 +98,8 @@ void decompose_kernel(const void *const *in, value *out, value *boundary, value 
                                     if (at3_q == end3_q) break;
                                     if (coord3_q[at3_q] != q) continue;
                                     {
-                                        for (uint64_t at2_i = child2_q[at2_q], end2_i = child2_q[at2_q + 1]; at2_i < end2_i; ++at2_i) {
-                                            const size_t i = coord2_i[at2_i];
+                                        for (uint64_t at2_i = at2_q * 40, end2_i = (at2_q + 1) * 40; at2_i < end2_i; ++at2_i) {
+                                            const size_t i = at2_i - at2_q * 40;
                                             T1[q * 40 + i] += nonzero2[at2_i] * nonzero[at_p];
                                         }
                                     }
@@ -119,13 +112,9 @@ void decompose_kernel(const void *const *in, value *out, value *boundary, value 
                         for (uint64_t at3_q = child3_r[at3_r], end3_q = child3_r[at3_r + 1]; at3_q < end3_q; ++at3_q) {
                             const size_t q = coord3_q[at3_q];
                             {
-                                uint64_t at4_k = child4_j[at4_j];
-                                const uint64_t end4_k = child4_j[at4_j + 1];
-                                for (uint64_t at3_k = child3_q[at3_q], end3_k = child3_q[at3_q + 1]; at3_k < end3_k; ++at3_k) {
-                                    const size_t k = coord3_k[at3_k];
-                                    at4_k = seek_uint16_t(coord4_k, at4_k, end4_k, k);
-                                    if (at4_k == end4_k) break;
-                                    if (coord4_k[at4_k] != k) continue;
+                                for (uint64_t at3_k = at3_q * 40, end3_k = (at3_q + 1) * 40; at3_k < end3_k; ++at3_k) {
+                                    const size_t k = at3_k - at3_q * 40;
+                                    const uint64_t at4_k = at4_j * 40 + k;
                                     {
                                         const value scale = nonzero3[at3_k];
                                         vec8 *const row_0 = (vec8 *)(T1 + q * 40);
@@ -141,8 +130,8 @@ void decompose_kernel(const void *const *in, value *out, value *boundary, value 
                         }
                     }
                     {
-                        for (uint64_t at4_k = child4_j[at4_j], end4_k = child4_j[at4_j + 1]; at4_k < end4_k; ++at4_k) {
-                            const size_t k = coord4_k[at4_k];
+                        for (uint64_t at4_k = at4_j * 40, end4_k = (at4_j + 1) * 40; at4_k < end4_k; ++at4_k) {
+                            const size_t k = at4_k - at4_j * 40;
                             {
                                 const value scale = nonzero4[at4_k];
                                 vec8 *const row_0 = (vec8 *)(T2 + k * 40);

@@ -1,7 +1,7 @@
 // A2(j,r) = X(_,i,j,k) * A1(i,r) * A3(k,r)
 //   path     X*A1*A3
 //   nest     _{ i{ j{ k{ r{ T1 } } } } }
-//   layout   _ i+ j+ k
+//   layout   _ i j:singleton k:singleton
 //   parallel _ position privatise
 //   prefetch A1 10
 //   prefetch A3 10
@@ -9,9 +9,9 @@
 // | buffer sum [16]
 // | for _ in level 1 of X
 // |   for i in level 2 of X
-// |     for j in level 3 of X
+// |     for j in singleton level 3 of X
 // |       sum = 0
-// |       for k in level 4 of X
+// |       for k in singleton level 4 of X
 // |         sum(r) += X(_,i,j,k) * A1(i,r) * A3(k,r)   over lanes r
 // |       A2(j,r) += sum(r)   over lanes r
 #include <stddef.h>

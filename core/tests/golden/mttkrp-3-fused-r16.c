@@ -1,7 +1,7 @@
 // A1(i,r) = X(i,j,k) * A2(j,r) * A3(k,r)
 //   path     X*A3 T1*A2
 //   nest     i{ j{ k{ r{ T1 } } r{ T2 } } }
-//   layout   i j+ k
+//   layout   i j k:singleton
 //   buffer   dense
 //   parallel i position boundary
 //   prefetch A2 10
@@ -12,7 +12,7 @@
 // |   sum = 0
 // |   for j in level 2 of X
 // |     T1 = 0
-// |     for k in level 3 of X
+// |     for k in singleton level 3 of X
 // |       T1(r) += X(i,j,k) * A3(k,r)   over lanes r
 // |     sum(r) += T1(r) * A2(j,r)   over lanes r
 // |   A1(i,r) = sum(r)   over lanes r

@@ -32,10 +32,9 @@ void decompose_kernel(const void *const *in, value *out, value *boundary, value 
     const uint32_t *restrict child_i = in[1];
     const uint16_t *restrict coord_j = in[2];
     const value *restrict nonzero = in[3];
-    const uint16_t *restrict coord2_j = in[4];
-    const uint32_t *restrict child2_j = in[5];
-    const uint16_t *restrict coord2_k = in[6];
-    const value *restrict nonzero2 = in[7];
+    const uint32_t *restrict child2_j = in[4];
+    const uint16_t *restrict coord2_k = in[5];
+    const value *restrict nonzero2 = in[6];
     (void)boundary;
     (void)scratch;
     struct assembly *const output = (struct assembly *)out;

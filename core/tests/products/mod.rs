@@ -3,7 +3,7 @@
 
 use decompose_core::cost::{Family, Machine};
 use decompose_core::einsum::{Access, Expr, Extents, Index, IndexSet, indices};
-use decompose_core::schedule::{Pattern, Problem, SparseOperand};
+use decompose_core::schedule::{Format, Pattern, Problem, SparseOperand};
 use decompose_formats::PatternCounts;
 
 pub(crate) fn machine() -> Machine {
@@ -51,7 +51,7 @@ pub(crate) fn problem(draw: &mut Draw) -> Problem {
     let extents: Extents = used.iter().map(|index| (index, 2 + draw.below(2) as u64)).collect();
     let sparse = (0..1 + usize::from(several)).map(|input| {
         let levels = expr.inputs[input].indices.clone();
-        SparseOperand { input, levels, fused: 1, pattern: Pattern::default() }
+        SparseOperand { input, format: Format::csf(levels), pattern: Pattern::default() }
     });
     unbounded(Problem::joining(expr.clone(), extents, sparse.collect()))
 }
@@ -71,7 +71,11 @@ pub(crate) fn pose(text: &str) -> Problem {
     let extents: Extents = expr.all().iter().map(|index| (index, extent(index))).collect();
     let shape: Vec<u64> = levels.iter().map(|&level| extents.of(level)).collect();
     let pattern = Pattern::of(&PatternCounts::uniform(&shape, 20_000), &levels);
-    unbounded(Problem::new(expr, extents, SparseOperand { input: 0, levels, fused: 1, pattern }))
+    unbounded(Problem::new(
+        expr,
+        extents,
+        SparseOperand { input: 0, format: Format::csf(levels), pattern },
+    ))
 }
 
 pub(crate) const SDDMM_SPMM: &str = "A(i,l) = B(i,j) * C(i,k) * D(j,k) * E(j,l)";

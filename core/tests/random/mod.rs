@@ -6,19 +6,19 @@ mod schedules;
 
 use std::fmt;
 
-use decompose_core::autoschedule::{LevelOrder, Scheduler, Storage, default_scheduler};
+use decompose_core::autoschedule::{Scheduler, Storage, default_scheduler};
 use decompose_core::contract::ResultForm;
 use decompose_core::cost::Family;
 use decompose_core::einsum::{Access, Expr, Index, IndexSet};
-use decompose_core::schedule::{OutputForm, Pattern, Problem, Schedule, SparseOperand, Split};
+use decompose_core::schedule::{
+    Format, OutputForm, Pattern, Problem, Schedule, SparseOperand, Split,
+};
 use decompose_core::sweep::TreeLayout;
-use decompose_formats::{Coo, DenseTensor, ModeOrder};
+use decompose_formats::{Coo, DenseTensor, ModeOrder, PatternCounts};
 use ndarray::IxDyn;
 
 use draw::Draw;
-use schedules::{
-    joined_lines, position_cuts, schedule_lines, splits, with_sparse_buffers, with_splits,
-};
+use schedules::{joined_lines, position_cuts, schedule_lines, splits, with_splits, with_storage};
 
 /// The indices of the sparse operand, and those that only dense ones have.
 const SPARSE: [char; 4] = ['i', 'j', 'k', 'l'];
@@ -142,7 +142,8 @@ impl Case {
         let whole = expr;
         let natural: Vec<ModeOrder> =
             whole.inputs[..count].iter().map(|x| ModeOrder::natural(x.indices.len())).collect();
-        let base = joined_problem(&whole, extents, &natural).split(&splits).expect("legal splits");
+        let base = joined_problem(&whole, extents, &natural);
+        let base = counted(base, &lists).split(&splits).expect("legal splits");
         let expr = &base.expr;
         // After a few tries all levels and loops follow one order of the indices.
         for attempt in 0..400 {
@@ -178,7 +179,7 @@ impl Case {
                     let lines = with_splits((&whole, &all), &lines);
                     let schedule = Schedule::parse(&lines, &whole).expect("a schedule");
                     let legal = schedule.verify(&problem).is_ok();
-                    legal.then(|| with_sparse_buffers(schedule, &problem, draw))
+                    legal.then(|| with_storage(schedule, &problem, draw))
                 }
             };
             if let Some(schedule) = drawn {
@@ -212,14 +213,16 @@ impl Case {
         let natural = ModeOrder::natural(expr.inputs[0].indices.len());
         let splits = splits(&expr, extents, draw);
         let whole = expr;
-        let base = problem(&whole, extents, &natural, 1).split(&splits).expect("legal splits");
+        let base = problem(&whole, extents, &natural, 1);
+        let base = counted(base, std::slice::from_ref(&sparse)).split(&splits);
+        let base = base.expect("legal splits");
         let expr = &base.expr;
         let order = expr.inputs[0].indices.len();
         let modes = draw.shuffled((0..order).collect());
         let fused = if order > 2 { 1 + draw.below(order as u64 - 1) as usize } else { 1 };
         let order = ModeOrder::new(modes).expect("an order");
         // Fused levels forbid many nests: after a few tries the tree is plain.
-        for fused in std::iter::repeat_n(fused, 8).chain([1]) {
+        for fused in [fused; 8].into_iter().chain([1; 8]) {
             let stored = TreeLayout::new(order.clone(), fused);
             let problem = stored_as_trees(&base, &[stored]);
             let pieces = position_cuts(&problem, draw);
@@ -228,7 +231,7 @@ impl Case {
             let lines = with_splits((&whole, &all), &schedule_lines(&problem, draw));
             let schedule = Schedule::parse(&lines, &whole).expect("a schedule");
             if schedule.verify(&problem).is_ok() {
-                let schedule = with_sparse_buffers(schedule, &problem, draw);
+                let schedule = with_storage(schedule, &problem, draw);
                 let tree = TreeLayout::new(order, fused);
                 let beside = Vec::new();
                 let result = ResultForm::Dense;
@@ -249,6 +252,15 @@ impl Case {
         }
         panic!("case {seed}: no legal schedule for {expr}");
     }
+}
+
+/// Returns `problem` with what is counted of its sparse operands.
+fn counted(mut problem: Problem, lists: &[Coo<f64>]) -> Problem {
+    for (x, list) in problem.sparse.iter_mut().zip(lists) {
+        let indices = &problem.expr.inputs[x.input].indices;
+        x.pattern = Pattern::of(&PatternCounts::of(list), indices);
+    }
+    problem
 }
 
 /// Draws dense operands.
@@ -278,7 +290,11 @@ fn searched(scheduler: &dyn Scheduler, problem: &Problem, draw: &mut Draw) -> Op
 fn problem(expr: &Expr, extents: &[u64; Index::COUNT], order: &ModeOrder, fused: usize) -> Problem {
     let levels = order.modes().iter().map(|&mode| expr.inputs[0].indices[mode]).collect();
     let extents = expr.all().iter().map(|index| (index, extents[index.number()])).collect();
-    let sparse = SparseOperand { input: 0, levels, fused, pattern: Pattern::default() };
+    let sparse = SparseOperand {
+        input: 0,
+        format: Format::with_fused(levels, fused),
+        pattern: Pattern::default(),
+    };
     unbounded(Problem::new(expr.clone(), extents, sparse))
 }
 
@@ -288,7 +304,7 @@ fn joined_problem(expr: &Expr, extents: &[u64; Index::COUNT], orders: &[ModeOrde
     let sparse = orders.iter().enumerate().map(|(input, order)| {
         let indices = &expr.inputs[input].indices;
         let levels = order.modes().iter().map(|&mode| indices[mode]).collect();
-        SparseOperand { input, levels, fused: 1, pattern: Pattern::default() }
+        SparseOperand { input, format: Format::csf(levels), pattern: Pattern::default() }
     });
     unbounded(Problem::joining(expr.clone(), extents, sparse.collect()))
 }
@@ -304,8 +320,7 @@ fn stored_as(base: &Problem, orders: &[ModeOrder]) -> Problem {
 pub(crate) fn stored_as_trees(base: &Problem, trees: &[TreeLayout]) -> Problem {
     let operands = base.sparse.iter().zip(trees).map(|(x, tree)| {
         let indices = &base.expr.inputs[x.input].indices;
-        let levels = tree.order.modes().iter().map(|&mode| indices[mode]).collect();
-        (x.input, LevelOrder { levels, fused: tree.fused })
+        (x.input, tree.format(indices))
     });
     unbounded(Storage { operands: operands.collect() }.problem(base))
 }
@@ -424,12 +439,19 @@ fn sparse_tensor(extents: &[u64], draw: &mut Draw) -> Coo<f64> {
     let cells: u64 = extents.iter().product();
     let nnz = 1 + draw.below(cells.min(40));
     let mut coords = vec![Vec::new(); extents.len()];
+    // In every fourth tensor the fibres of one mode are full.
+    let full = draw.below(extents.len() as u64) as usize;
+    let copies = if draw.below(4) == 0 { extents[full] } else { 1 };
     for _ in 0..nnz {
-        for (column, &extent) in coords.iter_mut().zip(extents) {
-            column.push(draw.below(extent) as u32);
+        let one: Vec<u64> = extents.iter().map(|&extent| draw.below(extent)).collect();
+        for copy in 0..copies {
+            for (mode, (column, &coord)) in coords.iter_mut().zip(&one).enumerate() {
+                let filled = copies > 1 && mode == full;
+                column.push(if filled { copy } else { coord } as u32);
+            }
         }
     }
-    let values: Vec<f64> = (0..nnz).map(|_| draw.real()).collect();
+    let values: Vec<f64> = (0..nnz * copies).map(|_| draw.real()).collect();
     let coords = coords.into_iter().map(Into::into).collect();
     let mut coo = Coo::new(extents.to_vec(), coords, values).expect("a tensor");
     coo.sum_duplicates().expect("merged");

@@ -3,8 +3,8 @@
 use decompose_core::einsum::{Expr, Index};
 use decompose_core::path::Path;
 use decompose_core::schedule::{
-    BufferKind, Chunks, Command, Cut, OutputForm, Problem, Schedule, SparseOperand, Split,
-    SplitIndex, free_letter,
+    BufferKind, Chunks, Command, Cut, LevelKind, OutputForm, Problem, Schedule, Split, SplitIndex,
+    free_letter,
 };
 
 use super::draw::Draw;
@@ -41,10 +41,10 @@ pub(super) fn splits(expr: &Expr, extents: &[u64; Index::COUNT], draw: &mut Draw
 /// Cuts the positions of a level of the first tree, in half of the cases none.
 pub(super) fn position_cuts(problem: &Problem, draw: &mut Draw) -> Vec<Split> {
     let x = &problem.sparse[0];
-    if x.levels.len() < 2 || x.fused > 1 || draw.below(2) == 0 {
+    if x.levels().len() < 2 || x.fused() > 1 || draw.below(2) == 0 {
         return Vec::new();
     }
-    let index = x.levels[1 + draw.below(x.levels.len() as u64 - 1) as usize];
+    let index = x.levels()[1 + draw.below(x.levels().len() as u64 - 1) as usize];
     let outer = free_letter(index, problem.expr.all()).expect("a letter");
     let command = [Command::Split, Command::Divide][draw.below(2) as usize];
     let chunks = [Chunks::Contiguous, Chunks::Strided][draw.below(2) as usize];
@@ -52,12 +52,18 @@ pub(super) fn position_cuts(problem: &Problem, draw: &mut Draw) -> Vec<Split> {
     vec![Split { index, outer, command, factor: 2 + draw.below(3), cut }]
 }
 
-/// Stores each buffer sparsely in half of the cases where that is legal.
-pub(super) fn with_sparse_buffers(
-    mut schedule: Schedule,
-    problem: &Problem,
-    draw: &mut Draw,
-) -> Schedule {
+/// Stores each buffer sparsely in half of the cases where that is legal, and each level by a kind that is drawn.
+pub(super) fn with_storage(mut schedule: Schedule, problem: &Problem, draw: &mut Draw) -> Schedule {
+    for tree in 0..schedule.layouts.len() {
+        for level in 0..schedule.layouts[tree].format.kinds().len() {
+            let mut other = schedule.clone();
+            let kind = LevelKind::ALL[draw.below(LevelKind::ALL.len() as u64) as usize];
+            other.layouts[tree].format.set_kind(level, kind);
+            if other.verify(problem).is_ok() {
+                schedule = other;
+            }
+        }
+    }
     for buffer in 0..schedule.buffers.len() {
         let mut other = schedule.clone();
         other.buffers[buffer] = BufferKind::Sparse;
@@ -78,7 +84,7 @@ pub(super) fn with_splits((expr, splits): (&Expr, &[Split]), lines: &str) -> Str
 /// Draws a schedule for the sparse operands of a problem, with the loops of `global` if given.
 pub(super) fn joined_lines(problem: &Problem, global: Option<&[Index]>, draw: &mut Draw) -> String {
     let (expr, form) = (&problem.expr, problem.output);
-    let levels: Vec<&[Index]> = problem.sparse.iter().map(|x| &x.levels[..]).collect();
+    let levels: Vec<&[Index]> = problem.sparse.iter().map(|x| x.levels()).collect();
     let all: Option<Vec<Index>> = global.map(|all| {
         let cut = |&index: &Index| problem.splits.iter().find(|own| own.split.index == index);
         let pieces = |own: &SplitIndex| own.split.cuts_positions().then_some(own.split.outer);
@@ -97,12 +103,8 @@ pub(super) fn joined_lines(problem: &Problem, global: Option<&[Index]>, draw: &m
     };
     let loops: Vec<&[Index]> = loops.iter().map(Vec::as_slice).collect();
     let mut lines = format!("path {words}\nnest {}", nest_text(&loops, 0, draw));
-    for (at, (levels, name)) in levels.iter().zip(expr.operand_names()).enumerate() {
-        let mut words: Vec<String> = levels.iter().map(ToString::to_string).collect();
-        if at > 0 && levels.len() > 1 && draw.below(2) == 0 {
-            words[0] += ":dense";
-        }
-        lines += &format!("\nlayout {name}: {}", words.join(" "));
+    for (x, name) in problem.sparse.iter().zip(expr.operand_names()) {
+        lines += &format!("\nlayout {name}: {}", x.format);
     }
     lines += &"\nbuffer dense".repeat(path.terms.len() - 1);
     let (first, output) = (levels[0], expr.output.set());
@@ -122,17 +124,14 @@ pub(super) fn joined_lines(problem: &Problem, global: Option<&[Index]>, draw: &m
 
 /// Draws a path, a nest and the way tasks share the output, as the text of a schedule.
 pub(super) fn schedule_lines(problem: &Problem, draw: &mut Draw) -> String {
-    let (expr, SparseOperand { levels, fused, .. }) = (&problem.expr, &problem.sparse[0]);
+    let (expr, levels) = (&problem.expr, problem.sparse[0].levels());
     let words = path_words(expr, draw);
     let path = Schedule::parse(&format!("path {words}"), expr).expect("a path").path;
     let orders = loop_orders(&path, expr, levels, draw);
     let orders: Vec<&[Index]> = orders.iter().map(Vec::as_slice).collect();
     let nest = nest_text(&orders, 0, draw);
-    let mut lines = format!("path {words}\nnest {nest}\nlayout");
-    for (at, level) in levels.iter().enumerate() {
-        let fused = at + *fused >= levels.len() && at + 1 < levels.len();
-        lines += &format!(" {level}{}", if fused { "+" } else { "" });
-    }
+    let layout = &problem.sparse[0].format;
+    let mut lines = format!("path {words}\nnest {nest}\nlayout {layout}");
     lines += &"\nbuffer dense".repeat(path.terms.len() - 1);
     let kept = levels.iter().filter(|level| expr.output.set().contains(**level)).count();
     let conflict = match (kept == levels.len(), expr.output.set().contains(levels[0])) {

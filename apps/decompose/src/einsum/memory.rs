@@ -4,7 +4,7 @@ use std::fmt;
 
 use decompose_common::machine::{resident_bytes, size};
 use decompose_common::memory::{self, Limit};
-use decompose_core::lower::dense_root_bytes;
+use decompose_core::lower::joined_bytes;
 use decompose_core::schedule::{OutputForm, Problem, Workspace, resolve};
 use decompose_formats::Value;
 
@@ -52,7 +52,7 @@ impl EinsumForecast {
         let buffers = pick.cost.buffer_elements.saturating_mul((threads * V::BYTES) as u64);
         EinsumForecast {
             held,
-            tree: tree.saturating_add(dense_root_bytes(&pick.problem, &pick.schedule)),
+            tree: tree.saturating_add(joined_bytes(&pick.problem, &pick.schedule)),
             packed: dense_inputs(&pick.problem),
             given_up,
             output: match pick.schedule.workspace {

@@ -138,7 +138,8 @@ fn compute<V: Value>(
         _ => Vec::new(),
     };
     let EinsumArgs { search, output, .. } = kernels.args;
-    let one = search.schedule.is_some() || search.tree.is_some() || output.one_kernel;
+    let laid_out = search.tree.is_some() || !search.format.is_empty();
+    let one = search.schedule.is_some() || laid_out || output.one_kernel;
     let steps = if one { Steps::One } else { Steps::Fastest };
     let form = outputs.form(&assignment.output.tensor);
     // An intermediate result leaves room for those after it.
@@ -156,10 +157,11 @@ fn names(assignment: &Assignment) -> Option<String> {
 /// Refuses options about one product where there are several.
 fn check_search(args: &EinsumArgs, program: &Program) -> Result<(), Failure> {
     let search = &args.search;
-    let option = match (&search.schedule, &search.tree) {
-        (Some(_), _) => "--schedule",
-        (None, Some(_)) => "--tree",
-        (None, None) => return Ok(()),
+    let option = match (&search.schedule, &search.tree, search.format.as_slice()) {
+        (Some(_), ..) => "--schedule",
+        (None, Some(_), _) => "--tree",
+        (None, None, [_, ..]) => "--format",
+        (None, None, []) => return Ok(()),
     };
     match program.products() {
         1 => Ok(()),

@@ -110,7 +110,7 @@ pub(crate) fn tree_of<V: Value>(
 /// Returns the bytes in which a list whose indices are cut becomes the tree of `x`, an operand of `problem`: its columns
 /// anew, and the memory of a sort.
 pub(crate) fn cut_tree_of<V: Value>(tensor: &Coo<V>, problem: &Problem, x: &SparseOperand) -> u64 {
-    let columns = problem.stored(&x.levels);
+    let columns = problem.stored(x.levels());
     let width = |index| Width::listed(problem.extents.of(index)).bytes() as u64;
     let columns: u64 = columns.map(width).sum::<u64>() * tensor.nnz() as u64;
     columns + tensor.sort_bytes(None)

@@ -7,6 +7,7 @@ use decompose_common::machine::parse_size;
 use decompose_core::autoschedule::names;
 use decompose_core::contract::ResultForm;
 use decompose_core::cost::symbolic::{Assumption, Range};
+use decompose_core::schedule::Format;
 use decompose_core::sweep::TreeLayout;
 
 use crate::failure::Failure;
@@ -142,9 +143,14 @@ pub(crate) struct SearchArgs {
     /// ones fused as in 2-1+3.  [default: auto]
     #[arg(long, value_name = "ORDER", value_parser = parse_tree)]
     pub(crate) tree: Option<Tree>,
+    /// How a sparse operand is stored, as X=i,j:dense,k: the indices of its levels from the root, each with its kind
+    /// unless that is compressed: dense, bitmap, hashed or singleton.  Once for each operand; the others are stored as
+    /// suits them.
+    #[arg(long, value_name = "NAME=LEVELS", value_parser = parse_format, conflicts_with = "tree")]
+    pub(crate) format: Vec<(String, Format)>,
     /// Take the schedule in this file; see --emit nest of `decompose schedule`.  Its layout says
     /// how the operand is stored, and its buffers may be of any size.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["scheduler", "tree"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["scheduler", "tree", "format"])]
     pub(crate) schedule: Option<PathBuf>,
     /// The most indices over which a buffer is stored.  [default: 2, or one fewer than the
     /// dense indices of the result if that is more]
@@ -305,6 +311,17 @@ fn parse_scheduler(text: &str) -> Result<Search, String> {
 fn parse_stage(text: &str) -> Result<usize, String> {
     let stage = text.parse().ok().filter(|stage| (1..=5).contains(stage));
     stage.ok_or_else(|| format!("`{text}` is no stage; they count from 1 to 5"))
+}
+
+/// Parses `X=i,j:dense`.
+fn parse_format(text: &str) -> Result<(String, Format), String> {
+    let (name, levels) = text
+        .split_once('=')
+        .filter(|(name, levels)| !name.is_empty() && !levels.is_empty())
+        .ok_or_else(|| {
+            format!("`{text}` is no operand with its levels; write it as X=i,j:dense")
+        })?;
+    Ok((name.to_owned(), levels.parse()?))
 }
 
 fn parse_tree(text: &str) -> Result<Tree, String> {

@@ -6,14 +6,13 @@ use std::path::{Path, PathBuf};
 use decompose_core::autoschedule::partition::{Generated, Listed, Listing};
 use decompose_core::autoschedule::sparseauto::buffer_bytes;
 use decompose_core::autoschedule::{
-    LevelOrder, OrderedCandidate, SearchLimits, SearchReport, Storage, default_scheduler,
-    scheduler, storages,
+    OrderedCandidate, SearchLimits, SearchReport, Storage, default_scheduler, scheduler, storages,
 };
 use decompose_core::contract::{Choice, Choices, Fingerprint, RaceReport, Request, trees};
 use decompose_core::cost::{Machine, estimate, on_threads, storing_seconds};
 use decompose_core::einsum::Index;
 use decompose_core::error::CoreError;
-use decompose_core::schedule::{OutputForm, Problem, Schedule};
+use decompose_core::schedule::{Format, OutputForm, Problem, Schedule};
 use decompose_core::sweep::TreeLayout;
 
 use crate::failure::Failure;
@@ -95,6 +94,8 @@ pub(crate) struct Chooser<'a> {
     /// The problem on the natural orders.
     base: Problem,
     storages: Vec<Storage>,
+    /// The formats that the user gave, by input.
+    formats: Vec<(usize, Format)>,
 }
 
 impl<'a> Chooser<'a> {
@@ -116,18 +117,20 @@ impl<'a> Chooser<'a> {
             _ => base.max_buffer_bytes,
         };
         base.max_buffer_bytes = args.max_buffer_bytes.unwrap_or(room);
+        let formats = formats(&base, &args.format)?;
         let storages = match &args.tree {
-            None | Some(Tree::Auto) => storages(&base),
+            None | Some(Tree::Auto) if formats.is_empty() => storages(&base),
+            None | Some(Tree::Auto) => storages_with(&base, &formats),
             Some(Tree::Given(tree)) => vec![given(request, tree)?],
         };
-        Ok(Chooser { request, args, machine, base, storages })
+        Ok(Chooser { request, args, machine, base, storages, formats })
     }
 
     /// Returns the problem on each tree that is searched, with no fused levels unless the user gave the tree.
     pub(crate) fn problems(&self) -> Vec<Problem> {
         let given = matches!(self.args.tree, Some(Tree::Given(_)));
         let plain = |storage: &&Storage| {
-            given || storage.operands.iter().all(|(_, order)| order.fused == 1)
+            given || storage.operands.iter().all(|(_, order)| order.fused() == 1)
         };
         self.storages.iter().filter(plain).map(|storage| storage.problem(&self.base)).collect()
     }
@@ -140,14 +143,13 @@ impl<'a> Chooser<'a> {
         };
         let scheduler = named.unwrap_or(default_scheduler());
         let found = match self.args.tree {
-            None | Some(Tree::Auto) => {
+            None | Some(Tree::Auto) if self.formats.is_empty() => {
                 scheduler.search_any_storage(&self.base, &self.machine, limits)?
             }
-            Some(Tree::Given(_)) => {
-                scheduler.search_storages(&self.base, &self.storages, &self.machine, limits)?
-            }
+            _ => scheduler.search_storages(&self.base, &self.storages, &self.machine, limits)?,
         };
         let picks = found.candidates.into_iter().map(|candidate| self.pick(candidate)).collect();
+        let picks = self.in_formats(picks)?;
         let (report, trees) = (Some(found.report), self.storages.len());
         Ok(Selection { picks, chosen: 0, how: How::Predicted, report, trees })
     }
@@ -210,7 +212,50 @@ impl<'a> Chooser<'a> {
     }
 
     fn fingerprint(&self) -> Fingerprint {
-        Fingerprint::of(&self.base, &self.storages, &self.machine)
+        let mut storages = self.storages.clone();
+        for (input, format) in storages.iter_mut().flat_map(|storage| &mut storage.operands) {
+            if let Some(given) = self.given_format(*input) {
+                *format = given.clone();
+            }
+        }
+        Fingerprint::of(&self.base, &storages, &self.machine)
+    }
+
+    /// Returns the format that the user gave an input.
+    fn given_format(&self, input: usize) -> Option<&Format> {
+        self.formats.iter().find(|(given, _)| *given == input).map(|(_, format)| format)
+    }
+
+    /// Returns those of `picks` whose operands can be stored in the formats that the user gave, best first.
+    ///
+    /// # Errors
+    ///
+    /// With the first reason, if there are none.
+    fn in_formats(&self, picks: Vec<Pick>) -> Result<Vec<Pick>, Failure> {
+        if self.formats.is_empty() {
+            return Ok(picks);
+        }
+        let stored = |pick: Pick| {
+            let mut schedule = pick.schedule;
+            for (x, layout) in pick.problem.sparse.iter().zip(&mut schedule.layouts) {
+                if let Some(given) = self.given_format(x.input) {
+                    layout.format = given.clone();
+                }
+            }
+            self.judge(schedule, Bounds::Kept)
+        };
+        let (mut fitting, mut refused) = (Vec::new(), None);
+        for judged in picks.into_iter().map(stored) {
+            match judged {
+                Ok(pick) => fitting.push(pick),
+                Err(error) => refused = refused.or(Some(error)),
+            }
+        }
+        fitting.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
+        match refused.filter(|_| fitting.is_empty()) {
+            Some(error) => Err(Failure::input(format!("--format: {error}"))),
+            None => Ok(fitting),
+        }
     }
 
     fn pick(&self, found: OrderedCandidate) -> Pick {
@@ -235,15 +280,15 @@ impl<'a> Chooser<'a> {
             splits.iter().any(|split| split.cuts_positions() && split.outer == *index)
         };
         let stored = schedule.layouts.iter().zip(&posed.sparse).map(|(layout, only)| {
-            let (levels, fused) = layout.as_tree()?;
             let input = layout.input.unwrap_or(only.input);
             let own = posed.sparse.iter().find(|x| x.input == input)?;
+            let levels = layout.format.levels();
             let whole: Vec<Index> = levels.iter().copied().filter(|i| !numbers(i)).collect();
-            let same = whole.len() == own.levels.len()
-                && whole.iter().all(|level| own.levels.contains(level));
-            same.then_some((input, LevelOrder { levels, fused }))
+            let same = whole.len() == own.levels().len()
+                && whole.iter().all(|level| own.levels().contains(level));
+            same.then(|| (input, layout.format.tree()))
         });
-        let operands: Vec<(usize, LevelOrder)> = stored.flatten().collect();
+        let operands: Vec<(usize, Format)> = stored.flatten().collect();
         // Layouts that are no trees are refused by the rules, on whatever trees.
         let mut problem = match operands.len() == posed.sparse.len() {
             true => Storage { operands }.problem_with(&self.base, splits)?,
@@ -268,13 +313,58 @@ impl<'a> Chooser<'a> {
     }
 }
 
+/// Returns the formats that a user gave, by input of `problem`.
+///
+/// # Errors
+///
+/// If one names no sparse operand, or not each of its indices once.
+fn formats(problem: &Problem, given: &[(String, Format)]) -> Result<Vec<(usize, Format)>, Failure> {
+    let names = problem.expr.operand_names();
+    let mut formats: Vec<(usize, Format)> = Vec::new();
+    for (name, format) in given {
+        let refuse = |why: String| Failure::input(format!("--format {name}={format}: {why}"));
+        let x = problem.sparse.iter().find(|x| names[x.input] == *name);
+        let x = x.ok_or_else(|| {
+            let sparse = problem.sparse.iter().map(|x| names[x.input].as_str());
+            let sparse = sparse.collect::<Vec<_>>().join(", ");
+            refuse(format!("{name} is no sparse operand of {}; there are {sparse}", problem.expr))
+        })?;
+        let (mut have, mut want) = (format.levels().to_vec(), x.levels().to_vec());
+        have.sort();
+        want.sort();
+        if have != want {
+            let access = &problem.expr.inputs[x.input];
+            return Err(refuse(format!("list each index of {access} once")));
+        }
+        if formats.iter().any(|(input, _)| *input == x.input) {
+            return Err(refuse(format!("{name} has a format already")));
+        }
+        formats.push((x.input, format.clone()));
+    }
+    Ok(formats)
+}
+
+/// Returns the storages of `problem` in which operands have the levels of `formats`.
+fn storages_with(problem: &Problem, formats: &[(usize, Format)]) -> Vec<Storage> {
+    let mut found: Vec<Storage> = Vec::new();
+    for mut storage in storages(problem) {
+        for (input, format) in &mut storage.operands {
+            if let Some((_, given)) = formats.iter().find(|(given, _)| given == input) {
+                *format = given.tree();
+            }
+        }
+        if !found.contains(&storage) {
+            found.push(storage);
+        }
+    }
+    found
+}
+
 /// The only sparse operand of `request` stored as a user says.
 fn given(request: &Request, tree: &TreeLayout) -> Result<Storage, Failure> {
     let [sparse] = request.sparse.as_slice() else {
         let why = format!("--tree {tree} stores one operand, and several are sparse");
-        return Err(Failure::input(why).help(
-            "write the layouts of all to a file for --schedule, as `--emit nest` prints them",
-        ));
+        return Err(Failure::input(why).help("write --format NAME=LEVELS, once for each operand"));
     };
     let indices = request.modes(sparse);
     if tree.blocks.is_some() {
@@ -288,8 +378,7 @@ fn given(request: &Request, tree: &TreeLayout) -> Result<Storage, Failure> {
             "--tree {tree} does not list each of the {order} modes once"
         )));
     }
-    let levels = tree.order.modes().iter().map(|&mode| indices[mode]).collect();
-    Ok(Storage::of(sparse.input, LevelOrder { levels, fused: tree.fused }))
+    Ok(Storage::of(sparse.input, tree.format(indices)))
 }
 
 impl Selection {

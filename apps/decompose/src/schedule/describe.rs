@@ -7,8 +7,8 @@ use decompose_core::contract::Request;
 use decompose_core::einsum::IndexSet;
 use decompose_core::path::{Source, term_text, unfactorised};
 use decompose_core::schedule::{
-    BufferKind, Chunks, Command, Conflict, Cut, InferredLevel, LevelKind, Problem, Split,
-    SplitIndex, Workspace, infer, resolve,
+    BufferKind, Chunks, Command, Conflict, Cut, InferredLevel, Problem, Split, SplitIndex,
+    Workspace, infer, resolve,
 };
 use decompose_formats::counted;
 use decompose_formats::stats::grouped;
@@ -40,21 +40,13 @@ pub(crate) fn expected(request: &Request) -> Option<Expected> {
     Some(Expected { estimated, counted: known, levels: inferred.levels })
 }
 
-/// Returns the word for the kind of a level.
-pub(crate) fn level_kind(kind: LevelKind) -> &'static str {
-    match kind {
-        LevelKind::Dense => "dense",
-        LevelKind::Compressed => "compressed",
-    }
-}
-
 /// Returns the line that tells what is expected of the result; an empty one of a single number.
 pub(crate) fn result_line(request: &Request) -> String {
     let Some(Expected { estimated, counted, levels }) = expected(request) else {
         return String::new();
     };
     let counted = counted.map(|counted| format!(", {} counted", grouped(counted)));
-    let level = |level: &InferredLevel| format!("{} {}", level.index, level_kind(level.kind));
+    let level = |level: &InferredLevel| format!("{} {}", level.index, level.kind);
     let levels: Vec<String> = levels.iter().map(level).collect();
     let elements = if estimated == 1 { "element" } else { "elements" };
     format!(

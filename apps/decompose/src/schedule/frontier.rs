@@ -77,7 +77,7 @@ impl Compared {
         let FrontierArgs { range, assume, smt, .. } = &args.frontier;
         let mut trees = chooser.problems();
         let levels = |problem: &Problem| -> Vec<(usize, Vec<Index>)> {
-            problem.sparse.iter().map(|x| (x.input, x.levels.clone())).collect()
+            problem.sparse.iter().map(|x| (x.input, x.levels().to_vec())).collect()
         };
         let tree = trees.iter().position(|tree| levels(tree) == levels(&model.problem));
         let tree = tree.unwrap_or_else(|| {

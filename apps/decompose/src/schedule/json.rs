@@ -10,7 +10,7 @@ use serde_json::{Value as Json, json};
 
 use crate::failure::Failure;
 use crate::schedule::choose::{How, Pick, Selection};
-use crate::schedule::describe::{Expected, expected, level_kind};
+use crate::schedule::describe::{Expected, expected};
 use crate::schedule::input::ScheduleInput;
 use crate::schedule::outline::nest_figure;
 use crate::schedule::system;
@@ -84,7 +84,7 @@ pub(crate) fn plan<V: Value>(
 
 fn result(expected: Expected) -> Json {
     let Expected { estimated, counted, levels } = expected;
-    let level = |level: &InferredLevel| json!({ "index": level.index.to_string(), "kind": level_kind(level.kind) });
+    let level = |level: &InferredLevel| json!({ "index": level.index.to_string(), "kind": level.kind.word() });
     let levels: Vec<Json> = levels.iter().map(level).collect();
     json!({ "estimated": estimated, "counted": counted, "levels": levels })
 }

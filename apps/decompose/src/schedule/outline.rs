@@ -6,8 +6,7 @@ use decompose_core::einsum::IndexSet;
 use decompose_core::error::CoreError;
 use decompose_core::path::{Source, term_text};
 use decompose_core::schedule::{
-    Intermediate, LevelKind, Loop, LoopNest, Over, Problem, Schedule, Step, TreeLevel, Visited,
-    resolve,
+    Intermediate, Loop, LoopNest, Over, Problem, Schedule, Step, TreeLevel, Visited, resolve,
 };
 use decompose_formats::stats::grouped;
 use decompose_plot::{
@@ -109,17 +108,12 @@ impl Outline<'_> {
             };
             let x = &self.problem.sparse[tree];
             let name = &self.problem.expr.operand_names()[x.input];
-            let fused = level + x.fused >= x.levels.len() && level + 1 < x.levels.len();
-            let fused = if fused { ", fused with the next" } else { "" };
             // Pieces are of the nodes of the next level, which alone is stored.
-            let stored = self.problem.stored(&x.levels[..level]).count() + 1;
-            let pieces = self.problem.position_cut(x.levels[level]).is_some();
+            let stored = self.problem.stored(&x.levels()[..level]).count() + 1;
+            let pieces = self.problem.position_cut(x.levels()[level]).is_some();
             let pieces = if pieces { "pieces of " } else { "" };
-            let kind = match self.schedule.layouts[tree].levels[level].kind {
-                LevelKind::Dense => "dense ",
-                LevelKind::Compressed => "",
-            };
-            format!("{pieces}{kind}level {stored} of {name}{fused}")
+            let kind = self.schedule.layouts[tree].format.kinds()[level].adjective();
+            format!("{pieces}{kind}level {stored} of {name}")
         };
         match &own.over {
             Over::Coordinates { lead, located } => {

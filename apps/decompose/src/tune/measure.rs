@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use decompose_common::interrupt;
 use decompose_core::autoschedule::{
-    LevelOrder, SCHEDULERS, SearchLimits, Storage, default_scheduler, finish, storages,
+    SCHEDULERS, SearchLimits, Storage, default_scheduler, finish, storages,
 };
 use decompose_core::contract::{Contraction, random_operands, split_list, trees};
 use decompose_core::cost::{Machine, estimate};
@@ -14,7 +14,7 @@ use decompose_core::error::CoreError;
 use decompose_core::nest::Forest;
 use decompose_core::path::unfactorised;
 use decompose_core::runtime::Toolchain;
-use decompose_core::schedule::{Problem, Schedule};
+use decompose_core::schedule::{Format, Problem, Schedule};
 use decompose_formats::{Coo, Csf, Matrix};
 
 use crate::failure::Failure;
@@ -153,8 +153,9 @@ impl MeasuredCase {
     ) -> Result<usize, Failure> {
         let same = |variant: &Variant| {
             let mut levels = variant.problem.sparse.iter().zip(&problem.sparse);
-            let stored =
-                levels.all(|(a, b)| (a.input, &a.levels, a.fused) == (b.input, &b.levels, b.fused));
+            let stored = levels.all(|(a, b)| {
+                (a.input, &a.levels(), a.fused()) == (b.input, &b.levels(), b.fused())
+            });
             stored && variant.schedule == *schedule
         };
         if let Some(at) = self.variants.iter().position(same) {
@@ -205,7 +206,7 @@ fn around_one_term(
     let operand = |input: usize| {
         let own = &base.expr.inputs[input].indices;
         let levels = order.iter().copied().filter(|index| own.contains(index)).collect();
-        (input, LevelOrder { levels, fused: 1 })
+        (input, Format::csf(levels))
     };
     let operands = base.sparse.iter().map(|x| operand(x.input)).collect();
     let problem = Storage { operands }.problem(base);

@@ -51,7 +51,7 @@ fn add_case(text: &mut String, case: &MeasuredCase) {
             .problem
             .sparse
             .iter()
-            .map(|x| x.levels.iter().map(ToString::to_string).collect::<Vec<_>>().join(""));
+            .map(|x| x.levels().iter().map(ToString::to_string).collect::<Vec<_>>().join(""));
         let terms = variant.schedule.path.terms.len();
         let loops = variant.schedule.nest.orders(terms).unwrap_or_default();
         let loops = loops

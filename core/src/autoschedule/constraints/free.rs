@@ -13,14 +13,14 @@ use crate::autoschedule::constraints::{Const, Solution};
 use crate::autoschedule::level_orders::{ordered, with_tiles};
 use crate::autoschedule::work::Work;
 use crate::autoschedule::{
-    Breadth, Candidate, LevelOrder, OrderedCandidate, OrdersFound, SearchLimits, SearchReport,
-    StopReason, Storage, finish,
+    Breadth, Candidate, OrderedCandidate, OrdersFound, SearchLimits, SearchReport, StopReason,
+    Storage, finish,
 };
 use crate::cost::{Machine, estimate};
 use crate::einsum::Index;
 use crate::error::CoreError;
 use crate::path::{Path, Source};
-use crate::schedule::{Problem, SparseOperand, has_pattern_of};
+use crate::schedule::{Format, Problem, SparseOperand, has_pattern_of};
 
 /// How much more work than a search on given layouts one that chooses them may do: it stands for a search on each of
 /// many layouts.
@@ -92,14 +92,14 @@ impl Free<'_> {
         if keepers.is_empty() {
             return vec![problem.clone()];
         }
-        let natural = |x: &SparseOperand| LevelOrder { levels: x.levels.clone(), fused: 1 };
+        let natural = |x: &SparseOperand| Format::csf(x.levels().to_vec());
         let led = |x: &&SparseOperand| self.led_by(x.input, natural).problem(problem);
         keepers.iter().map(led).collect()
     }
 
     /// Stores the operands as `order` says, that of input `leader` first.
-    fn led_by(&self, leader: usize, order: impl Fn(&SparseOperand) -> LevelOrder) -> Storage {
-        let mut operands: Vec<(usize, LevelOrder)> =
+    fn led_by(&self, leader: usize, order: impl Fn(&SparseOperand) -> Format) -> Storage {
+        let mut operands: Vec<(usize, Format)> =
             self.problem.sparse.iter().map(|x| (x.input, order(x))).collect();
         operands.sort_by_key(|(input, _)| *input != leader);
         Storage { operands }
@@ -139,7 +139,7 @@ impl Free<'_> {
         let terms = solution.path(path);
         let order = |x: &SparseOperand| {
             let levels = walked(path, solution, x);
-            LevelOrder { levels, fused: 1 }
+            Format::csf(levels)
         };
         let mut found = Vec::new();
         for leader in self.leaders(posed, path, solution) {
@@ -178,9 +178,11 @@ impl Free<'_> {
     fn with_fused(&self, mut candidates: Vec<OrderedCandidate>) -> Vec<OrderedCandidate> {
         let [x] = self.problem.sparse.as_slice() else { return candidates };
         let mut fused = Vec::new();
-        for one in candidates.iter().take(FUSED).filter(|_| x.levels.len() > 2) {
+        for one in candidates.iter().take(FUSED).filter(|_| x.levels().len() > 2) {
             let mut storage = one.storage.clone();
-            storage.operands.iter_mut().for_each(|(_, order)| order.fused = 2);
+            for (_, format) in &mut storage.operands {
+                *format = Format::with_fused(format.levels().to_vec(), 2);
+            }
             if self.allowed.as_ref().is_some_and(|allowed| !allowed.contains(&storage)) {
                 continue;
             }
@@ -202,7 +204,7 @@ impl Free<'_> {
 /// The levels of a sparse operand: its indices as the term that reads it loops over them.
 fn walked(path: &Path, solution: &Solution, x: &SparseOperand) -> Vec<Index> {
     let around = reader(path, x.input).map_or(&[][..], |term| &solution.loops[term]);
-    around.iter().copied().filter(|index| x.levels.contains(index)).collect()
+    around.iter().copied().filter(|index| x.levels().contains(index)).collect()
 }
 
 fn reader(path: &Path, input: usize) -> Option<usize> {

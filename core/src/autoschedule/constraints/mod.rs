@@ -171,11 +171,12 @@ fn has_all_orders(problem: &Problem, storages: &[Storage]) -> bool {
         operands.sort();
         operands
     };
-    let plain = |storage: &&Storage| storage.operands.iter().all(|(_, order)| order.fused == 1);
+    let plain = |storage: &&Storage| storage.operands.iter().all(|(_, order)| order.fused() == 1);
     let distinct: std::collections::HashSet<_> =
         storages.iter().filter(plain).map(levels).collect();
     let orders = |levels: usize| (1..=levels).fold(1, usize::saturating_mul);
-    let all = problem.sparse.iter().map(|x| orders(x.levels.len())).fold(1, usize::saturating_mul);
+    let all =
+        problem.sparse.iter().map(|x| orders(x.levels().len())).fold(1, usize::saturating_mul);
     distinct.len() == all
 }
 

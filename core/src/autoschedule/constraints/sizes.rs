@@ -29,7 +29,7 @@ impl<'a> Sizes<'a> {
         let extents = &self.problem.extents;
         let cells = |set: IndexSet| set.iter().map(|i| extents.of(i) as f64).product::<f64>();
         let shares = self.problem.sparse.iter().map(|x| {
-            let own: IndexSet = x.levels.iter().copied().collect::<IndexSet>() & loops;
+            let own: IndexSet = x.levels().iter().copied().collect::<IndexSet>() & loops;
             x.pattern.count(own, extents) as f64 / cells(own).max(1.0)
         });
         let iterations = cells(loops) * shares.product::<f64>();

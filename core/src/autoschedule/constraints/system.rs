@@ -79,7 +79,7 @@ impl System {
             let modes = modes(problem, input);
             let given = sparse.filter(|_| layouts == Layouts::Given).map(|x| {
                 let mode = |level| modes.iter().position(|index| index == level);
-                x.levels.iter().filter_map(mode).collect::<Vec<usize>>()
+                x.levels().iter().filter_map(mode).collect::<Vec<usize>>()
             });
             let one = layouts == Layouts::Shared && sparse.is_some();
             let name = if one { &access.tensor } else { &names[input] };

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use super::{Constraint, End, Layouts, Part, Solution, System, Variable};
 use crate::einsum::{Expr, Index, IndexSet, indices};
 use crate::path::{Path, Source};
-use crate::schedule::{Pattern, Problem, SparseOperand};
+use crate::schedule::{Format, Pattern, Problem, SparseOperand};
 
 /// A problem in which the first inputs are sparse, `levels` those of each, and all extents are 9.
 fn pose(expr: &str, levels: &[&str]) -> Problem {
@@ -12,8 +12,7 @@ fn pose(expr: &str, levels: &[&str]) -> Problem {
     let extents = expr.all().iter().map(|index| (index, 9)).collect();
     let sparse = levels.iter().enumerate().map(|(input, levels)| SparseOperand {
         input,
-        levels: indices(levels),
-        fused: 1,
+        format: Format::csf(indices(levels)),
         pattern: Pattern::from_iter([(indices(levels).into_iter().collect::<IndexSet>(), 40)]),
     });
     Problem::joining(expr, extents, sparse.collect())

@@ -23,14 +23,14 @@ use crate::autoschedule::partition::parameters::Setting;
 use crate::autoschedule::partition::split_schedule::Group;
 use crate::autoschedule::partition::strategies::Part;
 use crate::autoschedule::partition::templates::Template;
-use crate::autoschedule::{LevelOrder, Storage, finish};
+use crate::autoschedule::{Storage, finish};
 use crate::cost::Machine;
 use crate::einsum::Index;
 use crate::error::CoreError;
 use crate::nest::Forest;
 use crate::path::{Path, Source};
 use crate::schedule::{
-    Chunks, Conflict, Cut, Problem, Schedule, Space, Split, TaskCut, Vectors, free_letter,
+    Chunks, Conflict, Cut, Format, Problem, Schedule, Space, Split, TaskCut, Vectors, free_letter,
 };
 
 /// A problem whose templates are made schedules.
@@ -61,7 +61,7 @@ impl Base<'_> {
         if self.path.terms.len() < 2 {
             return space;
         }
-        let levels = self.problem.leader().map_or(&[][..], |x| &x.levels);
+        let levels = self.problem.leader().map_or(&[][..], |x| x.levels());
         let outer = &levels[..levels.len().saturating_sub(1)];
         let pinned: Vec<Index> =
             space.indices().into_iter().filter(|index| !outer.contains(index)).collect();
@@ -79,8 +79,8 @@ impl Base<'_> {
         let illegal = |error: CoreError| error.to_string();
         let cut = self.problem.split(&decisions.splits).map_err(illegal)?;
         let operands = cut.sparse.iter().map(|x| {
-            let levels = order.iter().copied().filter(|index| x.levels.contains(index)).collect();
-            (x.input, LevelOrder { levels, fused: x.fused })
+            let levels = order.iter().copied().filter(|index| x.levels().contains(index)).collect();
+            (x.input, Format::with_fused(levels, x.fused()))
         });
         let storage = Storage { operands: operands.collect() };
         let problem = storage.problem_with(self.problem, &decisions.splits).map_err(illegal)?;
@@ -158,7 +158,7 @@ impl Decisions {
             decisions.threads.extend(decisions.letters[one.place()].clone());
         }
         if let (Some(_), Some(x)) = (decisions.tasks, base.problem.leader()) {
-            decisions.threads.extend(x.levels.first());
+            decisions.threads.extend(x.levels().first());
         }
         Ok(decisions)
     }
@@ -171,7 +171,7 @@ impl Decisions {
         pair: &Pair<'_>,
         cut: TaskCut,
     ) -> Result<bool, String> {
-        let levels = base.problem.leader().map_or(&[][..], |x| &x.levels);
+        let levels = base.problem.leader().map_or(&[][..], |x| x.levels());
         let all = group.is_fused() && group.indices == levels;
         let root = !group.is_fused() && levels.first() == Some(&group.indices[0]);
         let tasks = pair.is_outermost() && pair.is_shared_outside();
@@ -199,7 +199,7 @@ impl Decisions {
     ) -> Result<(), String> {
         let (index, space) = (group.indices[0], &pair.template.split.space);
         let positions = group.space == Space::Position && space.is_compressed(index);
-        let levels = base.problem.leader().map_or(&[][..], |x| &x.levels);
+        let levels = base.problem.leader().map_or(&[][..], |x| x.levels());
         if positions && !levels.iter().skip(1).any(|level| *level == index) {
             return Err("nodes are cut of an operand that does not lead".into());
         }

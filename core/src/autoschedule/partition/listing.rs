@@ -14,8 +14,8 @@ use crate::autoschedule::partition::templates::{Template, templates};
 use crate::autoschedule::partition::trimming::Trimmed;
 use crate::autoschedule::paths::no_schedule;
 use crate::autoschedule::{
-    Breadth, Candidate, LevelOrder, OrdersFound, Scheduler, SearchLimits, SearchOutcome,
-    SearchReport, StopReason, Storage, default_scheduler,
+    Breadth, Candidate, OrdersFound, Scheduler, SearchLimits, SearchOutcome, SearchReport,
+    StopReason, Storage, default_scheduler,
 };
 use crate::cost::{Cost, Machine, estimate, on_threads};
 use crate::error::CoreError;
@@ -297,9 +297,6 @@ impl Scheduler for Partition {
 
 /// How the operands of a problem are stored.
 fn stored(problem: &Problem) -> Storage {
-    let operands = problem
-        .sparse
-        .iter()
-        .map(|x| (x.input, LevelOrder { levels: x.levels.clone(), fused: x.fused }));
+    let operands = problem.sparse.iter().map(|x| (x.input, x.format.clone()));
     Storage { operands: operands.collect() }
 }

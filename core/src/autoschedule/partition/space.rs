@@ -98,7 +98,7 @@ impl IterationSpace {
                 StoredLevel { index, format }
             };
             space.tensors[operand.input].levels =
-                operand.levels.iter().enumerate().map(level).collect();
+                operand.levels().iter().enumerate().map(level).collect();
         }
         space
     }

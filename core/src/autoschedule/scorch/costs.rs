@@ -55,7 +55,7 @@ struct SparseFactor {
 impl SparseFactor {
     fn of(problem: &Problem, operand: usize) -> SparseFactor {
         let x = &problem.sparse[operand];
-        let indices = x.levels.clone();
+        let indices = x.levels().to_vec();
         let all: IndexSet = indices.iter().copied().collect();
         let extents = indices.iter().map(|&index| problem.extents.of(index).max(1) as f64);
         let nonzeros = x.pattern.count(all, &problem.extents).max(1) as f64;

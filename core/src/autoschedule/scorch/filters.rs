@@ -34,7 +34,7 @@ impl Visited {
             problem.expr.inputs.iter().enumerate().filter(|(_, x)| x.set().contains(index));
         let set = |(input, _)| {
             let sparse = problem.sparse.iter().find(|x| x.input == input);
-            match sparse.is_some_and(|x| x.levels.first() != Some(&index)) {
+            match sparse.is_some_and(|x| x.levels().first() != Some(&index)) {
                 true => Visited::Sparse(input as u32),
                 false => Visited::Dense,
             }

@@ -180,7 +180,7 @@ fn mode_orders(judge: &Judge) -> ModeOrders {
     let problem = judge.problem;
     let mut graph = ModeOrders::default();
     for (at, x) in problem.sparse.iter().enumerate() {
-        graph.add(&x.levels, judge.transposition(at));
+        graph.add(x.levels(), judge.transposition(at));
     }
     if problem.output == OutputForm::Assembled {
         graph.add(&problem.expr.output.indices, judge.sorting_of_result());
@@ -192,7 +192,7 @@ fn mode_orders(judge: &Judge) -> ModeOrders {
 /// Returns `ranked` in an order that keeps that of the levels of `storage`.
 fn suited(storage: &Storage, ranked: &[Index]) -> Vec<Index> {
     let mut graph = ModeOrders::default();
-    storage.operands.iter().for_each(|(_, order)| graph.add(&order.levels, 1.0));
+    storage.operands.iter().for_each(|(_, order)| graph.add(order.levels(), 1.0));
     graph.break_cycles();
     graph.sorted(ranked)
 }
@@ -200,7 +200,7 @@ fn suited(storage: &Storage, ranked: &[Index]) -> Vec<Index> {
 /// All indices: those of the sparse operands by level, then those of the output, then the others.
 fn named(problem: &Problem) -> Vec<Index> {
     let mut order: Vec<Index> = Vec::new();
-    let levels = problem.sparse.iter().flat_map(|x| &x.levels).copied();
+    let levels = problem.sparse.iter().flat_map(|x| x.levels()).copied();
     let levels: Vec<Index> = levels.chain(problem.expr.output.indices.iter().copied()).collect();
     for index in levels.into_iter().chain(problem.expr.all().iter()) {
         if !order.contains(&index) && problem.expr.all().contains(index) {
@@ -220,7 +220,7 @@ fn paths(judge: &Judge) -> Vec<Path> {
         greedy(&problem.expr, &|result, loops| (!fits(result), count(result), count(loops)));
     let fewest =
         greedy(&problem.expr, &|result, loops| (!fits(result), count(loops), count(result)));
-    let along = problem.leader().map(|x| chains(&problem.expr, x.input, &x.levels));
+    let along = problem.leader().map(|x| chains(&problem.expr, x.input, x.levels()));
     let one = unfactorised(&problem.expr);
     let mut paths: Vec<Path> = Vec::new();
     for path in along.into_iter().flatten().chain([smallest, fewest, one]) {

@@ -45,7 +45,7 @@ impl<'a> Stores<'a> {
         for (at, storage) in storages.iter().enumerate() {
             let own = |input: usize| storage.operands.iter().find(|(one, _)| *one == input);
             let stored = problem.sparse.iter().filter_map(|x| own(x.input));
-            let levels = stored.flat_map(|(_, order)| &order.levels).copied().collect();
+            let levels = stored.flat_map(|(_, order)| order.levels()).copied().collect();
             by_levels.entry(levels).or_default().push(at);
         }
         Stores::Any { storages, by_levels }
@@ -57,7 +57,7 @@ impl<'a> Stores<'a> {
     /// only if nothing else is allowed.
     pub(super) fn lead(&self, problem: &Problem, order: &[Index]) -> Option<Lead> {
         let Stores::Any { storages, by_levels } = self else {
-            let levels = problem.leader().map(|x| x.levels.clone()).unwrap_or_default();
+            let levels = problem.leader().map(|x| x.levels().to_vec()).unwrap_or_default();
             let form = problem.output;
             return Some(Lead { storage: None, operand: 0, levels, form, transposed: 0 });
         };
@@ -65,17 +65,17 @@ impl<'a> Stores<'a> {
             order.iter().copied().filter(|index| levels.contains(index)).collect()
         };
         let levels: Vec<Vec<Index>> =
-            problem.sparse.iter().map(|x| restricted(&x.levels)).collect();
+            problem.sparse.iter().map(|x| restricted(x.levels())).collect();
         let place = |input: usize| problem.sparse.iter().position(|x| x.input == input);
         let rank = |&&at: &&usize| {
             let (input, leader) = &storages[at].operands[0];
-            let root = leader.levels.first();
+            let root = leader.levels().first();
             let looped = order.iter().position(|index| Some(index) == root);
             let nonzeros = place(*input).map(|at| {
-                let all: IndexSet = leader.levels.iter().copied().collect();
+                let all: IndexSet = leader.levels().iter().copied().collect();
                 problem.sparse[at].pattern.count(all, &problem.extents)
             });
-            (leader.fused, looped, nonzeros, at)
+            (leader.fused(), looped, nonzeros, at)
         };
         let storage = *by_levels.get(&levels.concat())?.iter().min_by_key(rank)?;
         let input = storages[storage].operands[0].0;
@@ -86,7 +86,7 @@ impl<'a> Stores<'a> {
             (false, OutputForm::Assembled) => OutputForm::Assembled,
             (false, _) => OutputForm::Dense,
         };
-        let moved = |at: &usize| levels[*at] != problem.sparse[*at].levels;
+        let moved = |at: &usize| levels[*at] != problem.sparse[*at].levels();
         let transposed = (0..levels.len()).filter(moved).fold(0, |set, at| set | 1 << at);
         let levels = levels.into_iter().nth(operand)?;
         Some(Lead { storage: Some(storage), operand, levels, form, transposed })

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::autoschedule::{OrdersFound, SearchLimits, StopReason, scheduler, storages};
 use crate::cost::Family;
 use crate::einsum::{Expr, Extents, Index, IndexSet};
-use crate::schedule::{OutputForm, Pattern, Problem, SparseOperand, Workspace};
+use crate::schedule::{Format, OutputForm, Pattern, Problem, SparseOperand, Workspace};
 
 /// Poses `expr`, whose inputs `sparse` have so many non-zeros, with their levels in the order of their names.
 pub(super) fn pose(expr: &str, sparse: &[(usize, u64)], extent: impl Fn(char) -> u64) -> Problem {
@@ -15,7 +15,7 @@ pub(super) fn pose(expr: &str, sparse: &[(usize, u64)], extent: impl Fn(char) ->
         let levels = expr.inputs[input].indices.clone();
         let all: IndexSet = levels.iter().copied().collect();
         let pattern = Pattern::from_iter([(all, nonzeros)]);
-        SparseOperand { input, levels, fused: 1, pattern }
+        SparseOperand { input, format: Format::csf(levels), pattern }
     };
     let sparse = sparse.iter().map(operand).collect();
     Problem::joining(expr, extents, sparse)
@@ -54,7 +54,7 @@ fn first(problem: &Problem) -> (String, Vec<String>) {
     let mut operands = best.storage.operands.clone();
     operands.sort_by_key(|(input, _)| *input);
     let letters = |levels: &[Index]| levels.iter().map(|i| i.letter()).collect::<String>();
-    let levels = operands.iter().map(|(_, order)| letters(&order.levels)).collect();
+    let levels = operands.iter().map(|(_, order)| letters(order.levels())).collect();
     (best.candidate.schedule.nest.to_string(), levels)
 }
 

@@ -28,7 +28,7 @@ pub fn accesses(problem: &Problem, path: &Path, nest: &Forest) -> Option<Accesse
         };
         let input = |source: &Source| match *source {
             Source::Input(input) => match problem.sparse_place(input) {
-                Some(place) => problem.sparse[place].levels.clone(),
+                Some(place) => problem.sparse[place].levels().to_vec(),
                 None => problem.expr.inputs[input].indices.clone(),
             },
             Source::Term(earlier) => result(earlier),

@@ -168,7 +168,7 @@ impl<'a> Space<'a> {
     pub(super) fn inside(&self, sources: usize, around: Around, index: Index) -> Option<Around> {
         let list = &self.lists[sources];
         let walks = |&place: &usize| {
-            let level = self.problem.sparse[place].levels.contains(&index);
+            let level = self.problem.sparse[place].levels().contains(&index);
             !level || self.symbols.next_level(place, around.walked) == Some(index)
         };
         list.ordered.iter().all(walks).then(|| {

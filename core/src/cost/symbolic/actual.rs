@@ -55,7 +55,7 @@ impl Symbols {
             return Ok(problem.extents.of(index(self, name)?) as f64);
         }
         let x = &problem.sparse[operand(self, size.operand())?];
-        let levels = x.levels.iter().copied().collect();
+        let levels = x.levels().iter().copied().collect();
         let nonzeros = x.pattern.count(levels, &problem.extents) as f64;
         let cells = levels.iter().map(|index| problem.extents.of(index) as f64).product::<f64>();
         Ok(if matches!(size, Size::Sparsity(_)) { nonzeros / cells } else { nonzeros })

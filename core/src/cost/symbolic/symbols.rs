@@ -47,9 +47,9 @@ impl Symbols {
         let mut first = 0;
         let mut operands = Vec::new();
         for (at, x) in problem.sparse.iter().enumerate() {
-            let (name, levels) = (names[x.input].clone(), x.levels.clone());
+            let (name, levels) = (names[x.input].clone(), x.levels().to_vec());
             let mut earlier = problem.sparse[..at].iter().zip(&operands);
-            let twin = earlier.find(|(y, _)| problem.is_again(x, y) && x.levels == y.levels);
+            let twin = earlier.find(|(y, _)| problem.is_again(x, y) && x.levels() == y.levels());
             let twin = twin.map(|(_, y): (_, &Operand)| y.first);
             let (own, again) = (twin.unwrap_or(first), twin.is_some());
             let same = |input: &usize| problem.expr.inputs[*input] == problem.expr.inputs[x.input];
@@ -59,11 +59,11 @@ impl Symbols {
             let stands_for = inputs.get(before).copied().unwrap_or(x.input);
             let input = x.input;
             operands.push(Operand { input, name, levels, first: own, again, stands_for });
-            first += if again { 0 } else { x.levels.len() as u32 };
+            first += if again { 0 } else { x.levels().len() as u32 };
         }
         let all = problem.expr.all();
         let indices =
-            problem.sparse.iter().flat_map(|x| &x.levels).copied().collect::<IndexSet>() | all;
+            problem.sparse.iter().flat_map(|x| x.levels()).copied().collect::<IndexSet>() | all;
         (first as usize <= MOST_LEVELS).then_some(Symbols { indices, operands })
     }
 
@@ -156,7 +156,7 @@ impl Symbols {
             let mut above = 1.0;
             for (level, &index) in operand.levels.iter().enumerate() {
                 // Of a level inside a fused one too: the polynomials say how often each part of a nest runs.
-                let prefix = x.levels[..=level].iter().copied().collect();
+                let prefix = x.levels()[..=level].iter().copied().collect();
                 let nodes = x.pattern.count(prefix, &problem.extents);
                 shares.push(nodes as f64 / (above * extent(problem, index).max(1.0)));
                 above = (nodes as f64).max(1.0);

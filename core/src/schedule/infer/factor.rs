@@ -38,7 +38,7 @@ impl Factor {
 
     /// A sparse operand with the counts that its pattern has recorded.
     pub(super) fn sparse(x: &SparseOperand, extents: &Extents) -> Factor {
-        let scope: IndexSet = x.levels.iter().copied().collect();
+        let scope: IndexSet = x.levels().iter().copied().collect();
         let counts = x.pattern.counts().filter(|(set, _)| set.is_subset(scope));
         let known: SmallMap<IndexSet, f64> =
             counts.map(|(set, count)| (set, count as f64)).collect();

@@ -49,7 +49,7 @@ pub struct InferredLevel {
 pub fn infer(problem: &Problem) -> Inferred {
     let output = problem.expr.output.set();
     let mut result = eliminate_all(factors(problem), output, &problem.extents);
-    let walked = problem.sparse.iter().flat_map(|x| &x.levels).copied().collect();
+    let walked = problem.sparse.iter().flat_map(|x| x.levels()).copied().collect();
     if let Some(join) = problem.join {
         let dense = cells(output - walked, &problem.extents);
         let counted = join.elements as f64 * dense;

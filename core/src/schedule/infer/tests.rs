@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use decompose_formats::{Coo, PatternCounts};
 
 use crate::einsum::{Expr, Extents, IndexSet};
-use crate::schedule::{LevelKind, Pattern, Problem, SparseOperand, infer};
+use crate::schedule::{Format, LevelKind, Pattern, Problem, SparseOperand, infer};
 
 /// Numbers that look random, the same in every run.
 struct Draw(u64);
@@ -70,7 +70,7 @@ fn pose(expr: &str, n: u64, matrices: &[&Entries], known: Known) -> Problem {
             Known::Counts => Pattern::of(&PatternCounts::of(&list(n, entries)), &levels),
             Known::NonZeros => Pattern::from_iter([(all, entries.len() as u64)]),
         };
-        SparseOperand { input, levels, fused: 1, pattern }
+        SparseOperand { input, format: Format::csf(levels), pattern }
     };
     let sparse = matrices.iter().enumerate().map(operand).collect();
     Problem::joining(expr, extents, sparse)

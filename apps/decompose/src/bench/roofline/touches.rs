@@ -58,9 +58,9 @@ pub(crate) fn touches(problem: &Problem, schedule: &Schedule) -> Vec<Touch> {
 /// The touch of an array, stored over these indices, by a term inside loops over `order`.
 fn touch(problem: &Problem, order: &[Index], name: &str, stored: &[Index]) -> Option<Touch> {
     let x = problem.leader()?;
-    let mut rows = stored.iter().filter(|index| x.levels.contains(index));
+    let mut rows = stored.iter().filter(|index| x.levels().contains(index));
     let (Some(row), None) = (rows.next(), rows.next()) else { return None };
-    let level = x.levels.iter().position(|index| index == row)?;
+    let level = x.levels().iter().position(|index| index == row)?;
     if x.walked(order.iter().copied()) <= level {
         return None;
     }

@@ -140,7 +140,7 @@ fn counted<V: Value>(problem: &Problem, tree: &Csf<V>) -> Problem {
     let mut exact = problem.clone();
     if let Some(x) = exact.sparse.first_mut() {
         let mut prefix = IndexSet::EMPTY;
-        for (&index, level) in x.levels.iter().zip(tree.levels()) {
+        for (&index, level) in x.format.levels().iter().zip(tree.levels()) {
             prefix = prefix.with(index);
             x.pattern.record(prefix, level.coords.len() as u64);
         }
