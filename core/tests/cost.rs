@@ -244,9 +244,9 @@ fn nothing_is_sought_in_a_dense_root() {
         SparseOperand { input, format: Format::csf(expr.inputs[input].indices.clone()), pattern }
     };
     // The rows of W that have elements; the larger part of a branch is foreseen.
-    for (rows, foreseen) in [(1_000, 1.0), (900, 0.9), (250, 0.25)] {
+    for (rows, foreseen) in [(1_000_u32, 1.0), (900, 0.9), (250, 0.25)] {
         let x = operand(0, &[("i", 1_000), ("j", 1_000), ("ij", 100_000)]);
-        let w = operand(1, &[("j", rows), ("jk", 5_000)]);
+        let w = operand(1, &[("j", u64::from(rows)), ("jk", 5_000)]);
         let problem = Problem::joining(expr.clone(), extents.clone(), vec![x, w]);
         for machine in EVERY_FAMILY.map(Family::machine) {
             let dense = schedule(&problem, "path X*W\nnest i{ j{ k{ T1 } } }", &machine);
@@ -255,17 +255,57 @@ fn nothing_is_sought_in_a_dense_root() {
             sought.layouts[1].format.set_kind(0, LevelKind::Compressed);
             let seconds = |one: &Schedule| estimate(&problem, one, &machine).seconds;
             let (more, visits) = (seconds(&sought) - seconds(&dense), 100_000.0);
-            let want = foreseen * visits * machine.loop_end;
+            // A row of X looks up 100 coordinates: steps double and halve over the rows between two of them.
+            let steps = 2.0 * (f64::from(rows) / 100.0).log2();
+            let want = (foreseen + steps) * visits * machine.loop_end;
             assert!((more - want).abs() < 0.01 * want, "{rows} rows: {more} s, not {want} s");
         }
     }
-    // Of fewer rows the places would be mostly empty.
+    // Of fewer rows the places would be mostly empty; bits take less.
     let few = operand(1, &[("j", 249), ("jk", 5_000)]);
     let x = operand(0, &[("i", 1_000), ("j", 1_000), ("ij", 100_000)]);
     let problem = Problem::joining(expr.clone(), extents.clone(), vec![x, few]);
     let machine = Family::Xeon.machine();
     let one = schedule(&problem, "path X*W\nnest i{ j{ k{ T1 } } }", &machine);
-    assert_eq!(one.layouts[1].format.kinds()[0], LevelKind::Compressed);
+    assert_eq!(one.layouts[1].format.kinds()[0], LevelKind::Bitmap);
+}
+
+/// Each fibre of X has one coordinate, which is looked up in a row of W.
+#[test]
+fn levels_have_bitmaps_or_tables_where_searches_are_long() {
+    let expr: Expr = "Z(i) = X(i,j,k) * W(j,k)".parse().expect("a product");
+    let kind = |k: u64, row: u64, fibres: u64, storing: Option<Storing>| {
+        let extent = |letter| match letter {
+            'i' => 1_000_000,
+            'j' => 1_000,
+            _ => k,
+        };
+        let extents: Extents = expr.all().iter().map(|i| (i, extent(i.letter()))).collect();
+        let operand = |input: usize, counts: &[(&str, u64)]| {
+            let set = |letters: &str| indices(letters).into_iter().collect::<IndexSet>();
+            let pattern = Pattern::from_iter(counts.iter().map(|&(letters, n)| (set(letters), n)));
+            SparseOperand {
+                input,
+                format: Format::csf(expr.inputs[input].indices.clone()),
+                pattern,
+            }
+        };
+        let x = operand(0, &[("i", fibres.min(1_000_000)), ("ij", fibres), ("ijk", fibres)]);
+        let w = operand(1, &[("j", 1_000), ("jk", 1_000 * row)]);
+        let problem = Problem::joining(expr.clone(), extents, vec![x, w]);
+        let problem = Problem { storing, ..problem };
+        let one = schedule(&problem, "path X*W\nnest i{ j{ k{ T1 } } }", &Family::Xeon.machine());
+        one.layouts[1].format.kinds()[1]
+    };
+    assert_eq!(kind(20_000, 2_000, 2_000_000, None), LevelKind::Bitmap);
+    // A row of bits would be mostly zeros.
+    assert_eq!(kind(2_000_000_000, 2_000, 2_000_000, None), LevelKind::Hashed);
+    // One run pays for what many lookups need, and not for few.
+    let once = || Some(Storing::default());
+    assert_eq!(kind(20_000, 2_000, 2_000_000, once()), LevelKind::Bitmap);
+    assert_eq!(kind(20_000, 2_000, 2_000, once()), LevelKind::Compressed);
+    // A row of one element is not searched.
+    assert_eq!(kind(20_000, 1, 2_000_000, None), LevelKind::Compressed);
 }
 
 #[test]

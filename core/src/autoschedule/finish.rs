@@ -1,7 +1,7 @@
 //! From a nest to a whole schedule: the decisions that follow from the nest.
 
 use crate::autoschedule::prefetch::prefetches;
-use crate::cost::{Machine, estimate, suited_vectors};
+use crate::cost::{Machine, estimate, suited_kinds, suited_vectors};
 use crate::einsum::{Index, IndexSet};
 use crate::nest::{Forest, buffers};
 use crate::path::Path;
@@ -37,6 +37,7 @@ pub fn finish(problem: &Problem, path: Path, nest: Forest, machine: &Machine) ->
     let mut schedule =
         Schedule { splits, path, nest, layouts, buffers, workspace, parallel, vectors, prefetches };
     choose_buffers(problem, &mut schedule, machine);
+    choose_kinds(problem, &mut schedule, machine);
     schedule.vectors = suited_vectors(problem, &schedule, machine);
     schedule
 }
@@ -110,6 +111,17 @@ const WORTH: f64 = 0.7;
 
 /// The share of the cells of a sparse buffer that are met at most: of more, a loop over all takes no longer.
 const FEW_CELLS: f64 = 0.5;
+
+/// Gives levels in which coordinates are located a bitmap or a table where that is predicted to pay.
+fn choose_kinds(problem: &Problem, schedule: &mut Schedule, machine: &Machine) {
+    if problem.sparse.len() == 1 {
+        return;
+    }
+    let Ok(nest) = resolve(problem, schedule) else { return };
+    for (at, kind) in suited_kinds(problem, (&schedule.layouts, &nest), machine) {
+        schedule.layouts[at.tree].format.set_kind(at.level, kind);
+    }
+}
 
 fn parallel(problem: &Problem, orders: &[Vec<Index>]) -> Option<Parallel> {
     let first = *problem.leader()?.levels().first()?;

@@ -13,6 +13,7 @@ use decompose_formats::narrow_ints::Width;
 use crate::cost::Machine;
 use crate::cost::buffers::WORD_BITS;
 use crate::cost::caches::{L1_BYTES, LINE_BYTES, Shares};
+use crate::cost::locate::{cells, lookups};
 use crate::cost::predicted::Cost;
 use crate::einsum::Index;
 use crate::nest::set_of;
@@ -76,11 +77,6 @@ pub(super) fn level_seconds(problem: &Problem, machine: &Machine, level: usize) 
 /// The nodes of the uppermost `depth` levels, at least one.
 fn nodes(problem: &Problem, x: &SparseOperand, depth: usize) -> f64 {
     x.nodes(x.levels()[..depth].iter().copied().collect(), &problem.extents).max(1) as f64
-}
-
-/// The cells that are marked of the buffer of a term in an iteration of its fused loops.
-fn cells(nest: &LoopNest, term: usize) -> f64 {
-    nest.buffers[term].marks.map_or(0.0, |marks| marks.cells)
 }
 
 struct LevelCosts<'a> {
@@ -182,8 +178,6 @@ impl LevelCosts<'_> {
     }
 
     /// Adds the location of the coordinates of `index` that a loop visits in other levels, and in the marks of buffers.
-    ///
-    /// In a dense level there is nothing to seek; a branch tells the coordinates that occur from those that do not.
     fn locate(
         &self,
         cost: &mut Cost,
@@ -191,37 +185,15 @@ impl LevelCosts<'_> {
         index: Index,
         counts: Counts,
     ) {
-        let met = counts.visits;
-        let extent = self.problem.extents.of(index).max(1) as f64;
-        let share = |TreeLevel { tree, level }: TreeLevel| {
-            let children = self.problem.sparse[tree].children(level, &self.problem.extents);
-            (children / extent).clamp(f64::MIN_POSITIVE, 1.0)
-        };
-        // Of the coordinates that are visited, this share occurs in all of them.
-        let left = |at: &Visited| match *at {
-            Visited::Level(at) => share(at),
-            Visited::Buffer(term) => (cells(nest, term) / extent).clamp(f64::MIN_POSITIVE, 1.0),
-        };
-        let occur: f64 = located.iter().map(left).product();
-        for at in located {
-            let Visited::Level(at) = *at else {
-                cost.seconds += met / occur * self.machine.loop_end;
+        let Counts { loops, visits } = counts;
+        for (at, lookups) in lookups(self.problem, nest, (index, located), (loops, visits)) {
+            let Visited::Level(TreeLevel { tree, level }) = at else {
+                cost.seconds += lookups.count * self.machine.loop_end;
                 continue;
             };
-            let TreeLevel { tree, level } = at;
-            let looked_at = met / occur;
-            let children = self.problem.sparse[tree].children(level, &self.problem.extents);
-            let each = match self.kind(tree, level) {
-                LevelKind::Dense | LevelKind::Bitmap => 1.0 - share(at),
-                LevelKind::Hashed => 1.0,
-                LevelKind::Compressed | LevelKind::Singleton => {
-                    let gap = children * counts.loops.max(1.0) / looked_at.max(1.0);
-                    1.0 + gap.log2().max(0.0)
-                }
-            };
-            cost.streamed_bytes += met * self.node_bytes(tree, level);
-            cost.seconds += met * self.line(tree, level);
-            cost.seconds += looked_at * each * self.machine.loop_end;
+            cost.streamed_bytes += visits * self.node_bytes(tree, level);
+            cost.seconds += visits * self.line(tree, level);
+            cost.seconds += lookups.seconds(self.kind(tree, level), self.machine);
         }
     }
 

@@ -25,8 +25,8 @@ pub use branched::Branched;
 pub use directive::Directive;
 pub use format::{Format, LevelKind};
 pub use infer::{Inferred, InferredLevel, infer};
-pub(crate) use legal::MOST_WORKSPACE_CELLS;
 pub use legal::Rule;
+pub(crate) use legal::{MOST_LOCATED, MOST_WORKSPACE_CELLS};
 pub use loop_nest::{
     Accumulator, Intermediate, Loop, LoopNest, Marks, Over, Step, TreeLevel, Visited, resolve,
 };
