@@ -83,7 +83,7 @@ fn table(rounds: usize) -> Result<(), Box<dyn std::error::Error>> {
         let given =
             measure(rounds, || default_scheduler().search(&problem, Machine::here()).map(|_| ()))?;
         writeln!(out, "decompose,described,{RANK},1,f64,search {name},{given}")?;
-        let levels = &problem.sparse[0].levels();
+        let levels = problem.leader().map_or(&[][..], |x| x.levels());
         if levels.len() > ORDERS_UP_TO {
             continue;
         }

@@ -149,7 +149,8 @@ fn a_deeper_path_that_walks_the_tree_beats_a_shallow_one_that_does_not() {
 #[test]
 fn a_problem_that_cannot_be_lowered_has_no_schedule() {
     let mut problem = pose(kernels::mttkrp(3, 0), |_| 10, 1000);
-    problem.sparse.push(problem.sparse[0].clone());
+    let again = problem.leader().expect("a sparse operand").clone();
+    problem.sparse.push(again);
     let error = default_scheduler().search(&problem, Machine::here()).expect_err("no schedule");
     assert!(error.to_string().contains("no nest is legal"), "{error}");
 }

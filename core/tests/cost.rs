@@ -211,7 +211,7 @@ fn rows_of_a_mode_that_changes_with_every_block_cost_more() {
         let blocking = Blocking::new(bits.to_vec()).expect("bits");
         let every = ["i", "j", "k", "ij", "ik", "jk", "ijk"].map(|s| (s, 4_000_000));
         let mut problem = problem("mttkrp:3:1", [1 << 20; 3], &every, 32);
-        let x = &mut problem.sparse[0];
+        let x = problem.leader_mut().expect("a sparse operand");
         let inside = |letters: &str| match letters {
             "" => 64,
             _ if letters.len() == 1 => 640_000,

@@ -28,7 +28,7 @@ fn on_all_trees(problem: &Problem) -> Vec<Problem> {
 fn sizes(problem: &Problem, sizes: Sizes) -> Stages {
     let has_both = || {
         let j = Index::new('j').expect("a letter");
-        problem.expr.all().contains(j) && problem.sparse[0].levels().len() == 2
+        problem.expr.all().contains(j) && problem.leader().is_some_and(|x| x.levels().len() == 2)
     };
     let (ranges, assumptions) = match sizes {
         Sizes::Restricted if has_both() => {

@@ -68,10 +68,11 @@ fn every_kernel_of_every_order_is_searched_within_the_limits() {
 /// Multiplications and additions of a chain along the tree: at each node of a level but the root's, a row is scaled and
 /// added.
 fn chain_flops(problem: &Problem, rank: u64) -> f64 {
-    let levels = &problem.sparse[0].levels();
+    let x = problem.leader().expect("a sparse operand");
+    let levels = x.levels();
     let nodes = |depth: usize| {
         let prefix: IndexSet = levels[..depth].iter().copied().collect();
-        problem.sparse[0].nodes(prefix, &problem.extents)
+        x.nodes(prefix, &problem.extents)
     };
     let all: u64 = (2..=levels.len()).map(nodes).sum();
     (2 * rank * all) as f64

@@ -207,7 +207,7 @@ fn rows_are_owned_only_where_the_root_is_an_index_of_the_output() {
 fn in_blocks(blocking: &str, levels: &str, fused: usize) -> Problem {
     let mut problem = problem();
     problem.expr = kernels::mttkrp(3, 1);
-    let x = &mut problem.sparse[0];
+    let x = problem.leader_mut().expect("a sparse operand");
     x.format = Format::with_fused(indices(levels), fused);
     let blocking: Blocking = blocking.parse().expect("a blocking");
     x.pattern.record_blocks(blocking.clone(), [(IndexSet::EMPTY, 2)]);
@@ -248,7 +248,7 @@ fn rows_are_owned_where_the_blocks_are_ranges_of_them() {
 #[test]
 fn fused_levels_repeat_coordinates_for_nobody_else() {
     let mut problem = problem();
-    problem.sparse[0].format = Format::with_fused(indices("ijk"), 2);
+    problem.leader_mut().expect("a sparse operand").format = Format::with_fused(indices("ijk"), 2);
     (problem.max_buffer_dims, problem.max_buffer_bytes) = (3, u64::MAX);
     let legal = LEGAL.replace("layout i j k", "layout i j k:singleton");
     assert_eq!(broken_rule(&legal, &problem), None);
@@ -265,7 +265,7 @@ fn fused_levels_repeat_coordinates_for_nobody_else() {
         )
         .replace("buffer dense", "buffer dense\n    buffer dense");
     assert_eq!(broken_rule(&without, &problem), Some(Rule::LevelOrder));
-    problem.sparse[0].format = Format::csf(indices("ijk"));
+    problem.leader_mut().expect("a sparse operand").format = Format::csf(indices("ijk"));
     let plain = without.replace(":singleton", "");
     assert_eq!(broken_rule(&plain, &problem), None);
 }

@@ -44,7 +44,7 @@ fn orders_are_permutations_and_differ() {
         ("mttkrp:6:1", &[50, 60, 70, 80, 90, 9], 12),
     ] {
         let problem = pose(name, extents, 1000);
-        let x = &problem.sparse[0];
+        let x = problem.leader().expect("a sparse operand");
         let orders = level_orders(x.levels(), &problem.extents, &x.pattern);
         let distinct: HashSet<&Vec<Index>> = orders.iter().collect();
         assert_eq!(distinct.len(), orders.len(), "{name}");

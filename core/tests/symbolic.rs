@@ -300,7 +300,7 @@ fn costs_on_several_trees_are_compared() {
         .iter()
         .map(|order| {
             let mut problem = problem();
-            problem.sparse[0].format = Format::csf(indices(order));
+            problem.leader_mut().expect("a sparse operand").format = Format::csf(indices(order));
             Symbols::of(&problem).expect("few levels")
         })
         .collect();

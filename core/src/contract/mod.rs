@@ -360,7 +360,10 @@ impl<V: Value> Contraction<V> {
         let block = self.block();
         let size: u64 = block.iter().map(|&(_, extent)| extent).product();
         let nnz = tree.values().len() as u64;
-        let access = &self.expr.inputs[self.sparse[0]].indices;
+        let [leader, ..] = self.sparse[..] else {
+            return Err(CoreError::Internal("a kernel without a sparse operand".into()));
+        };
+        let access = &self.expr.inputs[leader].indices;
         let mut extents = Vec::new();
         let mut columns = Vec::new();
         for index in &self.expr.output.indices {

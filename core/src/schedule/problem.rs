@@ -198,10 +198,10 @@ impl Problem {
     /// Poses `expr` with several sparse operands; an output has the pattern of the first as [`has_pattern_of`]
     /// says.
     pub fn joining(expr: Expr, extents: Extents, sparse: Vec<SparseOperand>) -> Problem {
-        let first = sparse.first().map(|x| expr.inputs[x.input].set());
-        let tensor = first.unwrap_or_default();
         let inputs: Vec<usize> = sparse.iter().map(|x| x.input).collect();
-        let pattern = inputs.first().is_some_and(|&first| has_pattern_of(&expr, first, &inputs));
+        let leader = inputs.first().copied();
+        let tensor = leader.map(|input| expr.inputs[input].set()).unwrap_or_default();
+        let pattern = leader.is_some_and(|input| has_pattern_of(&expr, input, &inputs));
         // The last of the intermediates that the levels of the tree make one of the other, as those of a TTMc, has all
         // indices of a row of the result but one.
         let row = (expr.output.set() - tensor).len();
@@ -230,7 +230,18 @@ impl Problem {
 
     /// Returns the sparse operand that leads: its non-zeros are cut into tasks, and its levels give the order of rows.
     pub fn leader(&self) -> Option<&SparseOperand> {
-        self.sparse.first()
+        match self.sparse.as_slice() {
+            [leader, ..] => Some(leader),
+            [] => None,
+        }
+    }
+
+    /// Returns the leader, to be changed.
+    pub fn leader_mut(&mut self) -> Option<&mut SparseOperand> {
+        match self.sparse.as_mut_slice() {
+            [leader, ..] => Some(leader),
+            [] => None,
+        }
     }
 
     /// Tells whether the output is stored at the positions of the leader.

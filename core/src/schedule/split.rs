@@ -204,7 +204,7 @@ impl Problem {
         };
         if split.cuts_positions() {
             self.extents.set(split.outer, 1);
-            if let Some(x) = self.sparse.first_mut() {
+            if let [x, ..] = self.sparse.as_mut_slice() {
                 x.pattern = x.pattern.split_positions(split, x.levels(), &self.extents);
                 x.format = parts(x);
             }

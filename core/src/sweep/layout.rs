@@ -81,7 +81,7 @@ impl TreeLayout {
     /// [`CoreError::Internal`] if the problem has no sparse operand, or its pattern says nothing of the blocks.
     pub(crate) fn problem(&self, problem: &Problem) -> Result<Problem, CoreError> {
         let mut problem = problem.clone();
-        let x = problem.sparse.first_mut();
+        let x = problem.leader_mut();
         let x = x.ok_or_else(|| CoreError::Internal("a kernel without a sparse operand".into()))?;
         x.format = Format::with_fused(self.levels(), self.fused);
         if let Some(blocks) = &self.blocks {

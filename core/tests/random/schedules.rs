@@ -40,7 +40,7 @@ pub(super) fn splits(expr: &Expr, extents: &[u64; Index::COUNT], draw: &mut Draw
 
 /// Cuts the positions of a level of the first tree, in half of the cases none.
 pub(super) fn position_cuts(problem: &Problem, draw: &mut Draw) -> Vec<Split> {
-    let x = &problem.sparse[0];
+    let x = problem.leader().expect("a sparse operand");
     if x.levels().len() < 2 || x.fused() > 1 || draw.below(2) == 0 {
         return Vec::new();
     }
@@ -124,13 +124,14 @@ pub(super) fn joined_lines(problem: &Problem, global: Option<&[Index]>, draw: &m
 
 /// Draws a path, a nest and the way tasks share the output, as the text of a schedule.
 pub(super) fn schedule_lines(problem: &Problem, draw: &mut Draw) -> String {
-    let (expr, levels) = (&problem.expr, problem.sparse[0].levels());
+    let (expr, x) = (&problem.expr, problem.leader().expect("a sparse operand"));
+    let levels = x.levels();
     let words = path_words(expr, draw);
     let path = Schedule::parse(&format!("path {words}"), expr).expect("a path").path;
     let orders = loop_orders(&path, expr, levels, draw);
     let orders: Vec<&[Index]> = orders.iter().map(Vec::as_slice).collect();
     let nest = nest_text(&orders, 0, draw);
-    let layout = &problem.sparse[0].format;
+    let layout = &x.format;
     let mut lines = format!("path {words}\nnest {nest}\nlayout {layout}");
     lines += &"\nbuffer dense".repeat(path.terms.len() - 1);
     let kept = levels.iter().filter(|level| expr.output.set().contains(**level)).count();

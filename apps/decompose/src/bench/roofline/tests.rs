@@ -45,8 +45,8 @@ const LARGE: Caches = Caches { threads: 2, l1_bytes: 0, l2_bytes: 1 << 30, l3_by
 fn works(caches: &Caches) -> Vec<(Step, Csf<f64>, Work)> {
     let coo = tensor();
     let case = PatternCounts::of(&coo);
-    let pattern =
-        Request::new(mttkrp(3, 0), 0, &case, &shapes(&coo)).unwrap().sparse[0].pattern.clone();
+    let request = Request::new(mttkrp(3, 0), 0, &case, &shapes(&coo)).unwrap();
+    let pattern = request.sparse.into_iter().next().unwrap().pattern;
     let plan = plan(coo.extents(), &pattern, &options(), Machine::here()).unwrap();
     let steps = plan.steps().map(|(_, step)| step.clone());
     let steps = steps.map(|step| {

@@ -138,7 +138,7 @@ impl Work {
 /// Returns `problem` with the counts of the tree in place of estimates.
 fn counted<V: Value>(problem: &Problem, tree: &Csf<V>) -> Problem {
     let mut exact = problem.clone();
-    if let Some(x) = exact.sparse.first_mut() {
+    if let Some(x) = exact.leader_mut() {
         let mut prefix = IndexSet::EMPTY;
         for (&index, level) in x.format.levels().iter().zip(tree.levels()) {
             prefix = prefix.with(index);
