@@ -302,7 +302,7 @@ fn in_steps<V: Value, E: Evaluator<V>>(
         return large_steps::permuted(product.tensors.remove(0), &modes, evaluator);
     }
     loop {
-        let bytes = planning_bytes(&product.expr, &product.tensors);
+        let bytes = planning_bytes(&product.expr, &product.tensors, wanted);
         let (known, step) =
             evaluator.large_step(LargeStep::Count, bytes, || -> Result<_, CoreError> {
                 let known = known(&product, wanted, stored)?;
@@ -361,7 +361,9 @@ fn known<V: Value>(
     let (trees, operands) = (operands.iter().map(layouts).collect(), operands.clone());
     let mut known =
         Known { expr, extents, patterns, operands, trees, joins, value_bytes, form, most_bytes };
-    known.joins = joins_of(&known, tensors);
+    if asks_for_joins(&known.expr, wanted) {
+        known.joins = joins_of(&known, tensors);
+    }
     let several = known.patterns.iter().flatten().count() > 1;
     known.form = match wanted.form {
         Some(ResultForm::Dense) => ResultForm::Dense,
@@ -382,8 +384,17 @@ fn joins_of<V: Value>(known: &Known, tensors: &[Tensor<V>]) -> BTreeMap<Vec<usiz
     joins(&known.expr, tensors).map(count).collect()
 }
 
+/// Tells whether the elements of joins decide anything: the form of the result, or its steps.
+fn asks_for_joins(expr: &Expr, wanted: Wanted) -> bool {
+    let is_dense = wanted.form == Some(ResultForm::Dense) || expr.output.indices.is_empty();
+    !is_dense || expr.inputs.len() > 2 && wanted.steps == Steps::Fastest
+}
+
 /// Returns about how many bytes the counting of the joins holds at its peak.
-fn planning_bytes<V: Value>(expr: &Expr, tensors: &[Tensor<V>]) -> u64 {
+fn planning_bytes<V: Value>(expr: &Expr, tensors: &[Tensor<V>], wanted: Wanted) -> u64 {
+    if !asks_for_joins(expr, wanted) {
+        return 0;
+    }
     joins(expr, tensors).map(|lists| join_bytes(&operands(&lists))).max().unwrap_or(0)
 }
 

@@ -1,6 +1,7 @@
 //! How many products and elements a join of lists has.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 
 use decompose_formats::mix::mix;
 use decompose_formats::{Coo, Value};
@@ -8,7 +9,29 @@ use decompose_formats::{Coo, Value};
 use crate::einsum::{Access, Index, IndexSet};
 use crate::schedule::JoinCounts;
 
-/// Products of which the different elements are counted.
+/// A table by the number of a cell.
+type Table<T> = HashMap<u128, T, BuildHasherDefault<CellHasher>>;
+
+/// Hashes the numbers of cells: they are no text that somebody might choose to make collide.
+#[derive(Default)]
+struct CellHasher(u64);
+
+impl Hasher for CellHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|&byte| self.0 = mix(self.0 ^ u64::from(byte)));
+    }
+
+    fn write_u128(&mut self, cell: u128) {
+        self.0 = mix(folded(cell));
+    }
+}
+
+/// Products of which the different elements are counted, and non-zeros that are joined for them, of which few may have
+/// partners.
 const SAMPLED: u64 = 1 << 18;
 
 /// Cells for each non-zero up to which non-zeros are counted in an array.
@@ -28,6 +51,9 @@ const CELL_BYTES: u64 = 16 * 3 / 2;
 
 /// Bytes of an entry in the sample and in the list of partners, without its coordinates.
 const SAMPLE_BYTES: u64 = 16;
+
+/// Bytes of the list of partners of a sampled entry in a table of which up to half stays free.
+const PARTNER_BYTES: u64 = 2 * (16 + 24);
 
 /// Bytes of a coordinate of a tuple.
 const COORDINATE_BYTES: u64 = 8;
@@ -51,7 +77,7 @@ pub fn join_bytes<V: Value>(operands: &[(&Access, &Coo<V>)]) -> u64 {
     let all = lists.iter().map(|list| list.list.nnz() as u64);
     let products = all.clone().fold(1, u64::saturating_mul).min(SAMPLED);
     let sampled = all.sum::<u64>().min(SAMPLED);
-    let entry = SAMPLE_BYTES + COORDINATE_BYTES * first.access.indices.len() as u64;
+    let entry = SAMPLE_BYTES + COORDINATE_BYTES * first.access.indices.len() as u64 + PARTNER_BYTES;
     let more = if lists.len() > 2 { PRODUCT_BYTES + SAMPLE_BYTES } else { 0 };
     counts.max().unwrap_or(0).max(products * (CELL_BYTES + more) + sampled * entry)
 }
@@ -60,7 +86,8 @@ pub fn join_bytes<V: Value>(operands: &[(&Access, &Coo<V>)]) -> u64 {
 /// coordinates agree in the indices that they share, and about how many different coordinates these have in `output`.
 ///
 /// Products of two operands are exact.  Elements are counted for a sample of the coordinates of one index of the output,
-/// with about 262,144 products, and scaled by the share of products; they are exact where there are fewer.  More operands
+/// with about 262,144 products or non-zeros, and scaled by the share of products; they are exact
+/// where there are fewer.  More operands
 /// are joined with the sample one after the other, and the sample is thinned where its products become too many.
 /// Deterministic; time `O(nnz)`, memory as [`join_bytes`] says.
 pub fn count_join<V: Value>(operands: &[(&Access, &Coo<V>)], output: IndexSet) -> JoinCounts {
@@ -80,7 +107,8 @@ pub fn count_join<V: Value>(operands: &[(&Access, &Coo<V>)], output: IndexSet) -
         return JoinCounts { products: own.list.nnz() as u64, elements: own.list.nnz() as u64 };
     };
     let products = count_products(&own, &next, &shared(&own, &next));
-    let share = (SAMPLED as f64 / products.max(1) as f64).min(1.0);
+    let most = products.max(own.list.nnz() as u64).max(1);
+    let share = (SAMPLED as f64 / most as f64).min(1.0);
     let sample = own.sample(row, share);
     let scale = Scale { exact: products, row };
     let counts = scale.count(sample, next, lists, &kept);
@@ -259,7 +287,7 @@ impl Tuples {
     fn join<V: Value>(&self, other: &List<'_, V>) -> Partners {
         let shared: Vec<Index> = (self.set() & other.access.set()).iter().collect();
         let (key, other_key) = (self.cell(&shared), other.cell(&shared));
-        let mut partners: HashMap<u128, Vec<usize>> = HashMap::new();
+        let mut partners: Table<Vec<usize>> = Table::default();
         for at in 0..self.times.len() {
             partners.entry(key(at)).or_default();
         }
@@ -296,7 +324,7 @@ impl Tuples {
 /// The entries of a list that tuples meet.
 struct Partners {
     shared: Vec<Index>,
-    of_key: HashMap<u128, Vec<usize>>,
+    of_key: Table<Vec<usize>>,
 }
 
 impl Partners {
@@ -415,7 +443,7 @@ fn count_products<V: Value>(first: &List<'_, V>, second: &List<'_, V>, shared: &
         let met = |entry| u64::from(counts[others(entry) as usize]);
         return (0..other_nnz).map(met).fold(0, u64::saturating_add);
     }
-    let mut counts: HashMap<u128, u64> = HashMap::new();
+    let mut counts: Table<u64> = Table::default();
     for entry in 0..nnz {
         *counts.entry(own(entry)).or_default() += 1;
     }
