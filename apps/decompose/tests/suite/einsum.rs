@@ -161,6 +161,22 @@ fn several_sparse_operands_are_joined() {
 }
 
 #[test]
+fn operands_are_stored_in_the_formats_that_are_asked_for() {
+    let matrices: &[&[usize]] = &[&[7, 9], &[9, 8]];
+    for format in ["Z=j:dense,k", "Z=j:hashed,k", "Z=j:bitmap,k", "Z=j,k", "X=j,i:hashed"] {
+        for options in ["--threads 1", "--no-codegen"] {
+            let options = format!("{options} --format {format}");
+            check_sparse("C(i,k) = X(i,j) * Z(j,k)", matrices, ("C.tns", &options));
+        }
+    }
+    let deep: &[&[usize]] = &[&[4, 5, 6], &[5, 6]];
+    let options = "--format X=i,j,k --format Y=j:dense,k:bitmap";
+    let said = check_sparse("S(i) = X(i,j,k) * Y(j,k)", deep, ("S.npy", options));
+    assert!(said.contains("X 1-2-3, Y 1-2"), "{said}");
+    check("y(i) = X(i,j) * v(j)", &[&[7, 9], &[9]], "--format X=i,j");
+}
+
+#[test]
 fn a_schedule_for_several_sparse_operands_comes_back() {
     let dir = tempfile::tempdir().unwrap();
     let x = sparse(dir.path(), "X.tns", &[7, 9]);
