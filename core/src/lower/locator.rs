@@ -13,6 +13,7 @@
 use std::ops::Range;
 
 use decompose_formats::{Ints, Level};
+use rayon::prelude::*;
 
 use crate::schedule::LevelKind;
 
@@ -24,6 +25,9 @@ pub(crate) const PLACES: u64 = 2;
 
 /// What a coordinate is multiplied by: 2^32 over the golden ratio, which spreads neighbours evenly.
 pub(crate) const MULTIPLIER: u32 = 0x9E37_79B9;
+
+/// Fibres that a thread takes at a time: more work than it is to hand them over.
+const LEAST_FIBRES: usize = 64;
 
 /// What finds the nodes of the coordinates of a level.
 #[derive(Debug, PartialEq, Eq)]
@@ -47,45 +51,9 @@ impl Locator {
         above: Option<&Ints>,
         extent: u64,
     ) -> Option<Locator> {
-        let parents = above.map_or(1, |above| above.len().saturating_sub(1));
-        let all = own.coords.len();
-        let fibre = |parent: usize| match above {
-            Some(above) => above.get(parent) as usize..above.get(parent + 1) as usize,
-            None => 0..all,
-        };
         match kind {
-            LevelKind::Bitmap => {
-                let words = extent.div_ceil(WORD) as usize;
-                let mut bits = vec![0_u64; parents * words];
-                let mut ranks = vec![0_u32; parents * words];
-                for parent in 0..parents {
-                    let own_words = parent * words..(parent + 1) * words;
-                    for node in fibre(parent) {
-                        let coord = own.coords.get(node);
-                        bits[own_words.start + (coord / WORD) as usize] |= 1 << (coord % WORD);
-                    }
-                    let mut before = 0;
-                    for word in own_words {
-                        ranks[word] = before;
-                        before += bits[word].count_ones();
-                    }
-                }
-                Some(Locator::Bitmap { words: bits, ranks })
-            }
-            LevelKind::Hashed => {
-                let mut table = vec![0_u32; all * PLACES as usize];
-                for fibre in (0..parents).map(fibre) {
-                    let places = &mut table[fibre.start * 2..fibre.end * 2];
-                    for (number, node) in fibre.enumerate() {
-                        let mut place = first_place(own.coords.get(node), places.len() as u64);
-                        while places[place] != 0 {
-                            place = (place + 1) % places.len();
-                        }
-                        places[place] = number as u32 + 1;
-                    }
-                }
-                Some(Locator::Table(table))
-            }
+            LevelKind::Bitmap => Some(bitmaps(&own.coords, &Fibres::of(own, above), extent)),
+            LevelKind::Hashed => Some(tables(&own.coords, &Fibres::of(own, above))),
             LevelKind::Dense | LevelKind::Compressed | LevelKind::Singleton => None,
         }
     }
@@ -141,6 +109,84 @@ impl Locator {
     }
 }
 
+/// The fibres of a level.
+struct Fibres<'a> {
+    above: Option<&'a Ints>,
+    nodes: usize,
+}
+
+impl Fibres<'_> {
+    fn of<'a>(own: &Level, above: Option<&'a Ints>) -> Fibres<'a> {
+        Fibres { above, nodes: own.coords.len() }
+    }
+
+    fn count(&self) -> usize {
+        self.above.map_or(1, |above| above.len().saturating_sub(1))
+    }
+
+    /// The nodes of a fibre.
+    fn nodes(&self, fibre: usize) -> Range<usize> {
+        match self.above {
+            Some(above) => above.get(fibre) as usize..above.get(fibre + 1) as usize,
+            None => 0..self.nodes,
+        }
+    }
+}
+
+/// Makes the bitmaps of all fibres, on all threads.
+fn bitmaps(coords: &Ints, fibres: &Fibres<'_>, extent: u64) -> Locator {
+    let each = (extent.div_ceil(WORD) as usize).max(1);
+    let mut words = vec![0_u64; fibres.count() * each];
+    let mut ranks = vec![0_u32; fibres.count() * each];
+    let both = words.par_chunks_mut(each).zip(ranks.par_chunks_mut(each));
+    both.enumerate().with_min_len(LEAST_FIBRES).for_each(|(fibre, (words, ranks))| {
+        for node in fibres.nodes(fibre) {
+            let coord = coords.get(node);
+            words[(coord / WORD) as usize] |= 1 << (coord % WORD);
+        }
+        let mut before = 0;
+        for (word, rank) in words.iter().zip(ranks) {
+            *rank = before;
+            before += word.count_ones();
+        }
+    });
+    Locator::Bitmap { words, ranks }
+}
+
+/// Makes the tables of all fibres, on all threads.
+fn tables(coords: &Ints, fibres: &Fibres<'_>) -> Locator {
+    let mut table = vec![0_u32; fibres.nodes * PLACES as usize];
+    let mut rest = table.as_mut_slice();
+    let mut parts: Vec<(Range<usize>, &mut [u32])> = Vec::new();
+    for first in (0..fibres.count()).step_by(LEAST_FIBRES) {
+        let part = first..fibres.count().min(first + LEAST_FIBRES);
+        let nodes = fibres.nodes(part.end - 1).end - fibres.nodes(first).start;
+        let (places, others) = rest.split_at_mut(nodes * PLACES as usize);
+        parts.push((part, places));
+        rest = others;
+    }
+    parts.into_par_iter().for_each(|(part, mut places)| {
+        for fibre in part {
+            let nodes = fibres.nodes(fibre);
+            let (own, others) = places.split_at_mut(nodes.len() * PLACES as usize);
+            fill_table(own, coords, nodes);
+            places = others;
+        }
+    });
+    Locator::Table(table)
+}
+
+/// Enters the nodes of a fibre into its table.
+fn fill_table(places: &mut [u32], coords: &Ints, nodes: Range<usize>) {
+    for (number, node) in nodes.enumerate() {
+        let mut place = first_place(coords.get(node), places.len() as u64);
+        while places[place] != 0 {
+            place = (place + 1) % places.len();
+        }
+        places[place] = number as u32 + 1;
+    }
+}
+
 /// The place of a table of `places` where the search for `coord` begins.
 fn first_place(coord: u64, places: u64) -> usize {
     let hash = u64::from((coord as u32).wrapping_mul(MULTIPLIER));
@@ -161,22 +207,37 @@ pub(crate) fn locator_bytes(kind: LevelKind, (above, extent): (u64, u64), nodes:
 mod tests {
     use super::*;
 
-    #[test]
-    fn every_coordinate_is_found_and_no_other() {
-        // Three fibres, of which the second is empty and the third has neighbours, far ones, and the first and the last.
-        let coords: Vec<u32> = vec![5, 64, 0, 1, 2, 3, 63, 64, 65, 127, 128, 199];
-        let above = Ints::from(vec![0_u16, 2, 2, 12]);
-        let own = Level { coords: coords.clone().into(), pointers: Ints::from(Vec::<u16>::new()) };
+    /// Compares what is found with the list of coordinates.
+    fn check(coords: &[u32], begins: &[u32], extent: u64) {
+        let above = Ints::from(begins.to_vec());
+        let pointers = Ints::from(Vec::<u16>::new());
+        let own = Level { coords: coords.to_vec().into(), pointers };
         for kind in [LevelKind::Bitmap, LevelKind::Hashed] {
-            let locator = Locator::of(kind, &own, Some(&above), 200).expect("a locator");
+            let locator = Locator::of(kind, &own, Some(&above), extent).expect("a locator");
             assert!(Locator::fits(Some(&locator), kind));
-            for (parent, fibre) in [0..2, 2..2, 2..12].into_iter().enumerate() {
-                for coord in 0..200_u64 {
+            for (parent, ends) in begins.windows(2).enumerate() {
+                let fibre = u64::from(ends[0])..u64::from(ends[1]);
+                for coord in 0..extent {
                     let node = fibre.clone().find(|&n| u64::from(coords[n as usize]) == coord);
-                    let found = locator.find((&own.coords, 200), (parent, &fibre), coord);
+                    let found = locator.find((&own.coords, extent), (parent, &fibre), coord);
                     assert_eq!(found, node, "{kind}, fibre {parent}, {coord}");
                 }
             }
         }
+    }
+
+    #[test]
+    fn every_coordinate_is_found_and_no_other() {
+        // The second fibre is empty; the third has neighbours, far ones, and the first and the last.
+        check(&[5, 64, 0, 1, 2, 3, 63, 64, 65, 127, 128, 199], &[0, 2, 2, 12], 200);
+        // Fibres of which several threads take some: of 0 to 12 nodes, and one of all coordinates.
+        let (mut coords, mut begins) = (Vec::new(), vec![0]);
+        for fibre in 0..5 * LEAST_FIBRES as u32 {
+            let step = if fibre == 70 { 1 } else { 5 + fibre % 11 };
+            let of_fibre = (fibre % 3..65).step_by(step as usize);
+            coords.extend(of_fibre.filter(|_| fibre % 7 > 0));
+            begins.push(coords.len() as u32);
+        }
+        check(&coords, &begins, 65);
     }
 }
