@@ -142,21 +142,30 @@ fn tttc_of_an_inner_mode() {
     check("tttc-4-second-r8", kernels::tttc(4, Some(1)), 1, 8);
 }
 
-#[test]
-fn mttkrp_of_full_fibres() {
-    let expr = kernels::mttkrp(3, 0);
-    let extents = [("i", 100), ("j", 80), ("k", 30), ("r", 16)];
+/// Compares the kernel of `expr`, whose first operand is the only sparse one and has `counts`, with its file.
+fn compare_full(name: &str, expr: Expr, extents: &[(&str, u64)], counts: &[(&str, u64)]) {
     let extents: Extents = extents.iter().map(|&(i, extent)| (indices(i)[0], extent)).collect();
     let set = |letters: &str| indices(letters).into_iter().collect::<IndexSet>();
-    let counts = [("i", 100), ("ij", 5_000), ("ijk", 150_000)];
-    let pattern = Pattern::from_iter(counts.map(|(letters, count)| (set(letters), count)));
-    let x = SparseOperand { input: 0, format: Format::csf(indices("ijk")), pattern };
+    let pattern = Pattern::from_iter(counts.iter().map(|&(letters, count)| (set(letters), count)));
+    let levels = expr.inputs[0].indices.clone();
+    let level = LevelStorage { coords: Width::W16, pointers: Width::W32 };
+    let stored = vec![vec![level; levels.len()]];
+    let x = SparseOperand { input: 0, format: Format::csf(levels), pattern };
     let problem = Problem::new(expr, extents, x);
     let found = default_scheduler().search(&problem, &machine()).expect("a schedule");
     let schedule = &found.candidates[0].schedule;
-    assert_eq!(schedule.layouts[0].format.to_string(), "i j k:dense");
-    let level = LevelStorage { coords: Width::W16, pointers: Width::W32 };
-    compare("mttkrp-3-full-r16", &lower(&problem, schedule, &[vec![level; 3]]).expect("a program"));
+    assert_eq!(schedule.layouts[0].format.kinds().last(), Some(&LevelKind::Dense));
+    compare(name, &lower(&problem, schedule, &stored).expect("a program"));
+}
+
+#[test]
+fn full_fibres_have_no_coordinates() {
+    let extents = [("i", 100), ("j", 80), ("k", 30), ("r", 16)];
+    let counts = [("i", 100), ("ij", 5_000), ("ijk", 150_000)];
+    compare_full("mttkrp-3-full-r16", kernels::mttkrp(3, 0), &extents, &counts);
+    let spmv = "y(i) = X(i,j) * v(j)".parse().expect("an expression");
+    let counts = [("i", 900), ("ij", 900_000)];
+    compare_full("spmv-full", spmv, &[("i", 1_000), ("j", 1_000)], &counts);
 }
 
 /// The product of two sparse matrices of 10,000 x 10,000, the second with an entry in each row.

@@ -89,6 +89,8 @@ fn choose_buffers(problem: &Problem, schedule: &mut Schedule, machine: &Machine)
     let Ok(nest) = resolve(problem, &Schedule { buffers: sparse, ..schedule.clone() }) else {
         return;
     };
+    let predicted = |schedule: &Schedule| estimate(problem, schedule, machine).seconds;
+    let mut seconds = None;
     for (term, made) in nest.buffers.iter().enumerate() {
         let few = |marks: &Marks| marks.cells <= FEW_CELLS * problem.extents.of(marks.index) as f64;
         let allowed = problem.allows_sparse_buffer(made.buffer.stored);
@@ -97,11 +99,14 @@ fn choose_buffers(problem: &Problem, schedule: &mut Schedule, machine: &Machine)
         }
         let mut other = schedule.clone();
         other.buffers[term] = BufferKind::Sparse;
-        let seconds = |schedule: &Schedule| estimate(problem, schedule, machine).seconds;
-        let legal = other.verify(problem).is_ok();
-        let dense = problem.allows_buffer(made.buffer.stored);
-        if !dense || legal && seconds(&other) < WORTH * seconds(schedule) {
-            *schedule = other;
+        if !problem.allows_buffer(made.buffer.stored) {
+            (*schedule, seconds) = (other, None);
+        } else if other.verify(problem).is_ok() {
+            let (now, then) =
+                (*seconds.get_or_insert_with(|| predicted(schedule)), predicted(&other));
+            if then < WORTH * now {
+                (*schedule, seconds) = (other, Some(then));
+            }
         }
     }
 }

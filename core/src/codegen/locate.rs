@@ -1,23 +1,27 @@
 //! How the node of a coordinate is found in a level of another operand.
 //!
 //! ```c
-//! at2_j = seek_uint32_t(coord2_j, at2_j, end2_j, j);                     compressed: the next place that is not below
+//! // compressed: the next position whose coordinate is not below
+//! at2_j = seek_uint32_t(coord2_j, at2_j, end2_j, j);
 //! if (at2_j == end2_j) break;
 //! if (coord2_j[at2_j] != j) continue;
 //!
-//! const uint64_t at2_j = at2_i * 40 + j;                                 dense: the place itself
+//! // dense: the place of the coordinate
+//! const uint64_t at2_j = at2_i * 100 + j;
 //!
-//! const uint64_t rank2_j = ranked(bits2_j + at2_i * 1, ranks2_j + at2_i * 1, j);            bitmap: a bit, and
-//! if (rank2_j == UINT64_MAX) continue;                                                      a count of those before
+//! // bitmap: tests the bit, and counts those before it; a fibre of extent 100 has two words
+//! const uint64_t rank2_j = ranked(bits2_j + at2_i * 2, ranks2_j + at2_i * 2, j);
+//! if (rank2_j == UINT64_MAX) continue;
 //! const uint64_t at2_j = child2_i[at2_i] + rank2_j;
 //!
-//! const uint64_t at2_j = hashed_uint32_t(table2_j, coord2_j, child2_i[at2_i], child2_i[at2_i + 1], j);      hashed
+//! // hashed: looks into the slots from that of the hash on
+//! const uint64_t at2_j = hashed_uint32_t(table2_j, coord2_j, child2_i[at2_i], child2_i[at2_i + 1], j);
 //! if (at2_j == UINT64_MAX) continue;
 //! ```
 //!
 //! Coordinates that are sought ascend, so the place in a compressed level only moves forward: it is sought in steps that
 //! double, and then by halving (galloping; Bentley, Yao, "An almost optimal algorithm for unbounded searching", 1976).
-//! Operands of like density thus take a step or two a coordinate, as if merged, and a short one leaps over a long one.
+//! Between fibres that are equally dense a search takes one step or two.  Into a denser one it leaps over many nodes.
 //! In a dense level nodes without children are passed over (`lower/joined_tree.rs`).  Bitmaps and tables are those of
 //! `lower/locator.rs`.
 

@@ -16,6 +16,8 @@
 //! all += X(i, 8 nodes j) * v(their j)
 //! ```
 //!
+//! Nodes of a dense level are neighbours in the operand too, so that nothing is gathered.
+//!
 //! Vectors pay on rows of more than a vector.  Values and coordinates are asked for some lines ahead.
 
 use crate::codegen::VECTOR_BYTES;
@@ -92,7 +94,9 @@ fn gathered_values(c: &mut Writer, level: usize, sum: &str, factors: &[Place]) {
             "typedef {kind} {name} __attribute__((vector_size({bytes}), aligned(sizeof({kind})), may_alias));"
         )
     };
-    c.line("#ifdef __AVX512F__");
+    if !dense {
+        c.line("#ifdef __AVX512F__");
+    }
     c.open(&format!("if (at_{index} + {width} <= end_{index}) {{"));
     c.line(&unaligned("value", "lanes", VECTOR_BYTES.to_string()));
     if !dense {
@@ -117,7 +121,9 @@ fn gathered_values(c: &mut Writer, level: usize, sum: &str, factors: &[Place]) {
     let values = (0..width).map(|lane| format!("all[{lane}]")).collect();
     c.line(&format!("{sum} += {};", in_pairs(values)));
     c.close();
-    c.line("#endif");
+    if !dense {
+        c.line("#endif");
+    }
 }
 
 /// Returns a factor for a vector of nodes of `level`: neighbouring values, gathered elements or neighbours, or one

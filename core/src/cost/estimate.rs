@@ -15,7 +15,7 @@ use crate::einsum::IndexSet;
 use crate::nest::set_of;
 use crate::path::Source;
 use crate::schedule::{
-    Conflict, LoopNest, OutputForm, Problem, Schedule, Vectors, Workspace, resolve,
+    Conflict, LevelKind, LoopNest, OutputForm, Problem, Schedule, Vectors, Workspace, resolve,
 };
 
 /// Judges `schedule`, which must be legal for `problem`, on `machine`.
@@ -99,10 +99,13 @@ fn sum_length(problem: &Problem, nest: &LoopNest, term: usize, output: IndexSet)
 }
 
 /// Returns which loop of `schedule` best becomes vector code: the innermost one around a single term, if it adds up long
-/// sums over a level, no other could, and the machine gathers them in less time.
+/// sums over a level, no other could, and the machine gathers them in less time or the level is dense, so that nothing is
+/// gathered.
 pub(crate) fn suited_vectors(problem: &Problem, schedule: &Schedule, machine: &Machine) -> Vectors {
     let gathered = machine.gathered_sum.is_some_and(|share| share < 1.0);
-    let ([_], true) = (schedule.path.terms.as_slice(), gathered) else { return Vectors::All };
+    let last = schedule.layouts.first().and_then(|leader| leader.format.kinds().last());
+    let pays = gathered || last == Some(&LevelKind::Dense);
+    let ([_], true) = (schedule.path.terms.as_slice(), pays) else { return Vectors::All };
     let Ok(nest) = resolve(problem, schedule) else { return Vectors::All };
     let order = &nest.orders[0];
     let dense = (0..order.len()).any(|at| !nest.is_over_level(0, at));

@@ -4,10 +4,10 @@
 //!
 //! | kind | branches that no processor foresees | lines of memory beside the node's |
 //! |---|---|---|
-//! | compressed | `1 + 2 log2 g`: steps that double, then halve | `log2 g/16`: the steps outside of a line |
-//! | dense | the share of places without a node | |
-//! | bitmap | the same | one of the bitmap |
-//! | hashed | three: whether a place is taken, whether by this coordinate, and how many follow | one of the table, and of every other the coordinate |
+//! | compressed | `1 + 2 log2 g`: steps that double, then halve | `log2(g c / 64)`, at least 0, with `c` bytes a coordinate: the steps that leave a line |
+//! | dense | the share of coordinates without a node | |
+//! | bitmap | the share of coordinates without a node | one of the bitmap |
+//! | hashed | three: is the slot taken, is it this coordinate, how many slots follow | one of the table, and half a line of coordinates |
 //!
 //! Bitmaps and tables are made when a kernel is bound to its trees, which counts where it runs once.  Sources of the
 //! constants: `data/records/current/located-levels/xeon`.

@@ -1,4 +1,4 @@
-//! A tree beside the leading one, as a kernel reads it.
+//! The tree of a sparse operand other than the leader, with what its kinds of levels add.
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -1,10 +1,12 @@
-//! What finds the node of a coordinate without a search: bitmaps and tables.
+//! What locates the node of a coordinate without a search: bitmaps and hash tables.
 //!
 //! ```text
 //! coordinates   1  3  6  7        a fibre of extent 8
-//! bitmap        0 1 0 1 0 0 1 1   the node of 6 is the second: two bits are set before its own
-//! table         - 7 3 - 1 - 6 -   two places a node; a coordinate stands behind where its hash points
+//! bitmap        0 1 0 1 0 0 1 1   the node of 6 is number 3: two bits are set before its own
+//! hash table    - - 4 - 1 3 2 -   two slots a node; a slot holds the number of a node, from 1 on
 //! ```
+//!
+//! The number of a node is in the slot of its coordinate's hash, or in the next free one.
 //!
 //! Coordinates stay as they are, so that a level can be walked too.  Sources: rank directories of bitmaps, Jacobson,
 //! "Space-efficient static trees and graphs", FOCS 1989; tables with linear probing and multiplicative hashing, Knuth,

@@ -3,9 +3,9 @@
 //! ```text
 //! i j k                 compressed sparse fibres (CSF); of a matrix DCSR
 //! i:dense j             CSR
-//! i j k:singleton       CSF whose last two levels share a list of positions, as a list of coordinates does
-//! i j k:dense           fibres of the last mode are full
-//! i j:hashed            coordinates of a row are found in a table
+//! i j k:singleton       CSF whose last two levels share their positions
+//! i j k:dense           CSF whose last fibres are full
+//! i j:hashed            coordinates of a row are located by a hash table
 //! ```
 //!
 //! Source: Chou, Kjolstad, Amarasinghe, "Format Abstraction for Sparse Tensor Algebra Compilers", OOPSLA 2018.
@@ -54,11 +54,11 @@ pub enum LevelKind {
     /// bits         0  1  0  1
     /// ```
     Bitmap,
-    /// As a compressed level, with a table of two places a node, in which a coordinate is found near where its hash points.
+    /// As a compressed level, with a hash table of two slots a node.  A slot holds the number of a node, from 1 on.
     ///
     /// ```text
     /// coordinates  1  3
-    /// table        -  3  1  -
+    /// slots        -  -  1  2
     /// ```
     Hashed,
 }
@@ -135,6 +135,14 @@ impl Format {
     pub fn fused(&self) -> usize {
         let singleton = |kind: &&LevelKind| **kind == LevelKind::Singleton;
         1 + self.kinds.iter().rev().take_while(singleton).count()
+    }
+
+    /// Tells whether singletons are the last levels only, below a root that stands alone.
+    pub fn is_tree(&self) -> bool {
+        let fused = self.fused();
+        let first = self.kinds.len().saturating_sub(fused - 1);
+        (fused == 1 || fused < self.kinds.len())
+            && !self.kinds[..first].contains(&LevelKind::Singleton)
     }
 
     /// Makes level `at` one of another kind.

@@ -6,8 +6,8 @@ use crate::einsum::{Index, IndexSet};
 use crate::error::CoreError;
 use crate::path::Source;
 use crate::schedule::{
-    BufferKind, Conflict, Format, Layout, LevelKind, OutputForm, PrefetchOf, Problem, Schedule,
-    Space, SparseOperand, Split, Vectors, Workspace, resolve,
+    BufferKind, Conflict, Layout, LevelKind, OutputForm, PrefetchOf, Problem, Schedule, Space,
+    SparseOperand, Split, Vectors, Workspace, resolve,
 };
 
 /// The rules that every schedule keeps, numbered as messages quote them.
@@ -209,7 +209,7 @@ impl Schedule {
                 return broken(Rule::Layout, format!("{access} has a layout over {levels}"));
             }
             let (csf, fused) = (layout.format.levels(), layout.format.fused());
-            if csf.len() != access.indices.len() || !is_tree(&layout.format) {
+            if csf.len() != access.indices.len() || !layout.format.is_tree() {
                 return broken(Rule::Lowered, format!("{access} is not stored as a tree of modes"));
             }
             if csf != operand.levels() {
@@ -431,13 +431,6 @@ fn check_kinds(
         return broken(Rule::Lowered, format!("level {index} of {access} is {kind} and {why}"));
     }
     Ok(())
-}
-
-/// Tells whether all singletons are at the end, below a root that stands alone.
-fn is_tree(format: &Format) -> bool {
-    let (levels, fused) = (format.kinds(), format.fused());
-    let first = levels.len().saturating_sub(fused - 1);
-    (fused == 1 || fused < levels.len()) && !levels[..first].contains(&LevelKind::Singleton)
 }
 
 /// Checks that an output with the operand's pattern has all indices of the tree, and is written by

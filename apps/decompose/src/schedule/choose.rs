@@ -144,10 +144,17 @@ impl<'a> Chooser<'a> {
         let scheduler = named.unwrap_or(default_scheduler());
         let found = match self.args.tree {
             None | Some(Tree::Auto) if self.formats.is_empty() => {
-                scheduler.search_any_storage(&self.base, &self.machine, limits)?
+                scheduler.search_any_storage(&self.base, &self.machine, limits)
             }
-            _ => scheduler.search_storages(&self.base, &self.storages, &self.machine, limits)?,
+            _ => scheduler.search_storages(&self.base, &self.storages, &self.machine, limits),
         };
+        let found = found.map_err(|error| match error {
+            CoreError::NoSchedule { .. } if !self.formats.is_empty() => Failure::input(format!(
+                "--format: {error}"
+            ))
+            .help("no order of loops may follow the levels of all operands; give one less format"),
+            error => error.into(),
+        })?;
         let picks = found.candidates.into_iter().map(|candidate| self.pick(candidate)).collect();
         let picks = self.in_formats(picks)?;
         let (report, trees) = (Some(found.report), self.storages.len());
@@ -335,6 +342,13 @@ fn formats(problem: &Problem, given: &[(String, Format)]) -> Result<Vec<(usize, 
         if have != want {
             let access = &problem.expr.inputs[x.input];
             return Err(refuse(format!("list each index of {access} once")));
+        }
+        if !format.is_tree() {
+            let why = "singletons are the last levels, below a root that stands alone";
+            return Err(refuse(why.into()));
+        }
+        if format.fused() > 1 && problem.sparse.len() > 1 {
+            return Err(refuse("several operands are sparse; then no level is a singleton".into()));
         }
         if formats.iter().any(|(input, _)| *input == x.input) {
             return Err(refuse(format!("{name} has a format already")));

@@ -116,6 +116,7 @@ fn what_does_not_fit_is_refused() {
         (x, "--tensor B=B.npy --out Y.npy --format X=i,j:full", &["`full` is no kind", "bitmap"]),
         (x, "--tensor B=B.npy --out Y.npy --format X=i,j:hashed", &["rule 10", "of the leader"]),
         (x, "--tensor B=B.npy --out Y.npy --format X", &["write it as X=i,j:dense"]),
+        (x, "--tensor B=B.npy --out Y.npy --format X=i,j:singleton", &["a root that stands alone"]),
         (
             x,
             "--tensor B=B.npy --out Y.npy --format X=i,j --format X=j,i",
