@@ -198,7 +198,9 @@ fn parse_level(word: &str) -> Result<(Index, LevelKind), String> {
     let (letter, word) = word.split_once(':').unwrap_or((word, "compressed"));
     let mut letters = letter.chars();
     let index = letters.next().and_then(Index::new).filter(|_| letters.next().is_none());
-    let index = index.ok_or_else(|| format!("`{letter}` is not an index"))?;
+    let index = index.ok_or_else(|| {
+        format!("`{letter}` is not an index; write its letter, which `einsum` prints beside names")
+    })?;
     let kind = LevelKind::ALL.into_iter().find(|kind| kind.word() == word);
     let words = || LevelKind::ALL.map(LevelKind::word).join(", ");
     let kind =

@@ -419,6 +419,7 @@ fn check_kinds(
     for (at, (index, kind)) in layout.format.pairs().enumerate() {
         let why = match kind {
             LevelKind::Compressed | LevelKind::Singleton => continue,
+            LevelKind::Dense if operand.is_fused(at) => "shares its positions with singletons",
             LevelKind::Dense if leads && at == 0 => "is the root of the leader",
             LevelKind::Dense if leads && lacks(at) => "lacks coordinates, and the operand leads",
             LevelKind::Dense if at == last && lacks(at) => "lacks coordinates, and is the last",

@@ -242,27 +242,34 @@ impl<'a> Chooser<'a> {
         if self.formats.is_empty() {
             return Ok(picks);
         }
-        let stored = |pick: Pick| {
+        let (mut fitting, mut refused) = (Vec::new(), None);
+        for pick in picks {
             let mut schedule = pick.schedule;
+            let mut is_cut = false;
             for (x, layout) in pick.problem.sparse.iter().zip(&mut schedule.layouts) {
                 if let Some(given) = self.given_format(x.input) {
+                    is_cut |= layout.format.levels() != given.levels();
                     layout.format = given.clone();
                 }
             }
-            self.judge(schedule, Bounds::Kept)
-        };
-        let (mut fitting, mut refused) = (Vec::new(), None);
-        for judged in picks.into_iter().map(stored) {
-            match judged {
+            if is_cut {
+                continue;
+            }
+            match self.judge(schedule, Bounds::Kept) {
                 Ok(pick) => fitting.push(pick),
                 Err(error) => refused = refused.or(Some(error)),
             }
         }
         fitting.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
-        match refused.filter(|_| fitting.is_empty()) {
-            Some(error) => Err(Failure::input(format!("--format: {error}"))),
-            None => Ok(fitting),
+        if !fitting.is_empty() {
+            return Ok(fitting);
         }
+        let why = refused.map_or_else(
+            || "every schedule that was found cuts an index of an operand with a format".into(),
+            |error| error.to_string(),
+        );
+        Err(Failure::input(format!("--format: {why}"))
+            .help("another --scheduler may let another operand lead, or cut nothing"))
     }
 
     fn pick(&self, found: OrderedCandidate) -> Pick {
