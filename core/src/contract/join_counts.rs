@@ -76,19 +76,23 @@ pub fn join_bytes<V: Value>(operands: &[(&Access, &Coo<V>)]) -> u64 {
     });
     let all = lists.iter().map(|list| list.list.nnz() as u64);
     let products = all.clone().fold(1, u64::saturating_mul).min(SAMPLED);
+    let keys = all.clone().max().unwrap_or(0).min(SAMPLED);
     let sampled = all.sum::<u64>().min(SAMPLED);
-    let entry = SAMPLE_BYTES + COORDINATE_BYTES * first.access.indices.len() as u64 + PARTNER_BYTES;
+    let entry = SAMPLE_BYTES + COORDINATE_BYTES * first.access.indices.len() as u64;
     let more = if lists.len() > 2 { PRODUCT_BYTES + SAMPLE_BYTES } else { 0 };
-    counts.max().unwrap_or(0).max(products * (CELL_BYTES + more) + sampled * entry)
+    counts
+        .max()
+        .unwrap_or(0)
+        .max(products * (CELL_BYTES + more) + sampled * entry + keys * PARTNER_BYTES)
 }
 
 /// Counts the join of two or more operands, each with its list without duplicates: the products of non-zeros whose
 /// coordinates agree in the indices that they share, and about how many different coordinates these have in `output`.
 ///
 /// Products of two operands are exact.  Elements are counted for a sample of the coordinates of one index of the output,
-/// with about 262,144 products or non-zeros, and scaled by the share of products; they are exact
-/// where there are fewer.  More operands
-/// are joined with the sample one after the other, and the sample is thinned where its products become too many.
+/// with about 262,144 products or non-zeros, and scaled by the share of products; they are exact where there are fewer.
+/// More operands are joined with the sample one after the other, and the sample is thinned where its products become too
+/// many.
 /// Deterministic; time `O(nnz)`, memory as [`join_bytes`] says.
 pub fn count_join<V: Value>(operands: &[(&Access, &Coo<V>)], output: IndexSet) -> JoinCounts {
     let lists = operands.iter().map(|&(access, list)| List { access, list });

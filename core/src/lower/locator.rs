@@ -41,7 +41,7 @@ pub enum Locator {
         /// For each word, the nodes of the fibre before its first bit.
         ranks: Vec<u32>,
     },
-    /// Tables, one a fibre, with two places a node: the number of a node in its fibre, from 1 on; 0 is free.
+    /// Hash tables, one a fibre, with two slots a node: the number of a node in its fibre, from 1 on; 0 is free.
     Table(Vec<u32>),
 }
 
