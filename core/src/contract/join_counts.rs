@@ -5,6 +5,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 
 use decompose_formats::mix::mix;
 use decompose_formats::{Coo, Value};
+use rayon::prelude::*;
 
 use crate::einsum::{Access, Index, IndexSet};
 use crate::schedule::JoinCounts;
@@ -43,8 +44,8 @@ const FEW_CELLS: u64 = 1 << 16;
 /// Products that are listed at most: those of a sample, but for the partners of its last entry.
 const MOST_CELLS: u64 = 4 * SAMPLED;
 
-/// Bytes of a table of counts by coordinate, for each coordinate: key and count, of which up to half stay free.
-const TABLE_BYTES: u64 = 2 * (16 + 8);
+/// Bytes of the number of a cell by which non-zeros are sorted.
+const KEY_BYTES: u64 = 8;
 
 /// Bytes of the number of a cell with how often it comes, in a list that grows.
 const CELL_BYTES: u64 = 16 * 3 / 2;
@@ -52,8 +53,8 @@ const CELL_BYTES: u64 = 16 * 3 / 2;
 /// Bytes of an entry in the sample and in the list of partners, without its coordinates.
 const SAMPLE_BYTES: u64 = 16;
 
-/// Bytes of the list of partners of a sampled entry in a table of which up to half stays free.
-const PARTNER_BYTES: u64 = 2 * (16 + 24);
+/// Bytes of the list of partners of a sampled entry in a table of which up to half stays free: number, list, and a byte.
+const PARTNER_BYTES: u64 = 2 * (16 + 32 + 1);
 
 /// Bytes of a coordinate of a tuple.
 const COORDINATE_BYTES: u64 = 8;
@@ -71,7 +72,7 @@ pub fn join_bytes<V: Value>(operands: &[(&Access, &Coo<V>)]) -> u64 {
         let cells = first.cells(&shared(first, second));
         match first.counts_in_array(cells) {
             true => cells.saturating_mul(4),
-            false => nnz.min(cells).saturating_mul(TABLE_BYTES),
+            false => (nnz + second.list.nnz() as u64).saturating_mul(KEY_BYTES),
         }
     });
     let all = lists.iter().map(|list| list.list.nnz() as u64);
@@ -89,11 +90,11 @@ pub fn join_bytes<V: Value>(operands: &[(&Access, &Coo<V>)]) -> u64 {
 /// Counts the join of two or more operands, each with its list without duplicates: the products of non-zeros whose
 /// coordinates agree in the indices that they share, and about how many different coordinates these have in `output`.
 ///
-/// Products of two operands are exact.  Elements are counted for a sample of the coordinates of one index of the output,
+/// Products of two operands are exact, beyond 2^64 cells almost surely.  Elements are counted for a sample of the coordinates of one index of the output,
 /// with about 262,144 products or non-zeros, and scaled by the share of products; they are exact where there are fewer.
 /// More operands are joined with the sample one after the other, and the sample is thinned where its products become too
 /// many.
-/// Deterministic; time `O(nnz)`, memory as [`join_bytes`] says.
+/// Deterministic; time `O(nnz log nnz)`, memory as [`join_bytes`] says.
 pub fn count_join<V: Value>(operands: &[(&Access, &Coo<V>)], output: IndexSet) -> JoinCounts {
     let lists = operands.iter().map(|&(access, list)| List { access, list });
     let mut lists: Vec<List<'_, V>> = lists.collect();
@@ -292,6 +293,7 @@ impl Tuples {
         let shared: Vec<Index> = (self.set() & other.access.set()).iter().collect();
         let (key, other_key) = (self.cell(&shared), other.cell(&shared));
         let mut partners: Table<Vec<usize>> = Table::default();
+        partners.reserve(self.times.len());
         for at in 0..self.times.len() {
             partners.entry(key(at)).or_default();
         }
@@ -447,12 +449,17 @@ fn count_products<V: Value>(first: &List<'_, V>, second: &List<'_, V>, shared: &
         let met = |entry| u64::from(counts[others(entry) as usize]);
         return (0..other_nnz).map(met).fold(0, u64::saturating_add);
     }
-    let mut counts: Table<u64> = Table::default();
-    for entry in 0..nnz {
-        *counts.entry(own(entry)).or_default() += 1;
+    let mut own: Vec<u64> = (0..nnz).map(|entry| folded(own(entry))).collect();
+    let mut others: Vec<u64> = (0..other_nnz).map(|entry| folded(others(entry))).collect();
+    own.par_sort_unstable();
+    others.par_sort_unstable();
+    let (mut products, mut first) = (0_u64, 0);
+    for run in own.chunk_by(|a, b| a == b) {
+        first += others[first..].iter().take_while(|cell| **cell < run[0]).count();
+        let met = others[first..].iter().take_while(|cell| **cell == run[0]).count();
+        products = products.saturating_add((run.len() as u64).saturating_mul(met as u64));
     }
-    let met = |entry| counts.get(&others(entry)).copied().unwrap_or(0);
-    (0..other_nnz).map(met).fold(0, u64::saturating_add)
+    products
 }
 
 #[cfg(test)]
