@@ -90,11 +90,10 @@ pub fn join_bytes<V: Value>(operands: &[(&Access, &Coo<V>)]) -> u64 {
 /// Counts the join of two or more operands, each with its list without duplicates: the products of non-zeros whose
 /// coordinates agree in the indices that they share, and about how many different coordinates these have in `output`.
 ///
-/// Products of two operands are exact, beyond 2^64 cells almost surely.  Elements are counted for a sample of the coordinates of one index of the output,
-/// with about 262,144 products or non-zeros, and scaled by the share of products; they are exact where there are fewer.
-/// More operands are joined with the sample one after the other, and the sample is thinned where its products become too
-/// many.
-/// Deterministic; time `O(nnz log nnz)`, memory as [`join_bytes`] says.
+/// Products of two operands are exact, beyond 2^64 cells almost surely.  Elements are counted for a sample of the
+/// coordinates of one index of the output, with about 262,144 products or non-zeros, and scaled by the share of products;
+/// they are exact where there are fewer.  More operands are joined with the sample one after the other, and the sample is
+/// thinned where its products become too many.  Deterministic; time `O(nnz log nnz)`, memory as [`join_bytes`] says.
 pub fn count_join<V: Value>(operands: &[(&Access, &Coo<V>)], output: IndexSet) -> JoinCounts {
     let lists = operands.iter().map(|&(access, list)| List { access, list });
     let mut lists: Vec<List<'_, V>> = lists.collect();
