@@ -64,6 +64,18 @@ fn granted(memory: *mut u8, bytes: usize) -> *mut u8 {
 /// The exit status of a process that the system refused memory: that of a bad input.
 pub const NO_MEMORY: u8 = 2;
 
+/// Tells whether a panic at `place` says that the system refused a thread its stack for signals: the standard library asks
+/// no allocator for it.
+pub fn is_refused_stack(place: &std::panic::Location<'_>) -> bool {
+    cfg!(unix) && place.file().ends_with("stack_overflow.rs")
+}
+
+/// Ends the process, which the system refused a stack for signals, as [`Allocator`] does.
+pub fn end_without_stack() {
+    #[cfg(unix)]
+    end_without_memory(libc::SIGSTKSZ);
+}
+
 /// Ends the process, which the system refused `bytes`, without another request if there is no memory for one.
 fn end_without_memory(bytes: usize) {
     static TOLD: AtomicBool = AtomicBool::new(false);

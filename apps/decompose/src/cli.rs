@@ -10,6 +10,7 @@ use decompose_common::machine::parse_size;
 use decompose_common::printable::printable_lines;
 use decompose_common::restarts::RestartReport;
 use decompose_common::stopping::StopReason;
+use decompose_common::system;
 use decompose_core::cost::{Family, Machine};
 use decompose_core::runtime::KernelCache;
 
@@ -178,11 +179,14 @@ pub(crate) fn main() -> ExitCode {
         }
     };
     panic::set_hook(Box::new(|info| {
+        if info.location().is_some_and(system::is_refused_stack) {
+            system::end_without_stack();
+        }
         Failure::of_panic(info.payload(), &info.to_string()).print();
     }));
     decompose_common::machine::return_large_blocks();
     decompose_common::machine::share_arenas();
-    decompose_common::system::let_large_writes_fail();
+    system::let_large_writes_fail();
     KernelCache::set_limit(cli.cache_size);
     let ended = panic::catch_unwind(|| dispatch(cli.command));
     warn_of_lost_kernels(KernelCache::close());
