@@ -28,7 +28,7 @@
 use std::collections::BTreeSet;
 
 use crate::codegen::writer::{Writer, int_type, numbered};
-use crate::lower::{LevelParam, MULTIPLIER, PLACES, Stmt, WORD};
+use crate::lower::{LevelParam, MULTIPLIER, SLOTS, Stmt, WORD};
 use crate::schedule::{LevelKind, TreeLevel};
 
 /// Defines the functions that find coordinates, one for each width of coordinates.
@@ -81,9 +81,9 @@ fn define_hashed(c: &mut Writer, coords: &str) {
          uint64_t begin, uint64_t end, uint64_t wanted)"
     ));
     c.open("{");
-    c.line(&format!("const uint64_t places = (end - begin) * {PLACES};"));
+    c.line(&format!("const uint64_t places = (end - begin) * {SLOTS};"));
     c.line("if (places == 0) return UINT64_MAX;");
-    c.line(&format!("table += begin * {PLACES};"));
+    c.line(&format!("table += begin * {SLOTS};"));
     c.line(&format!("uint64_t at = (uint64_t)((uint32_t)wanted * {MULTIPLIER}u) * places >> 32;"));
     c.open("for (;;) {");
     c.line("const uint64_t number = table[at];");

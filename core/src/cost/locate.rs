@@ -17,6 +17,7 @@ use decompose_formats::narrow_ints::Width;
 use crate::cost::Machine;
 use crate::cost::caches::{GatheredTable, L1_BYTES, LINE_BYTES, gather_seconds};
 use crate::einsum::Index;
+use crate::lower::locator_bytes;
 use crate::schedule::{
     Layout, LevelKind, Loop, LoopNest, MOST_LOCATED, Over, Problem, TreeLevel, Visited,
 };
@@ -140,10 +141,6 @@ pub(super) struct Lookups {
 const TABLE_NODE: f64 = 13e-9;
 const BITMAP_NODE: f64 = 4e-9;
 
-/// Bytes of a bitmap for 64 coordinates, and of a table for a node.
-const BITMAP_WORD: f64 = 12.0;
-const TABLE_PLACES: f64 = 8.0;
-
 impl Lookups {
     /// Returns the seconds of all lookups in a level of `kind`, beside what its nodes take.
     pub(super) fn seconds(&self, kind: LevelKind, machine: &Machine) -> f64 {
@@ -179,11 +176,7 @@ impl Lookups {
 
     /// Returns the bytes of what a level of `kind` has beside its nodes.
     pub(super) fn bytes(&self, kind: LevelKind) -> f64 {
-        match kind {
-            LevelKind::Bitmap => self.above * (self.extent / 64.0).ceil() * BITMAP_WORD,
-            LevelKind::Hashed => self.nodes * TABLE_PLACES,
-            LevelKind::Dense | LevelKind::Compressed | LevelKind::Singleton => 0.0,
-        }
+        locator_bytes(kind, (self.above as u64, self.extent as u64), self.nodes as u64) as f64
     }
 
     /// Seconds for the line of a coordinate.

@@ -22,8 +22,8 @@ use crate::schedule::LevelKind;
 /// Bits of a word of a bitmap.
 pub(crate) const WORD: u64 = 64;
 
-/// Places of a table for each node: half of them stay free, so that few coordinates meet others.
-pub(crate) const PLACES: u64 = 2;
+/// Slots of a table for each node: half of them stay free, so that few coordinates meet others.
+pub(crate) const SLOTS: u64 = 2;
 
 /// What a coordinate is multiplied by: 2^32 over the golden ratio, which spreads neighbours evenly.
 pub(crate) const MULTIPLIER: u32 = 0x9E37_79B9;
@@ -76,17 +76,17 @@ impl Locator {
                 (word & bit != 0).then_some(fibre.start + before)
             }
             Locator::Table(table) => {
-                let places = &table[fibre.start as usize * 2..fibre.end as usize * 2];
-                if places.is_empty() {
+                let slots = &table[(fibre.start * SLOTS) as usize..(fibre.end * SLOTS) as usize];
+                if slots.is_empty() {
                     return None;
                 }
-                let mut place = first_place(coord, places.len() as u64);
-                while places[place] != 0 {
-                    let node = fibre.start + u64::from(places[place]) - 1;
+                let mut slot = first_slot(coord, slots.len() as u64);
+                while slots[slot] != 0 {
+                    let node = fibre.start + u64::from(slots[slot]) - 1;
                     if coords.get(node as usize) == coord {
                         return Some(node);
                     }
-                    place = (place + 1) % places.len();
+                    slot = (slot + 1) % slots.len();
                 }
                 None
             }
@@ -157,20 +157,20 @@ fn bitmaps(coords: &Ints, fibres: &Fibres<'_>, extent: u64) -> Locator {
 
 /// Makes the tables of all fibres, on all threads.
 fn tables(coords: &Ints, fibres: &Fibres<'_>) -> Locator {
-    let mut table = vec![0_u32; fibres.nodes * PLACES as usize];
+    let mut table = vec![0_u32; fibres.nodes * SLOTS as usize];
     let mut rest = table.as_mut_slice();
     let mut parts: Vec<(Range<usize>, &mut [u32])> = Vec::new();
     for first in (0..fibres.count()).step_by(LEAST_FIBRES) {
         let part = first..fibres.count().min(first + LEAST_FIBRES);
         let nodes = fibres.nodes(part.end - 1).end - fibres.nodes(first).start;
-        let (places, others) = rest.split_at_mut(nodes * PLACES as usize);
+        let (places, others) = rest.split_at_mut(nodes * SLOTS as usize);
         parts.push((part, places));
         rest = others;
     }
     parts.into_par_iter().for_each(|(part, mut places)| {
         for fibre in part {
             let nodes = fibres.nodes(fibre);
-            let (own, others) = places.split_at_mut(nodes.len() * PLACES as usize);
+            let (own, others) = places.split_at_mut(nodes.len() * SLOTS as usize);
             fill_table(own, coords, nodes);
             places = others;
         }
@@ -179,20 +179,20 @@ fn tables(coords: &Ints, fibres: &Fibres<'_>) -> Locator {
 }
 
 /// Enters the nodes of a fibre into its table.
-fn fill_table(places: &mut [u32], coords: &Ints, nodes: Range<usize>) {
+fn fill_table(slots: &mut [u32], coords: &Ints, nodes: Range<usize>) {
     for (number, node) in nodes.enumerate() {
-        let mut place = first_place(coords.get(node), places.len() as u64);
-        while places[place] != 0 {
-            place = (place + 1) % places.len();
+        let mut slot = first_slot(coords.get(node), slots.len() as u64);
+        while slots[slot] != 0 {
+            slot = (slot + 1) % slots.len();
         }
-        places[place] = number as u32 + 1;
+        slots[slot] = number as u32 + 1;
     }
 }
 
-/// The place of a table of `places` where the search for `coord` begins.
-fn first_place(coord: u64, places: u64) -> usize {
+/// The slot, of so many, where the search for `coord` begins.
+fn first_slot(coord: u64, slots: u64) -> usize {
     let hash = u64::from((coord as u32).wrapping_mul(MULTIPLIER));
-    ((hash * places) >> 32) as usize
+    ((hash * slots) >> 32) as usize
 }
 
 /// Returns the bytes of the bitmaps or tables of a level of `kind` with fibres of `extent` below `above` nodes, and `nodes`
@@ -200,7 +200,7 @@ fn first_place(coord: u64, places: u64) -> usize {
 pub(crate) fn locator_bytes(kind: LevelKind, (above, extent): (u64, u64), nodes: u64) -> u64 {
     match kind {
         LevelKind::Bitmap => above.saturating_mul(extent.div_ceil(WORD)).saturating_mul(12),
-        LevelKind::Hashed => nodes.saturating_mul(4 * PLACES),
+        LevelKind::Hashed => nodes.saturating_mul(4 * SLOTS),
         LevelKind::Dense | LevelKind::Compressed | LevelKind::Singleton => 0,
     }
 }

@@ -26,5 +26,5 @@ pub use ir::{
 };
 pub use joined_tree::{JoinedTree, joined_bytes};
 pub use locator::Locator;
-pub(crate) use locator::{MULTIPLIER, PLACES, WORD};
+pub(crate) use locator::{MULTIPLIER, SLOTS, WORD, locator_bytes};
 pub use nest::lower;

@@ -74,14 +74,8 @@ impl LevelKind {
     ];
 
     /// Returns what stands before the word *level* where levels are listed: nothing for a compressed one.
-    pub fn adjective(self) -> &'static str {
-        match self {
-            LevelKind::Dense => "dense ",
-            LevelKind::Compressed => "",
-            LevelKind::Singleton => "singleton ",
-            LevelKind::Bitmap => "bitmap ",
-            LevelKind::Hashed => "hashed ",
-        }
+    pub fn adjective(self) -> String {
+        if self == LevelKind::Compressed { String::new() } else { format!("{self} ") }
     }
 
     /// Returns the word of the kind.
@@ -194,13 +188,18 @@ impl FromStr for Format {
     }
 }
 
+/// Reads the letter of an index.
+pub(super) fn parse_index(word: &str) -> Result<Index, String> {
+    let mut letters = word.chars();
+    let index = letters.next().and_then(Index::new).filter(|_| letters.next().is_none());
+    index.ok_or_else(|| {
+        format!("`{word}` is not an index: one letter; `einsum` prints that of a name")
+    })
+}
+
 fn parse_level(word: &str) -> Result<(Index, LevelKind), String> {
     let (letter, word) = word.split_once(':').unwrap_or((word, "compressed"));
-    let mut letters = letter.chars();
-    let index = letters.next().and_then(Index::new).filter(|_| letters.next().is_none());
-    let index = index.ok_or_else(|| {
-        format!("`{letter}` is not an index; write its letter, which `einsum` prints beside names")
-    })?;
+    let index = parse_index(letter)?;
     let kind = LevelKind::ALL.into_iter().find(|kind| kind.word() == word);
     let words = || LevelKind::ALL.map(LevelKind::word).join(", ");
     let kind =

@@ -420,11 +420,15 @@ fn check_kinds(
         let why = match kind {
             LevelKind::Compressed | LevelKind::Singleton => continue,
             LevelKind::Dense if operand.is_fused(at) => "shares its positions with singletons",
-            LevelKind::Dense if leads && at == 0 => "is the root of the leader",
-            LevelKind::Dense if leads && lacks(at) => "lacks coordinates, and the operand leads",
+            LevelKind::Dense if leads && at == 0 => {
+                "is the root of the leader, which is cut into tasks"
+            }
+            LevelKind::Dense if leads && lacks(at) => {
+                "lacks coordinates, and belongs to the leader"
+            }
             LevelKind::Dense if at == last && lacks(at) => "lacks coordinates, and is the last",
             LevelKind::Dense => continue,
-            _ if leads => "is one of the leader",
+            _ if leads => "belongs to the leader, which is cut into tasks",
             _ if problem.extents.of(index) > MOST_LOCATED => "has more than 2^31 coordinates",
             _ => continue,
         };

@@ -25,10 +25,11 @@
 
 use std::fmt::Write;
 
-use crate::einsum::{Expr, Index};
+use crate::einsum::Expr;
 use crate::error::CoreError;
 use crate::nest::Forest;
 use crate::path::{Path, Source, Term};
+use crate::schedule::format::parse_index;
 use crate::schedule::{
     Branched, BufferKind, Chunks, Command, Conflict, Cut, Directive, Layout, Parallel, Prefetch,
     PrefetchOf, Schedule, Space, Split, TaskCut, Vectors, Workspace,
@@ -257,12 +258,6 @@ fn parse_path(words: &[&str], expr: &Expr) -> Result<Path, String> {
         products.push(word.split('*').map(source).collect::<Result<_, _>>()?);
     }
     Ok(Path::of_products(&products, expr))
-}
-
-fn parse_index(word: &str) -> Result<Index, String> {
-    let mut letters = word.chars();
-    let index = letters.next().and_then(Index::new).filter(|_| letters.next().is_none());
-    index.ok_or_else(|| format!("`{word}` is not an index"))
 }
 
 fn parse_layout(words: &[&str], expr: &Expr) -> Result<Layout, String> {

@@ -114,7 +114,7 @@ fn what_does_not_fit_is_refused() {
         (x, "--tensor B=B.npy --out Y.npy --format B=j,r", &["no sparse operand", "there are X"]),
         (x, "--tensor B=B.npy --out Y.npy --format X=i", &["list each index of X(i,j) once"]),
         (x, "--tensor B=B.npy --out Y.npy --format X=i,j:full", &["`full` is no kind", "bitmap"]),
-        (x, "--tensor B=B.npy --out Y.npy --format X=i,j:hashed", &["rule 10", "of the leader"]),
+        (x, "--tensor B=B.npy --out Y.npy --format X=i,j:hashed", &["rule 10", "to the leader"]),
         (x, "--tensor B=B.npy --out Y.npy --format X", &["write it as X=i,j:dense"]),
         (x, "--tensor B=B.npy --out Y.npy --format X=i,j:singleton", &["a root that stands alone"]),
         (
