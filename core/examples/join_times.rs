@@ -102,7 +102,8 @@ fn sum_times(
     moved.sum_duplicates()?;
     let mut out = std::io::stdout().lock();
     for round in 0..=rounds {
-        let (a, b) = (list.clone(), moved.clone());
+        let (mut a, mut b) = (list.clone(), moved.clone());
+        let kept = (a.share(), b.share());
         let start = Instant::now();
         let sum = a.plus(b)?;
         let seconds = start.elapsed().as_secs_f64();
@@ -113,16 +114,17 @@ fn sum_times(
             writeln!(out, "decompose,{file},sum,{threads},{seconds:.5}")?;
             writeln!(out, "copy,{file},sum,{threads},{copied:.5}")?;
         }
-        drop((sum, copies));
+        drop((sum, copies, kept));
     }
     Ok(())
 }
 
 /// Copies the arrays of a list on all threads.
-fn copy(list: &Coo<f64>) -> (Vec<Vec<u32>>, Vec<f64>) {
+fn copy(list: &Coo<f64>) -> (Vec<Ints>, Vec<f64>) {
     let column = |mode: usize| match list.coords(mode) {
-        Ints::U32(column) => column.par_iter().copied().collect(),
-        other => other.iter().map(|at| at as u32).collect(),
+        Ints::U16(column) => Ints::from(column.par_iter().copied().collect::<Vec<u16>>()),
+        Ints::U32(column) => Ints::from(column.par_iter().copied().collect::<Vec<u32>>()),
+        Ints::U64(column) => Ints::from(column.par_iter().copied().collect::<Vec<u64>>()),
     };
     let coords = (0..list.order()).map(column).collect();
     (coords, list.values().par_iter().copied().collect())

@@ -3,6 +3,7 @@
 mod diagonal;
 mod duplicates;
 mod mask;
+mod merge;
 mod sum;
 mod values;
 
