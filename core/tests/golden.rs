@@ -8,7 +8,7 @@ use decompose_core::codegen::emit_c;
 use decompose_core::cost::{Family, Machine};
 use decompose_core::einsum::{Expr, Extents, Index, IndexSet, indices};
 use decompose_core::kernels;
-use decompose_core::lower::{LevelStorage, Program, lower};
+use decompose_core::lower::{LevelStorage, Program, lower, unite};
 use decompose_core::optimisation::{Optimisation, Optimisations};
 use decompose_core::path::{Arity, Path, enumerate};
 use decompose_core::schedule::{
@@ -194,6 +194,55 @@ fn a_product_of_sparse_matrices_is_assembled() {
         schedule.layouts[1].format.set_kind(0, kind);
         compare(name, &lower(&problem, &schedule, &stored).expect("a program"));
     }
+}
+
+/// Two products add to one workspace: the rows of either are visited.
+#[test]
+fn a_sum_is_one_kernel() {
+    let operand = |input: usize, levels: &str| {
+        let levels = indices(levels);
+        let sets = [levels[..1].iter().copied().collect(), levels.iter().copied().collect()];
+        let pattern = Pattern::from_iter(sets.into_iter().zip([9_000, 40_000]));
+        SparseOperand { input, format: Format::csf(levels), pattern }
+    };
+    let program = |expr: &str, levels: &[&str], text: &str| {
+        let expr: Expr = expr.parse().expect("an expression");
+        let extents: Extents = expr.all().iter().map(|index| (index, 10_000)).collect();
+        let sparse = levels.iter().enumerate().map(|(input, levels)| operand(input, levels));
+        let mut problem = Problem::joining(expr.clone(), extents, sparse.collect());
+        problem.output = OutputForm::Assembled;
+        let schedule = Schedule::parse(text, &expr).expect("a schedule");
+        let level = LevelStorage { coords: Width::below(10_000), pointers: Width::W32 };
+        lower(&problem, &schedule, &vec![vec![level; 2]; levels.len()]).expect("a program")
+    };
+    let product = "\
+path     X*Y
+nest     i{ j{ k{ T1 } } }
+layout   X: i j
+layout   Y: j:dense k
+workspace dense
+parallel i position assemble
+";
+    let copy = "\
+path     W
+nest     i{ k{ T1 } }
+layout   i k
+workspace dense
+parallel i position assemble
+";
+    let product = || program("Z(i,k) = X(i,j) * Y(j,k)", &["ij", "jk"], product);
+    let copied = program("Z(i,k) = W(i,k)", &["ik"], copy);
+    let united = unite(vec![product(), copied.clone()]).expect("a legal program");
+    compare("sum", &united.expect("one program"));
+    // Each element of the one is by rows, of the other by columns.
+    let columns = copy.replace("i{ k{ T1 } }", "k{ i{ T1 } }").replace("i k", "k i");
+    let columns = program("Z(i,k) = W(i,k)", &["ki"], &columns.replace("parallel i", "parallel k"));
+    assert!(unite(vec![product(), columns]).expect("no fault").is_none());
+    let list =
+        program("Z(i,k) = W(i,k)", &["ik"], &copy.replace("workspace dense", "workspace list"));
+    assert!(unite(vec![copied.clone(), list]).expect("no fault").is_none());
+    let other = program("V(i,k) = W(i,k)", &["ik"], copy);
+    assert!(unite(vec![copied, other]).expect("no fault").is_none());
 }
 
 /// A row of `r` is summed up in registers, and then added to the workspace as one.

@@ -89,6 +89,11 @@ impl Ints {
         each_width!(Ints, self, array => array[position].wide())
     }
 
+    /// Returns the first position whose number is not below `number`; the numbers ascend.
+    pub fn first_from(&self, number: u64) -> usize {
+        each_width!(Ints, self, array => array.partition_point(|own| own.wide() < number))
+    }
+
     /// Returns how many numbers there are.
     pub fn len(&self) -> usize {
         each_width!(Ints, self, array => array.len())

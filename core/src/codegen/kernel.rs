@@ -16,7 +16,7 @@ use crate::schedule::{Conflict, LevelKind};
 /// `in` holds what each level of each sparse operand has of coordinates, pointers, bits and ranks or a table; then the
 /// operand's values; then the dense operands, and the numbers of [`sizes`](crate::codegen::sizes).  `out` is the output; `boundary`, if not
 /// null, takes the first root slice instead.  `scratch` is the memory of large buffers ([`Program::scratch`]).  `task`
-/// holds the first node and one past the last node of each level of the first sparse operand, and the number
+/// holds the first node and one past the last node of each level of the first sparse operand, and those
 /// of the roots of each other one.
 pub const ENTRY: &str = "decompose_kernel";
 

@@ -108,7 +108,9 @@ fn add_located(c: &Writer, stmts: &[Stmt], found: &mut BTreeSet<(LevelKind, &'st
                 }));
                 add_located(c, body, found);
             }
-            Stmt::DenseLoop { body, .. } => add_located(c, body, found),
+            Stmt::DenseLoop { body, .. } | Stmt::Union { body, .. } | Stmt::Within { body, .. } => {
+                add_located(c, body, found);
+            }
             Stmt::Clear { .. } | Stmt::Mark { .. } | Stmt::Append { .. } | Stmt::Product { .. } => {
             }
         }
@@ -190,8 +192,8 @@ pub(super) fn bounds(c: &Writer, at: TreeLevel) -> (String, String) {
         return c.bounds(level);
     }
     let Some(up) = c.node_above(at) else {
-        let roots = 2 * c.program.trees[0].stored().count() + tree - 1;
-        return ("0".into(), format!("task[{roots}]"));
+        let roots = 2 * (c.program.trees[0].stored().count() + tree - 1);
+        return (format!("task[{roots}]"), format!("task[{}]", roots + 1));
     };
     let LevelParam { index, extent, kind, .. } = *c.program.level(at);
     if kind == LevelKind::Dense {

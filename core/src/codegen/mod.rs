@@ -24,6 +24,7 @@ mod registers;
 mod sizes;
 mod statements;
 mod sums;
+mod union;
 mod vector;
 mod vector_matrix;
 mod writer;

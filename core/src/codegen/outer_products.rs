@@ -261,9 +261,10 @@ fn stays_inside(c: &Writer, stmt: &Stmt) -> bool {
         c.registers.contains(buffer) || c.program.buffers[*buffer].indices.is_empty()
     };
     match stmt {
-        Stmt::LevelLoop { body, .. } | Stmt::DenseLoop { body, .. } => {
-            body.iter().all(|stmt| stays_inside(c, stmt))
-        }
+        Stmt::LevelLoop { body, .. }
+        | Stmt::Union { body, .. }
+        | Stmt::Within { body, .. }
+        | Stmt::DenseLoop { body, .. } => body.iter().all(|stmt| stays_inside(c, stmt)),
         Stmt::Clear { buffer } => variable(buffer),
         Stmt::Mark { .. } | Stmt::Append { .. } => false,
         Stmt::Product { target: Place::Buffer(buffer), .. } => variable(buffer),

@@ -62,9 +62,10 @@ pub(super) fn kept(program: &Program) -> Kept {
 
 fn only_vectors(program: &Program, stmts: &[Stmt], buffer: usize) -> bool {
     stmts.iter().all(|stmt| match stmt {
-        Stmt::LevelLoop { body, .. } | Stmt::DenseLoop { body, .. } => {
-            only_vectors(program, body, buffer)
-        }
+        Stmt::LevelLoop { body, .. }
+        | Stmt::Union { body, .. }
+        | Stmt::Within { body, .. }
+        | Stmt::DenseLoop { body, .. } => only_vectors(program, body, buffer),
         Stmt::Clear { .. } | Stmt::Mark { .. } | Stmt::Append { .. } => true,
         Stmt::Product { target, factors, lanes, .. } => {
             let used = factors.iter().chain([target]).any(|&p| p == Place::Buffer(buffer));

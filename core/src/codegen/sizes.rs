@@ -65,7 +65,9 @@ fn add(named: &mut Vec<(String, u64)>, name: String, size: u64) {
 fn add_loops(program: &Program, stmts: &[Stmt], named: &mut Vec<(String, u64)>) {
     for stmt in stmts {
         match stmt {
-            Stmt::LevelLoop { body, .. } => add_loops(program, body, named),
+            Stmt::LevelLoop { body, .. } | Stmt::Union { body, .. } | Stmt::Within { body, .. } => {
+                add_loops(program, body, named);
+            }
             Stmt::DenseLoop { index, extent, body } => {
                 add(named, format!("extent_{index}"), *extent);
                 add_loops(program, body, named);

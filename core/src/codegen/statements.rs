@@ -2,7 +2,7 @@
 
 use crate::codegen::outer_products::{Batch, row_of_few};
 use crate::codegen::writer::Writer;
-use crate::codegen::{assembled, intersection, marked, sums, vector, vector_matrix};
+use crate::codegen::{assembled, intersection, marked, sums, union, vector, vector_matrix};
 use crate::lower::{Addressing, Place, Stmt, Update};
 use crate::schedule::{TreeLevel, Visited};
 
@@ -10,6 +10,8 @@ impl Writer<'_> {
     pub(super) fn stmts(&mut self, stmts: &[Stmt]) {
         for stmt in stmts {
             match stmt {
+                Stmt::Union { leads, body } => union::union(self, leads, body),
+                Stmt::Within { lead, body } => union::within(self, *lead, body),
                 Stmt::Append { outside } => assembled::append(self, outside),
                 Stmt::LevelLoop {
                     lead: Visited::Level(TreeLevel { tree: 0, level }),

@@ -8,7 +8,9 @@
 //! 5. Buffers exist.
 //! 6. An output addressed by positions is written only inside loops over all levels of the first tree.
 //! 7. A marked buffer is read inside a loop that visits or locates its marks, and written where its cell was marked.
-//! 8. An assembled output is appended where the indices are bound that it is appended at.
+//! 8. The levels of a union are those of different trees and store the same index; what is done within one of them
+//!    stands in the union.
+//! 9. An assembled output is appended where the indices are bound that it is appended at.
 
 use crate::einsum::{Index, IndexSet};
 use crate::error::CoreError;
@@ -22,7 +24,8 @@ use crate::schedule::{TreeLevel, Visited};
 /// [`CoreError::Internal`]: a program that breaks a rule is a fault of lowering.
 pub(super) fn check(program: &Program) -> Result<(), CoreError> {
     let levels_around = vec![0; program.trees.len()];
-    let at = At { bound: IndexSet::EMPTY, levels_around, visited: Vec::new(), marked: Vec::new() };
+    let (visited, marked, united) = (Vec::new(), Vec::new(), Vec::new());
+    let at = At { bound: IndexSet::EMPTY, levels_around, visited, marked, united };
     check_stmts(program, &program.body, at)
         .map_err(|why| CoreError::Internal(format!("{why} in the program of {}", program.title)))
 }
@@ -36,6 +39,8 @@ struct At {
     visited: Vec<usize>,
     /// Buffers whose cell was marked.
     marked: Vec<usize>,
+    /// Trees whose levels are united.
+    united: Vec<usize>,
 }
 
 impl At {
@@ -99,6 +104,15 @@ fn check_stmt(program: &Program, stmt: &Stmt, at: &At) -> Result<(), String> {
             let at = at.inside(*index)?;
             check_stmts(program, body, at)
         }
+        Stmt::Union { leads, body } => check_union(program, (leads, body), at),
+        Stmt::Within { lead, body } => {
+            let united = at.united.contains(&lead.tree);
+            let depth = at.levels_around.get(lead.tree);
+            if !united || depth != Some(&(lead.level + 1)) {
+                return Err(format!("tree {} is not united around", lead.tree));
+            }
+            check_stmts(program, body, at.clone())
+        }
         Stmt::Append { outside } => {
             let bound = outside.iter().all(|index| at.bound.contains(*index));
             match bound && program.is_assembled() {
@@ -131,6 +145,28 @@ fn check_stmt(program: &Program, stmt: &Stmt, at: &At) -> Result<(), String> {
             factors.iter().chain([target]).try_for_each(|&place| check_place(program, place, &at))
         }
     }
+}
+
+fn check_union(
+    program: &Program,
+    (leads, body): (&[TreeLevel], &[Stmt]),
+    at: &At,
+) -> Result<(), String> {
+    let first = leads.first().ok_or("a union of nothing")?;
+    let index = program.level(*first).index;
+    let mut inside = at.inside(index)?;
+    for &lead in leads {
+        let TreeLevel { tree, level } = lead;
+        if at.levels_around.get(tree) != Some(&level) || inside.levels_around[tree] != level {
+            return Err(format!("level {level} of tree {tree} is united out of its place"));
+        }
+        if program.level(lead).index != index || program.level(lead).pieces.is_some() {
+            return Err(format!("level {level} of tree {tree} is united over {index}"));
+        }
+        inside.levels_around[tree] += 1;
+        inside.united.push(tree);
+    }
+    check_stmts(program, body, inside)
 }
 
 fn check_place(program: &Program, place: Place, at: &At) -> Result<(), String> {

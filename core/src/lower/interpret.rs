@@ -22,6 +22,8 @@ pub struct Operands<'a, V: Value> {
     pub sparse: &'a Csf<V>,
     /// The other sparse operands.
     pub beside: &'a [JoinedTree<V>],
+    /// The roots of each of them that are visited; all of them if this is empty.
+    pub roots_beside: &'a [Range<u64>],
     /// Its values, one for each node of the last level: the tree's own, or others.
     pub values: &'a [V],
     /// The dense operands as the program's arrays lay them out.
@@ -54,10 +56,11 @@ impl<'a, V: Value> Operands<'a, V> {
         nodes: &'a [Range<u64>],
     ) -> Operands<'a, V> {
         let (boundary, window, roots) = (None, None, None);
-        let (beside, first_row, assembly) = (&[][..], 0, None);
+        let (beside, roots_beside, first_row, assembly) = (&[][..], &[][..], 0, None);
         Operands {
             sparse,
             beside,
+            roots_beside,
             values,
             dense,
             output,
@@ -73,6 +76,12 @@ impl<'a, V: Value> Operands<'a, V> {
     /// Returns a sparse operand.
     fn tree(&self, tree: usize) -> &'a Csf<V> {
         if tree == 0 { self.sparse } else { self.beside[tree - 1].tree() }
+    }
+
+    /// Returns the roots of a tree of [`Operands::beside`] that are visited.
+    pub fn roots_of(&self, beside: usize) -> Range<u64> {
+        let all = || 0..self.beside[beside].nodes(0);
+        self.roots_beside.get(beside).cloned().unwrap_or_else(all)
     }
 
     /// Returns the coordinates of the nodes of a level, or what is taken for them.
@@ -104,6 +113,7 @@ pub fn interpret<V: Value>(program: &Program, operands: Operands<V>) {
         at: [0; Index::COUNT],
         pieces: vec![(0..0, 1); program.levels().len()],
         position: program.trees.iter().map(|tree| vec![0; tree.levels.len()]).collect(),
+        united: program.trees.iter().map(|tree| vec![true; tree.levels.len()]).collect(),
     };
     machine.run(&program.body);
 }
@@ -143,6 +153,8 @@ struct Interpreter<'a, V: Value> {
     at: [usize; Index::COUNT],
     /// The current node of each level that is looped over, by tree.
     position: Vec<Vec<usize>>,
+    /// Whether each level, by tree, has the current coordinate of the union that it is in.
+    united: Vec<Vec<bool>>,
     /// The current piece of each level of the first tree that numbers pieces: its nodes, and the distance from one to the
     /// next.
     pieces: Vec<(Range<u64>, usize)>,
@@ -156,6 +168,12 @@ impl<'a, V: Value> Interpreter<'a, V> {
             }
             match stmt {
                 Stmt::LevelLoop { lead, located, body } => self.level_loop(*lead, located, body),
+                Stmt::Union { leads, body } => self.union(leads, body),
+                Stmt::Within { lead, body } => {
+                    if self.united[lead.tree][lead.level] {
+                        self.run(body);
+                    }
+                }
                 Stmt::DenseLoop { index, extent, body } => {
                     for at in 0..*extent as usize {
                         self.at[index.number()] = at;
@@ -227,6 +245,32 @@ impl<'a, V: Value> Interpreter<'a, V> {
         }
     }
 
+    fn union(&mut self, leads: &'a [TreeLevel], body: &'a [Stmt]) {
+        let nodes = |lead: &TreeLevel| {
+            let above = lead.level.checked_sub(1);
+            match above.is_none_or(|above| self.united[lead.tree][above]) {
+                true => self.children(*lead).0,
+                false => 0..0,
+            }
+        };
+        let mut left: Vec<Range<u64>> = leads.iter().map(nodes).collect();
+        while !self.stopped {
+            let next = |(lead, nodes): (&TreeLevel, &Range<u64>)| {
+                (!nodes.is_empty()).then(|| self.coord(*lead, nodes.start))
+            };
+            let next: Vec<Option<u64>> = leads.iter().zip(&left).map(next).collect();
+            let Some(coord) = next.iter().flatten().min().copied() else { return };
+            for ((lead, nodes), next) in leads.iter().zip(&mut left).zip(next) {
+                let has = next == Some(coord);
+                self.united[lead.tree][lead.level] = has;
+                self.position[lead.tree][lead.level] = nodes.start as usize;
+                self.at[self.program.level(*lead).index.number()] = coord as usize;
+                nodes.start += u64::from(has);
+            }
+            self.run(body);
+        }
+    }
+
     /// Returns the coordinates that a level lists.
     fn coords(&self, at: TreeLevel) -> &'a Ints {
         match at.tree {
@@ -262,6 +306,9 @@ impl<'a, V: Value> Interpreter<'a, V> {
         let (node, param) =
             (self.above(TreeLevel { tree, level }), &self.program.trees[tree].levels[level]);
         if let Some(beside) = tree.checked_sub(1) {
+            if level == 0 {
+                return (self.operands.roots_of(beside), 1);
+            }
             return (self.operands.beside[beside].children(level, node, param), 1);
         }
         let visited = self.operands.nodes[stored].clone();

@@ -2,6 +2,8 @@
 //!
 //! ```text
 //! stmt  := level loop [join visited*] { stmt* } positions of one tree level below the current node, or marked cells
+//!        | union level+ { stmt* }              the coordinates that a level of any of several trees has
+//!        | within level { stmt* }              where that level has the coordinate of the union
 //!        | dense loop index extent { stmt* }
 //!        | clear buffer
 //!        | mark buffer                          its cell at the current coordinate of its first index
@@ -12,6 +14,9 @@
 //!
 //! A level loop that joins levels of other trees visits the coordinates that all of them have: its own level leads, and
 //! each coordinate is located in the others.  A buffer whose cells are marked can lead and be located like a level.
+//!
+//! A union visits the coordinates of the sum of several products, each with a tree of its own.  Below a level that lacks
+//! the current coordinate there are no nodes.
 //!
 //! A statement over *lanes* stands for the innermost dense loop over an index that every array
 //! in it stores contiguously: one vector statement.  Arrays are addressed by the indices that the
@@ -234,6 +239,20 @@ pub enum Stmt {
         /// What is done at each node.
         body: Vec<Stmt>,
     },
+    /// Visits the coordinates, ascending, that any of several levels has below the current nodes of the levels above.
+    Union {
+        /// The levels, each of another tree, all of the same index.
+        leads: Vec<TreeLevel>,
+        /// What is done at each coordinate.
+        body: Vec<Stmt>,
+    },
+    /// Does something where a level of the union around has the current coordinate.
+    Within {
+        /// The level.
+        lead: TreeLevel,
+        /// What is done.
+        body: Vec<Stmt>,
+    },
     /// Counts an index from 0 to its extent.
     DenseLoop {
         /// The index.
@@ -303,7 +322,9 @@ fn writes_outside(body: &[Stmt], level: usize) -> bool {
         Stmt::LevelLoop { lead, body, .. } => {
             *lead != Visited::Level(TreeLevel { tree: 0, level }) && writes_outside(body, level)
         }
-        Stmt::DenseLoop { body, .. } => writes_outside(body, level),
+        Stmt::DenseLoop { body, .. } | Stmt::Union { body, .. } | Stmt::Within { body, .. } => {
+            writes_outside(body, level)
+        }
         Stmt::Product { target, .. } => *target == Place::Output,
         Stmt::Clear { .. } | Stmt::Mark { .. } | Stmt::Append { .. } => false,
     })
@@ -403,7 +424,10 @@ impl Program {
         fn find(stmts: &[Stmt]) -> Option<&[Index]> {
             stmts.iter().find_map(|stmt| match stmt {
                 Stmt::Append { outside } => Some(outside.as_slice()),
-                Stmt::LevelLoop { body, .. } | Stmt::DenseLoop { body, .. } => find(body),
+                Stmt::LevelLoop { body, .. }
+                | Stmt::Union { body, .. }
+                | Stmt::Within { body, .. }
+                | Stmt::DenseLoop { body, .. } => find(body),
                 Stmt::Clear { .. } | Stmt::Mark { .. } | Stmt::Product { .. } => None,
             })
         }
@@ -413,11 +437,17 @@ impl Program {
     /// Returns how many cells of the workspace of an assembled output are met together: those of a row if a statement
     /// over lanes writes it.
     pub fn cells_met_together(&self) -> u64 {
+        self.cells_met_together_in(&self.body)
+    }
+
+    /// Returns what [`Program::cells_met_together`] is for the statements `body`.
+    pub(super) fn cells_met_together_in(&self, body: &[Stmt]) -> u64 {
         fn over_lanes(stmts: &[Stmt], own: Index) -> bool {
             stmts.iter().any(|stmt| match stmt {
-                Stmt::LevelLoop { body, .. } | Stmt::DenseLoop { body, .. } => {
-                    over_lanes(body, own)
-                }
+                Stmt::LevelLoop { body, .. }
+                | Stmt::Union { body, .. }
+                | Stmt::Within { body, .. }
+                | Stmt::DenseLoop { body, .. } => over_lanes(body, own),
                 Stmt::Product { target, lanes, .. } => {
                     *target == Place::Output && *lanes == Some(own)
                 }
@@ -426,9 +456,18 @@ impl Program {
         }
         let last = self.output.indices.last().zip(self.output.extents.last());
         match last {
-            Some((&index, &extent)) if over_lanes(&self.body, index) => extent,
+            Some((&index, &extent)) if over_lanes(body, index) => extent,
             _ => 1,
         }
+    }
+
+    /// Returns the trees whose roots are united; none unless the program computes a sum.
+    pub fn united(&self) -> impl Iterator<Item = usize> + '_ {
+        let leads = self.body.iter().flat_map(|stmt| match stmt {
+            Stmt::Union { leads, .. } => leads.as_slice(),
+            _ => &[],
+        });
+        leads.map(|lead| lead.tree)
     }
 
     /// Returns the array of `place`; `None` for the value of a sparse operand.

@@ -77,6 +77,15 @@ impl<V: Value> JoinedTree<V> {
         self.levels[at].nodes
     }
 
+    /// Returns the roots whose coordinates are among `coords`.
+    pub fn roots(&self, coords: &Range<u64>, param: &LevelParam) -> Range<u64> {
+        let first = |coord: u64| match param.kind {
+            LevelKind::Dense => coord.min(self.nodes(0)),
+            _ => self.coords(0).first_from(coord) as u64,
+        };
+        first(coords.start)..first(coords.end)
+    }
+
     /// Returns the nodes of level `at` below node `above` of the level above, or the roots.
     pub fn children(&self, at: usize, above: usize, param: &LevelParam) -> Range<u64> {
         match (at.checked_sub(1), param.kind) {

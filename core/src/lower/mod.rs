@@ -16,6 +16,7 @@ mod joined_tree;
 mod locator;
 mod nest;
 mod text;
+mod unite;
 
 pub(crate) use assembly::Arrays;
 pub use assembly::{Assembled, Assembly, Block, Room};
@@ -28,3 +29,4 @@ pub use joined_tree::{JoinedTree, joined_bytes};
 pub use locator::Locator;
 pub(crate) use locator::{MULTIPLIER, SLOTS, WORD, locator_bytes};
 pub use nest::lower;
+pub use unite::unite;

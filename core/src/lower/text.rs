@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::lower::ir::{Pieces, Place, Program, Stmt, TreeParam, Update};
-use crate::schedule::{Chunks, Visited};
+use crate::schedule::{Chunks, TreeLevel, Visited};
 
 impl fmt::Display for Program {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -31,6 +31,18 @@ fn write_stmts(
                 let level = |at: &Visited| visited_text(program, *at);
                 let joined: Vec<String> = std::iter::once(lead).chain(located).map(level).collect();
                 writeln!(f, "{pad}for {index} in {}", joined.join(" and "))?;
+                write_stmts(program, body, depth + 1, f)?;
+            }
+            Stmt::Union { leads, body } => {
+                let level = |at: &TreeLevel| visited_text(program, Visited::Level(*at));
+                let united: Vec<String> = leads.iter().map(level).collect();
+                let index = leads.first().map(|&at| program.level(at).index.to_string());
+                let index = index.unwrap_or_default();
+                writeln!(f, "{pad}for {index} in {}", united.join(" or "))?;
+                write_stmts(program, body, depth + 1, f)?;
+            }
+            Stmt::Within { lead, body } => {
+                writeln!(f, "{pad}if in {}", visited_text(program, Visited::Level(*lead)))?;
                 write_stmts(program, body, depth + 1, f)?;
             }
             Stmt::DenseLoop { index, extent, body } => {

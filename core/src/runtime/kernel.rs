@@ -153,6 +153,11 @@ impl Kernel {
         let differs = |(param, have): &(&TreeParam, &JoinedTree<V>)| {
             !is_stored(param, have.tree()) || !have.fits(&param.levels)
         };
+        let beyond =
+            |beside: usize| operands.roots_of(beside).end > operands.beside[beside].nodes(0);
+        if (0..operands.beside.len()).any(beyond) {
+            return bad("sparse operands", "roots that one of them does not have".into());
+        }
         if let Some((tree, _)) = others.zip(operands.beside).find(differs) {
             return bad(&tree.name, "extents, levels or widths differ from the kernel's".into());
         }
@@ -346,6 +351,8 @@ fn call<V: Value>(
     }
     inputs.extend(operands.dense.iter().map(|slice| slice.as_ptr().cast::<c_void>()));
     inputs.push(sizes.as_ptr().cast());
+    let roots = (0..operands.beside.len()).map(|beside| operands.roots_of(beside));
+    let roots: Vec<u64> = roots.flat_map(|r| [r.start, r.end]).collect();
     let outside = program.outside().len();
     let mut raw = operands.assembly.map(|assembly| RawAssembly::of(assembly, outside));
     let output = match &mut raw {
@@ -354,7 +361,6 @@ fn call<V: Value>(
     };
     let boundary = operands.boundary.map_or(std::ptr::null_mut(), |rows| rows.as_mut_ptr().cast());
     let nodes = operands.nodes.iter().flat_map(|r| [r.start, r.end]);
-    let roots = operands.beside.iter().map(|tree| tree.nodes(0));
     let task: Vec<u64> = nodes.chain(roots).collect();
     // SAFETY: `check` has compared every array with the program, whose `sizes` these are; coordinates are below their
     // extents and pointers ascend (invariants of `Csf`), so the kernel stays inside them.  Slices

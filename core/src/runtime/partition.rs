@@ -56,7 +56,10 @@ pub fn partition<V: Value>(tree: &Csf<V>, parts: usize, cut: Cut) -> Vec<Task> {
             _ if part == parts as u64 => count,
             Cut::Anywhere => wanted,
             Cut::Roots => slice_start(tree, wanted).max(begin),
-            Cut::Coordinates { extent } => first_leaf(tree, 0, first_root(tree, share(extent))),
+            Cut::Coordinates { extent } => {
+                let root = tree.levels()[0].coords.first_from(share(extent));
+                first_leaf(tree, 0, root as u64)
+            }
         };
         if end > begin {
             tasks.push(task(tree, begin..end));
@@ -84,17 +87,6 @@ pub(super) fn nodes_below<V: Value>(tree: &Csf<V>, roots: Range<u64>) -> Vec<Ran
         nodes.push(start..end);
     }
     nodes
-}
-
-/// The first root whose coordinate is not below `coord`.
-fn first_root<V: Value>(tree: &Csf<V>, coord: u64) -> u64 {
-    let coords = &tree.levels()[0].coords;
-    let (mut low, mut high) = (0, coords.len());
-    while low < high {
-        let middle = low + (high - low) / 2;
-        if coords.get(middle) < coord { low = middle + 1 } else { high = middle }
-    }
-    low as u64
 }
 
 /// The first non-zero of the root slice that holds non-zero `leaf`.

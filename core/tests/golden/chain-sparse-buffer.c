@@ -73,16 +73,16 @@ void decompose_kernel(const void *const *in, value *out, value *boundary, value 
         const size_t i = coord_i[at_i];
         for (size_t q = 0; q < 25; ++q) words_T1[q] = 0;
         {
-            uint64_t at2_j = 0;
-            const uint64_t end2_j = task[4];
+            uint64_t at2_j = task[4];
+            const uint64_t end2_j = task[5];
             for (uint64_t at_j = larger(task[2], child_i[at_i]), end_j = smaller(task[3], child_i[at_i + 1]); at_j < end_j; ++at_j) {
                 const size_t j = coord_j[at_j];
                 at2_j = seek_uint32_t(coord2_j, at2_j, end2_j, j);
                 if (at2_j == end2_j) break;
                 if (coord2_j[at2_j] != j) continue;
                 {
-                    uint64_t at3_k = 0;
-                    const uint64_t end3_k = task[5];
+                    uint64_t at3_k = task[6];
+                    const uint64_t end3_k = task[7];
                     for (uint64_t at2_k = child2_j[at2_j], end2_k = child2_j[at2_j + 1]; at2_k < end2_k; ++at2_k) {
                         const size_t k = coord2_k[at2_k];
                         at3_k = seek_uint32_t(coord3_k, at3_k, end3_k, k);
@@ -102,8 +102,8 @@ void decompose_kernel(const void *const *in, value *out, value *boundary, value 
             }
         }
         {
-            uint64_t at3_k = 0;
-            const uint64_t end3_k = task[5];
+            uint64_t at3_k = task[6];
+            const uint64_t end3_k = task[7];
             for (uint64_t above_k = 0; above_k < 25; ++above_k) {
                 for (uint64_t words_k = words_T1[above_k]; words_k; words_k &= words_k - 1) {
                     const uint64_t word_k = above_k * 64 + __builtin_ctzll(words_k);

@@ -67,8 +67,8 @@ void decompose_kernel(const void *const *in, value *out, value *boundary, value 
     for (uint64_t at_i = task[0], end_i = task[1]; at_i < end_i; ++at_i) {
         const size_t i = coord_i[at_i];
         {
-            uint64_t at2_k = 0;
-            const uint64_t end2_k = task[6];
+            uint64_t at2_k = task[6];
+            const uint64_t end2_k = task[7];
             for (uint64_t at_k = larger(task[2], child_i[at_i]), end_k = smaller(task[3], child_i[at_i + 1]); at_k < end_k; ++at_k) {
                 const size_t k = coord_k[at_k];
                 at2_k = seek_uint16_t(coord2_k, at2_k, end2_k, k);

@@ -59,7 +59,7 @@ void decompose_kernel(const void *const *in, value *out, value *boundary, value 
                 const size_t j = coord_j[at_j];
                 const uint64_t rank2_j = ranked(bits2_j, ranks2_j, j);
                 if (rank2_j == UINT64_MAX) continue;
-                const uint64_t at2_j = 0 + rank2_j;
+                const uint64_t at2_j = task[4] + rank2_j;
                 {
                     for (uint64_t at2_k = child2_j[at2_j], end2_k = child2_j[at2_j + 1]; at2_k < end2_k; ++at2_k) {
                         const size_t k = coord2_k[at2_k];

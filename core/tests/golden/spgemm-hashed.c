@@ -62,7 +62,7 @@ void decompose_kernel(const void *const *in, value *out, value *boundary, value 
         {
             for (uint64_t at_j = larger(task[2], child_i[at_i]), end_j = smaller(task[3], child_i[at_i + 1]); at_j < end_j; ++at_j) {
                 const size_t j = coord_j[at_j];
-                const uint64_t at2_j = hashed_uint16_t(table2_j, coord2_j, 0, task[4], j);
+                const uint64_t at2_j = hashed_uint16_t(table2_j, coord2_j, task[4], task[5], j);
                 if (at2_j == UINT64_MAX) continue;
                 {
                     for (uint64_t at2_k = child2_j[at2_j], end2_k = child2_j[at2_j + 1]; at2_k < end2_k; ++at2_k) {

@@ -58,8 +58,8 @@ void decompose_kernel(const void *const *in, value *out, value *boundary, value 
     for (uint64_t at_i = task[0], end_i = task[1]; at_i < end_i; ++at_i) {
         const size_t i = coord_i[at_i];
         {
-            uint64_t at2_j = 0;
-            const uint64_t end2_j = task[4];
+            uint64_t at2_j = task[4];
+            const uint64_t end2_j = task[5];
             for (uint64_t at_j = larger(task[2], child_i[at_i]), end_j = smaller(task[3], child_i[at_i + 1]); at_j < end_j; ++at_j) {
                 const size_t j = coord_j[at_j];
                 at2_j = seek_uint16_t(coord2_j, at2_j, end2_j, j);
