@@ -6,9 +6,11 @@ use std::collections::BTreeMap;
 
 use decompose_core::autoschedule::{SCHEDULERS, Scheduler};
 use decompose_core::compute::{
-    Evaluator, Known, Tensor, Wanted, assign, compute, compute_seen, product,
+    Evaluator, Known, Tensor, Term, Wanted, assign, compute, compute_seen, plan_terms, product,
+    scale_terms, trees_of_terms,
 };
-use decompose_core::contract::{Planned, ResultForm, StoredTrees};
+use decompose_core::contract::{Contraction, Planned, ResultForm, StoredTrees};
+use decompose_core::cost::Machine;
 use decompose_core::einsum::{Assignment, Index, oracle};
 use decompose_core::error::CoreError;
 use decompose_core::runtime::Toolchain;
@@ -58,6 +60,16 @@ fn list(array: &DenseTensor<f64>) -> Coo<f64> {
 struct Interpreter<'a> {
     tensors: BTreeMap<&'a str, Tensor<f64>>,
     scheduler: &'static dyn Scheduler,
+    /// How many sums were computed by one kernel.
+    united: usize,
+    toolchain: Toolchain,
+}
+
+impl<'a> Interpreter<'a> {
+    fn new(tensors: BTreeMap<&'a str, Tensor<f64>>, scheduler: &'static dyn Scheduler) -> Self {
+        let toolchain = Toolchain::Interpreter("asked for".into());
+        Interpreter { tensors, scheduler, united: 0, toolchain }
+    }
 }
 
 impl Evaluator<f64> for Interpreter<'_> {
@@ -84,19 +96,35 @@ impl Evaluator<f64> for Interpreter<'_> {
         tensors: Vec<Tensor<f64>>,
         stored: &mut StoredTrees<f64>,
     ) -> Result<Tensor<f64>, CoreError> {
-        product(known, tensors, stored, self.scheduler, &Toolchain::Interpreter("asked for".into()))
+        product(known, tensors, stored, self.scheduler, &self.toolchain)
+    }
+
+    fn sum(
+        &mut self,
+        terms: &mut Vec<Term<f64>>,
+        stored: &mut StoredTrees<f64>,
+    ) -> Result<Option<Tensor<f64>>, CoreError> {
+        let Some(planned) = plan_terms(terms, self.scheduler, Machine::here())? else {
+            return Ok(None);
+        };
+        self.united += 1;
+        scale_terms(terms, self)?;
+        let trees = trees_of_terms(&planned, terms, stored)?;
+        let mut kernel = Contraction::summing(&planned, trees, &self.toolchain)?;
+        kernel.assemble(&[], u64::MAX).map(|list| Some(Tensor::Sparse(list)))
     }
 }
 
-/// Computes `text` with the tensors of `sparse` as lists of about this share of their cells and all others dense.
-fn check(text: &str, sparse: &[(&str, f64)], seed: u64) {
+/// Computes `text` with the tensors of `sparse` as lists of about this share of their cells and all others dense; returns how
+/// many sums were computed by one kernel.
+fn check(text: &str, sparse: &[(&str, f64)], seed: u64) -> usize {
     let assignment: Assignment = text.parse().expect(text);
     let mut numbers = Numbers(seed);
     let mut extents: BTreeMap<Index, usize> = BTreeMap::new();
     for index in assignment.all().iter() {
         extents.insert(index, 2 + (numbers.next() * 6.0) as usize);
     }
-    check_extents(text, sparse, (numbers, extents));
+    check_extents(text, sparse, (numbers, extents))
 }
 
 /// As [`check`] with indices of these extents.
@@ -104,7 +132,8 @@ fn check_extents(
     text: &str,
     sparse: &[(&str, f64)],
     (mut numbers, extents): (Numbers, BTreeMap<Index, usize>),
-) {
+) -> usize {
+    let mut united = 0;
     let assignment: Assignment = text.parse().expect(text);
     let mut arrays: BTreeMap<String, DenseTensor<f64>> = BTreeMap::new();
     for access in assignment.inputs() {
@@ -128,7 +157,7 @@ fn check_extents(
     let want = oracle::assign(&assignment, &inputs);
     let tensors: BTreeMap<&str, Tensor<f64>> = operands.into_iter().collect();
     for &scheduler in SCHEDULERS {
-        let mut interpreter = Interpreter { tensors: tensors.clone(), scheduler };
+        let mut interpreter = Interpreter::new(tensors.clone(), scheduler);
         for form in [None, Some(ResultForm::Dense), Some(ResultForm::Sparse)] {
             let wanted = Wanted { form, ..Wanted::default() };
             let have = assign(&assignment, wanted, &mut StoredTrees::default(), &mut interpreter);
@@ -140,7 +169,9 @@ fn check_extents(
                 assert!(close, "{text}, {name}, {form:?}: {have} for {want}");
             }
         }
+        united += interpreter.united;
     }
+    united
 }
 
 #[test]
@@ -162,6 +193,80 @@ fn assignments_are_computed_by_their_definition() {
         check("R(i,f) = sigmoid(s * X(i,j) * W(j,f))", &x, seed);
         check("R(row,l) = X(row,j1) * Y(j1,k) * Z(k,l)", &xyz, seed);
         check("R(i,l) = X(i,j) * Y(j,k) * Z(k,l) * W(i,l)", &xyz, seed);
+    }
+}
+
+#[test]
+fn sums_of_products_of_lists_are_computed_by_one_kernel() {
+    let all = ["A", "B", "C", "D", "E", "F", "T", "U", "V", "W", "X", "Y"];
+    let matrices = ["X(i,j) * Y(j,k)", "W(i,k)", "A(i,j) * Y(j,k)", "V(k,i)", "B(i,k) * W(i,k)"];
+    let cubes =
+        ["X(i,j) * T(j,k,l)", "U(i,k,l)", "C(i,k,m) * D(m,l)", "E(l,k,i)", "W(i,k) * F(k,l)"];
+    let sums = |result: &str, terms: &[&str], cases: u64, united: &mut usize| {
+        for seed in 0..cases {
+            let mut numbers = Numbers(seed);
+            let mut draw = |below: usize| (numbers.next() * below as f64) as usize;
+            let drawn: Vec<&str> = (0..2 + draw(2)).map(|_| terms[draw(terms.len())]).collect();
+            let text = format!("{result} = {} * {}", 1 + draw(3), drawn.join(" - 0.5 * "));
+            let share = [0.02, 0.2, 0.6][draw(3)];
+            *united += check(&text, &all.map(|name| (name, share)), seed);
+        }
+    };
+    let (mut of_matrices, mut of_cubes) = (0, 0);
+    sums("R(i,k)", &matrices, 60, &mut of_matrices);
+    sums("R(i,k,l)", &cubes, 40, &mut of_cubes);
+    assert!(of_matrices > 60, "{of_matrices} sums of matrices");
+    assert!(of_cubes > 10, "{of_cubes} sums of order 3");
+}
+
+#[test]
+fn sums_are_the_same_compiled_and_on_several_threads() {
+    let texts = [
+        "R(i,k) = X(i,j) * Y(j,k) - 2 * W(i,k)",
+        "R(i,k) = 3 * W(i,k) + X(i,j) * Y(j,k) + V(k,i)",
+        "R(i,k) = X(i,j) * Y(j,k) + A(i,l) * Y(l,k) + W(i,k)",
+        "R(i,k,l) = T(i,k,m) * Y(m,l) - U(i,k,l)",
+    ];
+    for (seed, text) in texts.iter().enumerate() {
+        let assignment: Assignment = text.parse().expect(text);
+        let mut numbers = Numbers(seed as u64);
+        let extent = if assignment.output.indices.len() == 3 { 40 } else { 150 };
+        let mut arrays: BTreeMap<String, DenseTensor<f64>> = BTreeMap::new();
+        for access in assignment.inputs() {
+            let shape = vec![extent; access.indices.len()];
+            // Many rows of one tensor or the other are empty.
+            let mut own = array(&mut numbers, &shape, 0.03);
+            let empty = |row: usize| (row / 7 + shape.len()).is_multiple_of(3);
+            own.outer_iter_mut().enumerate().for_each(|(row, mut values)| {
+                if empty(row) && access.tensor != "Y" {
+                    values.fill(0.0);
+                }
+            });
+            arrays.entry(access.tensor.clone()).or_insert(own);
+        }
+        let inputs: Vec<DenseTensor<f64>> =
+            assignment.inputs().map(|access| arrays[&access.tensor].clone()).collect();
+        let want = oracle::assign(&assignment, &inputs);
+        let lists = arrays.iter().map(|(name, own)| (name.as_str(), Tensor::Sparse(list(own))));
+        let tensors: BTreeMap<&str, Tensor<f64>> = lists.collect();
+        for threads in [1, 2, 5] {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            for toolchain in [Toolchain::detect(), Toolchain::Interpreter("asked for".into())] {
+                let mut kernels = Interpreter::new(tensors.clone(), SCHEDULERS[0]);
+                kernels.toolchain = toolchain;
+                let wanted = Wanted { form: Some(ResultForm::Sparse), ..Wanted::default() };
+                let mut stored = StoredTrees::default();
+                let have = pool.install(|| assign(&assignment, wanted, &mut stored, &mut kernels));
+                let have = have.expect(text);
+                assert_eq!(kernels.united, 1, "{text} takes several kernels");
+                let Tensor::Sparse(have) = have else { panic!("{text}: an array") };
+                assert!(have.clone().sum_duplicates().unwrap() == 0, "{text}: listed twice");
+                for (have, want) in Tensor::Sparse(have).into_dense().iter().zip(&want) {
+                    let close = (have - want).abs() <= 1e-12 * want.abs().max(1.0);
+                    assert!(close, "{text}, {threads} threads: {have} for {want}");
+                }
+            }
+        }
     }
 }
 
@@ -287,7 +392,7 @@ fn results_in_between_keep_a_limit() {
     };
     let assignment: Assignment = "R(i,l) = X(i,j) * Y(j,k) * Z(k,l)".parse().unwrap();
     let steps = |most_bytes: u64| {
-        let inner = Interpreter { tensors: tensors(), scheduler: SCHEDULERS[0] };
+        let inner = Interpreter::new(tensors(), SCHEDULERS[0]);
         let mut counted = Counted { inner, products: 0, trees_there: 0, later: &[] };
         let wanted = Wanted { most_bytes, form: Some(ResultForm::Sparse), ..Wanted::default() };
         assign(&assignment, wanted, &mut StoredTrees::default(), &mut counted).expect("a result");
@@ -333,7 +438,7 @@ fn trees_are_built_once() {
     let run = |text: &str, later: &'static [&'static str]| {
         let assignment: Assignment = text.parse().unwrap();
         let tensors = BTreeMap::from([("X", matrix(9)), ("B", dense(9)), ("C", dense(9))]);
-        let inner = Interpreter { tensors, scheduler: SCHEDULERS[0] };
+        let inner = Interpreter::new(tensors, SCHEDULERS[0]);
         let mut counted = Counted { inner, products: 0, trees_there: 0, later };
         let mut stored = StoredTrees::default();
         for _ in 0..2 {
@@ -385,5 +490,13 @@ impl Evaluator<f64> for Counted<'_> {
             2 => self.inner.product(known, tensors, stored),
             _ => Ok(tensors.into_iter().next().expect("a tensor")),
         }
+    }
+
+    fn sum(
+        &mut self,
+        _: &mut Vec<Term<f64>>,
+        _: &mut StoredTrees<f64>,
+    ) -> Result<Option<Tensor<f64>>, CoreError> {
+        Ok(None)
     }
 }

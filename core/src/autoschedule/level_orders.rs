@@ -39,9 +39,13 @@ impl Storage {
             let operand = problem.sparse.iter().find(|x| x.input == *input)?.clone();
             Some(SparseOperand { format: format.clone(), ..operand })
         });
+        // Where the operand could have given its pattern, the list was asked for.
+        let inputs: Vec<usize> = problem.sparse.iter().map(|x| x.input).collect();
+        let asked = inputs.first().is_some_and(|&x| has_pattern_of(&problem.expr, x, &inputs));
         let (expr, extents) = (problem.expr.clone(), problem.extents.clone());
         let posed = Problem::joining(expr, extents, stored.collect());
-        let assembled = problem.output == OutputForm::Assembled && !posed.has_pattern_output();
+        let assembled =
+            problem.output == OutputForm::Assembled && (asked || !posed.has_pattern_output());
         let output = if assembled { OutputForm::Assembled } else { posed.output };
         Problem { sparse: posed.sparse, output, ..problem.clone() }
     }

@@ -12,6 +12,7 @@ mod dense;
 mod large_steps;
 mod product;
 mod steps;
+mod sum;
 mod tensor;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,7 +20,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use decompose_formats::{Coo, PatternCounts, Value};
 
 use crate::autoschedule::default_scheduler;
-use crate::contract::{Operand, Planned, ResultForm, StoredTrees, count_join, join_bytes};
+use crate::contract::{
+    Contraction, Operand, Planned, ResultForm, StoredTrees, count_join, join_bytes,
+};
+use crate::cost::Machine;
 use crate::einsum::{Access, Assignment, Expr, Extents};
 use crate::error::CoreError;
 use crate::runtime::Toolchain;
@@ -27,11 +31,13 @@ use crate::schedule::{JoinCounts, Pattern};
 
 pub use dense::{contract_dense, dense_bytes};
 use product::{plan_product, run_product};
+use sum::{may_be_one_kernel, sum as sum_of_lists};
 use tensor::Elements;
 
 pub use large_steps::LargeStep;
 pub use product::{Operands, product, run};
 pub use steps::{Known, Step, first_step, suited_form};
+pub use sum::{Term, plan_terms, scale_terms, trees_of_terms};
 pub use tensor::Tensor;
 
 /// Computes an expression of tensors, given by name.
@@ -65,7 +71,7 @@ pub fn compute<V: Value>(
     compute_seen(text, operands, |_, _| ())
 }
 
-/// As [`compute`]; `see` hears of each kernel before it runs: its product, and its schedule unless that is one of
+/// As [`compute`]; `see` hears of each product before it is computed: what is known of it, and its schedule unless it is one of
 /// dense matrices.
 ///
 /// # Errors
@@ -114,6 +120,22 @@ impl<V: Value, See: FnMut(&Known, Option<&Planned>)> Evaluator<V> for Kernels<'_
         (self.see)(known, planned.as_ref());
         run_product(known, planned.as_ref(), tensors, stored, &self.toolchain)
     }
+
+    fn sum(
+        &mut self,
+        terms: &mut Vec<Term<V>>,
+        stored: &mut StoredTrees<V>,
+    ) -> Result<Option<Tensor<V>>, CoreError> {
+        let planned = plan_terms(terms, default_scheduler(), Machine::here())?;
+        let Some(planned) = planned else { return Ok(None) };
+        for (at, plan) in &planned {
+            (self.see)(&terms[*at].known, Some(plan));
+        }
+        scale_terms(terms, self)?;
+        let trees = trees_of_terms(&planned, terms, stored)?;
+        let mut kernel = Contraction::summing(&planned, trees, &self.toolchain)?;
+        kernel.assemble(&[], u64::MAX).map(|list| Some(Tensor::Sparse(list)))
+    }
 }
 
 /// Sorts a list, and sums up its duplicates.
@@ -160,6 +182,18 @@ pub trait Evaluator<V: Value> {
         tensors: Vec<Tensor<V>>,
         stored: &mut StoredTrees<V>,
     ) -> Result<Tensor<V>, Self::Error>;
+
+    /// Computes the sum of `terms` by one kernel, for which these are used up; `None`, with all of them left, where each product
+    /// takes a kernel of its own.
+    ///
+    /// # Errors
+    ///
+    /// As [`Evaluator::product`].
+    fn sum(
+        &mut self,
+        terms: &mut Vec<Term<V>>,
+        stored: &mut StoredTrees<V>,
+    ) -> Result<Option<Tensor<V>>, Self::Error>;
 
     /// Does `work`, a step that is no kernel and holds about `_bytes` more at its peak than is held now; by default whatever
     /// it holds.
@@ -219,6 +253,26 @@ pub fn assign<V: Value, E: Evaluator<V>>(
     evaluator: &mut E,
 ) -> Result<Tensor<V>, E::Error> {
     let is_list = assignment.is_list(|name| evaluator.is_list(name));
+    let sum = match may_be_one_kernel(assignment, evaluator) {
+        true => sum_of_lists(assignment, wanted, stored, evaluator)?,
+        false => sum_in_steps(assignment, wanted, stored, evaluator)?,
+    };
+    match assignment.function {
+        Some(function) => {
+            let elements = if is_list { Elements::NonZeros } else { Elements::All };
+            large_steps::mapped(sum, function, elements, evaluator)
+        }
+        None => Ok(sum),
+    }
+}
+
+/// Computes each product of an assignment, in steps of one kernel, and adds it to those before it.
+fn sum_in_steps<V: Value, E: Evaluator<V>>(
+    assignment: &Assignment,
+    wanted: Wanted,
+    stored: &mut StoredTrees<V>,
+    evaluator: &mut E,
+) -> Result<Tensor<V>, E::Error> {
     let mut sum: Option<Tensor<V>> = None;
     for (at, summand) in assignment.summands.iter().enumerate() {
         let mut tensors = Vec::with_capacity(summand.inputs.len());
@@ -238,14 +292,7 @@ pub fn assign<V: Value, E: Evaluator<V>>(
             None => term,
         });
     }
-    let sum = sum.ok_or_else(|| CoreError::Internal("a sum of nothing".into()))?;
-    match assignment.function {
-        Some(function) => {
-            let elements = if is_list { Elements::NonZeros } else { Elements::All };
-            large_steps::mapped(sum, function, elements, evaluator)
-        }
-        None => Ok(sum),
-    }
+    Ok(sum.ok_or_else(|| CoreError::Internal("a sum of nothing".into()))?)
 }
 
 /// Returns the tensors that the summands from the one at `from` on read more than `times` times, or a later assignment

@@ -277,6 +277,12 @@ impl Known {
         once.saturating_mul(2)
     }
 
+    /// Tells whether the result is a list: as is wanted, or since it has the pattern of an operand.
+    pub(super) fn is_list(&self) -> bool {
+        let has_pattern = |problem: Problem| problem.has_pattern_output();
+        self.form == ResultForm::Sparse || self.problem().is_some_and(has_pattern)
+    }
+
     /// Returns the form that suits the result: see [`suited_form`].
     pub fn suited_form(&self) -> ResultForm {
         self.problem().map_or(ResultForm::Dense, |problem| suited_form(&problem))

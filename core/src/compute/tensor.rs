@@ -40,6 +40,14 @@ impl<V: Value> Tensor<V> {
         matches!(self, Tensor::Sparse(_))
     }
 
+    /// Returns how many elements are stored.
+    pub(super) fn stored_elements(&self) -> usize {
+        match self {
+            Tensor::Dense(array) => array.len(),
+            Tensor::Sparse(list) => list.nnz(),
+        }
+    }
+
     /// Returns the same tensor for another reader: a list shares its arrays, an array is copied.
     pub fn share(&mut self) -> Tensor<V> {
         match self {

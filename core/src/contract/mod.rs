@@ -17,6 +17,7 @@ mod saved_choices;
 mod shared;
 mod split;
 mod stored_trees;
+mod sum;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -49,6 +50,7 @@ pub use saved_choices::{Choice, Choices, Fingerprint};
 pub use shared::{Roots, best_tree};
 pub use split::split_list;
 pub use stored_trees::{Operand, StoredTrees};
+pub use sum::plan_sum;
 
 /// A scheduled expression bound to its sparse operands.
 ///
@@ -250,6 +252,16 @@ impl<V: Value> Contraction<V> {
         let element = assembled::element_bytes(&self.expr, &self.extents, V::BYTES);
         let parts = self.executor.assemble(&slices, most_bytes / element)?;
         self.whole_list(joined(self.kernel().program(), &self.expr, &self.extents, parts)?)
+    }
+
+    /// Returns about how many elements an assembled output has, by a sample of the work; zero if it is not assembled.
+    ///
+    /// # Errors
+    ///
+    /// As [`Contraction::assemble`].
+    pub fn estimate_elements(&self, dense: &[&Matrix<V>]) -> Result<u64, CoreError> {
+        let slices: Vec<&[V]> = dense.iter().map(|matrix| matrix.as_slice()).collect();
+        if self.is_assembled() { self.executor.estimate_elements(&slices) } else { Ok(0) }
     }
 
     /// Returns a result without splits.

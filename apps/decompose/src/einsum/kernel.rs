@@ -7,7 +7,7 @@ use decompose_common::memory::{self, left};
 use decompose_common::progress::Screen;
 use decompose_core::autoschedule::SearchLimits;
 use decompose_core::compute::{
-    Evaluator, Known, LargeStep, Operands, Tensor, contract_dense, dense_bytes, run,
+    Evaluator, Known, LargeStep, Operands, Tensor, Term, contract_dense, dense_bytes, run,
 };
 use decompose_core::contract::{Contraction, StoredTrees};
 use decompose_core::error::CoreError;
@@ -17,6 +17,7 @@ use decompose_formats::{Coo, DenseTensor, Matrix, Value};
 
 use crate::einsum::args::EinsumArgs;
 use crate::einsum::memory::{EinsumForecast, REMEDY_STEP};
+use crate::einsum::sum::sum;
 use crate::failure::Failure;
 use crate::run::memory::{cut_tree_of, tree_of};
 use crate::schedule::choose::{Chooser, Pick, Selection};
@@ -104,7 +105,11 @@ impl<V: Value> Evaluator<V> for Kernels<'_, V> {
         let (pick, limit) = (plan.choice(), self.args.output.max_memory);
         let given_up = operands.dense.iter().map(|array| (array.len() * V::BYTES) as u64).sum();
         let foreseen = |stored: &StoredTrees<V>| {
-            let tree = self.tree_bytes((pick, known), &operands.sparse, stored);
+            let list = |input| {
+                let own = operands.sparse.iter().find(|(own, _)| *own == input);
+                own.map(|(_, list)| list)
+            };
+            let tree = self.tree_bytes((pick, known), list, stored);
             EinsumForecast::new::<V>(pick, (tree, given_up), self.threads, limit)
         };
         let mut forecast = foreseen(stored);
@@ -114,6 +119,14 @@ impl<V: Value> Evaluator<V> for Kernels<'_, V> {
         }
         forecast.check()?;
         self.compute((pick, known), operands, stored, forecast)
+    }
+
+    fn sum(
+        &mut self,
+        terms: &mut Vec<Term<V>>,
+        stored: &mut StoredTrees<V>,
+    ) -> Result<Option<Tensor<V>>, Failure> {
+        sum(self, terms, stored)
     }
 }
 
@@ -138,11 +151,11 @@ impl<V: Value> Kernels<'_, V> {
         self.screen.line(format!("         {:.2e} s predicted{trees}\n{how}", pick.seconds));
     }
 
-    /// Returns the bytes that the trees take which are built of `lists`, by input.
-    fn tree_bytes(
+    /// Returns the bytes that the trees take which are built of the lists that `list` gives by input.
+    pub(super) fn tree_bytes<'b>(
         &self,
         (pick, known): (&Pick, &Known),
-        lists: &[(usize, Coo<V>)],
+        list: impl Fn(usize) -> Option<&'b Coo<V>>,
         stored: &StoredTrees<V>,
     ) -> u64 {
         let trees = pick.problem.sparse.iter().zip(&pick.trees).map(|(x, layout)| {
@@ -150,19 +163,26 @@ impl<V: Value> Kernels<'_, V> {
             if operand.is_some_and(|operand| stored.get(operand, layout).is_some()) {
                 return 0;
             }
-            let list = lists.iter().find(|(input, _)| *input == x.input).map(|(_, list)| list);
             // A list that is read again stays mapped from its file.
             let again = self.tensors.contains_key(&known.expr.inputs[x.input].tensor);
             let released = |list: &Coo<V>| if again { 0 } else { list.bytes() };
             // A list with more columns is made of one whose indices are cut.
             let cut = layout.order.modes().len() > known.expr.inputs[x.input].indices.len();
-            match list {
+            match list(x.input) {
                 Some(list) if cut => cut_tree_of(list, &pick.problem, x),
                 Some(list) => tree_of(list, &layout.order, layout.fused, released(list)),
                 None => 0,
             }
         });
         trees.fold(0, u64::saturating_add)
+    }
+
+    /// Returns what makes kernels.
+    pub(super) fn toolchain(&self) -> Toolchain {
+        match self.args.output.no_codegen {
+            true => Toolchain::Interpreter("--no-codegen was given".into()),
+            false => Toolchain::detect(),
+        }
     }
 
     /// Builds the trees and the kernel and runs it.
@@ -173,10 +193,7 @@ impl<V: Value> Kernels<'_, V> {
         stored: &mut StoredTrees<V>,
         forecast: EinsumForecast,
     ) -> Result<Tensor<V>, Failure> {
-        let toolchain = match self.args.output.no_codegen {
-            true => Toolchain::Interpreter("--no-codegen was given".into()),
-            false => Toolchain::detect(),
-        };
+        let toolchain = self.toolchain();
         let Operands { sparse, dense } = operands;
         forecast.build()?;
         let (built, seconds) = self.screen.phase("build", || -> Result<_, CoreError> {
@@ -189,28 +206,43 @@ impl<V: Value> Kernels<'_, V> {
         forecast.run()?;
         let packed = pack(&contraction, dense)?;
         let packed: Vec<&Matrix<V>> = packed.iter().collect();
+        let tree = if pick.trees.len() == 1 { "tree" } else { "trees" };
+        let result = self.run(&mut contraction, &packed, (tree, seconds, kernel_seconds))?;
+        self.tell_result(&result, pick, pick.problem.assembled_elements());
+        Ok(result)
+    }
+
+    /// Runs a kernel, for which `tree` and it were built in `seconds`, of which the kernel took `kernel_seconds`.
+    pub(super) fn run(
+        &mut self,
+        contraction: &mut Contraction<V>,
+        packed: &[&Matrix<V>],
+        (tree, seconds, kernel_seconds): (&str, f64, f64),
+    ) -> Result<Tensor<V>, Failure> {
         if let Some(why) = contraction.kernel().interpreted() {
             let text = format!("the kernel runs in the interpreter, many times slower: {why}");
             self.screen.warn(text);
         }
-        let tree = if pick.trees.len() == 1 { "tree" } else { "trees" };
         let tree_seconds = seconds - kernel_seconds;
         self.screen
             .line(format!("build    {tree} {tree_seconds:.2} s, kernel {kernel_seconds:.2} s"));
         let most = left().unwrap_or(u64::MAX);
-        let compute = || run(&mut contraction, &packed, most);
-        let (result, seconds) = self.screen.phase("run", compute);
+        let (result, seconds) = self.screen.phase("run", || run(contraction, packed, most));
         let result = result?;
         self.screen.line(format!("run      {seconds:.3e} s"));
-        if let (Tensor::Sparse(list), Some(workspace)) = (&result, crate::schedule::workspace(pick))
-        {
-            let (name, predicted) = (&pick.problem.expr.output, pick.problem.assembled_elements());
+        Ok(result)
+    }
+
+    /// Tells how many elements an assembled result has, of which `predicted` were expected.
+    pub(super) fn tell_result(&self, result: &Tensor<V>, pick: &Pick, predicted: u64) {
+        let workspace = crate::schedule::workspace(pick);
+        if let (Tensor::Sparse(list), Some(workspace)) = (result, workspace) {
+            let name = &pick.problem.expr.output;
             let (have, predicted) = (grouped(list.nnz() as u64), grouped(predicted));
             let line =
                 format!("result   {name}: {have} elements, {predicted} predicted; {workspace}");
             self.screen.line(line);
         }
-        Ok(result)
     }
 }
 

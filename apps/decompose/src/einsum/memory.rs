@@ -4,6 +4,7 @@ use std::fmt;
 
 use decompose_common::machine::{resident_bytes, size};
 use decompose_common::memory::{self, Limit};
+use decompose_core::contract::{Planned, element_bytes};
 use decompose_core::lower::joined_bytes;
 use decompose_core::schedule::{OutputForm, Problem, Workspace, resolve};
 use decompose_formats::Value;
@@ -23,6 +24,8 @@ pub(crate) struct EinsumForecast {
     /// Dense operands as they are held, each given up when it is packed.
     given_up: u64,
     output: u64,
+    /// An element of a sum.
+    element: u64,
     copies: u64,
     buffers: u64,
     limit: Option<Limit>,
@@ -60,6 +63,7 @@ impl EinsumForecast {
                 // Once as the kernel writes it, once as it is written to the file.
                 None => output_bytes(&pick.problem).saturating_mul(2),
             },
+            element: 0,
             copies: pick.side_bytes,
             buffers: buffers.saturating_add(workspaces::<V>(pick, threads)),
             limit: memory::limit(max_memory),
@@ -68,6 +72,35 @@ impl EinsumForecast {
                 _ => REMEDY,
             },
         }
+    }
+
+    /// Predicts the run of the sum of `planned` products by one kernel, whose trees take `trees` bytes.
+    pub(crate) fn of_sum<V: Value>(
+        planned: &[(usize, Planned)],
+        trees: u64,
+        threads: usize,
+        max_memory: Option<u64>,
+    ) -> EinsumForecast {
+        let parts = planned
+            .iter()
+            .map(|(_, plan)| EinsumForecast::new::<V>(plan, (0, 0), threads, max_memory));
+        let parts: Vec<EinsumForecast> = parts.collect();
+        let Some(&first) = parts.first() else { return EinsumForecast::default() };
+        let joined = parts.iter().map(|part| part.tree).fold(trees, u64::saturating_add);
+        let element = planned.first().map_or(0, |(_, plan)| {
+            element_bytes(&plan.problem.expr, &plan.problem.extents, V::BYTES)
+        });
+        EinsumForecast {
+            tree: joined,
+            output: sum_elements(planned).saturating_mul(element),
+            element,
+            ..first
+        }
+    }
+
+    /// Returns the forecast for a result of so many elements: see [`EinsumForecast::of_sum`].
+    pub(crate) fn with_elements(self, elements: u64) -> EinsumForecast {
+        EinsumForecast { output: elements.saturating_mul(self.element), ..self }
     }
 
     /// Returns the expected peak.
@@ -148,6 +181,20 @@ fn workspaces<V: Value>(pick: &Pick, threads: usize) -> u64 {
     let bits = cells.saturating_add(marked).div_ceil(8);
     let one = cells.saturating_mul(V::BYTES as u64).saturating_add(bits);
     one.saturating_mul(threads as u64)
+}
+
+/// Returns about how many elements a sum has: coordinates of different products are taken to be independent.
+fn sum_elements(planned: &[(usize, Planned)]) -> u64 {
+    let Some((_, first)) = planned.first() else { return 0 };
+    let output = first.problem.expr.output.set();
+    let cells = output.iter().map(|index| first.problem.extents.of(index) as f64).product::<f64>();
+    let empty = |(_, plan): &(usize, Planned)| {
+        1.0 - (plan.problem.assembled_elements() as f64 / cells.max(1.0)).min(1.0)
+    };
+    // Of few of many cells the difference from one is lost.
+    let few: f64 = planned.iter().map(|(_, plan)| plan.problem.assembled_elements() as f64).sum();
+    let share = 1.0 - planned.iter().map(empty).product::<f64>();
+    if few < 1e-6 * cells { few as u64 } else { (share * cells).ceil() as u64 }
 }
 
 /// Bytes of the dense operands; saturates.

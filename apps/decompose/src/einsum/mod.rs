@@ -6,6 +6,7 @@ mod kernel;
 mod memory;
 mod operands;
 mod program;
+mod sum;
 mod write;
 
 use decompose_common::memory::{left, limit, set_limit};

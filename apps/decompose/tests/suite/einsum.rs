@@ -396,7 +396,10 @@ fn check_assignment(text: &str, out: &str) -> String {
 fn sums_diagonals_functions_and_named_indices() {
     check_assignment("Z(i,k) = X(i,j) * B(j,k) + 2 * Y(i,k)", "Z.npy");
     check_assignment("Z(i,k) = X(i,k) - 0.5 * Y(k,i)", "Z.tns");
-    check_assignment("Z(i,k) = X(i,j) * Y(j,k) - X(i,k)", "Z.mtx");
+    let said = check_assignment("Z(i,k) = X(i,j) * Y(j,k) - 0.5 * X(i,k)", "Z.mtx");
+    assert!(said.contains("sum      Z(i,k) = X(i,j) * Y(j,k)\n"), "{said}");
+    assert!(said.contains("         - 0.5 * X(i,k)\n"), "{said}");
+    assert!(said.contains("one kernel, "), "{said}");
     check_assignment("Z(i) = X(i,i) + B(i,i)", "Z.npy");
     check_assignment("Z(i,j) = relu(s * X(i,j) + 3 * Y(i,j))", "Z.dtb");
     check_assignment("Z(i,j) = softmax(B(i,k) * B(k,j))", "Z.npy");

@@ -1,0 +1,133 @@
+//! A sum of products by one kernel, whose products add to one workspace.
+
+use std::sync::Arc;
+
+use decompose_formats::{Csf, Value};
+
+use crate::autoschedule::{OrdersFound, Scheduler, SearchLimits, storages};
+use crate::contract::{Contraction, Planned, Request, preview, stored};
+use crate::cost::Machine;
+use crate::einsum::{Expr, Extents};
+use crate::error::CoreError;
+use crate::lower::{Program, lower, unite};
+use crate::runtime::{Executor, Kernel, Toolchain};
+use crate::schedule::{OutputForm, Problem};
+
+/// How much longer than its fastest schedule a product may be predicted to take with one that unites with the others: to
+/// merge lists takes about as long as a quarter of a product.
+const WORTH: f64 = 1.25;
+
+/// Plans the sum of the products that `requests` ask for, whose results are lists, as one kernel; `None` if their schedules
+/// do not unite ([`unite`]) or one of them is much slower so.
+///
+/// The product that takes longest comes first: its tree is cut into tasks.  Searches each request once.
+///
+/// # Errors
+///
+/// What the search refuses.
+pub fn plan_sum(
+    requests: &[Request],
+    scheduler: &dyn Scheduler,
+    machine: &Machine,
+) -> Result<Option<Vec<(usize, Planned)>>, CoreError> {
+    if !have_common_extents(requests) || requests.iter().any(has_empty_operand) {
+        return Ok(None);
+    }
+    let search = |request: &Request| -> Result<(Problem, OrdersFound), CoreError> {
+        let mut base = request.problem_on(&[]);
+        base.output = OutputForm::Assembled;
+        let limits = SearchLimits::default();
+        let found = scheduler.search_storages(&base, &storages(&base), machine, &limits)?;
+        Ok((base, found))
+    };
+    let mut found = requests.iter().map(search).collect::<Result<Vec<_>, _>>()?;
+    let seconds = |at: &usize| found[*at].1.candidates.first().map_or(0.0, |best| best.total());
+    let Some(first) = (0..found.len()).max_by(|a, b| seconds(a).total_cmp(&seconds(b))) else {
+        return Ok(None);
+    };
+    let mut order: Vec<usize> = (0..found.len()).collect();
+    order.swap(0, first);
+    let mut planned: Vec<(usize, Planned)> = Vec::with_capacity(found.len());
+    for at in order {
+        let (base, orders) = &mut found[at];
+        let best = orders.candidates.first().map_or(0.0, |best| best.total());
+        // A list is sorted for the sum in any case.
+        let most = if base.expr.inputs.len() == 1 { f64::INFINITY } else { WORTH * best };
+        let candidates = orders.candidates.drain(..).filter(|one| one.total() <= most);
+        let mut plans = candidates.map(|one| Planned::of(base, one));
+        let taken = match planned.first() {
+            None => plans.next(),
+            Some((_, first)) => plans.find_map(|plan| united_with(first, plan)),
+        };
+        let Some(taken) = taken else { return Ok(None) };
+        planned.push((at, taken));
+    }
+    Ok(Some(planned))
+}
+
+/// Tells whether every index has one extent in all products: they share loops.
+fn have_common_extents(requests: &[Request]) -> bool {
+    let mut extents = Extents::default();
+    requests.iter().all(|request| {
+        request.expr.all().iter().all(|index| {
+            let own = request.extents.of(index);
+            extents.set(index, own).is_none_or(|before| before == own)
+        })
+    })
+}
+
+/// Tells whether an operand has no non-zeros, so that there would be nothing to cut into tasks.
+fn has_empty_operand(request: &Request) -> bool {
+    request.sparse.iter().any(|own| {
+        let all = request.modes(own).iter().copied().collect();
+        own.pattern.count(all, &request.extents) == 0
+    })
+}
+
+/// Returns `plan` with the workspace of `first`, if their programs unite.
+fn united_with(first: &Planned, mut plan: Planned) -> Option<Planned> {
+    plan.schedule.workspace = first.schedule.workspace;
+    let programs = [first, &plan].map(|plan| preview(&plan.problem, &plan.schedule).ok());
+    let programs: Option<Vec<Program>> = programs.into_iter().collect();
+    unite(programs?).ok()?.map(|_| plan)
+}
+
+impl<V: Value> Contraction<V> {
+    /// Does what [`Contraction::joining`] does for the sum of products that [`plan_sum`] planned, each with its trees; dense
+    /// operands are numbered in the order of `planned`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Contraction::joining`]; [`CoreError::Internal`] if their programs do not unite.
+    pub fn summing(
+        planned: &[(usize, Planned)],
+        trees: Vec<Vec<Arc<Csf<V>>>>,
+        toolchain: &Toolchain,
+    ) -> Result<Contraction<V>, CoreError> {
+        let broken = || CoreError::Internal("a sum whose products do not unite".into());
+        let mut extents = Extents::default();
+        let (mut programs, mut sparse, mut inputs) = (Vec::new(), Vec::new(), Vec::new());
+        for ((_, plan), trees) in planned.iter().zip(&trees) {
+            let (problem, expr) = (&plan.problem, plan.problem.stored_expr());
+            if trees.len() != problem.sparse.len() || !problem.splits.is_empty() {
+                return Err(broken());
+            }
+            let levels = problem.sparse.iter().zip(trees).map(|(x, tree)| stored(problem, x, tree));
+            programs.push(lower(problem, &plan.schedule, &levels.collect::<Result<Vec<_>, _>>()?)?);
+            sparse.extend(problem.sparse.iter().map(|x| inputs.len() + x.input));
+            for index in expr.all().iter() {
+                extents.set(index, problem.extents.of(index));
+            }
+            inputs.extend(expr.inputs);
+        }
+        let (_, first) = planned.first().ok_or_else(broken)?;
+        let output = first.problem.expr.output.clone();
+        let program = unite(programs)?.ok_or_else(broken)?;
+        let mut trees = trees.into_iter().flatten();
+        let leader = trees.next().ok_or_else(broken)?;
+        let kernel = Kernel::new(program, toolchain);
+        let executor = Executor::joining(kernel, leader, trees.collect())?;
+        let expr = Expr { output, inputs };
+        Ok(Contraction { expr, splits: Vec::new(), sparse, extents, executor })
+    }
+}
