@@ -1,7 +1,7 @@
 //! Dense tensors as kernels read them.
 
 use decompose_formats::{DenseTensor, Matrix, Value};
-use ndarray::{ArrayBase, ArrayViewD, Axis as Dimension, Data, Ix1, IxDyn};
+use ndarray::{ArrayViewD, IxDyn};
 
 use crate::contract::split::Axis;
 use crate::error::CoreError;
@@ -16,17 +16,19 @@ pub(super) fn pack<V: Value>(
     tensor: &ArrayViewD<V>,
     axes: &[Axis],
 ) -> Result<Matrix<V>, CoreError> {
-    let (cols, step) = axes.last().map_or((1, 1), |last| (last.extent, last.step));
-    let mut matrix = Matrix::zeros(rows(axes), cols)?;
-    let mut place = vec![0; axes.len()];
+    let cols = axes.last().map_or(1, |last| last.extent);
+    let mut rows = Rows::new(tensor.shape(), axes);
+    let mut matrix = Matrix::zeros(rows.count(), cols)?;
+    let tensor = tensor.as_standard_layout();
+    let Some(elements) = tensor.as_slice() else {
+        return Err(CoreError::Internal("an array whose elements are not in order".into()));
+    };
     for row in 0..matrix.rows() {
-        if let Some(elements) = lane(tensor.view(), axes, &place) {
-            let target = matrix.row_mut(row).iter_mut();
-            target
-                .zip(elements.iter().step_by(step))
-                .for_each(|(target, &element)| *target = element);
+        if let Some(place) = rows.next() {
+            let own = elements[place.first..].iter().step_by(place.step);
+            let target = matrix.row_mut(row)[..place.count].iter_mut();
+            target.zip(own).for_each(|(target, &element)| *target = element);
         }
-        advance(&mut place, axes);
     }
     Ok(matrix)
 }
@@ -42,66 +44,88 @@ pub(super) fn unpack<V: Value>(
     shape: &[usize],
 ) -> DenseTensor<V> {
     let mut tensor = DenseTensor::from_elem(IxDyn(shape), V::default());
-    let step = axes.last().map_or(1, |last| last.step);
-    let mut place = vec![0; axes.len()];
+    let mut rows = Rows::new(shape, axes);
+    let elements = tensor.as_slice_mut().expect("a new array has its elements in order");
     for row in 0..matrix.rows() {
-        if let Some(mut elements) = lane(tensor.view_mut(), axes, &place) {
-            let elements = elements.iter_mut().step_by(step);
-            elements.zip(matrix.row(row)).for_each(|(element, &packed)| *element = packed);
+        if let Some(place) = rows.next() {
+            let own = elements[place.first..].iter_mut().step_by(place.step);
+            let packed = &matrix.row(row)[..place.count];
+            own.zip(packed).for_each(|(element, &packed)| *element = packed);
         }
-        advance(&mut place, axes);
     }
     tensor
 }
 
-/// The rows of a tensor over `axes`.
-fn rows(axes: &[Axis]) -> usize {
-    let outer = &axes[..axes.len().saturating_sub(1)];
-    outer.iter().map(|axis| axis.extent).product()
+/// The rows of a tensor over axes, one after the other.
+struct Rows<'a> {
+    axes: &'a [Axis],
+    shape: &'a [usize],
+    /// Elements from one to the next along each axis of the tensor.
+    strides: Vec<usize>,
+    /// The place of the next row along each axis; the last one is that of rows.
+    place: Vec<usize>,
+    /// Where that row begins along each axis of the tensor.
+    begins: Vec<usize>,
 }
 
-/// Moves on to the next row.
-fn advance(place: &mut [usize], axes: &[Axis]) {
-    for at in (0..axes.len().saturating_sub(1)).rev() {
-        place[at] += 1;
-        if place[at] < axes[at].extent {
-            return;
-        }
-        place[at] = 0;
-    }
+/// Where the elements of a row stand in a tensor.
+struct Place {
+    first: usize,
+    /// From one to the next.
+    step: usize,
+    /// How many the tensor has of them.
+    count: usize,
 }
 
-/// Returns for each axis of a tensor of `ndim` axes where the row at `place` begins.
-fn begins(ndim: usize, axes: &[Axis], place: &[usize]) -> Vec<usize> {
-    let mut begins = vec![0; ndim];
-    for (axis, at) in axes.iter().zip(place) {
-        begins[axis.of] += at * axis.step;
+impl<'a> Rows<'a> {
+    fn new(shape: &'a [usize], axes: &'a [Axis]) -> Rows<'a> {
+        let mut strides = vec![1; shape.len()];
+        for axis in (1..shape.len()).rev() {
+            strides[axis - 1] = strides[axis] * shape[axis];
+        }
+        Rows { axes, shape, strides, place: vec![0; axes.len()], begins: vec![0; shape.len()] }
     }
-    begins
-}
 
-/// Returns the elements of the whole tensor, or a view of it, from where the row at `place` begins, along the axis of rows;
-/// `None` beyond the tensor.
-fn lane<S: Data>(
-    mut tensor: ArrayBase<S, IxDyn>,
-    axes: &[Axis],
-    place: &[usize],
-) -> Option<ArrayBase<S, Ix1>> {
-    let begins = begins(tensor.ndim(), axes, place);
-    let Some(last) = axes.last() else {
-        return tensor.insert_axis(Dimension(0)).into_dimensionality().ok();
-    };
-    for (axis, &begin) in begins.iter().enumerate().rev() {
-        if begin >= tensor.shape()[axis] {
-            return None;
+    /// Returns how many rows there are.
+    fn count(&self) -> usize {
+        let outer = &self.axes[..self.axes.len().saturating_sub(1)];
+        outer.iter().map(|axis| axis.extent).product()
+    }
+
+    /// Returns where the next row stands; `None` for one beyond the tensor.
+    fn next(&mut self) -> Option<Place> {
+        self.begins.fill(0);
+        for (axis, at) in self.axes.iter().zip(&self.place) {
+            self.begins[axis.of] += at * axis.step;
         }
-        if axis == last.of {
-            tensor.slice_axis_inplace(Dimension(axis), (begin..).into());
-        } else {
-            tensor = tensor.index_axis_move(Dimension(axis), begin);
+        self.advance();
+        let mut first = 0;
+        for ((&begin, &extent), stride) in self.begins.iter().zip(self.shape).zip(&self.strides) {
+            if begin >= extent {
+                return None;
+            }
+            first += begin * stride;
+        }
+        Some(match self.axes.last() {
+            None => Place { first, step: 1, count: 1 },
+            Some(last) => {
+                let left = (self.shape[last.of] - self.begins[last.of]).div_ceil(last.step);
+                let step = last.step * self.strides[last.of];
+                Place { first, step, count: last.extent.min(left) }
+            }
+        })
+    }
+
+    /// Moves on to the row behind the next one.
+    fn advance(&mut self) {
+        for at in (0..self.axes.len().saturating_sub(1)).rev() {
+            self.place[at] += 1;
+            if self.place[at] < self.axes[at].extent {
+                return;
+            }
+            self.place[at] = 0;
         }
     }
-    tensor.into_dimensionality().ok()
 }
 
 #[cfg(test)]
