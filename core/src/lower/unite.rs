@@ -18,9 +18,12 @@ use crate::lower::check::check;
 use crate::lower::ir::{Array, Place, Program, Stmt};
 use crate::schedule::{LevelKind, TreeLevel, Visited};
 
-/// Unites programs of products that have the same assembled output; `None` if their loops outside of the workspace do not
-/// walk levels of their own alone, over the same indices, or if their workspaces differ, or if a tree but the first has
-/// fused levels.
+/// Unites programs of products that have the same assembled output; `None` if that cannot be:
+///
+/// - The loops outside of the workspaces must be over the same indices.
+/// - Each of them must walk a level of the program's first tree, and no other level.
+/// - The workspaces must be of the same kind.
+/// - No tree but the first may have fused levels.
 ///
 /// Operands and buffers are numbered in the order of `programs`, the first of which is cut into tasks.
 ///
