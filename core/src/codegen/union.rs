@@ -1,4 +1,4 @@
-//! Loops over the union of the levels of several trees: the coordinates of a sum.
+//! Loops over the union of the coordinates of levels of several trees.
 //!
 //! ```c
 //! uint64_t at_i = task[0], end_i = task[1], at2_i = task[4], end2_i = task[5];
@@ -13,14 +13,15 @@
 //! }
 //! ```
 //!
-//! A level below one that lacks the current coordinate has no nodes.
+//! `task[4]` and `task[5]` bound the roots of the second tree.  Below a level that lacks the current coordinate the range of
+//! nodes is empty.
 
 use crate::codegen::locate;
 use crate::codegen::writer::{Writer, numbered};
 use crate::lower::Stmt;
 use crate::schedule::TreeLevel;
 
-/// Writes the loop over the coordinates that any of `leads` has.
+/// Writes the loop over the coordinates that at least one of `leads` has.
 pub(super) fn union(c: &mut Writer, leads: &[TreeLevel], body: &[Stmt]) {
     let Some(&first) = leads.first() else { return };
     let index = c.program.level(first).index;
@@ -60,13 +61,13 @@ pub(super) fn within(c: &mut Writer, lead: TreeLevel, body: &[Stmt]) {
     c.close();
 }
 
-/// Whether a level has the current coordinate of the union around.
+/// The condition that a level has the current coordinate of the union around.
 fn has(c: &Writer, lead: TreeLevel) -> String {
     let (of, index) = (numbered(lead.tree), c.program.level(lead).index);
     format!("next{of}_{index} == {index}")
 }
 
-/// The first node of a level below the current one above, if there is one, and one past the last.
+/// The range of nodes of a level below the current node above; empty if there is no such node.
 fn bounds(c: &Writer, lead: TreeLevel) -> (String, String) {
     let (begin, end) = locate::bounds(c, lead);
     match lead.level.checked_sub(1) {

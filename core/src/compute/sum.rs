@@ -26,7 +26,7 @@ pub struct Term<V: Value> {
     pub tensors: Vec<Tensor<V>>,
 }
 
-/// Tells whether one kernel may compute `assignment`: a sum of products of at most two lists, one of which has two.
+/// Tells whether one kernel may compute `assignment`: a sum of products of at most two lists, at least one of two.
 pub(super) fn may_be_one_kernel<V: Value, E: Evaluator<V>>(
     assignment: &Assignment,
     evaluator: &E,
@@ -40,7 +40,7 @@ pub(super) fn may_be_one_kernel<V: Value, E: Evaluator<V>>(
         && summands.iter().any(|summand| summand.inputs.len() > 1)
 }
 
-/// Computes the sum of an assignment that [`may_be_one_kernel`].
+/// Computes the sum of an assignment for which [`may_be_one_kernel`] holds.
 ///
 /// # Errors
 ///
@@ -67,7 +67,7 @@ pub(super) fn sum<V: Value, E: Evaluator<V>>(
     Ok(sum)
 }
 
-/// Takes the operands of summand number `at`, and counts them.
+/// Takes the operands of summand number `at`, and counts their patterns.
 fn term<V: Value, E: Evaluator<V>>(
     assignment: &Assignment,
     at: usize,
@@ -96,7 +96,7 @@ impl<V: Value> Term<V> {
     }
 }
 
-/// Plans the sum of products of which all is `known` as one kernel: see [`plan_sum`].
+/// Plans the sum of `terms` as one kernel: see [`plan_sum`].
 ///
 /// # Errors
 ///
@@ -133,8 +133,9 @@ pub fn scale_terms<V: Value, E: Evaluator<V>>(
     Ok(())
 }
 
-/// Builds the trees of a sum that [`plan_terms`] planned, whose `terms` are used up; trees that are stored are not built
-/// again.
+/// Builds the trees of a sum that [`plan_terms`] planned, and uses up `terms`.
+///
+/// Stored trees are not built again, unless they are of an operand that was multiplied by a factor.
 ///
 /// # Errors
 ///

@@ -13,14 +13,15 @@ use crate::lower::{Program, lower, unite};
 use crate::runtime::{Executor, Kernel, Toolchain};
 use crate::schedule::{OutputForm, Problem};
 
-/// How much longer than its fastest schedule a product may be predicted to take with one that unites with the others: to
-/// merge lists takes about as long as a quarter of a product.
+/// The most by which the predicted time of a schedule that unites may exceed that of the fastest: to merge lists takes
+/// about a quarter of the time of a product.
 const WORTH: f64 = 1.25;
 
-/// Plans the sum of the products that `requests` ask for, whose results are lists, as one kernel; `None` if their schedules
-/// do not unite ([`unite`]) or one of them is much slower so.
+/// Plans the sum of the products that `requests` ask for as one kernel; their results are lists.
 ///
-/// The product that takes longest comes first: its tree is cut into tasks.  Searches each request once.
+/// Returns each plan with the place of its request, in the order of the kernel.  The product that is predicted to take
+/// longest comes first: its leader is cut into tasks.  Returns `None` if the programs do not unite ([`unite`]), if that makes
+/// a product much slower, if an operand is empty, or if an index has two extents.  Searches each request once.
 ///
 /// # Errors
 ///
@@ -51,7 +52,7 @@ pub fn plan_sum(
     for at in order {
         let (base, orders) = &mut found[at];
         let best = orders.candidates.first().map_or(0.0, |best| best.total());
-        // A list is sorted for the sum in any case.
+        // A list alone would be sorted to be merged, too.
         let most = if base.expr.inputs.len() == 1 { f64::INFINITY } else { WORTH * best };
         let candidates = orders.candidates.drain(..).filter(|one| one.total() <= most);
         let mut plans = candidates.map(|one| Planned::of(base, one));
@@ -65,7 +66,7 @@ pub fn plan_sum(
     Ok(Some(planned))
 }
 
-/// Tells whether every index has one extent in all products: they share loops.
+/// Tells whether each index has the same extent in all products, as loops that they share need.
 fn have_common_extents(requests: &[Request]) -> bool {
     let mut extents = Extents::default();
     requests.iter().all(|request| {
@@ -93,8 +94,9 @@ fn united_with(first: &Planned, mut plan: Planned) -> Option<Planned> {
 }
 
 impl<V: Value> Contraction<V> {
-    /// Does what [`Contraction::joining`] does for the sum of products that [`plan_sum`] planned, each with its trees; dense
-    /// operands are numbered in the order of `planned`.
+    /// Binds a sum that [`plan_sum`] planned to its trees, as [`Contraction::joining`] does a product.
+    ///
+    /// Dense operands are numbered in the order of `planned`.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! One program for a sum: those of its products, united.
+//! Unites the programs of the products of a sum into one program.
 //!
 //! ```text
 //! for i in level 1 of X           for i in level 1 of W        for i in level 1 of X or level 1 of W
@@ -9,8 +9,8 @@
 //!                                                                append Z at (i)
 //! ```
 //!
-//! The loops outside of the workspace become unions, and all products add to one workspace.  Its elements are therefore
-//! listed once, and no list of a product is made and merged with another.
+//! The loops outside of the workspace become unions, and all products add to one workspace.  Each element of the
+//! sum is therefore appended once, and no product gets a list of its own.
 
 use crate::einsum::Index;
 use crate::error::CoreError;
@@ -18,18 +18,19 @@ use crate::lower::check::check;
 use crate::lower::ir::{Array, Place, Program, Stmt};
 use crate::schedule::{LevelKind, TreeLevel, Visited};
 
-/// Unites programs of products that have the same assembled output; `None` if that cannot be:
+/// Unites programs of products with the same assembled output; returns `None` unless all of these hold:
 ///
-/// - The loops outside of the workspaces must be over the same indices.
-/// - Each of them must walk a level of the program's first tree, and no other level.
-/// - The workspaces must be of the same kind.
-/// - No tree but the first may have fused levels.
+/// - The loops outside of the workspaces are over the same indices.
+/// - Each of them walks a compressed or dense level of the program's first tree, and no other level.
+/// - The first of them walks the root.
+/// - The workspaces are of the same kind.
+/// - Only trees of the first program have fused levels.
 ///
-/// Operands and buffers are numbered in the order of `programs`, the first of which is cut into tasks.
+/// Operands and buffers are numbered in the order of `programs`.  Tasks are cut from the first tree of the first program.
 ///
 /// # Errors
 ///
-/// [`CoreError::Internal`] if the united program breaks a rule of programs: a fault of this function.
+/// [`CoreError::Internal`] if the united program fails the verifier: a fault of this function.
 pub fn unite(programs: Vec<Program>) -> Result<Option<Program>, CoreError> {
     let mut programs = programs.into_iter().enumerate();
     let Some((_, mut united)) = programs.next() else { return Ok(None) };
@@ -73,7 +74,7 @@ struct Like {
     output: Array,
     addressing: crate::lower::Addressing,
     value_bytes: usize,
-    /// Cells that are met together.
+    /// See [`Program::cells_met_together`].
     together: u64,
 }
 
@@ -120,7 +121,7 @@ fn unite_bodies(
     Some(vec![Stmt::Union { leads, body }])
 }
 
-/// Puts bodies one behind the other, each within its lead, and appends what they met.
+/// Puts bodies one behind the other, each within its level, and one append at the end.
 fn within(leads: &[TreeLevel], bodies: Vec<(usize, Vec<Stmt>)>) -> Option<Vec<Stmt>> {
     let mut all = Vec::with_capacity(bodies.len() + 1);
     let mut append = None;
@@ -133,7 +134,7 @@ fn within(leads: &[TreeLevel], bodies: Vec<(usize, Vec<Stmt>)>) -> Option<Vec<St
     Some(all)
 }
 
-/// By how much the numbers of a program grow behind others.
+/// What is added to the numbers of trees, dense operands and buffers of a later program.
 #[derive(Clone, Copy)]
 struct Shift {
     trees: usize,

@@ -255,8 +255,7 @@ impl<V: Value> Executor<V> {
         self.assembled(&self.tasks.iter().collect::<Vec<_>>(), dense, most)
     }
 
-    /// Returns about how many elements an assembled output has: those that some parts of the work give, which are computed for
-    /// it, in about a sixtieth of the time of all.
+    /// Returns about how many elements an assembled output has.  One part of the work in 64 is computed for it.
     ///
     /// # Errors
     ///

@@ -1,7 +1,7 @@
-//! How two lists that ascend are merged: which of them each entry of their union comes from.
+//! Merges two lists that ascend: finds the list that each entry of their union comes from.
 //!
 //! ```text
-//! entries of both lists -> parts without a common cell -> numbers of cells -> two bits for each entry of the union
+//! entries of both lists -> disjoint ranges of cells -> numbers of cells -> two bits for each entry of the union
 //! ```
 
 use std::ops::Range;
@@ -13,16 +13,16 @@ use crate::narrow_ints::{Int, Ints, each_width};
 use crate::simd;
 use crate::value::Value;
 
-/// The most entries of each list that are merged together: the numbers of their cells stay in a second-level cache.
+/// The most entries of each list in a range of cells: their numbers stay in a second-level cache.
 const PART: usize = 1 << 14;
 
-/// Entries of both lists whose cells no other part has, and how they are merged.
+/// The entries of both lists in a range of cells, and how they are merged.
 pub(super) struct Part {
-    /// Those of each list.
+    /// Those entries of each list.
     pub(super) entries: [Range<usize>; 2],
     /// Entries of the result.
     pub(super) len: usize,
-    /// Bits for each of them.
+    /// Their bits, 64 of them a word.
     pub(super) words: Vec<Bits>,
 }
 
@@ -73,7 +73,7 @@ fn number_all<V: Value>(list: &Coo<V>, entries: &Range<usize>, numbers: &mut Vec
     numbers.resize(entries.len(), 0);
     let mut columns = list.coords.iter().zip(&list.extents);
     match columns.next().zip(columns.next()) {
-        // What is written in one pass and read in the next costs as much as a column.
+        // Two modes in one pass save a write and a read of the numbers.
         Some(((first, _), (second, &extent))) => each_width!(Ints, first, first => {
             each_width!(Ints, second, second => {
                 let (first, second) = (&first[entries.clone()], &second[entries.clone()]);
@@ -93,7 +93,7 @@ fn number_all<V: Value>(list: &Coo<V>, entries: &Range<usize>, numbers: &mut Vec
     }
 }
 
-/// Numbers pairs of coordinates.
+/// Numbers the coordinates of the first two modes.
 #[inline(always)]
 fn number_pairs<T: Int, U: Int>(numbers: &mut [u64], (first, second): (&[T], &[U]), extent: u64) {
     for ((number, at), next) in numbers.iter_mut().zip(first).zip(second) {
@@ -101,7 +101,7 @@ fn number_pairs<T: Int, U: Int>(numbers: &mut [u64], (first, second): (&[T], &[U
     }
 }
 
-/// Numbers coordinates of one more mode with those before it.
+/// Extends the numbers by one more mode.
 #[inline(always)]
 fn number_next<T: Int>(numbers: &mut [u64], column: &[T], extent: u64) {
     for (number, at) in numbers.iter_mut().zip(column) {
@@ -187,9 +187,9 @@ pub(super) const WORD: usize = u64::BITS as usize;
 /// The bits of some entries of the result.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Bits {
-    /// Whether an entry comes from the second list.
+    /// Whether only the second list has an entry.
     pub(super) from_second: u64,
-    /// Whether both lists have it, so that it comes from the first list.
+    /// Whether both lists have it; its coordinates are those of the first list.
     in_both: u64,
 }
 
@@ -198,14 +198,14 @@ pub(super) struct Bits {
 struct Word {
     len: usize,
     bits: Bits,
-    /// How many entries of each list they are.
+    /// How many entries of each list were passed.
     passed: [usize; 2],
 }
 
 impl Word {
     /// Adds the next entry, whose cell is `own` in the first list or `next` in the second one.
     ///
-    /// Which list comes next is as good as random: the steps are computed, not branched to.
+    /// Which list comes next is as good as random, so nothing branches on it.
     fn push(&mut self, own: u64, next: u64) {
         self.bits.from_second |= u64::from(next < own) << self.len;
         self.bits.in_both |= u64::from(next == own) << self.len;
@@ -220,7 +220,7 @@ fn words<const N: usize>(cells: [Cells<'_>; N]) -> [Word; N] {
     let mut words = [Word::default(); N];
     for _ in 0..WORD {
         for (word, [first, second]) in words.iter_mut().zip(cells) {
-            // No place is beyond the last: the remainder only says so to the compiler.
+            // Places are below `WORD`: the remainder only says so to the compiler.
             let [at, other] = word.passed;
             word.push(first[at % WORD], second[other % WORD]);
         }
@@ -228,10 +228,10 @@ fn words<const N: usize>(cells: [Cells<'_>; N]) -> [Word; N] {
     words
 }
 
-/// Merges as many cells as a word has bits, if there are so many.
+/// Merges the next cells, at most as many as a word has bits.
 fn last_word([first, second]: [&[u64]; 2]) -> Word {
     let mut word = Word::default();
-    // No cell has the last number.
+    // No cell has the number `u64::MAX`.
     let cell = |cells: &[u64], at: usize| cells.get(at).copied().unwrap_or(u64::MAX);
     while word.len < WORD && (word.passed[0] < first.len() || word.passed[1] < second.len()) {
         word.push(cell(first, word.passed[0]), cell(second, word.passed[1]));
@@ -268,6 +268,6 @@ impl Bits {
     }
 }
 
-/// Where the entries of a word come from: a place among the next entries of the first list, or `WORD` and a place among
-/// those of the second one.
+/// Where each entry of a word comes from.  Places below `WORD` are those of the next entries of the first list; others are
+/// `WORD` more than those of the second list.
 pub(super) type Picks = [u8; WORD];

@@ -13,7 +13,7 @@ use crate::narrow_ints::{Ints, Width};
 use crate::sort::Layout;
 use crate::value::Value;
 
-/// Two lists whose sum is to be made: sorted, and their common cells counted.
+/// Two sorted lists whose sum is to be made, and the cells of their union, counted.
 pub struct Union<V: Value> {
     a: Coo<V>,
     b: Coo<V>,
@@ -24,7 +24,7 @@ pub struct Union<V: Value> {
 impl<V: Value> Coo<V> {
     /// Returns `self + other`: an entry for every coordinate that either lists, in the natural order.
     ///
-    /// See [`Coo::union`], which tells the memory before it is taken.
+    /// [`Coo::union_bytes`] and [`Union::sum_bytes`] tell the memory beforehand.
     ///
     /// # Errors
     ///
@@ -33,7 +33,7 @@ impl<V: Value> Coo<V> {
         self.union(other)?.sum()
     }
 
-    /// Sorts both lists, leaves out their duplicates, and counts the coordinates that either lists.
+    /// Sorts both lists, sums up their duplicates, and counts the cells of their union.
     ///
     /// Parallel; time `O(nnz * order)` for lists in the natural order, memory [`Coo::union_bytes`].
     ///
@@ -58,7 +58,7 @@ impl<V: Value> Coo<V> {
     pub fn union_bytes(&self, other: &Coo<V>) -> u64 {
         let natural = ModeOrder::natural(self.order());
         let tidied = |list: &Coo<V>| list.bytes_to_sort(&natural).max(list.nnz() as u64 / 8);
-        // A list that is not sorted in its own arrays stays in others.
+        // A list that cannot be sorted in its own arrays is kept in a sorted copy.
         let (first, second) = (tidied(self), tidied(other));
         let bits = if self.has_numbers() { (self.nnz() + other.nnz()) as u64 / 4 } else { 0 };
         let kept = self.bytes_to_copy(&natural) + other.bytes_to_copy(&natural);
@@ -87,7 +87,8 @@ impl<V: Value> Union<V> {
 
     /// Returns the sum: an entry for every coordinate that either lists, in the natural order.
     ///
-    /// Both lists are merged.  Parallel; time `O(nnz * order)`, memory [`Union::sum_bytes`].
+    /// Lists are merged, or sorted where their cells have no numbers of 64 bits.  Parallel; time `O(nnz * order)` to merge,
+    /// memory [`Union::sum_bytes`].
     ///
     /// # Errors
     ///
@@ -100,7 +101,7 @@ impl<V: Value> Union<V> {
     }
 }
 
-/// The width of the coordinates of a mode in the sum: as narrow as those of a list may be.
+/// The width of the coordinates of a mode in the sum: two bytes if no mode is longer than 65,536, four or eight otherwise.
 fn width_of(extents: &[u64], mode: usize) -> Width {
     let width = Width::below(extents[mode]);
     let are_short = extents.iter().all(|&extent| Width::below(extent) == Width::W16);
@@ -255,7 +256,7 @@ fn chained_words<T: Copy + Default>(first: &[T; WORD], second: &[T; WORD]) -> [T
     both
 }
 
-/// Returns the first elements of a list, or what it has of them.
+/// Returns the first elements of a list, with zeros behind its last.
 fn padded<T: Copy + Default>(list: &[T]) -> [T; WORD] {
     let mut first = [T::default(); WORD];
     let have = list.len().min(WORD);
