@@ -11,7 +11,7 @@ use crate::einsum::{Expr, Extents};
 use crate::error::CoreError;
 use crate::lower::{Program, lower, unite};
 use crate::runtime::{Executor, Kernel, Toolchain};
-use crate::schedule::{OutputForm, Problem};
+use crate::schedule::{OutputForm, Problem, Workspace, resolve};
 
 /// The most by which the predicted time of a schedule that unites may exceed that of the fastest: to merge lists takes
 /// about a quarter of the time of a product.
@@ -21,7 +21,8 @@ const WORTH: f64 = 1.25;
 ///
 /// Returns each plan with the place of its request, in the order of the kernel.  The product that is predicted to take
 /// longest comes first: its leader is cut into tasks.  Returns `None` if the programs do not unite ([`unite`]), if that makes
-/// a product much slower, if an operand is empty, or if an index has two extents.  Searches each request once.
+/// a product much slower, if an index is cut or has two extents, if an operand is empty, or if rows are nearly empty.
+/// Searches each request once.
 ///
 /// # Errors
 ///
@@ -55,7 +56,8 @@ pub fn plan_sum(
         // A list alone would be sorted to be merged, too.
         let most = if base.expr.inputs.len() == 1 { f64::INFINITY } else { WORTH * best };
         let candidates = orders.candidates.drain(..).filter(|one| one.total() <= most);
-        let mut plans = candidates.map(|one| Planned::of(base, one));
+        let plans = candidates.map(|one| Planned::of(base, one));
+        let mut plans = plans.filter(|plan| plan.problem.splits.is_empty());
         let taken = match planned.first() {
             None => plans.next(),
             Some((_, first)) => plans.find_map(|plan| united_with(first, plan)),
@@ -63,7 +65,26 @@ pub fn plan_sum(
         let Some(taken) = taken else { return Ok(None) };
         planned.push((at, taken));
     }
-    Ok(Some(planned))
+    Ok(Some(planned).filter(|planned| scans_little(planned)))
+}
+
+/// Cells of a dense workspace that a word of its upper bitmap stands for, which is scanned for each row.
+const CELLS_PER_WORD: u64 = 1 << 12;
+
+/// Tells whether the products add to a dense workspace whose bitmaps take fewer words of all rows than the sum has elements.
+///
+/// Nearly empty rows of many columns are merged faster as lists, and a list workspace is of a size that no count foretells.
+fn scans_little(planned: &[(usize, Planned)]) -> bool {
+    let (mut words, mut elements) = (0_u64, 0_u64);
+    for (_, Planned { problem, schedule, .. }) in planned {
+        let Ok(nest) = resolve(problem, schedule) else { return false };
+        let outside = nest.last()[..nest.outside].iter().copied().collect();
+        let row = problem.workspace_cells(nest.last()).div_ceil(CELLS_PER_WORD);
+        words = words.saturating_add(problem.iterations(outside).saturating_mul(row));
+        elements = elements.saturating_add(problem.assembled_elements());
+    }
+    let dense = planned.iter().all(|(_, own)| own.schedule.workspace == Some(Workspace::Dense));
+    dense && words <= elements
 }
 
 /// Tells whether each index has the same extent in all products, as loops that they share need.
