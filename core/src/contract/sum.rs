@@ -80,7 +80,8 @@ fn scans_little(planned: &[(usize, Planned)]) -> bool {
         let Ok(nest) = resolve(problem, schedule) else { return false };
         let outside = nest.last()[..nest.outside].iter().copied().collect();
         let row = problem.workspace_cells(nest.last()).div_ceil(CELLS_PER_WORD);
-        words = words.saturating_add(problem.iterations(outside).saturating_mul(row));
+        // Products mostly have the same rows.
+        words = words.max(problem.iterations(outside).saturating_mul(row));
         elements = elements.saturating_add(problem.assembled_elements());
     }
     let dense = planned.iter().all(|(_, own)| own.schedule.workspace == Some(Workspace::Dense));
