@@ -9,7 +9,7 @@ use decompose_core::autoschedule::finish;
 use decompose_core::autoschedule::sparseauto::{Nests, Space};
 use decompose_core::contract::Contraction;
 use decompose_core::einsum::{Access, Expr, Index, oracle};
-use decompose_core::nest::{Forest, Node, places};
+use decompose_core::nest::{Forest, Node};
 use decompose_core::path::{Arity, Path, Source, Term, enumerate};
 use decompose_core::runtime::Toolchain;
 use decompose_core::schedule::{Branched, Directive, Problem, Schedule};
@@ -23,7 +23,7 @@ use products::{Draw, TTMC, machine, pose, problem};
 type Key = BTreeSet<(u64, Vec<u64>, String, usize)>;
 
 fn key(path: &Path, nest: &Forest) -> Key {
-    let places = places(nest, path.terms.len());
+    let places = nest.places(path.terms.len()).unwrap();
     let mut below: Vec<u64> = Vec::new();
     let mut key = Key::new();
     for (term, one) in path.terms.iter().enumerate() {

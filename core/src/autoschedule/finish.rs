@@ -20,13 +20,13 @@ use crate::schedule::{
 pub fn finish(problem: &Problem, path: Path, nest: Forest, machine: &Machine) -> Schedule {
     let layouts: Vec<Layout> =
         (0..problem.sparse.len()).map(|tree| layout(problem, tree)).collect();
-    let orders = nest.orders(path.terms.len()).expect("a nest of all terms");
-    let parallel = parallel(problem, &orders);
+    let places = nest.places(path.terms.len()).expect("a nest of all terms");
+    let last: Vec<Index> = places.last().into_iter().flatten().map(|place| place.1).collect();
+    let parallel = parallel(problem, &last);
     let leader = layouts.first().map(|leader| prefetches(problem, &leader.format, &path, machine));
     let prefetches = leader.unwrap_or_default();
     let workspace = (problem.output == OutputForm::Assembled).then(|| {
-        let last = orders.last().map_or(&[][..], Vec::as_slice);
-        match problem.workspace_cells(last) <= MOST_WORKSPACE_CELLS {
+        match problem.workspace_cells(&last) <= MOST_WORKSPACE_CELLS {
             true => Workspace::Dense,
             false => Workspace::List,
         }
@@ -79,9 +79,11 @@ const PLACES_A_NODE: u64 = 4;
 /// Only buffers between several sparse operands are considered, of which at most [`FEW_CELLS`] are expected to be met.  Next
 /// to a single one, where nests along its tree compete, predictions were not compared with measurements.
 fn choose_buffers(problem: &Problem, schedule: &mut Schedule, machine: &Machine) {
+    if problem.sparse.len() < 2 {
+        return;
+    }
     let walked = problem.sparse.iter().flat_map(|x| x.levels()).copied().collect();
-    let stored = buffers(&schedule.path, &schedule.nest).filter(|_| problem.sparse.len() > 1);
-    let Some(stored) = stored else { return };
+    let Some(stored) = buffers(&schedule.path, &schedule.nest) else { return };
     if stored.iter().all(|buffer| (buffer.stored & walked).is_empty()) {
         return;
     }
@@ -128,14 +130,15 @@ fn choose_kinds(problem: &Problem, schedule: &mut Schedule, machine: &Machine) {
     }
 }
 
-fn parallel(problem: &Problem, orders: &[Vec<Index>]) -> Option<Parallel> {
+/// Cuts the root loop into tasks; the last term stands in the loops `last`.
+fn parallel(problem: &Problem, last: &[Index]) -> Option<Parallel> {
     let first = *problem.leader()?.levels().first()?;
     let output = problem.expr.output.set();
     let conflict = if problem.output == OutputForm::Assembled {
         Conflict::Assemble
     } else if problem.has_pattern_output() {
         Conflict::Positions
-    } else if orders.last().is_some_and(|last| problem.owns_ranges(last)) {
+    } else if problem.owns_ranges(last) {
         Conflict::Owner
     } else if !output.contains(first) {
         Conflict::Privatise

@@ -12,7 +12,7 @@
 //! equation 7.
 
 use crate::einsum::{Index, IndexSet};
-use crate::nest::{Forest, Node, set_of};
+use crate::nest::{Forest, Place, set_of};
 use crate::path::Path;
 
 /// The storage of one intermediate inside its fused loops; no index means a scalar.
@@ -31,8 +31,11 @@ pub struct Buffer {
 ///
 /// `None` if the forest does not hold the terms of the path.
 pub fn buffers(path: &Path, forest: &Forest) -> Option<Vec<Buffer>> {
-    forest.orders(path.terms.len())?;
-    let places = places(forest, path.terms.len());
+    buffers_at(path, &forest.places(path.terms.len())?)
+}
+
+/// Returns what [`buffers`] does, of terms that stand at `places`.
+pub(crate) fn buffers_at(path: &Path, places: &[Vec<Place>]) -> Option<Vec<Buffer>> {
     let last = path.terms.len().checked_sub(1)?;
     (0..last)
         .map(|term| {
@@ -44,31 +47,6 @@ pub fn buffers(path: &Path, forest: &Forest) -> Option<Vec<Buffer>> {
             Some(Buffer { term, stored, fused })
         })
         .collect()
-}
-
-/// Returns for each of `terms` terms the loops around it as (number of the loop node, index).
-pub fn places(forest: &Forest, terms: usize) -> Vec<Vec<(usize, Index)>> {
-    fn visit(
-        nodes: &[Node],
-        around: &mut Vec<(usize, Index)>,
-        next: &mut usize,
-        places: &mut [Vec<(usize, Index)>],
-    ) {
-        for node in nodes {
-            match node {
-                Node::Term(term) => places[*term].clone_from(around),
-                Node::Loop { index, body } => {
-                    around.push((*next, *index));
-                    *next += 1;
-                    visit(body, around, next, places);
-                    around.pop();
-                }
-            }
-        }
-    }
-    let mut places = vec![Vec::new(); terms];
-    visit(&forest.roots, &mut Vec::new(), &mut 0, &mut places);
-    places
 }
 
 #[cfg(test)]

@@ -15,7 +15,8 @@ mod text;
 
 use crate::einsum::{Index, IndexSet};
 
-pub use buffer::{Buffer, buffers, places};
+pub(crate) use buffer::buffers_at;
+pub use buffer::{Buffer, buffers};
 
 /// A loop or a term.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -38,6 +39,9 @@ pub struct Forest {
     pub roots: Vec<Node>,
 }
 
+/// A loop of a forest: its number, in the order in which they open, and its index.
+pub type Place = (usize, Index);
+
 impl Forest {
     /// Returns the fully fused forest of one loop order a term, by repeated peeling: neighbouring
     /// terms share their longest common prefix of loops.
@@ -58,11 +62,19 @@ impl Forest {
     /// Returns the loops around each of `terms` terms, outermost first; `None` unless every term
     /// stands in the forest exactly once and in order, and no loop repeats an index or is empty.
     pub fn orders(&self, terms: usize) -> Option<Vec<Vec<Index>>> {
-        let mut orders = Vec::new();
-        collect_orders(&self.roots, &mut Vec::new(), &mut orders)?;
-        (orders.len() == terms).then_some(orders)
+        self.places(terms).map(|places| orders_of(&places))
+    }
+
+    /// Returns what [`Forest::orders`] does, with the numbers of the loops.
+    pub fn places(&self, terms: usize) -> Option<Vec<Vec<Place>>> {
+        let mut places = Vec::with_capacity(terms);
+        collect_places(&self.roots, &mut Vec::with_capacity(DEPTH), &mut 0, &mut places)?;
+        (places.len() == terms).then_some(places)
     }
 }
+
+/// Room for the loops around a term: few terms have more.
+const DEPTH: usize = 8;
 
 fn peel(orders: &[&[Index]], first: usize) -> Vec<Node> {
     let mut nodes = Vec::new();
@@ -81,30 +93,37 @@ fn peel(orders: &[&[Index]], first: usize) -> Vec<Node> {
     nodes
 }
 
-fn collect_orders(
+fn collect_places(
     nodes: &[Node],
-    around: &mut Vec<Index>,
-    orders: &mut Vec<Vec<Index>>,
+    around: &mut Vec<Place>,
+    next: &mut usize,
+    places: &mut Vec<Vec<Place>>,
 ) -> Option<()> {
     for node in nodes {
         match node {
             Node::Term(term) => {
-                if *term != orders.len() {
+                if *term != places.len() {
                     return None;
                 }
-                orders.push(around.clone());
+                places.push(around.clone());
             }
             Node::Loop { index, body } => {
-                if around.contains(index) || body.is_empty() {
+                if around.iter().any(|place| place.1 == *index) || body.is_empty() {
                     return None;
                 }
-                around.push(*index);
-                collect_orders(body, around, orders)?;
+                around.push((*next, *index));
+                *next += 1;
+                collect_places(body, around, next, places)?;
                 around.pop();
             }
         }
     }
     Some(())
+}
+
+/// Returns the indices of the loops at `places`.
+pub(crate) fn orders_of(places: &[Vec<Place>]) -> Vec<Vec<Index>> {
+    places.iter().map(|loops| loops.iter().map(|place| place.1).collect()).collect()
 }
 
 /// Returns the set of the indices in `order`.

@@ -13,7 +13,7 @@
 //! Restructuring", OOPSLA 2024, sections 4.2 to 4.4.
 
 use crate::einsum::{Expr, Index, IndexSet};
-use crate::nest::{Forest, Node, places};
+use crate::nest::{Forest, Node, Place};
 use crate::path::{Path, Source, live_indices};
 use crate::schedule::Problem;
 use crate::schedule::directive::Directive;
@@ -53,8 +53,8 @@ impl Branched {
     /// `None` if `nest` does not hold the terms of `path`, or if terms share loops that do not lie between a producer and
     /// its consumer.
     pub fn of(expr: &Expr, path: &Path, nest: &Forest) -> Option<Branched> {
-        nest.orders(path.terms.len()).filter(|orders| !orders.is_empty())?;
-        let reader = Reader { path, places: places(nest, path.terms.len()) };
+        let places = nest.places(path.terms.len()).filter(|places| !places.is_empty())?;
+        let reader = Reader { path, places };
         let made = path.terms[..path.terms.len() - 1].iter().map(|term| term.output).collect();
         let root = reader.section((0..path.terms.len()).collect(), 0)?;
         let branched = Branched { expr: expr.clone(), root, made };
@@ -193,7 +193,7 @@ fn indices(expr: &Expr, made: &[IndexSet], factors: &[Factor]) -> IndexSet {
 /// Reads sections off a nest.
 struct Reader<'a> {
     path: &'a Path,
-    places: Vec<Vec<(usize, Index)>>,
+    places: Vec<Vec<Place>>,
 }
 
 impl Reader<'_> {

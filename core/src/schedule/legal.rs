@@ -4,6 +4,7 @@ use std::fmt;
 
 use crate::einsum::{Index, IndexSet};
 use crate::error::CoreError;
+use crate::nest::{Place, buffers_at, orders_of};
 use crate::path::Source;
 use crate::schedule::{
     BufferKind, Conflict, Layout, LevelKind, OutputForm, PrefetchOf, Problem, Schedule, Space,
@@ -79,9 +80,10 @@ impl Schedule {
     /// Never: what later rules take for granted, earlier ones check.
     pub fn verify(&self, problem: &Problem) -> Result<(), CoreError> {
         self.check_splits(problem)?;
-        let orders = self.check_nest(problem)?;
+        let places = self.check_nest(problem)?;
+        let orders = orders_of(&places);
         self.check_layouts(problem, &orders)?;
-        self.check_buffers(problem)?;
+        self.check_buffers(problem, &places)?;
         self.check_parallel(problem, orders.last().map_or(&[][..], Vec::as_slice))?;
         self.check_prefetches(problem)?;
         self.check_lowered(problem)
@@ -158,7 +160,7 @@ impl Schedule {
         levels.find(|(index, _)| set.contains(*index)).is_some_and(|(_, k)| k == LevelKind::Dense)
     }
 
-    fn check_nest(&self, problem: &Problem) -> Result<Vec<Vec<Index>>, CoreError> {
+    fn check_nest(&self, problem: &Problem) -> Result<Vec<Vec<Place>>, CoreError> {
         let terms = self.path.terms.len();
         let mut read = vec![0; problem.expr.inputs.len() + terms];
         for (position, term) in self.path.terms.iter().enumerate() {
@@ -179,17 +181,17 @@ impl Schedule {
         {
             return broken(Rule::Path, self.path.display(&problem.expr).to_string());
         }
-        let Some(orders) = self.nest.orders(terms) else {
+        let Some(places) = self.nest.places(terms) else {
             return broken(Rule::Nest, self.nest.to_string());
         };
-        for (position, (order, term)) in orders.iter().zip(&self.path.terms).enumerate() {
-            if order.iter().copied().collect::<IndexSet>() != term.indices {
-                let have: String = order.iter().map(|index| index.letter()).collect();
+        for (position, (loops, term)) in places.iter().zip(&self.path.terms).enumerate() {
+            if loops.iter().map(|place| place.1).collect::<IndexSet>() != term.indices {
+                let have: String = loops.iter().map(|place| place.1.letter()).collect();
                 let why = format!("T{} over {} stands in {have}", position + 1, term.indices);
                 return broken(Rule::Loops, why);
             }
         }
-        Ok(orders)
+        Ok(places)
     }
 
     fn check_layouts(&self, problem: &Problem, orders: &[Vec<Index>]) -> Result<(), CoreError> {
@@ -243,10 +245,10 @@ impl Schedule {
 
     /// Checks that every loop that walks a fused level is one around the term `reader`.
     fn check_fused(&self, operand: &SparseOperand, reader: Option<usize>) -> Result<(), CoreError> {
-        let places = crate::nest::places(&self.nest, self.path.terms.len());
+        let places = self.nest.places(self.path.terms.len()).expect("a checked nest");
         let own = reader.map_or(&[][..], |reader| &places[reader]);
         let first = operand.levels().len() - operand.fused();
-        let buffers = crate::nest::buffers(&self.path, &self.nest).expect("a checked nest");
+        let buffers = buffers_at(&self.path, &places).expect("a checked nest");
         let carries = self.path.reached_by(operand.input);
         for (term, loops) in places.iter().enumerate() {
             // Without the operand, every repetition would add to what is stored the same once more.
@@ -265,8 +267,8 @@ impl Schedule {
         Ok(())
     }
 
-    fn check_buffers(&self, problem: &Problem) -> Result<(), CoreError> {
-        let buffers = crate::nest::buffers(&self.path, &self.nest).expect("a checked nest");
+    fn check_buffers(&self, problem: &Problem, places: &[Vec<Place>]) -> Result<(), CoreError> {
+        let buffers = buffers_at(&self.path, places).expect("a checked nest");
         if self.buffers.len() != buffers.len() {
             return broken(Rule::BufferBound, format!("{} buffers", self.buffers.len()));
         }
@@ -379,14 +381,13 @@ impl Schedule {
             let is = if assembled { "" } else { "not " };
             return broken(Rule::Lowered, format!("{output} is {is}assembled"));
         }
-        let orders = self.nest.orders(self.path.terms.len()).unwrap_or_default();
-        let last = orders.last().map_or(&[][..], Vec::as_slice);
-        let cells = problem.workspace_cells(last);
         let most = match self.workspace {
             Some(Workspace::Dense) => MOST_WORKSPACE_CELLS,
             Some(Workspace::List) => u64::MAX - 1,
             None => return Ok(()),
         };
+        let orders = self.nest.orders(self.path.terms.len()).unwrap_or_default();
+        let cells = problem.workspace_cells(orders.last().map_or(&[][..], Vec::as_slice));
         if output.indices.is_empty() || cells > most {
             return broken(Rule::Lowered, format!("{output} in a workspace of {cells} cells"));
         }

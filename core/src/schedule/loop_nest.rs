@@ -160,7 +160,15 @@ pub fn resolve(problem: &Problem, schedule: &Schedule) -> Result<LoopNest, CoreE
     let Some(buffers) = buffers(path, &schedule.nest) else {
         return Err(CoreError::Illegal { rule: Rule::Nest, found: schedule.nest.to_string() });
     };
-    let mut nest = LoopNest::default();
+    // Few nests have more loops than a term has indices, and two more for each other term.
+    let (terms, loops) = (path.terms.len(), problem.expr.all().len() + 2 * path.terms.len());
+    let mut nest = LoopNest {
+        loops: Vec::with_capacity(loops),
+        orders: Vec::with_capacity(terms),
+        around: Vec::with_capacity(terms),
+        buffers: Vec::with_capacity(terms),
+        ..LoopNest::default()
+    };
     let given = Given { problem, schedule, buffers };
     nest.roots = nest.open(&given, &schedule.nest.roots, &mut Vec::new());
     nest.inputs = vec![Vec::new(); problem.expr.inputs.len()];

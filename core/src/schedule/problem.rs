@@ -376,19 +376,28 @@ impl Problem {
         }
         let root = self.leader().and_then(|x| x.levels().first());
         let first = loops.iter().position(|index| Some(index) == root).unwrap_or(0);
-        let outer = loops[..first].iter().copied().filter(|index| indices.contains(index));
-        let mut order: Vec<Index> = outer.collect();
-        let inner = self.output_order(indices, loops);
-        order.extend(inner.into_iter().filter(|index| !loops[..first].contains(index)));
+        let mut order = Vec::with_capacity(indices.len());
+        order.extend(loops[..first].iter().copied().filter(|index| indices.contains(index)));
+        let inner = self.stored_inside(indices, loops);
+        order.extend(inner.filter(|index| !loops[..first].contains(index)));
         order
     }
 
     /// Returns the order in which the output's `indices` are stored for a last term inside `loops`:
     /// those of the tree first, by level, so that tasks own rows; then the others as they are looped.
     pub fn output_order(&self, indices: &[Index], loops: &[Index]) -> Vec<Index> {
+        self.stored_inside(indices, loops).collect()
+    }
+
+    /// Iterates over `indices`: those of the tree, by level, and then the others as `loops` have them.
+    fn stored_inside<'a>(
+        &'a self,
+        indices: &'a [Index],
+        loops: &'a [Index],
+    ) -> impl Iterator<Item = Index> + 'a {
         let levels = self.leader().map_or(&[][..], |x| x.levels());
         let looped = loops.iter().filter(|index| !levels.contains(index));
-        levels.iter().chain(looped).copied().filter(|index| indices.contains(index)).collect()
+        levels.iter().chain(looped).copied().filter(|index| indices.contains(index))
     }
 
     /// Returns the indices of the leader.
