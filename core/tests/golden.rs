@@ -234,6 +234,8 @@ parallel i position assemble
     let copied = program("Z(i,k) = W(i,k)", &["ik"], copy);
     let united = unite(vec![product(), copied.clone()]).expect("a legal program");
     compare("sum", &united.expect("one program"));
+    let table = copy.replace("workspace dense", "workspace hashed");
+    compare("copy-hash-table", &program("Z(i,k) = W(i,k)", &["ik"], &table));
     // Each element of the one is by rows, of the other by columns.
     let columns = copy.replace("i{ k{ T1 } }", "k{ i{ T1 } }").replace("i k", "k i");
     let columns = program("Z(i,k) = W(i,k)", &["ki"], &columns.replace("parallel i", "parallel k"));

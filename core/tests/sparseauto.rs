@@ -23,7 +23,7 @@ use products::{Draw, TTMC, machine, pose, problem};
 type Key = BTreeSet<(u64, Vec<u64>, String, usize)>;
 
 fn key(path: &Path, nest: &Forest) -> Key {
-    let places = nest.places(path.terms.len()).unwrap();
+    let places = nest.places(path.terms.len()).expect("a nest of all terms");
     let mut below: Vec<u64> = Vec::new();
     let mut key = Key::new();
     for (term, one) in path.terms.iter().enumerate() {

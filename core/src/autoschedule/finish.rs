@@ -10,8 +10,8 @@ use crate::schedule::{
     Problem, Schedule, Space, Vectors, Workspace, resolve,
 };
 
-/// Completes a nest: trees as the problem gives them, with dense roots where others are joined with them, buffers of the
-/// kind that is predicted to take less time, the root loop parallel over equal numbers of non-zeros, prefetches for
+/// Completes a nest: trees as the problem gives them, with dense roots where others are joined with them, workspace and
+/// buffers of the kind that is predicted to take less time, the root loop parallel over equal numbers of non-zeros, prefetches for
 /// gathered operands that leave the second-level cache, gathered vectors for long sums of a single term.
 ///
 /// # Panics
@@ -25,17 +25,15 @@ pub fn finish(problem: &Problem, path: Path, nest: Forest, machine: &Machine) ->
     let parallel = parallel(problem, &last);
     let leader = layouts.first().map(|leader| prefetches(problem, &leader.format, &path, machine));
     let prefetches = leader.unwrap_or_default();
-    let workspace = (problem.output == OutputForm::Assembled).then(|| {
-        match problem.workspace_cells(&last) <= MOST_WORKSPACE_CELLS {
-            true => Workspace::Dense,
-            false => Workspace::List,
-        }
-    });
+    let workspace = (problem.output == OutputForm::Assembled).then_some(Workspace::Dense);
     let splits = problem.splits.iter().map(|cut| cut.split).collect();
     let vectors = Vectors::All;
     let buffers = vec![BufferKind::Dense; path.terms.len() - 1];
     let mut schedule =
         Schedule { splits, path, nest, layouts, buffers, workspace, parallel, vectors, prefetches };
+    if workspace.is_some() {
+        schedule.workspace = Some(suited_workspace(problem, &schedule, &last, machine));
+    }
     choose_buffers(problem, &mut schedule, machine);
     choose_kinds(problem, &mut schedule, machine);
     schedule.vectors = suited_vectors(problem, &schedule, machine);
@@ -73,6 +71,30 @@ fn layout(problem: &Problem, tree: usize) -> Layout {
 /// The most places of a dense root for each coordinate that occurs: an empty place takes a pointer and a coordinate, and
 /// the search in a compressed root some steps for each coordinate that is located.
 const PLACES_A_NODE: u64 = 4;
+
+/// Returns the workspace that is predicted to take the least time; a dense one if its cells are few.
+fn suited_workspace(
+    problem: &Problem,
+    schedule: &Schedule,
+    last: &[Index],
+    machine: &Machine,
+) -> Workspace {
+    let cells = problem.workspace_cells(last);
+    if cells <= FEW_WORKSPACE_CELLS {
+        return Workspace::Dense;
+    }
+    let seconds = |kind: Workspace| {
+        let other = Schedule { workspace: Some(kind), ..schedule.clone() };
+        estimate(problem, &other, machine).seconds
+    };
+    let dense = (cells <= MOST_WORKSPACE_CELLS).then_some(Workspace::Dense);
+    let kinds = dense.into_iter().chain([Workspace::Hashed, Workspace::List]);
+    let timed = kinds.map(|kind| (kind, seconds(kind)));
+    timed.min_by(|a, b| a.1.total_cmp(&b.1)).map_or(Workspace::Hashed, |(kind, _)| kind)
+}
+
+/// The cells of an array that fits a second-level cache and whose bitmap takes few words.
+const FEW_WORKSPACE_CELLS: u64 = 1 << 16;
 
 /// Stores those buffers sparsely that are predicted to take far less time then, or may not be dense.
 ///

@@ -10,11 +10,21 @@
 //! listed = 0;
 //! ```
 //!
+//! In a hash table the cell is looked for in slots, from that of its hash on:
+//!
+//! ```c
+//! uint64_t slot = cell * 11400714819323198485ull >> 32 & last;
+//! while (list[slot] && list[slot] != cell + 1) slot = slot + 1 & last;
+//! if (!list[slot]) { list[slot] = cell + 1; met[listed++] = slot; }
+//! values[slot] += X * Z;
+//! ```
+//!
 //! The arrays and the functions are those of [`Assembly`](crate::lower::Assembly): what grows is grown there.
 //! `append` reads and clears the arrays, so no pointer to them is `restrict`.
 
 use crate::codegen::writer::Writer;
 use crate::einsum::Index;
+use crate::lower::table::{MULTIPLIER, SHIFT, SLOTS};
 use crate::lower::{Addressing, Place};
 use crate::schedule::Workspace;
 
@@ -43,11 +53,25 @@ pub(super) fn declare(c: &mut Writer) {
             c.line("uint64_t *const met = output->met;");
             c.line("uint64_t *const words = output->words;");
         }
-        Workspace::List => {
+        Workspace::Hashed | Workspace::List => {
             c.line("uint64_t *list = output->list, room = output->room;");
             c.line("value *values = output->values;");
         }
     }
+    if workspace == Workspace::Hashed {
+        c.line("uint64_t *met = output->met;");
+    }
+}
+
+/// Makes room for one more cell.
+fn lengthen(c: &mut Writer) {
+    c.open("if (listed == room) {");
+    c.line("listed = output->lengthen(output, listed);");
+    c.line("list = output->list; values = output->values; room = output->room;");
+    if c.program.addressing == Addressing::Assembled(Workspace::Hashed) {
+        c.line("met = output->met;");
+    }
+    c.close();
 }
 
 /// Marks `cell`.
@@ -77,11 +101,16 @@ pub(super) fn add(c: &mut Writer, workspace: Workspace, product: &str) {
             meet(c);
             c.line(&format!("cells[cell] += {product};"));
         }
+        Workspace::Hashed => {
+            lengthen(c);
+            c.line(&format!("const uint64_t last = {SLOTS} * room - 1;"));
+            c.line(&format!("uint64_t slot = cell * {MULTIPLIER}ull >> {SHIFT} & last;"));
+            c.line("while (list[slot] && list[slot] != cell + 1) slot = slot + 1 & last;");
+            c.line("if (!list[slot]) { list[slot] = cell + 1; met[listed++] = slot; }");
+            c.line(&format!("values[slot] += {product};"));
+        }
         Workspace::List => {
-            c.open("if (listed == room) {");
-            c.line("listed = output->lengthen(output, listed);");
-            c.line("list = output->list; values = output->values; room = output->room;");
-            c.close();
+            lengthen(c);
             c.line("list[listed] = cell;");
             c.line(&format!("values[listed++] = {product};"));
         }
@@ -97,5 +126,8 @@ pub(super) fn append(c: &mut Writer, outside: &[Index]) {
     c.line(&format!("const uint64_t at[{count}] = {{{at}}};"));
     c.line("if (listed && !output->append(output, listed, at)) return;");
     c.line("listed = 0;");
+    if c.program.addressing == Addressing::Assembled(Workspace::Hashed) {
+        c.line("room = output->room;");
+    }
     c.close();
 }

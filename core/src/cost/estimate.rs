@@ -178,8 +178,9 @@ fn add_term(
 /// append what was met.
 ///
 /// Each sum looks up whether its cell, or the row of lanes, was met.  A product that is added to the cell of the one before
-/// waits for it in memory.  Each element is written once.  Those of a list are put in order before, which takes a comparison
-/// for each doubling of their number; those of a dense workspace are found in a bitmap.
+/// waits for it in memory.  Each element is written once.  Elements of a hash table and products of a list are sorted before,
+/// which takes a comparison for each doubling of their number; elements of a dense workspace are found in a bitmap, of which
+/// a word is read for [`CELLS_A_WORD`] cells.
 fn assembly_seconds(
     problem: &Problem,
     schedule: &Schedule,
@@ -200,15 +201,38 @@ fn assembly_seconds(
     let waits = if again { additions * IN_MEMORY * machine.scalar_pair } else { 0.0 };
     let elements = problem.assembled_elements() as f64;
     let met = (elements / parts).min(cells);
-    let line = Shares::shared(machine, cells * (value + 0.125)).line(machine, machine.l2_line);
-    let found = match workspace {
-        Workspace::Dense => machine.loop_overhead,
-        Workspace::List => met.max(2.0).log2() * machine.loop_overhead,
+    let line = |bytes: f64| Shares::shared(machine, bytes).line(machine, machine.l2_line);
+    let sort = |many: f64| many * (many / parts).max(2.0).log2() * COMPARE * machine.loop_overhead;
+    let added = match workspace {
+        Workspace::Dense => {
+            let scanned = parts * (cells / CELLS_A_WORD) + elements;
+            additions * line(cells * (value + 0.125)) + waits + scanned * machine.loop_overhead
+        }
+        Workspace::Hashed => {
+            let look_up = line(met * (3.0 * value + SLOT_BYTES)) + PROBE * machine.loop_overhead;
+            additions * look_up + waits + sort(elements)
+        }
+        Workspace::List => sort(additions),
     };
     let written = 2.0 * (value + COORDINATE_BYTES) / LINE_BYTES * machine.stream_line;
     let sorted = if problem.is_assembled_in_order(order) { 0.0 } else { SORT_PASSES * written };
-    additions * line + waits + parts * machine.loop_end + elements * (found + written + sorted)
+    added + parts * machine.loop_end + elements * (written + sorted)
 }
+
+/// How many cells of a dense workspace a word of its upper bitmap stands for.
+const CELLS_A_WORD: f64 = 4096.0;
+
+/// How many times as long as [`Machine::loop_overhead`] a comparison of a sort takes, which ends in a branch that no
+/// processor foresees.
+///
+/// This and [`PROBE`] are of `data/records/current/workspaces/xeon`.
+const COMPARE: f64 = 1.5;
+
+/// The same of a look-up in a hash table.
+const PROBE: f64 = 1.0;
+
+/// Bytes of a cell in a hash table of twice as many slots, beside values.
+const SLOT_BYTES: f64 = 24.0;
 
 /// How many times as long as in a register an addition takes in memory: what was stored is read again.
 const IN_MEMORY: f64 = 2.0;

@@ -5,7 +5,8 @@
 //! coordinates of the loops outside are given with each part that is appended.  Where the innermost index of the
 //! workspace is one of lanes, the cells of a row are met together, and the first one stands for them.
 //!
-//! A dense workspace marks the cells that were met in bitmaps (`bitmap`), which give them in order.
+//! A dense workspace marks the cells that were met in bitmaps (`bitmap`), which give them in order.  The cells of a hashed
+//! one (`table`) and of a list are sorted.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,6 +16,7 @@ use decompose_formats::{Matrix, Value};
 use crate::error::CoreError;
 use crate::lower::Program;
 use crate::lower::bitmap::Bitmap;
+use crate::lower::table;
 use crate::schedule::Workspace;
 
 /// The elements that all tasks together may still append.
@@ -42,16 +44,23 @@ pub struct Assembly<V: Value> {
     full: bool,
     /// Cells that are met together, beginning with one that is marked and listed.
     together: usize,
-    /// The values of all cells; of none where they are listed.
+    /// The values of all cells; none unless the workspace is dense.
     cells: Matrix<V>,
     /// The cells that have been met.
     bitmap: Bitmap,
-    /// Cells that have been met, in the order of the products; none of a dense workspace.
+    /// Cells that have been met, in the order of the products; the slots of a table, as [`table`] has them; none of a dense
+    /// workspace.
     list: Vec<u64>,
-    /// Values of listed cells.
+    /// The slots of a table that are taken, in the order of the products.
+    taken: Vec<u64>,
+    /// Values of listed cells, or of those in slots.
     values: Vec<V>,
-    /// How many are listed; of a dense workspace whether any cell was met.
+    /// How many are listed or in slots; of a dense workspace whether any cell was met.
     listed: usize,
+    /// How many may be.
+    room_for: usize,
+    /// Cells and values that are sorted or moved.
+    pairs: Vec<(u64, V)>,
     assembled: Assembled<V>,
 }
 
@@ -62,6 +71,8 @@ pub(crate) struct Arrays<'a, V> {
     pub(crate) words: &'a mut [u64],
     pub(crate) list: &'a mut [u64],
     pub(crate) values: &'a mut [V],
+    /// How many cells may be listed.
+    pub(crate) room: usize,
 }
 
 /// Elements of an assembled output, in the order in which they were appended.
@@ -122,19 +133,40 @@ impl<V: Value> Block<V> {
         self.low.iter().enumerate().map(move |(at, &low)| high(at) | u64::from(low))
     }
 
-    fn push(&mut self, cell: u64, value: V) {
-        let high = (cell >> 32) as u32;
-        if high != 0 || !self.high.is_empty() {
+    /// Adds elements, sorted by cell.
+    fn extend(&mut self, elements: &[(u64, V)]) {
+        let wide = elements.last().is_some_and(|&(cell, _)| cell >> 32 != 0);
+        if wide || !self.high.is_empty() {
             self.high.resize(self.low.len(), 0);
-            self.high.push(high);
+            self.high.extend(elements.iter().map(|&(cell, _)| (cell >> 32) as u32));
         }
-        self.low.push(cell as u32);
-        self.values.push(value);
+        self.low.extend(elements.iter().map(|&(cell, _)| cell as u32));
+        self.values.extend(elements.iter().map(|&(_, value)| value));
     }
 }
 
 /// Cells of a list before it is sorted and appended.
 const LISTED: usize = 1 << 16;
+
+/// Returns about how many bytes a workspace of this kind takes that has `cells` cells, of which `met` are met together.
+pub fn workspace_bytes<V: Value>(kind: Workspace, cells: u64, met: u64) -> u64 {
+    let value = V::BYTES as u64;
+    let cell = size_of::<u64>() as u64;
+    let pair = size_of::<(u64, V)>() as u64;
+    match kind {
+        Workspace::Dense => cells.saturating_mul(value).saturating_add(cells.div_ceil(8)),
+        Workspace::Hashed => {
+            let room = met.clamp(table::LEAST as u64, 1 << 62).next_power_of_two();
+            let slots = room.saturating_mul(table::SLOTS as u64).saturating_mul(cell + value);
+            slots.saturating_add(room.saturating_mul(cell)).saturating_add(met.saturating_mul(pair))
+        }
+        // A list is made longer as long as it is more than half full.
+        Workspace::List => {
+            let room = met.saturating_mul(2).clamp(LISTED as u64, 1 << 62).next_power_of_two();
+            room.saturating_mul(cell + value).saturating_add(room.saturating_mul(pair))
+        }
+    }
+}
 
 impl<V: Value> Assembly<V> {
     /// Makes an empty workspace for the output of `program`, from which no more than `room` is appended.
@@ -148,9 +180,10 @@ impl<V: Value> Assembly<V> {
         room: Arc<Room>,
     ) -> Result<Assembly<V>, CoreError> {
         let cells = program.output.len;
-        let (cells, list) = match kind {
-            Workspace::Dense => (cells as usize, 0),
-            Workspace::List => (0, LISTED),
+        let (cells, list, room_for) = match kind {
+            Workspace::Dense => (cells as usize, 0, 0),
+            Workspace::Hashed => (0, table::SLOTS * table::LEAST, table::LEAST),
+            Workspace::List => (0, LISTED, LISTED),
         };
         Ok(Assembly {
             kind,
@@ -160,8 +193,11 @@ impl<V: Value> Assembly<V> {
             bitmap: Bitmap::new(cells),
             cells: Matrix::zeros(1, cells)?,
             list: vec![0; list],
+            taken: vec![0; list - room_for],
             values: vec![V::default(); list],
             listed: 0,
+            room_for,
+            pairs: Vec::new(),
             assembled: Assembled::default(),
         })
     }
@@ -169,7 +205,7 @@ impl<V: Value> Assembly<V> {
     /// Tells whether the workspace is of this kind and has `cells` cells.
     pub(crate) fn is_for(&self, kind: Workspace, cells: u64) -> bool {
         let len = self.cells.as_slice().len() as u64;
-        self.kind == kind && (kind == Workspace::List || len >= cells)
+        self.kind == kind && (kind != Workspace::Dense || len >= cells)
     }
 
     /// Tells whether elements were left out since there was no room for them.
@@ -181,8 +217,19 @@ impl<V: Value> Assembly<V> {
     pub fn add(&mut self, cell: u64, value: V) {
         match self.kind {
             Workspace::Dense => self.meet(cell)[0] += value,
+            Workspace::Hashed => {
+                if self.listed == self.room_for {
+                    self.lengthen();
+                }
+                let slot = table::slot_of(cell, &self.list[..table::SLOTS * self.room_for]);
+                if self.list[slot] == table::FREE {
+                    (self.list[slot], self.taken[self.listed]) = (cell + 1, slot as u64);
+                    self.listed += 1;
+                }
+                self.values[slot] += value;
+            }
             Workspace::List => {
-                if self.listed == self.list.len() {
+                if self.listed == self.room_for {
                     self.lengthen();
                 }
                 self.list[self.listed] = cell;
@@ -200,23 +247,52 @@ impl<V: Value> Assembly<V> {
         &mut self.cells.as_mut_slice()[at..]
     }
 
-    /// Sums up a full list, and makes it longer if that leaves little room.
+    /// Makes room: sums up a full list, and makes it longer if that leaves little room, or makes a table larger.
     pub fn lengthen(&mut self) {
-        self.sum_list();
-        if self.listed > self.list.len() / 2 {
-            let longer = 2 * self.list.len();
-            self.list.resize(longer, 0);
-            self.values.resize(longer, V::default());
+        if self.kind == Workspace::List {
+            self.sum_list();
+            if self.listed > self.room_for / 2 {
+                self.resize(2 * self.room_for);
+            }
+            return;
         }
+        self.take_table();
+        self.resize(2 * self.room_for);
+        let slots = &mut self.list[..table::SLOTS * self.room_for];
+        for ((cell, value), taken) in self.pairs.drain(..).zip(&mut self.taken) {
+            let slot = table::slot_of(cell, slots);
+            (slots[slot], self.values[slot], *taken) = (cell + 1, value, slot as u64);
+        }
+    }
+
+    /// Moves the cells of a table to `pairs`, in the order in which they were met.
+    fn take_table(&mut self) {
+        let met = self.taken[..self.listed].iter().map(|&slot| {
+            let slot = slot as usize;
+            let cell = std::mem::replace(&mut self.list[slot], table::FREE) - 1;
+            (cell, std::mem::take(&mut self.values[slot]))
+        });
+        self.pairs.extend(met);
+    }
+
+    /// Makes room for `cells` cells.
+    fn resize(&mut self, cells: usize) {
+        let slots = if self.kind == Workspace::Hashed { table::SLOTS } else { 1 };
+        if self.list.len() < slots * cells {
+            self.taken.resize((slots - 1) * cells, 0);
+            self.list.resize(slots * cells, 0);
+            self.values.resize(slots * cells, V::default());
+        }
+        self.room_for = cells;
     }
 
     /// Sorts the list by cells and adds up values of the same, in the order in which they came.
     fn sum_list(&mut self) {
         let pairs = self.list[..self.listed].iter().copied().zip(self.values.iter().copied());
-        let mut pairs: Vec<(u64, V)> = pairs.collect();
-        pairs.sort_by_key(|&(cell, _)| cell);
+        self.pairs.extend(pairs);
+        self.pairs.sort_by_key(|&(cell, _)| cell);
         self.listed = 0;
-        for (cell, value) in pairs {
+        for (cell, value) in self.pairs.drain(..) {
             match self.listed.checked_sub(1).filter(|&last| self.list[last] == cell) {
                 Some(last) => self.values[last] += value,
                 None => {
@@ -236,6 +312,10 @@ impl<V: Value> Assembly<V> {
         }
         let elements = match self.kind {
             Workspace::Dense => self.bitmap.count() * self.together,
+            Workspace::Hashed => {
+                self.take_table();
+                self.listed
+            }
             Workspace::List => {
                 self.sum_list();
                 self.listed
@@ -249,9 +329,18 @@ impl<V: Value> Assembly<V> {
         let block = self.assembled.part(outside, elements);
         match self.kind {
             Workspace::Dense => self.append_met(elements),
+            Workspace::Hashed => {
+                self.pairs.sort_unstable_by_key(|&(cell, _)| cell);
+                block.extend(&self.pairs);
+                self.pairs.clear();
+                // Few cells in a table of many slots are far apart.
+                self.room_for = elements.next_power_of_two().clamp(table::LEAST, self.room_for);
+            }
             Workspace::List => {
-                let elements = self.list[..elements].iter().zip(&self.values);
-                elements.for_each(|(&cell, &value)| block.push(cell, value));
+                let listed = self.list[..elements].iter().copied().zip(self.values.iter().copied());
+                self.pairs.extend(listed);
+                block.extend(&self.pairs);
+                self.pairs.clear();
             }
         }
         true
@@ -276,8 +365,10 @@ impl<V: Value> Assembly<V> {
 
     /// Returns the arrays, as compiled code works on them.
     pub(crate) fn arrays(&mut self) -> Arrays<'_, V> {
-        let Assembly { cells, bitmap: Bitmap { met, words }, list, values, .. } = self;
-        Arrays { cells: cells.as_mut_slice(), met, words, list, values }
+        let Assembly { kind, cells, bitmap, list, taken, values, room_for, .. } = self;
+        let Bitmap { met, words } = bitmap;
+        let met = if *kind == Workspace::Hashed { taken } else { met };
+        Arrays { cells: cells.as_mut_slice(), met, words, list, values, room: *room_for }
     }
 
     /// Says how many are listed, where compiled code wrote to the arrays.

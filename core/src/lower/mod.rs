@@ -15,11 +15,12 @@ mod ir;
 mod joined_tree;
 mod locator;
 mod nest;
+pub(crate) mod table;
 mod text;
 mod unite;
 
 pub(crate) use assembly::Arrays;
-pub use assembly::{Assembled, Assembly, Block, Room};
+pub use assembly::{Assembled, Assembly, Block, Room, workspace_bytes};
 pub use interpret::{Operands, interpret};
 pub use ir::{
     Addressing, Array, Bitmaps, LevelParam, LevelStorage, Pieces, Place, PrefetchRow, Program,

@@ -15,7 +15,7 @@ use crate::lower::ir::{
 use crate::path::Source;
 use crate::schedule::{
     Accumulator, Conflict, Cut, Intermediate, LoopNest, Marks, Over, Prefetch, PrefetchOf, Problem,
-    Schedule, Space, Split, Step, Workspace, resolve,
+    Schedule, Space, Split, Step, has_rows, resolve,
 };
 
 /// Lowers `schedule` to a program for sparse operands whose levels are stored as `stored` says, in the
@@ -254,8 +254,8 @@ impl Emitter<'_> {
     fn store(&self, sum: &Accumulator) -> Stmt {
         let update = if self.zeroing() == Zeroing::Gaps { Update::Assign } else { Update::Add };
         let (target, factors) = (Place::Output, vec![Place::Buffer(self.last_term())]);
-        // The output may store another index last, one outside the accumulator, and a list of cells has no rows.
-        let rows = self.schedule.workspace != Some(Workspace::List);
+        // The output may store another index last, one outside the accumulator, and only a dense workspace has rows.
+        let rows = has_rows(self.schedule.workspace);
         let last = sum.order.last().copied();
         let lanes = last.filter(|_| rows && self.nest.output.last() == sum.order.last());
         let mut stmt = Stmt::Product { target, factors, update, lanes };

@@ -377,7 +377,7 @@ struct RawAssembly<V: Value> {
     words: *mut u64,
     list: *mut u64,
     values: *mut V,
-    /// The length of the list.
+    /// How many cells may be listed.
     room: u64,
     append: unsafe extern "C" fn(*mut RawAssembly<V>, u64, *const u64) -> i32,
     lengthen: unsafe extern "C" fn(*mut RawAssembly<V>, u64) -> u64,
@@ -410,11 +410,10 @@ impl<V: Value> RawAssembly<V> {
     /// Takes the arrays of the owner, which may have grown.
     fn lend(&mut self) {
         // SAFETY: the owner is borrowed mutably for the call of the kernel, in which nothing else refers to it.
-        let Arrays { cells, met, words, list, values } = unsafe { (*self.owner).arrays() };
+        let Arrays { cells, met, words, list, values, room } = unsafe { (*self.owner).arrays() };
         (self.cells, self.met, self.words) =
             (cells.as_mut_ptr(), met.as_mut_ptr(), words.as_mut_ptr());
-        (self.list, self.values, self.room) =
-            (list.as_mut_ptr(), values.as_mut_ptr(), list.len() as u64);
+        (self.list, self.values, self.room) = (list.as_mut_ptr(), values.as_mut_ptr(), room as u64);
     }
 }
 
@@ -433,10 +432,12 @@ unsafe extern "C" fn append<V: Value>(
     // SAFETY: as in `lend`.
     let owner = unsafe { &mut *raw.owner };
     owner.set_listed(listed as usize);
-    i32::from(owner.append(at))
+    let appended = owner.append(at);
+    raw.room = owner.arrays().room as u64;
+    i32::from(appended)
 }
 
-/// Sums up the list, which is full, and makes it longer where that leaves little room; returns how many are listed.
+/// Makes room in the list or table, which is full; returns how many are listed.
 ///
 /// # Safety
 ///

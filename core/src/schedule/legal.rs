@@ -383,7 +383,7 @@ impl Schedule {
         }
         let most = match self.workspace {
             Some(Workspace::Dense) => MOST_WORKSPACE_CELLS,
-            Some(Workspace::List) => u64::MAX - 1,
+            Some(Workspace::Hashed | Workspace::List) => u64::MAX - 1,
             None => return Ok(()),
         };
         let orders = self.nest.orders(self.path.terms.len()).unwrap_or_default();

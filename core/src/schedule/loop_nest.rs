@@ -28,7 +28,7 @@ use crate::error::CoreError;
 use crate::nest::{Buffer, Node, buffers, set_of};
 use crate::path::Source;
 use crate::schedule::{
-    BufferKind, Problem, Rule, Schedule, SparseOperand, Workspace, spread_pairs,
+    BufferKind, Problem, Rule, Schedule, SparseOperand, Workspace, has_rows, spread_pairs,
 };
 
 /// Output blocks of up to this many bytes are accumulated in a buffer: half a first-level cache.
@@ -427,7 +427,8 @@ impl LoopNest {
         (summed && (depth..last.len()).all(surely_meets)).then_some(depth)
     }
 
-    /// Tells whether every array of `term` that has `index` stores it contiguously.  A list of cells has no rows.
+    /// Tells whether every array of `term` that has `index` stores it contiguously.  Only a dense
+    /// workspace has rows.
     fn is_contiguous(&self, schedule: &Schedule, term: usize, index: Index) -> bool {
         let ends = |order: &[Index]| !order.contains(&index) || order.last() == Some(&index);
         let reads = |source: &Source| match *source {
@@ -437,7 +438,7 @@ impl LoopNest {
         let writes = match (self.buffers.get(term), &self.accumulator) {
             (Some(buffer), _) => ends(&buffer.order),
             (None, Some(sum)) => ends(&sum.order),
-            (None, None) => schedule.workspace != Some(Workspace::List) && ends(&self.output),
+            (None, None) => has_rows(schedule.workspace) && ends(&self.output),
         };
         writes && schedule.path.terms[term].inputs.iter().all(reads)
     }

@@ -37,6 +37,7 @@ pub use problem::{
 };
 pub use split::{Chunks, Command, Cut, Split, SplitIndex, free_letter};
 pub use workspace::Workspace;
+pub(crate) use workspace::has_rows;
 
 /// All decisions about one kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -191,6 +191,7 @@ fn decide(schedule: &mut Schedule, key: &str, rest: &str, expr: &Expr) -> Result
         ("buffer", ["dense"]) => schedule.buffers.push(BufferKind::Dense),
         ("buffer", ["sparse"]) => schedule.buffers.push(BufferKind::Sparse),
         ("workspace", ["dense"]) => schedule.workspace = Some(Workspace::Dense),
+        ("workspace", ["hashed"]) => schedule.workspace = Some(Workspace::Hashed),
         ("workspace", ["list"]) => schedule.workspace = Some(Workspace::List),
         ("vectorize", _) if schedule.vectors != Vectors::All => return Err(twice(key)),
         ("parallel", _) if schedule.parallel.is_some() => return Err(twice(key)),
@@ -283,6 +284,7 @@ fn buffer_text(kind: BufferKind) -> &'static str {
 fn workspace_text(workspace: Workspace) -> &'static str {
     match workspace {
         Workspace::Dense => "dense",
+        Workspace::Hashed => "hashed",
         Workspace::List => "list",
     }
 }

@@ -11,8 +11,16 @@ pub enum Workspace {
     /// An array of all cells, with a bitmap of those that were met (Gustavson, "Two fast algorithms for sparse
     /// matrices", ACM TOMS 4(3), 1978).
     Dense,
+    /// A hash table of the cells that were met, which are sorted (Nagasaka et al., "High-performance sparse matrix-matrix
+    /// products on Intel KNL and multicore architectures", ICPP Workshops 2018).
+    Hashed,
     /// A list of cells and values, which is sorted and summed up.
     List,
+}
+
+/// Tells whether an output has rows that lanes can write: it is an array, or it is summed up in one.
+pub(crate) fn has_rows(workspace: Option<Workspace>) -> bool {
+    workspace.is_none_or(|kind| kind == Workspace::Dense)
 }
 
 impl Problem {

@@ -117,7 +117,8 @@ pub(super) fn joined_lines(problem: &Problem, global: Option<&[Index]>, draw: &m
         (_, true) => ["owner", "boundary", "privatise"][draw.below(3) as usize],
     };
     if form == OutputForm::Assembled {
-        lines += ["\nworkspace dense", "\nworkspace list"][draw.below(2) as usize];
+        let kind = ["dense", "hashed", "list"][draw.below(3) as usize];
+        lines += &format!("\nworkspace {kind}");
     }
     lines + &parallel_line(first[0], conflict, draw)
 }

@@ -5,13 +5,14 @@ use std::fmt;
 use decompose_common::machine::{resident_bytes, size};
 use decompose_common::memory::{self, Limit};
 use decompose_core::contract::{Planned, element_bytes};
-use decompose_core::lower::joined_bytes;
-use decompose_core::schedule::{OutputForm, Problem, Workspace, resolve};
+use decompose_core::lower::{joined_bytes, workspace_bytes};
+use decompose_core::schedule::{OutputForm, Problem, resolve};
 use decompose_formats::Value;
 
 use crate::failure::Failure;
 use crate::schedule::choose::Pick;
 use crate::schedule::measure::output_bytes;
+use crate::schedule::met_together;
 
 /// Bytes by what takes them.
 #[derive(Clone, Copy, Debug, Default)]
@@ -170,17 +171,16 @@ impl fmt::Display for EinsumForecast {
     }
 }
 
-/// Bytes of the dense workspaces of all threads: the value of each cell, and the bitmap of those that were met; and of
-/// the bitmaps of sparse buffers.
+/// Bytes of the workspaces of all threads, and of the bitmaps of sparse buffers.
 fn workspaces<V: Value>(pick: &Pick, threads: usize) -> u64 {
     let Ok(nest) = resolve(&pick.problem, &pick.schedule) else { return 0 };
-    let dense = pick.schedule.workspace == Some(Workspace::Dense);
-    let cells = if dense { pick.problem.workspace_cells(nest.last()) } else { 0 };
+    let workspace = pick.schedule.workspace.map_or(0, |kind| {
+        let cells = pick.problem.workspace_cells(nest.last());
+        workspace_bytes::<V>(kind, cells, met_together(pick, &nest))
+    });
     let marks = nest.buffers.iter().filter_map(|made| made.marks);
     let marked: u64 = marks.map(|marks| pick.problem.extents.of(marks.index)).sum();
-    let bits = cells.saturating_add(marked).div_ceil(8);
-    let one = cells.saturating_mul(V::BYTES as u64).saturating_add(bits);
-    one.saturating_mul(threads as u64)
+    workspace.saturating_add(marked.div_ceil(8)).saturating_mul(threads as u64)
 }
 
 /// Returns about how many elements a sum has: coordinates of different products are taken to be independent.

@@ -7,8 +7,8 @@ use decompose_core::contract::Request;
 use decompose_core::einsum::IndexSet;
 use decompose_core::path::{Source, term_text, unfactorised};
 use decompose_core::schedule::{
-    BufferKind, Chunks, Command, Conflict, Cut, InferredLevel, Problem, Split, SplitIndex,
-    Workspace, infer, resolve,
+    BufferKind, Chunks, Command, Conflict, Cut, InferredLevel, LoopNest, Problem, Split,
+    SplitIndex, Workspace, infer, resolve,
 };
 use decompose_formats::counted;
 use decompose_formats::stats::grouped;
@@ -193,7 +193,7 @@ fn write_buffers(figure: &NestFigure, pick: &Pick, text: &mut String) {
 }
 
 /// Returns how the elements of an assembled result are summed up before they are appended: the size of its array, or
-/// about how many elements its list has at a time.
+/// about how many elements its hash table or list has at a time.
 pub(crate) fn workspace(pick: &Pick) -> Option<String> {
     let Pick { problem, schedule, .. } = pick;
     let nest = resolve(problem, schedule).ok()?;
@@ -206,16 +206,19 @@ pub(crate) fn workspace(pick: &Pick) -> Option<String> {
                 counted(cells as usize, "cell", "cells")
             ))
         }
-        Workspace::List => {
-            let outside = nest.last()[..nest.outside].iter().copied().collect();
-            let elements =
-                problem.assembled_elements().div_ceil(problem.iterations(outside).max(1));
-            Some(format!(
-                "list: about {} at a time",
-                counted(elements as usize, "element", "elements")
-            ))
+        kind => {
+            let elements = met_together(pick, &nest);
+            let name = if kind == Workspace::Hashed { "hash table" } else { "list" };
+            let elements = counted(elements as usize, "element", "elements");
+            Some(format!("{name}: about {elements} at a time"))
         }
     }
+}
+
+/// Returns about how many elements of an assembled result are summed up together.
+pub(crate) fn met_together(Pick { problem, .. }: &Pick, nest: &LoopNest) -> u64 {
+    let outside = nest.last()[..nest.outside].iter().copied().collect();
+    problem.assembled_elements().div_ceil(problem.iterations(outside).max(1))
 }
 
 /// What is known of a cost, a line a column.

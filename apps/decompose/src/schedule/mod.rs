@@ -42,7 +42,7 @@ use crate::schedule::partition::Templates;
 use crate::stdout;
 
 pub(crate) use crate::schedule::args::{ScheduleArgs, SearchArgs};
-pub(crate) use crate::schedule::describe::{how, workspace};
+pub(crate) use crate::schedule::describe::{how, met_together, workspace};
 
 /// Candidates that are listed unless asked otherwise.
 const LISTED: usize = 20;

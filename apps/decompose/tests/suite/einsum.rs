@@ -214,7 +214,7 @@ fn a_schedule_for_several_sparse_operands_comes_back() {
     einsum(dir.path(), &format!("{words} --schedule s.txt --out C.tns"));
     close(&listed(&dir.path().join("C.tns"), want.shape()), &want, 1e-12);
     let text = show("--emit nest --result sparse");
-    for workspace in ["dense", "list"] {
+    for workspace in ["dense", "hashed", "list"] {
         assert!(text.contains("workspace dense"), "{text}");
         let text = text.replace("workspace dense", &format!("workspace {workspace}"));
         fs::write(dir.path().join("s.txt"), &text).unwrap();
