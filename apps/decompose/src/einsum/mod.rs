@@ -78,7 +78,7 @@ impl<'a> Posed<'a> {
         check_search(args, program)?;
         let known = Known::given(&program.assignments, args.operands.extents.iter())?;
         let files = Files::new(program, &args.operands)?;
-        let outputs = Outputs::new(program, &files, &args.output)?;
+        let outputs = Outputs::new(program, &files, args)?;
         Ok(Posed { known, files, outputs })
     }
 }
@@ -139,7 +139,8 @@ fn compute<V: Value>(
         _ => Vec::new(),
     };
     let EinsumArgs { search, output, .. } = kernels.args;
-    let laid_out = search.tree.is_some() || !search.format.is_empty();
+    let of_result = |(name, _): &(String, _)| *name == assignment.output.tensor;
+    let laid_out = search.tree.is_some() || !search.format.iter().all(of_result);
     let one = search.schedule.is_some() || laid_out || output.one_kernel;
     let steps = if one { Steps::One } else { Steps::Fastest };
     let form = outputs.form(&assignment.output.tensor);
@@ -158,11 +159,12 @@ fn names(assignment: &Assignment) -> Option<String> {
 /// Refuses options about one product where there are several.
 fn check_search(args: &EinsumArgs, program: &Program) -> Result<(), Failure> {
     let search = &args.search;
-    let option = match (&search.schedule, &search.tree, search.format.as_slice()) {
-        (Some(_), ..) => "--schedule",
-        (None, Some(_), _) => "--tree",
-        (None, None, [_, ..]) => "--format",
-        (None, None, []) => return Ok(()),
+    let of_result = |(name, _): &(String, _)| program.assignment(name).is_some();
+    let option = match (&search.schedule, &search.tree) {
+        (Some(_), _) => "--schedule",
+        (None, Some(_)) => "--tree",
+        (None, None) if search.format.iter().all(of_result) => return Ok(()),
+        (None, None) => "--format",
     };
     match program.products() {
         1 => Ok(()),

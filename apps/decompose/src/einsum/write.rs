@@ -18,11 +18,12 @@ use decompose_formats::{DenseTensor, FormatError, Value};
 use ndarray_npy::{WritableElement, WriteNpyExt};
 
 use crate::convert::check_output;
-use crate::einsum::args::{OutputArgs, OutputFile};
+use crate::einsum::args::{EinsumArgs, OutputArgs, OutputFile};
 use crate::einsum::memory::{REMEDY_LIST, REMEDY_STEP};
 use crate::einsum::operands::Files;
 use crate::einsum::program::Program;
 use crate::failure::Failure;
+use crate::schedule::result_form;
 
 /// Bytes gathered before they go to the system.
 const BUFFER: usize = 1 << 20;
@@ -30,6 +31,8 @@ const BUFFER: usize = 1 << 20;
 /// The results that are written, each with its file.
 pub(crate) struct Outputs<'a> {
     files: Vec<(&'a str, &'a Path)>,
+    /// Forms that the user gave.
+    forms: Vec<(&'a str, ResultForm)>,
     args: &'a OutputArgs,
 }
 
@@ -55,7 +58,7 @@ impl<'a> Outputs<'a> {
     pub(crate) fn new(
         program: &'a Program,
         operands: &Files<'_>,
-        args: &'a OutputArgs,
+        EinsumArgs { search, output: args, .. }: &'a EinsumArgs,
     ) -> Result<Outputs<'a>, Failure> {
         let last = program.last().map_or("", |assignment| &assignment.output.tensor);
         let mut files: Vec<(&str, &Path)> = Vec::new();
@@ -77,7 +80,11 @@ impl<'a> Outputs<'a> {
             }
             files.push((name, file));
         }
-        let outputs = Outputs { files, args };
+        let mut forms = Vec::new();
+        for Assignment { output, .. } in &program.assignments {
+            forms.extend(result_form(output, &search.format)?.map(|form| (&*output.tensor, form)));
+        }
+        let outputs = Outputs { files, forms, args };
         let reads = program.reads();
         for assignment in &program.assignments {
             let output = &assignment.output;
@@ -97,8 +104,11 @@ impl<'a> Outputs<'a> {
         self.files.iter().find(|(own, _)| *own == name).map(|(_, file)| *file)
     }
 
-    /// Returns the form that the file of `name` has; `None` if it has none.
+    /// Returns the form that the user gave `name`, or that its file has; `None` if it has none.
     pub(crate) fn form(&self, name: &str) -> Option<ResultForm> {
+        if let Some((_, form)) = self.forms.iter().find(|(own, _)| *own == name) {
+            return Some(*form);
+        }
         let file = self.of(name)?;
         let array = is_npy(file).unwrap_or(false);
         Some(if array { ResultForm::Dense } else { ResultForm::Sparse })

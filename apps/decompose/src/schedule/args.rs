@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use decompose_common::machine::parse_size;
 use decompose_core::autoschedule::names;
-use decompose_core::contract::ResultForm;
 use decompose_core::cost::symbolic::{Assumption, Range};
 use decompose_core::schedule::Format;
 use decompose_core::sweep::TreeLayout;
@@ -121,11 +120,6 @@ pub(crate) struct OperandArgs {
     /// The extent of all other indices that the sparse operands lack.
     #[arg(long, short, value_name = "R", value_parser = parse_extent)]
     pub(crate) rank: Option<u64>,
-    /// How a result is stored that has the pattern of no operand: as an array (dense), as a list of
-    /// what is met (sparse), or as suits it (auto): a list where several operands are sparse and few
-    /// elements are expected.  `einsum` takes what the file of --out holds.
-    #[arg(long, value_name = "FORM", default_value = "auto", value_parser = parse_result)]
-    pub(crate) result: Form,
     /// The number of non-zeros, where there is no file.
     #[arg(long, value_name = "N", value_parser = parse_nonzeros, conflicts_with = "tensor")]
     pub(crate) nnz: Option<u64>,
@@ -143,9 +137,10 @@ pub(crate) struct SearchArgs {
     /// ones fused as in 2-1+3.  [default: auto]
     #[arg(long, value_name = "ORDER", value_parser = parse_tree)]
     pub(crate) tree: Option<Tree>,
-    /// How a sparse operand is stored, as X=i,j:dense,k: the indices of its levels from the root, each with its kind
-    /// unless that is compressed: dense, bitmap, hashed or singleton.  Once for each operand; the others are stored as
-    /// suits them.
+    /// How a sparse operand is stored, as X=i,j:dense,k: the indices of its levels from the root, each with its kind unless
+    /// that is compressed: dense, bitmap, hashed or singleton.  Once for each operand; the others are stored as suits
+    /// them.  A result is an array, as Z=i:dense,k:dense, or a list, as Z=i,k; without this it is a list where several
+    /// operands are sparse and few elements are expected, and `einsum` takes what the file of --out holds.
     #[arg(long, value_name = "NAME=LEVELS", value_parser = parse_format, conflicts_with = "tree")]
     pub(crate) format: Vec<(String, Format)>,
     /// Take the schedule in this file; see --emit nest of `decompose schedule`.  Its layout says
@@ -190,15 +185,6 @@ pub(crate) struct ShowArgs {
     /// Replace figures that exist.
     #[arg(long)]
     pub(crate) overwrite: bool,
-}
-
-/// How a result is stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
-    /// As suits it.
-    Auto,
-    /// So.
-    Given(ResultForm),
 }
 
 /// Refuses an operand that has two files.
@@ -289,16 +275,6 @@ fn parse_nonzeros(text: &str) -> Result<u64, String> {
     count.ok_or_else(|| format!("`{text}` is no number of non-zeros; give an integer from 1 on"))
 }
 
-/// Parses `auto`, `dense` or `sparse`.
-fn parse_result(text: &str) -> Result<Form, String> {
-    match text {
-        "auto" => Ok(Form::Auto),
-        "dense" => Ok(Form::Given(ResultForm::Dense)),
-        "sparse" => Ok(Form::Given(ResultForm::Sparse)),
-        _ => Err(format!("`{text}` is no form of a result; use auto, dense or sparse")),
-    }
-}
-
 fn parse_scheduler(text: &str) -> Result<Search, String> {
     if text == "measured" {
         return Ok(Search::Measured);
@@ -318,9 +294,7 @@ fn parse_format(text: &str) -> Result<(String, Format), String> {
     let (name, levels) = text
         .split_once('=')
         .filter(|(name, levels)| !name.is_empty() && !levels.is_empty())
-        .ok_or_else(|| {
-            format!("`{text}` is no operand with its levels; write it as X=i,j:dense")
-        })?;
+        .ok_or_else(|| format!("`{text}` is no tensor with its levels; write it as X=i,j:dense"))?;
     Ok((name.to_owned(), levels.parse()?))
 }
 

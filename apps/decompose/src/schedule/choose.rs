@@ -327,15 +327,16 @@ impl<'a> Chooser<'a> {
     }
 }
 
-/// Returns the formats that a user gave, by input of `problem`.
+/// Returns the formats that a user gave operands, by input of `problem`.
 ///
 /// # Errors
 ///
-/// If one names no sparse operand, or not each of its indices once.
+/// If one names neither a sparse operand nor the result, or not each of its indices once.
 fn formats(problem: &Problem, given: &[(String, Format)]) -> Result<Vec<(usize, Format)>, Failure> {
     let names = problem.expr.operand_names();
     let mut formats: Vec<(usize, Format)> = Vec::new();
-    for (name, format) in given {
+    let of_operands = given.iter().filter(|(name, _)| *name != problem.expr.output.tensor);
+    for (name, format) in of_operands {
         let refuse = |why: String| Failure::input(format!("--format {name}={format}: {why}"));
         let x = problem.sparse.iter().find(|x| names[x.input] == *name);
         let x = x.ok_or_else(|| {

@@ -7,6 +7,7 @@ use decompose_core::compute::suited_form;
 use decompose_core::contract::{Request, ResultForm, count_join};
 use decompose_core::einsum::{Access, Assignment, Expr, Index, IndexNames};
 use decompose_core::kernels::MAX_ORDER;
+use decompose_core::schedule::Format;
 use decompose_formats::io::{ExtentsFrom, ReadReport};
 use decompose_formats::stats::grouped;
 use decompose_formats::{Coo, Duplicates, Ints, PatternCounts, Value, Width};
@@ -14,9 +15,10 @@ use decompose_formats::{Coo, Duplicates, Ints, PatternCounts, Value, Width};
 use crate::failure::Failure;
 use crate::input::{Input, InputArgs};
 use crate::run::memory;
-use crate::schedule::args::{Form, OperandArgs, check_given_once};
+use crate::schedule::args::{OperandArgs, check_given_once};
 use crate::schedule::expr;
 use crate::schedule::extents::Known;
+use crate::schedule::result_format::result_form;
 
 /// A request, and the sparse operands if there are files of them.
 pub(crate) struct ScheduleInput<V: Value> {
@@ -33,7 +35,7 @@ impl<V: Value> ScheduleInput<V> {
     /// Reads the tensors that are given, and gives every index its extent.
     pub(crate) fn new(
         (expr, names): (Expr, IndexNames),
-        args: &OperandArgs,
+        (args, formats): (&OperandArgs, &[(String, Format)]),
         screen: &mut Screen,
     ) -> Result<ScheduleInput<V>, Failure> {
         let assignment = Assignment { names: names.clone(), ..Assignment::from(expr.clone()) };
@@ -50,6 +52,7 @@ impl<V: Value> ScheduleInput<V> {
             false => files.iter().map(|(input, _)| *input).collect(),
         };
         check_orders(&expr, &sparse)?;
+        let form = result_form(&expr.output, formats)?;
         let lists: Vec<(&Access, &Path)> =
             files.iter().map(|&(input, file)| (&expr.inputs[input], file)).collect();
         let tensors = read_lists::<V>(&lists, &mut known, screen)?;
@@ -102,10 +105,10 @@ impl<V: Value> ScheduleInput<V> {
             let (join, _) = screen.phase("join", || count_join(&operands, output));
             request.join = Some(join);
         }
-        request.result = match args.result {
-            Form::Given(form) => form,
-            Form::Auto if request.sparse.len() > 1 => suited_form(&request.problem_on(&[])),
-            Form::Auto => ResultForm::Dense,
+        request.result = match form {
+            Some(form) => form,
+            None if request.sparse.len() > 1 => suited_form(&request.problem_on(&[])),
+            None => ResultForm::Dense,
         };
         Ok(ScheduleInput { request, tensors, sources, names })
     }

@@ -13,6 +13,7 @@ mod json;
 pub(crate) mod measure;
 mod outline;
 mod partition;
+mod result_format;
 mod system;
 pub(crate) mod table;
 mod template_figures;
@@ -43,6 +44,7 @@ use crate::stdout;
 
 pub(crate) use crate::schedule::args::{ScheduleArgs, SearchArgs};
 pub(crate) use crate::schedule::describe::{how, met_together, workspace};
+pub(crate) use crate::schedule::result_format::result_form;
 
 /// Candidates that are listed unless asked otherwise.
 const LISTED: usize = 20;
@@ -78,7 +80,8 @@ pub(crate) fn check(args: &ScheduleArgs) -> Result<(), Failure> {
 /// Those of [`check`], and operands that do not fit the expression or each other.
 pub(crate) fn admit(args: &ScheduleArgs) -> Result<(), Failure> {
     let mut screen = Screen::new(Verbosity::Quiet);
-    ScheduleInput::<f64>::new(pose(args)?, &args.input, &mut screen).map(drop)
+    ScheduleInput::<f64>::new(pose(args)?, (&args.input, &args.search.format), &mut screen)
+        .map(drop)
 }
 
 /// Returns the expression, the names of its indices and nothing else: no file is read.
@@ -101,7 +104,8 @@ fn pose(args: &ScheduleArgs) -> Result<(Expr, IndexNames), Failure> {
 fn run_in<V: Value>(args: &ScheduleArgs, threads: usize) -> Result<Done, Failure> {
     figures::check(args)?;
     let mut screen = Screen::new(Verbosity::Normal);
-    let mut input = ScheduleInput::<V>::new(pose(args)?, &args.input, &mut screen)?;
+    let mut input =
+        ScheduleInput::<V>::new(pose(args)?, (&args.input, &args.search.format), &mut screen)?;
     input.request.storing = args.once.then(Storing::default);
     let chooser = Chooser::new(&input.request, &args.search, threads)?;
     let limits = if args.all { SearchLimits::all() } else { SearchLimits::default() };

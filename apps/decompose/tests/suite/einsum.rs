@@ -213,7 +213,7 @@ fn a_schedule_for_several_sparse_operands_comes_back() {
     // What `schedule` prints, `einsum` takes, whatever the file of the result holds.
     einsum(dir.path(), &format!("{words} --schedule s.txt --out C.tns"));
     close(&listed(&dir.path().join("C.tns"), want.shape()), &want, 1e-12);
-    let text = show("--emit nest --result sparse");
+    let text = show("--emit nest --format C=i,k");
     for workspace in ["dense", "hashed", "list"] {
         assert!(text.contains("workspace dense"), "{text}");
         let text = text.replace("workspace dense", &format!("workspace {workspace}"));

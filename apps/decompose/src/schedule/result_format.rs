@@ -1,0 +1,46 @@
+//! The format of a result: an array, or a list.
+
+use decompose_core::contract::ResultForm;
+use decompose_core::einsum::Access;
+use decompose_core::schedule::{Format, LevelKind};
+
+use crate::failure::Failure;
+
+/// Returns the form of `output` by the format that the user gave it, if there is one.
+///
+/// # Errors
+///
+/// A second format, indices that are not those of the output in its order, and levels of which some are dense.
+pub(crate) fn result_form(
+    output: &Access,
+    given: &[(String, Format)],
+) -> Result<Option<ResultForm>, Failure> {
+    let name = &output.tensor;
+    let mut own = given.iter().filter(|(given, _)| given == name).map(|(_, format)| format);
+    let Some(format) = own.next() else { return Ok(None) };
+    let refuse = |why: String| Failure::input(format!("--format {name}={format}: {why}"));
+    if own.next().is_some() {
+        return Err(refuse(format!("{name} has a format already")));
+    }
+    if format.levels() != output.indices {
+        let why = format!("a result is stored in the order of its indices, {output}");
+        return Err(refuse(why).help("write the result with its indices in another order"));
+    }
+    let dense = format.kinds().iter().filter(|kind| **kind == LevelKind::Dense).count();
+    let located = [LevelKind::Bitmap, LevelKind::Hashed];
+    match dense {
+        0 if !format.kinds().iter().any(|kind| located.contains(kind)) => {
+            Ok(Some(ResultForm::Sparse))
+        }
+        all if all > 0 && all == format.levels().len() => Ok(Some(ResultForm::Dense)),
+        _ => {
+            let example = |kind: &str| {
+                let levels = output.indices.iter().map(|index| format!("{index}{kind}"));
+                levels.collect::<Vec<String>>().join(",")
+            };
+            let (array, list) = (example(":dense"), example(""));
+            Err(refuse("a result is an array or a list".into())
+                .help(format!("write {name}={array} for an array, {name}={list} for a list")))
+        }
+    }
+}
