@@ -71,10 +71,15 @@ pub fn plan_sum(
 /// Cells of a dense workspace that a word of its upper bitmap stands for, which is scanned for each row.
 const CELLS_PER_WORD: u64 = 1 << 12;
 
-/// Tells whether the products add to a dense workspace whose bitmaps take fewer words of all rows than the sum has elements.
+/// Tells whether the products add to a hash table, or to a dense workspace whose bitmaps take fewer words of all rows than the
+/// sum has elements.
 ///
 /// Nearly empty rows of many columns are merged faster as lists, and a list workspace is of a size that no count foretells.
 fn scans_little(planned: &[(usize, Planned)]) -> bool {
+    let kind = planned.first().and_then(|(_, first)| first.schedule.workspace);
+    if kind != Some(Workspace::Dense) {
+        return kind == Some(Workspace::Hashed);
+    }
     let (mut words, mut elements) = (0_u64, 0_u64);
     for (_, Planned { problem, schedule, .. }) in planned {
         let Ok(nest) = resolve(problem, schedule) else { return false };
@@ -84,8 +89,7 @@ fn scans_little(planned: &[(usize, Planned)]) -> bool {
         words = words.max(problem.iterations(outside).saturating_mul(row));
         elements = elements.saturating_add(problem.assembled_elements());
     }
-    let dense = planned.iter().all(|(_, own)| own.schedule.workspace == Some(Workspace::Dense));
-    dense && words <= elements
+    words <= elements
 }
 
 /// Tells whether each index has the same extent in all products, as loops that they share need.
