@@ -23,7 +23,7 @@ use crate::einsum::memory::{REMEDY_LIST, REMEDY_STEP};
 use crate::einsum::operands::Files;
 use crate::einsum::program::Program;
 use crate::failure::Failure;
-use crate::schedule::result_form;
+use crate::schedule::{refuse_array, result_form};
 
 /// Bytes gathered before they go to the system.
 const BUFFER: usize = 1 << 20;
@@ -81,8 +81,13 @@ impl<'a> Outputs<'a> {
             files.push((name, file));
         }
         let mut forms = Vec::new();
-        for Assignment { output, .. } in &program.assignments {
-            forms.extend(result_form(output, &search.format)?.map(|form| (&*output.tensor, form)));
+        for assignment in &program.assignments {
+            let output = &assignment.output;
+            let form = result_form(output, &search.format)?;
+            if form == Some(ResultForm::Dense) && pattern(assignment, operands).is_some() {
+                return Err(refuse_array(&assignment.named(output)));
+            }
+            forms.extend(form.map(|form| (&*output.tensor, form)));
         }
         let outputs = Outputs { files, forms, args };
         let reads = program.reads();

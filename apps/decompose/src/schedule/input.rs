@@ -18,7 +18,7 @@ use crate::run::memory;
 use crate::schedule::args::{OperandArgs, check_given_once};
 use crate::schedule::expr;
 use crate::schedule::extents::Known;
-use crate::schedule::result_format::result_form;
+use crate::schedule::result_format::{refuse_array, result_form};
 
 /// A request, and the sparse operands if there are files of them.
 pub(crate) struct ScheduleInput<V: Value> {
@@ -104,6 +104,9 @@ impl<V: Value> ScheduleInput<V> {
             let output = request.expr.output.set();
             let (join, _) = screen.phase("join", || count_join(&operands, output));
             request.join = Some(join);
+        }
+        if form == Some(ResultForm::Dense) && request.problem_on(&[]).has_pattern_output() {
+            return Err(refuse_array(&assignment.named(&assignment.output)));
         }
         request.result = match form {
             Some(form) => form,

@@ -6,6 +6,12 @@ use decompose_core::schedule::{Format, LevelKind};
 
 use crate::failure::Failure;
 
+/// Refuses an array for a result with the pattern of an operand.
+pub(crate) fn refuse_array(output: &str) -> Failure {
+    Failure::input(format!("--format: {output} has the pattern of an operand, and is a list"))
+        .help("leave its levels compressed")
+}
+
 /// Returns the form of `output` by the format that the user gave it, if there is one.
 ///
 /// # Errors

@@ -169,6 +169,12 @@ fn operands_are_stored_in_the_formats_that_are_asked_for() {
             check_sparse("C(i,k) = X(i,j) * Z(j,k)", matrices, ("C.tns", &options));
         }
     }
+    // An array in a list, and a list in an array.
+    let said = check_sparse("C(i,k) = X(i,j) * Z(j,k)", matrices, ("C.npy", "--format C=i,k"));
+    assert!(said.contains("array: 8 cells"), "{said}");
+    let options = "--format C=i:dense,k:dense";
+    let said = check_sparse("C(i,k) = X(i,j) * Z(j,k)", matrices, ("C.tns", options));
+    assert!(!said.contains("cells"), "{said}");
     let deep: &[&[usize]] = &[&[4, 5, 6], &[5, 6]];
     let options = "--format X=i,j,k --format Y=j:dense,k:bitmap";
     let said = check_sparse("S(i) = X(i,j,k) * Y(j,k)", deep, ("S.npy", options));

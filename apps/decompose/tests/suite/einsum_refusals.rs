@@ -100,16 +100,11 @@ fn programs_that_make_no_sense_are_refused() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused() {
+fn formats_that_do_not_fit_are_refused() {
     let dir = tempfile::tempdir().unwrap();
     operands(dir.path());
     let x = "Y(i,r)=X(i,j)*B(j,r) --tensor X=X.tns";
     let cases: &[(&str, &str, &[&str])] = &[
-        (x, "--tensor B=B.npy --tensor Q=B.npy --out Y.npy", &["no operand `Q`", "are X, B"]),
-        (x, "--out Y.npy", &["operand `B`", "has no file", "--tensor B=FILE"]),
-        (x, "--tensor B=B.npy --tensor B=short.npy --out Y.npy", &["given twice", "short.npy"]),
-        (x, "--tensor B=short.npy --out Y.npy", &["runs to 5 in X.tns but to 3 in short.npy"]),
-        (x, "--tensor B=cube.npy --out Y.npy", &["cube.npy has 3 axes but B(j,r) has 2"]),
         (x, "--tensor B=Z.tns --out Y.npy --tree 1-2", &["several are sparse", "--format"]),
         (x, "--tensor B=B.npy --out Y.npy --format B=j,r", &["no sparse operand", "there are X"]),
         (x, "--tensor B=B.npy --out Y.npy --format X=i", &["list each index of X(i,j) once"]),
@@ -122,6 +117,39 @@ fn what_does_not_fit_is_refused() {
             "--tensor B=B.npy --out Y.npy --format X=i,j --format X=j,i",
             &["X has a format already"],
         ),
+        (
+            x,
+            "--tensor B=B.npy --out Y.npy --format Y=r,i",
+            &["in the order of its indices, Y(i,r)"],
+        ),
+        (x, "--tensor B=B.npy --out Y.npy --format Y=i", &["in the order of its indices, Y(i,r)"]),
+        (x, "--tensor B=B.npy --out Y.npy --format Y=i:dense,r", &["an array or a list", "Y=i,r"]),
+        (x, "--tensor B=B.npy --out Y.npy --format Y=i:hashed,r", &["an array or a list"]),
+        (
+            x,
+            "--tensor B=B.npy --out Y.npy --format Y=i,r --format Y=i,r",
+            &["Y has a format already"],
+        ),
+        (
+            "S(i,j)=X(i,j)*B(i,j) --tensor X=X.tns",
+            "--tensor B=B.npy --out S.tns --format S=i:dense,j:dense",
+            &["S(i,j) has the pattern of an operand", "leave its levels compressed"],
+        ),
+    ];
+    refuse_all(dir.path(), cases);
+}
+
+#[test]
+fn what_does_not_fit_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    operands(dir.path());
+    let x = "Y(i,r)=X(i,j)*B(j,r) --tensor X=X.tns";
+    let cases: &[(&str, &str, &[&str])] = &[
+        (x, "--tensor B=B.npy --tensor Q=B.npy --out Y.npy", &["no operand `Q`", "are X, B"]),
+        (x, "--out Y.npy", &["operand `B`", "has no file", "--tensor B=FILE"]),
+        (x, "--tensor B=B.npy --tensor B=short.npy --out Y.npy", &["given twice", "short.npy"]),
+        (x, "--tensor B=short.npy --out Y.npy", &["runs to 5 in X.tns but to 3 in short.npy"]),
+        (x, "--tensor B=cube.npy --out Y.npy", &["cube.npy has 3 axes but B(j,r) has 2"]),
         (x, "--tensor B=absent.npy --out Y.npy", &["absent.npy", "cannot open"]),
         (x, "--tensor B=text.npy --out Y.npy", &["text.npy", "does not begin as a .npy file"]),
         (x, "--tensor B=nan.npy --out Y.npy", &["nan.npy", "not finite"]),
