@@ -12,6 +12,7 @@ use decompose_core::compute::{
 use decompose_core::contract::{Contraction, StoredTrees};
 use decompose_core::error::CoreError;
 use decompose_core::runtime::Toolchain;
+use decompose_core::schedule::Format;
 use decompose_formats::stats::grouped;
 use decompose_formats::{Coo, DenseTensor, Matrix, Value};
 
@@ -27,6 +28,8 @@ use crate::schedule::table;
 /// The tensors of a program, and how its products are computed.
 pub(crate) struct Kernels<'a, V: Value> {
     pub(crate) args: &'a EinsumArgs,
+    /// The formats that the user gave operands.
+    pub(crate) formats: Vec<(String, Format)>,
     pub(crate) threads: usize,
     pub(crate) screen: &'a mut Screen,
     pub(crate) tensors: BTreeMap<String, Tensor<V>>,
@@ -93,7 +96,7 @@ impl<V: Value> Evaluator<V> for Kernels<'_, V> {
             self.screen.line(format!("run      {seconds:.3e} s, dense operands only"));
             return Ok(Tensor::Dense(product?));
         };
-        let chooser = Chooser::new(&request, &self.args.search, self.threads)?;
+        let chooser = Chooser::new(&request, (&self.args.search, &self.formats), self.threads)?;
         let effort = Effort {
             limits: SearchLimits::default(),
             measure: When::Asked,

@@ -26,7 +26,7 @@ use crate::failure::Failure;
 use crate::run::args::Precision;
 use crate::run::memory::tell_peak;
 use crate::schedule::extents::Known;
-use crate::schedule::start_threads;
+use crate::schedule::{operand_formats, start_threads};
 use crate::stdout;
 
 pub(crate) use crate::einsum::args::EinsumArgs;
@@ -99,8 +99,10 @@ fn run_in<V: Value + WritableElement>(args: &EinsumArgs, threads: usize) -> Resu
     let tensors = files.read::<V>(known, &mut screen)?;
     let base = tensors.base;
     outputs.check_arrays(&program, &tensors.by_name)?;
+    let is_result = |name: &str| program.assignment(name).is_some();
     let mut kernels = Kernels {
         args,
+        formats: operand_formats(&args.search.format, is_result),
         threads,
         screen: &mut screen,
         tensors: tensors.by_name,
@@ -139,8 +141,7 @@ fn compute<V: Value>(
         _ => Vec::new(),
     };
     let EinsumArgs { search, output, .. } = kernels.args;
-    let of_result = |(name, _): &(String, _)| *name == assignment.output.tensor;
-    let laid_out = search.tree.is_some() || !search.format.iter().all(of_result);
+    let laid_out = search.tree.is_some() || !kernels.formats.is_empty();
     let one = search.schedule.is_some() || laid_out || output.one_kernel;
     let steps = if one { Steps::One } else { Steps::Fastest };
     let form = outputs.form(&assignment.output.tensor);
@@ -159,11 +160,11 @@ fn names(assignment: &Assignment) -> Option<String> {
 /// Refuses options about one product where there are several.
 fn check_search(args: &EinsumArgs, program: &Program) -> Result<(), Failure> {
     let search = &args.search;
-    let of_result = |(name, _): &(String, _)| program.assignment(name).is_some();
+    let is_result = |name: &str| program.assignment(name).is_some();
     let option = match (&search.schedule, &search.tree) {
         (Some(_), _) => "--schedule",
         (None, Some(_)) => "--tree",
-        (None, None) if search.format.iter().all(of_result) => return Ok(()),
+        (None, None) if operand_formats(&search.format, is_result).is_empty() => return Ok(()),
         (None, None) => "--format",
     };
     match program.products() {

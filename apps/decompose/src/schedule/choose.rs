@@ -99,10 +99,10 @@ pub(crate) struct Chooser<'a> {
 }
 
 impl<'a> Chooser<'a> {
-    /// Prepares the search on `threads` threads.
+    /// Prepares the search on `threads` threads, with operands in the `formats` that the user gave.
     pub(crate) fn new(
         request: &'a Request,
-        args: &'a SearchArgs,
+        (args, given_formats): (&'a SearchArgs, &[(String, Format)]),
         threads: usize,
     ) -> Result<Chooser<'a>, Failure> {
         let mut base = request.problem_on(&[]);
@@ -117,7 +117,7 @@ impl<'a> Chooser<'a> {
             _ => base.max_buffer_bytes,
         };
         base.max_buffer_bytes = args.max_buffer_bytes.unwrap_or(room);
-        let formats = formats(&base, &args.format)?;
+        let formats = formats(&base, given_formats)?;
         let storages = match &args.tree {
             None | Some(Tree::Auto) if formats.is_empty() => storages(&base),
             None | Some(Tree::Auto) => storages_with(&base, &formats),
@@ -331,12 +331,11 @@ impl<'a> Chooser<'a> {
 ///
 /// # Errors
 ///
-/// If one names neither a sparse operand nor the result, or not each of its indices once.
+/// If one names no sparse operand, or not each of its indices once.
 fn formats(problem: &Problem, given: &[(String, Format)]) -> Result<Vec<(usize, Format)>, Failure> {
     let names = problem.expr.operand_names();
     let mut formats: Vec<(usize, Format)> = Vec::new();
-    let of_operands = given.iter().filter(|(name, _)| *name != problem.expr.output.tensor);
-    for (name, format) in of_operands {
+    for (name, format) in given {
         let refuse = |why: String| Failure::input(format!("--format {name}={format}: {why}"));
         let x = problem.sparse.iter().find(|x| names[x.input] == *name);
         let x = x.ok_or_else(|| {

@@ -44,7 +44,7 @@ use crate::stdout;
 
 pub(crate) use crate::schedule::args::{ScheduleArgs, SearchArgs};
 pub(crate) use crate::schedule::describe::{how, met_together, workspace};
-pub(crate) use crate::schedule::result_format::{refuse_array, result_form};
+pub(crate) use crate::schedule::result_format::{operand_formats, refuse_array, result_form};
 
 /// Candidates that are listed unless asked otherwise.
 const LISTED: usize = 20;
@@ -107,7 +107,9 @@ fn run_in<V: Value>(args: &ScheduleArgs, threads: usize) -> Result<Done, Failure
     let mut input =
         ScheduleInput::<V>::new(pose(args)?, (&args.input, &args.search.format), &mut screen)?;
     input.request.storing = args.once.then(Storing::default);
-    let chooser = Chooser::new(&input.request, &args.search, threads)?;
+    let output = &input.request.expr.output.tensor;
+    let formats = operand_formats(&args.search.format, |name| name == output);
+    let chooser = Chooser::new(&input.request, (&args.search, &formats), threads)?;
     let limits = if args.all { SearchLimits::all() } else { SearchLimits::default() };
     let effort = Effort {
         limits: SearchLimits { solver_seconds: args.budget, ..limits },

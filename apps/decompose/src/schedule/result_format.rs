@@ -6,6 +6,14 @@ use decompose_core::schedule::{Format, LevelKind};
 
 use crate::failure::Failure;
 
+/// Returns the formats that are not of a result.
+pub(crate) fn operand_formats(
+    given: &[(String, Format)],
+    is_result: impl Fn(&str) -> bool,
+) -> Vec<(String, Format)> {
+    given.iter().filter(|(name, _)| !is_result(name)).cloned().collect()
+}
+
 /// Refuses an array for a result with the pattern of an operand.
 pub(crate) fn refuse_array(output: &str) -> Failure {
     Failure::input(format!("--format: {output} has the pattern of an operand, and is a list"))

@@ -175,6 +175,10 @@ fn operands_are_stored_in_the_formats_that_are_asked_for() {
     let options = "--format C=i:dense,k:dense";
     let said = check_sparse("C(i,k) = X(i,j) * Z(j,k)", matrices, ("C.tns", options));
     assert!(!said.contains("cells"), "{said}");
+    // Results of steps on the way have formats of their own.
+    let chain: &[&[usize]] = &[&[7, 9], &[9, 8], &[8, 6]];
+    let options = "--format A=i:dense,l:dense";
+    check_sparse("A(i,l) = X(i,j) * Y(j,k) * Z(k,l)", chain, ("A.npy", options));
     let deep: &[&[usize]] = &[&[4, 5, 6], &[5, 6]];
     let options = "--format X=i,j,k --format Y=j:dense,k:bitmap";
     let said = check_sparse("S(i) = X(i,j,k) * Y(j,k)", deep, ("S.npy", options));
