@@ -190,12 +190,12 @@ fn decide(schedule: &mut Schedule, key: &str, rest: &str, expr: &Expr) -> Result
         ("layout", words) => schedule.layouts.push(parse_layout(words, expr)?),
         ("buffer", ["dense"]) => schedule.buffers.push(BufferKind::Dense),
         ("buffer", ["sparse"]) => schedule.buffers.push(BufferKind::Sparse),
+        ("workspace", _) if schedule.workspace.is_some() => return Err(twice(key)),
         ("workspace", ["dense"]) => schedule.workspace = Some(Workspace::Dense),
         ("workspace", ["hashed"]) => schedule.workspace = Some(Workspace::Hashed),
         ("workspace", ["list"]) => schedule.workspace = Some(Workspace::List),
         ("vectorize", _) if schedule.vectors != Vectors::All => return Err(twice(key)),
         ("parallel", _) if schedule.parallel.is_some() => return Err(twice(key)),
-        ("workspace", _) if schedule.workspace.is_some() => return Err(twice(key)),
         ("vectorize", ["none"]) => schedule.vectors = Vectors::None,
         ("vectorize", [index]) => schedule.vectors = Vectors::Over(parse_index(index)?),
         ("parallel", [index, name, conflict, tasks @ ..]) => {
@@ -216,7 +216,7 @@ fn decide(schedule: &mut Schedule, key: &str, rest: &str, expr: &Expr) -> Result
             schedule.prefetches.push(Prefetch { of, distance });
         }
         ("parallel", _) => return Err(parallel_usage()),
-        ("workspace", _) => return Err("write: workspace dense|list".into()),
+        ("workspace", _) => return Err("write: workspace dense|hashed|list".into()),
         _ => return Err(format!("`{key}` is not a decision that is written like this")),
     }
     Ok(())

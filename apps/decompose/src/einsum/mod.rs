@@ -26,7 +26,7 @@ use crate::failure::Failure;
 use crate::run::args::Precision;
 use crate::run::memory::tell_peak;
 use crate::schedule::extents::Known;
-use crate::schedule::{operand_formats, start_threads};
+use crate::schedule::{operand_formats, start_threads, typed};
 use crate::stdout;
 
 pub(crate) use crate::einsum::args::EinsumArgs;
@@ -161,11 +161,12 @@ fn names(assignment: &Assignment) -> Option<String> {
 fn check_search(args: &EinsumArgs, program: &Program) -> Result<(), Failure> {
     let search = &args.search;
     let is_result = |name: &str| program.assignment(name).is_some();
-    let option = match (&search.schedule, &search.tree) {
-        (Some(_), _) => "--schedule",
-        (None, Some(_)) => "--tree",
-        (None, None) if operand_formats(&search.format, is_result).is_empty() => return Ok(()),
-        (None, None) => "--format",
+    let formats = operand_formats(&search.format, is_result);
+    let option = match (&search.schedule, &search.tree, formats.first()) {
+        (Some(_), ..) => "--schedule".to_owned(),
+        (None, Some(_), _) => "--tree".to_owned(),
+        (None, None, Some((name, format))) => format!("--format {}", typed(name, format)),
+        (None, None, None) => return Ok(()),
     };
     match program.products() {
         1 => Ok(()),

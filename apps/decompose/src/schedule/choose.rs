@@ -17,6 +17,7 @@ use decompose_core::sweep::TreeLayout;
 
 use crate::failure::Failure;
 use crate::schedule::args::{Search, SearchArgs, Tree};
+use crate::schedule::result_format::typed;
 
 /// A schedule on its trees, with its costs.
 pub(crate) use decompose_core::contract::Planned as Pick;
@@ -336,12 +337,15 @@ fn formats(problem: &Problem, given: &[(String, Format)]) -> Result<Vec<(usize, 
     let names = problem.expr.operand_names();
     let mut formats: Vec<(usize, Format)> = Vec::new();
     for (name, format) in given {
-        let refuse = |why: String| Failure::input(format!("--format {name}={format}: {why}"));
+        let refuse =
+            |why: String| Failure::input(format!("--format {}: {why}", typed(name, format)));
         let x = problem.sparse.iter().find(|x| names[x.input] == *name);
         let x = x.ok_or_else(|| {
             let sparse = problem.sparse.iter().map(|x| names[x.input].as_str());
             let sparse = sparse.collect::<Vec<_>>().join(", ");
+            let result = &problem.expr.output.tensor;
             refuse(format!("{name} is no sparse operand of {}; there are {sparse}", problem.expr))
+                .help(format!("name one of them, or the result {result}"))
         })?;
         let (mut have, mut want) = (format.levels().to_vec(), x.levels().to_vec());
         have.sort();

@@ -44,7 +44,9 @@ use crate::stdout;
 
 pub(crate) use crate::schedule::args::{ScheduleArgs, SearchArgs};
 pub(crate) use crate::schedule::describe::{how, met_together, workspace};
-pub(crate) use crate::schedule::result_format::{operand_formats, refuse_array, result_form};
+pub(crate) use crate::schedule::result_format::{
+    operand_formats, refuse_array, result_form, typed,
+};
 
 /// Candidates that are listed unless asked otherwise.
 const LISTED: usize = 20;

@@ -1,10 +1,15 @@
 //! The format of a result: an array, or a list.
 
 use decompose_core::contract::ResultForm;
-use decompose_core::einsum::Access;
+use decompose_core::einsum::{Access, Index, IndexSet};
 use decompose_core::schedule::{Format, LevelKind};
 
 use crate::failure::Failure;
+
+/// Returns a format as the option has it.
+pub(crate) fn typed(name: &str, format: &Format) -> String {
+    format!("{name}={}", format.to_string().replace(' ', ","))
+}
 
 /// Returns the formats that are not of a result.
 pub(crate) fn operand_formats(
@@ -32,11 +37,18 @@ pub(crate) fn result_form(
     let name = &output.tensor;
     let mut own = given.iter().filter(|(given, _)| given == name).map(|(_, format)| format);
     let Some(format) = own.next() else { return Ok(None) };
-    let refuse = |why: String| Failure::input(format!("--format {name}={format}: {why}"));
+    let refuse = |why: String| Failure::input(format!("--format {}: {why}", typed(name, format)));
     if own.next().is_some() {
-        return Err(refuse(format!("{name} has a format already")));
+        return Err(refuse(format!("{name} has a format already")).help("give one of them"));
+    }
+    if output.indices.is_empty() {
+        return Err(refuse(format!("{output} is a single number")).help("leave this format out"));
     }
     if format.levels() != output.indices {
+        let set = |indices: &[Index]| indices.iter().copied().collect::<IndexSet>();
+        if set(format.levels()) != output.set() || format.levels().len() != output.indices.len() {
+            return Err(refuse(format!("list each index of {output} once")));
+        }
         let why = format!("a result is stored in the order of its indices, {output}");
         return Err(refuse(why).help("write the result with its indices in another order"));
     }

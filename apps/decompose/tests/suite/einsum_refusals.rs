@@ -122,8 +122,16 @@ fn formats_that_do_not_fit_are_refused() {
             "--tensor B=B.npy --out Y.npy --format Y=r,i",
             &["in the order of its indices, Y(i,r)"],
         ),
-        (x, "--tensor B=B.npy --out Y.npy --format Y=i", &["in the order of its indices, Y(i,r)"]),
-        (x, "--tensor B=B.npy --out Y.npy --format Y=i:dense,r", &["an array or a list", "Y=i,r"]),
+        (
+            x,
+            "--tensor B=B.npy --out Y.npy --format Y=i",
+            &["--format Y=i:", "each index of Y(i,r) once"],
+        ),
+        (
+            x,
+            "--tensor B=B.npy --out Y.npy --format Y=i:dense,r",
+            &["--format Y=i:dense,r:", "an array or a list"],
+        ),
         (x, "--tensor B=B.npy --out Y.npy --format Y=i:hashed,r", &["an array or a list"]),
         (
             x,
