@@ -11,8 +11,8 @@ use crate::schedule::{
 };
 
 /// Completes a nest: trees as the problem gives them, with dense roots where others are joined with them, workspace and
-/// buffers of the kind that is predicted to take less time, the root loop parallel over equal numbers of non-zeros, prefetches for
-/// gathered operands that leave the second-level cache, gathered vectors for long sums of a single term.
+/// buffers of the kind that is predicted to take less time, the root loop parallel over equal numbers of non-zeros,
+/// prefetches for gathered operands that leave the second-level cache, gathered vectors for long sums of a single term.
 ///
 /// # Panics
 ///

@@ -216,6 +216,8 @@ pub trait Evaluator<V: Value> {
 pub struct Wanted {
     /// Its form, where a kernel has the choice; `None`: what suits it.
     pub form: Option<ResultForm>,
+    /// Whether a list is made of one sparse operand and dense ones too: mostly it is as long as the array.
+    pub lists_of_one: bool,
     /// In how many steps products are computed.
     pub steps: Steps,
     /// The most memory of a result that is stored in between, in bytes.
@@ -225,7 +227,7 @@ pub struct Wanted {
 impl Default for Wanted {
     /// What suits the operands, in whatever memory.
     fn default() -> Wanted {
-        Wanted { form: None, steps: Steps::default(), most_bytes: u64::MAX }
+        Wanted { form: None, lists_of_one: false, steps: Steps::default(), most_bytes: u64::MAX }
     }
 }
 
@@ -414,8 +416,7 @@ fn known<V: Value>(
     let several = known.patterns.iter().flatten().count() > 1;
     known.form = match wanted.form {
         Some(ResultForm::Dense) => ResultForm::Dense,
-        // Of one sparse operand and dense ones a list is mostly as long as the array.
-        Some(ResultForm::Sparse) if several => ResultForm::Sparse,
+        Some(ResultForm::Sparse) if several || wanted.lists_of_one => ResultForm::Sparse,
         _ => known.suited_form(),
     };
     Ok(known)

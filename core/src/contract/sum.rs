@@ -71,8 +71,8 @@ pub fn plan_sum(
 /// Cells of a dense workspace that a word of its upper bitmap stands for, which is scanned for each row.
 const CELLS_PER_WORD: u64 = 1 << 12;
 
-/// Tells whether the products add to a hash table, or to a dense workspace whose bitmaps take fewer words of all rows than the
-/// sum has elements.
+/// Tells whether the products add to a hash table, or to a dense workspace whose bitmaps take fewer words of all rows than
+/// the sum has elements.
 ///
 /// Nearly empty rows of many columns are merged faster as lists, and a list workspace is of a size that no count foretells.
 fn scans_little(planned: &[(usize, Planned)]) -> bool {

@@ -7,7 +7,7 @@
 use crate::cost::Machine;
 use crate::cost::access::{Role, TermAccess};
 use crate::cost::batches::batched_nodes;
-use crate::cost::buffers::add_buffers;
+use crate::cost::buffers::{WORD_BITS, add_buffers};
 use crate::cost::caches::{LINE_BYTES, Shares};
 use crate::cost::levels::add_levels;
 use crate::cost::predicted::Cost;
@@ -180,7 +180,7 @@ fn add_term(
 /// Each sum looks up whether its cell, or the row of lanes, was met.  A product that is added to the cell of the one before
 /// waits for it in memory.  Each element is written once.  Elements of a hash table and products of a list are sorted before,
 /// which takes a comparison for each doubling of their number; elements of a dense workspace are found in a bitmap, of which
-/// a word is read for [`CELLS_A_WORD`] cells.
+/// a word is read for each 64 words of cells.
 fn assembly_seconds(
     problem: &Problem,
     schedule: &Schedule,
@@ -205,7 +205,7 @@ fn assembly_seconds(
     let sort = |many: f64| many * (many / parts).max(2.0).log2() * COMPARE * machine.loop_overhead;
     let added = match workspace {
         Workspace::Dense => {
-            let scanned = parts * (cells / CELLS_A_WORD) + elements;
+            let scanned = parts * (cells / (WORD_BITS * WORD_BITS)) + elements;
             additions * line(cells * (value + 0.125)) + waits + scanned * machine.loop_overhead
         }
         Workspace::Hashed => {
@@ -218,9 +218,6 @@ fn assembly_seconds(
     let sorted = if problem.is_assembled_in_order(order) { 0.0 } else { SORT_PASSES * written };
     added + parts * machine.loop_end + elements * (written + sorted)
 }
-
-/// How many cells of a dense workspace a word of its upper bitmap stands for.
-const CELLS_A_WORD: f64 = 4096.0;
 
 /// How many times as long as [`Machine::loop_overhead`] a comparison of a sort takes, which ends in a branch that no
 /// processor foresees.

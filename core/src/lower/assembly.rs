@@ -58,7 +58,7 @@ pub struct Assembly<V: Value> {
     /// How many are listed or in slots; of a dense workspace whether any cell was met.
     listed: usize,
     /// How many may be.
-    room_for: usize,
+    capacity: usize,
     /// Cells and values that are sorted or moved.
     pairs: Vec<(u64, V)>,
     assembled: Assembled<V>,
@@ -180,7 +180,7 @@ impl<V: Value> Assembly<V> {
         room: Arc<Room>,
     ) -> Result<Assembly<V>, CoreError> {
         let cells = program.output.len;
-        let (cells, list, room_for) = match kind {
+        let (cells, list, capacity) = match kind {
             Workspace::Dense => (cells as usize, 0, 0),
             Workspace::Hashed => (0, table::SLOTS * table::LEAST, table::LEAST),
             Workspace::List => (0, LISTED, LISTED),
@@ -193,10 +193,10 @@ impl<V: Value> Assembly<V> {
             bitmap: Bitmap::new(cells),
             cells: Matrix::zeros(1, cells)?,
             list: vec![0; list],
-            taken: vec![0; list - room_for],
+            taken: vec![0; list - capacity],
             values: vec![V::default(); list],
             listed: 0,
-            room_for,
+            capacity,
             pairs: Vec::new(),
             assembled: Assembled::default(),
         })
@@ -218,10 +218,10 @@ impl<V: Value> Assembly<V> {
         match self.kind {
             Workspace::Dense => self.meet(cell)[0] += value,
             Workspace::Hashed => {
-                if self.listed == self.room_for {
+                if self.listed == self.capacity {
                     self.lengthen();
                 }
-                let slot = table::slot_of(cell, &self.list[..table::SLOTS * self.room_for]);
+                let slot = table::slot_of(cell, &self.list[..table::SLOTS * self.capacity]);
                 if self.list[slot] == table::FREE {
                     (self.list[slot], self.taken[self.listed]) = (cell + 1, slot as u64);
                     self.listed += 1;
@@ -229,7 +229,7 @@ impl<V: Value> Assembly<V> {
                 self.values[slot] += value;
             }
             Workspace::List => {
-                if self.listed == self.room_for {
+                if self.listed == self.capacity {
                     self.lengthen();
                 }
                 self.list[self.listed] = cell;
@@ -251,14 +251,14 @@ impl<V: Value> Assembly<V> {
     pub fn lengthen(&mut self) {
         if self.kind == Workspace::List {
             self.sum_list();
-            if self.listed > self.room_for / 2 {
-                self.resize(2 * self.room_for);
+            if self.listed > self.capacity / 2 {
+                self.resize(2 * self.capacity);
             }
             return;
         }
         self.take_table();
-        self.resize(2 * self.room_for);
-        let slots = &mut self.list[..table::SLOTS * self.room_for];
+        self.resize(2 * self.capacity);
+        let slots = &mut self.list[..table::SLOTS * self.capacity];
         for ((cell, value), taken) in self.pairs.drain(..).zip(&mut self.taken) {
             let slot = table::slot_of(cell, slots);
             (slots[slot], self.values[slot], *taken) = (cell + 1, value, slot as u64);
@@ -283,7 +283,7 @@ impl<V: Value> Assembly<V> {
             self.list.resize(slots * cells, 0);
             self.values.resize(slots * cells, V::default());
         }
-        self.room_for = cells;
+        self.capacity = cells;
     }
 
     /// Sorts the list by cells and adds up values of the same, in the order in which they came.
@@ -334,7 +334,7 @@ impl<V: Value> Assembly<V> {
                 block.extend(&self.pairs);
                 self.pairs.clear();
                 // Few cells in a table of many slots are far apart.
-                self.room_for = elements.next_power_of_two().clamp(table::LEAST, self.room_for);
+                self.capacity = elements.next_power_of_two().clamp(table::LEAST, self.capacity);
             }
             Workspace::List => {
                 let listed = self.list[..elements].iter().copied().zip(self.values.iter().copied());
@@ -365,10 +365,10 @@ impl<V: Value> Assembly<V> {
 
     /// Returns the arrays, as compiled code works on them.
     pub(crate) fn arrays(&mut self) -> Arrays<'_, V> {
-        let Assembly { kind, cells, bitmap, list, taken, values, room_for, .. } = self;
+        let Assembly { kind, cells, bitmap, list, taken, values, capacity, .. } = self;
         let Bitmap { met, words } = bitmap;
         let met = if *kind == Workspace::Hashed { taken } else { met };
-        Arrays { cells: cells.as_mut_slice(), met, words, list, values, room: *room_for }
+        Arrays { cells: cells.as_mut_slice(), met, words, list, values, room: *capacity }
     }
 
     /// Says how many are listed, where compiled code wrote to the arrays.

@@ -2,7 +2,7 @@
 //! Programming", volume 3, section 6.4.
 //!
 //! A slot holds the number of a cell, from 1 on; 0 is free.  There are two slots for each cell that may be met, and a power of
-//! two of them.  The value of a free slot is zero.
+//! two of them.  The value of a free slot is zero.  Tables of levels (`locator`) are made once, of coordinates of 32 bits.
 
 /// Slots for each cell that may be met.
 pub(crate) const SLOTS: usize = 2;

@@ -389,7 +389,9 @@ impl Schedule {
         let orders = self.nest.orders(self.path.terms.len()).unwrap_or_default();
         let cells = problem.workspace_cells(orders.last().map_or(&[][..], Vec::as_slice));
         if output.indices.is_empty() || cells > most {
-            return broken(Rule::Lowered, format!("{output} in a workspace of {cells} cells"));
+            let kinds = if cells > most { ", which is hashed or a list" } else { "" };
+            let why = format!("{output} in a workspace of {cells} cells{kinds}");
+            return broken(Rule::Lowered, why);
         }
         Ok(())
     }

@@ -144,10 +144,11 @@ fn compute<V: Value>(
     let laid_out = search.tree.is_some() || !kernels.formats.is_empty();
     let one = search.schedule.is_some() || laid_out || output.one_kernel;
     let steps = if one { Steps::One } else { Steps::Fastest };
-    let form = outputs.form(&assignment.output.tensor);
+    let name = &assignment.output.tensor;
+    let (form, lists_of_one) = (outputs.form(name), outputs.given_form(name).is_some());
     // An intermediate result leaves room for those after it.
     let most_bytes = left().map_or(u64::MAX, |bytes| bytes / 2);
-    assign(assignment, Wanted { form, steps, most_bytes }, stored, kernels)
+    assign(assignment, Wanted { form, lists_of_one, steps, most_bytes }, stored, kernels)
 }
 
 /// Says which letters stand for which names.

@@ -111,12 +111,16 @@ impl<'a> Outputs<'a> {
 
     /// Returns the form that the user gave `name`, or that its file has; `None` if it has none.
     pub(crate) fn form(&self, name: &str) -> Option<ResultForm> {
-        if let Some((_, form)) = self.forms.iter().find(|(own, _)| *own == name) {
-            return Some(*form);
-        }
-        let file = self.of(name)?;
-        let array = is_npy(file).unwrap_or(false);
-        Some(if array { ResultForm::Dense } else { ResultForm::Sparse })
+        let of_file = || {
+            let array = is_npy(self.of(name)?).unwrap_or(false);
+            Some(if array { ResultForm::Dense } else { ResultForm::Sparse })
+        };
+        self.given_form(name).or_else(of_file)
+    }
+
+    /// Returns the form that the user gave `name`.
+    pub(crate) fn given_form(&self, name: &str) -> Option<ResultForm> {
+        self.forms.iter().find(|(own, _)| *own == name).map(|(_, form)| *form)
     }
 
     /// Refuses, before any work, results that memory does not hold as the arrays that their files are; `tensors` are the

@@ -187,6 +187,51 @@ fn operands_are_stored_in_the_formats_that_are_asked_for() {
 }
 
 #[test]
+fn results_have_the_forms_that_are_asked_for() {
+    // A list of one sparse operand and a dense one; from a .tns alone it is an array.
+    let dir = tempfile::tempdir().unwrap();
+    let (x, b) = (sparse(dir.path(), "X.tns", &[7, 9]), dense(dir.path(), "B.npy", &[9, 4]));
+    let want = oracle::evaluate(&"Y(i,r)=X(i,j)*B(j,r)".parse().unwrap(), &[x, b]);
+    let words = "Y(i,r)=X(i,j)*B(j,r) --tensor X=X.tns --tensor B=B.npy --out Y.tns --overwrite";
+    for (format, is_list) in [("--format Y=i,r", true), ("--format Y=i:dense,r:dense", false)] {
+        let (_, said) = einsum(dir.path(), &format!("{words} {format}"));
+        assert_eq!(said.contains("elements, "), is_list, "{said}");
+        close(&listed(&dir.path().join("Y.tns"), want.shape()), &want, 1e-12);
+    }
+    // Every result of a program has its own.
+    fs::write(dir.path().join("p.txt"), "T(i,k) = X(i,j) * X(k,j)\nZ(i,r) = T(i,k) * E(k,r)\n")
+        .unwrap();
+    dense(dir.path(), "E.npy", &[7, 4]);
+    let words = "--program p.txt --tensor X=X.tns --tensor E=E.npy --out Z.npy --overwrite";
+    einsum(dir.path(), words);
+    let want: ArrayD<f64> = read_npy(dir.path().join("Z.npy")).unwrap();
+    for format in ["--format T=i:dense,k:dense", "--format T=i,k --format Z=i,r"] {
+        einsum(dir.path(), &format!("{words} {format}"));
+        close(&read_npy(dir.path().join("Z.npy")).unwrap(), &want, 1e-12);
+    }
+}
+
+/// Rows grow beyond the first room of a hash table, and shrink again.
+#[test]
+fn workspaces_of_all_kinds_hold_long_rows() {
+    let dir = tempfile::tempdir().unwrap();
+    let x = sparse(dir.path(), "X.tns", &[20, 30]);
+    let z = sparse(dir.path(), "Z.tns", &[30, 400]);
+    let want = oracle::evaluate(&"C(i,k)=X(i,j)*Z(j,k)".parse().unwrap(), &[x, z]);
+    let words = "C(i,k)=X(i,j)*Z(j,k) --tensor X=X.tns --tensor Z=Z.tns";
+    let nest = "path X*Z\nnest i{ j{ k{ T1 } } }\nlayout X: i j\nlayout Z: j:dense k\n";
+    for kind in ["dense", "hashed", "list"] {
+        let text = format!("{nest}workspace {kind}\nparallel i position assemble\n");
+        fs::write(dir.path().join("s.txt"), text).unwrap();
+        for options in ["--threads 1", "--threads 2", "--no-codegen"] {
+            let words = format!("{words} --schedule s.txt --out C.tns --overwrite {options}");
+            einsum(dir.path(), &words);
+            close(&listed(&dir.path().join("C.tns"), want.shape()), &want, 1e-12);
+        }
+    }
+}
+
+#[test]
 fn a_schedule_for_several_sparse_operands_comes_back() {
     let dir = tempfile::tempdir().unwrap();
     let x = sparse(dir.path(), "X.tns", &[7, 9]);
