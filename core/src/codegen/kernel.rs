@@ -123,7 +123,7 @@ impl Writer<'_> {
         assembled::declare(self);
         let (starts, _) = self.program.scratch();
         for (buffer, array) in self.program.buffers.iter().enumerate() {
-            if self.registers.contains(&buffer) {
+            if self.program.kept.registers.contains(&buffer) {
                 vector::declare(self, buffer);
             } else if array.indices.is_empty() {
                 self.line(&format!("value {} = 0;", array.name));

@@ -16,7 +16,7 @@ impl Writer<'_> {
     /// Opens the loop over the nodes of `level` and binds the coordinate.
     pub(super) fn open_level_loop(&mut self, level: usize) {
         let index = self.program.levels()[level].index;
-        if let Some(up) = self.fused_above(level) {
+        if let Some(up) = self.program.fused_above(level) {
             self.open("{");
             self.line(&format!("const uint64_t at_{index} = at_{up};"));
         } else {
@@ -74,9 +74,8 @@ impl Writer<'_> {
 
     /// The distance of the nodes of `level` in a piece, if they are no neighbours.
     pub(super) fn stride_of_nodes(&self, level: usize) -> Option<String> {
-        let up = self.program.levels()[level.checked_sub(1)?];
-        let pieces = up.pieces.filter(|pieces| pieces.chunks == Chunks::Strided);
-        pieces.map(|_| format!("size_{}", up.index))
+        let strided = self.program.is_strided(level);
+        strided.then(|| format!("size_{}", self.program.levels()[level - 1].index))
     }
 
     /// Which of the stored levels `level` is.
@@ -84,17 +83,10 @@ impl Writer<'_> {
         self.program.trees.first().map_or(level, |tree| tree.stored_place(level))
     }
 
-    /// The index of the level above if one position loop runs over both.
-    pub(super) fn fused_above(&self, level: usize) -> Option<Index> {
-        let levels = self.program.levels();
-        let up = levels[level.checked_sub(1)?];
-        (levels[level].kind == LevelKind::Singleton).then_some(up.index)
-    }
-
     /// The index of the position loop that runs over `level`, and the place of its end in `task`.  Fused levels have the
     /// same positions: named alike, they are computed once and stay in one register.
     fn position_loop(&self, level: usize) -> (Index, usize) {
-        let first = (0..=level).rev().find(|&at| self.fused_above(at).is_none());
+        let first = (0..=level).rev().find(|&at| self.program.fused_above(at).is_none());
         let first = first.expect("nothing is above the first level");
         (self.program.levels()[first].index, 2 * self.stored_place(first) + 1)
     }

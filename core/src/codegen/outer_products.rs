@@ -13,18 +13,10 @@
 //! A row of the output that is set to the sum of such a loop, of no more nodes than a batch, is set at
 //! once (`row_of_few`): otherwise its sum is cleared, read, written, and copied.
 
-use crate::codegen::registers::lanes;
 use crate::codegen::writer::Writer;
 use crate::einsum::Index;
-use crate::lower::{Addressing, Place, Stmt, Update};
-use crate::schedule::{TreeLevel, Visited};
-
-/// The most vectors that the batch keeps in registers for its nodes; of the 32 of AVX-512 the rest
-/// is for the target and the scales.
-const BATCH_VECTORS: u64 = 16;
-
-/// The most nodes of a batch.
-const MOST_NODES: u64 = 4;
+use crate::lower::{Outer, Place, Stmt, Update, lanes, outer_product};
+use crate::schedule::Visited;
 
 /// A level loop that ends in an outer product, and how many nodes it takes at a time.
 pub(super) struct Batch<'a> {
@@ -36,36 +28,15 @@ pub(super) struct Batch<'a> {
     width: u64,
 }
 
-/// An outer product at the end of a level loop.
-struct Outer<'a> {
-    /// The loop around the product.
-    index: Index,
-    extent: u64,
-    target: Place,
-    /// The vectors: a buffer in registers.
-    vectors: usize,
-    /// The factors without lanes.
-    scales: Vec<Place>,
-    lanes: Index,
-    /// What comes before it in the loop.
-    before: &'a [Stmt],
-}
-
 impl<'a> Batch<'a> {
-    /// Returns how to batch the loop of `level` over `body`, if it ends in an outer product of
-    /// vectors so short that those of several nodes fit the registers.
-    pub(super) fn of(c: &Writer, level: usize, body: &'a [Stmt]) -> Option<Batch<'a>> {
-        let owns_rows = level == 0 && c.program.root_row().is_some();
-        let pieces = c.program.levels()[level].pieces.is_some();
-        if owns_rows || pieces || c.fused_above(level).is_some() {
-            return None;
-        }
-        let outer = outer_product(c, c.program.levels()[level].index, body)?;
-        let array = &c.program.buffers[outer.vectors];
+    /// Returns the batches of `nodes` nodes of the loop of `level` over `body`.
+    pub(super) fn of(c: &Writer, level: usize, nodes: u64, body: &'a [Stmt]) -> Batch<'a> {
+        let Some(outer) = outer_product(c.program, level, body) else {
+            unreachable!("batches of {body:?}");
+        };
+        let array = &c.program.buffers[outer.row];
         let width = lanes(c.program, array.len);
-        let count = array.len / width;
-        let nodes = (BATCH_VECTORS / count).min(MOST_NODES);
-        (nodes > 1).then(|| Batch { outer, nodes, name: array.name.clone(), count, width })
+        Batch { outer, nodes, name: array.name.clone(), count: array.len / width, width }
     }
 
     /// Writes the loop over whole batches of the nodes of `level` from `at_<index>` on.
@@ -164,112 +135,22 @@ impl<'a> Batch<'a> {
     }
 }
 
-/// Writes the body of the root's loop with a way of its own for rows of few nodes, if
-///
-/// 1. it clears a buffer, sums into it by one level loop in batches, and sets the row to it;
-/// 2. the buffer is laid out as the row.
-///
-/// Returns whether it was of that form.
-pub(super) fn row_of_few(c: &mut Writer, body: &[Stmt]) -> bool {
-    let [Stmt::Clear { buffer }, Stmt::LevelLoop { lead, located, body: inner }, store] = body
-    else {
-        return false;
+/// Writes the body of the root's loop with a way of its own for rows that are sums of at most `nodes` outer products.
+pub(super) fn row_of_few(c: &mut Writer, nodes: u64, body: &[Stmt]) {
+    let [_, Stmt::LevelLoop { lead: Visited::Level(lead), body: inner, .. }, _] = body else {
+        unreachable!("short rows of {body:?}");
     };
-    let Visited::Level(TreeLevel { tree: 0, level }) = lead else { return false };
-    if !located.is_empty() {
-        return false;
-    }
-    let Some(batch) = Batch::of(c, *level, inner) else { return false };
-    let summed = batch.outer.target == Place::Buffer(*buffer) && sets_row(store, *buffer);
-    if !(summed && laid_out_as_row(c, *buffer)) {
-        return false;
-    }
-    let (index, (begin, end)) = (c.program.levels()[*level].index, c.bounds(*level));
+    let level = lead.level;
+    let batch = Batch::of(c, level, nodes, inner);
+    let (index, (begin, end)) = (c.program.levels()[level].index, c.bounds(level));
     c.line(&format!("const uint64_t at_{index} = {begin};"));
     c.line(&format!("const uint64_t count = {end} - at_{index};"));
-    c.open(&format!("if (0 < count && count <= {}) {{", batch.nodes));
-    batch.set_row(c, *level);
+    c.open(&format!("if (0 < count && count <= {nodes}) {{"));
+    batch.set_row(c, level);
     c.close();
     c.open("else {");
     c.stmts(body);
     c.close();
-    true
-}
-
-/// Tells whether a buffer has the output's indices but the root's, in the same places.
-fn laid_out_as_row(c: &Writer, buffer: usize) -> bool {
-    let (sum, row) = (&c.program.buffers[buffer], &c.program.output);
-    let root = c.program.root_row().map(|(root, _)| root);
-    let rest = row.indices.get(1..).zip(row.strides.get(1..));
-    root.is_some()
-        && root == row.indices.first().copied()
-        && rest.is_some_and(|rest| rest == (&sum.indices[..], &sum.strides[..]))
-}
-
-/// Tells whether a statement sets the output to `buffer`.
-fn sets_row(stmt: &Stmt, buffer: usize) -> bool {
-    match stmt {
-        Stmt::DenseLoop { body, .. } => matches!(body.as_slice(), [one] if sets_row(one, buffer)),
-        Stmt::Product { target: Place::Output, factors, update: Update::Assign, .. } => {
-            factors == &[Place::Buffer(buffer)]
-        }
-        _ => false,
-    }
-}
-
-/// Recognises a body that ends in a loop over vectors that are added, scaled, to a target which the
-/// loop does not index.
-fn outer_product<'a>(c: &Writer, level_index: Index, body: &'a [Stmt]) -> Option<Outer<'a>> {
-    let (last, before) = body.split_last()?;
-    let Stmt::DenseLoop { index, extent, body: inner } = last else { return None };
-    let [Stmt::Product { target, factors, update: Update::Add, lanes: Some(lanes) }] =
-        inner.as_slice()
-    else {
-        return None;
-    };
-    let in_registers = |place: &Place| match place {
-        Place::Buffer(buffer) => c.registers.contains(buffer).then_some(*buffer),
-        _ => None,
-    };
-    let has_lanes =
-        |place: &Place| c.program.array(*place).is_some_and(|array| array.indices.contains(lanes));
-    let (long, scales): (Vec<Place>, Vec<Place>) = factors.iter().copied().partition(has_lanes);
-    let [vectors] = long.as_slice() else { return None };
-    let vectors = in_registers(vectors)?;
-    let array = c.program.array(*target)?;
-    // A block at the position of a node belongs to that node alone.
-    let shared = *target != Place::Output || c.program.addressing == Addressing::Coordinates;
-    let free = array.indices.contains(index) && !array.indices.contains(&level_index) && shared;
-    let readable = scales.iter().all(|scale| matches!(scale, Place::Dense(_)));
-    let own = before.iter().all(|stmt| stays_inside(c, stmt));
-    let fits = array.indices.last() == Some(lanes) && has_lanes(target);
-    (free && readable && own && fits && in_registers(target).is_none() && !scales.is_empty())
-        .then_some(Outer {
-            index: *index,
-            extent: *extent,
-            target: *target,
-            vectors,
-            scales,
-            lanes: *lanes,
-            before,
-        })
-}
-
-/// Tells whether a statement writes only buffers that are variables.
-fn stays_inside(c: &Writer, stmt: &Stmt) -> bool {
-    let variable = |buffer: &usize| {
-        c.registers.contains(buffer) || c.program.buffers[*buffer].indices.is_empty()
-    };
-    match stmt {
-        Stmt::LevelLoop { body, .. }
-        | Stmt::Union { body, .. }
-        | Stmt::Within { body, .. }
-        | Stmt::DenseLoop { body, .. } => body.iter().all(|stmt| stays_inside(c, stmt)),
-        Stmt::Clear { buffer } => variable(buffer),
-        Stmt::Mark { .. } | Stmt::Append { .. } => false,
-        Stmt::Product { target: Place::Buffer(buffer), .. } => variable(buffer),
-        Stmt::Product { .. } => false,
-    }
 }
 
 /// The element of `place` at the current indices and 0 for `index`.

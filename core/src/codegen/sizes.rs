@@ -8,10 +8,9 @@
 //! const uint64_t stride_A2_0 = sizes[0];
 //! ```
 
-use crate::codegen::registers::lanes;
 use crate::codegen::writer::Writer;
 use crate::einsum::Index;
-use crate::lower::{Bitmaps, Place, Program, Stmt};
+use crate::lower::{Bitmaps, Place, Program, Stmt, common_row, lanes};
 use crate::optimisation::Optimisation;
 use crate::schedule::LevelKind;
 
@@ -68,7 +67,7 @@ fn add_loops(program: &Program, stmts: &[Stmt], named: &mut Vec<(String, u64)>) 
             Stmt::LevelLoop { body, .. } | Stmt::Union { body, .. } | Stmt::Within { body, .. } => {
                 add_loops(program, body, named);
             }
-            Stmt::DenseLoop { index, extent, body } => {
+            Stmt::DenseLoop { index, extent, body, .. } => {
                 add(named, format!("extent_{index}"), *extent);
                 add_loops(program, body, named);
             }
@@ -82,13 +81,6 @@ fn add_loops(program: &Program, stmts: &[Stmt], named: &mut Vec<(String, u64)>) 
             | Stmt::Product { lanes: None, .. } => {}
         }
     }
-}
-
-/// Returns the values of a row over `index` that `target` and `factors` all have.
-pub(super) fn common_row(program: &Program, target: Place, factors: &[Place], index: Index) -> u64 {
-    let arrays = factors.iter().chain([&target]).filter_map(|&place| program.array(place));
-    let rows = arrays.filter(|array| array.indices.contains(&index)).map(|array| array.row());
-    rows.min().expect("an array along whose index the statement has lanes")
 }
 
 /// Tells whether numbers are literals.

@@ -3,7 +3,7 @@
 use crate::codegen::outer_products::{Batch, row_of_few};
 use crate::codegen::writer::Writer;
 use crate::codegen::{assembled, intersection, marked, sums, union, vector, vector_matrix};
-use crate::lower::{Addressing, Place, Stmt, Update};
+use crate::lower::{Addressing, Place, Stmt, Together, Update};
 use crate::schedule::{TreeLevel, Visited};
 
 impl Writer<'_> {
@@ -16,14 +16,16 @@ impl Writer<'_> {
                 Stmt::LevelLoop {
                     lead: Visited::Level(TreeLevel { tree: 0, level }),
                     located,
+                    together,
                     body,
-                } if located.is_empty() => self.level_loop(*level, body),
-                Stmt::LevelLoop { lead, located, body } => {
+                } if located.is_empty() => self.level_loop(*level, *together, body),
+                Stmt::LevelLoop { lead, located, body, .. } => {
                     intersection::level_loop(self, *lead, located, body)
                 }
-                Stmt::DenseLoop { index, extent, body }
-                    if vector_matrix::summed_rows(self, (*index, *extent), body) => {}
-                Stmt::DenseLoop { index, extent, body } => {
+                Stmt::DenseLoop { index, extent, together: Together::Tiles { tiles }, body } => {
+                    vector_matrix::summed_rows(self, (*index, *extent), *tiles, body);
+                }
+                Stmt::DenseLoop { index, extent, body, .. } => {
                     let end = self.extent(*index, *extent);
                     self.open(&format!(
                         "for (uint64_t {index} = 0; {index} < {end}; ++{index}) {{"
@@ -41,44 +43,46 @@ impl Writer<'_> {
         }
     }
 
-    fn level_loop(&mut self, level: usize, body: &[Stmt]) {
+    fn level_loop(&mut self, level: usize, together: Together, body: &[Stmt]) {
         if let Some(pieces) = self.program.levels()[level].pieces {
             return self.pieces(level, pieces, body);
         }
-        // What takes several nodes together takes neighbours.
-        if self.stride_of_nodes(level).is_some() {
-            self.open_level_loop(level);
-            self.prefetches(level);
-            self.stmts(body);
-            return self.close();
-        }
-        if sums::summed_values(self, level, body) || vector::tiled_level_loop(self, level, body) {
-            return;
-        }
-        let batch = Batch::of(self, level, body);
-        if let Some(batch) = &batch {
-            let (index, (begin, end)) = (self.program.levels()[level].index, self.bounds(level));
-            self.open("{");
-            self.line(&format!("uint64_t at_{index} = {begin};"));
-            self.line(&format!("const uint64_t end_{index} = {end};"));
-            batch.emit(self, level);
-            self.open(&format!("for (; at_{index} < end_{index}; ++at_{index}) {{"));
-            self.bind_node(level);
-        } else {
-            self.open_level_loop(level);
-        }
-        self.prefetches(level);
-        if level > 0 || !row_of_few(self, body) {
-            self.stmts(body);
-        }
-        self.close();
-        if batch.is_some() {
-            self.close();
+        match together {
+            Together::Sums { parts } => sums::summed_values(self, level, parts, body),
+            Together::Tiles { tiles } => vector::tiled_level_loop(self, level, tiles, body),
+            Together::Batch { nodes } => self.batches(level, nodes, body),
+            Together::ShortRows { nodes } => {
+                self.open_level_loop(level);
+                self.prefetches(level);
+                row_of_few(self, nodes, body);
+                self.close();
+            }
+            Together::One => {
+                self.open_level_loop(level);
+                self.prefetches(level);
+                self.stmts(body);
+                self.close();
+            }
         }
     }
 
+    /// Writes a loop that takes `nodes` nodes together, and the others one by one.
+    fn batches(&mut self, level: usize, nodes: u64, body: &[Stmt]) {
+        let (index, (begin, end)) = (self.program.levels()[level].index, self.bounds(level));
+        self.open("{");
+        self.line(&format!("uint64_t at_{index} = {begin};"));
+        self.line(&format!("const uint64_t end_{index} = {end};"));
+        Batch::of(self, level, nodes, body).emit(self, level);
+        self.open(&format!("for (; at_{index} < end_{index}; ++at_{index}) {{"));
+        self.bind_node(level);
+        self.prefetches(level);
+        self.stmts(body);
+        self.close();
+        self.close();
+    }
+
     fn clear(&mut self, buffer: usize) {
-        if self.registers.contains(&buffer) {
+        if self.program.kept.registers.contains(&buffer) {
             vector::clear(self, buffer);
             return;
         }

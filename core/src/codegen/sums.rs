@@ -20,44 +20,27 @@
 //!
 //! Vectors pay on rows of more than a vector.  Values and coordinates are asked for some lines ahead.
 
-use crate::codegen::VECTOR_BYTES;
 use crate::codegen::vector_matrix::in_pairs;
 use crate::codegen::writer::{Writer, int_type};
-use crate::lower::{Place, Stmt, Update};
+use crate::lower::{Place, Stmt, VECTOR_BYTES};
 use crate::schedule::{LevelKind, TreeLevel, Vectors};
 
-/// Partial sums: the latency of an addition in cycles.
-const PARTS: u64 = 4;
-
-/// Writes the loop over `level` around `body`, if it adds single values to a scalar buffer.
-/// Returns whether it did.
-pub(super) fn summed_values(c: &mut Writer, level: usize, body: &[Stmt]) -> bool {
-    let [
-        Stmt::Product { target: Place::Buffer(buffer), factors, update: Update::Add, lanes: None },
-    ] = body
-    else {
-        return false;
+/// Writes the loop over `level` around `body`, which adds single values to a scalar buffer, in `parts` partial sums.
+pub(super) fn summed_values(c: &mut Writer, level: usize, parts: u64, body: &[Stmt]) {
+    let [Stmt::Product { target: Place::Buffer(buffer), factors, .. }] = body else {
+        unreachable!("partial sums of {body:?}");
     };
-    let scalar = c.program.buffers[*buffer].indices.is_empty();
-    let reads_it = factors.contains(&Place::Buffer(*buffer));
-    if !scalar || reads_it || !c.program.optimisations.keeps_registers() {
-        return false;
-    }
-    let own = c.program.levels()[level].index;
-    if level == 0 || c.fused_above(level).is_some() || !c.program.vectors.allow(own) {
-        return false;
-    }
     let (index, (begin, end)) = (c.program.levels()[level].index, c.bounds(level));
     let sum = c.program.buffers[*buffer].name.clone();
     c.open("{");
     c.line(&format!("uint64_t at_{index} = {begin};"));
     c.line(&format!("const uint64_t end_{index} = {end};"));
     gathered_values(c, level, &sum, factors);
-    c.open(&format!("if (at_{index} + {PARTS} <= end_{index}) {{"));
-    let parts: Vec<String> = (0..PARTS).map(|part| format!("part_{part}")).collect();
-    c.line(&format!("value {} = 0;", parts.join(" = 0, ")));
-    c.open(&format!("for (; at_{index} + {PARTS} <= end_{index}; at_{index} += {PARTS}) {{"));
-    for (node, part) in parts.iter().enumerate() {
+    c.open(&format!("if (at_{index} + {parts} <= end_{index}) {{"));
+    let names: Vec<String> = (0..parts).map(|part| format!("part_{part}")).collect();
+    c.line(&format!("value {} = 0;", names.join(" = 0, ")));
+    c.open(&format!("for (; at_{index} + {parts} <= end_{index}; at_{index} += {parts}) {{"));
+    for (node, part) in names.iter().enumerate() {
         c.open("{");
         c.line(&format!("const uint64_t first_{index} = at_{index};"));
         c.line(&format!("const uint64_t at_{index} = first_{index} + {node};"));
@@ -65,13 +48,12 @@ pub(super) fn summed_values(c: &mut Writer, level: usize, body: &[Stmt]) -> bool
         c.close();
     }
     c.close();
-    c.line(&format!("{sum} += {};", in_pairs(parts)));
+    c.line(&format!("{sum} += {};", in_pairs(names)));
     c.close();
     c.open(&format!("for (; at_{index} < end_{index}; ++at_{index}) {{"));
     add(c, level, &sum, factors);
     c.close();
     c.close();
-    true
 }
 
 /// How many nodes ahead values and coordinates are asked for.

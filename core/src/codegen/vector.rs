@@ -7,17 +7,9 @@
 use std::collections::BTreeSet;
 
 use crate::codegen::assembled;
-use crate::codegen::registers::lanes;
-use crate::codegen::sizes::common_row;
 use crate::codegen::writer::Writer;
 use crate::einsum::Index;
-use crate::lower::{Addressing, Place, Program, Stmt, Update};
-
-/// The most vectors of a row that are written out.
-pub(super) const UNROLLED: u64 = 32;
-
-/// The most vectors of a tile held in registers by a loop that adds to an array.
-pub(super) const TILE: u64 = 12;
+use crate::lower::{Addressing, Place, Program, Stmt, UNROLLED, Update, common_row, lanes};
 
 /// Returns the vector lengths that the program's statements use.
 pub(super) fn lane_counts(program: &Program) -> BTreeSet<u64> {
@@ -61,7 +53,7 @@ pub(super) fn product(
     }
     shape.bind_target(c);
     if let Place::Buffer(buffer) = target
-        && c.memory.contains(&buffer)
+        && c.program.kept.memory.contains(&buffer)
     {
         // It is in memory here, says an empty instruction.
         let array = array_of(c, buffer);
@@ -133,26 +125,16 @@ fn halved(c: &mut Writer, width: u64) -> String {
 }
 
 /// Writes a level loop whose whole body adds to an array over lanes, tile by tile: each tile of the
-/// array stays in registers during the loop.  Returns whether it was of that form.
-pub(super) fn tiled_level_loop(c: &mut Writer, level: usize, body: &[Stmt]) -> bool {
-    let [Stmt::Product { target, factors, update: Update::Add, lanes: Some(index) }] = body else {
-        return false;
+/// array stays in registers during the loop.
+pub(super) fn tiled_level_loop(c: &mut Writer, level: usize, tiles: u64, body: &[Stmt]) {
+    let [Stmt::Product { target, factors, lanes: Some(index), .. }] = body else {
+        unreachable!("tiles of {body:?}");
     };
-    let Place::Buffer(buffer) = *target else { return false };
-    let level_index = c.program.levels()[level].index;
-    let array = &c.program.buffers[buffer];
-    if !c.program.optimisations.keeps_registers()
-        || c.registers.contains(&buffer)
-        || array.indices.last() != Some(index)
-        || array.indices.contains(&level_index)
-    {
-        return false;
-    }
+    let array = c.program.array(*target).expect("a row in memory");
     let (row, name) = (array.row(), array.name.clone());
     let offset = c.offset(*target, array, Some(*index));
     let width = lanes(c.program, row);
     let vectors = row / width;
-    let tiles = vectors.div_ceil(TILE);
     for tile in 0..tiles {
         let (first, end) = (tile * vectors / tiles, (tile + 1) * vectors / tiles);
         c.open("{");
@@ -175,7 +157,6 @@ pub(super) fn tiled_level_loop(c: &mut Writer, level: usize, body: &[Stmt]) -> b
         }
         c.close();
     }
-    true
 }
 
 /// A product over lanes, the row pointers of its factors and their scalar factor declared.
@@ -219,7 +200,7 @@ fn has_index(c: &Writer, place: Place, index: Index) -> bool {
 
 /// Declares a pointer to the current row of `place`, unless it is in registers.
 fn bind_row(c: &mut Writer, place: Place, index: Index, (width, name): (u64, &str)) {
-    if matches!(place, Place::Buffer(buffer) if c.registers.contains(&buffer)) {
+    if matches!(place, Place::Buffer(buffer) if c.program.kept.registers.contains(&buffer)) {
         return;
     }
     let Some(array) = c.program.array(place) else { return };
@@ -261,7 +242,7 @@ impl Shape {
 
     fn vector_of(&self, c: &Writer, place: Place, name: &str, v: &str) -> String {
         match place {
-            Place::Buffer(buffer) if c.registers.contains(&buffer) => {
+            Place::Buffer(buffer) if c.program.kept.registers.contains(&buffer) => {
                 debug_assert_eq!(c.program.buffers[buffer].indices, [self.index]);
                 format!("{}_{v}", c.program.buffers[buffer].name)
             }

@@ -10,45 +10,31 @@
 //! A multiply-add waits for the one before on the same vector, some four cycles where two could start in
 //! each; so short rows are added to several partial sums, and long ones to tiles that stay in registers.
 
-use crate::codegen::registers::lanes;
-use crate::codegen::sizes::common_row;
-use crate::codegen::vector::{TILE, UNROLLED, prepare};
+use crate::codegen::vector::prepare;
 use crate::codegen::writer::Writer;
 use crate::einsum::Index;
-use crate::lower::{Place, Stmt, Update};
+use crate::lower::{Place, Stmt, common_row, lanes};
 
 /// Vectors that are added to side by side: the latency of a multiply-add in cycles, times two units.
 const IN_FLIGHT: u64 = 8;
 
-/// Writes the loop of `index` over `body`, if it adds a row over lanes to a place that lacks the index.
-/// Returns whether it did.
-pub(super) fn summed_rows(c: &mut Writer, (index, extent): (Index, u64), body: &[Stmt]) -> bool {
-    let [Stmt::Product { target, factors, update: Update::Add, lanes: Some(over) }] = body else {
-        return false;
+/// Writes the loop of `index` over `body`, which adds a row over lanes to a place that lacks the index, tile by tile.
+pub(super) fn summed_rows(
+    c: &mut Writer,
+    (index, extent): (Index, u64),
+    tiles: u64,
+    body: &[Stmt],
+) {
+    let [Stmt::Product { target, factors, lanes: Some(over), .. }] = body else {
+        unreachable!("tiles of {body:?}");
     };
-    if !c.program.optimisations.keeps_registers() {
-        return false;
-    }
-    // Rows of a workspace are marked as they are met.
-    if *target == Place::Output && c.program.is_assembled() {
-        return false;
-    }
-    let Some(array) = c.program.array(*target) else { return false };
-    if array.indices.contains(&index) || array.indices.last() != Some(over) {
-        return false;
-    }
     let row = common_row(c.program, *target, factors, *over);
     let width = lanes(c.program, row);
     let vectors = row / width;
-    if vectors > UNROLLED {
-        return false;
-    }
     let rows = Rows { index, extent, target: *target, factors, over: *over, width };
-    let tiles = vectors.div_ceil(TILE);
     for tile in 0..tiles {
         rows.tile(c, tile * vectors / tiles..(tile + 1) * vectors / tiles);
     }
-    true
 }
 
 /// The loop of `index` around a product over the lanes of `over`.

@@ -1,30 +1,23 @@
 //! The text of a kernel as it grows, and the names and places of elements in it.
 
-use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use decompose_formats::narrow_ints::Width;
 
-use crate::codegen::registers::{Kept, kept};
 use crate::einsum::Index;
 use crate::lower::{Addressing, Array, Place, Program};
 
 /// The text as it grows.
 pub(super) struct Writer<'a> {
     pub(super) program: &'a Program,
-    /// The buffers in vector registers.
-    pub(super) registers: BTreeSet<usize>,
-    /// Those that must not get there.
-    pub(super) memory: BTreeSet<usize>,
     text: String,
     depth: usize,
 }
 
 impl<'a> Writer<'a> {
-    /// Returns an empty text of the kernel of `program`, its buffers spread over registers and memory.
+    /// Returns an empty text of the kernel of `program`.
     pub(super) fn new(program: &'a Program) -> Writer<'a> {
-        let Kept { registers, memory } = kept(program);
-        Writer { program, registers, memory, text: String::new(), depth: 0 }
+        Writer { program, text: String::new(), depth: 0 }
     }
 
     /// Returns the text.

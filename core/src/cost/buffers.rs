@@ -7,13 +7,13 @@
 //! the buffer share lines; any other access touches a line of its own: a buffer over two levels of
 //! the tree that is built by walking it is updated at random places.
 
-use crate::codegen::{REGISTER_BUDGET, VECTOR_BYTES};
 use crate::cost::Machine;
 use crate::cost::batches::batched_nodes;
 use crate::cost::caches::{L1_BYTES, LINE_BYTES, Shares};
 use crate::cost::predicted::Cost;
 use crate::cost::vector_loop::row_bytes;
 use crate::einsum::Index;
+use crate::lower::{REGISTER_BUDGET, VECTOR_BYTES};
 use crate::nest::Buffer;
 use crate::schedule::{LoopNest, Marks, Problem, Schedule};
 

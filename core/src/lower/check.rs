@@ -11,10 +11,13 @@
 //! 8. The levels of a union are those of different trees and store the same index; what is done within one of them
 //!    stands in the union.
 //! 9. An assembled output is appended where the indices are bound that it is appended at.
+//! 10. Buffers in registers have one index, and no marks.
+//! 11. Iterations that are taken together are those of a loop with the form for it.
 
 use crate::einsum::{Index, IndexSet};
 use crate::error::CoreError;
-use crate::lower::ir::{Addressing, Place, Program, Stmt};
+use crate::lower::ir::{Addressing, Place, Program, Stmt, Together};
+use crate::lower::together::of_loop;
 use crate::schedule::{TreeLevel, Visited};
 
 /// Checks `program` against the rules above.
@@ -26,8 +29,20 @@ pub(super) fn check(program: &Program) -> Result<(), CoreError> {
     let levels_around = vec![0; program.trees.len()];
     let (visited, marked, united) = (Vec::new(), Vec::new(), Vec::new());
     let at = At { bound: IndexSet::EMPTY, levels_around, visited, marked, united };
-    check_stmts(program, &program.body, at)
+    check_kept(program)
+        .and_then(|()| check_stmts(program, &program.body, at))
         .map_err(|why| CoreError::Internal(format!("{why} in the program of {}", program.title)))
+}
+
+fn check_kept(program: &Program) -> Result<(), String> {
+    let row = |&buffer: &usize| {
+        let indices = program.buffers.get(buffer).map(|array| array.indices.len());
+        indices == Some(1) && !program.marked.contains(&buffer)
+    };
+    match program.kept.registers.iter().find(|buffer| !row(buffer)) {
+        Some(buffer) => Err(format!("buffer {buffer} is no row, and in registers")),
+        None => Ok(()),
+    }
 }
 
 #[derive(Clone)]
@@ -71,8 +86,14 @@ fn check_stmts(program: &Program, stmts: &[Stmt], mut at: At) -> Result<(), Stri
 }
 
 fn check_stmt(program: &Program, stmt: &Stmt, at: &At) -> Result<(), String> {
+    if let Stmt::LevelLoop { together, .. } | Stmt::DenseLoop { together, .. } = stmt
+        && *together != Together::One
+        && *together != of_loop(program, stmt)
+    {
+        return Err(format!("a loop takes iterations together as {together:?}"));
+    }
     match stmt {
-        Stmt::LevelLoop { lead, located, body } => {
+        Stmt::LevelLoop { lead, located, body, .. } => {
             let index = program.index_of(*lead);
             let mut at = at.inside(index)?;
             for visited in std::iter::once(lead).chain(located) {

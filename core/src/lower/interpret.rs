@@ -167,14 +167,16 @@ impl<'a, V: Value> Interpreter<'a, V> {
                 return;
             }
             match stmt {
-                Stmt::LevelLoop { lead, located, body } => self.level_loop(*lead, located, body),
+                Stmt::LevelLoop { lead, located, body, .. } => {
+                    self.level_loop(*lead, located, body)
+                }
                 Stmt::Union { leads, body } => self.union(leads, body),
                 Stmt::Within { lead, body } => {
                     if self.united[lead.tree][lead.level] {
                         self.run(body);
                     }
                 }
-                Stmt::DenseLoop { index, extent, body } => {
+                Stmt::DenseLoop { index, extent, body, .. } => {
                     for at in 0..*extent as usize {
                         self.at[index.number()] = at;
                         self.run(body);

@@ -22,6 +22,8 @@
 //! in it stores contiguously: one vector statement.  Arrays are addressed by the indices that the
 //! loops around them bind.
 
+use std::collections::BTreeSet;
+
 use decompose_formats::dense::padded;
 use decompose_formats::narrow_ints::Width;
 
@@ -52,6 +54,8 @@ pub struct Program {
     pub addressing: Addressing,
     /// The buffers.
     pub buffers: Vec<Array>,
+    /// Where those are kept that vector registers could hold.
+    pub kept: Kept,
     /// Those whose cells are marked, ascending: a cell is a coordinate of the first index.
     pub marked: Vec<usize>,
     /// How tasks share the output.
@@ -205,6 +209,16 @@ pub enum Addressing {
     Assembled(Workspace),
 }
 
+/// Where the buffers that vector registers could hold are kept.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Kept {
+    /// In registers.
+    pub registers: BTreeSet<usize>,
+    /// In memory, though registers could hold each of them alone: a C compiler would put them there
+    /// too, and others on the stack.
+    pub memory: BTreeSet<usize>,
+}
+
 /// What the executor clears before a kernel runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Zeroing {
@@ -236,6 +250,8 @@ pub enum Stmt {
         /// Levels of other trees, in whose current nodes the coordinate is located, and marked buffers; where one
         /// lacks it, it is passed over.
         located: Vec<Visited>,
+        /// Which nodes are taken together.
+        together: Together,
         /// What is done at each node.
         body: Vec<Stmt>,
     },
@@ -259,6 +275,8 @@ pub enum Stmt {
         index: Index,
         /// Its extent.
         extent: u64,
+        /// Which iterations are taken together.
+        together: Together,
         /// What is done for each.
         body: Vec<Stmt>,
     },
@@ -287,6 +305,34 @@ pub enum Stmt {
         update: Update,
         /// The index of the vector loop; a target without it receives the sum over it.
         lanes: Option<Index>,
+    },
+}
+
+/// Which iterations of a loop are taken together: the sums are the same but for their rounding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Together {
+    /// None.
+    #[default]
+    One,
+    /// Those that add values to one scalar: so many partial sums side by side.
+    Sums {
+        /// How many.
+        parts: u64,
+    },
+    /// Those that add rows to one row, of which so many tiles stay in registers, one after the other.
+    Tiles {
+        /// How many.
+        tiles: u64,
+    },
+    /// Those that add outer products to one matrix: so many nodes at a time.
+    Batch {
+        /// How many.
+        nodes: u64,
+    },
+    /// Rows of the output that are a sum of outer products of no more nodes than this are set at once.
+    ShortRows {
+        /// How many.
+        nodes: u64,
     },
 }
 
@@ -406,6 +452,18 @@ impl Program {
     /// Returns a level.
     pub fn level(&self, at: TreeLevel) -> &LevelParam {
         &self.trees[at.tree].levels[at.level]
+    }
+
+    /// Returns the index of the level above if one position loop runs over both.
+    pub(crate) fn fused_above(&self, level: usize) -> Option<Index> {
+        let up = self.levels()[level.checked_sub(1)?];
+        (self.levels()[level].kind == LevelKind::Singleton).then_some(up.index)
+    }
+
+    /// Tells whether the nodes of `level` in a piece are no neighbours.
+    pub(crate) fn is_strided(&self, level: usize) -> bool {
+        let up = level.checked_sub(1).and_then(|up| self.levels()[up].pieces);
+        up.is_some_and(|pieces| pieces.chunks == Chunks::Strided)
     }
 
     /// Tells whether the output is assembled.

@@ -1,8 +1,10 @@
 //! From a schedule to a program of loops.
 //!
 //! ```text
-//! schedule -> nest (loops, clears, products) -> check -> Program
+//! schedule -> nest (loops, clears, products) -> registers -> together -> Program
 //! ```
+//!
+//! The program is checked after each pass (`check`).
 //!
 //! [`Program`] is the one form from which C is written (`crate::codegen`) and which the
 //! interpreter runs ([`interpret`]); lowering does not know which search made the schedule.
@@ -10,24 +12,33 @@
 mod assembly;
 mod bitmap;
 mod check;
+#[cfg(test)]
+mod check_tests;
 mod interpret;
 mod ir;
 mod joined_tree;
 mod locator;
 mod nest;
+mod registers;
 pub(crate) mod table;
 mod text;
+mod together;
 mod unite;
+mod vectors;
 
 pub(crate) use assembly::Arrays;
 pub use assembly::{Assembled, Assembly, Block, Room, workspace_bytes};
 pub use interpret::{Operands, interpret};
 pub use ir::{
-    Addressing, Array, Bitmaps, LevelParam, LevelStorage, Pieces, Place, PrefetchRow, Program,
-    Stmt, Tasks, TreeParam, Update, Zeroing,
+    Addressing, Array, Bitmaps, Kept, LevelParam, LevelStorage, Pieces, Place, PrefetchRow,
+    Program, Stmt, Tasks, Together, TreeParam, Update, Zeroing,
 };
 pub use joined_tree::{JoinedTree, joined_bytes};
 pub use locator::Locator;
 pub(crate) use locator::{MULTIPLIER, SLOTS, WORD, locator_bytes};
 pub use nest::lower;
+pub use registers::REGISTER_BUDGET;
+pub(crate) use together::{Outer, UNROLLED, outer_product};
 pub use unite::unite;
+pub use vectors::VECTOR_BYTES;
+pub(crate) use vectors::{common_row, lanes};

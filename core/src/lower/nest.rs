@@ -9,9 +9,11 @@ use crate::einsum::{Expr, Index};
 use crate::error::CoreError;
 use crate::lower::check::check;
 use crate::lower::ir::{
-    Addressing, Array, LevelParam, LevelStorage, Pieces, Place, PrefetchRow, Program, Stmt, Tasks,
-    TreeParam, Update, Zeroing,
+    Addressing, Array, Kept, LevelParam, LevelStorage, Pieces, Place, PrefetchRow, Program, Stmt,
+    Tasks, Together, TreeParam, Update, Zeroing,
 };
+use crate::lower::registers::kept;
+use crate::lower::together::together;
 use crate::path::Source;
 use crate::schedule::{
     Accumulator, Conflict, Cut, Intermediate, LoopNest, Marks, Over, Prefetch, PrefetchOf, Problem,
@@ -40,8 +42,18 @@ pub fn lower(
     if program.is_assembled() && emitter.nest.outside == 0 {
         program.body.push(Stmt::Append { outside: Vec::new() });
     }
-    check(&program)?;
+    passes(&mut program)?;
     Ok(program)
+}
+
+/// Decides which buffers are kept in registers, and which iterations are taken together; checks the program after each
+/// pass.
+pub(super) fn passes(program: &mut Program) -> Result<(), CoreError> {
+    check(program)?;
+    program.kept = kept(program);
+    check(program)?;
+    together(program);
+    check(program)
 }
 
 struct Emitter<'a> {
@@ -98,6 +110,7 @@ impl Emitter<'_> {
                 (None, false) => Addressing::Coordinates,
             },
             buffers: made.chain(sum).collect(),
+            kept: Kept::default(),
             marked: self.marks().map(|(term, _)| term).collect(),
             conflict: self.schedule.parallel.map_or(conflict, |p| p.conflict),
             tasks: Tasks {
@@ -194,11 +207,12 @@ impl Emitter<'_> {
         }
         match &own.over {
             Over::Coordinates { lead, located } => {
-                Stmt::LevelLoop { lead: *lead, located: located.clone(), body }
+                let (lead, located) = (*lead, located.clone());
+                Stmt::LevelLoop { lead, located, together: Together::One, body }
             }
             Over::Extent | Over::Lanes => {
-                let index = own.index;
-                Stmt::DenseLoop { index, extent: self.problem.extents.of(index), body }
+                let (index, extent) = (own.index, self.problem.extents.of(own.index));
+                Stmt::DenseLoop { index, extent, together: Together::One, body }
             }
         }
     }
@@ -261,7 +275,7 @@ impl Emitter<'_> {
         let mut stmt = Stmt::Product { target, factors, update, lanes };
         for &index in sum.order.iter().rev().skip(usize::from(lanes.is_some())) {
             let extent = self.problem.extents.of(index);
-            stmt = Stmt::DenseLoop { index, extent, body: vec![stmt] };
+            stmt = Stmt::DenseLoop { index, extent, together: Together::One, body: vec![stmt] };
         }
         stmt
     }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::lower::ir::{Pieces, Place, Program, Stmt, TreeParam, Update};
+use crate::lower::ir::{Pieces, Place, Program, Stmt, Together, TreeParam, Update};
 use crate::schedule::{Chunks, TreeLevel, Visited};
 
 impl fmt::Display for Program {
@@ -11,7 +11,8 @@ impl fmt::Display for Program {
         for (number, buffer) in self.buffers.iter().enumerate() {
             let extents: Vec<String> = buffer.extents.iter().map(u64::to_string).collect();
             let marked = if self.marked.contains(&number) { ", marked" } else { "" };
-            writeln!(f, "buffer {} [{}]{marked}", buffer.name, extents.join(" x "))?;
+            let kept = if self.kept.registers.contains(&number) { ", in registers" } else { "" };
+            writeln!(f, "buffer {} [{}]{marked}{kept}", buffer.name, extents.join(" x "))?;
         }
         write_stmts(self, &self.body, 0, f)
     }
@@ -26,11 +27,12 @@ fn write_stmts(
     let pad = "  ".repeat(depth);
     for stmt in stmts {
         match stmt {
-            Stmt::LevelLoop { lead, located, body } => {
+            Stmt::LevelLoop { lead, located, together, body } => {
                 let index = program.index_of(*lead);
                 let level = |at: &Visited| visited_text(program, *at);
                 let joined: Vec<String> = std::iter::once(lead).chain(located).map(level).collect();
-                writeln!(f, "{pad}for {index} in {}", joined.join(" and "))?;
+                let together = together_text(*together);
+                writeln!(f, "{pad}for {index} in {}{together}", joined.join(" and "))?;
                 write_stmts(program, body, depth + 1, f)?;
             }
             Stmt::Union { leads, body } => {
@@ -45,8 +47,8 @@ fn write_stmts(
                 writeln!(f, "{pad}if in {}", visited_text(program, Visited::Level(*lead)))?;
                 write_stmts(program, body, depth + 1, f)?;
             }
-            Stmt::DenseLoop { index, extent, body } => {
-                writeln!(f, "{pad}for {index} in 0..{extent}")?;
+            Stmt::DenseLoop { index, extent, together, body } => {
+                writeln!(f, "{pad}for {index} in 0..{extent}{}", together_text(*together))?;
                 write_stmts(program, body, depth + 1, f)?;
             }
             Stmt::Append { outside } => {
@@ -69,6 +71,18 @@ fn write_stmts(
         }
     }
     Ok(())
+}
+
+/// Which iterations are taken together, as a loop says it.
+fn together_text(together: Together) -> String {
+    match together {
+        Together::One => String::new(),
+        Together::Sums { parts } => format!(", {parts} sums"),
+        Together::Tiles { tiles: 1 } => ", row in 1 tile".into(),
+        Together::Tiles { tiles } => format!(", row in {tiles} tiles"),
+        Together::Batch { nodes } => format!(", {nodes} at a time"),
+        Together::ShortRows { nodes } => format!(", rows of {nodes} at once"),
+    }
 }
 
 fn visited_text(program: &Program, at: Visited) -> String {

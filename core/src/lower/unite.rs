@@ -14,8 +14,8 @@
 
 use crate::einsum::Index;
 use crate::error::CoreError;
-use crate::lower::check::check;
 use crate::lower::ir::{Array, Place, Program, Stmt};
+use crate::lower::nest::passes;
 use crate::schedule::{LevelKind, TreeLevel, Visited};
 
 /// Unites programs of products with the same assembled output; returns `None` unless all of these hold:
@@ -64,7 +64,7 @@ pub fn unite(programs: Vec<Program>) -> Result<Option<Program>, CoreError> {
     }
     let Some(body) = unite_bodies(&united, bodies, &outside) else { return Ok(None) };
     united.body = body;
-    check(&united)?;
+    passes(&mut united)?;
     Ok(Some(united))
 }
 
@@ -99,7 +99,7 @@ fn unite_bodies(
     let (mut leads, mut inside) = (Vec::new(), Vec::new());
     for (first, mut body) in bodies {
         let one = body.pop().filter(|_| body.is_empty());
-        let Some(Stmt::LevelLoop { lead: Visited::Level(lead), located, body }) = one else {
+        let Some(Stmt::LevelLoop { lead: Visited::Level(lead), located, body, .. }) = one else {
             return None;
         };
         let level = program.level(lead);
@@ -145,7 +145,7 @@ struct Shift {
 impl Shift {
     fn stmt(self, stmt: &mut Stmt) {
         match stmt {
-            Stmt::LevelLoop { lead, located, body } => {
+            Stmt::LevelLoop { lead, located, body, .. } => {
                 self.visited(lead);
                 located.iter_mut().for_each(|at| self.visited(at));
                 body.iter_mut().for_each(|stmt| self.stmt(stmt));

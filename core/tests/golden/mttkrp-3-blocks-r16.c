@@ -6,7 +6,7 @@
 //   prefetch A1 10
 //   prefetch A3 10
 //   prefetch A2 10
-// | buffer sum [16]
+// | buffer sum [16], in registers
 // | for _ in level 1 of X
 // |   for i in level 2 of X
 // |     for j in singleton level 3 of X

@@ -5,14 +5,14 @@
 //   buffer   dense
 //   parallel i position boundary
 // | buffer T1 [30 x 16]
-// | buffer sum [16]
+// | buffer sum [16], in registers
 // | for i in level 1 of X
 // |   sum = 0
 // |   T1 = 0
 // |   for j in level 2 of X
 // |     for k in dense level 3 of X
 // |       T1(k,r) += X(i,j,k) * A2(j,r)   over lanes r
-// |   for k in 0..30
+// |   for k in 0..30, row in 1 tile
 // |     sum(r) += T1(k,r) * A3(k,r)   over lanes r
 // |   A1(i,r) = sum(r)   over lanes r
 #include <stddef.h>

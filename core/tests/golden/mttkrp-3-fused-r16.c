@@ -6,8 +6,8 @@
 //   parallel i position boundary
 //   prefetch A2 10
 //   prefetch A3 10
-// | buffer T1 [16]
-// | buffer sum [16]
+// | buffer T1 [16], in registers
+// | buffer sum [16], in registers
 // | for i in level 1 of X
 // |   sum = 0
 // |   for j in level 2 of X

@@ -6,7 +6,7 @@
 //   parallel i position privatise
 //   prefetch A2 10
 //   prefetch A3 10
-// | buffer T1 [16]
+// | buffer T1 [16], in registers
 // | for i in level 1 of X
 // |   for j in level 2 of X
 // |     T1(r) = A1(i,r) * A2(j,r)   over lanes r

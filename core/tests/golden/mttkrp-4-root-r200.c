@@ -17,7 +17,7 @@
 // |     T2 = 0
 // |     for k in level 3 of X
 // |       T1 = 0
-// |       for l in level 4 of X
+// |       for l in level 4 of X, row in 3 tiles
 // |         T1(r) += X(i,j,k,l) * A4(l,r)   over lanes r
 // |       T2(r) += T1(r) * A3(k,r)   over lanes r
 // |     sum(r) += T2(r) * A2(j,r)   over lanes r

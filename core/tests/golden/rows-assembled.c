@@ -6,7 +6,7 @@
 //   buffer   dense
 //   workspace dense
 //   parallel i position assemble
-// | buffer T1 [24]
+// | buffer T1 [24], in registers
 // | for i in level 1 of X
 // |   for k in level 2 of X and level 1 of Z
 // |     T1 = 0

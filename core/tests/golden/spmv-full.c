@@ -7,7 +7,7 @@
 // | buffer sum []
 // | for i in level 1 of X
 // |   sum = 0
-// |   for j in dense level 2 of X
+// |   for j in dense level 2 of X, 4 sums
 // |     sum() += X(i,j) * v_in2(j)
 // |   y(i) = sum()
 #include <stddef.h>

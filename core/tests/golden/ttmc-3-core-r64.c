@@ -7,11 +7,11 @@
 //   parallel i position privatise
 //   prefetch U2 10
 //   prefetch U3 10
-// | buffer T1 [64]
+// | buffer T1 [64], in registers
 // | buffer T2 [64 x 64]
 // | for i in level 1 of X
 // |   T2 = 0
-// |   for j in level 2 of X
+// |   for j in level 2 of X, 2 at a time
 // |     T1 = 0
 // |     for k in level 3 of X
 // |       T1(t) += X(i,j,k) * U3(k,t)   over lanes t

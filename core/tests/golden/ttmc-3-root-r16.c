@@ -6,11 +6,11 @@
 //   parallel i position boundary
 //   prefetch U2 10
 //   prefetch U3 10
-// | buffer T1 [16]
+// | buffer T1 [16], in registers
 // | buffer sum [16 x 16]
-// | for i in level 1 of X
+// | for i in level 1 of X, rows of 4 at once
 // |   sum = 0
-// |   for j in level 2 of X
+// |   for j in level 2 of X, 4 at a time
 // |     T1 = 0
 // |     for k in level 3 of X
 // |       T1(t) += X(i,j,k) * U3(k,t)   over lanes t

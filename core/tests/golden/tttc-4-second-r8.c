@@ -8,15 +8,15 @@
 //   prefetch G3 10
 //   prefetch Z 10
 // | buffer T1 [8]
-// | buffer T2 [8]
+// | buffer T2 [8], in registers
 // | for i in level 1 of X
 // |   for j in level 2 of X
 // |     T2 = 0
 // |     for k in level 3 of X
 // |       T1 = 0
-// |       for l in level 4 of X
+// |       for l in level 4 of X, row in 1 tile
 // |         T1(c) += X(i,j,k,l) * G4(l,c)   over lanes c
-// |       for c in 0..8
+// |       for c in 0..8, row in 1 tile
 // |         T2(b) += T1(c) * G3(k,c,b)   over lanes b
 // |     for a in 0..8
 // |       Z(j,a,b) += T2(b) * G1(i,a)   over lanes b

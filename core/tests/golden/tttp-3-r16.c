@@ -7,7 +7,7 @@
 //   parallel i position positions
 //   prefetch A2 10
 //   prefetch A3 10
-// | buffer T1 [16]
+// | buffer T1 [16], in registers
 // | buffer T2 []
 // | for i in level 1 of X
 // |   for j in level 2 of X

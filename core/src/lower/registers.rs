@@ -1,30 +1,19 @@
-//! Which buffers live in vector registers.
+//! The pass that keeps buffers in vector registers.
 
 use std::collections::BTreeSet;
 
-use crate::codegen::{DEEP_BUDGET, REGISTER_BUDGET, VECTOR_BYTES};
-use crate::lower::{Place, Program, Stmt};
+use crate::lower::ir::{Kept, Place, Program, Stmt};
+use crate::lower::vectors::lanes;
+#[cfg(doc)]
 use crate::optimisation::Optimisation;
 
-/// Returns the values in a vector over rows of `row` values: a whole line, or a shorter row; a single
-/// value of a shorter row whose length must not be known.
-pub(super) fn lanes(program: &Program, row: u64) -> u64 {
-    let line = (VECTOR_BYTES / program.value_bytes) as u64;
-    match row < line && !program.optimisations.has(Optimisation::Constants) {
-        true => 1,
-        false => row.min(line),
-    }
-}
+/// Vector registers that buffers may take together: of the 32 of AVX-512, some are left for
+/// operands.
+pub const REGISTER_BUDGET: usize = 24;
 
-/// Where the buffers that vector registers could hold are kept.
-#[derive(Debug, Default)]
-pub(super) struct Kept {
-    /// In registers.
-    pub(super) registers: BTreeSet<usize>,
-    /// In memory, though registers could hold each of them alone: a C compiler would put them there
-    /// too, and others on the stack.
-    pub(super) memory: BTreeSet<usize>,
-}
+/// The same where there are more than two buffers: under loops so deep the C compiler keeps addresses in
+/// vector registers too, and with 21 for buffers gcc 12 moved the innermost sums to the stack.
+const DEEP_BUDGET: usize = 20;
 
 /// Returns where buffers are kept: in registers those of one index, used in vector statements over it
 /// only, smallest first while the budget lasts; of equal ones the inner first.  Without
