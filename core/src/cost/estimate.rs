@@ -11,11 +11,12 @@ use crate::cost::buffers::{WORD_BITS, add_buffers};
 use crate::cost::caches::{LINE_BYTES, Shares};
 use crate::cost::levels::add_levels;
 use crate::cost::predicted::Cost;
-use crate::einsum::IndexSet;
+use crate::einsum::{Index, IndexSet};
 use crate::nest::set_of;
 use crate::path::Source;
 use crate::schedule::{
     Conflict, LevelKind, LoopNest, OutputForm, Problem, Schedule, Vectors, Workspace, resolve,
+    spread_pairs,
 };
 
 /// Judges `schedule`, which must be legal for `problem`, on `machine`.
@@ -199,7 +200,7 @@ fn assembly_seconds(
     let additions = nest.iterations(last, added.len());
     let again = added.last().is_some_and(|&index| !problem.expr.output.set().contains(index));
     let waits = if again { additions * IN_MEMORY * machine.scalar_pair } else { 0.0 };
-    let elements = problem.assembled_elements() as f64;
+    let elements = appended_elements(problem, schedule, machine, (nest, additions));
     let met = (elements / parts).min(cells);
     let line = |bytes: f64| Shares::shared(machine, bytes).line(machine, machine.l2_line);
     let sort = |many: f64| many * (many / parts).max(2.0).log2() * COMPARE * machine.loop_overhead;
@@ -217,6 +218,35 @@ fn assembly_seconds(
     let written = 2.0 * (value + COORDINATE_BYTES) / LINE_BYTES * machine.stream_line;
     let sorted = if problem.is_assembled_in_order(order) { 0.0 } else { SORT_PASSES * written };
     added + parts * machine.loop_end + elements * (written + sorted)
+}
+
+/// Returns about how many elements the tasks append, which add `additions` products or rows.
+///
+/// Tasks that are cut at an index which the output lacks append the same elements, as if products fell to tasks at random.
+/// Rows of lanes are appended whole, over a level of a sparse operand too.
+fn appended_elements(
+    problem: &Problem,
+    schedule: &Schedule,
+    machine: &Machine,
+    (nest, additions): (&LoopNest, f64),
+) -> f64 {
+    let elements = problem.assembled_elements() as f64;
+    let output = problem.expr.output.set();
+    let lanes = nest.lanes(nest.buffers.len()).filter(|lanes| output.contains(*lanes));
+    let walked = |index: &Index| problem.sparse.iter().any(|x| x.levels().contains(index));
+    let whole = lanes.filter(walked).map_or(elements, |lanes| {
+        let others = output.iter().filter(|&index| index != lanes);
+        let rows: f64 = others.map(|index| problem.extents.of(index) as f64).product();
+        rows.min(additions).min(elements) * problem.extents.of(lanes) as f64
+    });
+    let shared = schedule.parallel.is_some_and(|cut| !output.contains(cut.index));
+    let tasks = if shared { machine.threads * schedule.tasks_per_thread(problem) } else { 1 };
+    let appended = whole.max(elements);
+    if tasks > 1 && appended > 0.0 {
+        let products = additions * lanes.map_or(1.0, |lanes| problem.extents.of(lanes) as f64);
+        return spread_pairs(appended, products.max(appended), tasks as f64);
+    }
+    appended
 }
 
 /// How many times as long as [`Machine::loop_overhead`] a comparison of a sort takes, which ends in a branch that no

@@ -88,7 +88,10 @@ impl Schedule {
             }
             Node::Term(_) => false,
         };
-        let privatised = parallel.conflict == Conflict::Privatise;
+        let privatised = match parallel.conflict {
+            Conflict::Assemble => !problem.expr.output.set().contains(parallel.index),
+            conflict => conflict == Conflict::Privatise,
+        };
         let long = parallel.conflict == Conflict::Boundary
             && problem.extents.of(parallel.index) < FEW_SLICES
             && problem.slice_bytes(parallel.index) >= LONG_SLICE;

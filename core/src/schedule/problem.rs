@@ -143,11 +143,15 @@ impl SparseOperand {
         self.levels().iter().copied().take_while(|&index| loops.contains(index)).collect()
     }
 
-    /// Returns the share of the coordinate tuples in the levels walked inside `loops` that occur.
-    fn density(&self, loops: IndexSet, extents: &Extents) -> f64 {
-        let walked = self.prefix(loops);
-        let cells = walked.iter().map(|index| extents.of(index) as f64).product::<f64>();
-        if walked.is_empty() { 1.0 } else { self.nodes(walked, extents) as f64 / cells.max(1.0) }
+    /// Returns the share of the coordinate tuples in the levels `walked`, a prefix, that occur, of those whose coordinates in
+    /// `met` do.
+    fn density(&self, walked: IndexSet, met: IndexSet, extents: &Extents) -> f64 {
+        if walked.is_subset(met) {
+            return 1.0;
+        }
+        let free = (walked - met).iter().map(|index| extents.of(index) as f64).product::<f64>();
+        let nodes = if met.is_empty() { 1 } else { self.pattern.count(met, extents) };
+        self.nodes(walked, extents) as f64 / (free * nodes as f64).max(1.0)
     }
 
     /// Returns the number of nodes that loops over the levels `walked`, a prefix, visit.
@@ -257,7 +261,7 @@ impl Problem {
             set.iter().map(|index| self.extents.of(index) as f64).product()
         };
         let levels = |x: &SparseOperand| x.levels().iter().copied().collect::<IndexSet>();
-        let walked = self.sparse.iter().fold(IndexSet::EMPTY, |set, x| set | levels(x));
+        let walked = self.joined_indices();
         let own = |x: &SparseOperand| x.pattern.count(levels(x) & output, &self.extents) as f64;
         let different =
             self.sparse.iter().enumerate().filter(|(at, x)| {
@@ -324,26 +328,45 @@ impl Problem {
 
     /// Returns how often the innermost statement runs inside loops over the indices `loops`.
     ///
-    /// The longest prefix of each sparse operand's levels inside `loops` is walked as a tree;
-    /// every other index runs over its extent.  A coordinate of the first operand is taken to occur in
-    /// another one as often as any: the densities of prefixes multiply (Scorch, section III-C).  A tensor that is
-    /// multiplied with itself has all of its own coordinates.  Saturates.
+    /// The longest prefix of each sparse operand's levels inside `loops` is walked as a tree; every other index runs over its
+    /// extent.  A coordinate of the first operand is taken to occur in another one as often as any: the densities of prefixes
+    /// multiply (Scorch, section III-C).  A tensor that is multiplied with itself has its own coordinates where both have the
+    /// same indices.  Products of all operands are as many as were counted.  Saturates.
     pub fn iterations(&self, loops: IndexSet) -> u64 {
+        let joined = self.join.map(|join| (join, self.joined_indices()));
+        if let Some((join, all)) = joined.filter(|(_, all)| all.is_subset(loops)) {
+            let dense = (loops - all).iter().map(|index| self.extents.of(index));
+            return dense.fold(join.products, u64::saturating_mul);
+        }
         let walked = self.walked(loops);
         let tree = self.leader().map_or(1, |x| x.nodes(walked, &self.extents));
         let dense = (loops - walked).iter().map(|index| self.extents.of(index));
         let cells = dense.fold(tree, u64::saturating_mul);
-        let met = |at: usize, x: &SparseOperand| {
-            self.sparse[..at].iter().any(|earlier| {
-                self.is_again(x, earlier) && x.prefix(loops).is_subset(earlier.prefix(loops))
-            })
-        };
-        let others = self.sparse.iter().enumerate().skip(1).filter(|(at, x)| !met(*at, x));
-        let others = others.map(|(_, x)| x.density(loops, &self.extents));
+        let others = self.sparse.iter().enumerate().skip(1).map(|(at, x)| {
+            let walked = x.prefix(loops);
+            x.density(walked, self.met_before(at, walked, loops), &self.extents)
+        });
         match others.product::<f64>() {
             1.0 => cells,
             density => (cells as f64 * density).ceil() as u64,
         }
+    }
+
+    /// Returns which indices of the levels `walked` of sparse operand number `at` an operand before it walks inside `loops`
+    /// too, that is the same tensor with the same indices there: all of their coordinates occur.
+    fn met_before(&self, at: usize, walked: IndexSet, loops: IndexSet) -> IndexSet {
+        let own = &self.expr.inputs[self.sparse[at].input];
+        let earlier = self.sparse[..at].iter().filter_map(|earlier| {
+            let other = &self.expr.inputs[earlier.input];
+            // The modes of operands whose indices are cut need not be those of the tensor.
+            if own.tensor != other.tensor || !self.splits.is_empty() && own != other {
+                return None;
+            }
+            let modes = own.indices.iter().zip(&other.indices);
+            let same: IndexSet = modes.filter(|(a, b)| a == b).map(|(&a, _)| a).collect();
+            Some(same & walked & earlier.prefix(loops))
+        });
+        earlier.max_by_key(|met| met.len()).unwrap_or_default()
     }
 
     /// Tells whether sparse operand `x` is the same tensor with the same indices as `earlier`: its coordinates are the same.
@@ -403,5 +426,10 @@ impl Problem {
     /// Returns the indices of the leader.
     pub fn sparse_indices(&self) -> IndexSet {
         self.leader().map(|x| x.levels().iter().copied().collect()).unwrap_or_default()
+    }
+
+    /// Returns the indices of the levels of all sparse operands.
+    fn joined_indices(&self) -> IndexSet {
+        self.sparse.iter().flat_map(|x| x.levels()).copied().collect()
     }
 }
