@@ -94,15 +94,15 @@ pub enum CoreError {
         /// The limit, for people.
         limit: String,
     },
-    /// A result that has more non-zeros than there is memory for.
+    /// A result that takes more memory than is left.
     #[error(
-        "the result of `{output}` has more than {most} non-zeros, for which there is no memory"
+        "there is no memory for the result of `{output}`: up to {elements} non-zeros would fit into what is left"
     )]
-    TooManyElements {
+    ResultMemory {
         /// The expression.
         output: String,
-        /// The most that memory holds.
-        most: u64,
+        /// The most non-zeros that would fit, if they came from short rows.
+        elements: u64,
     },
     /// A fault of this program, not of its input.
     #[error("internal error: {0}; please report it")]

@@ -36,7 +36,7 @@ fn cells_are_summed_up_and_sorted_however_many_are_met() {
     for (kind, name) in
         [(Workspace::Dense, "dense"), (Workspace::Hashed, "hashed"), (Workspace::List, "list")]
     {
-        let room = Arc::new(Room::new(u64::MAX));
+        let room = Arc::new(Room::unlimited());
         let mut assembly = Assembly::<f64>::new(kind, &program(name, CELLS), room).unwrap();
         let mut want = Vec::new();
         for (row, products) in [3, 100_000, 40, 0, 2_000].into_iter().enumerate() {
@@ -56,5 +56,20 @@ fn cells_are_summed_up_and_sorted_however_many_are_met() {
             .flat_map(|block| block.cells().zip(block.values.iter().copied()))
             .collect();
         assert_eq!(met, want, "{name}");
+    }
+}
+
+#[test]
+fn a_workspace_for_which_there_is_no_memory_stops_the_kernel() {
+    const BYTES: u64 = 4 << 20;
+    for (kind, name) in [(Workspace::Hashed, "hashed"), (Workspace::List, "list")] {
+        let room = Arc::new(Room::new(BYTES, 16));
+        let mut assembly = Assembly::<f64>::new(kind, &program(name, 1 << 30), room).expect("room");
+        (0..1000).for_each(|cell| assembly.add(cell, 1.0));
+        assert!(assembly.append(&[0]), "{name}");
+        // The cells alone take more than there is.
+        (0..BYTES / 8).for_each(|cell| assembly.add(cell, 1.0));
+        assert!(!assembly.append(&[1]) && assembly.is_full(), "{name}");
+        assert_eq!(assembly.take().len(), 1000, "{name}");
     }
 }

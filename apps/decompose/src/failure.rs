@@ -196,7 +196,7 @@ impl From<CoreError> for Failure {
             CoreError::Memory { .. } => {
                 Failure::of(&error).help("raise --max-memory if the machine has more")
             }
-            CoreError::TooManyElements { .. } => Failure::of(&error)
+            CoreError::ResultMemory { .. } => Failure::of(&error)
                 .help("use --precision f32, or raise --max-memory if the machine has more"),
             other => Failure::of(&other),
         }

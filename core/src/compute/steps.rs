@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use decompose_formats::PatternCounts;
 
 use crate::autoschedule::{OrderedCandidate, SearchLimits, default_scheduler, storages};
-use crate::contract::{Operand, Request, ResultForm, SparseInput, element_bytes};
+use crate::contract::{Appended, Operand, Request, ResultForm, SparseInput, element_bytes};
 use crate::cost::Machine;
 use crate::einsum::{Access, Expr, Extents, Index, IndexSet};
 use crate::schedule::{JoinCounts, OutputForm, Pattern, Problem, StoredTree, Storing};
@@ -266,7 +266,8 @@ impl Known {
         let problem = self.problem();
         let once = match problem.filter(|problem| problem.output != OutputForm::Dense) {
             Some(problem) => {
-                let element = element_bytes(&self.expr, &self.extents, self.value_bytes);
+                let element =
+                    element_bytes(&self.expr, &self.extents, self.value_bytes, Appended::InOrder);
                 problem.assembled_elements().saturating_mul(element)
             }
             None => {

@@ -1,5 +1,6 @@
 //! The parts of an assembled output as one list.
 
+use decompose_formats::coo::sort_entry_bytes;
 use decompose_formats::narrow_ints::Width;
 use decompose_formats::{Coo, Ints, Value};
 use rayon::prelude::*;
@@ -7,6 +8,7 @@ use rayon::prelude::*;
 use crate::einsum::{Expr, Extents, Index};
 use crate::error::CoreError;
 use crate::lower::{Assembled, Block, Program};
+use crate::schedule::{Problem, Schedule, resolve};
 
 /// Joins the parts that the tasks of `program` assembled to a list over the indices of the output of `expr`.
 ///
@@ -40,11 +42,43 @@ pub(super) fn joined<V: Value>(
     Ok(list)
 }
 
-/// Returns the bytes that an element of an assembled output takes: as a task appends it, and in the list of all of them.
-pub fn element_bytes(expr: &Expr, extents: &Extents, value_bytes: usize) -> u64 {
-    let width = |&index: &Index| Width::listed(extents.of(index)).bytes();
-    let listed = expr.output.indices.iter().map(width).sum::<usize>() + value_bytes;
-    (size_of::<u32>() + value_bytes + listed) as u64
+/// In which order tasks append the elements of an assembled output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Appended {
+    /// In that of the list of all of them.
+    InOrder,
+    /// In another one, so that the list is sorted.
+    InAnother,
+}
+
+impl Appended {
+    /// Returns the order in which tasks append the elements of the output of `problem` by `schedule`.
+    pub fn by(problem: &Problem, schedule: &Schedule) -> Appended {
+        let nest = resolve(problem, schedule);
+        match nest.is_ok_and(|nest| problem.is_assembled_in_order(nest.last())) {
+            true => Appended::InOrder,
+            false => Appended::InAnother,
+        }
+    }
+}
+
+/// Returns the bytes that an element of an assembled output takes: in the list of all of them, and beside it as a task
+/// appends it, or while the list is sorted.
+pub fn element_bytes(
+    expr: &Expr,
+    extents: &Extents,
+    value_bytes: usize,
+    appended: Appended,
+) -> u64 {
+    let shape: Vec<u64> = expr.output.indices.iter().map(|&index| extents.of(index)).collect();
+    let widths = shape.iter().map(|&extent| Width::listed(extent).bytes());
+    let listed = widths.sum::<usize>() + value_bytes;
+    let beside = size_of::<u32>() + value_bytes;
+    let beside = match appended {
+        Appended::InOrder => beside,
+        Appended::InAnother => beside.max(sort_entry_bytes(&shape)),
+    };
+    (listed + beside) as u64
 }
 
 /// Makes a column of all parts, in parallel, each part written by `write`.

@@ -2,7 +2,7 @@
 
 use decompose_formats::{Coo, Csf, Merged, ModeOrder, Value};
 
-use crate::contract::{Contraction, no_sparse};
+use crate::contract::{Appended, Contraction, no_sparse};
 use crate::einsum::Index;
 use crate::error::CoreError;
 use crate::runtime::{Toolchain, Workload};
@@ -25,7 +25,8 @@ pub fn build_all<V: Value>(
         let x = step.problem.leader().ok_or_else(|| no_sparse(&step.problem.expr))?;
         let (expr, splits) = (step.problem.stored_expr(), step.problem.stored_splits());
         let extents = step.problem.extents.clone();
-        Ok(Contraction { expr, splits, sparse: vec![x.input], extents, executor })
+        let appended = Appended::by(&step.problem, &step.candidate.schedule);
+        Ok(Contraction { expr, splits, sparse: vec![x.input], extents, appended, executor })
     });
     Ok((contractions.collect::<Result<_, CoreError>>()?, report))
 }

@@ -29,12 +29,12 @@ use crate::autoschedule::default_scheduler;
 use crate::cost::Machine;
 use crate::einsum::{Access, Expr, Extents, Index};
 use crate::error::CoreError;
-use crate::lower::{Addressing, LevelStorage, lower};
+use crate::lower::{Addressing, LevelStorage, Room, lower};
 use crate::runtime::{Executor, Kernel, Toolchain};
 use crate::schedule::{Problem, Schedule, SparseOperand, SplitIndex};
 use crate::sweep::TreeLayout;
-pub use assembled::element_bytes;
 use assembled::joined;
+pub use assembled::{Appended, element_bytes};
 pub use join_counts::{count_join, join_bytes};
 use pack::{pack, unpack};
 use split::{axes, is_whole, whole_extent, whole_list};
@@ -64,6 +64,8 @@ pub struct Contraction<V: Value> {
     /// The sparse inputs, the one whose tree is cut into tasks first.
     sparse: Vec<usize>,
     extents: Extents,
+    /// In which order the elements of an assembled output are appended.
+    appended: Appended,
     executor: Executor<V>,
 }
 
@@ -106,7 +108,8 @@ impl<V: Value> Contraction<V> {
         let kernel = Kernel::new(program, toolchain);
         let executor = Executor::joining(kernel, trees.remove(0), beside)?;
         let (expr, splits) = (problem.stored_expr(), problem.stored_splits());
-        Ok(Contraction { expr, splits, sparse, extents: problem.extents.clone(), executor })
+        let (extents, appended) = (problem.extents.clone(), Appended::by(problem, schedule));
+        Ok(Contraction { expr, splits, sparse, extents, appended, executor })
     }
 
     /// Searches the best schedule of `request` for `tree` and builds it.
@@ -239,18 +242,18 @@ impl<V: Value> Contraction<V> {
     }
 
     /// Computes an assembled output from packed `dense` operands: the non-zeros' list, sorted, without duplicates,
-    /// for which no more than `most_bytes` are taken.
+    /// for which and for longer workspaces no more than `most_bytes` are taken.
     ///
     /// Elements whose sums are zero are listed too.
     ///
     /// # Errors
     ///
-    /// [`CoreError::TooManyElements`] if the list takes more; [`CoreError::Operand`] if an operand does not fit;
+    /// [`CoreError::ResultMemory`] if they take more; [`CoreError::Operand`] if an operand does not fit;
     /// [`CoreError::Internal`] if the output is not assembled.
     pub fn assemble(&mut self, dense: &[&Matrix<V>], most_bytes: u64) -> Result<Coo<V>, CoreError> {
         let slices: Vec<&[V]> = dense.iter().map(|matrix| matrix.as_slice()).collect();
-        let element = assembled::element_bytes(&self.expr, &self.extents, V::BYTES);
-        let parts = self.executor.assemble(&slices, most_bytes / element)?;
+        let element = element_bytes(&self.expr, &self.extents, V::BYTES, self.appended);
+        let parts = self.executor.assemble(&slices, Room::new(most_bytes, element))?;
         self.whole_list(joined(self.kernel().program(), &self.expr, &self.extents, parts)?)
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use decompose_formats::{Csf, Value};
 
 use crate::autoschedule::{OrdersFound, Scheduler, SearchLimits, storages};
-use crate::contract::{Contraction, Planned, Request, preview, stored};
+use crate::contract::{Appended, Contraction, Planned, Request, preview, stored};
 use crate::cost::Machine;
 use crate::einsum::{Expr, Extents};
 use crate::error::CoreError;
@@ -149,6 +149,7 @@ impl<V: Value> Contraction<V> {
             inputs.extend(expr.inputs);
         }
         let (_, first) = planned.first().ok_or_else(broken)?;
+        let appended = Appended::by(&first.problem, &first.schedule);
         let output = first.problem.expr.output.clone();
         let program = unite(programs)?.ok_or_else(broken)?;
         let mut trees = trees.into_iter().flatten();
@@ -156,6 +157,6 @@ impl<V: Value> Contraction<V> {
         let kernel = Kernel::new(program, toolchain);
         let executor = Executor::joining(kernel, leader, trees.collect())?;
         let expr = Expr { output, inputs };
-        Ok(Contraction { expr, splits: Vec::new(), sparse, extents, executor })
+        Ok(Contraction { expr, splits: Vec::new(), sparse, extents, appended, executor })
     }
 }

@@ -154,7 +154,7 @@ fn add_term(
     });
     let assembled = problem.output == OutputForm::Assembled;
     if last && assembled {
-        cost.seconds += assembly_seconds(problem, schedule, nest, machine);
+        add_assembly(cost, problem, schedule, nest, machine);
     }
     let outputs = (last && !assembled).then_some(&problem.expr.output.indices);
     let conflict = schedule.parallel.map(|parallel| parallel.conflict);
@@ -175,19 +175,20 @@ fn add_term(
     }
 }
 
-/// Seconds to add the products of the last term to the workspace of an assembled output, and to
+/// Adds what it takes to add the products of the last term to the workspace of an assembled output, and to
 /// append what was met.
 ///
 /// Each sum looks up whether its cell, or the row of lanes, was met.  A product that is added to the cell of the one before
 /// waits for it in memory.  Each element is written once.  Elements of a hash table and products of a list are sorted before,
 /// which takes a comparison for each doubling of their number; elements of a dense workspace are found in a bitmap, of which
 /// a word is read for each 64 words of cells.
-fn assembly_seconds(
+fn add_assembly(
+    cost: &mut Cost,
     problem: &Problem,
     schedule: &Schedule,
     nest: &LoopNest,
     machine: &Machine,
-) -> f64 {
+) {
     let order = nest.last();
     let cells = problem.workspace_cells(order) as f64;
     let value = problem.value_bytes as f64;
@@ -217,7 +218,8 @@ fn assembly_seconds(
     };
     let written = 2.0 * (value + COORDINATE_BYTES) / LINE_BYTES * machine.stream_line;
     let sorted = if problem.is_assembled_in_order(order) { 0.0 } else { SORT_PASSES * written };
-    added + parts * machine.loop_end + elements * (written + sorted)
+    cost.seconds += added + parts * machine.loop_end + elements * (written + sorted);
+    cost.appended_elements = elements.ceil() as u64;
 }
 
 /// Returns about how many elements the tasks append, which add `additions` products or rows.

@@ -17,6 +17,8 @@ pub struct Cost {
     pub streamed_bytes: f64,
     /// Elements of all buffers together.
     pub buffer_elements: u64,
+    /// Elements that all tasks together append to an assembled output.
+    pub appended_elements: u64,
     /// Stored indices of the largest buffer.
     pub buffer_dims: usize,
 }
@@ -31,6 +33,7 @@ impl Cost {
             gathered_bytes: self.gathered_bytes + other.gathered_bytes,
             streamed_bytes: self.streamed_bytes + other.streamed_bytes,
             buffer_elements: self.buffer_elements.max(other.buffer_elements),
+            appended_elements: self.appended_elements.max(other.appended_elements),
             buffer_dims: self.buffer_dims.max(other.buffer_dims),
         }
     }

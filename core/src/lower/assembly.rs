@@ -19,20 +19,33 @@ use crate::lower::bitmap::Bitmap;
 use crate::lower::table;
 use crate::schedule::Workspace;
 
-/// The elements that all tasks together may still append.
+/// The memory that all tasks together may still take: for elements, and for workspaces that become longer.
 #[derive(Debug)]
-pub struct Room(AtomicU64);
+pub struct Room {
+    bytes: AtomicU64,
+    element: u64,
+}
 
 impl Room {
-    /// Allows `elements` elements.
-    pub fn new(elements: u64) -> Room {
-        Room(AtomicU64::new(elements))
+    /// Allows `bytes`, of which an element takes `element`.
+    pub fn new(bytes: u64, element: u64) -> Room {
+        Room { bytes: AtomicU64::new(bytes), element: element.max(1) }
     }
 
-    /// Takes `elements` of what is left; returns whether there were as many.
-    fn take(&self, elements: u64) -> bool {
-        let left = |left: u64| left.checked_sub(elements);
-        self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, left).is_ok()
+    /// Allows whatever there is.
+    pub fn unlimited() -> Room {
+        Room::new(u64::MAX, 1)
+    }
+
+    /// Returns how many elements may be appended, if no workspace becomes longer.
+    pub fn elements(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed) / self.element
+    }
+
+    /// Takes `bytes` of what is left; returns whether there were as many.
+    fn take(&self, bytes: u64) -> bool {
+        let left = |left: u64| left.checked_sub(bytes);
+        self.bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, left).is_ok()
     }
 }
 
@@ -40,7 +53,7 @@ impl Room {
 pub struct Assembly<V: Value> {
     kind: Workspace,
     room: Arc<Room>,
-    /// Whether there was too little room.
+    /// Whether there was too little room: what is added and appended from then on is lost.
     full: bool,
     /// Cells that are met together, beginning with one that is marked and listed.
     together: usize,
@@ -150,22 +163,25 @@ const LISTED: usize = 1 << 16;
 
 /// Returns about how many bytes a workspace of this kind takes that has `cells` cells, of which `met` are met together.
 pub fn workspace_bytes<V: Value>(kind: Workspace, cells: u64, met: u64) -> u64 {
-    let value = V::BYTES as u64;
-    let cell = size_of::<u64>() as u64;
-    let pair = size_of::<(u64, V)>() as u64;
     match kind {
-        Workspace::Dense => cells.saturating_mul(value).saturating_add(cells.div_ceil(8)),
+        Workspace::Dense => cells.saturating_mul(V::BYTES as u64).saturating_add(cells.div_ceil(8)),
         Workspace::Hashed => {
-            let room = met.clamp(table::LEAST as u64, 1 << 62).next_power_of_two();
-            let slots = room.saturating_mul(table::SLOTS as u64).saturating_mul(cell + value);
-            slots.saturating_add(room.saturating_mul(cell)).saturating_add(met.saturating_mul(pair))
+            let room = met.clamp(table::LEAST as u64, 1 << 32).next_power_of_two();
+            longer_bytes::<V>(table::SLOTS, room as usize)
         }
         // A list is made longer as long as it is more than half full.
         Workspace::List => {
-            let room = met.saturating_mul(2).clamp(LISTED as u64, 1 << 62).next_power_of_two();
-            room.saturating_mul(cell + value).saturating_add(room.saturating_mul(pair))
+            let room = met.saturating_mul(2).clamp(LISTED as u64, 1 << 32).next_power_of_two();
+            longer_bytes::<V>(1, room as usize)
         }
     }
+}
+
+/// Returns the bytes of a list or table of `cells` cells, each with so many slots, and of the pairs that they become.
+fn longer_bytes<V: Value>(slots: usize, cells: usize) -> u64 {
+    let slot = size_of::<u64>() + V::BYTES;
+    let taken = (slots - 1) * size_of::<u64>();
+    (cells * (slots * slot + taken + size_of::<(u64, V)>())) as u64
 }
 
 impl<V: Value> Assembly<V> {
@@ -247,17 +263,21 @@ impl<V: Value> Assembly<V> {
         &mut self.cells.as_mut_slice()[at..]
     }
 
-    /// Makes room: sums up a full list, and makes it longer if that leaves little room, or makes a table larger.
+    /// Makes room: sums up a full list, and makes it longer if that leaves little room, or makes a table larger.  Where
+    /// there is no memory for it, the workspace is emptied, and of no use any more.
     pub fn lengthen(&mut self) {
         if self.kind == Workspace::List {
             self.sum_list();
-            if self.listed > self.capacity / 2 {
-                self.resize(2 * self.capacity);
+            if self.listed > self.capacity / 2 && !self.resize(2 * self.capacity) {
+                self.give_up();
             }
             return;
         }
         self.take_table();
-        self.resize(2 * self.capacity);
+        if !self.resize(2 * self.capacity) {
+            self.give_up();
+            return;
+        }
         let slots = &mut self.list[..table::SLOTS * self.capacity];
         for ((cell, value), taken) in self.pairs.drain(..).zip(&mut self.taken) {
             let slot = table::slot_of(cell, slots);
@@ -275,15 +295,28 @@ impl<V: Value> Assembly<V> {
         self.pairs.extend(met);
     }
 
-    /// Makes room for `cells` cells.
-    fn resize(&mut self, cells: usize) {
+    /// Makes room for `cells` cells; returns whether there is memory for them.
+    fn resize(&mut self, cells: usize) -> bool {
         let slots = if self.kind == Workspace::Hashed { table::SLOTS } else { 1 };
         if self.list.len() < slots * cells {
+            let more =
+                longer_bytes::<V>(slots, cells) - longer_bytes::<V>(slots, self.list.len() / slots);
+            if !self.room.take(more) {
+                return false;
+            }
             self.taken.resize((slots - 1) * cells, 0);
             self.list.resize(slots * cells, 0);
             self.values.resize(slots * cells, V::default());
         }
         self.capacity = cells;
+        true
+    }
+
+    /// Empties a workspace for which there is too little memory.
+    fn give_up(&mut self) {
+        self.full = true;
+        self.listed = 0;
+        self.pairs.clear();
     }
 
     /// Sorts the list by cells and adds up values of the same, in the order in which they came.
@@ -307,8 +340,8 @@ impl<V: Value> Assembly<V> {
     /// Appends what was met, whose loops outside are at `outside`, and empties the workspace; returns whether there
     /// was room.  Where there was none nothing is appended, and the workspace is of no use any more.
     pub fn append(&mut self, outside: &[u64]) -> bool {
-        if self.listed == 0 {
-            return true;
+        if self.full || self.listed == 0 {
+            return !self.full;
         }
         let elements = match self.kind {
             Workspace::Dense => self.bitmap.count() * self.together,
@@ -322,7 +355,7 @@ impl<V: Value> Assembly<V> {
             }
         };
         self.listed = 0;
-        if !self.room.take(elements as u64) {
+        if !self.room.take(elements as u64 * self.room.element) {
             self.full = true;
             return false;
         }

@@ -244,15 +244,15 @@ impl<V: Value> Executor<V> {
         }
     }
 
-    /// Computes an assembled output of up to `most` elements from `dense` operands: those that each task met, in the
+    /// Computes an assembled output that has `room` from `dense` operands: those that each task met, in the
     /// order of tasks.
     ///
     /// # Errors
     ///
-    /// [`CoreError::TooManyElements`] if there are more; [`CoreError::Operand`] if an operand does not fit;
+    /// [`CoreError::ResultMemory`] if there is too little; [`CoreError::Operand`] if an operand does not fit;
     /// [`CoreError::Internal`] if the output is not assembled.
-    pub fn assemble(&mut self, dense: &[&[V]], most: u64) -> Result<Vec<Assembled<V>>, CoreError> {
-        self.assembled(&self.tasks.iter().collect::<Vec<_>>(), dense, most)
+    pub fn assemble(&mut self, dense: &[&[V]], room: Room) -> Result<Vec<Assembled<V>>, CoreError> {
+        self.assembled(&self.tasks.iter().collect::<Vec<_>>(), dense, room)
     }
 
     /// Returns about how many elements an assembled output has.  One part of the work in 64 is computed for it.
@@ -267,24 +267,27 @@ impl<V: Value> Executor<V> {
         let work = |task: &Task| task.leaves().end - task.leaves().start;
         let (all, own): (u64, u64) =
             (parts.iter().map(work).sum(), sample.iter().map(|task| work(task)).sum());
-        let met =
-            self.assembled(&sample, dense, u64::MAX)?.iter().map(Assembled::len).sum::<usize>();
+        let met = self
+            .assembled(&sample, dense, Room::unlimited())?
+            .iter()
+            .map(Assembled::len)
+            .sum::<usize>();
         Ok((met as f64 * all as f64 / own.max(1) as f64).ceil() as u64)
     }
 
-    /// Runs `tasks` of a kernel whose output is assembled, which has up to `most` elements.
+    /// Runs `tasks` of a kernel whose output is assembled, which has `room`.
     fn assembled(
         &self,
         tasks: &[&Task],
         dense: &[&[V]],
-        most: u64,
+        room: Room,
     ) -> Result<Vec<Assembled<V>>, CoreError> {
         let program = self.kernel.program();
         let Addressing::Assembled(workspace) = program.addressing else {
             return Err(CoreError::Internal(format!("{} is not assembled", program.title)));
         };
         let (kernel, tree, beside) = (&self.kernel, &*self.tree, &self.beside[..]);
-        let room = Arc::new(Room::new(most));
+        let (elements, room) = (room.elements(), Arc::new(room));
         let free: Mutex<Vec<Assembly<V>>> = Mutex::default();
         let pool = || free.lock().unwrap_or_else(PoisonError::into_inner);
         let new = || Assembly::new(workspace, program, Arc::clone(&room));
@@ -298,7 +301,7 @@ impl<V: Value> Executor<V> {
             self.scratch.lend(|scratch| kernel.run(operands, scratch))?;
             if assembly.is_full() {
                 let output = program.title.clone();
-                return Err(CoreError::TooManyElements { output, most });
+                return Err(CoreError::ResultMemory { output, elements });
             }
             let assembled = assembly.take();
             pool().push(assembly);

@@ -75,7 +75,7 @@ const FEW_SLICES: u64 = 64;
 impl Schedule {
     /// Returns into how many tasks a thread the work is cut.
     ///
-    /// One where each has a copy of the output, and where the loops over the tree stand inside dense loops:
+    /// One where each has a copy of the output or appends elements that others append too, and where the loops over the tree stand inside dense loops:
     /// every task runs these anew, and what those over the tree found near in one iteration it must fetch
     /// again in every task.
     ///
@@ -88,14 +88,14 @@ impl Schedule {
             }
             Node::Term(_) => false,
         };
-        let privatised = match parallel.conflict {
+        let copied = match parallel.conflict {
             Conflict::Assemble => !problem.expr.output.set().contains(parallel.index),
             conflict => conflict == Conflict::Privatise,
         };
         let long = parallel.conflict == Conflict::Boundary
             && problem.extents.of(parallel.index) < FEW_SLICES
             && problem.slice_bytes(parallel.index) >= LONG_SLICE;
-        let few = privatised || long || self.nest.roots.iter().any(repeated);
+        let few = copied || long || self.nest.roots.iter().any(repeated);
         if few { 1 } else { TASKS_PER_THREAD }
     }
 }

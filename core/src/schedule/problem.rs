@@ -79,6 +79,17 @@ pub enum OutputForm {
     Pattern,
 }
 
+impl OutputForm {
+    /// Returns the word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            OutputForm::Dense => "array",
+            OutputForm::Assembled => "list",
+            OutputForm::Pattern => "pattern",
+        }
+    }
+}
+
 /// A sparse operand of a problem.
 #[derive(Clone, Debug)]
 pub struct SparseOperand {

@@ -63,6 +63,12 @@ impl<V: Value> PartialEq for Coo<V> {
     }
 }
 
+/// Returns how many bytes [`Coo::sort`] needs beyond a list of these extents for each entry, if its values are no decimals
+/// of few digits.
+pub fn sort_entry_bytes(extents: &[u64]) -> usize {
+    Layout::new(extents, &ModeOrder::natural(extents.len())).entry_bytes()
+}
+
 impl<V: Value> Coo<V> {
     /// Makes a tensor of extents `extents` from one coordinate array a mode and the values.
     ///

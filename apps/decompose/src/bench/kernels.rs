@@ -113,7 +113,10 @@ fn prepare<'a, V: Value>(
     let step = &plan.steps[0];
     // The list is copied to be sorted, and sorting takes as much again.
     let list = (subject.tensor.nnz() * (4 * subject.tensor.order() + V::BYTES)) as u64;
-    let need = plan.tree_bytes + plan.side_bytes + dense_bytes(&step.problem) + 2 * list;
+    let need = plan.tree_bytes
+        + plan.side_bytes
+        + dense_bytes(&step.problem, (&step.candidate.schedule, &step.candidate.cost))
+        + 2 * list;
     check_memory(need, &format!("{} at rank {rank}", key.quantity))?;
     let layout = &plan.trees[step.tree];
     let tree = Csf::build(subject.tensor.clone(), &layout.order)?.fuse(layout.fused);

@@ -4,7 +4,7 @@ use std::fmt;
 
 use decompose_common::machine::{resident_bytes, size};
 use decompose_common::memory::{self, Limit};
-use decompose_core::contract::{Planned, element_bytes};
+use decompose_core::contract::{Appended, Planned, element_bytes};
 use decompose_core::lower::{joined_bytes, workspace_bytes};
 use decompose_core::schedule::{OutputForm, Problem, resolve};
 use decompose_formats::Value;
@@ -53,6 +53,7 @@ impl EinsumForecast {
         max_memory: Option<u64>,
     ) -> EinsumForecast {
         let held = resident_bytes().unwrap_or(0);
+        let output = output_bytes(&pick.problem, (&pick.schedule, &pick.cost));
         let buffers = pick.cost.buffer_elements.saturating_mul((threads * V::BYTES) as u64);
         EinsumForecast {
             held,
@@ -60,9 +61,9 @@ impl EinsumForecast {
             packed: dense_inputs(&pick.problem),
             given_up,
             output: match pick.schedule.workspace {
-                Some(_) => output_bytes(&pick.problem),
+                Some(_) => output,
                 // Once as the kernel writes it, once as it is written to the file.
-                None => output_bytes(&pick.problem).saturating_mul(2),
+                None => output.saturating_mul(2),
             },
             element: 0,
             copies: pick.side_bytes,
@@ -89,7 +90,8 @@ impl EinsumForecast {
         let Some(&first) = parts.first() else { return EinsumForecast::default() };
         let joined = parts.iter().map(|part| part.tree).fold(trees, u64::saturating_add);
         let element = planned.first().map_or(0, |(_, plan)| {
-            element_bytes(&plan.problem.expr, &plan.problem.extents, V::BYTES)
+            let (problem, appended) = (&plan.problem, Appended::by(&plan.problem, &plan.schedule));
+            element_bytes(&problem.expr, &problem.extents, V::BYTES, appended)
         });
         EinsumForecast {
             tree: joined,

@@ -142,7 +142,8 @@ impl<'a> Outputs<'a> {
             }
             let Access { tensor, indices } = &assignment.output;
             let shape: Vec<u64> = indices.iter().map(|&index| extents.of(index)).collect();
-            if self.form(tensor) == Some(ResultForm::Dense) {
+            let file = self.of(tensor).is_some_and(|file| is_npy(file).unwrap_or(false));
+            if file || self.form(tensor) == Some(ResultForm::Dense) {
                 let bytes = V::BYTES as u64;
                 let cells = shape.iter().fold(bytes, |n, &extent| n.saturating_mul(extent));
                 let what = || format!("{} as an array", assignment.named(&assignment.output));

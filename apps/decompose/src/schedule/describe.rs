@@ -7,8 +7,8 @@ use decompose_core::contract::Request;
 use decompose_core::einsum::IndexSet;
 use decompose_core::path::{Source, term_text, unfactorised};
 use decompose_core::schedule::{
-    BufferKind, Chunks, Command, Conflict, Cut, InferredLevel, LoopNest, Problem, Split,
-    SplitIndex, Workspace, infer, resolve,
+    BufferKind, Chunks, Command, Conflict, Cut, InferredLevel, LoopNest, OutputForm, Problem,
+    Split, SplitIndex, Workspace, infer, resolve,
 };
 use decompose_formats::counted;
 use decompose_formats::stats::grouped;
@@ -26,23 +26,26 @@ pub(crate) struct Expected {
     pub(crate) counted: Option<u64>,
     /// How its levels are best stored.
     pub(crate) levels: Vec<InferredLevel>,
+    /// How it is stored.
+    pub(crate) form: OutputForm,
 }
 
 /// Returns what is expected of the result; nothing of a single number.
 pub(crate) fn expected(request: &Request) -> Option<Expected> {
     let counted = request.problem_on(&[]);
+    let form = counted.output;
     if counted.expr.output.indices.is_empty() {
         return None;
     }
     let inferred = infer(&counted);
     let known = counted.join.map(|_| inferred.elements as u64);
     let estimated = infer(&Problem { join: None, ..counted }).elements.ceil() as u64;
-    Some(Expected { estimated, counted: known, levels: inferred.levels })
+    Some(Expected { estimated, counted: known, levels: inferred.levels, form })
 }
 
 /// Returns the line that tells what is expected of the result; an empty one of a single number.
 pub(crate) fn result_line(request: &Request) -> String {
-    let Some(Expected { estimated, counted, levels }) = expected(request) else {
+    let Some(Expected { estimated, counted, levels, form }) = expected(request) else {
         return String::new();
     };
     let counted = counted.map(|counted| format!(", {} counted", grouped(counted)));
@@ -50,12 +53,13 @@ pub(crate) fn result_line(request: &Request) -> String {
     let levels: Vec<String> = levels.iter().map(level).collect();
     let elements = if estimated == 1 { "element" } else { "elements" };
     format!(
-        "{:<22}{}: {} {elements} estimated{}; {}\n",
+        "{:<22}{}: {} {elements} estimated{}; suited levels {}; stored as {}\n",
         "result",
         request.expr.output,
         grouped(estimated),
         counted.unwrap_or_default(),
-        levels.join(", ")
+        levels.join(", "),
+        form.word()
     )
 }
 

@@ -83,10 +83,10 @@ pub(crate) fn plan<V: Value>(
 }
 
 fn result(expected: Expected) -> Json {
-    let Expected { estimated, counted, levels } = expected;
+    let Expected { estimated, counted, levels, form } = expected;
     let level = |level: &InferredLevel| json!({ "index": level.index.to_string(), "kind": level.kind.word() });
     let levels: Vec<Json> = levels.iter().map(level).collect();
-    json!({ "estimated": estimated, "counted": counted, "levels": levels })
+    json!({ "estimated": estimated, "counted": counted, "levels": levels, "form": form.word() })
 }
 
 fn stop(stop: StopReason) -> &'static str {

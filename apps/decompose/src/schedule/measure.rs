@@ -7,10 +7,10 @@ use decompose_common::machine::size;
 use decompose_common::memory::left;
 use decompose_common::progress::Screen;
 use decompose_core::autoschedule::HalvingConfig;
-use decompose_core::contract::{Choices, Entrant, RaceTime, element_bytes, race};
-use decompose_core::cost::Machine;
+use decompose_core::contract::{Appended, Choices, Entrant, RaceTime, element_bytes, race};
+use decompose_core::cost::{Cost, Machine};
 use decompose_core::runtime::{Compiler, Toolchain};
-use decompose_core::schedule::{OutputForm, Problem, SparseOperand};
+use decompose_core::schedule::{OutputForm, Problem, Schedule, SparseOperand};
 use decompose_core::sweep::TreeLayout;
 use decompose_formats::{Coo, Value};
 
@@ -97,7 +97,9 @@ pub(crate) fn check_memory<V: Value>(
         list.saturating_mul(trees.len() as u64 + 2)
     };
     let trees = tensors.iter().map(of).fold(0, u64::saturating_add);
-    let one = |pick: &Pick| dense_bytes(&pick.problem).saturating_add(pick.side_bytes);
+    let one = |pick: &Pick| {
+        dense_bytes(&pick.problem, (&pick.schedule, &pick.cost)).saturating_add(pick.side_bytes)
+    };
     let outputs = picks.iter().map(one).max().unwrap_or(0);
     let need = trees.saturating_add(outputs);
     match left().filter(|&limit| need > limit) {
@@ -115,18 +117,21 @@ pub(crate) fn check_memory<V: Value>(
 }
 
 /// Bytes of all dense operands and the output; saturates.
-pub(crate) fn dense_bytes(problem: &Problem) -> u64 {
+pub(crate) fn dense_bytes(problem: &Problem, predicted: (&Schedule, &Cost)) -> u64 {
     let bytes = |input: usize| problem.buffer_bytes(problem.expr.inputs[input].set());
     let inputs = problem.dense_inputs().map(bytes);
-    inputs.fold(output_bytes(problem), u64::saturating_add)
+    inputs.fold(output_bytes(problem, predicted), u64::saturating_add)
 }
 
-/// Bytes of the output; saturates.
-pub(crate) fn output_bytes(problem: &Problem) -> u64 {
+/// Bytes of the output of a schedule with this cost; saturates.
+pub(crate) fn output_bytes(problem: &Problem, (schedule, cost): (&Schedule, &Cost)) -> u64 {
     let output = problem.expr.output.set();
     if problem.output == OutputForm::Assembled {
-        let element = element_bytes(&problem.expr, &problem.extents, problem.value_bytes);
-        return problem.assembled_elements().saturating_mul(element);
+        let (expr, value_bytes) = (&problem.expr, problem.value_bytes);
+        let appended = Appended::by(problem, schedule);
+        let element = element_bytes(expr, &problem.extents, value_bytes, appended);
+        let elements = problem.assembled_elements().max(cost.appended_elements);
+        return elements.saturating_mul(element);
     }
     if !problem.has_pattern_output() {
         return problem.buffer_bytes(output);

@@ -321,7 +321,7 @@ fn an_assembled_result_keeps_the_limit_of_memory() {
     refuse("Y(i,k)=X(i,j)*X(k,j)", "this run needs");
     refuse(
         "Y(i,l)=X(i,j)*X(k,j)*X(l,j)*Z(k,m) --tensor Z=Z.tns",
-        "non-zeros, for which there is no memory",
+        "there is no memory for the result of",
     );
 }
 
