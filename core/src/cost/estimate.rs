@@ -180,7 +180,7 @@ fn add_term(
 ///
 /// Each sum looks up whether its cell, or the row of lanes, was met.  A product that is added to the cell of the one before
 /// waits for it in memory.  Each element is written once.  Elements of a hash table and products of a list are sorted before,
-/// which takes a comparison for each doubling of their number; elements of a dense workspace are found in a bitmap, of which
+/// which takes a comparison for each doubling of their number, or of the number of long runs in order; elements of a dense workspace are found in a bitmap, of which
 /// a word is read for each 64 words of cells.
 fn add_assembly(
     cost: &mut Cost,
@@ -204,7 +204,8 @@ fn add_assembly(
     let elements = appended_elements(problem, schedule, machine, (nest, additions));
     let met = (elements / parts).min(cells);
     let line = |bytes: f64| Shares::shared(machine, bytes).line(machine, machine.l2_line);
-    let sort = |many: f64| many * (many / parts).max(2.0).log2() * COMPARE * machine.loop_overhead;
+    let compare = COMPARE * machine.loop_overhead;
+    let sort = |many: f64| many * (many / parts).max(2.0).log2() * compare;
     let added = match workspace {
         Workspace::Dense => {
             let scanned = parts * (cells / (WORD_BITS * WORD_BITS)) + elements;
@@ -214,7 +215,15 @@ fn add_assembly(
             let look_up = line(met * (3.0 * value + SLOT_BYTES)) + PROBE * machine.loop_overhead;
             additions * look_up + waits + sort(elements)
         }
-        Workspace::List => sort(additions),
+        Workspace::List => {
+            let summed = |index: &Index| !problem.expr.output.set().contains(*index);
+            let innermost = order.iter().rposition(summed);
+            let runs = innermost.map_or(parts, |at| nest.iterations(last, at + 1)).max(1.0);
+            match additions / runs < LONG_RUN {
+                true => sort(additions),
+                false => additions * (1.0 + (runs / parts).max(1.0).log2()) * compare,
+            }
+        }
     };
     let written = 2.0 * (value + COORDINATE_BYTES) / LINE_BYTES * machine.stream_line;
     let sorted = if problem.is_assembled_in_order(order) { 0.0 } else { SORT_PASSES * written };
@@ -251,6 +260,9 @@ fn appended_elements(
     appended
 }
 
+/// Products that come in the order of their cells, so many one after the other, are merged, not sorted.
+const LONG_RUN: f64 = 64.0;
+
 /// How many times as long as [`Machine::loop_overhead`] a comparison of a sort takes, which ends in a branch that no
 /// processor foresees.
 ///
@@ -258,7 +270,7 @@ fn appended_elements(
 const COMPARE: f64 = 1.5;
 
 /// The same of a look-up in a hash table.
-const PROBE: f64 = 1.0;
+const PROBE: f64 = 2.0;
 
 /// Bytes of a cell in a hash table of twice as many slots, beside values.
 const SLOT_BYTES: f64 = 24.0;

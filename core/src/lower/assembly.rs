@@ -110,8 +110,11 @@ pub struct Block<V: Value> {
     pub values: Vec<V>,
 }
 
-/// Elements of a block, unless a part has more.
-const BLOCK: usize = 1 << 15;
+/// Elements of the first block of a task, unless a part has more: many tasks have few.
+const FIRST_BLOCK: usize = 1 << 12;
+
+/// Elements of other blocks: their arrays are so long that their memory is given back at once when they are freed.
+const BLOCK: usize = 1 << 18;
 
 impl<V: Value> Assembled<V> {
     /// Returns the number of elements.
@@ -130,7 +133,7 @@ impl<V: Value> Assembled<V> {
         self.ends.push(self.len() + elements);
         let room = |block: &Block<V>| block.values.capacity() - block.values.len();
         if self.blocks.last().is_none_or(|block| room(block) < elements) {
-            let most = elements.max(BLOCK);
+            let most = elements.max(if self.blocks.is_empty() { FIRST_BLOCK } else { BLOCK });
             let (low, values) = (Vec::with_capacity(most), Vec::with_capacity(most));
             self.blocks.push(Block { low, high: Vec::new(), values });
         }
