@@ -1,4 +1,4 @@
-//! The parts of an assembled output as one list.
+//! The parts of an assembled output, one from each task, as one list, and the memory that they take.
 
 use decompose_formats::coo::sort_entry_bytes;
 use decompose_formats::narrow_ints::Width;

@@ -8,11 +8,11 @@
 //! 5. Buffers exist.
 //! 6. An output addressed by positions is written only inside loops over all levels of the first tree.
 //! 7. A marked buffer is read inside a loop that visits or locates its marks, and written where its cell was marked.
-//! 8. The levels of a union are those of different trees and store the same index; what is done within one of them
-//!    stands in the union.
-//! 9. An assembled output is appended where the indices are bound that it is appended at.
+//! 8. The levels of a union belong to different trees and store the same index.  What is done within one level stands
+//!    in the union.
+//! 9. Only an assembled output is appended.  The indices that it is appended with are bound.
 //! 10. Buffers in registers have one index, and no marks.
-//! 11. Iterations that are taken together are those of a loop with the form for it.
+//! 11. A loop takes iterations together only as the pass `together` decides for its form.
 
 use crate::einsum::{Index, IndexSet};
 use crate::error::CoreError;

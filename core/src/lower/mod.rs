@@ -1,13 +1,14 @@
 //! From a schedule to a program of loops.
 //!
 //! ```text
-//! schedule -> nest (loops, clears, products) -> registers -> together -> Program
+//! schedule -> resolved loops -> statements (`nest`) -> `registers` -> `together` -> Program
 //! ```
 //!
-//! The program is checked after each pass (`check`).
+//! The program is checked after each pass (`check`).  Programs of the products of a sum are united (`unite`), and take the
+//! same passes.
 //!
-//! [`Program`] is the one form from which C is written (`crate::codegen`) and which the
-//! interpreter runs ([`interpret`]); lowering does not know which search made the schedule.
+//! [`Program`] is the one form from which C is written (`crate::codegen`) and which the interpreter runs
+//! ([`interpret`]).  Lowering does not know which search made the schedule.
 
 mod assembly;
 mod bitmap;

@@ -1,4 +1,4 @@
-//! The pass that keeps buffers in vector registers.
+//! The pass that decides which buffers are kept in vector registers.
 
 use std::collections::BTreeSet;
 

@@ -81,7 +81,7 @@ fn together_text(together: Together) -> String {
         Together::Tiles { tiles: 1 } => ", row in 1 tile".into(),
         Together::Tiles { tiles } => format!(", row in {tiles} tiles"),
         Together::Batch { nodes } => format!(", {nodes} at a time"),
-        Together::ShortRows { nodes } => format!(", rows of {nodes} at once"),
+        Together::ShortRows { nodes } => format!(", rows of up to {nodes} nodes at once"),
     }
 }
 

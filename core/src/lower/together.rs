@@ -1,15 +1,17 @@
-//! The pass that takes iterations of innermost loops together.
+//! The pass that decides which iterations of a loop are taken together.
 //!
-//! A multiply-add waits for the one before on the same value, some four cycles where two could start in each, and a sum
-//! that stands in memory is loaded and stored for each.  So iterations that add to the same place are taken together,
-//! where the loop has one of these forms:
+//! A multiply-add waits some four cycles for the one before on the same value.  Two could start in every cycle.  A sum in
+//! memory is loaded and stored for each multiply-add.  So iterations that add to the same place are taken together, where
+//! the loop has one of these forms:
 //!
 //! | form | taken together |
 //! |---|---|
-//! | a level loop adds single values to a scalar | partial sums |
-//! | a level loop or a dense one adds rows to one row | tiles of the row, which stay in registers |
-//! | a level loop ends in an outer product of a short row in registers | batches of nodes |
-//! | the root's loop clears a row, sums it up in batches and stores it | short rows, at once |
+//! | a level loop adds single values to a scalar | iterations add to partial sums in turn |
+//! | a level loop or a dense one adds rows to one row | all iterations add to a tile of the row in registers, then to the next |
+//! | a level loop ends in an outer product of a short row in registers | batches of nodes share each load and store |
+//! | the root's loop clears a row, sums it up in batches and stores it | a row of one batch is set without the buffer |
+//!
+//! A level loop qualifies only over neighbouring nodes of the leader, without a join.
 
 use crate::einsum::Index;
 use crate::lower::ir::{Addressing, Place, Program, Stmt, Together, Update};
@@ -93,7 +95,7 @@ pub(super) fn of_loop(program: &Program, stmt: &Stmt) -> Together {
     form.unwrap_or_default()
 }
 
-/// Tells whether the loop over `level` visits nodes one behind the other, not pieces, nor every so manieth node.
+/// Tells whether the loop over `level` visits nodes one behind the other, not pieces, nor every n-th node.
 fn has_neighbours(program: &Program, level: usize) -> bool {
     program.levels()[level].pieces.is_none() && !program.is_strided(level)
 }

@@ -1,4 +1,4 @@
-//! Vectors of a row.
+//! How many values a vector of a row has, and how long the rows of a statement are.
 
 use crate::einsum::Index;
 use crate::lower::ir::{Place, Program};

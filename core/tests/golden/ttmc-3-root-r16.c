@@ -8,7 +8,7 @@
 //   prefetch U3 10
 // | buffer T1 [16], in registers
 // | buffer sum [16 x 16]
-// | for i in level 1 of X, rows of 4 at once
+// | for i in level 1 of X, rows of up to 4 nodes at once
 // |   sum = 0
 // |   for j in level 2 of X, 4 at a time
 // |     T1 = 0
