@@ -76,6 +76,10 @@ impl Gathers<'_> {
         let x = problem.leader()?;
         let sparse = indices & problem.sparse_indices();
         let mode = sparse.iter().next().filter(|_| sparse.len() == 1)?;
+        // Of a row over levels of another operand a few elements are met.
+        if !((indices - sparse) & problem.joined_indices()).is_empty() {
+            return None;
+        }
         let row = (indices - sparse).iter().map(|index| problem.extents.of(index)).product::<u64>();
         let row_bytes = row * problem.value_bytes as u64;
         let slices = x.pattern.count(sparse, &problem.extents) as f64;

@@ -5,9 +5,10 @@ use decompose_formats::narrow_ints::Width;
 use decompose_formats::{Coo, Ints, Value};
 use rayon::prelude::*;
 
+use crate::cost::Cost;
 use crate::einsum::{Expr, Extents, Index};
 use crate::error::CoreError;
-use crate::lower::{Assembled, Block, Program};
+use crate::lower::{Assembled, Block, Program, part_bytes};
 use crate::schedule::{Problem, Schedule, resolve};
 
 /// Joins the parts that the tasks of `program` assembled to a list over the indices of the output of `expr`.
@@ -79,6 +80,19 @@ pub fn element_bytes(
         Appended::InAnother => beside.max(sort_entry_bytes(&shape)),
     };
     (listed + beside) as u64
+}
+
+/// Returns the bytes of the output of `problem`, assembled by `schedule` as the cost model predicts: of its elements as
+/// [`element_bytes`] says, and of the parts that are appended.
+pub fn assembled_bytes(problem: &Problem, schedule: &Schedule, cost: &Cost) -> u64 {
+    let appended = Appended::by(problem, schedule);
+    let element = element_bytes(&problem.expr, &problem.extents, problem.value_bytes, appended);
+    let elements = problem.assembled_elements().max(cost.appended_elements);
+    let parts = resolve(problem, schedule).map_or(0, |nest| {
+        let parts = nest.iterations(nest.buffers.len(), nest.outside);
+        (parts as u64).min(elements).saturating_mul(part_bytes(nest.outside))
+    });
+    elements.saturating_mul(element).saturating_add(parts)
 }
 
 /// Makes a column of all parts, in parallel, each part written by `write`.

@@ -256,8 +256,17 @@ impl<V: Value> List<'_, V> {
 
 /// Tells whether a coordinate belongs to a sample of about this share of all.
 fn is_sampled(coordinate: u64, share: f64) -> bool {
-    mix(coordinate) <= (share * u64::MAX as f64) as u64
+    draw(coordinate) <= (share * u64::MAX as f64) as u64
 }
+
+/// Returns the number by which a coordinate is drawn.
+fn draw(coordinate: u64) -> u64 {
+    // Zero is mixed to zero: the first coordinate, often that with the most non-zeros, would be in every sample.
+    mix(coordinate.wrapping_add(GOLDEN))
+}
+
+/// 2^64 over the golden ratio.
+const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// Coordinate tuples, each once, with the number of products that have it.
 struct Tuples {
@@ -310,12 +319,12 @@ impl Tuples {
         let pairs = partners.pairs(self);
         let Some(mode) = self.mode(row).filter(|_| pairs > SAMPLED) else { return 1.0 };
         // The coordinates that are left passed a test of the same numbers.
-        let mut numbers: Vec<u64> = self.coords[mode].iter().map(|&at| mix(at)).collect();
+        let mut numbers: Vec<u64> = self.coords[mode].iter().map(|&at| draw(at)).collect();
         let before: u64 = self.times.iter().fold(0, |sum, &n| sum.saturating_add(n));
         numbers.sort_unstable();
         let left = (numbers.len() as f64 * SAMPLED as f64 / pairs as f64) as usize;
         let most = numbers[left.min(numbers.len() - 1)];
-        let keep: Vec<bool> = self.coords[mode].iter().map(|&at| mix(at) <= most).collect();
+        let keep: Vec<bool> = self.coords[mode].iter().map(|&at| draw(at) <= most).collect();
         let kept = |list: &[u64]| -> Vec<u64> {
             list.iter().zip(&keep).filter(|(_, keep)| **keep).map(|(&at, _)| at).collect()
         };

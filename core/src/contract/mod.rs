@@ -34,7 +34,7 @@ use crate::runtime::{Executor, Kernel, Toolchain};
 use crate::schedule::{Problem, Schedule, SparseOperand, SplitIndex};
 use crate::sweep::TreeLayout;
 use assembled::joined;
-pub use assembled::{Appended, element_bytes};
+pub use assembled::{Appended, assembled_bytes, element_bytes};
 pub use join_counts::{count_join, join_bytes};
 use pack::{pack, unpack};
 use split::{axes, is_whole, whole_extent, whole_list};

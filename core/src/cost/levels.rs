@@ -48,7 +48,7 @@ pub(super) fn add_levels(
                 Visited::Level(lead) => costs.walk(cost, lead, counts),
                 Visited::Buffer(term) => costs.find(cost, nest, (term, *index), counts.loops),
             }
-            costs.locate(cost, (nest, located), *index, counts);
+            costs.locate(cost, nest, (*index, *lead, located), counts);
         }
         around.push(*index);
         runs.push(*iterations);
@@ -181,12 +181,12 @@ impl LevelCosts<'_> {
     fn locate(
         &self,
         cost: &mut Cost,
-        (nest, located): (&LoopNest, &[Visited]),
-        index: Index,
+        nest: &LoopNest,
+        loop_over: (Index, Visited, &[Visited]),
         counts: Counts,
     ) {
         let Counts { loops, visits } = counts;
-        for (at, lookups) in lookups(self.problem, nest, (index, located), (loops, visits)) {
+        for (at, lookups) in lookups(self.problem, nest, loop_over, (loops, visits)) {
             let Visited::Level(TreeLevel { tree, level }) = at else {
                 cost.seconds += lookups.count * self.machine.loop_end;
                 continue;

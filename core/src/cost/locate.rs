@@ -27,12 +27,12 @@ pub(super) fn cells(nest: &LoopNest, term: usize) -> f64 {
     nest.buffers[term].marks.map_or(0.0, |marks| marks.cells)
 }
 
-/// Returns the lookups of a loop over `index` that opens `loops` times and visits, in all, `visits` coordinates that occur
-/// in all of `located`.
+/// Returns the lookups of a loop over `index` that opens `loops` times, each time over a fibre of `lead`, whose coordinates
+/// are located in each of `located`; `visits` of them, in all, occur in all.
 pub(super) fn lookups<'a>(
     problem: &'a Problem,
     nest: &'a LoopNest,
-    (index, located): (Index, &'a [Visited]),
+    (index, lead, located): (Index, Visited, &'a [Visited]),
     (loops, visits): (f64, f64),
 ) -> impl Iterator<Item = (Visited, Lookups)> + 'a {
     let extent = problem.extents.of(index).max(1) as f64;
@@ -41,7 +41,7 @@ pub(super) fn lookups<'a>(
         Visited::Buffer(term) => cells(nest, term),
     };
     let share = move |at: Visited| (fibre(at) / extent).clamp(f64::MIN_POSITIVE, 1.0);
-    let occur: f64 = located.iter().map(|&at| share(at)).product();
+    let count = (loops.max(1.0) * fibre(lead)).max(visits);
     let of = move |&at: &Visited| {
         let (above, nodes) = match at {
             Visited::Level(TreeLevel { tree, level }) => {
@@ -54,7 +54,7 @@ pub(super) fn lookups<'a>(
             Visited::Buffer(_) => (1, 1),
         };
         let lookups = Lookups {
-            count: visits / occur,
+            count,
             loops: loops.max(1.0),
             share: share(at),
             fibre: fibre(at),
@@ -80,9 +80,9 @@ pub(crate) fn suited_kinds(
     let mut runs = vec![1.0];
     for Loop { index, depth, over, iterations, .. } in &nest.loops {
         runs.truncate(depth + 1);
-        if let Over::Coordinates { located, .. } = over {
-            for (at, one) in lookups(problem, nest, (*index, located), (runs[*depth], *iterations))
-            {
+        if let Over::Coordinates { lead, located } = over {
+            let counts = (runs[*depth], *iterations);
+            for (at, one) in lookups(problem, nest, (*index, *lead, located), counts) {
                 let Visited::Level(at) = at else { continue };
                 match found.iter_mut().find(|(level, _)| *level == at) {
                     Some((_, all)) => all.push(one),

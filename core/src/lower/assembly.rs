@@ -180,6 +180,11 @@ pub fn workspace_bytes<V: Value>(kind: Workspace, cells: u64, met: u64) -> u64 {
     }
 }
 
+/// Returns the bytes of a part inside so many loops, beside its elements.
+pub(crate) fn part_bytes(outside: usize) -> u64 {
+    (outside * size_of::<u64>() + size_of::<usize>()) as u64
+}
+
 /// Returns the bytes of a list or table of `cells` cells, each with so many slots, and of the pairs that they become.
 fn longer_bytes<V: Value>(slots: usize, cells: usize) -> u64 {
     let slot = size_of::<u64>() + V::BYTES;
@@ -358,7 +363,8 @@ impl<V: Value> Assembly<V> {
             }
         };
         self.listed = 0;
-        if !self.room.take(elements as u64 * self.room.element) {
+        let bytes = elements as u64 * self.room.element + part_bytes(outside.len());
+        if !self.room.take(bytes) {
             self.full = true;
             return false;
         }

@@ -28,6 +28,7 @@ mod unite;
 mod vectors;
 
 pub(crate) use assembly::Arrays;
+pub(crate) use assembly::part_bytes;
 pub use assembly::{Assembled, Assembly, Block, Room, workspace_bytes};
 pub use interpret::{Operands, interpret};
 pub use ir::{

@@ -440,7 +440,7 @@ impl Problem {
     }
 
     /// Returns the indices of the levels of all sparse operands.
-    fn joined_indices(&self) -> IndexSet {
+    pub fn joined_indices(&self) -> IndexSet {
         self.sparse.iter().flat_map(|x| x.levels()).copied().collect()
     }
 }

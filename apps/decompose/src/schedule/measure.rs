@@ -7,7 +7,7 @@ use decompose_common::machine::size;
 use decompose_common::memory::left;
 use decompose_common::progress::Screen;
 use decompose_core::autoschedule::HalvingConfig;
-use decompose_core::contract::{Appended, Choices, Entrant, RaceTime, element_bytes, race};
+use decompose_core::contract::{Choices, Entrant, RaceTime, assembled_bytes, race};
 use decompose_core::cost::{Cost, Machine};
 use decompose_core::runtime::{Compiler, Toolchain};
 use decompose_core::schedule::{OutputForm, Problem, Schedule, SparseOperand};
@@ -127,11 +127,7 @@ pub(crate) fn dense_bytes(problem: &Problem, predicted: (&Schedule, &Cost)) -> u
 pub(crate) fn output_bytes(problem: &Problem, (schedule, cost): (&Schedule, &Cost)) -> u64 {
     let output = problem.expr.output.set();
     if problem.output == OutputForm::Assembled {
-        let (expr, value_bytes) = (&problem.expr, problem.value_bytes);
-        let appended = Appended::by(problem, schedule);
-        let element = element_bytes(expr, &problem.extents, value_bytes, appended);
-        let elements = problem.assembled_elements().max(cost.appended_elements);
-        return elements.saturating_mul(element);
+        return assembled_bytes(problem, schedule, cost);
     }
     if !problem.has_pattern_output() {
         return problem.buffer_bytes(output);
