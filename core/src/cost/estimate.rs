@@ -180,8 +180,8 @@ fn add_term(
 ///
 /// Each sum looks up whether its cell, or the row of lanes, was met.  A product that is added to the cell of the one before
 /// waits for it in memory.  Each element is written once.  Elements of a hash table and products of a list are sorted before,
-/// which takes a comparison for each doubling of their number, or of the number of long runs in order; elements of a dense workspace are found in a bitmap, of which
-/// a word is read for each 64 words of cells.
+/// which takes a comparison for each doubling of their number, or of the number of long runs in order.  Elements of a dense
+/// workspace are found in a bitmap, of which a word is read for each 64 words of cells.
 fn add_assembly(
     cost: &mut Cost,
     problem: &Problem,
@@ -233,7 +233,8 @@ fn add_assembly(
 
 /// Returns about how many elements the tasks append, which add `additions` products or rows.
 ///
-/// Tasks that are cut at an index which the output lacks append the same elements, as if products fell to tasks at random.
+/// Tasks that are cut at an index which the output lacks append the same elements: products are taken to fall to tasks at
+/// random.
 /// Rows of lanes are appended whole, over a level of a sparse operand too.
 fn appended_elements(
     problem: &Problem,
@@ -260,7 +261,8 @@ fn appended_elements(
     appended
 }
 
-/// Products that come in the order of their cells, so many one after the other, are merged, not sorted.
+/// Products that come in the order of their cells, so many one after the other, are merged, not sorted: about as long are the
+/// runs that the sort of the standard library takes as they are.
 const LONG_RUN: f64 = 64.0;
 
 /// How many times as long as [`Machine::loop_overhead`] a comparison of a sort takes, which ends in a branch that no

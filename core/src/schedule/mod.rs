@@ -75,9 +75,10 @@ const FEW_SLICES: u64 = 64;
 impl Schedule {
     /// Returns into how many tasks a thread the work is cut.
     ///
-    /// One where each has a copy of the output or appends elements that others append too, and where the loops over the tree stand inside dense loops:
-    /// every task runs these anew, and what those over the tree found near in one iteration it must fetch
-    /// again in every task.
+    /// One where each has a copy of the output, or appends elements that others append too.
+    ///
+    /// One also where the loops over the tree stand inside dense loops: every task runs these anew, and what those over
+    /// the tree found near in one iteration it must fetch again in every task.
     ///
     /// One also where tasks share long slices of a short output, which they clear and add besides.
     pub fn tasks_per_thread(&self, problem: &Problem) -> usize {
